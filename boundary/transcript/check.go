@@ -1,0 +1,121 @@
+package transcript
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Kind is what is wrong with a tool use or with a result.
+type Kind string
+
+const (
+	// Missing is a tool use that no result answers.
+	Missing Kind = "missing"
+	// Orphan is a result that answers no tool use before it.
+	Orphan Kind = "orphan"
+	// Duplicate is a result for a tool use that has one already, or a tool use
+	// whose id an earlier one has.
+	Duplicate Kind = "duplicate"
+	// Late is a result that stands in a user message further down than the one
+	// directly after its tool use.
+	Late Kind = "late"
+	// OutOfPlace is a tool use in a user message, a result in an assistant
+	// message, or a result in the right message with content around it that may
+	// not be there: before it in [Messages] style, anywhere in [Sampling] style.
+	OutOfPlace Kind = "out-of-place"
+)
+
+// A Finding is one fault. A tool use can have two: an id that was used before,
+// and no result.
+type Finding struct {
+	Kind           Kind
+	Message, Block int    // where the faulty block stands, counted from 0
+	ID             string // of the tool use
+	Tool           string // its name, empty for an orphan
+	AtEnd          bool   // of a Missing result: no message follows, so the call may still be running
+	Text           string // what is wrong and what to do about it
+}
+
+// String returns the finding as one line: its position, kind and text.
+func (f Finding) String() string {
+	return fmt.Sprintf("%s: %s: %s", place{f.Message, f.Block}, f.Kind, f.Text)
+}
+
+func (p place) String() string {
+	return fmt.Sprintf("messages[%d].content[%d]", p.message, p.block)
+}
+
+// Check returns what is wrong with the conversation, in its order; nothing when
+// each tool use is followed by its result.
+func (t *Transcript) Check() []Finding {
+	return t.findings(t.pair())
+}
+
+func (t *Transcript) findings(p *pairing) []Finding {
+	var found []Finding
+	for _, c := range p.calls {
+		if c.reused {
+			found = append(found, finding(Duplicate, c.at, c.id, c.tool,
+				"the id of this tool use belongs to an earlier one. Give it an id of its own, and its result the same."))
+		}
+		if c.answer == nil {
+			f := finding(Missing, c.at, c.id, c.tool,
+				"this tool use has no result. Put one into the user message directly after it; if it was lost, an error result.")
+			if f.AtEnd = c.at.message == len(t.messages)-1; f.AtEnd {
+				f.Text = about(c.id, c.tool) + "this tool use has no result and the conversation ends here. If the call is still running, wait for it; if not, add a user message with an error result."
+			}
+			found = append(found, f)
+		}
+	}
+	for _, r := range p.replies {
+		if r.fault != "" {
+			found = append(found, t.faulty(r))
+		}
+	}
+	for _, at := range p.strays {
+		b := t.at(at)
+		found = append(found, finding(OutOfPlace, at, b.id, b.tool,
+			"this tool use stands in a user message. Only the assistant uses tools: remove it, or correct the role."))
+	}
+	slices.SortStableFunc(found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Message, b.Message), cmp.Compare(a.Block, b.Block))
+	})
+	return found
+}
+
+// faulty says what is wrong with a result.
+func (t *Transcript) faulty(r *reply) Finding {
+	id, tool := t.at(r.at).id, ""
+	if r.call != nil {
+		tool = r.call.tool
+	}
+	var text string
+	switch {
+	case r.fault == Orphan:
+		text = "this result answers no tool use before it. Remove it, or restore the assistant message that it answers."
+	case r.fault == Duplicate:
+		text = fmt.Sprintf("the tool use at %s has its result already. Remove this one.", r.call.at)
+	case r.fault == Late:
+		text = fmt.Sprintf("the tool use at %s must have this result in the message directly after it, a user message. Move it there.", r.call.at)
+	case t.messages[r.at.message].role == assistant:
+		text = fmt.Sprintf("this result stands in an assistant message. Move it to the user message directly after the tool use at %s.", r.call.at)
+	case t.style == Sampling:
+		text = "the message that answers tool uses may hold results alone. Move what is not a result to a message after it."
+	default:
+		text = "in the message that answers tool uses the results come first. Move what is not a result behind the last of them."
+	}
+	return finding(r.fault, r.at, id, tool, text)
+}
+
+func finding(kind Kind, at place, id, tool, text string) Finding {
+	return Finding{Kind: kind, Message: at.message, Block: at.block, ID: id, Tool: tool, Text: about(id, tool) + text}
+}
+
+// about names the call that a sentence is about.
+func about(id, tool string) string {
+	if tool == "" {
+		return fmt.Sprintf("id %q: ", id)
+	}
+	return fmt.Sprintf("tool %q, id %q: ", tool, id)
+}
