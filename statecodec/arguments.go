@@ -1,0 +1,200 @@
+package statecodec
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+)
+
+// maxDepth bounds the recursion, and with it how often a member is moved while
+// the objects around it are put in order.
+const maxDepth = 128
+
+var (
+	errSyntax    = errors.New("they are not one JSON value")
+	errDuplicate = errors.New("an object has the same name twice")
+	errDepth     = errors.New("they are nested too deep")
+	errText      = errors.New("a string is not valid Unicode")
+	errExponent  = errors.New("a number has an exponent of more than nine digits")
+)
+
+// canonicaliser appends one JSON value to out in canonical form while it reads
+// it. What is canonical already, as most arguments are, is copied in runs.
+type canonicaliser struct {
+	raw     []byte
+	at      int
+	out     []byte
+	members []member // of all the objects that are open, innermost last
+	spare   []byte
+}
+
+// member is where in out an object's member lies. The name is without quotes.
+type member struct{ start, nameEnd, end int }
+
+func (w *scratch) appendArguments(raw []byte) error {
+	if len(raw) == 0 {
+		w.buf = append(w.buf, '{', '}')
+		return nil
+	}
+	c := canonicaliser{raw: raw, out: w.buf, members: w.members[:0], spare: w.spare}
+	err := c.value(0)
+	if err == nil {
+		if c.space(); c.at != len(raw) {
+			err = errSyntax
+		}
+	}
+	w.buf, w.members, w.spare = c.out, c.members, c.spare
+	return err
+}
+
+func (c *canonicaliser) value(depth int) error {
+	c.space()
+	switch b := c.peek(); {
+	case b == '{':
+		return c.object(depth + 1)
+	case b == '[':
+		return c.array(depth + 1)
+	case b == '"':
+		return c.string()
+	case b == '-' || isDigit(b):
+		return c.number()
+	case b == 't':
+		return c.literal("true")
+	case b == 'f':
+		return c.literal("false")
+	case b == 'n':
+		return c.literal("null")
+	}
+	return errSyntax
+}
+
+func (c *canonicaliser) object(depth int) error {
+	if depth > maxDepth {
+		return errDepth
+	}
+	c.skip('{')
+	c.out = append(c.out, '{')
+	base, start, ordered := len(c.members), len(c.out), true
+	for c.space(); !c.skip('}'); c.space() {
+		if len(c.members) > base {
+			if !c.skip(',') {
+				return errSyntax
+			}
+			c.out = append(c.out, ',')
+			c.space()
+		}
+		m := member{start: len(c.out)}
+		if c.peek() != '"' {
+			return errSyntax
+		}
+		if err := c.string(); err != nil {
+			return err
+		}
+		m.nameEnd = len(c.out) - 1
+		if c.space(); !c.skip(':') {
+			return errSyntax
+		}
+		c.out = append(c.out, ':')
+		if err := c.value(depth); err != nil {
+			return err
+		}
+		m.end = len(c.out)
+		ordered = ordered && (len(c.members) == base || c.compare(c.members[len(c.members)-1], m) < 0)
+		c.members = append(c.members, m)
+	}
+	if !ordered {
+		if err := c.order(c.members[base:], start); err != nil {
+			return err
+		}
+	}
+	c.members = c.members[:base]
+	c.out = append(c.out, '}')
+	return nil
+}
+
+func (c *canonicaliser) compare(a, b member) int {
+	return bytes.Compare(c.out[a.start+1:a.nameEnd], c.out[b.start+1:b.nameEnd])
+}
+
+// order rewrites the members that lie in out from start on, sorted by name.
+func (c *canonicaliser) order(members []member, start int) error {
+	slices.SortFunc(members, c.compare)
+	c.spare = c.spare[:0]
+	for i, m := range members {
+		if i > 0 {
+			if c.compare(members[i-1], m) == 0 {
+				return errDuplicate
+			}
+			c.spare = append(c.spare, ',')
+		}
+		c.spare = append(c.spare, c.out[m.start:m.end]...)
+	}
+	copy(c.out[start:], c.spare)
+	return nil
+}
+
+func (c *canonicaliser) array(depth int) error {
+	if depth > maxDepth {
+		return errDepth
+	}
+	c.skip('[')
+	c.out = append(c.out, '[')
+	first := true
+	for c.space(); !c.skip(']'); c.space() {
+		if !first {
+			if !c.skip(',') {
+				return errSyntax
+			}
+			c.out = append(c.out, ',')
+		}
+		first = false
+		if err := c.value(depth); err != nil {
+			return err
+		}
+	}
+	c.out = append(c.out, ']')
+	return nil
+}
+
+func (c *canonicaliser) literal(word string) error {
+	if !bytes.HasPrefix(c.raw[c.at:], []byte(word)) {
+		return errSyntax
+	}
+	c.at += len(word)
+	c.out = append(c.out, word...)
+	return nil
+}
+
+// peek returns the next byte, or 0 at the end, which begins nothing in JSON.
+func (c *canonicaliser) peek() byte {
+	if c.at < len(c.raw) {
+		return c.raw[c.at]
+	}
+	return 0
+}
+
+func (c *canonicaliser) skip(b byte) bool {
+	if c.peek() != b {
+		return false
+	}
+	c.at++
+	return true
+}
+
+// space is small enough to be inlined where there is none.
+func (c *canonicaliser) space() {
+	if c.peek() <= ' ' {
+		c.skipSpace()
+	}
+}
+
+func (c *canonicaliser) skipSpace() {
+	for c.at < len(c.raw) {
+		switch c.raw[c.at] {
+		case ' ', '\t', '\n', '\r':
+			c.at++
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package statecodec
+
+import (
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/subtle"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Codec seals and opens tokens. It may be used from several goroutines at once.
+type Codec struct {
+	settings
+	keys []Key
+	ring []*ringKey // of the keys; the first seals
+}
+
+// New makes a codec. Options that cannot be met are a [*UsageError]; so are
+// nil options, for a codec has no key of its own: see [NewEphemeral].
+func New(opts *Options) (*Codec, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	checked, keys, err := opts.check()
+	if err != nil {
+		return nil, err
+	}
+	c := &Codec{settings: checked, keys: slices.Clone(keys)}
+	return c.derive("")
+}
+
+// NewEphemeral makes a codec with a random key that dies with the process.
+func NewEphemeral() *Codec {
+	c, err := New(&Options{Ephemeral: true})
+	if err != nil {
+		panic(err) // nothing in these options can be refused
+	}
+	return c
+}
+
+// Ephemeral reports whether the key is this process's own: its tokens do not
+// survive a restart and do not open on another instance.
+func (c *Codec) Ephemeral() bool { return c.ephemeral }
+
+// For returns a codec with the same settings and sub-keys of another purpose.
+// The tokens of one purpose do not open under another. The purpose replaces
+// that of c; New gives the empty one. It derives keys: call it once and keep
+// the result.
+func (c *Codec) For(purpose string) *Codec {
+	derived, err := c.derive(purpose)
+	if err != nil {
+		panic(err) // New derived from the same keys, and the purpose cannot fail
+	}
+	return derived
+}
+
+func (c *Codec) derive(purpose string) (*Codec, error) {
+	derived := &Codec{settings: c.settings, keys: c.keys, ring: make([]*ringKey, len(c.keys))}
+	for i, key := range c.keys {
+		var err error
+		if derived.ring[i], err = newRingKey(key, purpose); err != nil {
+			return nil, err
+		}
+	}
+	return derived, nil
+}
+
+// Seal makes a token that opens to the payload, for this binding alone, until
+// the TTL has passed. A payload too large for MaxToken is a [*UsageError] that
+// wraps [ErrTooLarge], arguments without a canonical form one that wraps
+// [ErrArguments]; a random source that fails is an [*InternalError].
+func (c *Codec) Seal(b Binding, payload []byte) (string, error) {
+	h := header{flags: c.flags, key: c.ring[0].id, bodyLen: len(payload)}
+	if h.flags&flagReadable == 0 {
+		h.bodyLen += nonceLen
+	}
+	if size := tokenLen(h.bodyLen); size > c.maxToken {
+		return "", &UsageError{message: "a payload of " + strconv.Itoa(len(payload)) + " bytes makes a token of " +
+			strconv.Itoa(size) + ", and MaxToken is " + strconv.Itoa(c.maxToken), cause: ErrTooLarge}
+	}
+	now := time.Now()
+	h.issued, h.expires = now.UnixMilli(), now.Add(c.ttl).UnixMilli()
+	keys, err := c.ring[0].subkeys(h.flags, &b)
+	if err != nil {
+		return "", err
+	}
+	w := keys.get()
+	defer keys.put(w)
+	if err := b.appendTo(w); err != nil {
+		return "", &UsageError{message: err.Error(), cause: ErrArguments}
+	}
+	start := len(w.buf)
+	w.buf = h.append(w.buf)
+	body := payload
+	if h.flags&flagReadable == 0 {
+		if body, err = keys.encrypt(w, payload); err != nil {
+			return "", err
+		}
+	}
+	w.buf = strict.AppendEncode(w.buf, body)
+	w.buf = append(w.buf, w.authenticate()...)
+	return string(w.buf[start:]), nil
+}
+
+// Open returns the payload of a token that was sealed for this binding, in a
+// slice of the caller's own, which is empty and not nil where nothing was
+// sealed. A token that it refuses is a [*TokenError]. It never returns a
+// [*UsageError]: whatever is wrong came with the request.
+func (c *Codec) Open(b Binding, token string) ([]byte, error) {
+	if len(token) > c.maxToken {
+		return nil, errTooLarge
+	}
+	h, refused := readHeader(token)
+	if refused != nil {
+		return nil, refused
+	}
+	key := c.find(h.key)
+	if key == nil {
+		return nil, errUnknownKey
+	}
+	keys, err := key.subkeys(h.flags, &b)
+	if err != nil {
+		return nil, err
+	}
+	w := keys.get()
+	defer keys.put(w)
+	if err := b.appendTo(w); err != nil {
+		return nil, errArguments
+	}
+	// The MAC covers the text and not the bytes it stands for, so a forgery is
+	// refused before its body is decoded, and no second spelling can pass.
+	start := len(w.buf)
+	text, tag := token[:len(token)-tagTextLen], token[len(token)-tagTextLen:]
+	w.buf = append(w.buf, text...)
+	copy(w.claimed[:], tag)
+	if subtle.ConstantTimeCompare(w.authenticate(), w.claimed[:]) != 1 {
+		return nil, errForged
+	}
+	if refused := c.checkTime(&h); refused != nil {
+		return nil, refused
+	}
+	body := make([]byte, h.bodyLen)
+	if n, err := strict.Decode(body, w.buf[start+headerTextLen:]); err != nil || n != h.bodyLen {
+		return nil, errNotCanonical
+	}
+	if h.flags&flagReadable != 0 {
+		return body, nil
+	}
+	payload := body[nonceLen:]
+	cipher.NewCTR(keys.block, body[:nonceLen]).XORKeyStream(payload, payload)
+	return payload, nil
+}
+
+func (c *Codec) find(id KeyID) *ringKey {
+	for _, key := range c.ring {
+		if key.id == id {
+			return key
+		}
+	}
+	return nil
+}
+
+// checkTime is for a header that the MAC has vouched for.
+func (c *Codec) checkTime(h *header) *TokenError {
+	now, skew := time.Now().UnixMilli(), c.skew.Milliseconds()
+	switch {
+	case h.issued >= h.expires:
+		return errNotCanonical
+	case now >= h.expires+skew:
+		return errExpired
+	case now < h.issued-skew:
+		return errFuture
+	}
+	return nil
+}
+
+// encrypt returns a fresh nonce and the payload encrypted under it. The nonce
+// is the whole 16-byte counter block: see SPEC.md for how rarely two meet.
+func (s *subkeys) encrypt(w *scratch, payload []byte) ([]byte, error) {
+	if need := nonceLen + len(payload); cap(w.body) < need {
+		w.body = make([]byte, need, need+need/4)
+	}
+	body := w.body[:nonceLen+len(payload)]
+	if _, err := io.ReadFull(rand.Reader, body[:nonceLen]); err != nil {
+		return nil, &InternalError{message: "reading random bytes", cause: err}
+	}
+	cipher.NewCTR(s.block, body[:nonceLen]).XORKeyStream(body[nonceLen:], payload)
+	return body, nil
+}

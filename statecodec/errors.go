@@ -1,0 +1,103 @@
+package statecodec
+
+import "errors"
+
+// Refusal is the text of every [*TokenError]. A client that could tell an
+// expired token from a forged one would have an oracle to work with.
+const Refusal = "Invalid or expired requestState"
+
+// ErrTooLarge is wrapped by the [*UsageError] of a Seal whose token would
+// exceed [Options.MaxToken].
+var ErrTooLarge = errors.New("the token would exceed MaxToken")
+
+// ErrArguments is wrapped by the [*UsageError] of a Seal whose
+// [Binding.Arguments] have no canonical form. They usually come from a client,
+// so a server will want to answer that the arguments are invalid.
+var ErrArguments = errors.New("the arguments have no canonical form")
+
+// UsageError reports misuse: the caller, not the client, has to act.
+type UsageError struct {
+	message string
+	cause   error
+}
+
+func (e *UsageError) Error() string {
+	if e.cause != nil {
+		return "statecodec: " + e.message + ": " + e.cause.Error()
+	}
+	return "statecodec: " + e.message
+}
+
+// Unwrap returns the cause, if there is one to tell apart.
+func (e *UsageError) Unwrap() error { return e.cause }
+
+// InternalError reports a failure that neither the caller nor the token has
+// caused, such as a random source that gave nothing.
+type InternalError struct {
+	message string
+	cause   error
+}
+
+func (e *InternalError) Error() string {
+	return "statecodec: " + e.message + ": " + e.cause.Error()
+}
+
+// Unwrap returns what failed underneath.
+func (e *InternalError) Unwrap() error { return e.cause }
+
+// Reason says in a log why a token was refused. It must not reach a client.
+type Reason string
+
+// The reasons, in the order in which Open looks. Those before ReasonForged
+// rest on text that nobody has authenticated yet: they are what the token
+// claims. Those after it are known.
+const (
+	// ReasonTooLarge: longer than [Options.MaxToken]. Nothing was decoded.
+	ReasonTooLarge Reason = "too_large"
+	// ReasonMalformed: no header can be read from it.
+	ReasonMalformed Reason = "malformed"
+	// ReasonUnknownVersion: another version of the format, or a flag that this
+	// version does not have.
+	ReasonUnknownVersion Reason = "unknown_version"
+	// ReasonWrongLength: not as long as its own header says: cut or extended.
+	ReasonWrongLength Reason = "wrong_length"
+	// ReasonUnknownKey: no key in the ring has its key id.
+	ReasonUnknownKey Reason = "unknown_key"
+	// ReasonArguments: the arguments presented with it have no canonical form,
+	// so no token can have been sealed for them.
+	ReasonArguments Reason = "unusable_arguments"
+	// ReasonForged: it is not authentic for this binding. It was forged or
+	// altered, or it is a good token of another call, principal or purpose;
+	// one MAC covers all of these and so cannot tell them apart.
+	ReasonForged Reason = "forged_or_transplanted"
+	// ReasonExpired: authentic, and its lifetime is over.
+	ReasonExpired Reason = "expired"
+	// ReasonFuture: authentic, and sealed later than now by more than the skew.
+	ReasonFuture Reason = "from_the_future"
+	// ReasonNotCanonical: authentic, and still not what Seal would have made.
+	// A holder of the key has another implementation, and it is wrong.
+	ReasonNotCanonical Reason = "not_canonical"
+)
+
+// TokenError refuses a token.
+type TokenError struct{ reason Reason }
+
+// Error returns [Refusal], whatever the reason.
+func (*TokenError) Error() string { return Refusal }
+
+// Reason returns why, for the log alone.
+func (e *TokenError) Reason() Reason { return e.reason }
+
+// Refusing is what an attacker makes a server do most, so it allocates nothing.
+var (
+	errTooLarge       = &TokenError{ReasonTooLarge}
+	errMalformed      = &TokenError{ReasonMalformed}
+	errUnknownVersion = &TokenError{ReasonUnknownVersion}
+	errWrongLength    = &TokenError{ReasonWrongLength}
+	errUnknownKey     = &TokenError{ReasonUnknownKey}
+	errArguments      = &TokenError{ReasonArguments}
+	errForged         = &TokenError{ReasonForged}
+	errExpired        = &TokenError{ReasonExpired}
+	errFuture         = &TokenError{ReasonFuture}
+	errNotCanonical   = &TokenError{ReasonNotCanonical}
+)

@@ -1,0 +1,93 @@
+package statecodec
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+)
+
+// The header is 21 bytes, a multiple of three, so that it is 28 characters of
+// its own and can be read without decoding what follows it.
+const (
+	headerLen     = 21
+	headerTextLen = 28
+	nonceLen      = 16
+	tagLen        = 32
+	tagTextLen    = 43
+)
+
+const version1 = 1
+
+const (
+	flagReadable     = 1 << 0
+	flagPerPrincipal = 1 << 1
+	flagPerSession   = 1 << 2
+	knownFlags       = flagReadable | flagPerPrincipal | flagPerSession
+)
+
+// header is what a token says in the clear. Nothing in it is to be believed
+// before the MAC is checked; until then it may only serve to refuse.
+type header struct {
+	flags   byte
+	key     KeyID
+	bodyLen int
+	issued  int64 // Unix milliseconds
+	expires int64
+}
+
+// Base64 ignores the unused low bits of a last character, and Go's decoder line
+// breaks as well. Strict ends the former; the latter shows in the length.
+var strict = base64.RawURLEncoding.Strict()
+
+// tokenLen is the length of a token whose body is n bytes.
+func tokenLen(n int) int { return headerTextLen + strict.EncodedLen(n) + tagTextLen }
+
+func (h *header) append(dst []byte) []byte {
+	var b [headerLen]byte
+	b[0], b[1] = version1, h.flags
+	copy(b[2:6], h.key[:])
+	putUint24(b[6:9], uint32(h.bodyLen))
+	putUint48(b[9:15], uint64(h.issued))
+	putUint48(b[15:21], uint64(h.expires))
+	return strict.AppendEncode(dst, b[:])
+}
+
+// readHeader reads the header of a token and refuses, without a look at the
+// rest, one that no codec of this version can have sealed.
+func readHeader(token string) (header, *TokenError) {
+	if len(token) < tokenLen(0) {
+		return header{}, errMalformed
+	}
+	var text [headerTextLen]byte
+	var b [headerLen]byte
+	copy(text[:], token)
+	if n, err := strict.Decode(b[:], text[:]); err != nil || n != headerLen {
+		return header{}, errMalformed
+	}
+	if b[0] != version1 || b[1]&^knownFlags != 0 {
+		return header{}, errUnknownVersion
+	}
+	h := header{
+		flags:   b[1],
+		key:     KeyID(b[2:6]),
+		bodyLen: int(uint24(b[6:9])),
+		issued:  int64(uint48(b[9:15])),
+		expires: int64(uint48(b[15:21])),
+	}
+	if len(token) != tokenLen(h.bodyLen) || h.flags&flagReadable == 0 && h.bodyLen < nonceLen {
+		return header{}, errWrongLength
+	}
+	return h, nil
+}
+
+func putUint24(b []byte, v uint32) { b[0], b[1], b[2] = byte(v>>16), byte(v>>8), byte(v) }
+
+func uint24(b []byte) uint32 { return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2]) }
+
+func putUint48(b []byte, v uint64) {
+	binary.BigEndian.PutUint16(b, uint16(v>>32))
+	binary.BigEndian.PutUint32(b[2:], uint32(v))
+}
+
+func uint48(b []byte) uint64 {
+	return uint64(binary.BigEndian.Uint16(b))<<32 | uint64(binary.BigEndian.Uint32(b[2:]))
+}

@@ -1,0 +1,119 @@
+package statecodec
+
+import (
+	"strconv"
+	"time"
+)
+
+const (
+	// DefaultTTL leaves a person time to answer.
+	DefaultTTL = time.Hour
+	// DefaultSkew is what machines that keep time by NTP stay well within.
+	DefaultSkew = 30 * time.Second
+	// MaxSkew bounds the skew: each token lives longer by it than was asked for.
+	MaxSkew = 5 * time.Minute
+	// DefaultMaxToken is generous for a state and small beside a request body.
+	DefaultMaxToken = 64 << 10
+	// MaxMaxToken is the most that MaxToken may be: the header counts the body
+	// in three bytes.
+	MaxMaxToken = 16 << 20
+)
+
+// Options configure a codec. Only the keys are required.
+//
+// Readable, PerPrincipal and PerSession say how to seal. A token says in its
+// authenticated header how it was sealed, and opens whatever the opener's own
+// setting, so each can be changed while tokens are on their way.
+type Options struct {
+	// Keys is the ring: the first key seals, all of them open. To rotate
+	// without refusing anybody, append the new key everywhere, then move it to
+	// the front, and drop the old one when its last token has expired.
+	Keys []Key
+	// Ephemeral makes a random key for this process instead of taking Keys: no
+	// other process, and not this one after a restart, opens its tokens.
+	Ephemeral bool
+
+	// TTL is how long a token lives; 0 means [DefaultTTL]. A token carries its
+	// own expiry, so a change of TTL affects the tokens sealed from then on and
+	// leaves those on their way alone.
+	TTL time.Duration
+	// Skew is how far clocks may differ; 0 means [DefaultSkew], more than
+	// [MaxSkew] is refused. A token opens until TTL+Skew after it was sealed,
+	// and from Skew before.
+	Skew time.Duration
+	// MaxToken is the longest token, in bytes; 0 means [DefaultMaxToken], more
+	// than [MaxMaxToken] is refused. Seal makes no longer one, and Open refuses
+	// a longer one before it decodes anything.
+	MaxToken int
+
+	// Readable leaves the payload legible to whoever holds the token. It is
+	// still authenticated. It is for teaching and debugging: a state usually
+	// carries what the client has no business reading.
+	Readable bool
+	// PerPrincipal seals with keys derived for the binding's principal.
+	PerPrincipal bool
+	// PerSession seals with keys derived for the binding's session.
+	PerSession bool
+}
+
+// settings are options that have been checked.
+type settings struct {
+	ttl, skew time.Duration
+	maxToken  int
+	flags     byte
+	ephemeral bool
+}
+
+func (o *Options) check() (settings, []Key, error) {
+	keys := o.Keys
+	switch {
+	case o.Ephemeral && len(keys) > 0:
+		return settings{}, nil, &UsageError{message: "Options.Ephemeral makes its own key: give no Keys beside it"}
+	case o.Ephemeral:
+		keys = []Key{GenerateKey()}
+	case len(keys) == 0:
+		return settings{}, nil, &UsageError{message: "Options.Keys is empty: give a key, or set Ephemeral"}
+	}
+	seen := make(map[KeyID]int, len(keys))
+	for i, key := range keys {
+		if key.material == nil {
+			return settings{}, nil, &UsageError{message: "Options.Keys: key " + strconv.Itoa(i+1) + " is the zero Key"}
+		}
+		if first, ok := seen[key.ID()]; ok {
+			// Two different secrets collide once in four thousand million
+			// pairs: making another key is easier than living with that.
+			return settings{}, nil, &UsageError{message: "Options.Keys: keys " + strconv.Itoa(first+1) + " and " +
+				strconv.Itoa(i+1) + " have the same id, " + key.ID().String()}
+		}
+		seen[key.ID()] = i
+	}
+	s := settings{ttl: o.TTL, skew: o.Skew, maxToken: o.MaxToken, ephemeral: o.Ephemeral}
+	if s.ttl == 0 {
+		s.ttl = DefaultTTL
+	}
+	if s.skew == 0 {
+		s.skew = DefaultSkew
+	}
+	if s.maxToken == 0 {
+		s.maxToken = DefaultMaxToken
+	}
+	switch smallest := tokenLen(nonceLen); {
+	case s.ttl < time.Millisecond: // as finely as tokens count
+		return settings{}, nil, &UsageError{message: "Options.TTL must be at least 1ms, not " + o.TTL.String()}
+	case s.skew < 0 || s.skew > MaxSkew:
+		return settings{}, nil, &UsageError{message: "Options.Skew must be between 0 and " + MaxSkew.String() + ", not " + o.Skew.String()}
+	case s.maxToken < smallest || s.maxToken > MaxMaxToken:
+		return settings{}, nil, &UsageError{message: "Options.MaxToken must be between " + strconv.Itoa(smallest) + " and " +
+			strconv.Itoa(MaxMaxToken) + ", not " + strconv.Itoa(o.MaxToken)}
+	}
+	if o.Readable {
+		s.flags |= flagReadable
+	}
+	if o.PerPrincipal {
+		s.flags |= flagPerPrincipal
+	}
+	if o.PerSession {
+		s.flags |= flagPerSession
+	}
+	return s, keys, nil
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package statecodec_test
+
+const raceEnabled = false

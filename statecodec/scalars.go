@@ -1,0 +1,237 @@
+package statecodec
+
+import (
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789abcdef"
+
+const maxExponent = 999_999_999
+
+// plain are the bytes that stand for themselves, whatever is beside them.
+var plain = func() (table [256]bool) {
+	for b := byte(0x20); b < utf8.RuneSelf; b++ {
+		table[b] = b != '"' && b != '\\'
+	}
+	return table
+}()
+
+// string appends a string with the fewest escapes: \" and \\, and \u00xx for
+// control characters. Everything else stands for itself.
+func (c *canonicaliser) string() error {
+	end := c.plainEnd(c.at + 1)
+	if end < len(c.raw) && c.raw[end] == '"' { // as most strings are
+		c.out = append(c.out, c.raw[c.at:end+1]...)
+		c.at = end + 1
+		return nil
+	}
+	c.at++
+	c.out = append(c.out, '"')
+	for {
+		start := c.at
+		for c.at = c.plainEnd(c.at); c.peek() >= utf8.RuneSelf; c.at = c.plainEnd(c.at) {
+			_, size := utf8.DecodeRune(c.raw[c.at:])
+			if size == 1 {
+				return errText
+			}
+			c.at += size
+		}
+		c.out = append(c.out, c.raw[start:c.at]...)
+		switch {
+		case c.skip('"'):
+			c.out = append(c.out, '"')
+			return nil
+		case c.skip('\\'):
+			if err := c.escape(); err != nil {
+				return err
+			}
+		default:
+			return errSyntax // the end of the text, or a bare control character
+		}
+	}
+}
+
+// plainEnd returns where the run of plain bytes from at on ends.
+func (c *canonicaliser) plainEnd(at int) int {
+	for at < len(c.raw) && plain[c.raw[at]] {
+		at++
+	}
+	return at
+}
+
+// escape reads what follows a backslash.
+func (c *canonicaliser) escape() error {
+	b := c.peek()
+	c.at++
+	switch b {
+	case '"', '\\', '/':
+		c.appendRune(rune(b))
+	case 'b':
+		c.appendRune('\b')
+	case 'f':
+		c.appendRune('\f')
+	case 'n':
+		c.appendRune('\n')
+	case 'r':
+		c.appendRune('\r')
+	case 't':
+		c.appendRune('\t')
+	case 'u':
+		return c.unicodeEscape()
+	default:
+		return errSyntax
+	}
+	return nil
+}
+
+func (c *canonicaliser) unicodeEscape() error {
+	r, err := c.hex4()
+	if err != nil {
+		return err
+	}
+	if utf16.IsSurrogate(r) {
+		if !c.skip('\\') || !c.skip('u') {
+			return errText
+		}
+		low, err := c.hex4()
+		if err != nil {
+			return err
+		}
+		if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+			return errText
+		}
+	}
+	c.appendRune(r)
+	return nil
+}
+
+func (c *canonicaliser) hex4() (rune, error) {
+	if len(c.raw)-c.at < 4 {
+		return 0, errSyntax
+	}
+	v, err := strconv.ParseUint(string(c.raw[c.at:c.at+4]), 16, 16)
+	if err != nil {
+		return 0, errSyntax
+	}
+	c.at += 4
+	return rune(v), nil
+}
+
+func (c *canonicaliser) appendRune(r rune) {
+	switch {
+	case r == '"' || r == '\\':
+		c.out = append(c.out, '\\', byte(r))
+	case r < 0x20:
+		c.out = append(c.out, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
+	default:
+		c.out = utf8.AppendRune(c.out, r)
+	}
+}
+
+// number appends a number as its significant digits, without zeros at either
+// end, and the power of ten to multiply them by unless that is 0: 100 is 1e2,
+// 0.50 is 5e-1, 42 is itself. No digit is lost however many there are.
+func (c *canonicaliser) number() error {
+	if n := plainInteger(c.raw[c.at:]); n > 0 {
+		c.out = append(c.out, c.raw[c.at:c.at+n]...)
+		c.at += n
+		return nil
+	}
+	start := len(c.out)
+	if c.skip('-') {
+		c.out = append(c.out, '-')
+	}
+	digits := len(c.out)
+	switch {
+	case c.skip('0'):
+	case isDigit(c.peek()):
+		c.digits()
+	default:
+		return errSyntax
+	}
+	exponent := int64(0)
+	if c.skip('.') {
+		before := len(c.out)
+		if !isDigit(c.peek()) {
+			return errSyntax
+		}
+		c.digits()
+		exponent -= int64(len(c.out) - before)
+	}
+	if c.skip('e') || c.skip('E') {
+		written, err := c.exponent()
+		if err != nil {
+			return err
+		}
+		exponent += written
+	}
+	end := len(c.out)
+	for end > digits && c.out[end-1] == '0' {
+		end--
+		exponent++
+	}
+	first := digits
+	for first < end && c.out[first] == '0' {
+		first++
+	}
+	if first == end {
+		c.out = append(c.out[:start], '0')
+		return nil
+	}
+	c.out = append(c.out[:digits], c.out[first:end]...)
+	if exponent > maxExponent || exponent < -maxExponent {
+		return errExponent // or the canonical form would itself have none
+	}
+	if exponent != 0 {
+		c.out = strconv.AppendInt(append(c.out, 'e'), exponent, 10)
+	}
+	return nil
+}
+
+// plainInteger returns the length of the number that raw begins with if it is in
+// canonical form as it stands: digits alone, and no zero at either end.
+func plainInteger(raw []byte) int {
+	n := 0
+	for n < len(raw) && isDigit(raw[n]) {
+		n++
+	}
+	if n == 0 || raw[0] == '0' || raw[n-1] == '0' {
+		return 0
+	}
+	if n < len(raw) && (raw[n] == '.' || raw[n] == 'e' || raw[n] == 'E') {
+		return 0
+	}
+	return n
+}
+
+func (c *canonicaliser) digits() {
+	start := c.at
+	for isDigit(c.peek()) {
+		c.at++
+	}
+	c.out = append(c.out, c.raw[start:c.at]...)
+}
+
+func (c *canonicaliser) exponent() (int64, error) {
+	negative := c.skip('-')
+	if !negative {
+		c.skip('+')
+	}
+	if !isDigit(c.peek()) {
+		return 0, errSyntax
+	}
+	var v int64
+	for ; isDigit(c.peek()); c.at++ {
+		if v = v*10 + int64(c.peek()-'0'); v > maxExponent {
+			return 0, errExponent
+		}
+	}
+	if negative {
+		v = -v
+	}
+	return v, nil
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }

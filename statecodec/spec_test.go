@@ -1,0 +1,321 @@
+package statecodec_test
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/big"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// A second opener, written from SPEC.md with nothing of the package's but the
+// names of the reasons. It favours being plainly right: HKDF by hand, numbers
+// as text, JSON by the standard library. The vectors judge both.
+
+type specKeys struct{ prk, id, mac, cipher []byte }
+
+func specHMAC(key []byte, parts ...[]byte) []byte {
+	h := hmac.New(sha256.New, key)
+	for _, part := range parts {
+		h.Write(part)
+	}
+	return h.Sum(nil)
+}
+
+func specField(s string) []byte {
+	return append(binary.AppendUvarint(nil, uint64(len(s))), s...)
+}
+
+func specDerive(secret []byte, purpose string, flags byte, principal, session string) specKeys {
+	prk := specHMAC([]byte("mrtr statecodec v1"), secret)
+	info := append([]byte("token"), flags&6)
+	info = append(info, specField(purpose)...)
+	if flags&2 != 0 {
+		info = append(info, specField(principal)...)
+	}
+	if flags&4 != 0 {
+		info = append(info, specField(session)...)
+	}
+	first := specHMAC(prk, info, []byte{1})
+	return specKeys{
+		prk:    prk,
+		id:     specHMAC(prk, []byte("key id"), []byte{1})[:4],
+		mac:    first,
+		cipher: specHMAC(prk, first, info, []byte{2}),
+	}
+}
+
+func specMessage(b statecodec.Binding, text string) ([]byte, error) {
+	arguments := []byte("{}")
+	if len(b.Arguments) > 0 {
+		var err error
+		if arguments, err = specCanonical(b.Arguments); err != nil {
+			return nil, err
+		}
+	}
+	var m []byte
+	for _, field := range []string{b.Method, b.Target, b.Principal, b.Audience, b.Session} {
+		m = append(m, specField(field)...)
+	}
+	m = append(m, arguments...)
+	m = append(m, 0)
+	return append(m, text...), nil
+}
+
+type specOpener struct {
+	secrets  [][]byte
+	purpose  string
+	now      time.Time
+	skew     time.Duration
+	maxToken int
+}
+
+func (o specOpener) open(b statecodec.Binding, token string) ([]byte, statecodec.Reason) {
+	if len(token) > o.maxToken {
+		return nil, statecodec.ReasonTooLarge
+	}
+	if len(token) < 28+43 {
+		return nil, statecodec.ReasonMalformed
+	}
+	h, ok := specBase64(token[:28])
+	if !ok {
+		return nil, statecodec.ReasonMalformed
+	}
+	if h[0] != 1 || h[1] > 7 {
+		return nil, statecodec.ReasonUnknownVersion
+	}
+	length := int(h[6])<<16 | int(h[7])<<8 | int(h[8])
+	if len(token) != 28+(length*8+5)/6+43 || h[1]&1 == 0 && length < 16 {
+		return nil, statecodec.ReasonWrongLength
+	}
+	var keys specKeys
+	for _, secret := range o.secrets {
+		if k := specDerive(secret, o.purpose, h[1], b.Principal, b.Session); bytes.Equal(k.id, h[2:6]) {
+			keys = k
+		}
+	}
+	if keys.id == nil {
+		return nil, statecodec.ReasonUnknownKey
+	}
+	text, tag := token[:len(token)-43], token[len(token)-43:]
+	message, err := specMessage(b, text)
+	if err != nil {
+		return nil, statecodec.ReasonArguments
+	}
+	if base64.RawURLEncoding.EncodeToString(specHMAC(keys.mac, message)) != tag {
+		return nil, statecodec.ReasonForged
+	}
+	issued, expires := specMillis(h[9:15]), specMillis(h[15:21])
+	switch {
+	case !expires.After(issued):
+		return nil, statecodec.ReasonNotCanonical
+	case !o.now.Before(expires.Add(o.skew)):
+		return nil, statecodec.ReasonExpired
+	case o.now.Before(issued.Add(-o.skew)):
+		return nil, statecodec.ReasonFuture
+	}
+	body, ok := specBase64(text[28:])
+	if !ok {
+		return nil, statecodec.ReasonNotCanonical
+	}
+	if h[1]&1 != 0 {
+		return body, ""
+	}
+	block, err := aes.NewCipher(keys.cipher)
+	if err != nil {
+		panic(err)
+	}
+	payload := make([]byte, len(body)-16)
+	cipher.NewCTR(block, body[:16]).XORKeyStream(payload, body[16:])
+	return payload, ""
+}
+
+func specMillis(b []byte) time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(append([]byte{0, 0}, b...))))
+}
+
+// specBase64 accepts the one encoding there is, by making it again.
+func specBase64(text string) ([]byte, bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	return raw, err == nil && base64.RawURLEncoding.EncodeToString(raw) == text
+}
+
+var errSpec = errors.New("no canonical form")
+
+// specCanonical is the canonical form of one JSON text.
+func specCanonical(raw []byte) ([]byte, error) {
+	if !json.Valid(raw) || !utf8.Valid(raw) || specHalfSurrogate(raw) {
+		return nil, errSpec
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	out, err := specValue(d, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errSpec
+	}
+	return out, nil
+}
+
+// specHalfSurrogate finds \u escapes that pair up with nothing: decoded, they
+// become the replacement character, which the raw text can be asked for.
+func specHalfSurrogate(raw []byte) bool {
+	decoded := func(raw []byte) int {
+		var v any
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		if d.Decode(&v) != nil {
+			return 0
+		}
+		total := 0
+		d = json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		for {
+			token, err := d.Token()
+			if err != nil {
+				return total
+			}
+			if s, ok := token.(string); ok {
+				total += strings.Count(s, "\ufffd")
+			}
+		}
+	}
+	meant := strings.Count(string(raw), "\ufffd")
+	for i := 0; i < len(raw); i++ {
+		if raw[i] == '\\' {
+			if i+6 <= len(raw) && strings.EqualFold(string(raw[i:i+6]), `\ufffd`) {
+				meant++
+			}
+			i++
+		}
+	}
+	return decoded(raw) != meant
+}
+
+func specValue(d *json.Decoder, depth int) ([]byte, error) {
+	token, err := d.Token()
+	if err != nil {
+		return nil, errSpec
+	}
+	switch v := token.(type) {
+	case json.Delim:
+		if depth++; depth > 128 {
+			return nil, errSpec
+		}
+		if v == '[' {
+			return specArray(d, depth)
+		}
+		return specObject(d, depth)
+	case string:
+		return specString(v), nil
+	case json.Number:
+		return specNumber(string(v))
+	case bool:
+		if v {
+			return []byte("true"), nil
+		}
+		return []byte("false"), nil
+	}
+	return []byte("null"), nil
+}
+
+func specArray(d *json.Decoder, depth int) ([]byte, error) {
+	var items [][]byte
+	for d.More() {
+		item, err := specValue(d, depth)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	_, err := d.Token()
+	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]")), err
+}
+
+func specObject(d *json.Decoder, depth int) ([]byte, error) {
+	members, names := map[string][]byte{}, []string{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return nil, errSpec
+		}
+		name := specString(token.(string))
+		value, err := specValue(d, depth)
+		if err != nil {
+			return nil, err
+		}
+		inner := string(name[1 : len(name)-1])
+		if _, twice := members[inner]; twice {
+			return nil, errSpec
+		}
+		members[inner] = slices.Concat(name, []byte(":"), value)
+		names = append(names, inner)
+	}
+	sort.Strings(names)
+	var parts [][]byte
+	for _, name := range names {
+		parts = append(parts, members[name])
+	}
+	_, err := d.Token()
+	return slices.Concat([]byte("{"), bytes.Join(parts, []byte(",")), []byte("}")), err
+}
+
+func specString(s string) []byte {
+	out := []byte{'"'}
+	for i := range len(s) {
+		switch b := s[i]; {
+		case b == '"' || b == '\\':
+			out = append(out, '\\', b)
+		case b < 0x20:
+			out = append(out, []byte(`\u00`+string("0123456789abcdef"[b>>4])+string("0123456789abcdef"[b&15]))...)
+		default:
+			out = append(out, b)
+		}
+	}
+	return append(out, '"')
+}
+
+func specNumber(s string) ([]byte, error) {
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = "-", s[1:]
+	}
+	mantissa, exponentText, hasExponent := strings.Cut(strings.ToLower(s), "e")
+	exponent := new(big.Int)
+	if hasExponent {
+		exponent.SetString(strings.TrimPrefix(exponentText, "+"), 10)
+		if len(new(big.Int).Abs(exponent).String()) > 9 {
+			return nil, errSpec
+		}
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := whole + fraction
+	exponent.Sub(exponent, big.NewInt(int64(len(fraction))))
+	trimmed := strings.TrimRight(digits, "0")
+	exponent.Add(exponent, big.NewInt(int64(len(digits)-len(trimmed))))
+	trimmed = strings.TrimLeft(trimmed, "0")
+	switch {
+	case trimmed == "":
+		return []byte("0"), nil
+	case exponent.Sign() == 0:
+		return []byte(sign + trimmed), nil
+	case len(new(big.Int).Abs(exponent).String()) > 9:
+		return nil, errSpec
+	}
+	return []byte(sign + trimmed + "e" + exponent.String()), nil
+}
