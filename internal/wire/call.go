@@ -1,0 +1,180 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// Request is one round as the client sends it.
+type Request struct {
+	Method    string // tools/call if empty
+	Name      string // of the tool or prompt, or the resource's address
+	Arguments any
+	// State and Responses make it a later round. Responses is anything that
+	// encodes as JSON; nil leaves it out.
+	State     string
+	Responses any
+}
+
+// Reply is what came back: a result, complete or not, or a JSON-RPC error.
+type Reply struct {
+	Error *jsonrpc.Error
+	// Result is the result as it was on the wire; the fields below are parts
+	// of it.
+	Result     json.RawMessage
+	ResultType string
+	Asks       []Question // of this reply, by key
+	State      string
+	IsError    bool
+	Text       string // the text contents, joined
+	Structured json.RawMessage
+
+	incomplete bool
+}
+
+// Incomplete reports whether the reply wants another round. It goes by the
+// presence of inputRequests, as a lenient client does; a strict one goes by
+// ResultType.
+func (r *Reply) Incomplete() bool { return r.incomplete }
+
+// Outcome is a call brought to its end.
+type Outcome struct {
+	Reply                // the last one
+	Rounds    int        // requests sent
+	Questions []Question // everything that was asked, in order
+	States    []string   // every token seen, in order
+	Replies   []*Reply   // of all rounds
+}
+
+// maxRounds is far beyond what any server may ask for: it ends a test that
+// would otherwise not.
+const maxRounds = 50
+
+// Send makes one request and returns its reply, a JSON-RPC error included. An
+// error means that there was no reply.
+func (c *Client) Send(ctx context.Context, r Request) (*Reply, error) {
+	if r.Method == "" {
+		r.Method = "tools/call"
+	}
+	params := map[string]any{}
+	if meta := c.meta(); meta != nil {
+		params["_meta"] = meta
+	}
+	if r.Method == "resources/read" {
+		params["uri"] = r.Name
+	} else {
+		params["name"] = r.Name
+	}
+	if r.Arguments != nil {
+		params["arguments"] = r.Arguments
+	}
+	if r.State != "" {
+		params["requestState"] = r.State
+	}
+	if r.Responses != nil {
+		params["inputResponses"] = r.Responses
+	}
+	res, err := c.request(ctx, r.Method, params)
+	if err != nil {
+		return nil, err
+	}
+	return readReply(res)
+}
+
+// Call calls a tool and goes on until the result is final.
+func (c *Client) Call(ctx context.Context, tool string, arguments any, answers Answers) (*Outcome, error) {
+	return c.Run(ctx, Request{Name: tool, Arguments: arguments}, answers)
+}
+
+// Run takes any request through all of its rounds.
+func (c *Client) Run(ctx context.Context, r Request, answers Answers) (*Outcome, error) {
+	c.mu.Lock()
+	c.script = answers
+	before := len(c.asked)
+	c.mu.Unlock()
+	out := &Outcome{}
+	for {
+		reply, err := c.Send(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		out.Reply = *reply
+		out.Replies = append(out.Replies, reply)
+		out.Questions = append(out.Questions, reply.Asks...)
+		if reply.State != "" {
+			out.States = append(out.States, reply.State)
+		}
+		if out.Rounds++; out.Rounds == maxRounds {
+			return nil, fmt.Errorf("wire: no end after %d rounds", maxRounds)
+		}
+		// An old client knows no incomplete result: it takes what comes.
+		if !reply.Incomplete() || c.opts.Handshake {
+			out.Questions = append(out.Questions, c.Asked()[before:]...)
+			return out, nil
+		}
+		if r.Responses, err = answers.responses(reply.Asks); err != nil {
+			return nil, err
+		}
+		r.State = reply.State
+	}
+}
+
+// responses makes the inputResponses of a round; nil where there are none.
+func (a Answers) responses(questions []Question) (any, error) {
+	responses := map[string]json.RawMessage{}
+	for _, q := range questions {
+		answer, err := a.answer(q)
+		if err != nil {
+			return nil, err
+		}
+		if answer != nil {
+			responses[q.Key] = answer
+		}
+	}
+	if len(responses) == 0 {
+		return nil, nil
+	}
+	return responses, nil
+}
+
+func readReply(res *jsonrpc.Response) (*Reply, error) {
+	if res.Error != nil {
+		wire, ok := res.Error.(*jsonrpc.Error)
+		if !ok {
+			return nil, res.Error
+		}
+		return &Reply{Error: wire}, nil
+	}
+	var result struct {
+		ResultType    string                  `json:"resultType"`
+		InputRequests map[string]inputRequest `json:"inputRequests"`
+		RequestState  string                  `json:"requestState"`
+		IsError       bool                    `json:"isError"`
+		Structured    json.RawMessage         `json:"structuredContent"`
+		Content       json.RawMessage         `json:"content"`
+	}
+	if err := json.Unmarshal(res.Result, &result); err != nil {
+		return nil, fmt.Errorf("wire: reading the result: %w", err)
+	}
+	return &Reply{
+		Result: res.Result, ResultType: result.ResultType, Asks: questionsOf(result.InputRequests),
+		State: result.RequestState, IsError: result.IsError, Structured: result.Structured,
+		Text: textOf(result.Content), incomplete: result.InputRequests != nil || result.ResultType == "input_required",
+	}, nil
+}
+
+func textOf(content json.RawMessage) string {
+	var items []struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(content, &items) // null on input-required results
+	var b strings.Builder
+	for _, item := range items {
+		b.WriteString(item.Text)
+	}
+	return b.String()
+}

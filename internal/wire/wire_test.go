@@ -1,0 +1,110 @@
+package wire_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+// newServer has a tool that asks "a", then "b", and says what it was told. It
+// checks nothing, so that the client's own doing shows.
+func newServer() *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+	ask := func(key, state string) *mcp.CallToolResult {
+		schema := json.RawMessage(`{"type":"object","properties":{"` + key + `":{"type":"string"}}}`)
+		return &mcp.CallToolResult{RequestState: state, InputRequests: mcp.InputRequestMap{
+			key: &mcp.ElicitParams{Mode: "form", Message: key + "?", RequestedSchema: schema},
+		}}
+	}
+	server.AddTool(&mcp.Tool{Name: "two", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		switch req.Params.RequestState {
+		case "":
+			return ask("a", "1"), nil
+		case "1":
+			return ask("b", "2"), nil
+		}
+		said, _ := json.Marshal(req.Params.InputResponses)
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(said)}}}, nil
+	})
+	return server
+}
+
+func connect(t *testing.T, opts *wire.Options) *wire.Client {
+	client, err := wire.Connect(t.Context(), newServer(), opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func TestCallGoesThroughTheRounds(t *testing.T) {
+	client := connect(t, nil)
+	out, err := client.Call(t.Context(), "two", nil, wire.Answers{"a": wire.Value("x"), "*": wire.Raw(`{"action":"banana"}`)})
+	require.NoError(t, err)
+	require.Equal(t, 3, out.Rounds)
+	require.Equal(t, 3, client.Requests("tools/call"))
+	require.Equal(t, []string{"1", "2"}, out.States)
+	require.Equal(t, "complete", out.ResultType)
+	require.Equal(t, `{"b":{"action":"banana"}}`, out.Text, "the last round's answers only, unchecked")
+	require.Len(t, out.Questions, 2)
+	require.Equal(t, "a?", out.Questions[0].Message)
+	require.JSONEq(t, `{"type":"object","properties":{"a":{"type":"string"}}}`, string(out.Questions[0].Schema))
+	require.Empty(t, client.Asked())
+}
+
+func TestSendMakesOneRequest(t *testing.T) {
+	client := connect(t, nil)
+	reply, err := client.Send(t.Context(), wire.Request{Name: "two"})
+	require.NoError(t, err)
+	require.True(t, reply.Incomplete())
+	require.Equal(t, "input_required", reply.ResultType)
+	require.Equal(t, 1, client.Requests("tools/call"))
+
+	reply, err = client.Send(t.Context(), wire.Request{Name: "none"})
+	require.NoError(t, err)
+	require.EqualValues(t, -32602, reply.Error.Code)
+}
+
+func TestAnOldClientTakesWhatComes(t *testing.T) {
+	client := connect(t, &wire.Options{Version: wire.Legacy})
+	out, err := client.Call(t.Context(), "two", nil, wire.Answers{"a": wire.Value("x")})
+	require.NoError(t, err)
+	require.Equal(t, 1, out.Rounds, "it never calls again")
+	require.True(t, out.Incomplete(), "go-sdk's shim runs one round and leaks the second")
+	require.Empty(t, out.ResultType)
+	require.Equal(t, 1, len(client.Asked()))
+	require.Equal(t, "a", client.Asked()[0].Key)
+}
+
+func TestAnswersInTurn(t *testing.T) {
+	answer := wire.InTurn(wire.Value(1), wire.Missing, wire.Decline)
+	q := wire.Question{Key: "k"}
+	require.Equal(t, map[string]any{"action": "accept", "content": map[string]any{"k": 1}}, answer(q))
+	require.Nil(t, answer(q))
+	require.Equal(t, wire.Decline(q), answer(q))
+	require.Equal(t, wire.Decline(q), answer(q))
+}
+
+func TestFramesHoldEverything(t *testing.T) {
+	client := connect(t, &wire.Options{Version: wire.Legacy, Capabilities: wire.Nothing})
+	_, err := client.Call(t.Context(), "two", nil, nil)
+	require.NoError(t, err)
+	var sent, received []string
+	for _, f := range client.Frames() {
+		if f.Sent {
+			sent = append(sent, string(f.Message))
+		} else {
+			received = append(received, string(f.Message))
+		}
+	}
+	require.Len(t, sent, 3)
+	require.Len(t, received, 2)
+	require.True(t, strings.Contains(sent[0], `"capabilities":{}`) && strings.Contains(sent[0], wire.Legacy), sent[0])
+	require.Contains(t, sent[1], "notifications/initialized")
+	require.Contains(t, sent[2], `"tools/call"`)
+}

@@ -1,0 +1,101 @@
+package mrtr
+
+import "context"
+
+// Answer reads the answer to q, in a guarded handler. It is false when there
+// is none yet: the handler then returns [Need](q). It never blocks, and
+// nothing that a client sends can make it panic; an answer is handed out only
+// after it was judged by the question as it was asked.
+//
+//	place, ok := mrtr.Answer(c, which)
+//	if !ok {
+//		return mrtr.Need(which), nil, nil
+//	}
+//	// Above the guard runs in every round; below it, once there is an answer.
+func Answer[T any](c *Call, q Question[T]) (T, bool) {
+	if q.known != nil {
+		return *q.known, true
+	}
+	var none T
+	if q.Err() != nil {
+		return none, false
+	}
+	c.mu.Lock()
+	value, ok := c.answer(q.spec.key)
+	c.mu.Unlock()
+	if !ok {
+		return none, false
+	}
+	v, err := decodeAnswer[T](value, q.spec.key)
+	if err != nil {
+		return none, false
+	}
+	return v, true
+}
+
+// Ask asks q and returns its answer, in linear code ([Coroutine], [Journal],
+// [Resumable]). The handler stops here until there is one; a user who says no
+// ends the call, deferred functions run, and Ask does not return.
+//
+// It returns an error, and asks nothing, when q is wrong ([Question.Err]),
+// when it is called from another goroutine than the handler's, and in guarded
+// handlers, where it is [Unasked].
+func Ask[T any](ctx context.Context, c *Call, q Question[T]) (T, error) {
+	var none T
+	if err := AskAll(ctx, c, q); err != nil {
+		return none, err
+	}
+	v, ok := Answer(c, q)
+	if !ok {
+		return none, misuse("question %q: its answer is not a %T", q.Key(), none)
+	}
+	return v, nil
+}
+
+// AskAll asks several questions in one round. Their answers are then read
+// with [Answer].
+func AskAll(ctx context.Context, c *Call, questions ...Asking) error {
+	specs, err := specsOf(questions)
+	if err != nil || len(specs) == 0 {
+		return err
+	}
+	c.mu.Lock()
+	s := c.strand
+	c.mu.Unlock()
+	if s != nil {
+		return s.await(c, specs)
+	}
+	for _, sp := range specs {
+		c.mu.Lock()
+		_, ok := c.answer(sp.key)
+		c.mu.Unlock()
+		if !ok {
+			return &Unasked{Questions: questions}
+		}
+	}
+	return nil
+}
+
+// specsOf takes the questions apart, leaving out those already known.
+func specsOf(questions []Asking) ([]*spec, error) {
+	specs := make([]*spec, 0, len(questions))
+	for _, q := range questions {
+		if q == nil {
+			return nil, misuse("a question is nil")
+		}
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
+		s := q.asking()
+		if s == nil {
+			continue
+		}
+		for _, other := range specs {
+			if other.key == s.key {
+				return nil, misuse("question %q is asked twice in one round", s.key)
+			}
+		}
+		specs = append(specs, s)
+	}
+	return specs, nil
+}

@@ -1,0 +1,135 @@
+package mrtr
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/sse"
+)
+
+// Call is one logical call of a tool, prompt or resource, through all of its
+// rounds. A handler gets it with each round; what it says of the request and
+// the session is that round's.
+//
+// A Call may be used from several goroutines. It is not to be kept after the
+// handler has returned.
+type Call struct {
+	rt     *Runtime
+	target *target
+	id     string
+
+	mu         sync.Mutex // guards what follows
+	ex         exchange
+	st         state
+	principal  string
+	running    map[string]int // effects under way, with what was done when they began
+	onComplete []func(context.Context)
+	strand     *strand // of linear code
+}
+
+// exchange is one request, whichever of the three methods it is for.
+type exchange struct {
+	method    string
+	name      string // of the tool or prompt, or the resource's address
+	arguments json.RawMessage
+	token     string
+	answers   mcp.InputResponseMap
+	client    sse.Client
+	session   *mcp.ServerSession
+	request   mcp.Request
+}
+
+// ID identifies the call in all of its rounds. It is minted in the first.
+func (c *Call) ID() string { return c.id }
+
+// Round counts from one.
+func (c *Call) Round() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.st.round
+}
+
+// Modern reports whether this round's client speaks revision 2026-07-28 or
+// later, and so can be asked by an incomplete result.
+func (c *Call) Modern() bool { return c.Client().Era == sse.Modern }
+
+// Client is what is known of this round's client: its era, and what it
+// declared that it can be asked.
+func (c *Call) Client() sse.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ex.client
+}
+
+// Principal is who calls, as [Options.Principal] tells it; "" if nobody knows.
+func (c *Call) Principal() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.principal
+}
+
+// Session is the session of this round's request.
+func (c *Call) Session() *mcp.ServerSession {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ex.session
+}
+
+// Request is this round's request, as the SDK gave it.
+func (c *Call) Request() mcp.Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ex.request
+}
+
+// OnComplete runs fn when the call completes, just before its result goes
+// out, and only then: not after an error, a decline, or a round that asks.
+// Functions registered by a round that did not complete the call are dropped
+// with it, so a handler that is entered again registers afresh.
+func (c *Call) OnComplete(fn func(context.Context)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onComplete = append(c.onComplete, fn)
+}
+
+// answer returns the answer to a question. The caller holds c.mu.
+func (c *Call) answer(key string) (json.RawMessage, bool) {
+	for i := range c.st.done {
+		if e := &c.st.done[i]; e.kind == answerEntry && e.key == key {
+			return e.value, true
+		}
+	}
+	return nil, false
+}
+
+// hasEffects reports whether an effect of this call has run.
+func (c *Call) hasEffects() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.st.done {
+		if c.st.done[i].kind.isEffect() {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Call) remember(e entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.st.done = append(c.st.done, e)
+}
+
+// newID makes an identifier that nobody can guess.
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails: it ends the process instead
+	var text [32]byte
+	hex.Encode(text[:], b[:])
+	return string(text[:])
+}

@@ -1,0 +1,109 @@
+package mrtr
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"reflect"
+	"unicode/utf8"
+)
+
+// A Choice is one of the values that a person may pick.
+type Choice struct {
+	Value string
+	// Title is what is shown instead of the value, if anything.
+	Title string
+}
+
+// Choices makes plain choices of values.
+func Choices(values ...string) []Choice {
+	choices := make([]Choice, len(values))
+	for i, v := range values {
+		choices[i].Value = v
+	}
+	return choices
+}
+
+// Elicit asks a form question. T says what the answer looks like:
+//
+//   - a string, bool, integer or number: a form of one property, named key;
+//   - a string type with a method Choices() []Choice: an enum;
+//   - a struct of such fields, slices of an enum, and [time.Time], named by
+//     their json tags, described by their jsonschema tags, and optional where
+//     they are pointers or tagged omitempty.
+//
+// The wire allows no nesting: any other type is an error in [Question.Err].
+// Whatever arrives is checked against that schema before a handler sees it.
+func Elicit[T any](key, message string) Question[T] {
+	schema, err := schemaOf(reflect.TypeFor[T](), key)
+	if err != nil {
+		return Question[T]{err: err}
+	}
+	return form[T](key, message, schema)
+}
+
+// Choose asks for one of a few values, given at run time.
+func Choose(key, message string, choices ...Choice) Question[string] {
+	values, err := enumSchema(choices)
+	if err != nil {
+		return Question[string]{err: misuse("question %q: %v", key, err)}
+	}
+	return form[string](key, message, objectSchema([]property{{name: key, schema: values, required: true}}))
+}
+
+// Confirm asks for a yes. The answer is true only when a person said so: a
+// decline, a cancel, a client that cannot be asked are all false, and never
+// end the call.
+func Confirm(key, message string) Question[bool] {
+	q := Elicit[bool](key, message)
+	if q.err != nil {
+		return q
+	}
+	q.spec.lenient, q.spec.confirms = true, true
+	return q
+}
+
+// ElicitSchema asks a form question whose schema is made at run time: a JSON
+// Schema object with primitive properties, as the protocol restricts it. It
+// is sent as it is, but for the space between its tokens. The answer holds the
+// properties that the schema names and no others.
+func ElicitSchema(key, message string, schema json.RawMessage) Question[map[string]any] {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, schema); err != nil {
+		return Question[map[string]any]{err: misuse("question %q: its schema cannot be read: %v", key, err)}
+	}
+	return form[map[string]any](key, message, compact.Bytes())
+}
+
+// ElicitURL asks the user to visit an address, for what must not pass through
+// the client, such as credentials. An accept means that the user agreed to
+// go there, not that they are done.
+func ElicitURL(key, message, address string) Question[struct{}] {
+	if err := checkQuestion(key, message); err != nil {
+		return Question[struct{}]{err: err}
+	}
+	if u, err := url.Parse(address); err != nil || u.Scheme == "" || u.Host == "" {
+		return Question[struct{}]{err: misuse("question %q: ElicitURL needs an absolute address", key)}
+	}
+	return Question[struct{}]{spec: &spec{kind: urlKind, key: key, message: message, url: address}}
+}
+
+func form[T any](key, message string, schema json.RawMessage) Question[T] {
+	if err := checkQuestion(key, message); err != nil {
+		return Question[T]{err: err}
+	}
+	if _, err := formOf(schema); err != nil {
+		return Question[T]{err: misuse("question %q: %v", key, err)}
+	}
+	return Question[T]{spec: &spec{kind: formKind, key: key, message: message, schema: schema}}
+}
+
+func checkQuestion(key, message string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	if message == "" || !utf8.ValidString(message) {
+		return misuse("question %q: its message is empty or not UTF-8", key)
+	}
+	return nil
+}

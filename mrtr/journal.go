@@ -1,0 +1,184 @@
+package mrtr
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+)
+
+// journal is how far linear code has come in what its call remembers: the
+// answers it has read, in their order, and the effects it has asked for, by
+// their keys. Where the two part, the code has changed in between. All of it
+// is guarded by the lock of the handler's call.
+type journal struct {
+	cursor  int             // answers read
+	claimed map[string]bool // effects run or read
+	failed  map[string]int  // failures of effects met, by key
+}
+
+// failedEntry is an effect that failed in journaled code: the code has seen
+// the error and gone on from it, so it sees the same when it is replayed. Its
+// value is the error's text.
+const failedEntry entryKind = "failed"
+
+// replayedError is a failure that is met again.
+type replayedError string
+
+func (e replayedError) Error() string { return string(e) }
+
+// replay gives the handler its answers in the order in which it asked. It is
+// false at the first question that has none. A question that is not the one
+// that was asked then ends the strand.
+func (s *strand) replay(c *Call, specs []*spec) (answered bool, err error) {
+	c.mu.Lock()
+	if s.ending {
+		c.mu.Unlock()
+		runtime.Goexit()
+	}
+	answered, diverged := s.match(c, specs)
+	if diverged == nil && !answered {
+		err = s.mayAsk(c, specs)
+		s.waiting = err == nil
+	}
+	c.mu.Unlock()
+	if diverged != nil {
+		s.unwind(diverged)
+	}
+	return answered, err
+}
+
+// match holds the questions against the answers. The caller holds c.mu.
+func (s *strand) match(c *Call, specs []*spec) (answered bool, diverged error) {
+	matched, read := 0, 0
+	for i := range c.st.done {
+		e := &c.st.done[i]
+		if e.kind != answerEntry {
+			continue
+		}
+		if read++; read <= s.cursor {
+			continue
+		}
+		sp := specs[matched]
+		if e.key != sp.key {
+			return false, c.diverged("question %q is asked where %q was", sp.key, e.key)
+		}
+		if e.digest != sp.digest() {
+			return false, c.diverged("question %q is not worded as it was", e.key)
+		}
+		s.cursor++
+		if matched++; matched == len(specs) {
+			return true, nil
+		}
+	}
+	if matched > 0 {
+		return false, c.diverged("question %q is asked along with others, where it was not", specs[matched].key)
+	}
+	return false, s.unclaimed(c)
+}
+
+// mayAsk reports why a question must not be asked now: its key is taken, or an
+// effect is running, which a round cannot end in the middle of. The caller
+// holds c.mu.
+func (s *strand) mayAsk(c *Call, specs []*spec) error {
+	for _, sp := range specs {
+		if _, repeated := c.answer(sp.key); repeated {
+			return misuse("question %q was asked before in this call: each needs a key of its own", sp.key)
+		}
+	}
+	if len(c.running) > 0 {
+		effect := slices.Min(slices.Collect(maps.Keys(c.running)))
+		return misuse("question %q is asked while effect %q is running: ask before it, or after", specs[0].key, effect)
+	}
+	return nil
+}
+
+// mayRun reports why an effect that is not in the journal must not run: the
+// strand waits or is ending, or answers are left to replay, so that the effect
+// would run in the past. The caller holds c.mu.
+func (s *strand) mayRun(c *Call, key string) error {
+	switch {
+	case s.ending:
+		return misuse("effect %q does not run: its handler has ended, or is being unwound", key)
+	case s.waiting:
+		return misuse("effect %q does not run: its handler is waiting for an answer", key)
+	}
+	answers := 0
+	for i := range c.st.done {
+		if c.st.done[i].kind == answerEntry {
+			answers++
+		}
+	}
+	if s.cursor < answers {
+		s.ending = true
+		s.err = c.diverged("effect %q is run where there was none", key)
+		return s.err
+	}
+	return nil
+}
+
+// failure gives the next failure of an effect that an earlier round met and
+// this one has not. The caller holds c.mu.
+func (s *strand) failure(c *Call, key string) error {
+	met := 0
+	for i := range c.st.done {
+		e := &c.st.done[i]
+		if e.kind != failedEntry || e.key != key {
+			continue
+		}
+		if met++; met > s.failed[key] {
+			s.meet(key)
+			text, err := readJSON[string](e.value)
+			if err != nil {
+				return err
+			}
+			return replayedError(text)
+		}
+	}
+	return nil
+}
+
+func (s *strand) meet(key string) {
+	if s.failed == nil {
+		s.failed = map[string]int{}
+	}
+	s.failed[key]++
+}
+
+// unclaimed tells of an effect that an earlier round ran and this one, having
+// come as far, did not ask for. The caller holds c.mu.
+func (s *strand) unclaimed(c *Call) error {
+	for i := range c.st.done {
+		if e := &c.st.done[i]; e.kind == effectEntry && !s.claimed[e.key] {
+			return c.diverged("effect %q is no longer run", e.key)
+		}
+	}
+	return nil
+}
+
+// unread tells of what happened before and the handler came to its end
+// without. The caller holds c.mu.
+func (s *strand) unread(c *Call) error {
+	read := 0
+	for i := range c.st.done {
+		if e := &c.st.done[i]; e.kind == answerEntry {
+			if read++; read > s.cursor {
+				return c.diverged("question %q is no longer asked", e.key)
+			}
+		}
+	}
+	return s.unclaimed(c)
+}
+
+// claim notes that the handler ran, or read, an effect. The caller holds
+// call.mu.
+func (s *strand) claim(key string) {
+	if s.claimed == nil {
+		s.claimed = map[string]bool{}
+	}
+	s.claimed[key] = true
+}
+
+func (c *Call) diverged(format string, args ...any) error {
+	return &Diverged{What: fmt.Sprintf(format, args...), Sealed: c.st.version}
+}

@@ -1,0 +1,140 @@
+package mrtr
+
+import "context"
+
+// Linear is a handler that reads from top to bottom: it asks with [Ask] and
+// goes on below with the answer. What it does is done with [Once].
+type Linear[In, Out any] func(ctx context.Context, c *Call, in In) (Out, error)
+
+// Coroutine holds a linear handler where it asks, and lets it go on when the
+// answer comes: its goroutine is parked in this process, so the next round
+// must come here. If the frame is gone (a restart, another instance, too long
+// a wait) the call ends with [Gone].
+//
+// The context of a held handler has a life of its own: it carries the values
+// of the running round, is cancelled with that round, with the frame and with
+// the runtime, and knows no deadline of an earlier round.
+func Coroutine[In, Out any](h Linear[In, Out]) Style[In, Out] {
+	return linear(h, linearStyle{parks: true})
+}
+
+// Journal holds nothing: in each round the handler runs again from its top,
+// and every question and effect that happened before gives what it gave then,
+// from the journal in the state. The rest of its code must come to the same
+// each time: put the clock, chance, and whatever else may differ into [Once].
+// A handler that takes another way than before ends the call with [Diverged].
+func Journal[In, Out any](h Linear[In, Out]) Style[In, Out] {
+	return linear(h, linearStyle{replays: true})
+}
+
+// Resumable holds a linear handler as [Coroutine] does, and falls back to the
+// journal where the frame is gone: the frame is a cache, the journal is the
+// truth. It needs of the handler what Journal needs.
+func Resumable[In, Out any](h Linear[In, Out]) Style[In, Out] {
+	return linear(h, linearStyle{parks: true, replays: true})
+}
+
+type linearStyle struct{ parks, replays bool }
+
+func linear[In, Out any](h Linear[In, Out], how linearStyle) Style[In, Out] {
+	return Style[In, Out]{enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
+		var none Out
+		s, err := c.takeStrand(how)
+		if err != nil {
+			return nil, none, err
+		}
+		if s == nil {
+			s = newStrand(c, how)
+			out := new(Out)
+			s.result = out
+			s.fn = func(ctx context.Context, c *Call) (err error) {
+				*out, err = h(ctx, c, in)
+				return err
+			}
+			if err := c.startStrand(ctx, s); err != nil {
+				return nil, none, err
+			}
+		}
+		out, ok := s.result.(*Out)
+		if !ok { // the tool's name now stands for another handler
+			s.end(context.Canceled)
+			return nil, none, &Gone{}
+		}
+		t, err := s.run(ctx, c)
+		switch {
+		case err != nil:
+			return nil, none, err
+		case t.ended || !s.how.parks:
+			c.strand = nil // it has left
+		}
+		if t.specs != nil {
+			questions := make([]Asking, len(t.specs))
+			for i, sp := range t.specs {
+				questions[i] = sp
+			}
+			return Need(questions...), none, nil
+		}
+		return nil, *out, t.err
+	}}
+}
+
+// takeStrand finds the strand of this call, nil where one is to be started.
+func (c *Call) takeStrand(how linearStyle) (*strand, error) {
+	if c.strand != nil { // entered again in the same round
+		return c.strand, nil
+	}
+	if c.st.steps != "" {
+		return nil, c.diverged("it was a list of steps")
+	}
+	if s := c.rt.frames.take(c.st.frame); s != nil {
+		c.strand = s
+		return s, nil
+	}
+	if c.st.round > 1 && !how.replays {
+		return nil, &Gone{}
+	}
+	return nil, nil
+}
+
+func (c *Call) startStrand(ctx context.Context, s *strand) error {
+	if err := c.rt.frames.enter(s, c.principal); err != nil {
+		return err
+	}
+	c.strand = s
+	c.observe(ctx, Event{Kind: HandlerEntered})
+	return nil
+}
+
+// hold parks the strand of a call that waits for answers.
+func (c *Call) hold() error {
+	s := c.strand
+	if s == nil {
+		if c.st.frame != "" { // asked again without the handler
+			c.st.frame = c.rt.frames.rename(c.st.frame)
+		}
+		return nil
+	}
+	token, err := c.rt.frames.park(s)
+	if err != nil && s.how.replays { // the journal will do
+		s.end(err)
+		err = nil
+	}
+	c.st.frame = token
+	return err
+}
+
+// abandonStrand unwinds what is held for a call that has ended.
+func (c *Call) abandonStrand() {
+	s := c.rt.frames.take(c.st.frame)
+	if s == nil {
+		s = c.strand
+	}
+	if s != nil {
+		s.end(context.Canceled)
+	}
+}
+
+// abandoned tells the observer of a frame that was unwound without an answer.
+func (rt *Runtime) abandoned(s *strand, reason string) {
+	s.call.observe(context.Background(), Event{Kind: CallAbandoned, Reason: reason})
+}

@@ -1,0 +1,127 @@
+package mrtr
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/mrtr-go/sdk/sse"
+)
+
+// An Observer is told what happens to calls. It runs on the call's own
+// goroutine, so it must be quick, and it must be safe for concurrent use.
+type Observer interface {
+	Observe(ctx context.Context, e Event)
+}
+
+// EventKind says what happened.
+type EventKind string
+
+const (
+	// RoundStarted comes with every request, once its state has opened.
+	RoundStarted EventKind = "round started"
+	// HandlerEntered comes each time a function of the author's is started.
+	HandlerEntered EventKind = "handler entered"
+	// QuestionsAsked ends a round that is not the last.
+	QuestionsAsked EventKind = "questions asked"
+	// CallCompleted ends a call with a result.
+	CallCompleted EventKind = "call completed"
+	// CallStopped ends a call with an error or a no; Err tells which.
+	CallStopped EventKind = "call stopped"
+	// StateRefused is a request whose state did not open; Reason tells why,
+	// which the client is never told.
+	StateRefused EventKind = "state refused"
+	// CallAbandoned is a suspended handler unwound without an answer: its time
+	// was up, or the runtime closed. What it leaves behind is in its call's
+	// effects, which HasEffects tells.
+	CallAbandoned EventKind = "call abandoned"
+)
+
+// Event is what an Observer is told. But for Err, whose text is whatever the
+// author of the handler put there, it holds nothing that a user answered and
+// nothing that is secret, so it can be logged as it is.
+type Event struct {
+	Kind       EventKind
+	Call       string // the call's id; "" before its state has opened
+	Round      int
+	Method     string // tools/call, prompts/get, resources/read
+	Name       string // of the tool or prompt, or the resource's address
+	Era        sse.Era
+	Handler    string        // HandlerEntered: the step's key; "" in other styles
+	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
+	StateBytes int           // QuestionsAsked: the size of the token
+	Duration   time.Duration // of the round, when it ends
+	Reason     string        // StateRefused, CallAbandoned
+	HasEffects bool          // whether effects are remembered in this call
+	Err        error         // CallStopped
+}
+
+// LogObserver logs events: calls that stop for a fault as errors, refused
+// states and everything else that ends early as warnings, a user's no and the
+// ends of rounds and calls as information, the rest as debugging.
+// A nil logger is the default one.
+//
+// Of an error it logs the type, and of a panic the stack too, but never the
+// text, which may hold anything.
+func LogObserver(logger *slog.Logger) Observer {
+	if logger == nil {
+		logger = slog.Default()
+	}
+	return logObserver{logger}
+}
+
+type logObserver struct{ logger *slog.Logger }
+
+func (o logObserver) Observe(ctx context.Context, e Event) {
+	level := o.level(e)
+	if !o.logger.Enabled(ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 10)
+	attrs = append(attrs, slog.String("method", e.Method), slog.String("name", e.Name), slog.String("era", e.Era.String()))
+	if e.Call != "" {
+		attrs = append(attrs, slog.String("call", e.Call), slog.Int("round", e.Round))
+	}
+	if e.Handler != "" {
+		attrs = append(attrs, slog.String("step", e.Handler))
+	}
+	if e.Kind == QuestionsAsked {
+		attrs = append(attrs, slog.Any("questions", e.Questions), slog.Int("state_bytes", e.StateBytes))
+	}
+	if e.Duration > 0 {
+		attrs = append(attrs, slog.Duration("duration", e.Duration))
+	}
+	if e.Reason != "" {
+		attrs = append(attrs, slog.String("reason", e.Reason))
+	}
+	if e.HasEffects {
+		attrs = append(attrs, slog.Bool("effects", true))
+	}
+	if e.Err != nil {
+		attrs = append(attrs, slog.String("error_type", errorType(e.Err)))
+		var panicked *PanicError
+		if errors.As(e.Err, &panicked) {
+			attrs = append(attrs, slog.String("stack", string(panicked.Stack)))
+		}
+	}
+	o.logger.LogAttrs(ctx, level, string(e.Kind), attrs...)
+}
+
+func (o logObserver) level(e Event) slog.Level {
+	switch e.Kind {
+	case QuestionsAsked, CallCompleted:
+		return slog.LevelInfo
+	case StateRefused, CallAbandoned:
+		return slog.LevelWarn
+	case CallStopped:
+		switch {
+		case isQuiet(e.Err):
+			return slog.LevelInfo
+		case isExpected(e.Err):
+			return slog.LevelWarn
+		}
+		return slog.LevelError
+	}
+	return slog.LevelDebug
+}

@@ -1,0 +1,138 @@
+package mrtr
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Once runs an effect, something that must not happen twice, and remembers
+// its value under key: whoever asks for it in a later round of the same call
+// gets the value and nothing runs.
+//
+//	booking, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, idem string) (Booking, error) {
+//		return desk.Book(ctx, idem, place)
+//	})
+//
+// The wrong way stands beside it: the same line without Once, above a guard
+// or between two asks of journaled code, runs again in every round.
+//
+//   - What the caller gets is always the value after encoding it as JSON and
+//     decoding it, the first time as well as later.
+//   - Effects are matched by key, not by position. In a loop, put what tells
+//     the turns apart into the key.
+//   - idem is the same in every attempt at this effect of this call: pass it
+//     on to systems that honour idempotency keys.
+//   - An error is not remembered: the effect counts as not having happened,
+//     and runs when it is asked for again. Code that is replayed ([Journal],
+//     [Resumable]) meets the error's text again on its way there.
+//   - The same key while it is running is a [UsageError]. So is a question
+//     asked by linear code while an effect runs.
+//   - A value that cannot be encoded is a UsageError, now and whenever it is
+//     asked for again: the effect did run, and does not run twice.
+//
+// The promise is "once along one chain of states": the client that sends the
+// same state twice, on purpose or for a lost response, gets the effects after
+// that state twice. Nothing that is held only by the client can promise more.
+func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Context, idem string) (T, error)) (T, error) {
+	var none T
+	if err := checkKey(key); err != nil {
+		return none, err
+	}
+	value, ok, err := c.begin(key)
+	if err != nil {
+		return none, err
+	}
+	if ok {
+		return decodeEffect[T](value, key)
+	}
+	var ran *entry
+	defer func() { c.finish(key, ran) }() // also when f panics or is unwound
+	v, err := f(ctx, c.ID()+"."+key)
+	if err != nil {
+		ran = c.failed(key, err)
+		return none, err
+	}
+	ran = &entry{kind: effectEntry, key: key}
+	if ran.value, err = json.Marshal(v); err != nil {
+		return none, afterEffect{misuse("effect %q ran, but its value cannot be remembered: %v", key, err)}
+	}
+	return decodeEffect[T](ran.value, key)
+}
+
+func decodeEffect[T any](value json.RawMessage, key string) (v T, _ error) {
+	var none T
+	if len(value) == 0 {
+		return none, afterEffect{misuse("effect %q ran, but its value could not be remembered", key)}
+	}
+	if err := json.Unmarshal(value, &v); err != nil {
+		return none, afterEffect{misuse("effect %q ran, but its value is not a %T: %v", key, none, err)}
+	}
+	return v, nil
+}
+
+// begin finds the remembered value of an effect, or marks it as running.
+func (c *Call) begin(key string) (value json.RawMessage, ok bool, _ error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.strand != nil {
+		if err := c.strand.failure(c, key); err != nil {
+			return nil, false, err
+		}
+	}
+	for i := range c.st.done {
+		if e := &c.st.done[i]; e.kind.isEffect() && e.key == key {
+			if c.strand != nil {
+				c.strand.claim(key)
+			}
+			return e.value, true, nil
+		}
+	}
+	if c.strand != nil {
+		if err := c.strand.mayRun(c, key); err != nil {
+			return nil, false, err
+		}
+	}
+	if _, running := c.running[key]; running {
+		return nil, false, misuse("effect %q is already running: each needs a key of its own", key)
+	}
+	if c.running == nil {
+		c.running = map[string]int{}
+	}
+	c.running[key] = len(c.st.done)
+	return nil, false, nil
+}
+
+// failed is what is remembered of an effect that failed: nothing, but where
+// the code will be replayed up to here.
+func (c *Call) failed(key string, err error) *entry {
+	if c.strand == nil || !c.strand.how.replays {
+		return nil
+	}
+	return &entry{kind: failedEntry, key: key, value: appendString(nil, err.Error())}
+}
+
+// finish remembers what came of an effect; ran is nil if nothing did. The
+// effects that ran meanwhile are from now on part of it: whoever replays it
+// need not ask for them. So is a failure inside an effect.
+func (c *Call) finish(key string, ran *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	began := c.running[key]
+	delete(c.running, key)
+	if ran == nil || ran.kind == failedEntry && len(c.running) > 0 {
+		return
+	}
+	for i := began; i < len(c.st.done); i++ {
+		if e := &c.st.done[i]; e.kind == effectEntry {
+			e.kind = nestedEntry
+		}
+	}
+	c.st.done = append(c.st.done, *ran)
+	switch {
+	case c.strand == nil:
+	case ran.kind == failedEntry:
+		c.strand.meet(key)
+	default:
+		c.strand.claim(key)
+	}
+}

@@ -1,0 +1,48 @@
+package mrtr
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/sse"
+)
+
+// Prompt makes a style into a prompt handler. Its input are the prompt's
+// arguments. Prompts have no error results: what would be one for a tool is a
+// protocol error here.
+func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
+	t := rt.target(opts, s.valid())
+	h := func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		var arguments json.RawMessage // no arguments are the same, present or not
+		if len(req.Params.Arguments) > 0 {
+			arguments, _ = json.Marshal(req.Params.Arguments) // strings always encode
+		}
+		var out *mcp.GetPromptResult
+		need, err := rt.round(ctx, exchange{
+			method: "prompts/get", name: req.Params.Name, arguments: arguments,
+			token: req.Params.RequestState, answers: req.Params.InputResponses,
+			client: sse.ClientOf(req), session: req.Session, request: req,
+		}, t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+			ir, out, err = s.run(ctx, c, maps.Clone(req.Params.Arguments))
+			return ir, err
+		})
+		switch {
+		case err != nil:
+			return nil, asProtocolError(err)
+		case need != nil:
+			return &mcp.GetPromptResult{InputRequests: need.requests, RequestState: need.token}, nil
+		case out == nil:
+			return &mcp.GetPromptResult{}, nil
+		}
+		own := *out // the SDK writes to what it sends
+		own.Meta = maps.Clone(out.Meta)
+		return &own, nil
+	}
+	if t.policy.loops() {
+		return sse.BridgePrompt(h, rt.opts.Bridge)
+	}
+	return h
+}

@@ -1,0 +1,50 @@
+package mrtr
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/sse"
+)
+
+// Resource makes a style into a resource handler. Its input is the address
+// that is read. As with prompts, errors are protocol errors.
+func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
+	t := rt.target(opts, s.valid())
+	h := func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		var out *mcp.ReadResourceResult
+		need, err := rt.round(ctx, exchange{
+			method: "resources/read", name: req.Params.URI,
+			token: req.Params.RequestState, answers: req.Params.InputResponses,
+			client: sse.ClientOf(req), session: req.Session, request: req,
+		}, t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+			ir, out, err = s.run(ctx, c, req.Params.URI)
+			return ir, err
+		})
+		switch {
+		case err != nil:
+			return nil, asProtocolError(err)
+		case need != nil:
+			return &mcp.ReadResourceResult{InputRequests: need.requests, RequestState: need.token}, nil
+		case out == nil:
+			return &mcp.ReadResourceResult{}, nil
+		}
+		own := *out // the SDK writes to what it sends, the contents included
+		own.Meta = maps.Clone(out.Meta)
+		own.Contents = slices.Clone(out.Contents)
+		for i, content := range own.Contents {
+			if content != nil {
+				c := *content
+				own.Contents[i] = &c
+			}
+		}
+		return &own, nil
+	}
+	if t.policy.loops() {
+		return sse.BridgeResource(h, rt.opts.Bridge)
+	}
+	return h
+}

@@ -1,0 +1,159 @@
+package mrtr
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// Options configure a [Runtime]. The zero value, and nil, mean the defaults:
+// states sealed with a key of this process, old clients asked over their
+// session.
+type Options struct {
+	// State configures how states are sealed. Without keys the key is made up
+	// and dies with the process; instances that serve one another's rounds
+	// share theirs.
+	State *statecodec.Options
+	// Audience names this server where several share keys: a state sealed for
+	// one does not open at another.
+	Audience string
+	// Principal tells who sends a request, to bind states to them. If nil, it
+	// is the UserID of go-sdk's token info, "" without one. An error refuses
+	// the request.
+	Principal func(ctx context.Context, req mcp.Request) (string, error)
+	// Legacy is the policy for old clients; LegacyBridge if zero.
+	Legacy Legacy
+	// Bridge bounds the asking of old clients.
+	Bridge *sse.BridgeOptions
+	// Observer is told what happens.
+	Observer Observer
+	// MaxStateBytes bounds what a call may carry, before sealing; 32 KiB if zero.
+	MaxStateBytes int
+	// MaxQuestions bounds the questions of one round; 16 if zero.
+	MaxQuestions int
+	// MaxFrames bounds the suspended handlers held at once; 100,000 if zero.
+	MaxFrames int
+	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero.
+	MaxFramesPerPrincipal int
+	// FrameTTL is how long a suspended handler waits for its answer before it
+	// is unwound; 15 minutes if zero.
+	FrameTTL time.Duration
+}
+
+const (
+	// maxAsks and maxCarries are where go-sdk's own client gives up.
+	maxAsks    = 9
+	maxCarries = 2
+	// maxTries is how often one question is asked again for a usable answer.
+	maxTries = 3
+)
+
+// Runtime holds what the rounds of many calls share: the codec that seals
+// their states, the limits, and the suspended handlers. It belongs to a
+// server, or to several.
+type Runtime struct {
+	codec    sealer
+	opts     Options
+	frames   *frameTable
+	observer Observer
+}
+
+// sealer is statecodec.Codec, but for the tests that show what goes wrong
+// without a seal.
+type sealer interface {
+	Seal(b statecodec.Binding, payload []byte) (string, error)
+	Open(b statecodec.Binding, token string) ([]byte, error)
+}
+
+// New makes a Runtime, checking the options.
+func New(opts *Options) (*Runtime, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if !o.Legacy.valid() {
+		return nil, misuse("Options.Legacy is not a policy: %d", o.Legacy)
+	}
+	if o.Legacy == LegacyInherit {
+		o.Legacy = LegacyBridge
+	}
+	if o.Principal == nil {
+		o.Principal = tokenUser
+	}
+	for _, limit := range []struct {
+		name     string
+		value    *int
+		fallback int
+	}{
+		{"MaxStateBytes", &o.MaxStateBytes, 32 << 10},
+		{"MaxQuestions", &o.MaxQuestions, 16},
+		{"MaxFrames", &o.MaxFrames, 100_000},
+		{"MaxFramesPerPrincipal", &o.MaxFramesPerPrincipal, 1000},
+	} {
+		if *limit.value < 0 {
+			return nil, misuse("Options.%s is negative", limit.name)
+		}
+		if *limit.value == 0 {
+			*limit.value = limit.fallback
+		}
+	}
+	if o.FrameTTL < 0 {
+		return nil, misuse("Options.FrameTTL is negative")
+	}
+	if o.FrameTTL == 0 {
+		o.FrameTTL = 15 * time.Minute
+	}
+	codec, err := newCodec(o.State)
+	if err != nil {
+		return nil, err
+	}
+	rt := &Runtime{codec: codec.For("request_state"), opts: o, observer: o.Observer}
+	rt.frames = newFrameTable(o.MaxFrames, o.MaxFramesPerPrincipal, o.FrameTTL, rt.abandoned)
+	return rt, nil
+}
+
+func newCodec(opts *statecodec.Options) (*statecodec.Codec, error) {
+	var o statecodec.Options
+	if opts != nil {
+		o = *opts
+	}
+	o.Ephemeral = o.Ephemeral || len(o.Keys) == 0
+	return statecodec.New(&o)
+}
+
+// Close unwinds every suspended handler and waits until they are gone, and
+// those still running with them. From then on calls that would have to be held
+// are refused. A handler that does not heed its context within ten seconds is
+// left behind, and counted in the error.
+func (rt *Runtime) Close() error { return rt.frames.close(10 * time.Second) }
+
+// tokenUser is who the bearer token speaks for, over HTTP.
+func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		return extra.TokenInfo.UserID, nil
+	}
+	if info := auth.TokenInfoFromContext(ctx); info != nil {
+		return info.UserID, nil
+	}
+	return "", nil
+}
+
+// buildVersion names this build in states, for the message of [Diverged].
+var buildVersion = func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return s.Value[:12]
+		}
+	}
+	return info.Main.Version
+}()

@@ -1,0 +1,140 @@
+package mrtr
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/sse"
+)
+
+// settle judges the answers that came back by the questions that were sent.
+// It reports whether the round is fully answered; what is missing or does not
+// fit is asked again, without the handler. A no ends the call, unless it is an
+// answer.
+func (c *Call) settle() (settled bool, _ error) {
+	for i := range c.st.pending {
+		p := &c.st.pending[i]
+		if p.settled() {
+			continue
+		}
+		if err := p.judge(c.ex.answers[p.key]); err != nil {
+			return false, err
+		}
+	}
+	return c.file(), nil
+}
+
+// judge takes one response. Anything may have arrived: nothing, null, the
+// response to another kind of question, an action nobody defined.
+func (p *pending) judge(response mcp.InputResponse) error {
+	switch r := response.(type) {
+	case *mcp.ElicitResult:
+		if r == nil || p.kind != formKind && p.kind != urlKind {
+			break
+		}
+		switch r.Action {
+		case "accept":
+			return p.accept(r.Content)
+		case "decline", "cancel":
+			if p.lenient {
+				p.answer = null
+				return nil
+			}
+			return &Declined{Key: p.key, Cancelled: r.Action == "cancel"}
+		}
+		return p.again("Please accept, decline or cancel.")
+	case *mcp.CreateMessageWithToolsResult:
+		if r != nil && (p.kind == sampleKind || p.kind == toolsKind) {
+			return keep(p, r)
+		}
+	case *mcp.ListRootsResult:
+		if r != nil && p.kind == rootsKind {
+			return keep(p, r)
+		}
+	case nil:
+		return p.again("")
+	}
+	return p.again("The answer was of another kind than the question.")
+}
+
+var null = json.RawMessage("null")
+
+func (p *pending) accept(content map[string]any) error {
+	if p.kind == urlKind {
+		p.answer = json.RawMessage("{}")
+		return nil
+	}
+	f, err := formOf(p.schema)
+	if err != nil {
+		return err
+	}
+	if p.answer, err = f.accept(content); err != nil {
+		p.answer = nil
+		return p.again("The answer did not fit: " + f.expects + ".")
+	}
+	return nil
+}
+
+// keep takes what a client itself answers with, if it can be read back.
+func keep[R any](p *pending, result *R) error {
+	value, err := json.Marshal(result)
+	if err == nil {
+		err = json.Unmarshal(value, new(R))
+	}
+	if err != nil {
+		return p.again("The answer could not be read.")
+	}
+	p.answer = value
+	return nil
+}
+
+// again notes what was wrong, for the question's next appearance.
+func (p *pending) again(note string) error {
+	if p.tries++; p.tries > maxTries {
+		return &Unanswered{Key: p.key, Tries: p.tries}
+	}
+	p.note = note
+	return nil
+}
+
+// gate decides, before anything is asked, whether this client can be asked.
+// If not, it finds the answer that stands in, or the error.
+func (c *Call) gate(s *spec) (standIn json.RawMessage, _ error) {
+	client, policy := c.ex.client, c.target.policy
+	asks := client.Era == sse.Modern || client.Era == sse.Legacy && policy.asksLegacy()
+	capability, declared := s.needs(client)
+	switch {
+	case asks && declared:
+		return nil, nil
+	case client.Era != sse.Modern && policy.usesDefaults() && s.fallback != nil:
+		return s.fallback, nil
+	case s.lenient:
+		return null, nil
+	case client.Era == sse.Modern:
+		return nil, missingCapability(capability.wire)
+	case asks:
+		return nil, &Refused{Key: s.key, Needs: capability.name}
+	case client.Era == sse.Legacy:
+		return nil, &Refused{Key: s.key, Needs: "protocol revision 2026-07-28"}
+	}
+	return nil, &Refused{Key: s.key, Needs: "protocol revision 2026-07-28, or a session that can carry a question"}
+}
+
+type capability struct{ name, wire string }
+
+// needs tells which capability a question takes, and whether the client
+// declared it.
+func (s *spec) needs(client sse.Client) (capability, bool) {
+	switch s.kind {
+	case formKind:
+		return capability{"form elicitation", `{"elicitation":{"form":{}}}`}, client.Form
+	case urlKind:
+		return capability{"url elicitation", `{"elicitation":{"url":{}}}`}, client.URL
+	case sampleKind:
+		return capability{"sampling", `{"sampling":{}}`}, client.Sampling
+	case toolsKind:
+		return capability{"sampling with tools", `{"sampling":{"tools":{}}}`}, client.SamplingTools
+	}
+	return capability{"roots", `{"roots":{}}`}, client.Roots
+}

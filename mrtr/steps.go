@@ -1,0 +1,209 @@
+package mrtr
+
+import (
+	"context"
+	"errors"
+	"reflect"
+)
+
+// Steps builds a handler from named steps: some ask, some do, one ends. What
+// a step does and the end run once; the function that makes a question may run
+// again. The zero value is ready to use:
+//
+//	var b mrtr.Steps[In, Out]
+//	place := mrtr.AskStep(&b, "place", whichPlace)
+//	fare := mrtr.DoStep(&b, "fare", func(ctx context.Context, at *mrtr.At[In], idem string) (int, error) {
+//		return desk.Quote(ctx, idem, place.Of(at))
+//	})
+//	b.End(func(ctx context.Context, at *mrtr.At[In]) (Out, error) { return report(place.Of(at), fare.Of(at)), nil })
+//	style, err := b.Build()
+type Steps[In, Out any] struct {
+	steps []step[In]
+	end   func(ctx context.Context, at *At[In]) (Out, error)
+	ends  int
+}
+
+// At is where a call stands: what a step's function sees.
+type At[In any] struct {
+	Call *Call
+	In   In
+
+	steps  []step[In]
+	values []stepValue
+}
+
+// stepValue is what came of a step.
+type stepValue struct {
+	happened, skipped bool
+	value             any
+}
+
+func (at *At[In]) stepValue(i int, key string) (_ stepValue, ok bool) {
+	if i >= len(at.steps) || at.steps[i].key != key {
+		return stepValue{}, false
+	}
+	return at.values[i], true
+}
+
+// Step is a step's place in the list, and the way to its value.
+type Step[T any] struct {
+	index int
+	key   string
+}
+
+// stepValues is an At of any input.
+type stepValues interface {
+	stepValue(i int, key string) (_ stepValue, ok bool)
+}
+
+// Of is the step's value; the zero value if it was skipped. Reading a step
+// that has not happened yet is a mistake in the list's order: it ends the call
+// with a [UsageError] that names the step.
+func (s Step[T]) Of(at stepValues) T {
+	v := s.at(at)
+	if !v.happened {
+		panic(misuse("step %q is read before it happened", s.key))
+	}
+	value, _ := v.value.(T) // nil where it was skipped, or T is an interface
+	return value
+}
+
+// Skipped reports whether the step was skipped.
+func (s Step[T]) Skipped(at stepValues) bool { return s.at(at).skipped }
+
+func (s Step[T]) at(at stepValues) stepValue {
+	v, ok := at.stepValue(s.index, s.key)
+	if !ok {
+		panic(misuse("step %q is not one of this list", s.key))
+	}
+	return v
+}
+
+// ErrSkip is what a step's function returns to be passed over.
+var ErrSkip = errors.New("mrtr: step skipped")
+
+// step is a step without the type of its value.
+type step[In any] struct {
+	key  string
+	kind stepKind
+	typ  reflect.Type
+	// ask makes the question of an asking step: its spec, or its value if
+	// nobody has to be asked.
+	ask func(ctx context.Context, at *At[In]) (*spec, any, error)
+	// do runs a doing step.
+	do func(ctx context.Context, at *At[In], idem string) (any, error)
+	// decode reads the value back from the state, as an answer or as it was kept.
+	decode func(e *entry) (any, error)
+}
+
+type stepKind string
+
+const (
+	askKind  stepKind = "ask"
+	alsoKind stepKind = "also"
+	doKind   stepKind = "do"
+)
+
+// AskStep adds a step that asks. Its question's key must be the step's. A
+// question that is [Known] gives the value at once; [ErrSkip] passes the step
+// over.
+func AskStep[In, Out, T any](b *Steps[In, Out], key string, question func(ctx context.Context, at *At[In]) (Question[T], error)) Step[T] {
+	return addAsk(b, key, askKind, question)
+}
+
+// AskAlso adds a step that asks in the same round as the asking step before
+// it, and so cannot see that step's answer.
+func AskAlso[In, Out, T any](b *Steps[In, Out], key string, question func(ctx context.Context, at *At[In]) (Question[T], error)) Step[T] {
+	return addAsk(b, key, alsoKind, question)
+}
+
+func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, question func(ctx context.Context, at *At[In]) (Question[T], error)) Step[T] {
+	s := step[In]{key: key, kind: kind, typ: reflect.TypeFor[T](), decode: func(e *entry) (any, error) {
+		if e.kind == answerEntry {
+			return decodeAnswer[T](e.value, e.key)
+		}
+		return readJSON[T](e.value)
+	}}
+	if question != nil {
+		s.ask = func(ctx context.Context, at *At[In]) (*spec, any, error) {
+			q, err := question(ctx, at)
+			if err == nil {
+				err = q.Err()
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			if q.known != nil {
+				return nil, *q.known, nil
+			}
+			if q.spec.key != key {
+				return nil, nil, misuse("step %q asks a question with another key, %q", key, q.spec.key)
+			}
+			return q.spec, nil, nil
+		}
+	}
+	return add[In, Out, T](b, s)
+}
+
+// DoStep adds a step that does something, once: its value is remembered, and
+// what later steps get is the value after encoding it as JSON and decoding it.
+// idem is the same in every attempt at this step of this call, and another than
+// that of a [Once] with the step's key. [ErrSkip] passes the step over.
+func DoStep[In, Out, T any](b *Steps[In, Out], key string, f func(ctx context.Context, at *At[In], idem string) (T, error)) Step[T] {
+	s := step[In]{key: key, kind: doKind, typ: reflect.TypeFor[T](), decode: func(e *entry) (any, error) { return readJSON[T](e.value) }}
+	if f != nil {
+		s.do = func(ctx context.Context, at *At[In], idem string) (any, error) { return f(ctx, at, idem) }
+	}
+	return add[In, Out, T](b, s)
+}
+
+func add[In, Out, T any](b *Steps[In, Out], s step[In]) Step[T] {
+	b.steps = append(b.steps, s)
+	return Step[T]{index: len(b.steps) - 1, key: s.key}
+}
+
+// End adds the one function that makes the result.
+func (b *Steps[In, Out]) End(f func(ctx context.Context, at *At[In]) (Out, error)) {
+	b.end = f
+	b.ends++
+}
+
+// Build checks the list and makes it a style. The list must have steps with
+// keys of their own, one end, and questions of types that a form can ask for.
+func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
+	if b.end == nil || b.ends != 1 {
+		return Style[In, Out]{}, misuse("steps need exactly one End")
+	}
+	seen := map[string]bool{}
+	for i, s := range b.steps {
+		if err := checkKey(s.key); err != nil {
+			return Style[In, Out]{}, err
+		}
+		switch {
+		case seen[s.key]:
+			return Style[In, Out]{}, misuse("two steps have the key %q", s.key)
+		case s.ask == nil && s.do == nil:
+			return Style[In, Out]{}, misuse("step %q has no function", s.key)
+		case s.kind == alsoKind && (i == 0 || b.steps[i-1].kind == doKind):
+			return Style[In, Out]{}, misuse("step %q is asked along with none: put it behind an asking step", s.key)
+		case s.ask != nil && !askable(s.typ, s.key):
+			return Style[In, Out]{}, misuse("step %q: a form cannot ask for a %s", s.key, s.typ)
+		}
+		seen[s.key] = true
+	}
+	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end}
+	l.fingerprint = l.print()
+	return Style[In, Out]{enter: l.enter}, nil
+}
+
+// askable reports whether some question can have answers of this type.
+func askable(t reflect.Type, key string) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Map || isClientAnswer(t) || t == reflect.TypeFor[struct{}]() {
+		return true
+	}
+	_, err := schemaOf(t, key)
+	return err == nil
+}

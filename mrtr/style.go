@@ -1,0 +1,43 @@
+package mrtr
+
+import "context"
+
+// A Style is a handler in one of the ways to write it: what [Tool], [Prompt]
+// and [Resource] register. To a client all styles are the same.
+type Style[In, Out any] struct {
+	enter  func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
+	legacy func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
+}
+
+// Guarded is a handler that runs from its top in every round. It reads the
+// answers it has and returns, with [Need], as soon as one is missing. The code
+// above such a guard runs again in each round; the code below the last one
+// runs once.
+type Guarded[In, Out any] func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
+
+// Native is a guarded handler as it is. An effect above a guard belongs into
+// [Once].
+func Native[In, Out any](h Guarded[In, Out]) Style[In, Out] {
+	return Style[In, Out]{enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
+		c.observe(ctx, Event{Kind: HandlerEntered})
+		return h(ctx, c, in)
+	}}
+}
+
+// ByVersion serves clients of revision 2026-07-28 and later with one style,
+// and those from before with another, which may ask over the session
+// ([Question.Over]). A round of a call begun in one era stays in it: a state
+// does not open for the other.
+func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
+	return Style[In, Out]{enter: modern.enter, legacy: legacy.enter}
+}
+
+func (s Style[In, Out]) valid() bool { return s.enter != nil }
+
+// run enters the style for this round's client.
+func (s Style[In, Out]) run(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
+	if s.legacy != nil && !c.Modern() {
+		return s.legacy(ctx, c, in)
+	}
+	return s.enter(ctx, c, in)
+}

@@ -1,0 +1,41 @@
+package options
+
+import (
+	"context"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// Coroutine is style H: linear code that stops where it asks and goes on below.
+// Choose it when the handler is long or branches a lot and its rounds come back
+// to the same process. It costs one held goroutine for each call that waits,
+// and a call whose frame is lost has to be made again; mrtr.Resumable in its
+// place falls back to the journal then.
+func Coroutine(rt *mrtr.Runtime, audit *Audit) Handler {
+	return mrtr.Tool(rt, mrtr.Coroutine(linear(audit)), nil)
+}
+
+func linear(audit *Audit) mrtr.Linear[Query, Report] {
+	return func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
+		which, err := WhichPlace(q.Location)
+		if err != nil {
+			return Report{}, err
+		}
+		place, err := mrtr.Ask(ctx, c, which)
+		if err != nil {
+			return Report{}, err
+		}
+		_, err = mrtr.Once(ctx, c, "audit", func(context.Context, string) (bool, error) {
+			audit.Record(place)
+			return true, nil
+		})
+		if err != nil {
+			return Report{}, err
+		}
+		units, err := mrtr.Ask(ctx, c, Units)
+		if err != nil {
+			return Report{}, err
+		}
+		return NewReport(place, units), nil
+	}
+}

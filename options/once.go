@@ -1,0 +1,40 @@
+package options
+
+import (
+	"context"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// Once is style F: style E, with the effect guarded by name. Choose it when an
+// effect has to happen before the last question. It costs a few bytes of state
+// for each effect, and the memory to wrap every one: what is left bare above a
+// guard fires again.
+func Once(rt *mrtr.Runtime, audit *Audit) Handler {
+	return mrtr.Tool(rt, mrtr.Native(remembering(audit)), nil)
+}
+
+func remembering(audit *Audit) mrtr.Guarded[Query, Report] {
+	return func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
+		which, err := WhichPlace(q.Location)
+		if err != nil {
+			return nil, Report{}, err
+		}
+		place, ok := mrtr.Answer(c, which)
+		if !ok {
+			return mrtr.Need(which), Report{}, nil
+		}
+		_, err = mrtr.Once(ctx, c, "audit", func(context.Context, string) (bool, error) {
+			audit.Record(place)
+			return true, nil
+		})
+		if err != nil {
+			return nil, Report{}, err
+		}
+		units, ok := mrtr.Answer(c, Units)
+		if !ok {
+			return mrtr.Need(Units), Report{}, nil
+		}
+		return nil, NewReport(place, units), nil
+	}
+}

@@ -1,0 +1,29 @@
+package sse
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Ask puts questions over a legacy session outside of any bridge, for handlers
+// that ask in their own code. All are put at once and the first failure, an
+// [*Error], cancels the rest. An answer that does not fit its question is
+// missing from the map, as it is in the rounds of a bridge: ask again.
+func Ask(ctx context.Context, session *mcp.ServerSession, questions mcp.InputRequestMap, opts *BridgeOptions) (mcp.InputResponseMap, error) {
+	client := Client{Era: Legacy}
+	if initialize := sessionParams(session); initialize != nil {
+		client.declare(initialize.Capabilities)
+	}
+	for key, q := range questions {
+		if err := client.canAnswer(key, q); err != nil {
+			return nil, err
+		}
+	}
+	a := &asker{session: session, options: opts.resolve(), urlAskIDs: map[string]string{}}
+	responses, err := a.ask(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	return responses, nil
+}

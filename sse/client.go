@@ -1,0 +1,75 @@
+package sse
+
+import "github.com/modelcontextprotocol/go-sdk/mcp"
+
+// Client is what is known of the client of one request.
+type Client struct {
+	Era Era
+	// Version is the protocol revision of the request: its own _meta where that
+	// has one, else what the session requested in initialize. It is what the
+	// client asked for, not what it was negotiated down to.
+	Version string
+
+	// What the client declared it can be asked: form and url elicitation,
+	// sampling, sampling with tools, roots. All false where Era is Unaskable, for
+	// what cannot be asked need not be looked up.
+	Form, URL, Sampling, SamplingTools, Roots bool
+}
+
+// ClientOf tells the era of a request and what its client declared: for a
+// modern request the capabilities in its own _meta, for a legacy one those of
+// its initialize, for an unaskable one none.
+//
+// go-sdk checks no capability before it sends an input-required result, so
+// whoever asks a modern client must look here first.
+func ClientOf[P mcp.RequestParams](req *mcp.ServerRequest[P]) Client {
+	c := Client{Era: EraOf(req)}
+	session := sessionParams(req.Session)
+	meta := requestMeta(req)
+	c.Version = metaVersion(meta)
+	if c.Version == "" && session != nil {
+		c.Version = session.ProtocolVersion
+	}
+	switch c.Era {
+	case Legacy:
+		c.declare(session.Capabilities)
+	case Modern:
+		switch caps := meta[mcp.MetaKeyClientCapabilities].(type) {
+		case map[string]any:
+			c.declareWire(caps)
+		case *mcp.ClientCapabilities:
+			c.declare(caps)
+		}
+	}
+	return c
+}
+
+func (c *Client) declare(caps *mcp.ClientCapabilities) {
+	if caps == nil {
+		return
+	}
+	if e := caps.Elicitation; e != nil {
+		c.URL = e.URL != nil
+		c.Form = e.Form != nil || !c.URL
+	}
+	if s := caps.Sampling; s != nil {
+		c.Sampling = true
+		c.SamplingTools = s.Tools != nil
+	}
+	c.Roots = caps.RootsV2 != nil
+}
+
+// declareWire reads the capabilities as they arrived. [mcp.ServerRequest]'s own
+// accessor encodes and decodes them anew on every call, and finds roots in any
+// that were put there as a Go value.
+func (c *Client) declareWire(caps map[string]any) {
+	if e, ok := caps["elicitation"].(map[string]any); ok {
+		c.URL = e["url"] != nil
+		c.Form = e["form"] != nil || !c.URL
+	}
+	if s, ok := caps["sampling"].(map[string]any); ok {
+		c.Sampling = true
+		c.SamplingTools = s["tools"] != nil
+	}
+	c.Roots = caps["roots"] != nil
+}

@@ -1,0 +1,20 @@
+// Package sse serves in full the clients from before revision 2026-07-28 of
+// the Model Context Protocol, for any handler written for that revision.
+//
+// Since 2026-07-28 a handler that needs something from the user returns an
+// input-required result and is called again with the answers. A client from
+// before cannot do that: it expects to be asked over its open stream, in the
+// middle of the call. go-sdk helps such a client through one extra round and
+// then sends it the second round's questions as if they were the result.
+//
+// [Bridge] mends that. It wraps any go-sdk tool, prompt or resource handler,
+// and on a legacy request plays the modern client's part itself: it puts the
+// questions over the session, calls the handler again with the answers and the
+// state, and goes on for as many rounds as the handler takes. On a modern
+// request it is not there.
+//
+// [EraOf] and [ClientOf] say who is calling: which era the request belongs to
+// and what may be asked of its client. [NewHandler] puts both eras on one URL.
+//
+// The package stands on go-sdk and the standard library alone.
+package sse

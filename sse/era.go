@@ -1,0 +1,93 @@
+package sse
+
+import "github.com/modelcontextprotocol/go-sdk/mcp"
+
+// firstModern is the revision that replaced asking over the session by
+// input-required results. Revisions are dates, so they compare as strings.
+const firstModern = "2026-07-28"
+
+// Era says how the client of one request can be asked something.
+type Era int
+
+const (
+	// Unaskable is a request whose client nobody can ask: it belongs to no
+	// modern round trip, and there is no stream that could carry a question.
+	// That is a legacy client on a stateless server, and a client that asked for
+	// 2026-07-28 (or a version nobody knows) in initialize and was negotiated
+	// down, because go-sdk then takes it for modern and refuses to ask.
+	Unaskable Era = iota
+	// Legacy is a request from before 2026-07-28 whose client can be asked over
+	// its session, as far as it declared the capability.
+	Legacy
+	// Modern is a request of 2026-07-28 or later: its client understands an
+	// input-required result.
+	Modern
+)
+
+func (e Era) String() string {
+	switch e {
+	case Modern:
+		return "modern"
+	case Legacy:
+		return "legacy"
+	default:
+		return "unaskable"
+	}
+}
+
+// EraOf tells the era of a request. It looks at two things, because neither
+// will do alone: the version that the session requested, which decides whether
+// go-sdk's own shim fires and whether [mcp.ServerSession.Elicit] refuses, and
+// the version in the request's own _meta, which says what this request is.
+//
+// A session that requested an older version is legacy even when _meta claims
+// otherwise: an input-required result would set off the shim. A request
+// without params or session is judged by what is left of it, and at worst
+// Unaskable. EraOf allocates nothing.
+func EraOf[P mcp.RequestParams](req *mcp.ServerRequest[P]) Era {
+	session := sessionParams(req.Session)
+	if session != nil && session.ProtocolVersion < firstModern {
+		if canAsk(req.Session, session, req.Extra) {
+			return Legacy
+		}
+		return Unaskable
+	}
+	if metaVersion(requestMeta(req)) >= firstModern {
+		return Modern
+	}
+	return Unaskable
+}
+
+// canAsk reports whether a question can travel to the client of a legacy
+// session. A stateless server makes up the session of each request, without
+// capabilities; only a batch that brings its own initialize has some there, and
+// is known by having come in a POST body while the session has no id.
+func canAsk(s *mcp.ServerSession, initialize *mcp.InitializeParams, extra *mcp.RequestExtra) bool {
+	if initialize.Capabilities == nil {
+		return false
+	}
+	posted := extra != nil && extra.Header.Get("Content-Type") != ""
+	return !posted || s.ID() != ""
+}
+
+func sessionParams(s *mcp.ServerSession) *mcp.InitializeParams {
+	if s == nil {
+		return nil
+	}
+	return s.InitializeParams()
+}
+
+// requestMeta is req.Params.GetMeta for params that may be absent: on a nil
+// pointer the promoted method would panic.
+func requestMeta[P mcp.RequestParams](req *mcp.ServerRequest[P]) map[string]any {
+	var none P
+	if any(req.Params) == nil || any(req.Params) == any(none) {
+		return nil
+	}
+	return req.Params.GetMeta()
+}
+
+func metaVersion(meta map[string]any) string {
+	v, _ := meta[mcp.MetaKeyProtocolVersion].(string)
+	return v
+}

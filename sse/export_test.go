@@ -1,0 +1,8 @@
+package sse
+
+// OpenSessions counts the legacy sessions that a handler would close.
+func OpenSessions(h *Handler) int {
+	h.sessions.mu.Lock()
+	defer h.sessions.mu.Unlock()
+	return len(h.sessions.open)
+}

@@ -1,0 +1,109 @@
+package sse
+
+import (
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// Reason says why a bridged call could not be finished.
+type Reason string
+
+const (
+	// Unreachable: the client of this request cannot be asked at all; see
+	// [Unaskable]. Nobody was asked.
+	Unreachable Reason = "unreachable"
+	// Undeclared: the client did not declare the capability that a question of
+	// the round needs. Nobody was asked in that round.
+	Undeclared Reason = "undeclared"
+	// Unanswered: the answer did not come within [BridgeOptions.LegTimeout].
+	Unanswered Reason = "unanswered"
+	// Failed: the question could not be put, or the client answered it with an
+	// error, or went away.
+	Failed Reason = "failed"
+	// Endless: the handler asked for more rounds than the bridge allows.
+	Endless Reason = "endless"
+	// Malformed: the handler returned questions that no client could be sent.
+	Malformed Reason = "malformed"
+	// Interrupted: the call itself was cancelled or ran out of time.
+	Interrupted Reason = "interrupted"
+)
+
+// Error is how a bridged call ends when its questions cannot be answered. A
+// person who declines or cancels is not an error: that is an answer, and the
+// handler gets it.
+//
+// A tool's client gets an error result with this text. A prompt or a resource
+// has no error result, so its client gets a JSON-RPC error with this text: code
+// -32600 where the client cannot be asked what the handler must know, -32603 in
+// every other case. Server middleware finds the *Error either way, by
+// [mcp.CallToolResult.GetError] or [errors.As].
+type Error struct {
+	Reason Reason
+	// Key is the question that was concerned, empty where it is none in
+	// particular.
+	Key string
+	// Err is the cause, and may be nil. What the client said is in there.
+	Err error
+
+	text string
+}
+
+func (e *Error) Error() string {
+	text := e.text
+	if e.Key != "" {
+		text = fmt.Sprintf("question %q: %s", e.Key, text)
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Kind is the reason as a plain string, for code that knows errors by their
+// methods and does not import this package.
+func (e *Error) Kind() string { return "legacy_" + string(e.Reason) }
+
+// Timeout reports whether a person took too long.
+func (e *Error) Timeout() bool { return e.Reason == Unanswered }
+
+// Expected reports whether the cause lies with the client or its user. Where it
+// does not, the handler is at fault and an operator should look.
+func (e *Error) Expected() bool { return e.Reason != Endless && e.Reason != Malformed }
+
+// Hint says what the caller can do about it; empty where nothing.
+func (e *Error) Hint() string {
+	switch e.Reason {
+	case Unreachable, Undeclared:
+		return "Use a client that can be asked, or one that speaks revision " + firstModern + "."
+	case Unanswered, Failed:
+		return "Call again when the user can answer."
+	default:
+		return ""
+	}
+}
+
+// protocolError is an Error on its way out of a handler that has no error
+// result. go-sdk takes the code from the [jsonrpc.Error] that an error wraps and
+// the message from the error itself.
+type protocolError struct {
+	cause *Error
+	wire  *jsonrpc.Error
+}
+
+func (p *protocolError) Error() string { return p.cause.Error() }
+
+func asProtocolError(e *Error) error {
+	code := int64(jsonrpc.CodeInternalError)
+	if e.Reason == Unreachable || e.Reason == Undeclared {
+		code = jsonrpc.CodeInvalidRequest
+	}
+	return &protocolError{e, &jsonrpc.Error{Code: code, Message: e.Error()}}
+}
+
+// Unwrap gives our wire error first: a client that failed to answer left its own
+// in the cause's chain, and its code means nothing to this call.
+func (p *protocolError) Unwrap() []error { return []error{p.wire, p.cause} }

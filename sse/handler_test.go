@@ -1,0 +1,305 @@
+package sse_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/sse"
+)
+
+// front serves server through a Handler on a loopback port.
+func front(t *testing.T, server *mcp.Server, opts *sse.HandlerOptions) (*sse.Handler, string) {
+	t.Helper()
+	h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, opts)
+	require.NoError(t, err)
+	srv := httptest.NewServer(h)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		require.NoError(t, h.Shutdown(ctx), "something of the test is still running")
+		srv.Close()
+	})
+	return h, srv.URL
+}
+
+func TestBothErasOnOneURL(t *testing.T) {
+	_, url := front(t, tripServer(sse.Bridge(trip, nil)), nil)
+
+	legacy, err := dialHTTP(t.Context(), url, "2025-11-25", formCaps, traveller)
+	require.NoError(t, err)
+	res, err := legacy.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, nil)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"text": "Ada goes to Lisbon by train"}, res["structuredContent"])
+	require.Len(t, legacy.questions(), 2)
+	require.Equal(t, 1, legacy.callsMade())
+
+	modern, err := dialHTTP(t.Context(), url, "2026-07-28", nil, traveller)
+	require.NoError(t, err)
+	res, err = modern.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, modernMeta(formCaps))
+	require.NoError(t, err)
+	require.Equal(t, "input_required", res["resultType"])
+	require.Empty(t, modern.questions())
+}
+
+// go-sdk's own client, which negotiates for itself, completes the tool.
+func TestSDKClientThroughHandler(t *testing.T) {
+	_, url := front(t, tripServer(sse.Bridge(trip, nil)), nil)
+	asked := 0
+	client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			asked++
+			if req.Params.Message == "How?" {
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"by": "train"}}, nil
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"place": "Lisbon"}}, nil
+		},
+	})
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, nil)
+	require.NoError(t, err)
+	defer session.Close()
+	require.Equal(t, "2026-07-28", session.InitializeResult().ProtocolVersion)
+	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "trip", Arguments: map[string]any{"who": "Ada"}})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"text": "Ada goes to Lisbon by train"}, res.StructuredContent)
+	require.Equal(t, 2, asked)
+}
+
+// A server that holds no stream: a legacy client lists and uses what asks
+// nothing, and hears plainly that it cannot be asked.
+func TestStatelessServesLegacyClientsWhatItCan(t *testing.T) {
+	server := tripServer(sse.Bridge(trip, nil))
+	mcp.AddTool(server, &mcp.Tool{Name: "plain"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+		res, err := say("plain")
+		return res, nil, err
+	})
+	_, url := front(t, server, &sse.HandlerOptions{Stateless: true})
+	client, err := dialHTTP(t.Context(), url, "2025-11-25", formCaps, traveller)
+	require.NoError(t, err)
+	list, err := client.call(t.Context(), "tools/list", map[string]any{}, nil)
+	require.NoError(t, err)
+	require.Len(t, list["tools"], 2)
+	res, err := client.callTool(t.Context(), "plain", map[string]any{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, "plain", text(res))
+	res, err = client.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, nil)
+	require.NoError(t, err)
+	require.Equal(t, true, res["isError"])
+	require.Contains(t, text(res), "cannot be asked")
+	require.Empty(t, client.questions())
+	require.Equal(t, http.StatusMethodNotAllowed, send(t, http.MethodGet, url, "", nil).status)
+}
+
+const (
+	initializeBody = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"x","version":"1"},"capabilities":{}}}`
+	modernListBody = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	plainListBody  = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
+)
+
+func TestRouting(t *testing.T) {
+	_, url := front(t, tripServer(trip), nil)
+	const mismatch = `"code":-32020`
+	cases := []struct {
+		explanation string
+		method      string
+		version     string
+		body        string
+		mcpMethod   string
+		status      int
+		says        string
+		session     bool
+	}{
+		{explanation: "initialize opens a session", body: initializeBody, status: 200, says: `"protocolVersion":"2025-11-25"`, session: true},
+		{explanation: "initialize with its version in the header", version: "2025-11-25", body: initializeBody, status: 200, says: `"protocolVersion":"2025-11-25"`, session: true},
+		{explanation: "header and body modern", version: "2026-07-28", mcpMethod: "tools/list", body: modernListBody, status: 200, says: `"resultType":"complete"`},
+		{explanation: "body modern, header missing: the stateless handler names the header", body: modernListBody, status: 400, says: mismatch},
+		{explanation: "body modern, header legacy", version: "2025-11-25", body: modernListBody, status: 400, says: mismatch},
+		{explanation: "header modern, body legacy", version: "2026-07-28", mcpMethod: "tools/list", body: plainListBody, status: 400, says: `_meta`},
+		{explanation: "header modern, body initialize: there is none in that revision", version: "2026-07-28", mcpMethod: "initialize", body: initializeBody, status: 400, says: `_meta`},
+		{explanation: "neither: a call without session", body: plainListBody, status: 200, says: "invalid during session initialization"},
+		{explanation: "an unknown legacy version", version: "2020-01-01", body: plainListBody, status: 400, says: "Unsupported protocol version"},
+		{explanation: "no JSON", body: `{`, status: 400, says: "malformed"},
+		{explanation: "nothing", body: ``, status: 400, says: "non-empty"},
+		{explanation: "a GET without session", method: http.MethodGet, status: 400, says: "Mcp-Session-Id"},
+		{explanation: "a modern GET", method: http.MethodGet, version: "2026-07-28", status: 405},
+		{explanation: "a DELETE without session", method: http.MethodDelete, status: 400, says: "Mcp-Session-Id"},
+		{explanation: "a PUT", method: http.MethodPut, status: 405},
+	}
+	require.NotEmpty(t, cases)
+	for _, c := range cases {
+		t.Run(c.explanation, func(t *testing.T) {
+			method := c.method
+			if method == "" {
+				method = http.MethodPost
+			}
+			res := send(t, method, url, c.body, func(r *http.Request) {
+				if c.version != "" {
+					r.Header.Set("Mcp-Protocol-Version", c.version)
+				}
+				if c.mcpMethod != "" {
+					r.Header.Set("Mcp-Method", c.mcpMethod)
+				}
+			})
+			require.Equal(t, c.status, res.status, res.body)
+			require.Contains(t, res.body, c.says)
+			require.Equal(t, c.session, res.header.Get("Mcp-Session-Id") != "")
+		})
+	}
+}
+
+func TestSessionEndsByDelete(t *testing.T) {
+	_, url := front(t, tripServer(trip), nil)
+	id := send(t, http.MethodPost, url, initializeBody, nil).header.Get("Mcp-Session-Id")
+	require.NotEmpty(t, id)
+	in := func(r *http.Request) {
+		r.Header.Set("Mcp-Session-Id", id)
+		r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+	}
+	require.Contains(t, send(t, http.MethodPost, url, plainListBody, in).body, `"tools"`)
+	require.Equal(t, http.StatusNoContent, send(t, http.MethodDelete, url, "", in).status)
+	require.Equal(t, http.StatusNotFound, send(t, http.MethodPost, url, plainListBody, in).status)
+}
+
+func TestGuard(t *testing.T) {
+	_, open := front(t, tripServer(trip), nil)
+	_, named := front(t, tripServer(trip), &sse.HandlerOptions{Hosts: []string{"mcp.example"}, Origins: []string{"https://app.example"}})
+	cases := []struct {
+		explanation string
+		url         string
+		method      string
+		host        string
+		origin      string
+		allowed     bool
+	}{
+		{explanation: "a program", url: open, allowed: true},
+		{explanation: "the server's own page", url: open, host: "localhost:80", origin: "http://localhost:80", allowed: true},
+		{explanation: "a foreign page", url: open, origin: "https://evil.example"},
+		{explanation: "a foreign page opening the stream", url: open, method: http.MethodGet, origin: "https://evil.example"},
+		{explanation: "a sandboxed page", url: open, origin: "null"},
+		{explanation: "a page whose name was rebound", url: open, host: "evil.example", origin: "http://evil.example"},
+		{explanation: "a rebound name and no origin", url: open, method: http.MethodGet, host: "evil.example:80"},
+		{explanation: "a name that only begins like loopback", url: open, host: "localhost.evil.example"},
+		{explanation: "loopback by number", url: open, host: "[::1]:8080", allowed: true},
+		{explanation: "loopback, fully qualified", url: open, host: "LOCALHOST.", allowed: true},
+		{explanation: "the name it is known by", url: named, host: "MCP.example:443", allowed: true},
+		{explanation: "loopback beside that name", url: named, host: "127.0.0.1", allowed: true},
+		{explanation: "another name", url: named, host: "other.example"},
+		{explanation: "a trusted origin", url: named, host: "mcp.example", origin: "https://app.example", allowed: true},
+		{explanation: "its plain twin", url: named, host: "mcp.example", origin: "http://app.example"},
+	}
+	for _, c := range cases {
+		t.Run(c.explanation, func(t *testing.T) {
+			method, body := c.method, initializeBody
+			if method == "" {
+				method = http.MethodPost
+			} else {
+				body = ""
+			}
+			res := send(t, method, c.url, body, func(r *http.Request) {
+				if c.host != "" {
+					r.Host = c.host
+				}
+				if c.origin != "" {
+					r.Header.Set("Origin", c.origin)
+				}
+			})
+			if c.allowed {
+				require.Equal(t, http.StatusOK, res.status, res.body)
+			} else {
+				require.Equal(t, http.StatusForbidden, res.status, res.body)
+			}
+		})
+	}
+}
+
+// On a connection that does not end at loopback, what Hosts lists is what holds.
+func TestGuardAwayFromLoopback(t *testing.T) {
+	status := func(opts *sse.HandlerOptions, host string) int {
+		h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return tripServer(trip) }, opts)
+		require.NoError(t, err)
+		r := httptest.NewRequest(http.MethodPut, "/", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	named := &sse.HandlerOptions{Hosts: []string{"mcp.example"}}
+	require.Equal(t, http.StatusMethodNotAllowed, status(nil, "any.example"))
+	require.Equal(t, http.StatusMethodNotAllowed, status(named, "mcp.example"))
+	require.Equal(t, http.StatusForbidden, status(named, "any.example"))
+	require.Equal(t, http.StatusForbidden, status(named, "localhost"))
+}
+
+func TestOversizedBody(t *testing.T) {
+	_, url := front(t, tripServer(trip), &sse.HandlerOptions{MaxBody: 1000})
+	big := strings.Replace(modernListBody, `"params":{`, `"params":{"x":"`+strings.Repeat("x", 1000)+`",`, 1)
+	for _, version := range []string{"", "2025-11-25", "2026-07-28"} {
+		res := send(t, http.MethodPost, url, big, func(r *http.Request) {
+			r.Header.Set("Mcp-Protocol-Version", version)
+			r.Header.Set("Mcp-Method", "tools/list")
+		})
+		require.Equal(t, http.StatusRequestEntityTooLarge, res.status, version)
+	}
+	require.Equal(t, http.StatusOK, send(t, http.MethodPost, url, initializeBody, nil).status)
+}
+
+func TestHandlerOptionsAreChecked(t *testing.T) {
+	for _, o := range []sse.HandlerOptions{
+		{MaxBody: -1}, {SessionTimeout: -1},
+		{Hosts: []string{""}}, {Hosts: []string{"mcp.example:80"}}, {Hosts: []string{"MCP.example"}}, {Hosts: []string{"http://mcp.example"}}, {Hosts: []string{"mcp.example/x"}},
+		{Origins: []string{"app.example"}}, {Origins: []string{"https://app.example/path"}},
+	} {
+		_, err := sse.NewHandler(func(*http.Request) *mcp.Server { return nil }, &o)
+		require.Error(t, err, o)
+	}
+}
+
+// A legacy client that hangs up in the middle of a question cancels the call, as
+// a modern one does.
+func TestHangingUpCancelsTheCall(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		began, ended := make(chan struct{}), make(chan error, 1)
+		waits := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			close(began)
+			if version == "2026-07-28" {
+				<-ctx.Done()
+			} else if _, err := req.Session.Elicit(ctx, form("q?", "q")); err == nil {
+				return say("answered")
+			}
+			ended <- ctx.Err()
+			return say("over")
+		}
+		_, url := front(t, rawServer(waits), nil)
+		client, err := dialHTTP(t.Context(), url, version, formCaps, silent)
+		require.NoError(t, err)
+		go func() {
+			_, _ = client.callTool(t.Context(), "tool", map[string]any{}, modernOnly(version))
+		}()
+		<-began
+		if version < "2026-07-28" {
+			require.Eventually(t, func() bool { return len(client.questions()) == 1 }, 5*time.Second, time.Millisecond)
+		}
+		at := time.Now()
+		client.hangUp()
+		select {
+		case err := <-ended:
+			require.ErrorIs(t, err, context.Canceled)
+			require.Less(t, time.Since(at), time.Second)
+		case <-time.After(5 * time.Second):
+			require.Fail(t, "the handler never heard of it", version)
+		}
+	}
+}
+
+func modernOnly(version string) map[string]any {
+	if version < "2026-07-28" {
+		return nil
+	}
+	return modernMeta(formCaps)
+}

@@ -1,0 +1,163 @@
+package sse_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/sse"
+)
+
+// A call that waits for its user when the drain begins gets its answer, in the
+// session that is about to close, and its result; whatever is new is refused.
+func TestShutdownLetsARunningCallFinish(t *testing.T) {
+	server := tripServer(sse.Bridge(trip, nil))
+	h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	require.NoError(t, err)
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+
+	asked, answer := make(chan struct{}, 2), make(chan struct{})
+	client, err := dialHTTP(t.Context(), srv.URL, "2025-11-25", formCaps, func(q question) reply {
+		asked <- struct{}{}
+		<-answer
+		return traveller(q)
+	})
+	require.NoError(t, err)
+	type outcome struct {
+		res map[string]any
+		err error
+	}
+	called := make(chan outcome, 1)
+	go func() {
+		res, err := client.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, nil)
+		called <- outcome{res, err}
+	}()
+	<-asked
+
+	drained := make(chan error, 1)
+	go func() { drained <- h.Shutdown(t.Context()) }()
+	require.Eventually(t, func() bool {
+		return send(t, http.MethodPost, srv.URL, initializeBody, nil).status == http.StatusServiceUnavailable
+	}, 5*time.Second, time.Millisecond)
+	for version, method := range map[string]string{"2025-11-25": "POST", "2026-07-28": "POST", "2025-06-18": "GET"} {
+		res := send(t, method, srv.URL, plainListBody, func(r *http.Request) {
+			r.Header.Set("Mcp-Protocol-Version", version)
+		})
+		require.Equal(t, http.StatusServiceUnavailable, res.status, version)
+		require.NotEmpty(t, res.header.Get("Retry-After"))
+	}
+	require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, srv.URL, "{}", func(r *http.Request) {
+		r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+		r.Header.Set("Mcp-Method", "subscriptions/listen")
+	}).status)
+	select {
+	case err := <-drained:
+		require.Fail(t, "drained under a running call", "%v", err)
+	default:
+	}
+
+	close(answer)
+	got := <-called
+	require.NoError(t, got.err)
+	require.Equal(t, map[string]any{"text": "Ada goes to Lisbon by train"}, got.res["structuredContent"])
+	require.NoError(t, <-drained)
+	for range server.Sessions() {
+		require.Fail(t, "a session outlived the shutdown")
+	}
+	require.NoError(t, h.Shutdown(t.Context()), "a second time there is nothing to do")
+}
+
+func TestShutdownOutOfPatienceCancels(t *testing.T) {
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		began, ended := make(chan struct{}), make(chan error, 1)
+		server := rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			close(began)
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return say("over")
+		})
+		h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+		require.NoError(t, err)
+		srv := httptest.NewServer(h)
+		client, err := dialHTTP(t.Context(), srv.URL, version, formCaps, silent)
+		require.NoError(t, err)
+		go func() {
+			_, _ = client.callTool(t.Context(), "tool", map[string]any{}, modernOnly(version))
+		}()
+		<-began
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		require.ErrorIs(t, h.Shutdown(ctx), context.DeadlineExceeded)
+		cancel()
+		select {
+		case err := <-ended:
+			require.Error(t, err)
+		case <-time.After(5 * time.Second):
+			require.Fail(t, "the call was not cancelled", version)
+		}
+		client.hangUp()
+		srv.Close()
+	}
+}
+
+// Neither a subscription nor a standing stream is work to wait for.
+func TestShutdownEndsStreams(t *testing.T) {
+	server := tripServer(trip)
+	h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	require.NoError(t, err)
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+
+	id := send(t, http.MethodPost, srv.URL, initializeBody, nil).header.Get("Mcp-Session-Id")
+	ended := make(chan string, 2)
+	open := func(name, method, body string, header map[string]string) {
+		r, err := http.NewRequestWithContext(t.Context(), method, srv.URL, stringBody(body))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		for k, v := range header {
+			r.Header.Set(k, v)
+		}
+		started := make(chan struct{})
+		go func() {
+			res, err := http.DefaultClient.Do(r)
+			close(started)
+			if err != nil || res.StatusCode != http.StatusOK {
+				ended <- name + " failed"
+				return
+			}
+			defer res.Body.Close()
+			drainBody(res.Body)
+			ended <- name
+		}()
+		<-started // go-sdk sends the headers once it holds the stream
+	}
+	open("stream", http.MethodGet, "", map[string]string{"Mcp-Session-Id": id, "Mcp-Protocol-Version": "2025-11-25"})
+	open("listen", http.MethodPost,
+		`{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"})
+
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	require.NoError(t, h.Shutdown(ctx))
+	require.ElementsMatch(t, []string{"stream", "listen"}, []string{<-ended, <-ended})
+}
+
+// Sessions that come and go leave nothing behind in the handler.
+func TestEndedSessionsAreForgotten(t *testing.T) {
+	server := tripServer(trip)
+	h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, &sse.HandlerOptions{SessionTimeout: 20 * time.Millisecond})
+	require.NoError(t, err)
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	for range 5 {
+		require.Equal(t, http.StatusOK, send(t, http.MethodPost, srv.URL, initializeBody, nil).status)
+	}
+	require.Eventually(t, func() bool { return sse.OpenSessions(h) == 0 }, 5*time.Second, time.Millisecond)
+	require.NoError(t, h.Shutdown(t.Context()))
+}
