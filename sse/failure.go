@@ -63,27 +63,26 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Kind is the reason as a plain string, for code that knows errors by their
-// methods and does not import this package.
-func (e *Error) Kind() string { return "legacy_" + string(e.Reason) }
-
 // Timeout reports whether a person took too long.
 func (e *Error) Timeout() bool { return e.Reason == Unanswered }
 
-// Expected reports whether the cause lies with the client or its user. Where it
-// does not, the handler is at fault and an operator should look.
-func (e *Error) Expected() bool { return e.Reason != Endless && e.Reason != Malformed }
+// ToolErrorType is the reason, for code that knows errors by their methods and
+// does not import this package.
+func (e *Error) ToolErrorType() string { return "legacy_" + string(e.Reason) }
 
-// Hint says what the caller can do about it; empty where nothing.
-func (e *Error) Hint() string {
+// ToolErrorExpected reports whether the cause lies with the client or its user.
+// Where it does not, the handler is at fault and an operator should look.
+func (e *Error) ToolErrorExpected() bool { return e.Reason != Endless && e.Reason != Malformed }
+
+// ToolErrorHints says what the caller can do about it, if anything.
+func (e *Error) ToolErrorHints() []string {
 	switch e.Reason {
 	case Unreachable, Undeclared:
-		return "Use a client that can be asked, or one that speaks revision " + firstModern + "."
+		return []string{"Use a client that can be asked, or one that speaks revision " + firstModern + "."}
 	case Unanswered, Failed:
-		return "Call again when the user can answer."
-	default:
-		return ""
+		return []string{"Call again when the user can answer."}
 	}
+	return nil
 }
 
 // protocolError is an Error on its way out of a handler that has no error

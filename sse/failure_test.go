@@ -167,10 +167,10 @@ func TestFailuresAreErrorResults(t *testing.T) {
 					require.ErrorAs(t, recorded, &failed)
 					require.Equal(t, c.reason, failed.Reason)
 					require.Equal(t, c.key, failed.Key)
-					require.Equal(t, "legacy_"+string(c.reason), failed.Kind())
+					require.Equal(t, "legacy_"+string(c.reason), failed.ToolErrorType())
 					require.Equal(t, c.reason == sse.Unanswered, failed.Timeout())
-					require.Equal(t, c.reason != sse.Endless && c.reason != sse.Malformed, failed.Expected())
-					require.Equal(t, failed.Expected(), failed.Hint() != "")
+					require.Equal(t, c.reason != sse.Endless && c.reason != sse.Malformed, failed.ToolErrorExpected())
+					require.Equal(t, failed.ToolErrorExpected(), len(failed.ToolErrorHints()) > 0)
 					client.hangUp()
 				}
 			})

@@ -1,0 +1,96 @@
+package wstransport
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxLine is how many messages may wait in line to be written, and keptBuffer
+// the largest buffer that outlives its message.
+const (
+	maxLine    = 64
+	keptBuffer = 64 << 10
+)
+
+// A conn is one WebSocket connection as the SDK sees it. Every failure, on
+// either side of it, goes through [conn.finish] exactly once.
+type conn struct {
+	ws     *websocket.Conn
+	limits Limits
+	extra  *mcp.RequestExtra // what each request is given; nil on the client's side
+
+	readTurn   chan struct{} // held while reading from ws
+	readBuf    bytes.Buffer  // of the holder
+	heard      time.Time     // of the holder: when the read deadline was last moved
+	peerClosed bool          // of the holder
+
+	line      chan struct{} // places for those who write; a reader passes through it
+	writeTurn chan struct{} // held while writing a message to ws
+	writeBuf  []byte        // of the holder
+
+	calls calls
+
+	endOnce  sync.Once
+	ended    chan struct{} // closed when the connection is no longer used
+	cause    error         // why; set before ended is closed
+	released chan struct{} // closed when the socket is
+}
+
+func newConn(ws *websocket.Conn, limits Limits) *conn {
+	c := &conn{
+		ws:        ws,
+		limits:    limits,
+		readTurn:  make(chan struct{}, 1),
+		line:      make(chan struct{}, maxLine),
+		writeTurn: make(chan struct{}, 1),
+		ended:     make(chan struct{}),
+		released:  make(chan struct{}),
+	}
+	ws.SetReadLimit(limits.ReadLimit)
+	// The answer to a close frame is left to finish, so that a reader never
+	// waits for a writer that is stuck.
+	ws.SetCloseHandler(func(int, string) error { return nil })
+	ws.SetPongHandler(func(string) error { return c.hear(time.Now()) })
+	pong := ws.PingHandler()
+	ws.SetPingHandler(func(data string) error {
+		if err := c.hear(time.Now()); err != nil {
+			return err
+		}
+		return pong(data)
+	})
+	return c
+}
+
+// SessionID implements [mcp.Connection]. It is empty: see the package
+// documentation.
+func (c *conn) SessionID() string { return "" }
+
+// take waits for a place in ch.
+func (c *conn) take(ctx context.Context, ch chan struct{}) error {
+	select {
+	case <-c.ended:
+		return c.cause
+	default:
+	}
+	select {
+	case ch <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ended:
+		return c.cause
+	}
+}
+
+// Close implements [mcp.Connection]. It does not wait for the peer, but a Read
+// that is under way does, for as long as [closeGrace].
+func (c *conn) Close() error {
+	_ = c.finish(ending{code: websocket.CloseNormalClosure, cause: io.EOF})
+	return nil
+}

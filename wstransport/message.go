@@ -1,0 +1,115 @@
+package wstransport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// decode is [jsonrpc.DecodeMessage] for the whole of data, which it does not
+// keep: what follows the first value is an error and not ignored. The SDK's
+// function allocates a 32 KiB buffer twice a request; this one copies params or
+// result, and that is nearly all.
+//
+// Names match exactly. A peer that took "Method" for "method" would be read
+// differently by what stands between the two.
+func decode(data []byte) (jsonrpc.Message, error) {
+	if !json.Valid(data) {
+		return nil, errors.New("not one JSON value")
+	}
+	var version, id, method, params, result []byte
+	for name, value := range members(data) {
+		switch string(name) {
+		case "jsonrpc":
+			version = value
+		case "id":
+			id = value
+		case "method":
+			method = value
+		case "params":
+			params = value
+		case "result":
+			result = value
+		case "error":
+			return jsonrpc.DecodeMessage(data)
+		}
+	}
+	if string(version) != `"2.0"` {
+		return nil, errors.New("not JSON-RPC 2.0")
+	}
+	msgID, err := decodeID(id)
+	if err != nil {
+		return nil, err
+	}
+	if method != nil {
+		req := &jsonrpc.Request{ID: msgID, Params: bytes.Clone(params)}
+		if err := json.Unmarshal(method, &req.Method); err != nil {
+			return nil, errors.New("the method is not a string")
+		}
+		return req, nil
+	}
+	if !msgID.IsValid() {
+		return nil, errors.New("neither a method nor an id")
+	}
+	return &jsonrpc.Response{ID: msgID, Result: bytes.Clone(result)}, nil
+}
+
+func decodeID(raw []byte) (jsonrpc.ID, error) {
+	if raw == nil {
+		return jsonrpc.ID{}, nil
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return jsonrpc.ID{}, errors.New("the id is out of range")
+	}
+	id, err := jsonrpc.MakeID(v)
+	if err != nil {
+		return jsonrpc.ID{}, errors.New("the id is neither a number nor a string")
+	}
+	return id, nil
+}
+
+// appendMessage is [jsonrpc.EncodeMessage] into a buffer that is used again. It
+// takes Params and Result as they are, for the SDK has just marshalled them.
+func appendMessage(buf []byte, msg jsonrpc.Message) ([]byte, error) {
+	var id any
+	var member string
+	var raw json.RawMessage
+	buf = append(buf, `{"jsonrpc":"2.0"`...)
+	switch msg := msg.(type) {
+	case *jsonrpc.Request:
+		id, member, raw = msg.ID.Raw(), `,"params":`, msg.Params
+		method, err := json.Marshal(msg.Method)
+		if err != nil {
+			return nil, err
+		}
+		buf = append(append(buf, `,"method":`...), method...)
+	case *jsonrpc.Response:
+		if msg.Error != nil {
+			data, err := jsonrpc.EncodeMessage(msg)
+			return append(buf[:0], data...), err
+		}
+		id, member, raw = msg.ID.Raw(), `,"result":`, msg.Result
+	default:
+		return nil, fmt.Errorf("wstransport: cannot encode a %T", msg)
+	}
+	switch id := id.(type) {
+	case nil:
+	case int64:
+		buf = strconv.AppendInt(append(buf, `,"id":`...), id, 10)
+	default:
+		data, err := json.Marshal(id)
+		if err != nil {
+			return nil, err
+		}
+		buf = append(append(buf, `,"id":`...), data...)
+	}
+	if len(raw) > 0 {
+		buf = append(append(buf, member...), raw...)
+	}
+	return append(buf, '}'), nil
+}

@@ -1,0 +1,94 @@
+package wstransport
+
+import (
+	"bytes"
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gorilla/websocket"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// Read implements [mcp.Connection]. Its error is the end of the connection:
+// [io.EOF] when either side closed it with 1000. A context that ends during a
+// read ends the connection too, for half a message cannot be put back.
+func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		msg, err := c.readNext(ctx)
+		if err != nil {
+			return nil, err
+		}
+		req, ok := msg.(*jsonrpc.Request)
+		if !ok {
+			return msg, nil
+		}
+		if !c.calls.begin(req) {
+			if err := c.Write(ctx, closing(req.ID)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if c.extra != nil {
+			extra := *c.extra // a handler may write to its own
+			req.Extra = &extra
+		}
+		return req, nil
+	}
+}
+
+// readNext waits until this end may read, and reads one message.
+func (c *conn) readNext(ctx context.Context) (jsonrpc.Message, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	// Whoever reads stands in the writers' line first: see Memory in the
+	// package documentation. Two peers that both write and do not read block
+	// each other until a write times out, which is better than growing.
+	if err := c.take(ctx, c.line); err != nil {
+		return nil, err
+	}
+	<-c.line
+	if err := c.take(ctx, c.readTurn); err != nil {
+		return nil, err
+	}
+	defer func() { <-c.readTurn }()
+	if ctx.Done() != nil {
+		stop := context.AfterFunc(ctx, func() {
+			_ = c.finish(ending{code: websocket.CloseNormalClosure, cause: context.Cause(ctx)})
+			_ = c.ws.SetReadDeadline(time.Now())
+		})
+		defer stop()
+	}
+	// Silence is counted from here, not from when the line was long.
+	if err := c.hearLately(); err != nil {
+		return nil, c.finish(c.diagnose(err))
+	}
+	return c.readInTurn()
+}
+
+func (c *conn) readInTurn() (jsonrpc.Message, error) {
+	kind, r, err := c.ws.NextReader()
+	if err != nil {
+		return nil, c.finish(c.diagnose(err))
+	}
+	if kind != websocket.TextMessage {
+		return nil, c.end(websocket.CloseUnsupportedData, "messages must be text")
+	}
+	c.readBuf.Reset()
+	if _, err := c.readBuf.ReadFrom(hearing{c, r}); err != nil {
+		return nil, c.finish(c.diagnose(err))
+	}
+	data := c.readBuf.Bytes()
+	if c.readBuf.Cap() > keptBuffer {
+		c.readBuf = bytes.Buffer{}
+	}
+	if !utf8.Valid(data) {
+		return nil, c.end(websocket.CloseInvalidFramePayloadData, "text must be UTF-8")
+	}
+	msg, err := decode(data)
+	if err != nil {
+		return nil, c.end(websocket.CloseInvalidFramePayloadData, err.Error())
+	}
+	return msg, nil
+}

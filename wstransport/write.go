@@ -1,0 +1,85 @@
+package wstransport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Write implements [mcp.Connection]. It returns when the message is with the
+// operating system, or with an error:
+//
+//   - the context's, when it ends first. If the message is already on its way
+//     it still arrives whole, and holds the others up for as long as
+//     Limits.WriteTimeout;
+//   - one that wraps [mcp.ErrConnectionClosed] when the connection has ended;
+//   - the reason why the connection ends now: the peer is gone, or did not
+//     accept the message within Limits.WriteTimeout.
+func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := c.takeToWrite(ctx, c.line); err != nil {
+		return err
+	}
+	if err := c.takeToWrite(ctx, c.writeTurn); err != nil {
+		<-c.line
+		return err
+	}
+	if ctx.Done() == nil {
+		return c.writeInTurn(msg)
+	}
+	written := make(chan error, 1)
+	go func() { written <- c.writeInTurn(msg) }()
+	select {
+	case err := <-written:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *conn) takeToWrite(ctx context.Context, ch chan struct{}) error {
+	err := c.take(ctx, ch)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", mcp.ErrConnectionClosed, err)
+	}
+	return err
+}
+
+// writeInTurn writes msg and gives up the turn and the place in the line.
+func (c *conn) writeInTurn(msg jsonrpc.Message) error {
+	defer func() {
+		<-c.writeTurn
+		<-c.line
+	}()
+	data, err := appendMessage(c.writeBuf[:0], msg)
+	if err != nil {
+		return err
+	}
+	if cap(data) <= keptBuffer {
+		c.writeBuf = data
+	}
+	_ = c.ws.SetWriteDeadline(time.Now().Add(c.limits.WriteTimeout)) // never fails: it is kept for the next write
+	err = c.ws.WriteMessage(websocket.TextMessage, data)
+	var netErr net.Error
+	switch {
+	case err == nil:
+		if resp, ok := msg.(*jsonrpc.Response); ok && c.calls.answered(resp.ID) {
+			c.goAway()
+		}
+		return nil
+	case errors.Is(err, websocket.ErrCloseSent):
+		<-c.ended
+		return fmt.Errorf("%w: %w", mcp.ErrConnectionClosed, c.cause)
+	case errors.As(err, &netErr) && netErr.Timeout():
+		err = fmt.Errorf("the peer did not read for %v: %w", c.limits.WriteTimeout, err)
+	}
+	return c.finish(ending{cause: lost(err)})
+}
