@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// help lists the commands, or lets one tell about itself.
+func help(ctx context.Context, args []string, t terminal) error {
+	if len(args) > 0 && args[0] != "help" {
+		c, err := findCommand(args[0])
+		if err != nil {
+			return err
+		}
+		return c.run(ctx, []string{"-h"}, t)
+	}
+	p := painterFor(t.out)
+	fmt.Fprintln(t.out, p.bold("weather-demo [COMMAND] [FLAGS]"))
+	fmt.Fprint(t.out, "\nOne weather tool, written in every style in which a tool can ask its user.\n\n")
+	for i, c := range commands() {
+		note := ""
+		if i == 0 {
+			note = " (the default)"
+		}
+		fmt.Fprintf(t.out, "  %s%s%s\n", p.bold(fmt.Sprintf("%-12s", c.name)), c.summary, note)
+	}
+	fmt.Fprint(t.out, "\nweather-demo help COMMAND tells what a command does and takes.\n")
+	return nil
+}
+
+// parse reads a command's flags, which may also stand behind its arguments,
+// and returns the latter: as many as the command takes. What cannot be read is
+// a usageError that names the nearest flag there is.
+func parse(f *flag.FlagSet, args []string, t terminal) ([]string, error) {
+	c := mustFind(f.Name())
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	var words []string
+	for {
+		if err := f.Parse(args); err != nil {
+			return nil, misread(f, c, err, t)
+		}
+		if args = f.Args(); len(args) == 0 {
+			break
+		}
+		words, args = append(words, args[0]), args[1:]
+	}
+	if takes := len(strings.Fields(c.takes)); len(words) > takes {
+		return nil, usageError{fmt.Sprintf("%s takes no %q; see weather-demo help %s", c.name, words[takes], c.name)}
+	} else if len(words) < takes {
+		return nil, usageError{fmt.Sprintf("%s takes %s; see weather-demo help %s", c.name, c.takes, c.name)}
+	}
+	return words, nil
+}
+
+func misread(f *flag.FlagSet, c command, err error, t terminal) error {
+	if errors.Is(err, flag.ErrHelp) {
+		c.explain(f, t)
+		return err
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
+		var names []string
+		f.VisitAll(func(f *flag.Flag) { names = append(names, "-"+f.Name) })
+		if len(names) == 0 {
+			return usageError{fmt.Sprintf("%s takes no flags, so no -%s", c.name, name)}
+		}
+		return usageError{unknown("flag", "-"+name, names)}
+	}
+	return usageError{err.Error()}
+}
+
+// explain writes what a command does and takes.
+func (c command) explain(f *flag.FlagSet, t terminal) {
+	usage := strings.TrimSpace("weather-demo " + c.name + " " + c.takes)
+	flags := ""
+	f.VisitAll(func(f *flag.Flag) {
+		value, text := flag.UnquoteUsage(f)
+		head := strings.TrimSpace("-" + f.Name + " " + strings.ToUpper(value))
+		lines := wrap(text, lineWidth-19)
+		flags += fmt.Sprintf("  %-16s %s\n", head, lines[0])
+		for _, line := range lines[1:] {
+			flags += strings.Repeat(" ", 19) + line + "\n"
+		}
+	})
+	if flags != "" {
+		usage += " [FLAGS]"
+		flags = "\n" + flags
+	}
+	fmt.Fprintf(t.out, "%s\n\n%s\n%s", painterFor(t.out).bold(usage), c.about, flags)
+}

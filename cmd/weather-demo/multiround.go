@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// multiround resolves a work item. Each round goes to a server built for it
+// alone: all that they share is the key.
+func multiround(ctx context.Context, args []string, t terminal) error {
+	f := flag.NewFlagSet("multiround", flag.ContinueOnError)
+	if _, err := parse(f, args, t); err != nil {
+		return err
+	}
+	w, p := t.out, painterFor(t.out)
+	fmt.Fprint(w, `Two questions, the second of which hangs on the first answer
+(options/multiround.go). Every round below is answered by a server that was
+built for it and thrown away: what they share is the key and nothing else.
+The first answer reaches the last round because it travels in the state.
+
+`)
+	key := statecodec.GenerateKey()
+	answers := map[string]any{"resolution": "Duplicate", "duplicate_of": 4301}
+	request := wire.Request{Name: "resolve_work_item", Arguments: map[string]int{"work_item_id": 4522}}
+	for round := 1; ; round++ {
+		reply, err := onFreshServer(ctx, key, request)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s a fresh server, with the key\n", p.bold(fmt.Sprintf("Round %d:", round)))
+		if !reply.Incomplete() {
+			fmt.Fprintf(w, "  result  %s\n", p.good(reply.Text))
+			return nil
+		}
+		q := reply.Asks[0]
+		answer := answers[q.Key]
+		fmt.Fprintf(w, "  asks    %s %s\n", q.Message, p.dim(fmt.Sprintf("+ state of %d bytes", len(reply.State))))
+		fmt.Fprintf(w, "  answer  %s = %v\n\n", q.Key, answer)
+		request.State = reply.State
+		request.Responses = map[string]any{q.Key: wire.Value(answer)(q)}
+	}
+}
+
+func onFreshServer(ctx context.Context, key statecodec.Key, request wire.Request) (*wire.Reply, error) {
+	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}})
+	if err != nil {
+		return nil, err
+	}
+	defer rt.Close()
+	server := mcp.NewServer(implementation, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "resolve_work_item"}, options.MultiRound(rt))
+	client, err := wire.Connect(ctx, server, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return client.Send(ctx, request)
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/options/landmine"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// era names a kind of client on the command line.
+type era string
+
+const (
+	modern era = "modern"
+	legacy era = "legacy"
+)
+
+func (e era) client() *wire.Options {
+	if e == legacy {
+		return &wire.Options{Version: wire.Legacy}
+	}
+	return nil
+}
+
+// scene is a call to be played.
+type scene struct {
+	option   options.Option
+	era      era
+	location string
+	answers  wire.Answers
+	// readable leaves the states legible to whoever watches.
+	readable bool
+	// watch is told of every moment when it comes; it may be nil.
+	watch func(moment)
+}
+
+// run is one call of one style, from its first request to its result.
+type run struct {
+	Style          string          `json:"style"`
+	Letter         string          `json:"letter"`
+	Era            era             `json:"era"`
+	Location       string          `json:"location"`
+	Rounds         int             `json:"rounds"`
+	Questions      []string        `json:"questions"`
+	Text           string          `json:"text"`
+	Structured     json.RawMessage `json:"structured"`
+	IsError        bool            `json:"is_error"`
+	Effects        int             `json:"effects"`
+	HandlerEntries int             `json:"handler_entries"`
+	StateBytes     int             `json:"state_bytes"`
+}
+
+// firstChoices is a user who takes the first of every few choices.
+var firstChoices = wire.Answers{
+	"place": wire.Value("Springfield, Illinois"),
+	"units": wire.Value("metric"),
+}
+
+// play makes the call in memory, with a server and a client of its own.
+func (s scene) play(ctx context.Context) (*run, error) {
+	audit := &options.Audit{}
+	rec := &recorder{audit: audit, watch: s.watch}
+	rt, err := mrtr.New(&mrtr.Options{Observer: rec, State: &statecodec.Options{Readable: s.readable}})
+	if err != nil {
+		return nil, err
+	}
+	defer rt.Close()
+	server := mcp.NewServer(implementation, nil)
+	mcp.AddTool(server, tool(s.option), s.option.New(rt, audit))
+
+	serverSide, clientSide := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(ctx, serverSide, nil); err != nil {
+		return nil, err
+	}
+	client, err := wire.Dial(ctx, tap{clientSide, rec}, s.era.client())
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	out, err := client.Call(ctx, s.option.Tool(), map[string]string{"location": s.location}, s.answers)
+	if err != nil {
+		return nil, err
+	}
+	if out.Error != nil {
+		return nil, fmt.Errorf("%s: %w", s.option.Tool(), out.Error)
+	}
+	r := &run{
+		Style: s.option.Name, Letter: s.option.Letter, Era: s.era, Location: s.location,
+		Rounds: client.Requests("tools/call"), Questions: []string{},
+		Text: out.Text, Structured: out.Structured, IsError: out.IsError,
+		Effects: len(audit.Lines()), HandlerEntries: rec.entries(),
+	}
+	for _, q := range out.Questions {
+		r.Questions = append(r.Questions, q.Key)
+	}
+	for _, token := range out.States {
+		r.StateBytes = max(r.StateBytes, len(token))
+	}
+	return r, nil
+}
+
+func (s scene) title() string {
+	client := "a modern client"
+	if s.era == legacy {
+		client = "a client from before 2026-07-28"
+	}
+	return fmt.Sprintf("%s (%s), %q, %s", s.option.Tool(), s.option.Letter, shorten(s.location, 20), client)
+}
+
+func (r *run) summary() string {
+	return fmt.Sprintf("%s, handler entered %s, %s.", count(r.Rounds, "request"), count(r.HandlerEntries, "time"), count(r.Effects, "audit line"))
+}
+
+var implementation = &mcp.Implementation{Name: "weather-demo", Version: "1.0.0"}
+
+// everyStyle is the styles and, behind them, the exhibits.
+func everyStyle() []options.Option { return slices.Concat(options.All, landmine.All) }

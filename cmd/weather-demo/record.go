@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
+)
+
+// recorder sees a call in the order in which things happen: what goes over the
+// wire, what the engine does, what is audited.
+type recorder struct {
+	audit *options.Audit
+	watch func(moment) // told of each moment, one at a time; may be nil
+
+	mu      sync.Mutex
+	entered int
+	audited int
+}
+
+// moment is one thing that happened. One of its fields is set.
+type moment struct {
+	toServer json.RawMessage
+	toClient json.RawMessage
+	event    *mrtr.Event
+	audited  string
+}
+
+// Observe takes down what the engine does.
+func (r *recorder) Observe(_ context.Context, e mrtr.Event) { r.add(moment{event: &e}) }
+
+func (r *recorder) add(m moment) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, line := range r.audit.Lines()[r.audited:] {
+		r.audited++
+		r.tell(moment{audited: line})
+	}
+	if m.event != nil && m.event.Kind == mrtr.HandlerEntered {
+		r.entered++
+	}
+	r.tell(m)
+}
+
+func (r *recorder) tell(m moment) {
+	if r.watch != nil {
+		r.watch(m)
+	}
+}
+
+// entries counts how often a function of the author's was started.
+func (r *recorder) entries() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.entered
+}
+
+// tap is a transport that shows the recorder each message that passes.
+type tap struct {
+	mcp.Transport
+	to *recorder
+}
+
+func (t tap) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := t.Transport.Connect(ctx)
+	return tappedConn{conn, t.to}, err
+}
+
+type tappedConn struct {
+	mcp.Connection
+	to *recorder
+}
+
+func (c tappedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	msg, err := c.Connection.Read(ctx)
+	if err == nil {
+		c.to.add(moment{toClient: encode(msg)})
+	}
+	return msg, err
+}
+
+func (c tappedConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	c.to.add(moment{toServer: encode(msg)})
+	return c.Connection.Write(ctx, msg)
+}
+
+func encode(msg jsonrpc.Message) json.RawMessage {
+	raw, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return nil
+	}
+	return raw
+}

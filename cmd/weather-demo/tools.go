@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/options/landmine"
+)
+
+// newServer is a server with every style of the weather tool, the two smallest
+// examples, and one tool that asks nothing.
+func newServer(rt *mrtr.Runtime, audit *options.Audit, withLandmine bool) *mcp.Server {
+	server := mcp.NewServer(implementation, nil)
+	for _, o := range options.All {
+		mcp.AddTool(server, tool(o), o.New(rt, audit))
+	}
+	if withLandmine {
+		for _, o := range landmine.All {
+			mcp.AddTool(server, tool(o), o.New(rt, audit))
+		}
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "greet", Description: "A greeting. Asks for a name."}, options.Basic(rt))
+	mcp.AddTool(server, &mcp.Tool{Name: "resolve_work_item", Description: "Resolves a work item. Asks how."}, options.MultiRound(rt))
+	mcp.AddTool(server, &mcp.Tool{
+		Name:        "places",
+		Description: "The places whose weather is known. Asks nothing.",
+		Annotations: readOnly,
+	}, listPlaces)
+	return server
+}
+
+func tool(o options.Option) *mcp.Tool {
+	return &mcp.Tool{
+		Name:        o.Tool(),
+		Description: "The weather at a place. " + o.Lesson,
+		Annotations: readOnly,
+	}
+}
+
+var readOnly = &mcp.ToolAnnotations{ReadOnlyHint: true}
+
+type placeList struct {
+	Places []string `json:"places"`
+}
+
+func listPlaces(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, placeList, error) {
+	return nil, placeList{options.Places()}, nil
+}
