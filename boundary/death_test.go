@@ -1,0 +1,94 @@
+package boundary_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+)
+
+// deaths are what the package's documentation says no layer can catch.
+var deaths = []struct {
+	name  string
+	tool  func()
+	trace string // what the runtime says on the way out
+}{
+	{"panic_in_goroutine", func() {
+		go func() { panic("nobody above me") }()
+		select {}
+	}, "panic: nobody above me"},
+	{"concurrent_map_writes", func() {
+		m := map[int]int{}
+		write := func() {
+			for i := 0; ; i++ {
+				m[i%8] = i
+			}
+		}
+		go write()
+		write()
+	}, "fatal error: concurrent map"},
+	{"stack_overflow", func() {
+		var deeper func(int) int
+		deeper = func(n int) int { return deeper(n+1) + 1 }
+		deeper(0)
+	}, "stack exceeds"},
+	{"unlock_of_unlocked", func() {
+		var mu sync.Mutex
+		mu.Unlock()
+	}, "fatal error: sync: unlock of unlocked mutex"},
+	{"os_exit", func() { os.Exit(3) }, ""},
+}
+
+// What no layer can catch ends the process, the boundary around it or not. The
+// test holds the documentation to it.
+func TestWhatNoLayerCatches(t *testing.T) {
+	require.NotEmpty(t, deaths)
+	for _, d := range deaths {
+		t.Run(d.name, func(t *testing.T) {
+			self, err := os.Executable()
+			require.NoError(t, err)
+			cmd := exec.CommandContext(t.Context(), self)
+			cmd.Env = append(os.Environ(), deathVariable+"="+d.name)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			require.Error(t, cmd.Run(), "the process lived: the documentation is too modest")
+			require.NotContains(t, stderr.String(), survived)
+			require.Contains(t, stderr.String(), d.trace)
+		})
+	}
+}
+
+const survived = "an answer came"
+
+// dieWithBoundary calls a tool that kills this process.
+func dieWithBoundary(kind string) {
+	ctx := context.Background()
+	server := mcp.NewServer(&mcp.Implementation{Name: "doomed", Version: "1"}, nil)
+	for _, d := range deaths {
+		mcp.AddTool(server, &mcp.Tool{Name: d.name}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+			d.tool()
+			return nil, nil, nil
+		})
+	}
+	if err := boundary.Install(server, &boundary.Options{Logger: quiet}); err != nil {
+		panic(err)
+	}
+	there, here := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(ctx, there, nil); err != nil {
+		panic(err)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(ctx, here, nil)
+	if err != nil {
+		panic(err)
+	}
+	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: kind})
+	fmt.Fprintln(os.Stderr, survived, res, err)
+}

@@ -1,0 +1,189 @@
+package boundary_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+)
+
+// declined implements the methods as a package that does not import boundary.
+type declined struct{ key string }
+
+func (d *declined) Error() string           { return fmt.Sprintf("Stopped: %q was declined.", d.key) }
+func (d *declined) ToolErrorType() string   { return "declined" }
+func (d *declined) ToolErrorExpected() bool { return true }
+func (d *declined) ToolErrorQuiet() bool    { return true }
+
+type noPlace struct{}
+
+func (noPlace) Error() string           { return "There is no such place." }
+func (noPlace) ToolErrorType() string   { return "not_found" }
+func (noPlace) ToolErrorExpected() bool { return true }
+func (noPlace) ToolErrorHints() []string {
+	return []string{"Use a full name."}
+}
+func (noPlace) ToolErrorSelector() (string, []string) { return "location", []string{"Lisbon", "Tokyo"} }
+func (noPlace) ToolErrorFields() map[string][]string {
+	return map[string][]string{"/location": {"is not a known place"}}
+}
+
+func TestErrorsOnTheWire(t *testing.T) {
+	writes := &mcp.ToolAnnotations{DestructiveHint: new(bool)}
+	for _, tc := range []struct {
+		name        string
+		explanation string
+		err         error
+		annotations *mcp.ToolAnnotations
+		texts       []string
+		face        boundary.Face
+		level       string
+	}{
+		{
+			name: "plain", explanation: "the text as raised; nobody said the agent could correct it, and the effect is open",
+			err: errors.New("the station is closed"), annotations: writes,
+			texts: []string{"the station is closed"}, face: boundary.Face{Type: "execution", Expected: ref(false), Effect: "unknown"}, level: "ERROR",
+		},
+		{
+			name: "plain_readonly", explanation: "a read-only tool has no effect to tell of",
+			err: errors.New("the station is closed"), annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
+			texts: []string{"the station is closed"}, face: boundary.Face{Type: "execution", Expected: ref(false)}, level: "ERROR",
+		},
+		{
+			name: "execution", explanation: "the cause stays on the server, even wrapped; the hint comes last",
+			err: fmt.Errorf("while planning: %w", &boundary.Execution{Operation: "geocode", Err: errors.New("password=hunter2"), Code: "E42",
+				Expected: true, Hints: []string{"Try later."}}),
+			texts: []string{"while planning: geocode failed.", "Try later."},
+			face:  boundary.Face{Type: "execution", Code: "E42", Expected: ref(true), Operation: "geocode", Hints: []string{"Try later."}}, level: "WARN",
+		},
+		{
+			name: "effect", explanation: "an error that knows what it did says so",
+			err:   &boundary.Execution{Message: "Half of it was written.", Effect: "applied"},
+			texts: []string{"Half of it was written."}, face: boundary.Face{Type: "execution", Expected: ref(false), Effect: "applied"}, level: "ERROR",
+		},
+		{
+			name: "validation", explanation: "sorted, with a field's own hint",
+			err:   &boundary.Validation{Fields: []boundary.FieldError{{Pointer: "/z", Problem: "is late"}, {Pointer: "/a", Problem: "is early", Hint: "Wait."}}},
+			texts: []string{"2 argument problems: /a is early; /z is late.", "Wait."},
+			face: boundary.Face{Type: "validation", Expected: ref(true), Hints: []string{"Wait."},
+				Fields: []boundary.FieldError{{Pointer: "/a", Problem: "is early", Hint: "Wait."}, {Pointer: "/z", Problem: "is late"}}}, level: "WARN",
+		},
+		{
+			name: "selector", explanation: "the candidates and where to find more",
+			err:   &boundary.Selector{Kind: boundary.Ambiguous, Selector: "location", Candidates: []string{"Springfield, Illinois", "Springfield, Missouri"}, Tool: "list_places"},
+			texts: []string{`"location" fits more than one. Candidates: Springfield, Illinois; Springfield, Missouri.`, `Call "list_places" for the valid values of "location".`},
+			face: boundary.Face{Type: "ambiguous", Expected: ref(true), Selector: "location", Candidates: []string{"Springfield, Illinois", "Springfield, Missouri"},
+				Hints: []string{`Call "list_places" for the valid values of "location".`}}, level: "WARN",
+		},
+		{
+			name: "foreign", explanation: "a foreign error is understood by its methods, through wrapping and joining",
+			err:   errors.Join(fmt.Errorf("weather: %w", noPlace{})),
+			texts: []string{"weather: There is no such place.", "Use a full name."},
+			face: boundary.Face{Type: "not_found", Expected: ref(true), Hints: []string{"Use a full name."}, Selector: "location", Candidates: []string{"Lisbon", "Tokyo"},
+				Fields: []boundary.FieldError{{Pointer: "/location", Problem: "is not a known place"}}}, level: "WARN",
+		},
+		{
+			name: "declined", explanation: "nobody's mistake, and no claim about effects",
+			err: &declined{"units"}, texts: []string{`Stopped: "units" was declined.`}, face: boundary.Face{Type: "declined", Expected: ref(true)}, level: "INFO",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var log journal
+			s := newServer()
+			addFailing(s, &mcp.Tool{Name: tc.name, Annotations: tc.annotations}, tc.err)
+			res, face := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger(), BareKeys: true}), tc.name, nil)
+
+			require.True(t, res.IsError, tc.explanation)
+			require.Nil(t, res.StructuredContent)
+			require.Equal(t, tc.texts, texts(res), tc.explanation)
+			require.Equal(t, tc.face.Type, res.Meta["error_type"])
+			require.Equal(t, *tc.face.Expected, res.Meta["expected"])
+			require.Equal(t, len(tc.face.Hints) > 0, res.Meta["suggestion"] != nil)
+			tc.face.Tool, tc.face.RequestID, tc.face.DurationMS = face.Tool, face.RequestID, face.DurationMS
+			require.Equal(t, tc.face, face, tc.explanation)
+
+			records := log.records(t)
+			require.Len(t, records, 1)
+			require.Equal(t, tc.level, records[0]["level"], tc.explanation)
+			require.Equal(t, face.RequestID, records[0]["requestId"])
+			wire, err := json.Marshal(res)
+			require.NoError(t, err)
+			require.NotContains(t, string(wire), "hunter2")
+		})
+	}
+}
+
+func ref[T any](v T) *T { return &v }
+
+func TestACauseReachesTheLogAlone(t *testing.T) {
+	var log journal
+	s := newServer()
+	addFailing(s, &mcp.Tool{Name: "t"}, &boundary.Execution{Operation: "geocode", Err: errors.New("dial tcp: refused")})
+	res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", nil)
+	require.Equal(t, []string{"geocode failed."}, texts(res))
+	require.Equal(t, "geocode failed.: dial tcp: refused", log.records(t)[0]["cause"])
+}
+
+func TestAPanicReachesTheLogWithItsStack(t *testing.T) {
+	var log journal
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "t"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+		panicHere()
+		return nil, nil, nil
+	})
+	res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", nil)
+	require.NotContains(t, texts(res)[0], "boom")
+	record := log.records(t)[0]
+	require.Equal(t, "panic: boom", record["cause"])
+	require.Contains(t, record["stack"], "panicHere")
+}
+
+func panicHere() { panic("boom") }
+
+// Deliberate protocol errors go out byte for byte; only the SDK's "unknown tool"
+// gains suggestions in its data.
+func TestProtocolErrors(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		err  error
+		want *jsonrpc.Error
+	}{
+		{"bad_state", badState, badState},
+		{"capability", missingCapability, missingCapability},
+		{"kept", fmt.Errorf("outer: %w", &boundary.Protocol{Code: -32000, Message: "busy", Data: json.RawMessage(`{"retry":1}`)}),
+			&jsonrpc.Error{Code: -32000, Message: "busy", Data: json.RawMessage(`{"retry":1}`)}},
+	} {
+		s := newServer()
+		addFailing(s, &mcp.Tool{Name: tc.name}, tc.err)
+		_, err := connect(t, s, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: tc.name})
+		var got *jsonrpc.Error
+		require.ErrorAs(t, err, &got, tc.name)
+		require.Equal(t, tc.want, got, tc.name)
+	}
+
+	s := newServer()
+	addFailing(s, &mcp.Tool{Name: "get_weather"}, nil)
+	addFailing(s, &mcp.Tool{Name: "delete_all"}, nil)
+	_, err := connect(t, s, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "getweather"})
+	var got *jsonrpc.Error
+	require.ErrorAs(t, err, &got)
+	require.Equal(t, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: `unknown tool "getweather"`, Data: json.RawMessage(`{"suggestions":["get_weather"]}`)}, got)
+}
+
+// Applied is how a plain handler tells that its effect has happened.
+func TestApplied(t *testing.T) {
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "t"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
+		boundary.Applied(ctx)
+		return nil, nil, noPlace{}
+	})
+	_, face := callTool(t, connect(t, s, nil), "t", nil)
+	require.Equal(t, "applied", face.Effect)
+}

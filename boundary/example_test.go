@@ -1,0 +1,124 @@
+package boundary_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/boundary"
+)
+
+// A plain go-sdk server, one line, and a panic is an answer.
+func ExampleInstall() {
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "forecast", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+			var readings []int
+			return nil, readings[0], nil
+		})
+	if err := boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	res := exampleCall(server, "forecast", nil)
+	face, _ := boundary.FaceOf(res)
+	fmt.Println(res.IsError, face.Type)
+	fmt.Println(res.Content[0].(*mcp.TextContent).Text)
+	// Output:
+	// true internal
+	// Tool "forecast" failed because of a fault in the server. The arguments are not the reason.
+}
+
+// The layers, outermost first, and what their order means: a call that a tier
+// refuses is still audited, and never validated.
+func ExampleLayers() {
+	for i, name := range boundary.Layers() {
+		fmt.Println(i+1, name)
+	}
+
+	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "wipe"}, outputs("wiped"))
+	audit := slog.New(exampleLog{slog.DiscardHandler})
+	if err := boundary.Install(server, &boundary.Options{Logger: audit, Deny: []boundary.Tier{boundary.Destructive}}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	res := exampleCall(server, "wipe", map[string]any{"no such argument": 1})
+	fmt.Println("agent:", res.Content[0].(*mcp.TextContent).Text)
+	// Output:
+	// 1 audit
+	// 2 isolation
+	// 3 limits
+	// 4 normalising
+	// 5 tiers
+	// 6 arguments
+	// audit: WARN tool call failed: denied
+	// agent: Tool "wipe" is destructive, and this server does not offer destructive tools.
+}
+
+// An error that the agent can act on: the candidates, and where to find more.
+func ExampleSelector() {
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "forecast"},
+		func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+			return nil, nil, &boundary.Selector{Kind: boundary.NotFound, Selector: "place", Candidates: []string{"Lisbon"}, Tool: "list_places"}
+		})
+	if err := boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, block := range exampleCall(server, "forecast", map[string]any{"place": "Lisbn"}).Content {
+		fmt.Println(block.(*mcp.TextContent).Text)
+	}
+	// Output:
+	// "place" was not found. Candidates: Lisbon.
+	// Call "list_places" for the valid values of "place".
+}
+
+// Many items in one call: some may fail.
+func ExampleEach() {
+	batch, err := boundary.Each(context.Background(), []string{"Lisbon", "Lisbn"}, func(_ context.Context, place string) (int, error) {
+		if place != "Lisbon" {
+			return 0, &boundary.Selector{Kind: boundary.NotFound, Selector: "place"}
+		}
+		return 22, nil
+	})
+	fmt.Println(*batch.Items[0].Value, batch.Items[1].Error.Text, err)
+	// Output: 22 "place" was not found. <nil>
+}
+
+func exampleCall(server *mcp.Server, tool string, args any) *mcp.CallToolResult {
+	ctx := context.Background()
+	there, here := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(ctx, there, nil); err != nil {
+		panic(err)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(ctx, here, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer session.Close()
+	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		panic(err)
+	}
+	return res
+}
+
+// exampleLog prints level, message and error type.
+type exampleLog struct{ slog.Handler }
+
+func (exampleLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (exampleLog) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "type" {
+			fmt.Printf("audit: %s %s: %s\n", r.Level, r.Message, a.Value)
+		}
+		return true
+	})
+	return nil
+}

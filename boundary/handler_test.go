@@ -1,0 +1,148 @@
+package boundary_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+)
+
+var flaky = &boundary.Execution{Operation: "fetch", Retryable: true}
+
+type places struct {
+	Names []string `json:"names,omitempty"`
+}
+
+func TestRetry(t *testing.T) {
+	readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	for _, tc := range []struct {
+		explanation string
+		annotations *mcp.ToolAnnotations
+		err         error
+		asks        bool
+		want        int
+	}{
+		{"a read-only tool is run again", readOnly, flaky, false, 3},
+		{"no other is", nil, flaky, false, 1},
+		{"nor after an error that does not ask for it", readOnly, errors.New("no"), false, 1},
+		{"nor after an effect", readOnly, &boundary.Execution{Retryable: true, Effect: "unknown"}, false, 1},
+		{"nor after a question was declined", readOnly, errors.Join(&declined{"units"}, flaky), false, 1},
+		{"nor after a question, which would be asked again", readOnly, flaky, true, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ran := 0
+			s := newServer()
+			mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: tc.annotations}, boundary.Handler(
+				func(ctx context.Context, req *mcp.CallToolRequest, in places) (*mcp.CallToolResult, any, error) {
+					ran++
+					require.Equal(t, []string{"Lisbon"}, in.Names, "an attempt sees what the one before did to its arguments")
+					in.Names[0] = "spoiled"
+					if tc.asks {
+						_, _ = req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "?"})
+					}
+					return nil, nil, tc.err
+				}, &boundary.HandlerOptions{Attempts: 3, Pause: time.Second}))
+			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+			there, here := mcp.NewInMemoryTransports()
+			server, err := s.Connect(t.Context(), there, nil)
+			require.NoError(t, err)
+			client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
+				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					return &mcp.ElicitResult{Action: "decline"}, nil
+				}})
+			session, err := client.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+			require.NoError(t, err)
+			begun := time.Now()
+			res, _ := callTool(t, session, "t", map[string]any{"names": []string{"Lisbon"}})
+			require.True(t, res.IsError)
+			require.Equal(t, tc.want, ran, tc.explanation)
+			require.Equal(t, time.Duration(1<<(tc.want-1)-1)*time.Second, time.Since(begun))
+			session.Close()
+			server.Wait()
+		})
+	}
+}
+
+type reading struct {
+	Celsius any `json:"celsius"`
+}
+
+// The inner layer tells a broken output from the tool's own errors by itself.
+func TestHandlerChecksTheOutput(t *testing.T) {
+	var log journal
+	s := newServer()
+	for name, celsiusOf := range map[string]any{"good": 3, "wrong": "warm", "func": func() {}} {
+		mcp.AddTool(s, &mcp.Tool{Name: name, OutputSchema: celsius}, boundary.Handler(
+			func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, reading, error) {
+				return nil, reading{celsiusOf}, nil
+			}, nil))
+	}
+	session := connect(t, s, &boundary.Options{Logger: log.logger()})
+	res, _ := callTool(t, session, "good", nil)
+	require.False(t, res.IsError)
+	for _, name := range []string{"wrong", "func"} {
+		res, face := callTool(t, session, name, nil)
+		require.True(t, res.IsError)
+		require.Equal(t, "invalid_output", face.Type)
+		require.Equal(t, "applied", face.Effect)
+		require.NotContains(t, texts(res)[0], "warm")
+	}
+	require.Contains(t, log.records(t)[1]["cause"], "celsius")
+}
+
+// Without the outer layer the wrapper is the function itself.
+func TestHandlerWithoutBoundary(t *testing.T) {
+	ran := 0
+	h := boundary.Handler(func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+		ran++
+		return nil, nil, flaky
+	}, &boundary.HandlerOptions{Attempts: 3})
+	_, _, err := h(t.Context(), nil, input{})
+	require.Equal(t, flaky, err)
+	require.Equal(t, 1, ran)
+}
+
+func TestBatch(t *testing.T) {
+	odd := func(_ context.Context, n int) (int, error) {
+		if n%2 == 0 {
+			return 0, noPlace{}
+		}
+		return n * 10, nil
+	}
+	batch, err := boundary.Each(t.Context(), []int{1, 2, 3}, odd)
+	require.NoError(t, err, "partial success is not an error")
+	require.Equal(t, 10, *batch.Items[0].Value)
+	require.Equal(t, "not_found", batch.Items[1].Error.Type)
+	require.Nil(t, batch.Items[1].Value)
+
+	_, err = boundary.Each(t.Context(), []int{2, 4}, odd)
+	var all *boundary.BatchError
+	require.ErrorAs(t, err, &all)
+	require.True(t, all.ToolErrorExpected())
+	require.ErrorIs(t, err, noPlace{})
+	require.Equal(t, "All 2 items failed.\n0: There is no such place.\n1: There is no such place.", err.Error())
+	require.Equal(t, []string{"Use a full name."}, all.ToolErrorHints())
+
+	_, err = boundary.Each(t.Context(), nil, odd)
+	require.NoError(t, err)
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = boundary.Each(ended, []int{1}, odd)
+	require.ErrorIs(t, err, context.Canceled)
+
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "t"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
+		_, err := boundary.Each(ctx, []int{2, 4}, odd)
+		return nil, nil, err
+	})
+	_, face := callTool(t, connect(t, s, nil), "t", nil)
+	require.Equal(t, "batch", face.Type)
+	require.True(t, *face.Expected)
+}

@@ -1,0 +1,97 @@
+package boundary_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+)
+
+func newServer() *mcp.Server {
+	return mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: quiet})
+}
+
+// connect installs a boundary and connects an in-memory client.
+func connect(t *testing.T, s *mcp.Server, opts *boundary.Options) *mcp.ClientSession {
+	t.Helper()
+	if opts == nil {
+		opts = &boundary.Options{Logger: silent}
+	}
+	require.NoError(t, boundary.Install(s, opts))
+	return dial(t, s)
+}
+
+func dial(t *testing.T, s *mcp.Server) *mcp.ClientSession {
+	t.Helper()
+	there, here := mcp.NewInMemoryTransports()
+	server, err := s.Connect(t.Context(), there, nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "Some Agent", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { session.Close(); server.Wait() })
+	return session
+}
+
+func callTool(t *testing.T, s *mcp.ClientSession, name string, args any) (*mcp.CallToolResult, boundary.Face) {
+	t.Helper()
+	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
+	require.NoError(t, err)
+	face, ok := boundary.FaceOf(res)
+	require.True(t, ok, "the boundary says nothing of the result")
+	require.Equal(t, name, face.Tool)
+	require.NotEmpty(t, face.RequestID)
+	return res, face
+}
+
+func texts(res *mcp.CallToolResult) []string {
+	var all []string
+	for _, block := range res.Content {
+		if text, ok := block.(*mcp.TextContent); ok {
+			all = append(all, text.Text)
+		}
+	}
+	return all
+}
+
+// A journal keeps log records as JSON.
+type journal struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.Write(p)
+}
+
+func (j *journal) logger() *slog.Logger {
+	return slog.New(boundary.LogHandler(slog.NewJSONHandler(j, nil)))
+}
+
+func (j *journal) records(t *testing.T) []map[string]any {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var all []map[string]any
+	for dec := json.NewDecoder(bytes.NewReader(j.buf.Bytes())); dec.More(); {
+		var r map[string]any
+		require.NoError(t, dec.Decode(&r))
+		all = append(all, r)
+	}
+	return all
+}
+
+// addFailing adds a tool that raises err.
+func addFailing(s *mcp.Server, tool *mcp.Tool, err error) {
+	mcp.AddTool(s, tool, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+		return nil, nil, err
+	})
+}

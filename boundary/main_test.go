@@ -1,0 +1,24 @@
+package boundary_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// TestMain lets the test binary be other processes too: a server over stdio, and
+// a death of each kind that nothing can prevent.
+func TestMain(m *testing.M) {
+	if kind := os.Getenv(serveVariable); kind != "" {
+		if err := serveStdio(kind); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if kind := os.Getenv(deathVariable); kind != "" {
+		dieWithBoundary(kind)
+		return
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,91 @@
+package boundary
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+const (
+	defaultDeadline       = 5 * time.Minute
+	defaultMaxAbandoned   = 64
+	defaultMaxResultBytes = 1 << 20
+	minResultBytes        = 1 << 10
+)
+
+// Options configure a boundary. A nil *Options is the zero value, and the zero
+// value works.
+type Options struct {
+	// Logger receives one record a call; nil means slog.Default(). A result is
+	// logged at INFO, an error the agent can correct at WARN, a fault at ERROR.
+	Logger *slog.Logger
+
+	// Deadline is how long a tool may run, waiting for its user on a client from
+	// before 2026-07-28 included. Zero means five minutes, negative no limit.
+	Deadline time.Duration
+
+	// ToolDeadlines overrides Deadline for single tools, by name.
+	ToolDeadlines map[string]time.Duration
+
+	// MaxAbandoned is the number of handlers left running past their deadline at
+	// which further calls are refused. Zero means 64. Calls already under way
+	// when the number is reached can still exceed it.
+	MaxAbandoned int
+
+	// MaxResultBytes bounds the content and the structured content of a result.
+	// Zero means 1 MiB, negative no limit; the least limit is 1 KiB.
+	MaxResultBytes int
+
+	// Deny lists the tiers whose tools this process does not offer: they are
+	// absent from tools/list and refused if called.
+	Deny []Tier
+
+	// BareKeys adds error_type, expected and suggestion to the _meta of error
+	// results, for agents that read those.
+	BareKeys bool
+}
+
+func (o *Options) normalized() (Options, error) {
+	var n Options
+	if o != nil {
+		n = *o
+	}
+	if n.Logger == nil {
+		n.Logger = slog.Default()
+	}
+	n.Logger = slog.New(calmHandler{n.Logger.Handler()})
+	if n.Deadline == 0 {
+		n.Deadline = defaultDeadline
+	}
+	switch {
+	case n.MaxAbandoned < 0:
+		return Options{}, fmt.Errorf("boundary: MaxAbandoned is %d, must not be negative", n.MaxAbandoned)
+	case n.MaxAbandoned == 0:
+		n.MaxAbandoned = defaultMaxAbandoned
+	}
+	switch {
+	case n.MaxResultBytes == 0:
+		n.MaxResultBytes = defaultMaxResultBytes
+	case n.MaxResultBytes > 0 && n.MaxResultBytes < minResultBytes:
+		return Options{}, fmt.Errorf("boundary: MaxResultBytes is %d, must be at least %d", n.MaxResultBytes, minResultBytes)
+	}
+	for name, d := range n.ToolDeadlines {
+		if d == 0 {
+			return Options{}, fmt.Errorf("boundary: ToolDeadlines[%q] is zero: use a negative duration for no limit", name)
+		}
+	}
+	for _, t := range n.Deny {
+		if t != ReadOnly && t != Write && t != Destructive {
+			return Options{}, fmt.Errorf("boundary: Deny holds %q, which is no tier", string(t))
+		}
+	}
+	return n, nil
+}
+
+// deadline is the time the tool may run; negative means no limit.
+func (o *Options) deadline(tool string) time.Duration {
+	if d, ok := o.ToolDeadlines[tool]; ok {
+		return d
+	}
+	return o.Deadline
+}

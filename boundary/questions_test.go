@@ -1,0 +1,66 @@
+package boundary_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+)
+
+// asker connects a client that can be asked and leaves the rounds to the test.
+func asker(t *testing.T, s *mcp.Server, version string) *mcp.ClientSession {
+	t.Helper()
+	there, here := mcp.NewInMemoryTransports()
+	server, err := s.Connect(t.Context(), there, nil)
+	require.NoError(t, err)
+	client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"units": "metric"}}, nil
+		}})
+	session, err := client.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	require.NoError(t, err)
+	t.Cleanup(func() { session.Close(); server.Wait() })
+	return session
+}
+
+func askingServer() *mcp.Server {
+	s := newServer()
+	s.AddTool(&mcp.Tool{Name: "asks", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(asking()))
+	return s
+}
+
+// An input_required result is, byte for byte, what it is without a boundary: not
+// limited, not checked against the output schema, without a face.
+func TestQuestionsPassUntouched(t *testing.T) {
+	var wire []string
+	for _, bounded := range []bool{false, true} {
+		s := askingServer()
+		if bounded {
+			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+		}
+		res, err := asker(t, s, "2026-07-28").CallTool(t.Context(), &mcp.CallToolParams{Name: "asks"})
+		require.NoError(t, err)
+		require.True(t, res.NeedsInput())
+		data, err := json.Marshal(res)
+		require.NoError(t, err)
+		wire = append(wire, string(data))
+	}
+	require.Equal(t, wire[0], wire[1])
+}
+
+// The SDK asks a client from before once. What a tool asks after that it would
+// send as it is, and the client would read it as an empty success.
+func TestAQuestionTooManyForAnOldClient(t *testing.T) {
+	s := askingServer()
+	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+	res, face := callTool(t, asker(t, s, "2025-11-25"), "asks", nil)
+	require.True(t, res.IsError)
+	require.Equal(t, "input_unsupported", face.Type)
+	require.Nil(t, res.InputRequests)
+}

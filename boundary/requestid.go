@@ -1,0 +1,73 @@
+package boundary
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// RequestIDKey is the _meta key under which a client may send its own id for a
+// request.
+const RequestIDKey = "io.github.mrtr-go/requestId"
+
+const maxRequestID = 64
+
+// RequestID is the id of the tool call that ctx belongs to, or "" outside one.
+// It is in the result's _meta and in the log, so that one finds the other.
+func RequestID(ctx context.Context) string {
+	if c := callFrom(ctx); c != nil {
+		return c.requestID
+	}
+	return ""
+}
+
+// requestIDFor takes the client's own id if it is harmless, else the trace id,
+// else a random one. An id goes into logs and results, so a hostile one (control
+// characters, markup, megabytes) is ignored rather than cleaned: a cleaned id
+// would find nothing on the client's side.
+func requestIDFor(req *mcp.CallToolRequest) string {
+	if id, ok := req.Params.Meta[RequestIDKey].(string); ok && harmlessID(id) {
+		return id
+	}
+	if parent, ok := req.Params.Meta["traceparent"].(string); ok {
+		if id, ok := traceID(parent); ok {
+			return id
+		}
+	}
+	if req.Extra != nil {
+		if id, ok := traceID(req.Extra.Header.Get("Traceparent")); ok {
+			return id
+		}
+	}
+	return rand.Text()
+}
+
+func harmlessID(id string) bool {
+	if id == "" || len(id) > maxRequestID {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		digit := '0' <= c && c <= '9'
+		if !letter && !digit && c != '-' && c != '_' && c != '.' && c != ':' {
+			return false
+		}
+	}
+	return true
+}
+
+// traceID reads the trace id out of a W3C traceparent,
+// version-traceid-parentid-flags.
+func traceID(parent string) (string, bool) {
+	parts := strings.Split(parent, "-")
+	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0") == "" {
+		return "", false
+	}
+	if strings.Trim(parts[1], "0123456789abcdef") != "" {
+		return "", false
+	}
+	return parts[1], true
+}

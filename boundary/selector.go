@@ -1,0 +1,60 @@
+package boundary
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The kinds of [Selector].
+const (
+	NotFound      = "not_found"
+	Ambiguous     = "ambiguous"
+	InvalidFormat = "invalid_format"
+)
+
+const maxCandidates = 10
+
+// Selector says that an argument which picks something picked nothing, picked
+// several, or has the wrong form. It is expected. Its type on the wire is its
+// kind.
+type Selector struct {
+	Kind       string   // NotFound, Ambiguous or InvalidFormat
+	Selector   string   // the argument, such as "location"
+	Candidates []string // what it could have picked; the first ten are told
+	Tool       string   // the tool that lists what there is; optional
+	Hints      []string
+}
+
+func (e *Selector) Error() string {
+	text := fmt.Sprintf("%q was not found.", e.Selector)
+	switch e.Kind {
+	case Ambiguous:
+		text = fmt.Sprintf("%q fits more than one.", e.Selector)
+	case InvalidFormat:
+		text = fmt.Sprintf("%q has the wrong form.", e.Selector)
+	}
+	if c := capped(e.Candidates); len(c) > 0 {
+		text += " Candidates: " + strings.Join(c, "; ") + "."
+	}
+	return text
+}
+
+func (e *Selector) ToolErrorType() string   { return e.Kind }
+func (e *Selector) ToolErrorExpected() bool { return true }
+
+func (e *Selector) ToolErrorSelector() (string, []string) {
+	return e.Selector, capped(e.Candidates)
+}
+
+// ToolErrorHints are the author's, then the tool that lists what there is.
+func (e *Selector) ToolErrorHints() []string {
+	hints := append([]string(nil), e.Hints...)
+	if e.Tool != "" {
+		hints = append(hints, fmt.Sprintf("Call %q for the valid values of %q.", e.Tool, e.Selector))
+	}
+	return hints
+}
+
+func capped(candidates []string) []string {
+	return candidates[:min(len(candidates), maxCandidates)]
+}

@@ -1,0 +1,32 @@
+package boundary_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/boundary/probe"
+	"github.com/mrtr-go/sdk/wstransport"
+)
+
+func openWebSocket(ctx context.Context, _ probe.Era, bare bool) (probe.Wire, func(), error) {
+	server, err := build(bare)
+	if err != nil {
+		return nil, nil, err
+	}
+	handler, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	front := httptest.NewServer(handler)
+	dialled, err := wstransport.Dial(ctx, "ws"+strings.TrimPrefix(front.URL, "http"),
+		&wstransport.DialOptions{Limits: wstransport.Limits{ReadLimit: 64 << 20}})
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := probe.NewWire(ctx, dialled)
+	return w, func() { w.Close(); front.CloseClientConnections(); front.Close() }, err
+}
