@@ -3,10 +3,7 @@ package mrtr
 import (
 	"encoding/json"
 	"fmt"
-	"net/mail"
-	"net/url"
 	"sync"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -15,8 +12,9 @@ import (
 type compiledForm struct {
 	resolved   *jsonschema.Resolved
 	properties map[string]*jsonschema.Schema
-	only       string // the property's name, in a form of one
-	expects    string // what it takes, in words
+	only       string          // the property's name, in a form of one
+	expects    string          // what it takes, in words
+	choices    map[string]bool // all that it takes, in a form that only gives choices
 }
 
 // forms caches compiled schemas by their bytes: compiling costs dozens of
@@ -77,6 +75,7 @@ func compileForm(schema json.RawMessage) (*compiledForm, error) {
 		f.only = ""
 	}
 	f.expects = expectation(&s)
+	f.choices = onlyChoices(&s, f.only)
 	var err error
 	if f.resolved, err = s.Resolve(nil); err != nil {
 		return nil, fmt.Errorf("its schema cannot be used: %v", err)
@@ -104,76 +103,6 @@ func checkProperty(p *jsonschema.Schema) error {
 		return nil
 	}
 	return fmt.Errorf("type %q is not one a form may use", p.Type)
-}
-
-// accept judges the content of an answer. What it returns is the value as the
-// state keeps it: the properties the form asked for, and no others.
-func (f *compiledForm) accept(content map[string]any) (json.RawMessage, error) {
-	asked := content
-	for name := range content {
-		if f.properties[name] == nil {
-			asked = f.onlyAsked(content)
-			break
-		}
-	}
-	if asked == nil {
-		asked = map[string]any{}
-	}
-	if err := f.resolved.Validate(asked); err != nil {
-		return nil, err
-	}
-	for name, v := range asked {
-		if err := checkRange(f.properties[name], v); err != nil {
-			return nil, err
-		}
-	}
-	if text, ok := asked[f.only].(string); ok && f.only != "" {
-		value := make(json.RawMessage, 0, len(f.only)+len(text)+8)
-		value = append(appendString(append(value, '{'), f.only), ':')
-		return append(appendString(value, text), '}'), nil
-	}
-	return json.Marshal(asked)
-}
-
-func (f *compiledForm) onlyAsked(content map[string]any) map[string]any {
-	asked := make(map[string]any, len(content))
-	for name, v := range content {
-		if f.properties[name] != nil {
-			asked[name] = v
-		}
-	}
-	return asked
-}
-
-// checkRange holds what a JSON Schema validator leaves alone: formats, and
-// integers that a JSON number cannot carry exactly.
-func checkRange(p *jsonschema.Schema, v any) error {
-	switch v := v.(type) {
-	case float64:
-		if p.Type == "integer" && (v > 1<<53 || v < -1<<53) {
-			return fmt.Errorf("integer out of range")
-		}
-	case string:
-		var err error
-		switch p.Format {
-		case "email":
-			_, err = mail.ParseAddress(v)
-		case "uri":
-			var u *url.URL
-			if u, err = url.Parse(v); err == nil && u.Scheme == "" {
-				err = fmt.Errorf("no scheme")
-			}
-		case "date":
-			_, err = time.Parse(time.DateOnly, v)
-		case "date-time":
-			// Stricter than time.Parse, and what a time.Time decodes with.
-			err = new(time.Time).UnmarshalText([]byte(v))
-		}
-		if err != nil {
-			return fmt.Errorf("not a %s", p.Format)
-		}
-	}
-	return nil
 }
 
 // check judges a value in the form the state keeps it: a default, or the

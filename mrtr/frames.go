@@ -16,6 +16,7 @@ import (
 type frameTable struct {
 	max, maxPrincipal int
 	ttl               time.Duration
+	began             time.Time // when the table's clock was set to zero
 	abandoned         func(s *strand, reason string)
 
 	mu       sync.Mutex
@@ -32,16 +33,15 @@ type frameTable struct {
 // frame is a strand's place in the table.
 type frame struct {
 	token      string // "" while it runs
-	principal  string
 	placed     bool
-	expires    time.Time
+	expires    time.Duration // on the table's clock
 	list       *strandList
 	prev, next *strand
 }
 
 func newFrameTable(max, maxPrincipal int, ttl time.Duration, abandoned func(*strand, string)) *frameTable {
 	return &frameTable{
-		max: max, maxPrincipal: maxPrincipal, ttl: ttl, abandoned: abandoned,
+		max: max, maxPrincipal: maxPrincipal, ttl: ttl, began: time.Now(), abandoned: abandoned,
 		byToken: map[string]*strand{}, placesOf: map[string]int{},
 		empty: make(chan struct{}),
 	}
@@ -49,10 +49,9 @@ func newFrameTable(max, maxPrincipal int, ttl time.Duration, abandoned func(*str
 
 // enter counts a new strand in. One that cannot do without a place is refused
 // before it has done anything if there is none.
-func (t *frameTable) enter(s *strand, principal string) error {
+func (t *frameTable) enter(s *strand) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.principal = principal
 	if t.closed {
 		return &Closed{}
 	}
@@ -70,7 +69,7 @@ func (t *frameTable) full(s *strand) error {
 	if t.places >= t.max {
 		return &Busy{Limit: t.max}
 	}
-	if s.principal != "" && t.placesOf[s.principal] >= t.maxPrincipal {
+	if s.call.principal != "" && t.placesOf[s.call.principal] >= t.maxPrincipal {
 		return &Busy{Limit: t.maxPrincipal}
 	}
 	return nil
@@ -84,8 +83,8 @@ func (t *frameTable) leave(s *strand) {
 	s.list.remove(s)
 	if s.placed {
 		t.places--
-		if t.placesOf[s.principal]--; t.placesOf[s.principal] <= 0 {
-			delete(t.placesOf, s.principal)
+		if t.placesOf[s.call.principal]--; t.placesOf[s.call.principal] <= 0 {
+			delete(t.placesOf, s.call.principal)
 		}
 	}
 	if t.closed && t.count() == 0 {
@@ -107,8 +106,8 @@ func (t *frameTable) park(s *strand) (token string, _ error) {
 		}
 		s.placed = true
 		t.places++
-		if s.principal != "" {
-			t.placesOf[s.principal]++
+		if s.call.principal != "" {
+			t.placesOf[s.call.principal]++
 		}
 	}
 	return t.wait(s), nil
@@ -145,7 +144,7 @@ func (t *frameTable) rename(token string) string {
 func (t *frameTable) wait(s *strand) (token string) {
 	s.list.remove(s)
 	t.parked.push(s)
-	s.expires = time.Now().Add(t.ttl)
+	s.expires = time.Since(t.began) + t.ttl
 	s.token = newID()
 	t.byToken[s.token] = s
 	if t.parked.len == 1 {
@@ -170,7 +169,7 @@ func (t *frameTable) schedule() {
 	if t.parked.first == nil || t.closed {
 		return
 	}
-	wait := time.Until(t.parked.first.expires)
+	wait := t.parked.first.expires - time.Since(t.began)
 	if t.janitor == nil {
 		t.janitor = time.AfterFunc(wait, t.evict)
 		return
@@ -182,8 +181,8 @@ func (t *frameTable) schedule() {
 func (t *frameTable) evict() {
 	t.mu.Lock()
 	var expired []*strand
-	now := time.Now()
-	for s := t.parked.first; s != nil && !s.expires.After(now); s = t.parked.first {
+	now := time.Since(t.began)
+	for s := t.parked.first; s != nil && s.expires <= now; s = t.parked.first {
 		t.unname(s)
 		s.list.remove(s)
 		t.running.push(s)

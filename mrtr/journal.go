@@ -48,6 +48,24 @@ func (s *strand) replay(c *Call, specs []*spec) (answered bool, err error) {
 	return answered, err
 }
 
+// resumed reads past the answers that a parked handler was woken with. They
+// are to the very questions it waits at, since its frame's token goes with
+// those and no others; so their wording is not held against them again.
+func (s *strand) resumed(c *Call, specs []*spec) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.ending {
+		runtime.Goexit()
+	}
+	for _, sp := range specs {
+		if _, ok := c.answer(sp.key); !ok {
+			return misuse("question %q: its handler was woken without an answer", sp.key)
+		}
+	}
+	s.cursor += len(specs)
+	return nil
+}
+
 // match holds the questions against the answers. The caller holds c.mu.
 func (s *strand) match(c *Call, specs []*spec) (answered bool, diverged error) {
 	matched, read := 0, 0

@@ -36,6 +36,18 @@ func Resumable[In, Out any](h Linear[In, Out]) Style[In, Out] {
 
 type linearStyle struct{ parks, replays bool }
 
+// linearBody is a linear handler in one of its calls.
+type linearBody[In, Out any] struct {
+	handler Linear[In, Out]
+	in      In
+	out     Out
+}
+
+func (b *linearBody[In, Out]) run(ctx context.Context, c *Call) (err error) {
+	b.out, err = b.handler(ctx, c, b.in)
+	return err
+}
+
 func linear[In, Out any](h Linear[In, Out], how linearStyle) Style[In, Out] {
 	return Style[In, Out]{enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 		var none Out
@@ -44,37 +56,30 @@ func linear[In, Out any](h Linear[In, Out], how linearStyle) Style[In, Out] {
 			return nil, none, err
 		}
 		if s == nil {
-			s = newStrand(c, how)
-			out := new(Out)
-			s.result = out
-			s.fn = func(ctx context.Context, c *Call) (err error) {
-				*out, err = h(ctx, c, in)
-				return err
-			}
-			if err := c.startStrand(ctx, s); err != nil {
+			if s, err = c.startStrand(ctx, newStrand(c, how, &linearBody[In, Out]{handler: h, in: in})); err != nil {
 				return nil, none, err
 			}
 		}
-		out, ok := s.result.(*Out)
-		if !ok { // the tool's name now stands for another handler
+		b, ok := s.body.(*linearBody[In, Out])
+		if !ok { // the tool's name now stands for a handler with other types
 			s.end(context.Canceled)
 			return nil, none, &Gone{}
 		}
 		t, err := s.run(ctx, c)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, none, err
-		case t.ended || !s.how.parks:
+		}
+		if t.ended() || !s.how.parks {
 			c.strand = nil // it has left
 		}
-		if t.specs != nil {
-			questions := make([]Asking, len(t.specs))
-			for i, sp := range t.specs {
-				questions[i] = sp
-			}
-			return Need(questions...), none, nil
+		if t.ended() {
+			return nil, b.out, t.err
 		}
-		return nil, *out, t.err
+		questions := make([]Asking, len(t.specs))
+		for i, sp := range t.specs {
+			questions[i] = sp
+		}
+		return Need(questions...), none, nil
 	}}
 }
 
@@ -96,13 +101,13 @@ func (c *Call) takeStrand(how linearStyle) (*strand, error) {
 	return nil, nil
 }
 
-func (c *Call) startStrand(ctx context.Context, s *strand) error {
-	if err := c.rt.frames.enter(s, c.principal); err != nil {
-		return err
+func (c *Call) startStrand(ctx context.Context, s *strand) (*strand, error) {
+	if err := c.rt.frames.enter(s); err != nil {
+		return nil, err
 	}
 	c.strand = s
 	c.observe(ctx, Event{Kind: HandlerEntered})
-	return nil
+	return s, nil
 }
 
 // hold parks the strand of a call that waits for answers.

@@ -26,7 +26,7 @@ func (q Question[T]) Over(ctx context.Context, s *mcp.ServerSession) (T, error) 
 	}
 	p := pending{spec: *q.spec}
 	for !p.settled() {
-		request, err := p.request("")
+		request, err := p.request(p.note)
 		if err != nil {
 			return none, err
 		}
@@ -53,6 +53,9 @@ func (p *pending) unasked(err error) error {
 	if p.lenient {
 		p.answer = null
 		return nil
+	}
+	if failed.Reason == sse.Unreachable {
+		return &Refused{Key: p.key, Needs: aStream}
 	}
 	capability, _ := p.needs(sse.Client{})
 	return &Refused{Key: p.key, Needs: capability.name}

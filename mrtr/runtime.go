@@ -109,7 +109,11 @@ func New(opts *Options) (*Runtime, error) {
 	if o.FrameTTL == 0 {
 		o.FrameTTL = 15 * time.Minute
 	}
-	codec, err := newCodec(o.State)
+	if b := o.Bridge; b != nil && (b.MaxRounds < 0 || b.MaxStateRounds < 0 || b.LegTimeout < 0 || b.ProgressInterval < 0) {
+		return nil, misuse("Options.Bridge has a negative value")
+	}
+	o.State = stateOptions(o.State, o.MaxStateBytes)
+	codec, err := statecodec.New(o.State)
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +122,19 @@ func New(opts *Options) (*Runtime, error) {
 	return rt, nil
 }
 
-func newCodec(opts *statecodec.Options) (*statecodec.Codec, error) {
+// stateOptions fills in what the author left open: a key of this process, and
+// room for the largest state.
+func stateOptions(opts *statecodec.Options, maxStateBytes int) *statecodec.Options {
 	var o statecodec.Options
 	if opts != nil {
 		o = *opts
 	}
 	o.Ephemeral = o.Ephemeral || len(o.Keys) == 0
-	return statecodec.New(&o)
+	if o.MaxToken == 0 {
+		const overhead = 1 << 10 // more than sealing adds, beside base64
+		o.MaxToken = min(max(statecodec.DefaultMaxToken, maxStateBytes/3*4+overhead), statecodec.MaxMaxToken)
+	}
+	return &o
 }
 
 // Close unwinds every suspended handler and waits until they are gone, and

@@ -118,8 +118,11 @@ func (c *Call) gate(s *spec) (standIn json.RawMessage, _ error) {
 	case client.Era == sse.Legacy:
 		return nil, &Refused{Key: s.key, Needs: "protocol revision 2026-07-28"}
 	}
-	return nil, &Refused{Key: s.key, Needs: "protocol revision 2026-07-28, or a session that can carry a question"}
+	return nil, &Refused{Key: s.key, Needs: aStream}
 }
+
+// aStream is what a client lacks that nobody can reach.
+const aStream = "protocol revision 2026-07-28, or a session that can carry a question"
 
 type capability struct{ name, wire string }
 

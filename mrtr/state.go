@@ -102,7 +102,8 @@ func (st *state) appendTo(b []byte) []byte {
 	return append(w.b, '}')
 }
 
-// decodeState reads what appendTo wrote. The bytes have been authenticated, so
+// decodeState reads what appendTo wrote, and nothing else: what it reads is
+// written the same again, but for the values inside, which it leaves alone. The bytes have been authenticated, so
 // a state that cannot be read was sealed by another release, and ok is false.
 func decodeState(b []byte) (st state, ok bool) {
 	r := fieldReader{b: b}
@@ -118,8 +119,8 @@ func decodeState(b []byte) (st state, ok bool) {
 	st.frame = r.text("frame")
 	st.author = r.raw("author")
 	if r.open("done") {
-		st.done = make([]entry, 0, 8)
-		for r.element() {
+		st.done = make([]entry, 0, 4)
+		for i := 0; r.element(i); i++ {
 			st.done = append(st.done, entry{
 				kind:   entryKind(r.first("kind")),
 				key:    r.text("key"),
@@ -130,8 +131,8 @@ func decodeState(b []byte) (st state, ok bool) {
 		}
 	}
 	if r.open("pending") {
-		st.pending = make([]pending, 0, 2)
-		for r.element() {
+		st.pending = make([]pending, 0, 1)
+		for i := 0; r.element(i); i++ {
 			st.pending = append(st.pending, pending{
 				spec: spec{
 					kind:    kind(r.first("kind")),

@@ -92,7 +92,7 @@ func appendString(b []byte, s string) []byte {
 
 // fieldReader reads back what fieldWriter wrote, in the same order. A member
 // that is not next was left out. Once something does not fit, failed is set
-// and everything reads as empty.
+// and nothing that was read counts.
 type fieldReader struct {
 	b      []byte
 	failed bool
@@ -117,11 +117,14 @@ func (r *fieldReader) member(name string) bool {
 	return true
 }
 
+// text, number and raw refuse an empty value, which would have been left out.
 func (r *fieldReader) text(name string) string {
 	if !r.member(name) {
 		return ""
 	}
-	return r.string()
+	s := r.string()
+	r.failed = r.failed || s == ""
+	return s
 }
 
 func (r *fieldReader) number(name string) int {
@@ -138,7 +141,7 @@ func (r *fieldReader) raw(name string) json.RawMessage {
 		return nil
 	}
 	end := skipValue(r.b)
-	if end < 0 {
+	if end <= 0 {
 		r.failed = true
 		return nil
 	}
@@ -149,20 +152,20 @@ func (r *fieldReader) raw(name string) json.RawMessage {
 
 func (r *fieldReader) open(name string) bool { return r.member(name) && r.literal("[") }
 
-// element steps into the next object of a list, or over the list's end.
-func (r *fieldReader) element() bool {
-	if r.failed || len(r.b) == 0 {
+// element steps into the i-th object of a list, or over the list's end. A list
+// that is there is not empty.
+func (r *fieldReader) element(i int) bool {
+	switch {
+	case r.failed || len(r.b) == 0:
 		r.failed = true
 		return false
-	}
-	if r.b[0] == ']' {
+	case i == 0:
+		return r.literal("{")
+	case r.b[0] == ']':
 		r.b = r.b[1:]
 		return false
 	}
-	if r.b[0] == ',' {
-		r.b = r.b[1:]
-	}
-	return r.literal("{")
+	return r.literal(",{")
 }
 
 func (r *fieldReader) first(name string) string {
@@ -172,13 +175,14 @@ func (r *fieldReader) first(name string) string {
 	return r.string()
 }
 
+// integer reads a positive number: none of the state's is ever another.
 func (r *fieldReader) integer() int {
 	n := 0
-	for n < len(r.b) && (r.b[n] >= '0' && r.b[n] <= '9' || n == 0 && r.b[n] == '-') {
+	for n < len(r.b) && r.b[n] >= '0' && r.b[n] <= '9' {
 		n++
 	}
 	v, err := strconv.Atoi(string(r.b[:n]))
-	if err != nil {
+	if err != nil || r.b[0] == '0' {
 		r.failed = true
 	}
 	r.b = r.b[n:]
@@ -194,13 +198,20 @@ func (r *fieldReader) string() string {
 	quoted := r.b[:end]
 	r.b = r.b[end:]
 	for _, c := range quoted {
-		if c == '\\' {
-			var s string
-			r.failed = json.Unmarshal(quoted, &s) != nil
-			return s
+		if c == '\\' || c < ' ' || c >= utf8.RuneSelf {
+			return r.unescape(quoted)
 		}
 	}
 	return string(quoted[1 : end-1])
+}
+
+// unescape reads a string that is not plain, and holds it to the one way in
+// which it is written.
+func (r *fieldReader) unescape(quoted []byte) (s string) {
+	if json.Unmarshal(quoted, &s) != nil || string(appendString(nil, s)) != string(quoted) {
+		r.failed = true
+	}
+	return s
 }
 
 // skipString returns where the string that b begins with ends, or -1.

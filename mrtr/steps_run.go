@@ -31,7 +31,6 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 		return nil, none, c.diverged("its list of steps")
 	}
 	c.st.steps = l.fingerprint
-	c.onComplete = nil
 	at := &At[In]{Call: c, In: in, steps: l.steps, values: make([]stepValue, len(l.steps))}
 	if err := l.load(at); err != nil {
 		return nil, none, err

@@ -57,7 +57,7 @@ type LimitExceeded struct {
 }
 
 func (e *LimitExceeded) Error() string {
-	return fmt.Sprintf("Stopped: more than %d %s in one call.", e.Limit, e.What)
+	return fmt.Sprintf("Stopped: more than %d %s.", e.Limit, e.What)
 }
 
 // ToolErrorType names the error for agents.

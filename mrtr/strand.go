@@ -1,12 +1,10 @@
 package mrtr
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"runtime"
 	"slices"
-	"strconv"
 )
 
 // A strand is linear code on a goroutine of the engine's. The engine and the
@@ -17,14 +15,12 @@ import (
 // anybody's code can swallow it, and no effect of the call runs any more.
 type strand struct {
 	call    *Call // the handler's own: each round fills it, and reads it back
-	fn      func(ctx context.Context, c *Call) error
-	result  any // where fn leaves its result
+	body    body
 	how     linearStyle
 	turns   chan turn // from the handler; room for two, so that it never waits
 	wake    chan bool // to the handler: go on, or end
 	ctx     strandContext
 	started bool
-	id      uint64 // of the goroutine
 
 	// Guarded by call.mu.
 	waiting bool  // for answers: nothing of the call may run
@@ -37,16 +33,23 @@ type strand struct {
 	frame // its place in the table
 }
 
-// turn is what the handler hands back: questions, or its end.
+// body is the author's code, with its input, and with its result once it has
+// run.
+type body interface {
+	run(ctx context.Context, c *Call) error
+}
+
+// turn is what the handler hands back: questions, or, without, its end.
 type turn struct {
 	specs []*spec
-	ended bool
 	err   error
 }
 
-func newStrand(round *Call, how linearStyle) *strand {
-	s := &strand{how: how, turns: make(chan turn, 2), wake: make(chan bool, 1)}
-	s.call = &Call{rt: round.rt, target: round.target, id: round.id, strand: s}
+func (t turn) ended() bool { return len(t.specs) == 0 }
+
+func newStrand(round *Call, how linearStyle, b body) *strand {
+	s := &strand{how: how, body: b, turns: make(chan turn, 2), wake: make(chan bool, 1)}
+	s.call = &Call{rt: round.rt, target: round.target, id: round.id, principal: round.principal, strand: s}
 	s.ctx.start()
 	return s
 }
@@ -65,7 +68,7 @@ func (s *strand) run(ctx context.Context, round *Call) (turn, error) {
 		go s.main()
 	}
 	t, err := s.receive(ctx)
-	if err == nil && !t.ended && !s.how.parks {
+	if err == nil && !t.ended() && !s.how.parks {
 		// A strand that does not park is unwinding: its deferred functions are
 		// part of the round, which is not over before they are.
 		var end turn
@@ -81,7 +84,7 @@ func (s *strand) run(ctx context.Context, round *Call) (turn, error) {
 func (s *strand) fill(round *Call) {
 	s.call.mu.Lock()
 	defer s.call.mu.Unlock()
-	s.call.ex, s.call.st, s.call.principal = round.ex, round.st, round.principal
+	s.call.ex, s.call.st = round.ex, round.st
 	s.waiting = false
 }
 
@@ -131,10 +134,9 @@ func (s *strand) stop(cause error) {
 }
 
 func (s *strand) main() {
-	s.id = goroutineID()
 	returned := false
 	defer func() { s.ended(returned, recover()) }()
-	err := s.fn(&s.ctx, s.call)
+	err := s.body.run(&s.ctx, s.call)
 	returned = true
 	s.call.mu.Lock()
 	defer s.call.mu.Unlock()
@@ -162,7 +164,7 @@ func (s *strand) ended(returned bool, panicked any) {
 		s.err = misuse("the handler ended its goroutine with runtime.Goexit")
 	}
 	s.ending = true
-	end, alone := turn{ended: true, err: s.err}, s.alone
+	end, alone := turn{err: s.err}, s.alone
 	s.call.mu.Unlock()
 	if panicked != nil && alone {
 		s.call.observe(context.Background(), Event{Kind: CallStopped, Err: end.err})
@@ -175,7 +177,7 @@ func (s *strand) ended(returned bool, panicked any) {
 // await is Ask on the handler's side. It returns when the questions have
 // answers, and not at all when nobody will answer them.
 func (s *strand) await(c *Call, specs []*spec) error {
-	if goroutineID() != s.id {
+	if !onStrand() {
 		return misuse("question %q is asked from a goroutine that the handler started: ask from the handler's own", specs[0].key)
 	}
 	if answered, err := s.replay(c, specs); answered || err != nil {
@@ -185,8 +187,7 @@ func (s *strand) await(c *Call, specs []*spec) error {
 	if !s.how.parks || !<-s.wake {
 		s.unwind(nil)
 	}
-	_, err := s.replay(c, specs)
-	return err
+	return s.resumed(c, specs)
 }
 
 // unwind ends the handler's goroutine from within.
@@ -198,15 +199,4 @@ func (s *strand) unwind(err error) {
 	}
 	s.call.mu.Unlock()
 	runtime.Goexit()
-}
-
-// goroutineID tells goroutines apart. The runtime offers no other way, and a
-// question asked from a goroutine that the engine cannot unwind would leave
-// the handler waiting for ever.
-func goroutineID() uint64 {
-	var buf [64]byte
-	n := runtime.Stack(buf[:], false)
-	digits, _, _ := bytes.Cut(bytes.TrimPrefix(buf[:n], []byte("goroutine ")), []byte(" "))
-	id, _ := strconv.ParseUint(string(digits), 10, 64)
-	return id
 }

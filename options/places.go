@@ -72,19 +72,26 @@ func (e *UnknownPlace) ToolErrorSelector() (selector string, candidates []string
 	return "location", e.nearest()
 }
 
-// nearest is up to three places that are written most like the name.
+// nearest is the three places that are written most like the name.
 func (e *UnknownPlace) nearest() []string {
 	names := Places()
-	typed := strings.ToLower(e.Name)
-	slices.SortStableFunc(names, func(a, b string) int {
-		return editDistance(typed, strings.ToLower(a)) - editDistance(typed, strings.ToLower(b))
-	})
+	typed := []rune(strings.ToLower(e.Name))
+	typed = typed[:min(len(typed), maxTyped)]
+	distance := func(name string) int {
+		name = strings.ToLower(name)
+		city, _, _ := strings.Cut(name, ",")
+		return min(editDistance(typed, []rune(name)), editDistance(typed, []rune(city)))
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return distance(a) - distance(b) })
 	return names[:3]
 }
 
+// maxTyped is how much of a name is compared: more than any place has, and
+// little enough for any input.
+const maxTyped = 64
+
 // editDistance counts the letters to insert, delete or replace.
-func editDistance(a, b string) int {
-	from, to := []rune(a), []rune(b)
+func editDistance(from, to []rune) int {
 	row := make([]int, len(to)+1)
 	for j := range row {
 		row[j] = j

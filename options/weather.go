@@ -2,6 +2,7 @@ package options
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -39,7 +40,8 @@ func WhichPlace(name string) (mrtr.Question[string], error) {
 	case len(found) == 1:
 		return mrtr.Known(found[0]), nil
 	}
-	return mrtr.Choose("place", "Which "+name+"?", mrtr.Choices(found...)...), nil
+	city, _, _ := strings.Cut(found[0], ",")
+	return mrtr.Choose("place", "Which "+city+"?", mrtr.Choices(found...)...), nil
 }
 
 // Units asks for the units.

@@ -9,10 +9,12 @@ import (
 // Ask puts questions over a legacy session outside of any bridge, for handlers
 // that ask in their own code. All are put at once and the first failure, an
 // [*Error], cancels the rest. An answer that does not fit its question is
-// missing from the map, as it is in the rounds of a bridge: ask again.
+// missing from the map, as it is in the rounds of a bridge: ask again. A session
+// that cannot carry a question is [Unreachable].
 func Ask(ctx context.Context, session *mcp.ServerSession, questions mcp.InputRequestMap, opts *BridgeOptions) (mcp.InputResponseMap, error) {
-	client := Client{Era: Legacy}
-	if initialize := sessionParams(session); initialize != nil {
+	var client Client
+	if initialize := sessionParams(session); initialize != nil && initialize.ProtocolVersion < firstModern && initialize.Capabilities != nil {
+		client.Era = Legacy
 		client.declare(initialize.Capabilities)
 	}
 	for key, q := range questions {

@@ -22,7 +22,7 @@ func TestAskOutsideABridge(t *testing.T) {
 		{explanation: "an answer", requested: "2025-11-25", caps: formCaps, content: map[string]any{"q": "yes"}, answers: 1},
 		{explanation: "an answer that does not fit is missing", requested: "2025-11-25", caps: formCaps, content: map[string]any{"q": 5}},
 		{explanation: "nothing declared", requested: "2025-11-25", caps: map[string]any{}, reason: sse.Undeclared},
-		{explanation: "negotiated down: go-sdk refuses, and nobody waits", requested: "2026-07-28", caps: formCaps, reason: sse.Failed},
+		{explanation: "negotiated down: go-sdk refuses, and nobody waits", requested: "2026-07-28", caps: formCaps, reason: sse.Unreachable},
 	}
 	require.NotEmpty(t, cases)
 	for _, c := range cases {

@@ -1,0 +1,289 @@
+package mrtr_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// everything serves the same question behind two tools, two prompts and two
+// resources.
+func everything(rt *mrtr.Runtime) *mcp.Server {
+	server := newServer()
+	for _, name := range []string{"one", "two"} {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil))
+		server.AddPrompt(&mcp.Prompt{Name: name, Arguments: []*mcp.PromptArgument{{Name: "location"}}},
+			mrtr.Prompt(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+				v, ok := mrtr.Answer(c, units)
+				if !ok {
+					return mrtr.Need(units), nil, nil
+				}
+				return nil, &mcp.GetPromptResult{Description: v}, nil
+			}), nil))
+		server.AddResource(&mcp.Resource{Name: name, URI: "mem://" + name},
+			mrtr.Resource(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, uri string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+				v, ok := mrtr.Answer(c, units)
+				if !ok {
+					return mrtr.Need(units), nil, nil
+				}
+				return nil, &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Text: v}}}, nil
+			}), nil))
+	}
+	return server
+}
+
+// methods are the three requests that can be answered by a question.
+var methods = []struct {
+	first, other wire.Request
+}{
+	{wire.Request{Method: "tools/call", Name: "one"}, wire.Request{Method: "tools/call", Name: "two"}},
+	{wire.Request{Method: "prompts/get", Name: "one"}, wire.Request{Method: "prompts/get", Name: "two"}},
+	{wire.Request{Method: "resources/read", Name: "mem://one"}, wire.Request{Method: "resources/read", Name: "mem://two"}},
+}
+
+var metric = map[string]any{"units": map[string]any{"action": "accept", "content": map[string]any{"units": "metric"}}}
+
+// begin runs the first round and returns the request of the second.
+func begin(t *testing.T, client *wire.Client, first wire.Request) wire.Request {
+	t.Helper()
+	reply, err := client.Send(context.Background(), first)
+	require.NoError(t, err)
+	require.Nil(t, reply.Error)
+	require.Equal(t, "input_required", reply.ResultType)
+	first.State, first.Responses = reply.State, metric
+	return first
+}
+
+// requireRefused sends a request whose state must not open.
+func requireRefused(t *testing.T, client *wire.Client, seen *recorder, r wire.Request, reason string) {
+	t.Helper()
+	entries, refusals := seen.entries(), len(seen.of(mrtr.StateRefused))
+	reply, err := client.Send(context.Background(), r)
+	require.NoError(t, err)
+	require.NotNil(t, reply.Error, "the state opened")
+	var frame struct{ Error json.RawMessage }
+	frames := client.Frames()
+	require.NoError(t, json.Unmarshal(frames[len(frames)-1].Message, &frame))
+	require.JSONEq(t, `{"code":-32602,"message":"Invalid or expired requestState"}`, string(frame.Error))
+	require.Equal(t, entries, seen.entries(), "the handler was entered")
+	refused := seen.of(mrtr.StateRefused)
+	require.Len(t, refused, refusals+1, "the observer was not told")
+	require.Equal(t, reason, refused[refusals].Reason)
+	require.Empty(t, refused[refusals].Call)
+}
+
+func requireOpens(t *testing.T, client *wire.Client, r wire.Request) {
+	t.Helper()
+	reply, err := client.Send(context.Background(), r)
+	require.NoError(t, err)
+	require.Nil(t, reply.Error)
+	require.Contains(t, string(reply.Result), "metric")
+}
+
+func TestAStateThatWasTamperedWithIsRefused(t *testing.T) {
+	for _, m := range methods {
+		t.Run(m.first.Method, func(t *testing.T) {
+			rt, seen := newRuntime(t, nil)
+			client := connect(t, everything(rt), nil)
+			retry := begin(t, client, m.first)
+			token := retry.State
+			raw, err := base64.RawURLEncoding.DecodeString(token)
+			require.NoError(t, err, "the cases below are about base64")
+
+			refuse := func(state, reason string) {
+				t.Helper()
+				r := retry
+				r.State = state
+				requireRefused(t, client, seen, r, reason)
+			}
+			refuse("forged", "malformed")
+			refuse(strings.Repeat("A", 100_000), "too_large")
+			refuse(token[:len(token)-4], "wrong_length")
+			refuse(token+"AAAA", "wrong_length")
+			refuse(" "+token, "malformed")
+			refuse(token+"\n", "wrong_length")
+			refuse(token+"=", "wrong_length")
+			refuse(base64.URLEncoding.EncodeToString(append(raw, 0)), "wrong_length")
+			refuse("%"+token[1:], "malformed")
+			refused := 0
+			for i := range raw {
+				flipped := bytes.Clone(raw)
+				flipped[i] ^= 1
+				r := retry
+				r.State = base64.RawURLEncoding.EncodeToString(flipped)
+				reply, err := client.Send(context.Background(), r)
+				require.NoError(t, err)
+				require.NotNil(t, reply.Error, "byte %d was changed, and the state opened", i)
+				require.EqualValues(t, -32602, reply.Error.Code)
+				refused++
+			}
+			require.Greater(t, refused, 50)
+			require.Equal(t, 1, seen.entries(), "the first round's, and no other")
+			requireOpens(t, client, retry)
+		})
+	}
+}
+
+func TestATransplantedStateIsRefused(t *testing.T) {
+	ring := keys(1)
+	user := "ada"
+	options := &mrtr.Options{
+		State:     &statecodec.Options{Keys: ring},
+		Audience:  "here",
+		Principal: func(context.Context, mcp.Request) (string, error) { return user, nil },
+	}
+	for i, m := range methods {
+		t.Run(m.first.Method, func(t *testing.T) {
+			rt, seen := newRuntime(t, options)
+			client := connect(t, everything(rt), nil)
+			retry := begin(t, client, m.first)
+			const transplanted = "forged_or_transplanted"
+
+			t.Run("to another target", func(t *testing.T) {
+				r := m.other
+				r.State, r.Responses = retry.State, metric
+				requireRefused(t, client, seen, r, transplanted)
+			})
+			t.Run("to another method", func(t *testing.T) {
+				r := methods[(i+1)%len(methods)].first
+				r.State, r.Responses = retry.State, metric
+				requireRefused(t, client, seen, r, transplanted)
+			})
+			t.Run("to other arguments", func(t *testing.T) {
+				if m.first.Method == "resources/read" {
+					return // its address is all it has
+				}
+				r := retry
+				r.Arguments = map[string]any{"location": "Lisbon"}
+				requireRefused(t, client, seen, r, transplanted)
+			})
+			t.Run("to another principal", func(t *testing.T) {
+				user = "bob"
+				defer func() { user = "ada" }()
+				requireRefused(t, client, seen, retry, transplanted)
+			})
+			t.Run("to another server", func(t *testing.T) {
+				o := *options
+				o.Audience = "there"
+				rt, seen := newRuntime(t, &o)
+				requireRefused(t, connect(t, everything(rt), nil), seen, retry, transplanted)
+			})
+			t.Run("to another key", func(t *testing.T) {
+				o := *options
+				o.State = &statecodec.Options{Keys: keys(1)}
+				rt, seen := newRuntime(t, &o)
+				requireRefused(t, connect(t, everything(rt), nil), seen, retry, "unknown_key")
+			})
+			t.Run("to the other era", func(t *testing.T) {
+				old := connect(t, everything(rt), &wire.Options{Version: wire.Legacy})
+				requireRefused(t, old, seen, retry, transplanted)
+			})
+			require.Equal(t, 1, seen.entries())
+			requireOpens(t, client, retry)
+		})
+	}
+}
+
+func TestAnExpiredStateIsRefused(t *testing.T) {
+	for _, m := range methods {
+		t.Run(m.first.Method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				seen := &recorder{}
+				rt, err := mrtr.New(&mrtr.Options{Observer: seen, State: &statecodec.Options{Ephemeral: true, TTL: time.Minute, Skew: time.Second}})
+				require.NoError(t, err)
+				client, err := wire.Connect(context.Background(), everything(rt), nil)
+				require.NoError(t, err)
+				defer client.Close()
+				retry := begin(t, client, m.first)
+				time.Sleep(time.Minute)
+				requireOpens(t, client, retry)
+				time.Sleep(time.Minute + 2*time.Second)
+				requireRefused(t, client, seen, retry, "expired")
+			})
+		})
+	}
+}
+
+// Arguments are compared by what they mean, as a client may send them anew.
+func TestTheSameArgumentsOtherwiseWrittenAreTheSame(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	client := connect(t, everything(rt), nil)
+	for _, pair := range [][2]string{
+		{`{"location":"x","tags":["a"]}`, `{ "tags" : ["\u0061"], "location":"x" }`},
+		{``, `{}`},
+	} {
+		first := wire.Request{Name: "one", Arguments: json.RawMessage(`{}`)}
+		if pair[0] != "" {
+			first.Arguments = json.RawMessage(pair[0])
+		}
+		retry := begin(t, client, first)
+		retry.Arguments = json.RawMessage(pair[1])
+		requireOpens(t, client, retry)
+	}
+	retry := begin(t, client, methods[1].first)
+	retry.Arguments = map[string]string{}
+	requireOpens(t, client, retry)
+}
+
+// An object that names a member twice means different things to different
+// readers, so no state is bound to it.
+func TestArgumentsWithoutCanonicalFormAreRefused(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	server := newServer()
+	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
+		mrtr.RawTool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+			return mrtr.Need(units), nil, nil
+		}), nil))
+	client := connect(t, server, nil)
+	reply, err := client.Send(context.Background(), wire.Request{Name: "raw", Arguments: json.RawMessage(`{"a":1e9999999999}`)})
+	require.NoError(t, err)
+	require.NotNil(t, reply.Error)
+	require.EqualValues(t, -32602, reply.Error.Code)
+	require.Contains(t, reply.Error.Message, "canonical")
+}
+
+func TestKeysRotateWithoutRefusingAnybody(t *testing.T) {
+	ring := keys(2)
+	older, newer := ring[0], ring[1]
+	client := func(keys ...statecodec.Key) (*wire.Client, *recorder) {
+		rt, seen := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys}})
+		return connect(t, everything(rt), nil), seen
+	}
+	before, _ := client(older)
+	retry := begin(t, before, methods[0].first)
+
+	both, _ := client(newer, older)
+	requireOpens(t, both, retry)
+	after, seen := client(newer)
+	requireRefused(t, after, seen, retry, "unknown_key")
+
+	retry = begin(t, both, methods[0].first)
+	requireOpens(t, after, retry)
+}
+
+func TestKeysOfAProcessStayInIt(t *testing.T) {
+	one, _ := newRuntime(t, nil)
+	other, seen := newRuntime(t, nil)
+	retry := begin(t, connect(t, everything(one), nil), methods[0].first)
+	requireRefused(t, connect(t, everything(other), nil), seen, retry, "unknown_key")
+}

@@ -1,0 +1,49 @@
+package mrtr
+
+import "github.com/mrtr-go/sdk/statecodec"
+
+// FrameCount is what a runtime holds of linear code.
+type FrameCount struct{ Parked, Running, Tokens, Places, Principals int }
+
+// CountFrames looks into a runtime's table.
+func CountFrames(rt *Runtime) FrameCount {
+	t := rt.frames
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return FrameCount{t.parked.len, t.running.len, len(t.byToken), t.places, len(t.placesOf)}
+}
+
+// FrameToken is the name of the frame that a state made by this runtime's
+// codec leads to. The request is tools/call for the trip tool.
+func FrameToken(rt *Runtime, arguments, token string) string {
+	payload, err := rt.codec.Open(statecodec.Binding{Method: "tools/call", Target: "trip", Arguments: []byte(arguments)}, token)
+	if err != nil {
+		panic(err)
+	}
+	st, ok := decodeState(payload)
+	if !ok {
+		panic("the state cannot be read")
+	}
+	return st.frame
+}
+
+// Unsigned replaces the codec of a runtime by one that seals nothing: what a
+// server would have that handed its state to the client as it is.
+func Unsigned(rt *Runtime) { rt.codec = unsigned{} }
+
+type unsigned struct{}
+
+func (unsigned) Seal(_ statecodec.Binding, payload []byte) (string, error) {
+	return string(payload), nil
+}
+
+func (unsigned) Open(_ statecodec.Binding, token string) ([]byte, error) {
+	return []byte(token), nil
+}
+
+// JanitorPending reports whether a timer is set. It stops it.
+func JanitorPending(rt *Runtime) bool {
+	rt.frames.mu.Lock()
+	defer rt.frames.mu.Unlock()
+	return rt.frames.janitor != nil && rt.frames.janitor.Stop()
+}

@@ -1,0 +1,286 @@
+package mrtr_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// What a handler returns may belong to the whole package: go-sdk writes to
+// results, and must get one of its own. The race detector is the judge.
+func TestResultsAreNotSharedBetweenCalls(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	tool := &mcp.CallToolResult{Meta: mcp.Meta{"a": 1}, Content: []mcp.Content{&mcp.TextContent{Text: "shared"}}}
+	prompt := &mcp.GetPromptResult{Meta: mcp.Meta{"a": 1}, Description: "shared"}
+	resource := &mcp.ReadResourceResult{Meta: mcp.Meta{"a": 1}, Contents: []*mcp.ResourceContents{{Text: "shared"}, nil}}
+	resource.Contents = resource.Contents[:1]
+	server := newServer()
+	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
+		mrtr.RawTool(rt, mrtr.Native(func(context.Context, *mrtr.Call, json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+			return nil, tool, nil
+		}), nil))
+	server.AddPrompt(&mcp.Prompt{Name: "p"},
+		mrtr.Prompt(rt, mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+			return nil, prompt, nil
+		}), nil))
+	server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r", MIMEType: "text/plain"},
+		mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+			return nil, resource, nil
+		}), nil))
+	var wg sync.WaitGroup
+	for range 4 {
+		client := connect(t, server, nil)
+		wg.Go(func() {
+			for range 20 {
+				for _, r := range []wire.Request{{Name: "raw"}, {Method: "prompts/get", Name: "p"}, {Method: "resources/read", Name: "mem://r"}} {
+					reply, err := client.Send(context.Background(), r)
+					if err != nil || reply.Error != nil || reply.ResultType != "complete" {
+						t.Errorf("%s: %v %+v", r.Name, err, reply)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, mcp.Meta{"a": 1}, tool.Meta)
+	require.Equal(t, mcp.Meta{"a": 1}, prompt.Meta)
+	require.Equal(t, mcp.Meta{"a": 1}, resource.Meta)
+	require.Equal(t, &mcp.ResourceContents{Text: "shared"}, resource.Contents[0])
+}
+
+type spoken struct {
+	N int `json:"n"`
+}
+
+func (s spoken) Text() string { return fmt.Sprintf("It is %d.", s.N) }
+
+type spokenByPointer struct {
+	N int `json:"n"`
+}
+
+func (s *spokenByPointer) Text() string { return fmt.Sprintf("It is %d.", s.N) }
+
+func TestAnOutputMaySayItsOwnText(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	server := newServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "value"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, spoken, error) {
+		return nil, spoken{7}, nil
+	}), nil))
+	mcp.AddTool(server, &mcp.Tool{Name: "pointer"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, spokenByPointer, error) {
+		return nil, spokenByPointer{7}, nil
+	}), nil))
+	mcp.AddTool(server, &mcp.Tool{Name: "nil"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, *spokenByPointer, error) {
+		return nil, nil, nil
+	}), nil))
+	client := connect(t, server, nil)
+	for _, name := range []string{"value", "pointer"} {
+		out, err := client.Call(context.Background(), name, map[string]any{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, "It is 7.", out.Text)
+		require.JSONEq(t, `{"n":7}`, string(out.Structured))
+	}
+	out, err := client.Call(context.Background(), "nil", map[string]any{}, nil)
+	require.NoError(t, err)
+	require.True(t, out.IsError, "its Text panics, and the process lives")
+}
+
+// A handler that is entered twice in one round gets its arguments as they came.
+func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
+	rt, seen := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyDefaults})
+	unit := units.Default("metric")
+	sure := mrtr.Confirm("sure", "?")
+	handler := func(_ context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
+		require.Equal(t, []string{"a", "b"}, in.Tags)
+		in.Tags[0] = "changed"
+		for _, q := range []mrtr.Asking{unit, sure} {
+			_, ok1 := mrtr.Answer(c, unit)
+			_, ok2 := mrtr.Answer(c, sure)
+			if q.Key() == "units" && !ok1 || q.Key() == "sure" && !ok2 {
+				return mrtr.Need(q), output{}, nil
+			}
+		}
+		return nil, output{"done"}, nil
+	}
+	server := serveTool(rt, handler, nil)
+	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
+		mrtr.RawTool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, in json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+			require.JSONEq(t, `{"tags":["a","b"]}`, string(in))
+			clear(in)
+			if _, ok := mrtr.Answer(c, unit); !ok {
+				return mrtr.Need(unit), nil, nil
+			}
+			return nil, nil, nil
+		}), nil))
+	for _, opts := range []*wire.Options{oldClient, nil} {
+		client := connect(t, server, opts)
+		for _, name := range []string{"tool", "raw"} {
+			before := seen.entries()
+			out, err := client.Call(context.Background(), name, map[string]any{"tags": []string{"a", "b"}}, wire.Answers{"units": wire.Value("metric"), "sure": wire.Value(true)})
+			require.NoError(t, err)
+			require.Nil(t, out.Error)
+			require.False(t, out.IsError, out.Text)
+			require.Equal(t, map[string]int{"tool": 3, "raw": 2}[name], seen.entries()-before)
+		}
+	}
+}
+
+type sour struct{}
+
+func (sour) MarshalJSON() ([]byte, error) { panic(canary) }
+
+// Every function of the author's that the engine runs may panic, and that ends
+// one call.
+func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
+	for where, handler := range map[string]nativeHandler{
+		"in the handler": func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) { panic(canary) },
+		"with an error": func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
+			panic(errors.New(canary))
+		},
+		"on completion": func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+			c.OnComplete(func(context.Context) { panic(canary) })
+			return nil, output{}, nil
+		},
+		"while encoding what is carried": func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
+			return mrtr.Need().Carry(sour{}), output{}, nil
+		},
+	} {
+		t.Run(where, func(t *testing.T) {
+			rt, seen := newRuntime(t, nil)
+			client := connect(t, serveTool(rt, handler, nil), nil)
+			out := call(t, client, nil)
+			require.Nil(t, out.Error)
+			require.True(t, out.IsError)
+			require.Equal(t, "The tool failed unexpectedly.", out.Text)
+			require.NotContains(t, string(out.Result), canary)
+			var panicked *mrtr.PanicError
+			require.ErrorAs(t, seen.of(mrtr.CallStopped)[0].Err, &panicked)
+			require.NotEmpty(t, panicked.Stack)
+			require.Contains(t, panicked.ToolErrorCause(), canary)
+		})
+	}
+	t.Run("in Principal", func(t *testing.T) {
+		rt, _ := newRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { panic(canary) }})
+		out := call(t, connect(t, serveTool(rt, asking(units, itself), nil), nil), nil)
+		require.True(t, out.IsError)
+		require.Equal(t, "The tool failed unexpectedly.", out.Text)
+	})
+	t.Run("in a prompt", func(t *testing.T) {
+		rt, _ := newRuntime(t, nil)
+		server := newServer()
+		server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+			panic(canary)
+		}), nil))
+		reply, err := connect(t, server, nil).Send(context.Background(), wire.Request{Method: "prompts/get", Name: "p"})
+		require.NoError(t, err)
+		require.NotNil(t, reply.Error)
+		require.JSONEq(t, `{"code":-32000,"message":"The tool failed unexpectedly."}`, string(mustJSON(reply.Error)))
+	})
+}
+
+func TestErrorsOfHandlers(t *testing.T) {
+	own := &jsonrpc.Error{Code: -32002, Message: "own"}
+	for _, c := range []struct {
+		explanation string
+		err         error
+		code        int64 // of a protocol error; 0 for an error result
+		text        string
+	}{
+		{"an error is a result with its text", errors.New("no such place"), 0, "no such place"},
+		{"a JSON-RPC error passes", own, -32002, "own"},
+		{"a wrapped one is a result", fmt.Errorf("while looking: %w", own), 0, "while looking: own"},
+	} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.explanation, ", effect: ", after), func(t *testing.T) {
+				rt, seen := newRuntime(t, nil)
+				handler := func(ctx context.Context, call *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+					if after {
+						_, err := mrtr.Once(ctx, call, "effect", func(context.Context, string) (int, error) { return 1, nil })
+						require.NoError(t, err)
+					}
+					return nil, output{"unseen"}, c.err
+				}
+				out := call(t, connect(t, serveTool(rt, handler, nil), nil), nil)
+				if c.code != 0 {
+					require.NotNil(t, out.Error)
+					require.EqualValues(t, c.code, out.Error.Code)
+					require.Equal(t, c.text, out.Error.Message)
+					return
+				}
+				require.True(t, out.IsError)
+				require.Equal(t, c.text, out.Text)
+				require.Empty(t, out.Structured)
+				stopped := seen.of(mrtr.CallStopped)[0].Err
+				require.ErrorIs(t, stopped, c.err)
+				var effect interface{ ToolErrorEffect() string }
+				require.Equal(t, after, errors.As(stopped, &effect))
+				if after {
+					require.Equal(t, "applied", effect.ToolErrorEffect())
+				}
+			})
+		}
+	}
+}
+
+// Middleware sees the errors of prompts and resources whole, with the code that
+// goes out.
+func TestErrorsOfPromptsAndResourcesStayRecognisable(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	server := everything(rt)
+	var last error
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			last = err
+			return res, err
+		}
+	})
+	client := connect(t, server, nil)
+	for _, m := range methods[1:] {
+		_, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Cancel})
+		require.NoError(t, err)
+		var declined *mrtr.Declined
+		require.ErrorAs(t, last, &declined)
+		var coded *jsonrpc.Error
+		require.ErrorAs(t, last, &coded)
+		require.EqualValues(t, -32000, coded.Code)
+	}
+}
+
+func TestOnCompleteRunsOnceWhenTheCallCompletes(t *testing.T) {
+	rt, _ := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyDefaults})
+	ran := 0
+	unit := units.Default("metric")
+	handler := func(_ context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
+		c.OnComplete(func(context.Context) { ran++ })
+		if _, ok := mrtr.Answer(c, unit); !ok {
+			return mrtr.Need(unit), output{}, nil
+		}
+		if in.Location == "nowhere" {
+			return nil, output{}, errors.New("no such place")
+		}
+		return nil, output{"done"}, nil
+	}
+	server := serveTool(rt, handler, nil)
+	for _, opts := range []*wire.Options{nil, oldClient} { // two rounds, and two entries in one
+		ran = 0
+		client := connect(t, server, opts)
+		said(t, call(t, client, wire.Answers{"units": wire.Value("metric")}), "done")
+		require.Equal(t, 1, ran)
+		_, err := client.Call(context.Background(), "tool", map[string]any{"location": "nowhere"}, wire.Answers{"units": wire.Value("metric")})
+		require.NoError(t, err)
+		require.Equal(t, 1, ran, "not after an error")
+	}
+	ran = 0
+	call(t, connect(t, server, nil), wire.Answers{"units": wire.Decline})
+	require.Zero(t, ran, "not after a no")
+}

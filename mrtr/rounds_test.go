@@ -1,0 +1,346 @@
+package mrtr_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// Of several questions only those without a fitting answer are asked again.
+func TestOnlyWhatIsMissingIsAskedAgain(t *testing.T) {
+	rt, seen := newRuntime(t, nil)
+	questions := []mrtr.Question[string]{}
+	needs := []mrtr.Asking{}
+	for _, key := range []string{"a", "b", "c"} {
+		q := mrtr.Elicit[string](key, key+"?")
+		questions, needs = append(questions, q), append(needs, q)
+	}
+	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		var all []string
+		for _, q := range questions {
+			v, ok := mrtr.Answer(c, q)
+			if !ok {
+				return mrtr.Need(needs...), output{}, nil
+			}
+			all = append(all, v)
+		}
+		return nil, output{strings.Join(all, " ")}, nil
+	}
+	client := connect(t, serveTool(rt, handler, nil), nil)
+	out := call(t, client, wire.Answers{
+		"a": wire.InTurn(wire.Value("first"), wire.Value("forgotten")),
+		"b": wire.InTurn(wire.Value(7), wire.Value("second")),
+		"c": wire.InTurn(wire.Missing, wire.Missing, wire.Value("third")),
+	})
+	said(t, out, "first second third")
+	var asked []string
+	for _, q := range out.Questions {
+		asked = append(asked, q.Key)
+	}
+	require.Equal(t, []string{"a", "b", "c", "b", "c", "c"}, asked)
+	require.Equal(t, 2, seen.entries())
+}
+
+func TestANoEndsTheCall(t *testing.T) {
+	for action, c := range map[string]struct {
+		answer wire.Answer
+		text   string
+	}{
+		"declined":  {wire.Decline, `Stopped: "units" was declined.`},
+		"cancelled": {wire.Cancel, `Stopped: "units" was cancelled.`},
+	} {
+		t.Run(action, func(t *testing.T) {
+			rt, seen := newRuntime(t, nil)
+			both := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+				return mrtr.Need(mrtr.Elicit[string]("other", "?"), units), output{}, nil
+			}
+			out := call(t, connect(t, serveTool(rt, both, nil), nil), wire.Answers{"units": c.answer, "other": wire.Missing})
+			require.Nil(t, out.Error)
+			require.True(t, out.IsError)
+			require.Equal(t, c.text, out.Text)
+			require.Empty(t, out.Structured)
+			require.Equal(t, 1, seen.entries())
+			var declined *mrtr.Declined
+			require.ErrorAs(t, seen.of(mrtr.CallStopped)[0].Err, &declined)
+			require.Equal(t, action == "cancelled", declined.Cancelled)
+			require.Equal(t, action, declined.ToolErrorType())
+		})
+	}
+	t.Run("prompts and resources", func(t *testing.T) {
+		rt, _ := newRuntime(t, nil)
+		client := connect(t, everything(rt), nil)
+		for _, m := range methods[1:] {
+			out, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Decline})
+			require.NoError(t, err)
+			require.NotNil(t, out.Error)
+			require.EqualValues(t, -32000, out.Error.Code)
+			require.Equal(t, `Stopped: "units" was declined.`, out.Error.Message)
+		}
+	})
+}
+
+type cart struct {
+	Items []string
+	Total int
+}
+
+// The author's own state is typed, and stays until it is replaced.
+func TestCarriedState(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		carried, ok := mrtr.Carried[cart](c)
+		switch c.Round() {
+		case 1:
+			require.False(t, ok)
+			return mrtr.Need(units).Carry(cart{[]string{"<a>\"\u2028"}, 3}), output{}, nil
+		case 2:
+			require.True(t, ok)
+			require.Equal(t, cart{[]string{"<a>\"\u2028"}, 3}, carried)
+			_, ok := mrtr.Carried[[]int](c)
+			require.False(t, ok, "another type is not what was carried")
+			return mrtr.Need(mrtr.Elicit[string]("more", "?")), output{}, nil
+		case 3:
+			require.Equal(t, 3, carried.Total, "a round that carries nothing keeps it")
+			return mrtr.Need().Carry(nil), output{}, nil
+		}
+		require.False(t, ok, "Carry(nil) drops it")
+		return nil, output{fmt.Sprint(c.Round())}, nil
+	}
+	client := connect(t, serveTool(rt, handler, nil), nil)
+	out := call(t, client, wire.Answers{"units": wire.Value("metric"), "more": wire.Value("x")})
+	said(t, out, "4")
+	for _, state := range out.States {
+		require.NotContains(t, state, "Items")
+	}
+}
+
+func TestWhatCannotBeCarried(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
+		return mrtr.Need(units).Carry(func() {}), output{}, nil
+	}
+	out := call(t, connect(t, serveTool(rt, handler, nil), nil), nil)
+	require.True(t, out.IsError)
+	require.Contains(t, out.Text, "cannot be encoded")
+
+	empty := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
+		return mrtr.Need(), output{}, nil
+	}
+	out = call(t, connect(t, serveTool(rt, empty, nil), nil), nil)
+	require.True(t, out.IsError)
+	require.Contains(t, out.Text, "asks nothing and carries nothing")
+}
+
+// carrying only hands state on, n times.
+func carrying(n int) nativeHandler {
+	return func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		if c.Round() <= n {
+			return mrtr.Need().Carry(c.Round()), output{}, nil
+		}
+		return nil, output{"done"}, nil
+	}
+}
+
+// wondering asks n times.
+func wondering(n int) nativeHandler {
+	return func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		if c.Round() <= n {
+			return mrtr.Need(mrtr.Elicit[string](fmt.Sprint("q", c.Round()), "?")), output{}, nil
+		}
+		return nil, output{"done"}, nil
+	}
+}
+
+var rounds = []struct {
+	explanation string
+	handler     nativeHandler
+	requests    int
+	text        string // of the error; "" if the call completes
+}{
+	{"2 rounds that carry", carrying(2), 3, ""},
+	{"3 rounds that carry", carrying(3), 3, "Stopped: more than 2 rounds that only carry state in one call."},
+	{"9 rounds that ask", wondering(9), 10, ""},
+	{"10 rounds that ask", wondering(10), 10, "Stopped: more than 9 rounds of questions in one call."},
+}
+
+func TestRoundsAreBounded(t *testing.T) {
+	for _, c := range rounds {
+		t.Run(c.explanation, func(t *testing.T) {
+			rt, _ := newRuntime(t, nil)
+			client := connect(t, serveTool(rt, c.handler, nil), nil)
+			out := call(t, client, wire.Answers{"*": func(q wire.Question) any { return wire.Value("x")(q) }})
+			require.Equal(t, c.requests, out.Rounds)
+			require.Equal(t, c.text != "", out.IsError)
+			if c.text == "" {
+				said(t, out, "done")
+				return
+			}
+			require.Equal(t, c.text, out.Text)
+			for _, reply := range out.Replies[:out.Rounds-1] {
+				require.Equal(t, "input_required", reply.ResultType)
+			}
+		})
+	}
+}
+
+// go-sdk's own client gives up where we stop: never before.
+func TestRoundsAreBoundedBeforeTheClientGivesUp(t *testing.T) {
+	for _, version := range []string{"", wire.Legacy} {
+		for _, c := range rounds {
+			t.Run(version+" "+c.explanation, func(t *testing.T) {
+				rt, _ := newRuntime(t, nil)
+				session := connectSDK(t, serveTool(rt, c.handler, nil), version)
+				res, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "tool"})
+				require.NoError(t, err)
+				require.Equal(t, c.text != "", res.IsError)
+				if c.text != "" {
+					require.Equal(t, c.text, res.Content[0].(*mcp.TextContent).Text)
+				}
+			})
+		}
+	}
+}
+
+// connectSDK connects go-sdk's client, whose user types "x" into every field.
+func connectSDK(t *testing.T, server *mcp.Server, version string) *mcp.ClientSession {
+	t.Helper()
+	serverSide, clientSide := mcp.NewInMemoryTransports()
+	_, err := server.Connect(context.Background(), serverSide, nil)
+	require.NoError(t, err)
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			content := map[string]any{}
+			for name := range r.Params.RequestedSchema.(map[string]any)["properties"].(map[string]any) {
+				content[name] = "x"
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: content}, nil
+		},
+	})
+	session, err := client.Connect(context.Background(), clientSide, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	require.NoError(t, err)
+	t.Cleanup(func() { session.Close() })
+	return session
+}
+
+func TestAStateIsBounded(t *testing.T) {
+	rt, seen := newRuntime(t, &mrtr.Options{MaxStateBytes: 2000})
+	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		return mrtr.Need(units).Carry(strings.Repeat("x", 2000)), output{}, nil
+	}
+	out := call(t, connect(t, serveTool(rt, handler, nil), nil), nil)
+	require.True(t, out.IsError)
+	require.Equal(t, "Stopped: more than 2000 bytes of state.", out.Text)
+	require.Empty(t, seen.of(mrtr.QuestionsAsked))
+	var limit *mrtr.LimitExceeded
+	require.ErrorAs(t, seen.of(mrtr.CallStopped)[0].Err, &limit)
+
+	// A large state fits where the limit says so, without setting two limits.
+	rt, _ = newRuntime(t, &mrtr.Options{MaxStateBytes: 300_000})
+	large := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		if v, ok := mrtr.Carried[string](c); ok {
+			return nil, output{fmt.Sprint(len(v))}, nil
+		}
+		return mrtr.Need(units).Carry(strings.Repeat("x", 290_000)), output{}, nil
+	}
+	out = call(t, connect(t, serveTool(rt, large, nil), nil), wire.Answers{"units": wire.Value("metric")})
+	said(t, out, "290000")
+
+	// A token limit that is smaller is kept to as well.
+	rt, _ = newRuntime(t, &mrtr.Options{State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}})
+	out = call(t, connect(t, serveTool(rt, large, nil), nil), nil)
+	require.True(t, out.IsError)
+	require.Contains(t, out.Text, "Stopped: more than")
+	medium := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		return mrtr.Need(units).Carry(strings.Repeat("x", 5000)), output{}, nil
+	}
+	out = call(t, connect(t, serveTool(rt, medium, nil), nil), nil)
+	require.Equal(t, "Stopped: more than 4096 bytes of sealed state.", out.Text)
+}
+
+func TestQuestionsOfARoundAreBounded(t *testing.T) {
+	rt, _ := newRuntime(t, &mrtr.Options{MaxQuestions: 2})
+	ask := func(n int) *wire.Outcome {
+		handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
+			var questions []mrtr.Asking
+			for i := range n {
+				questions = append(questions, mrtr.Elicit[string](fmt.Sprint("q", i), "?"))
+			}
+			return mrtr.Need(questions...), output{}, nil
+		}
+		return call(t, connect(t, serveTool(rt, handler, nil), nil), wire.Answers{"*": wire.Decline})
+	}
+	require.Equal(t, `Stopped: "q0" was declined.`, ask(2).Text)
+	require.Equal(t, "Stopped: more than 2 questions in one round.", ask(3).Text)
+}
+
+func TestAKeyIsAskedOnceARound(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	for _, need := range []*mrtr.IncompleteResult{mrtr.Need(units, units), mrtr.Need(nil)} {
+		handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
+			return need, output{}, nil
+		}
+		out := call(t, connect(t, serveTool(rt, handler, nil), nil), nil)
+		require.True(t, out.IsError)
+		require.Contains(t, out.Text, "mrtr: ")
+	}
+}
+
+// A handler may find an answer wanting and ask for it again: the new one counts.
+func TestAnAnswerCanBeAskedForAgain(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	name := mrtr.Elicit[string]("name", "Which name?")
+	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		v, ok := mrtr.Answer(c, name)
+		if !ok || v == "taken" {
+			return mrtr.Need(name), output{}, nil
+		}
+		return nil, output{v}, nil
+	}
+	out := call(t, connect(t, serveTool(rt, handler, nil), nil), wire.Answers{"name": wire.InTurn(wire.Value("taken"), wire.Value("free"))})
+	said(t, out, "free")
+	require.Equal(t, 3, out.Rounds)
+}
+
+// Every round may be served by another instance: nothing but the key is shared.
+func TestEveryRoundOnAFreshServer(t *testing.T) {
+	ring := keys(1)
+	fresh := func() *wire.Client {
+		rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: ring}})
+		ids := ""
+		return connect(t, serveTool(rt, func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+			if id, ok := mrtr.Carried[string](c); ok {
+				require.Equal(t, id, c.ID(), "one call, one id")
+			}
+			ids += c.ID()
+			all := ""
+			for _, key := range []string{"a", "b", "c"} {
+				q := mrtr.Elicit[string](key, "?")
+				v, ok := mrtr.Answer(c, q)
+				if !ok {
+					return mrtr.Need(q).Carry(c.ID()), output{}, nil
+				}
+				all += v
+			}
+			return nil, output{all}, nil
+		}, nil), nil)
+	}
+	r := wire.Request{Name: "tool"}
+	for _, key := range []string{"a", "b", "c"} {
+		reply, err := fresh().Send(context.Background(), r)
+		require.NoError(t, err)
+		require.Equal(t, key, reply.Asks[0].Key)
+		r.State = reply.State
+		r.Responses = map[string]any{key: wire.Value("<" + key + ">")(reply.Asks[0])}
+	}
+	reply, err := fresh().Send(context.Background(), r)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"said":"<a><b><c>"}`, string(reply.Structured))
+}

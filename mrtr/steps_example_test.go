@@ -1,0 +1,42 @@
+package mrtr_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// Each step runs once, and hands its value, with its type, to those after it.
+func ExampleSteps() {
+	var b mrtr.Steps[Order, Receipt]
+	price := mrtr.DoStep(&b, "price", func(_ context.Context, at *mrtr.At[Order], idem string) (int, error) {
+		fmt.Println("looking up", at.In.Item)
+		return 40, nil
+	})
+	count := mrtr.AskStep(&b, "count", func(context.Context, *mrtr.At[Order]) (mrtr.Question[int], error) {
+		return howMany, nil
+	})
+	total := mrtr.DoStep(&b, "total", func(_ context.Context, at *mrtr.At[Order], idem string) (int, error) {
+		fmt.Println("adding up")
+		return price.Of(at) * count.Of(at), nil
+	})
+	express := mrtr.AskStep(&b, "express", func(_ context.Context, at *mrtr.At[Order]) (mrtr.Question[bool], error) {
+		return mrtr.Confirm("express", fmt.Sprintf("It is %d. Send it by express?", total.Of(at))), nil
+	})
+	b.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) {
+		return Receipt{fmt.Sprintf("%d %s for %d, express: %t", count.Of(at), at.In.Item, total.Of(at), express.Of(at))}, nil
+	})
+	style, err := b.Build()
+	if err != nil {
+		log.Fatal(err)
+	}
+	order(style)
+	// Output:
+	// looking up chairs
+	// user is asked: How many?
+	// adding up
+	// user is asked: It is 120. Send it by express?
+	// 3 chairs for 120, express: true
+}

@@ -1,0 +1,415 @@
+package mrtr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+type tripSteps = mrtr.Steps[tripIn, tripOut]
+type tripAt = mrtr.At[tripIn]
+
+// asks makes the function of an asking step.
+func asks(key string, did *deeds) func(context.Context, *tripAt) (mrtr.Question[string], error) {
+	return func(context.Context, *tripAt) (mrtr.Question[string], error) {
+		did.note("question " + key)
+		return text(key), nil
+	}
+}
+
+// does makes the function of a doing step, whose value is v.
+func does[T any](key string, did *deeds, v T) func(context.Context, *tripAt, string) (T, error) {
+	return func(context.Context, *tripAt, string) (T, error) {
+		did.note("do " + key)
+		return v, nil
+	}
+}
+
+func ends(plan string) func(context.Context, *tripAt) (tripOut, error) {
+	return func(context.Context, *tripAt) (tripOut, error) { return tripOut{Plan: plan}, nil }
+}
+
+func mustBuild(t testing.TB, list *tripSteps) mrtr.Style[tripIn, tripOut] {
+	t.Helper()
+	style, err := list.Build()
+	require.NoError(t, err)
+	return style
+}
+
+type ticket struct {
+	Seat string `json:"seat"`
+	Row  int    `json:"row"`
+}
+
+// A list with all that a list can have. What a step did, no later round does
+// again, on whichever instance; each step sees the values before it, typed.
+func TestStepsRunOnce(t *testing.T) {
+	var did deeds
+	build := func() mrtr.Style[tripIn, tripOut] {
+		var list tripSteps
+		quote := mrtr.DoStep(&list, "quote", does("quote", &did, 40))
+		place := mrtr.AskStep(&list, "place", func(ctx context.Context, at *tripAt) (mrtr.Question[string], error) {
+			require.Equal(t, 40, quote.Of(at))
+			return asks("place", &did)(ctx, at)
+		})
+		seat := mrtr.AskAlso(&list, "seat", func(context.Context, *tripAt) (mrtr.Question[ticket], error) {
+			return mrtr.Elicit[ticket]("seat", "Which seat?"), nil
+		})
+		class := mrtr.AskAlso(&list, "class", func(context.Context, *tripAt) (mrtr.Question[int], error) {
+			did.note("question class")
+			return mrtr.Known(2), nil
+		})
+		book := mrtr.DoStep(&list, "book", func(ctx context.Context, at *tripAt, idem string) (ticket, error) {
+			require.Equal(t, at.Call.ID()+"/book", idem)
+			did.note("do book")
+			return ticket{Seat: place.Of(at) + seat.Of(at).Seat, Row: class.Of(at)}, nil
+		})
+		sure := mrtr.AskStep(&list, "sure", func(context.Context, *tripAt) (mrtr.Question[bool], error) {
+			return mrtr.Confirm("sure", "Sure?"), nil
+		})
+		list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
+			did.note("end")
+			return tripOut{Plan: fmt.Sprint(quote.Of(at), place.Of(at), seat.Of(at), class.Of(at), book.Of(at), sure.Of(at), at.In.Who)}, nil
+		})
+		return mustBuild(t, &list)
+	}
+	instance := func() *tripTool { return newTrip(newTripRuntime(t, nil), build(), "") }
+
+	first := instance().begin()
+	require.NoError(t, first.err)
+	require.Equal(t, []string{"place", "seat"}, first.asks, "asked at once, without what is known")
+	seat := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"seat": "A", "row": 3}}
+	second := instance().round(t.Context(), "", first.state, mcp.InputResponseMap{"place": accept("place", "Porto"), "seat": seat})
+	require.NoError(t, second.err)
+	require.Equal(t, []string{"sure"}, second.asks)
+	last := instance().round(t.Context(), "", second.state, declining(second))
+	require.NoError(t, last.err)
+	require.Equal(t, "40Porto{A 3} 2 {PortoA 2} false", last.plan)
+	for _, what := range []string{"do quote", "do book", "end", "question place", "question class"} {
+		require.Equal(t, 1, did.count(what), what)
+	}
+}
+
+// A second question of the same list: what was done before it is not done
+// again, and what is asked again for want of an answer does not enter a step.
+func TestStepsEnterOnlyWhatIsNext(t *testing.T) {
+	var did deeds
+	var log eventLog
+	rt := newTripRuntime(t, &mrtr.Options{Observer: &log})
+	var list tripSteps
+	mrtr.DoStep(&list, "one", does("one", &did, 1))
+	mrtr.AskStep(&list, "q", asks("q", &did))
+	mrtr.DoStep(&list, "two", does("two", &did, 2))
+	mrtr.AskStep(&list, "r", asks("r", &did))
+	list.End(ends("done"))
+	tool := newTrip(rt, mustBuild(t, &list), "")
+	asked := tool.begin()
+	asked = tool.round(t.Context(), "", asked.state, nil)
+	asked = tool.answer(asked, "x")
+	require.Equal(t, "done", tool.answer(asked, "y").plan)
+	require.Equal(t, []string{"one", "q", "two", "r", "end"}, log.entered())
+	require.Zero(t, mrtr.CountFrames(rt), "steps hold nothing")
+}
+
+func TestStepsSkip(t *testing.T) {
+	var did deeds
+	var list tripSteps
+	q := mrtr.AskStep(&list, "q", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+		did.note("q")
+		return mrtr.Question[string]{}, mrtr.ErrSkip
+	})
+	d := mrtr.DoStep(&list, "d", func(context.Context, *tripAt, string) (*ticket, error) {
+		did.note("d")
+		return nil, fmt.Errorf("nothing to do: %w", mrtr.ErrSkip)
+	})
+	r := mrtr.AskStep(&list, "r", asks("r", &did))
+	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
+		require.True(t, q.Skipped(at))
+		require.True(t, d.Skipped(at))
+		require.False(t, r.Skipped(at))
+		require.Empty(t, q.Of(at))
+		require.Nil(t, d.Of(at))
+		return tripOut{Plan: r.Of(at)}, nil
+	})
+	last, rounds := serveTrip(t, mustBuild(t, &list)).run()
+	require.NoError(t, last.err)
+	require.Equal(t, 2, rounds)
+	require.Equal(t, "r", last.plan)
+	require.Equal(t, 1, did.count("q"), "a step that was skipped is not asked again whether it is")
+	require.Equal(t, 1, did.count("d"))
+}
+
+// A value may be nothing at all, and has happened all the same.
+func TestStepsRememberNothingAsAValue(t *testing.T) {
+	var did deeds
+	var list tripSteps
+	nothing := mrtr.DoStep(&list, "nothing", does[any]("nothing", &did, nil))
+	pointer := mrtr.DoStep(&list, "pointer", does[*ticket]("pointer", &did, nil))
+	mrtr.AskStep(&list, "q", asks("q", &did))
+	maybe := mrtr.AskStep(&list, "maybe", func(context.Context, *tripAt) (mrtr.Question[*string], error) {
+		return mrtr.Optional(text("maybe")), nil
+	})
+	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
+		require.Nil(t, nothing.Of(at))
+		require.Nil(t, pointer.Of(at))
+		require.Nil(t, maybe.Of(at))
+		return tripOut{Plan: "done"}, nil
+	})
+	tool := serveTrip(t, mustBuild(t, &list))
+	asked := tool.answer(tool.begin(), "x")
+	last := tool.round(t.Context(), "", asked.state, declining(asked))
+	require.NoError(t, last.err)
+	require.Equal(t, 1, did.count("do nothing"))
+	require.Equal(t, 1, did.count("do pointer"))
+}
+
+// A Once inside a step is an effect of its own, also under the step's key.
+func TestStepsAndOnceDoNotMix(t *testing.T) {
+	var did deeds
+	var list tripSteps
+	var idems []string
+	mrtr.DoStep(&list, "first", func(ctx context.Context, at *tripAt, _ string) (string, error) {
+		return mrtr.Once(ctx, at.Call, "book", func(_ context.Context, idem string) (string, error) {
+			idems = append(idems, idem)
+			return "of the Once", nil
+		})
+	})
+	mrtr.AskStep(&list, "q", asks("q", &did))
+	book := mrtr.DoStep(&list, "book", func(_ context.Context, _ *tripAt, idem string) (string, error) {
+		idems = append(idems, idem)
+		return "of the step", nil
+	})
+	list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: book.Of(at)}, nil })
+	last, _ := serveTrip(t, mustBuild(t, &list)).run()
+	require.Equal(t, "of the step", last.plan)
+	require.Len(t, idems, 2)
+	require.NotEqual(t, idems[0], idems[1])
+}
+
+func TestStepsReadOutOfOrder(t *testing.T) {
+	var did deeds
+	var other tripSteps
+	stranger := mrtr.DoStep(&other, "stranger", does("stranger", &did, 1))
+	tests := map[string]struct {
+		read func(at *tripAt, later mrtr.Step[string])
+		want string
+	}{
+		"of a later step":     {func(at *tripAt, later mrtr.Step[string]) { later.Of(at) }, `mrtr: step "later" is read before it happened`},
+		"of another list":     {func(at *tripAt, _ mrtr.Step[string]) { stranger.Of(at) }, `mrtr: step "stranger" is not one of this list`},
+		"skipped, of another": {func(at *tripAt, _ mrtr.Step[string]) { stranger.Skipped(at) }, `mrtr: step "stranger" is not one of this list`},
+	}
+	require.NotEmpty(t, tests)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var list tripSteps
+			var later mrtr.Step[string]
+			mrtr.DoStep(&list, "now", func(_ context.Context, at *tripAt, _ string) (int, error) {
+				require.False(t, later.Skipped(at), "what has not happened was not skipped")
+				test.read(at, later)
+				return 1, nil
+			})
+			later = mrtr.AskStep(&list, "later", asks("later", &did))
+			list.End(ends("done"))
+			last := serveTrip(t, mustBuild(t, &list)).begin()
+			var usage *mrtr.UsageError
+			require.ErrorAs(t, last.err, &usage)
+			require.EqualError(t, last.err, test.want)
+		})
+	}
+}
+
+func TestStepsFail(t *testing.T) {
+	full := errors.New("the train is full")
+	var did deeds
+	tests := map[string]struct {
+		add     func(list *tripSteps)
+		want    string
+		applied bool // whether the error says that an effect has happened
+	}{
+		"a doing step": {func(list *tripSteps) {
+			mrtr.DoStep(list, "x", func(context.Context, *tripAt, string) (int, error) { return 0, full })
+		}, "the train is full", false},
+		"a doing step after another": {func(list *tripSteps) {
+			mrtr.DoStep(list, "w", does("w", &did, 1))
+			mrtr.DoStep(list, "x", func(context.Context, *tripAt, string) (int, error) { return 0, full })
+		}, "the train is full", true},
+		"an asking step": {func(list *tripSteps) {
+			mrtr.AskStep(list, "x", func(context.Context, *tripAt) (mrtr.Question[string], error) { return text("x"), full })
+		}, "the train is full", false},
+		"a wrong question": {func(list *tripSteps) {
+			mrtr.AskStep(list, "x", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+				return mrtr.Elicit[string]("x", ""), nil
+			})
+		}, `mrtr: question "x"`, false},
+		"a question with another key": {func(list *tripSteps) {
+			mrtr.AskStep(list, "x", func(context.Context, *tripAt) (mrtr.Question[string], error) { return text("y"), nil })
+		}, `mrtr: step "x" asks a question with another key, "y"`, false},
+		"a value that cannot be kept": {func(list *tripSteps) {
+			mrtr.DoStep(list, "x", does("x", &did, make(chan int)))
+		}, `mrtr: the value of step "x" cannot be remembered: json: unsupported type: chan int`, true},
+	}
+	require.NotEmpty(t, tests)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var list tripSteps
+			test.add(&list)
+			list.End(ends("done"))
+			last := serveTrip(t, mustBuild(t, &list)).begin()
+			require.ErrorContains(t, last.err, test.want)
+			var effect interface{ ToolErrorEffect() string }
+			require.Equal(t, test.applied, errors.As(last.err, &effect))
+		})
+	}
+}
+
+// Two versions of a list share their keys, and notice one another.
+func TestStepsNoticeAChangedList(t *testing.T) {
+	var did deeds
+	original := func(list *tripSteps) {
+		mrtr.AskStep(list, "q", asks("q", &did))
+		mrtr.DoStep(list, "d", does("d", &did, 1))
+	}
+	tests := map[string]struct {
+		list func(list *tripSteps)
+		want string
+	}{
+		"unchanged": {list: original},
+		"a step renamed": {func(list *tripSteps) {
+			mrtr.AskStep(list, "q", asks("q", &did))
+			mrtr.DoStep(list, "e", does("e", &did, 1))
+		}, "its list of steps"},
+		"a step added":   {func(list *tripSteps) { original(list); mrtr.DoStep(list, "e", does("e", &did, 1)) }, "its list of steps"},
+		"a step removed": {func(list *tripSteps) { mrtr.AskStep(list, "q", asks("q", &did)) }, "its list of steps"},
+		"another order": {func(list *tripSteps) {
+			mrtr.DoStep(list, "d", does("d", &did, 1))
+			mrtr.AskStep(list, "q", asks("q", &did))
+		}, "its list of steps"},
+		"another type": {func(list *tripSteps) {
+			mrtr.AskStep(list, "q", asks("q", &did))
+			mrtr.DoStep(list, "d", does("d", &did, "1"))
+		}, "its list of steps"},
+		"another kind": {func(list *tripSteps) {
+			mrtr.AskStep(list, "q", asks("q", &did))
+			mrtr.AskStep(list, "d", asks("d", &did))
+		}, "its list of steps"},
+		"asked at once": {func(list *tripSteps) {
+			mrtr.AskStep(list, "q", asks("q", &did))
+			mrtr.AskAlso(list, "d", asks("d", &did))
+		}, "its list of steps"},
+	}
+	require.NotEmpty(t, tests)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			did = deeds{}
+			var before, after tripSteps
+			original(&before)
+			before.End(ends("done"))
+			test.list(&after)
+			after.End(ends("done"))
+			asked := newTrip(newTripRuntime(t, nil), mustBuild(t, &before), "v1").begin()
+			last := newTrip(newTripRuntime(t, nil), mustBuild(t, &after), "v2").answer(asked, "x")
+			if test.want == "" {
+				require.NoError(t, last.err)
+				return
+			}
+			require.Equal(t, &mrtr.Diverged{What: test.want, Sealed: "v1"}, last.err)
+			require.Zero(t, did.count("do d"))
+			require.Zero(t, did.count("do e"))
+		})
+	}
+	t.Run("no list before", func(t *testing.T) {
+		var after tripSteps
+		original(&after)
+		after.End(ends("done"))
+		asked := newTrip(newTripRuntime(t, nil), mrtr.Journal(script(&did, "?q")), "v1").begin()
+		last := newTrip(newTripRuntime(t, nil), mustBuild(t, &after), "v2").answer(asked, "x")
+		require.Equal(t, &mrtr.Diverged{What: "its list of steps", Sealed: "v1"}, last.err)
+	})
+	t.Run("another shape under the same name", func(t *testing.T) {
+		var before, after tripSteps
+		{
+			type booking struct{ Row int }
+			mrtr.DoStep(&before, "d", does("d", &did, booking{3}))
+		}
+		{
+			type booking struct{ Row string }
+			mrtr.DoStep(&after, "d", does("d", &did, booking{"3"}))
+		}
+		for _, list := range []*tripSteps{&before, &after} {
+			mrtr.AskStep(list, "q", asks("q", &did))
+			list.End(ends("done"))
+		}
+		asked := newTrip(newTripRuntime(t, nil), mustBuild(t, &before), "v1").begin()
+		last := newTrip(newTripRuntime(t, nil), mustBuild(t, &after), "v2").answer(asked, "x")
+		var diverged *mrtr.Diverged
+		require.ErrorAs(t, last.err, &diverged)
+		require.Equal(t, &mrtr.Diverged{What: `the value of step "d" is of another type`, Sealed: "v1"}, diverged)
+	})
+}
+
+func TestStepsBuildRefuses(t *testing.T) {
+	var did deeds
+	tests := map[string]struct {
+		list func(list *tripSteps)
+		want string
+	}{
+		"no end":        {func(list *tripSteps) { mrtr.AskStep(list, "q", asks("q", &did)) }, "mrtr: steps need exactly one End"},
+		"two ends":      {func(list *tripSteps) { list.End(ends("a")); list.End(ends("b")) }, "mrtr: steps need exactly one End"},
+		"an end of nil": {func(list *tripSteps) { list.End(nil) }, "mrtr: steps need exactly one End"},
+		"the same key": {func(list *tripSteps) {
+			list.End(ends(""))
+			mrtr.AskStep(list, "q", asks("q", &did))
+			mrtr.DoStep(list, "q", does("q", &did, 1))
+		}, `mrtr: two steps have the key "q"`},
+		"no key":          {func(list *tripSteps) { list.End(ends("")); mrtr.AskStep(list, "", asks("", &did)) }, `mrtr: key "": a key has 1 to 64 characters`},
+		"a wrong key":     {func(list *tripSteps) { list.End(ends("")); mrtr.DoStep(list, "a b", does("a b", &did, 1)) }, `mrtr: key "a b": only letters, digits, '_', '-' and '.' are allowed`},
+		"no question":     {func(list *tripSteps) { list.End(ends("")); mrtr.AskStep[tripIn, tripOut, string](list, "q", nil) }, `mrtr: step "q" has no function`},
+		"nothing to do":   {func(list *tripSteps) { list.End(ends("")); mrtr.DoStep[tripIn, tripOut, string](list, "d", nil) }, `mrtr: step "d" has no function`},
+		"along with none": {func(list *tripSteps) { list.End(ends("")); mrtr.AskAlso(list, "q", asks("q", &did)) }, `mrtr: step "q" is asked along with none: put it behind an asking step`},
+		"along with a doing": {func(list *tripSteps) {
+			list.End(ends(""))
+			mrtr.DoStep(list, "d", does("d", &did, 1))
+			mrtr.AskAlso(list, "q", asks("q", &did))
+		}, `mrtr: step "q" is asked along with none: put it behind an asking step`},
+		"a type no form has": {func(list *tripSteps) {
+			list.End(ends(""))
+			mrtr.AskStep(list, "q", func(context.Context, *tripAt) (mrtr.Question[[]int], error) { return mrtr.Question[[]int]{}, nil })
+		}, `mrtr: step "q": a form cannot ask for a []int`},
+		"a nested form": {func(list *tripSteps) {
+			list.End(ends(""))
+			mrtr.AskStep(list, "q", func(context.Context, *tripAt) (mrtr.Question[struct{ In tripIn }], error) {
+				return mrtr.Question[struct{ In tripIn }]{}, nil
+			})
+		}, `mrtr: step "q": a form cannot ask for a struct { In mrtr_test.tripIn }`},
+	}
+	require.NotEmpty(t, tests)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var list tripSteps
+			test.list(&list)
+			_, err := list.Build()
+			var usage *mrtr.UsageError
+			require.ErrorAs(t, err, &usage)
+			require.EqualError(t, err, test.want)
+			require.PanicsWithError(t, test.want, func() { list.MustBuild() })
+		})
+	}
+}
+
+// A style that was built does not change with its list.
+func TestStepsAreBuiltForGood(t *testing.T) {
+	var did deeds
+	var list tripSteps
+	mrtr.DoStep(&list, "d", does("d", &did, 1))
+	list.End(ends("first"))
+	style := mustBuild(t, &list)
+	mrtr.DoStep(&list, "e", does("e", &did, 1))
+	require.Equal(t, "first", serveTrip(t, style).begin().plan)
+	require.Zero(t, did.count("do e"))
+}

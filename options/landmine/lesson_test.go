@@ -1,0 +1,91 @@
+package landmine
+
+import (
+	"context"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
+)
+
+// One function, written the way anybody would write it, run by three engines.
+// Whether its audit happens once is not in its source: only the engine that
+// truly waits keeps the promise that the code seems to make. Once makes it the
+// code's own, and then the engine does not matter.
+func TestTheLesson(t *testing.T) {
+	type linear = mrtr.Linear[options.Query, options.Report]
+	lessons := []struct {
+		engine      string
+		style       func(linear) mrtr.Style[options.Query, options.Report]
+		bare        int // audits of the function of exhibit B
+		inOnce      int // audits of the same function with Once around its audit
+		explanation string
+	}{
+		{"parked", mrtr.Coroutine[options.Query, options.Report], 1, 1, "held where it asks: no line is passed twice"},
+		{"re-run", rerun[options.Query, options.Report], 2, 1, "entered anew with the answers so far"},
+		{"journal", mrtr.Journal[options.Query, options.Report], 2, 1, "entered anew with answers and effects replayed; a bare effect is none that it knows of"},
+	}
+	for _, l := range lessons {
+		t.Run(l.engine, func(t *testing.T) {
+			for _, place := range []string{"Lisbon", "Springfield"} {
+				require.Equal(t, l.bare, audits(t, l.style, bare, place), "%s, bare: %s", place, l.explanation)
+				require.Equal(t, l.inOnce, audits(t, l.style, inOnce, place), "%s, with Once", place)
+			}
+		})
+	}
+}
+
+// inOnce is bare, with its audit in Once.
+func inOnce(audit *options.Audit) mrtr.Linear[options.Query, options.Report] {
+	return func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
+		which, err := options.WhichPlace(q.Location)
+		if err != nil {
+			return options.Report{}, err
+		}
+		place, err := mrtr.Ask(ctx, c, which)
+		if err != nil {
+			return options.Report{}, err
+		}
+		_, err = mrtr.Once(ctx, c, "audit", func(context.Context, string) (bool, error) {
+			audit.Record(place)
+			return true, nil
+		})
+		if err != nil {
+			return options.Report{}, err
+		}
+		units, err := mrtr.Ask(ctx, c, options.Units)
+		if err != nil {
+			return options.Report{}, err
+		}
+		return options.NewReport(place, units), nil
+	}
+}
+
+// audits calls the tool for a user who answers everything, and counts.
+func audits(
+	t *testing.T,
+	style func(mrtr.Linear[options.Query, options.Report]) mrtr.Style[options.Query, options.Report],
+	function func(*options.Audit) mrtr.Linear[options.Query, options.Report],
+	place string,
+) int {
+	rt, err := mrtr.New(nil)
+	require.NoError(t, err)
+	defer rt.Close()
+	audit := &options.Audit{}
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, style(function(audit)), nil))
+	client, err := wire.Connect(t.Context(), server, nil)
+	require.NoError(t, err)
+	defer client.Close()
+	out, err := client.Call(t.Context(), "weather", map[string]any{"location": place}, wire.Answers{
+		"place": wire.Value("Springfield, Illinois"), "units": wire.Value("metric"),
+	})
+	require.NoError(t, err)
+	require.False(t, out.IsError, out.Text)
+	require.Contains(t, out.Text, "Weather in "+place)
+	return len(audit.Lines())
+}
