@@ -255,3 +255,24 @@ func TestOneHandlerAVersion(t *testing.T) {
 	out = call(t, connect(t, server, negotiatedDown), nil)
 	require.True(t, out.IsError)
 }
+
+// An old client that does not answer ends the call at the bridge, outside of
+// the engine. What is held is unwound all the same, and the observer told.
+func TestACallThatEndsAtItsBridgeLeavesNothing(t *testing.T) {
+	rt, seen := newRuntime(t, nil)
+	unwound := make(chan struct{})
+	server := newServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
+		defer close(unwound)
+		_, err := mrtr.Ask(ctx, c, units)
+		return output{}, err
+	}), nil))
+	out := call(t, connect(t, server, &wire.Options{Version: wire.Legacy}), wire.Answers{"*": wire.Missing})
+	require.True(t, out.IsError)
+	<-unwound
+	stopped := seen.of(mrtr.CallStopped)
+	require.Len(t, stopped, 1)
+	var failed *sse.Error
+	require.ErrorAs(t, stopped[0].Err, &failed)
+	require.Empty(t, seen.of(mrtr.CallAbandoned))
+}

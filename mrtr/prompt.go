@@ -42,7 +42,13 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		return &own, nil
 	}
 	if t.policy.loops() {
-		return sse.BridgePrompt(h, rt.opts.Bridge)
+		bridged := sse.BridgePrompt(h, rt.opts.Bridge)
+		return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			ctx, last := withLastRound(ctx)
+			res, err := bridged(ctx, req)
+			last.ended(ctx, err)
+			return res, err
+		}
 	}
 	return h
 }

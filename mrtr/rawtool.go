@@ -39,7 +39,17 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *H
 		return &own, nil
 	}
 	if t.policy.loops() {
-		return sse.BridgeTool(h, rt.opts.Bridge)
+		bridged := sse.BridgeTool(h, rt.opts.Bridge)
+		return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			ctx, last := withLastRound(ctx)
+			res, err := bridged(ctx, req)
+			if err == nil {
+				last.ended(ctx, res.GetError())
+			} else {
+				last.ended(ctx, err)
+			}
+			return res, err
+		}
 	}
 	return h
 }

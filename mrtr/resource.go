@@ -44,7 +44,13 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		return &own, nil
 	}
 	if t.policy.loops() {
-		return sse.BridgeResource(h, rt.opts.Bridge)
+		bridged := sse.BridgeResource(h, rt.opts.Bridge)
+		return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			ctx, last := withLastRound(ctx)
+			res, err := bridged(ctx, req)
+			last.ended(ctx, err)
+			return res, err
+		}
 	}
 	return h
 }

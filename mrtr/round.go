@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/sse"
 )
 
 // target is one registered tool, prompt or resource.
@@ -36,6 +38,9 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 		c.observe(ctx, Event{Kind: RoundStarted})
 	}
 	out, err := rt.advance(ctx, c, enter)
+	if ex.client.Era == sse.Legacy {
+		noteRound(ctx, c, out != nil)
+	}
 	switch {
 	case err != nil:
 		c.abandonStrand()

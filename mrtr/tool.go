@@ -73,7 +73,16 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		return res, out, nil
 	}
 	if t.policy.loops() {
-		return sse.Bridge(h, rt.opts.Bridge)
+		bridged := sse.Bridge(h, rt.opts.Bridge)
+		return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+			if sse.EraOf(req) != sse.Legacy {
+				return bridged(ctx, req, in)
+			}
+			ctx, last := withLastRound(ctx)
+			res, out, err := bridged(ctx, req, in)
+			last.ended(ctx, err)
+			return res, out, err
+		}
 	}
 	return h
 }
