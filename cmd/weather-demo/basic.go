@@ -12,6 +12,9 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
+const basicAbout = `Runs options/basic.go in memory and tells the two moves that every such handler
+makes: read what came back, ask for what is missing.`
+
 // basic runs the smallest handler and says what its two moves are.
 func basic(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("basic", flag.ContinueOnError)
@@ -32,33 +35,40 @@ func basic(ctx context.Context, args []string, t terminal) error {
 	defer client.Close()
 
 	w, p := t.out, painterFor(t.out)
-	fmt.Fprint(w, `The smallest handler that asks (options/basic.go). It makes two moves:
-
-    name, ok := mrtr.Answer(c, yourName)          // 1. read what came back
-    if !ok {
-        return mrtr.Need(yourName), Greeting{}, nil   // 2. ask for what is missing
-    }
-
-`)
+	fmt.Fprint(w, basicIntro)
 	first, err := client.Send(ctx, wire.Request{Name: "greet"})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "%s the client calls greet\n", p.bold("Round 1:"))
-	fmt.Fprint(w, "  move 1  nothing has come back yet\n")
-	fmt.Fprintf(w, "  move 2  so the result is %s: %q,\n", first.ResultType, first.Asks[0].Message)
-	fmt.Fprintf(w, "          with a sealed state of %d bytes\n\n", len(first.State))
+	fmt.Fprint(w, "  read    nothing has come back yet\n")
+	fmt.Fprintf(w, "  ask     so the result is %s: %q\n", first.ResultType, first.Asks[0].Message)
+	fmt.Fprintf(w, "          with a sealed state of %d bytes; the server forgets the call\n\n", len(first.State))
 
+	answer := "Ada"
 	second, err := client.Send(ctx, wire.Request{
 		Name:      "greet",
 		State:     first.State,
-		Responses: map[string]any{"name": wire.Value("Ada")(first.Asks[0])},
+		Responses: map[string]any{"name": wire.Value(answer)(first.Asks[0])},
 	})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "%s the client calls greet again, with the answer and the state\n", p.bold("Round 2:"))
-	fmt.Fprint(w, "  move 1  the state opens, the answer fits the question: name is \"Ada\"\n")
+	fmt.Fprintf(w, "  read    the state opens, the answer fits the question: name is %q\n", answer)
+	fmt.Fprint(w, "  ask     nothing is missing\n")
 	fmt.Fprintf(w, "  result  %s: %s\n", second.ResultType, p.good(second.Text))
+	fmt.Fprint(w, "\nNext: weather-demo multiround\n")
 	return nil
 }
+
+const basicIntro = `The smallest handler that asks (options/basic.go). It is called once for each
+round, from its top, and makes the same two moves each time:
+
+    name, ok := mrtr.Answer(c, yourName)              // read what came back
+    if !ok {
+        return mrtr.Need(yourName), Greeting{}, nil   // ask for what is missing
+    }
+    return nil, Greeting{"Hello, " + name + "."}, nil
+
+`

@@ -18,11 +18,16 @@ type command struct {
 // named.
 func commands() []command {
 	return []command{
-		{"show", "", "one call as it happened, then the table of all styles", "", show},
-		{"basic", "", "the smallest handler that asks, explained as it runs", "", basic},
-		{"multiround", "", "two questions, each round on another server", "", multiround},
-		{"quadrant", "", "old and new clients, with and without a stream", "", quadrant},
-		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", "", serve},
+		{"show", "", "one call as it happened, then the table of styles", showAbout, show},
+		{"table", "", "the table of all styles alone", tableAbout, table},
+		{"basic", "", "the smallest handler that asks, explained as it runs", basicAbout, basic},
+		{"multiround", "", "two questions, each round on another server", multiroundAbout, multiround},
+		{"quadrant", "", "old and new clients, with and without a stream", quadrantAbout, quadrant},
+		{"compare", "STYLE STYLE", "the sources of two styles, what differs marked", compareAbout, compare},
+		{"errors", "", "every error there is, as an agent sees it", errorsAbout, showErrors},
+		{"check", "FILE", "find tool uses without a result in a conversation", checkAbout, check},
+		{"probe", "URL|COMMAND...", "whether a running server keeps the rules of tool calls", probeAbout, probeServer},
+		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", serveAbout, serve},
 		{"help", "[COMMAND]", "this list, or what a command takes", "Lists the commands, or tells what one of them takes.", help},
 	}
 }

@@ -44,7 +44,11 @@ func parse(f *flag.FlagSet, args []string, t terminal) ([]string, error) {
 		if err := f.Parse(args); err != nil {
 			return nil, misread(f, c, err, t)
 		}
-		if args = f.Args(); len(args) == 0 {
+		args = f.Args()
+		if open := strings.HasSuffix(c.takes, "..."); open && len(args) > 0 {
+			return args, nil // flags from here on are not ours
+		}
+		if len(args) == 0 {
 			break
 		}
 		words, args = append(words, args[0]), args[1:]

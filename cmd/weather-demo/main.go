@@ -65,16 +65,17 @@ func execute(ctx context.Context, args []string, t terminal) int {
 }
 
 func report(err error, t terminal) int {
-	var usage usageError
-	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
-	case errors.Is(err, errFound):
+	}
+	if errors.Is(err, errFound) {
 		return statusFailed
-	case errors.As(err, &usage):
-		fmt.Fprintln(t.err, "weather-demo:", err)
+	}
+	for _, line := range wrap("weather-demo: "+err.Error(), lineWidth) {
+		fmt.Fprintln(t.err, line)
+	}
+	if errors.As(err, &usageError{}) {
 		return statusMisused
 	}
-	fmt.Fprintln(t.err, "weather-demo:", err)
 	return statusFailed
 }

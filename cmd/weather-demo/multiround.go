@@ -13,6 +13,9 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
+const multiroundAbout = `Runs options/multiround.go: two questions, the second of which hangs on the
+first answer. Each round is answered by a server that was built for it alone.`
+
 // multiround resolves a work item. Each round goes to a server built for it
 // alone: all that they share is the key.
 func multiround(ctx context.Context, args []string, t terminal) error {
@@ -21,32 +24,49 @@ func multiround(ctx context.Context, args []string, t terminal) error {
 		return err
 	}
 	w, p := t.out, painterFor(t.out)
-	fmt.Fprint(w, `Two questions, the second of which hangs on the first answer
-(options/multiround.go). Every round below is answered by a server that was
-built for it and thrown away: what they share is the key and nothing else.
-The first answer reaches the last round because it travels in the state.
-
-`)
+	fmt.Fprint(w, multiroundIntro)
 	key := statecodec.GenerateKey()
 	answers := map[string]any{"resolution": "Duplicate", "duplicate_of": 4301}
 	request := wire.Request{Name: "resolve_work_item", Arguments: map[string]int{"work_item_id": 4522}}
+	carried := ""
 	for round := 1; ; round++ {
 		reply, err := onFreshServer(ctx, key, request)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "%s a fresh server, with the key\n", p.bold(fmt.Sprintf("Round %d:", round)))
+		fmt.Fprintf(w, "  read    %s\n", whatCameBack(request, carried))
 		if !reply.Incomplete() {
-			fmt.Fprintf(w, "  result  %s\n", p.good(reply.Text))
+			fmt.Fprint(w, "  ask     nothing is missing\n")
+			fmt.Fprintf(w, "  result  %s: %s\n", reply.ResultType, p.good(reply.Text))
 			return nil
 		}
 		q := reply.Asks[0]
 		answer := answers[q.Key]
-		fmt.Fprintf(w, "  asks    %s %s\n", q.Message, p.dim(fmt.Sprintf("+ state of %d bytes", len(reply.State))))
-		fmt.Fprintf(w, "  answer  %s = %v\n\n", q.Key, answer)
+		fmt.Fprintf(w, "  ask     %s %s\n", q.Message, p.dim(fmt.Sprintf("(and a sealed state, %d bytes)", len(reply.State))))
+		fmt.Fprintf(w, "  user    %s = %v\n\n", q.Key, answer)
+		if request.Responses != nil {
+			carried = ", the earlier answer from the state"
+		}
 		request.State = reply.State
 		request.Responses = map[string]any{q.Key: wire.Value(answer)(q)}
 	}
+}
+
+const multiroundIntro = `Two questions, the second of which hangs on the first answer
+(options/multiround.go). Every round below is answered by a server that was
+built for it and thrown away: what they share is the key and nothing else. An
+answer is sent once, in the round after its question; that the last round still
+has the first one is because it travels in the sealed state.
+
+`
+
+func whatCameBack(request wire.Request, carried string) string {
+	responses, ok := request.Responses.(map[string]any)
+	if !ok {
+		return "nothing has come back yet"
+	}
+	return sortedKeys(responses)[0] + " from the request" + carried
 }
 
 func onFreshServer(ctx context.Context, key statecodec.Key, request wire.Request) (*wire.Reply, error) {

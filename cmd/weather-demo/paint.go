@@ -10,16 +10,11 @@ type paint bool
 
 // painterFor paints for terminals, unless NO_COLOR says otherwise.
 func painterFor(w io.Writer) paint {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return paint(err == nil && info.Mode()&os.ModeCharDevice != 0)
+	return paint(isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
 }
 
 func (p paint) with(code, s string) string {
-	if !p {
+	if !p || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"

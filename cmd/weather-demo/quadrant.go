@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -14,6 +15,17 @@ import (
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/sse"
 )
+
+const quadrantAbout = `Calls the same tools over HTTP on a server that holds a stream to its clients
+and on one that does not, as a modern client and as one from before 2026-07-28.`
+
+const quadrantIntro = `Whether a client can be asked hangs on two things: its revision of the protocol,
+and whether the server holds a stream to it. These tools are served over HTTP
+with the policy "ask over the stream, else use the questions' defaults";
+weather_native alone never asks an old client. "units" has a default, "place"
+has none. Every client sees all tools, and may use those that ask nothing.
+
+`
 
 // quadrant calls the same tools over HTTP with a server that holds a stream
 // and one that does not, as a modern client and as one from before.
@@ -26,13 +38,18 @@ func quadrant(ctx context.Context, args []string, t terminal) error {
 	fmt.Fprint(w, quadrantIntro)
 	for _, stateless := range []bool{false, true} {
 		for _, e := range []era{modern, legacy} {
-			c, err := playCorner(ctx, stateless, e)
+			c := corner{stateless: stateless, era: e}
+			lines, err := c.play(ctx)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(w, "%s\n", p.bold(c.title()))
-			for _, line := range c.lines {
-				fmt.Fprintf(w, "  %-24s %s\n", line.what, line.got)
+			for _, line := range lines {
+				what := fmt.Sprintf("%-28s", line.what)
+				for _, got := range wrap(line.got, lineWidth-len(what)-2) {
+					fmt.Fprintf(w, "  %s%s\n", what, got)
+					what = strings.Repeat(" ", len(what))
+				}
 			}
 			fmt.Fprintln(w)
 		}
@@ -40,18 +57,10 @@ func quadrant(ctx context.Context, args []string, t terminal) error {
 	return nil
 }
 
-const quadrantIntro = `Whether a client can be asked hangs on two things: its revision, and whether
-the server holds a stream to it. Over HTTP, tools registered with the policy
-"ask over the session, else use defaults" (weather_native never asks an old
-client):
-
-`
-
-// corner is what one kind of client gets from one kind of server.
+// corner is one kind of client with one kind of server.
 type corner struct {
 	stateless bool
 	era       era
-	lines     []cornerLine
 }
 
 type cornerLine struct{ what, got string }
@@ -61,21 +70,21 @@ func (c corner) title() string {
 	if c.stateless {
 		server = "a server that holds none"
 	}
-	client := "a modern client"
+	client := "A modern client"
 	if c.era == legacy {
-		client = "a client from before 2026-07-28"
+		client = "A client from before"
 	}
 	return client + ", " + server
 }
 
-func playCorner(ctx context.Context, stateless bool, e era) (*corner, error) {
+func (c corner) play(ctx context.Context) ([]cornerLine, error) {
 	rt, err := mrtr.New(&mrtr.Options{Legacy: mrtr.LegacyBridgeOrDefaults})
 	if err != nil {
 		return nil, err
 	}
 	defer rt.Close()
 	server := newServer(rt, &options.Audit{}, false)
-	handler, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, &sse.HandlerOptions{Stateless: stateless})
+	handler, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, &sse.HandlerOptions{Stateless: c.stateless})
 	if err != nil {
 		return nil, err
 	}
@@ -84,54 +93,60 @@ func playCorner(ctx context.Context, stateless bool, e era) (*corner, error) {
 	defer handler.Shutdown(ctx)
 
 	asked := 0
-	session, err := dialHTTP(ctx, web.URL, e, &asked)
+	session, err := dialHTTP(ctx, web.URL, c.era, &asked)
 	if err != nil {
 		return nil, err
 	}
 	defer session.Close()
-	c := &corner{stateless: stateless, era: e}
 	tools, err := session.ListTools(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	c.lines = append(c.lines, cornerLine{"tools/list", count(len(tools.Tools), "tool")})
+	lines := []cornerLine{{"tools/list", count(len(tools.Tools), "tool")}}
 	for _, call := range []struct{ tool, location string }{
 		{"places", ""},
 		{"weather_steps", "Lisbon"}, {"weather_steps", "Springfield"},
 		{"weather_two_handlers", "Lisbon"},
 		{"weather_native", "Lisbon"}, {"weather_native", "Springfield"},
 	} {
-		params := &mcp.CallToolParams{Name: call.tool, Arguments: map[string]any{}}
+		arguments := map[string]any{}
 		if call.location != "" {
-			params.Arguments = map[string]any{"location": call.location}
+			arguments["location"] = call.location
 		}
 		asked = 0
-		res, err := session.CallTool(ctx, params)
+		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: call.tool, Arguments: arguments})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", call.tool, err)
 		}
-		c.lines = append(c.lines, cornerLine{
-			what: shorten(call.tool+" "+call.location, 34),
-			got:  verdict(res, asked),
-		})
+		lines = append(lines, cornerLine{call.tool + " " + call.location, verdict(res, asked)})
 	}
-	return c, nil
+	return lines, nil
 }
 
 func verdict(res *mcp.CallToolResult, asked int) string {
 	text := ""
 	if len(res.Content) > 0 {
 		if c, ok := res.Content[0].(*mcp.TextContent); ok {
-			text = shorten(c.Text, 60)
+			text = strings.TrimPrefix(c.Text, "Weather in ")
 		}
 	}
 	switch {
 	case res.IsError:
 		return "refused: " + text
 	case asked > 0:
-		return fmt.Sprintf("asked %s: %s", count(asked, "time"), text)
+		return fmt.Sprintf("asked %s: %s", times(asked), text)
 	}
-	return "not asked: " + text
+	return "not asked: " + shorten(text, 38)
+}
+
+func times(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // dialHTTP connects with go-sdk's client. For old clients its habit of

@@ -9,10 +9,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/sse"
@@ -20,27 +23,39 @@ import (
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
+const serveAbout = `Serves the tools until SIGINT, SIGTERM or, on stdio, the end of the input. Each
+round is one line on stderr. States are sealed with the keys in MRTR_KEYS, each
+of 32 bytes or more in base64 or hex, separated by commas; the first one seals.
+
+  weather-demo serve -stdio
+  weather-demo serve -http 127.0.0.1:8080
+  MRTR_KEYS=$(openssl rand -base64 32) weather-demo serve -http 127.0.0.1:8080`
+
 // keysVariable names the environment variable with the keys that seal states.
 const keysVariable = "MRTR_KEYS"
 
 // drainTime is how long running rounds may take to finish at the end.
-const drainTime = 10 * time.Second
+const drainTime = 3 * time.Second
 
 // serve offers the tools until it is told to stop.
 func serve(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("serve", flag.ContinueOnError)
-	address := f.String("http", "", "serve HTTP on this `address`: /mcp for both eras, /ws for WebSocket")
-	stdio := f.Bool("stdio", false, "serve stdin and stdout (if no address is given)")
+	address := f.String("http", "", "serve HTTP on this `address`: /mcp for both eras, /ws for WebSocket; port 0 takes a free one")
+	stdio := f.Bool("stdio", false, "serve stdin and stdout; so does serve without flags")
 	stateless := f.Bool("stateless", false, "with -http: hold no session, so that old clients cannot be asked")
-	withLandmine := f.Bool("landmine", false, "serve the two exhibits as well")
+	withLandmine := f.Bool("landmine", false, "serve the two exhibits, B and N, as well")
 	if _, err := parse(f, args, t); err != nil {
 		return err
 	}
-	if *stdio && *address != "" {
+	switch {
+	case *stdio && *address != "":
 		return usageError{"serve takes -stdio or -http, not both"}
+	case *stateless && *address == "":
+		return usageError{"serve takes -stateless with -http only"}
 	}
-	logger := slog.New(slog.NewTextHandler(t.err, nil))
-	rt, err := newRuntime(logger, *address != "")
+	log := &serveLog{out: t.err}
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	rt, err := newRuntime(log, *address != "")
 	if err != nil {
 		return err
 	}
@@ -49,17 +64,22 @@ func serve(ctx context.Context, args []string, t terminal) error {
 			logger.Error("closing", "error", err)
 		}
 	}()
-	audit := &options.Audit{Out: func(line string) { logger.Info("audit", "line", line) }}
+	var audited atomic.Int64
+	audit := &options.Audit{Out: func(string) { log.printf("audit line %d written", audited.Add(1)) }}
 	server := newServer(rt, audit, *withLandmine)
-	if *address == "" {
-		return serveStdio(ctx, server)
+	if err := boundary.Install(server, &boundary.Options{Logger: slog.New(onlyFaults{logger.Handler()})}); err != nil {
+		return err
 	}
-	return serveHTTP(ctx, server, *address, *stateless, logger, t)
+	server.AddReceivingMiddleware(log.middleware)
+	if *address == "" {
+		return serveStdio(ctx, server, t)
+	}
+	return serveHTTP(ctx, server, *address, *stateless, log, logger, t)
 }
 
 // newRuntime takes its keys from the environment. Without, it makes one up.
-func newRuntime(logger *slog.Logger, overHTTP bool) (*mrtr.Runtime, error) {
-	opts := &mrtr.Options{Observer: mrtr.LogObserver(logger)}
+func newRuntime(log *serveLog, overHTTP bool) (*mrtr.Runtime, error) {
+	opts := &mrtr.Options{Observer: log}
 	if os.Getenv(keysVariable) != "" {
 		keys, err := statecodec.KeysFromEnv(keysVariable)
 		if err != nil {
@@ -67,20 +87,13 @@ func newRuntime(logger *slog.Logger, overHTTP bool) (*mrtr.Runtime, error) {
 		}
 		opts.State = &statecodec.Options{Keys: keys}
 	} else if overHTTP {
-		logger.Warn("states are sealed with a key of this process alone: calls under way are lost when it stops, and no other instance can go on with them", "set", keysVariable)
+		log.printf("warning: %s is not set, so states are sealed with a key of this process alone:", keysVariable)
+		log.printf("warning: no other instance, nor this one after a restart, can go on with its calls")
 	}
 	return mrtr.New(opts)
 }
 
-func serveStdio(ctx context.Context, server *mcp.Server) error {
-	err := server.Run(ctx, &mcp.StdioTransport{})
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-func serveHTTP(ctx context.Context, server *mcp.Server, address string, stateless bool, logger *slog.Logger, t terminal) error {
+func serveHTTP(ctx context.Context, server *mcp.Server, address string, stateless bool, log *serveLog, logger *slog.Logger, t terminal) error {
 	getServer := func(*http.Request) *mcp.Server { return server }
 	both, err := sse.NewHandler(getServer, &sse.HandlerOptions{Stateless: stateless, Logger: logger})
 	if err != nil {
@@ -107,7 +120,29 @@ func serveHTTP(ctx context.Context, server *mcp.Server, address string, stateles
 		return err
 	case <-ctx.Done():
 	}
-	drain, cancel := context.WithTimeout(context.Background(), drainTime)
+	return drain(web, log, ws.Shutdown, both.Shutdown)
+}
+
+// drain stops the endpoints, then the server under them. Calls that do not end
+// in time are cancelled, which is not a failure: a user may think for long.
+func drain(web *http.Server, log *serveLog, endpoints ...func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	return errors.Join(ws.Shutdown(drain), both.Shutdown(drain), web.Shutdown(drain))
+	errs := make([]error, len(endpoints))
+	var all sync.WaitGroup
+	for i, shutdown := range endpoints {
+		all.Go(func() { errs[i] = shutdown(ctx) })
+	}
+	all.Wait()
+	err := errors.Join(errs...)
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.printf("the calls still under way after %s were cancelled", drainTime)
+		err = nil
+	}
+	grace, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if web.Shutdown(grace) != nil {
+		_ = web.Close() // what is left are connections of clients that do not let go
+	}
+	return err
 }

@@ -6,18 +6,30 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
+	"os"
 
-	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
+
+const showAbout = `Plays a call in memory, with a server and a client of its own, and tells what
+passed between them and what happened on the server. Without a style the table
+of all styles follows.
+
+  weather-demo                                  start here
+  weather-demo -style steps                     one style, both eras and places
+  weather-demo -style H -location Springfield   a letter will do
+  weather-demo -ask                             answer the questions yourself
+  weather-demo -trace -style once               the wire, with states decoded
+  weather-demo -json                            for programs`
 
 // show plays one call and tells what happened, then tabulates every style.
 func show(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("show", flag.ContinueOnError)
-	style := f.String("style", "", "only this `style`, such as native or E")
-	location := f.String("location", "", "the `place` to ask about (if empty, Lisbon and Springfield)")
-	only := f.String("era", "", "only clients of this `era`: modern or legacy")
-	trace := f.Bool("trace", false, "print the wire frames, with the state decoded beside them")
+	style := f.String("style", "", "only this `style`, by its name or letter, such as native or E")
+	location := f.String("location", "", "the `place` to ask about (default Lisbon and Springfield)")
+	only := f.String("era", "", "only clients of this `era`, modern or legacy (default both)")
+	ask := f.Bool("ask", false, "answer the questions yourself (default -era modern -location Springfield and -style native, for old clients sse_shim)")
+	trace := f.Bool("trace", false, "print the wire frames, with the state decoded beside them (default -style native -era modern -location Lisbon)")
 	asJSON := f.Bool("json", false, "print the runs for programs")
 	if _, err := parse(f, args, t); err != nil {
 		return err
@@ -26,79 +38,39 @@ func show(ctx context.Context, args []string, t terminal) error {
 	if err := s.narrow(*style, *only, *location); err != nil {
 		return err
 	}
+	answers := firstChoices
+	if *ask {
+		if *style == "" && s.eras[0] == legacy {
+			s.styles = s.styles[1:] // the first asks no old client
+		}
+		s.preferOne("Springfield", *location != "")
+		answers = wire.Answers{"*": newPrompter(ctx, t).answer}
+	}
 	switch {
+	case *asJSON && (*ask || *trace):
+		return usageError{"-json goes with neither -ask nor -trace"}
 	case *asJSON:
 		return s.json(ctx, t.out)
 	case *trace:
-		return s.trace(ctx, t.out)
-	case *style != "":
-		return s.sequences(ctx, t.out)
+		s.preferOne("Lisbon", *location != "")
+		return s.traces(ctx, t.out, answers)
+	case *ask || *style != "":
+		return s.sequences(ctx, t.out, answers)
 	}
 	return s.overview(ctx, t.out)
-}
-
-// selection is which calls to play.
-type selection struct {
-	styles    []options.Option
-	eras      []era
-	locations []string
-}
-
-func (s *selection) narrow(style, only, location string) error {
-	if style != "" {
-		o, err := findStyle(style)
-		if err != nil {
-			return err
-		}
-		s.styles = []options.Option{o}
-	}
-	switch only {
-	case "":
-	case string(modern), string(legacy):
-		s.eras = []era{era(only)}
-	default:
-		return usageError{unknown("era", only, []string{string(modern), string(legacy)})}
-	}
-	if location != "" {
-		s.locations = []string{location}
-	}
-	return nil
-}
-
-func findStyle(name string) (options.Option, error) {
-	var names []string
-	for _, o := range everyStyle() {
-		if strings.EqualFold(name, o.Letter) || name == o.Name || name == o.Tool() {
-			return o, nil
-		}
-		names = append(names, o.Name)
-	}
-	return options.Option{}, usageError{unknown("style", name, names)}
-}
-
-// each plays every call of the selection.
-func (s selection) each(ctx context.Context, f func(*recorded) error) error {
-	for _, o := range s.styles {
-		for _, e := range s.eras {
-			for _, location := range s.locations {
-				r, err := playRecorded(ctx, o, e, location)
-				if err != nil {
-					return fmt.Errorf("%s: %w", o.Tool(), err)
-				}
-				if err := f(r); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }
 
 func (s selection) json(ctx context.Context, w io.Writer) error {
 	var out struct {
 		Runs []*run `json:"runs"`
 	}
-	if err := s.each(ctx, func(r *recorded) error { out.Runs = append(out.Runs, r.run); return nil }); err != nil {
+	err := s.each(func(sc scene) error {
+		sc.answers = firstChoices
+		r, err := sc.play(ctx)
+		out.Runs = append(out.Runs, r)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	enc := json.NewEncoder(w)
@@ -107,50 +79,27 @@ func (s selection) json(ctx context.Context, w io.Writer) error {
 	return enc.Encode(out)
 }
 
-func (s selection) sequences(ctx context.Context, w io.Writer) error {
+// sequences plays the calls and writes down what happens when it does.
+func (s selection) sequences(ctx context.Context, w io.Writer, answers wire.Answers) error {
 	p := painterFor(w)
-	return s.each(ctx, func(r *recorded) error {
-		fmt.Fprintln(w, p.bold(r.title()))
-		fmt.Fprintln(w)
-		sequence{w, p}.write(r.moments)
-		fmt.Fprintf(w, "\n  %s\n\n", p.dim(r.summary()))
-		return nil
+	return s.each(func(sc scene) error {
+		fmt.Fprintf(w, "%s\n\n", p.bold(sc.title()))
+		seq := sequence{w: w, paint: p, calls: map[any]bool{}}
+		sc.answers, sc.watch = answers, seq.moment
+		r, err := sc.play(ctx)
+		if err == nil {
+			fmt.Fprintf(w, "\n  %s\n\n", p.dim(r.summary()))
+		}
+		return err
 	})
 }
 
-// overview is what somebody sees who has never heard of any of this.
-func (s selection) overview(ctx context.Context, w io.Writer) error {
-	p := painterFor(w)
-	first := selection{s.styles[:1], s.eras[:1], s.locations[:1]}
-	fmt.Fprint(w, intro)
-	if err := first.sequences(ctx, w); err != nil {
-		return err
+// isTerminal reports whether somebody may be looking at this, or typing it.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
 	}
-	rows, err := tabulate(ctx, s)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, tableIntro, strings.Join(s.locations, " and "))
-	writeTable(w, p, rows)
-	fmt.Fprint(w, outro)
-	return nil
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
-
-const intro = `A tool that needs to ask its user cannot wait for the answer: it returns the
-question and a sealed state, and the client calls it again, from the top.
-
-`
-
-const tableIntro = `The same tool in every style. Figures are for %s; audits
-should be 1 for each call, and B and N are here to show how they come to be 2.
-
-`
-
-const outro = `
-Try next:
-  weather-demo -location Springfield -style steps   two questions, step by step
-  weather-demo -style coroutine -era legacy         a client from before
-  weather-demo -trace -style native                 what is on the wire
-  weather-demo multiround                           each round on another server
-  weather-demo help                                 everything else
-`

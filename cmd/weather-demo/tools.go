@@ -22,8 +22,16 @@ func newServer(rt *mrtr.Runtime, audit *options.Audit, withLandmine bool) *mcp.S
 			mcp.AddTool(server, tool(o), o.New(rt, audit))
 		}
 	}
-	mcp.AddTool(server, &mcp.Tool{Name: "greet", Description: "A greeting. Asks for a name."}, options.Basic(rt))
-	mcp.AddTool(server, &mcp.Tool{Name: "resolve_work_item", Description: "Resolves a work item. Asks how."}, options.MultiRound(rt))
+	mcp.AddTool(server, &mcp.Tool{
+		Name:        "greet",
+		Description: "A greeting. Asks for a name.",
+		Annotations: readOnly,
+	}, options.Basic(rt))
+	mcp.AddTool(server, &mcp.Tool{
+		Name:        "resolve_work_item",
+		Description: "Resolves a work item. Asks how.",
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool), IdempotentHint: true},
+	}, options.MultiRound(rt))
 	mcp.AddTool(server, &mcp.Tool{
 		Name:        "places",
 		Description: "The places whose weather is known. Asks nothing.",

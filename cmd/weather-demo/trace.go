@@ -1,41 +1,75 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// trace prints every frame of the selected calls. The states are made legible
-// for it, which changes nothing but that.
-func (s selection) trace(ctx context.Context, w io.Writer) error {
+// traces prints every frame of the selected calls. The states are left legible
+// for it, which makes them shorter and changes nothing else.
+func (s selection) traces(ctx context.Context, w io.Writer, answers wire.Answers) error {
 	p := painterFor(w)
-	return s.each(ctx, func(r *recorded) error {
-		fmt.Fprintf(w, "%s\n\n", p.bold(r.title()))
-		for _, m := range r.moments {
-			switch {
-			case m.toServer != nil:
-				writeFrame(w, p.bold("client ──▶ server"), m.toServer)
-			case m.toClient != nil:
-				writeFrame(w, p.bold("client ◀── server"), m.toClient)
-			case m.audited != "":
-				fmt.Fprintf(w, "%s\n\n", p.effect("audit: "+m.audited))
-			case m.event.Kind == mrtr.HandlerEntered:
-				fmt.Fprintf(w, "%s\n\n", p.dim("handler entered "+m.event.Handler))
-			}
+	return s.each(func(sc scene) error {
+		fmt.Fprintf(w, "%s\n\n", p.bold(sc.title()))
+		sc.answers, sc.readable, sc.watch = answers, true, tracer{w, p}.moment
+		r, err := sc.play(ctx)
+		if err == nil {
+			fmt.Fprintf(w, "%s\n\n", p.dim(r.summary()))
 		}
-		return nil
+		return err
 	})
 }
 
-func writeFrame(w io.Writer, head string, frame json.RawMessage) {
-	var pretty bytes.Buffer
-	if json.Indent(&pretty, frame, "  ", "  ") != nil {
+// tracer writes the frames of a call.
+type tracer struct {
+	w     io.Writer
+	paint paint
+}
+
+func (t tracer) moment(m moment) {
+	switch {
+	case m.toServer != nil:
+		t.frame("client ──▶ server", m.toServer)
+	case m.toClient != nil:
+		t.frame("client ◀── server", m.toClient)
+	case m.audited != "":
+		fmt.Fprintf(t.w, "%s\n\n", t.paint.effect("● audit: "+m.audited))
+	case m.event.Kind == mrtr.HandlerEntered && m.event.Handler != "":
+		fmt.Fprintf(t.w, "▸ step %s\n\n", m.event.Handler)
+	case m.event.Kind == mrtr.HandlerEntered:
+		fmt.Fprint(t.w, "▸ handler entered, from its top\n\n")
+	}
+}
+
+// frame writes one message and, beside it, what the state in it holds. The
+// state is cut short in the message itself.
+func (t tracer) frame(head string, raw json.RawMessage) {
+	fmt.Fprintln(t.w, t.paint.bold(head))
+	var shown string
+	text := layout(raw, "  ", func(name string, value json.RawMessage) json.RawMessage {
+		if name != "requestState" || json.Unmarshal(value, &shown) != nil || shown == "" {
+			return value
+		}
+		return json.RawMessage(fmt.Sprintf(`"%s… %d bytes"`, shown[:min(12, len(shown))], len(shown)))
+	})
+	fmt.Fprintf(t.w, "  %s\n", text)
+	if shown != "" {
+		t.state(shown)
+	}
+	fmt.Fprintln(t.w)
+}
+
+func (t tracer) state(token string) {
+	held, err := readToken(token)
+	if err != nil {
+		fmt.Fprintf(t.w, "    └ this requestState cannot be read: %v\n", err)
 		return
 	}
-	fmt.Fprintf(w, "%s\n  %s\n\n", head, pretty.Bytes())
+	fmt.Fprintln(t.w, t.paint.dim(fmt.Sprintf("    └ sealed with key %x, opens until %s; it holds:", held.key, held.expires.Format("15:04:05"))))
+	fmt.Fprintf(t.w, "      %s\n", t.paint.effect(layout(held.payload, "      ", nil)))
 }

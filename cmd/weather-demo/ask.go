@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+// prompter has a person answer the questions of a call.
+type prompter struct {
+	ctx   context.Context
+	out   io.Writer
+	paint paint
+	lines <-chan string
+	// echoes is whether what is typed shows by itself.
+	echoes bool
+
+	mu sync.Mutex // one question at a time
+}
+
+func newPrompter(ctx context.Context, t terminal) *prompter {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for in := bufio.NewScanner(t.in); in.Scan(); {
+			select {
+			case lines <- in.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return &prompter{ctx: ctx, out: t.out, paint: painterFor(t.out), lines: lines, echoes: isTerminal(t.in)}
+}
+
+// answer asks until it is told something that can be sent. When the input
+// ends, the question is cancelled.
+func (p *prompter) answer(q wire.Question) any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	choices := choicesOf(q)
+	fmt.Fprintf(p.out, "\n  %s\n", p.paint.bold(q.Message))
+	for i, choice := range choices {
+		fmt.Fprintf(p.out, "    %d  %s\n", i+1, choice)
+	}
+	fmt.Fprint(p.out, "    d  decline to say\n    c  cancel\n")
+	for {
+		fmt.Fprint(p.out, "  your answer: ")
+		select {
+		case <-p.ctx.Done():
+			return wire.Cancel(q)
+		case typed, ok := <-p.lines:
+			if !ok {
+				fmt.Fprint(p.out, "\n  (the input has ended: cancelled)\n\n")
+				return wire.Cancel(q)
+			}
+			if !p.echoes {
+				fmt.Fprintln(p.out, typed)
+			}
+			if response := understand(q, typed, choices); response != nil {
+				fmt.Fprintln(p.out)
+				return response
+			}
+			fmt.Fprintf(p.out, "  %s\n", p.paint.bad(notUnderstood(typed, len(choices))))
+		}
+	}
+}
+
+// understand turns what was typed into a response, or nil.
+func understand(q wire.Question, typed string, choices []string) any {
+	typed = strings.TrimSpace(typed)
+	switch strings.ToLower(typed) {
+	case "d", "decline":
+		return wire.Decline(q)
+	case "c", "cancel":
+		return wire.Cancel(q)
+	}
+	i := slices.IndexFunc(choices, func(choice string) bool { return strings.EqualFold(choice, typed) })
+	if n, err := strconv.Atoi(typed); err == nil {
+		i = n - 1
+	}
+	if i < 0 || i >= len(choices) {
+		return nil
+	}
+	return wire.Value(choices[i])(q)
+}
+
+func notUnderstood(typed string, choices int) string {
+	return fmt.Sprintf("%q is none of these: type a number from 1 to %d, d or c.", shorten(typed, 20), choices)
+}
+
+// choicesOf are the values that a question's form allows.
+func choicesOf(q wire.Question) []string {
+	var f form
+	if json.Unmarshal(q.Schema, &f) != nil {
+		return nil
+	}
+	return f.Properties[q.Key].Enum
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// binary is the program, built once for all tests here.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(withBinary(m)) }
+
+func withBinary(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "weather-demo")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "weather-demo")
+	// A program built with -race waits a second at its end, for races to come.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=20"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	// Like go run, no revision is stamped in: it is part of every state, and
+	// its length shows in the figures.
+	args := []string{"build", "-buildvcs=false", "-o", binary}
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building weather-demo: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// outcome is a finished run of the binary.
+type outcome struct {
+	stdout, stderr string
+	status         int
+}
+
+// weatherDemo runs the binary with this input.
+func weatherDemo(t *testing.T, input string, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	status := runBinary(t, input, &stdout, &stderr, args...)
+	return outcome{stdout.String(), stderr.String(), status}
+}
+
+// runBinary runs it to its end. Where both streams are one, their lines come in
+// order.
+func runBinary(t *testing.T, input string, stdout, stderr io.Writer, args ...string) (status int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Stdin = strings.NewReader(input)
+	cmd.Env = append(os.Environ(), "COLUMNS=", keysVariable+"=")
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return cmd.ProcessState.ExitCode()
+}

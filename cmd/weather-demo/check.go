@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mrtr-go/sdk/boundary/transcript"
+)
+
+const checkAbout = `Reads a conversation with a model as JSON, from FILE or, for -, from stdin, and
+finds each tool use that is not followed by its result: a model's API refuses
+such a conversation, and so it is stuck. The status is 1 if anything was found.
+
+  weather-demo check chat.json
+  weather-demo check chat.json -repair > mended.json`
+
+// check looks for tool uses without a result in a conversation.
+func check(ctx context.Context, args []string, t terminal) error {
+	f := flag.NewFlagSet("check", flag.ContinueOnError)
+	repair := f.Bool("repair", false, "print the conversation mended, and on stderr what was done")
+	style := f.String("style", "", "read it as this `style`, messages or sampling (default whichever it looks like)")
+	files, err := parse(f, args, t)
+	if err != nil {
+		return err
+	}
+	conversation, err := readConversation(files[0], *style, t)
+	if err != nil {
+		return err
+	}
+	if *repair {
+		return mend(conversation, t)
+	}
+	findings := conversation.Check()
+	for _, finding := range findings {
+		writeFinding(t.out, painterFor(t.out).bad, finding.String())
+	}
+	fmt.Fprintf(t.out, "%s in %s, %s style\n", count(len(findings), "fault"), count(conversation.Len(), "message"), conversation.Style())
+	if len(findings) > 0 {
+		return errFound
+	}
+	return nil
+}
+
+func mend(conversation *transcript.Transcript, t terminal) error {
+	fixed, repairs := conversation.Repair()
+	for _, r := range repairs {
+		writeFinding(t.err, painterFor(t.err).good, r.String())
+	}
+	fmt.Fprintf(t.err, "%s\n", count(len(repairs), "repair"))
+	_, err := fmt.Fprintf(t.out, "%s\n", strings.TrimRight(string(fixed.Bytes()), "\n"))
+	return err
+}
+
+func readConversation(file, style string, t terminal) (*transcript.Transcript, error) {
+	var in io.Reader = t.in
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, usageError{err.Error()}
+		}
+		defer f.Close()
+		in = f
+	}
+	var conversation *transcript.Transcript
+	var err error
+	switch transcript.Style(style) {
+	case "":
+		conversation, err = transcript.Read(in)
+	case transcript.Messages, transcript.Sampling:
+		conversation, err = transcript.ReadAs(in, transcript.Style(style))
+	default:
+		return nil, usageError{unknown("style", style, []string{string(transcript.Messages), string(transcript.Sampling)})}
+	}
+	var malformed *transcript.Error
+	if errors.As(err, &malformed) {
+		return nil, fmt.Errorf("%s is not a conversation: %w", file, err)
+	}
+	return conversation, err
+}
+
+// writeFinding puts the place on a line of its own, where the eye looks for it.
+func writeFinding(w io.Writer, paint func(string) string, text string) {
+	place, rest, _ := strings.Cut(text, ": ")
+	fmt.Fprintln(w, paint(place))
+	for _, line := range wrap(rest, lineWidth-4) {
+		fmt.Fprintf(w, "    %s\n", line)
+	}
+}

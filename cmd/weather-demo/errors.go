@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+const errorsAbout = `Provokes every error that this demo can produce, each by a real call through the
+boundary (package boundary), and prints what the agent gets: the text that its
+model reads, and the facts beside it, which are under one key of _meta.`
+
+// showErrors provokes each error and prints it as the agent sees it.
+func showErrors(ctx context.Context, args []string, t terminal) error {
+	f := flag.NewFlagSet("errors", flag.ContinueOnError)
+	if _, err := parse(f, args, t); err != nil {
+		return err
+	}
+	fmt.Fprint(t.out, errorsIntro)
+	p := painterFor(t.out)
+	heading := ""
+	for _, m := range mistakes {
+		if m.heading != heading {
+			heading = m.heading
+			fmt.Fprintf(t.out, "%s\n\n", p.bold(strings.ToUpper(heading)))
+		}
+		reply, err := m.provoke(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.title, err)
+		}
+		fmt.Fprintf(t.out, "%s\n", p.bold(m.title))
+		writeReply(t.out, p, reply)
+	}
+	return nil
+}
+
+const errorsIntro = `Every call ends in one well-formed result, whatever went wrong. An error result
+is for the model, which can often go on from it; a protocol error says that the
+request itself was at fault, and is for the client. "expected" tells what an
+agent may correct from what somebody who runs the server has to mend. Left out
+here: the hints, which are the last block of the text as well, and what every
+result has, its tool, a request id and a duration.
+
+`
+
+func writeReply(w io.Writer, p paint, reply *wire.Reply) {
+	if reply.Error != nil {
+		fmt.Fprintf(w, "  %s\n", p.bad(fmt.Sprintf("protocol error %d", reply.Error.Code)))
+		writeText(w, cut(reply.Error.Message, 200))
+		if len(reply.Error.Data) > 0 {
+			fmt.Fprintf(w, "    %s\n", p.dim(layout(reply.Error.Data, "    ", nil)))
+		}
+		fmt.Fprintln(w)
+		return
+	}
+	var r struct {
+		callResult
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	var face boundary.Face
+	if json.Unmarshal(reply.Result, &r) != nil || json.Unmarshal(r.Meta[boundary.MetaKey], &face) != nil || !r.IsError {
+		fmt.Fprintf(w, "  %s\n\n", p.bad("not an error result: "+string(reply.Result)))
+		return
+	}
+	fmt.Fprintf(w, "  %s\n", p.bad("error result"))
+	for _, block := range r.Content {
+		writeText(w, block.Text)
+	}
+	writeFacts(w, p, face)
+	fmt.Fprintln(w)
+}
+
+func writeText(w io.Writer, text string) {
+	for _, line := range wrap(text, lineWidth-4) {
+		fmt.Fprintf(w, "  │ %s\n", line)
+	}
+}
+
+// cut shortens what go-sdk repeats of a request, state included.
+func cut(s string, width int) string {
+	if short := shorten(s, width); short != s {
+		return fmt.Sprintf("%s (and %d bytes more)", short, len(s)-len(short))
+	}
+	return s
+}
+
+// writeFacts prints what stands beside the text, but for the tool, the request's
+// id and its duration.
+func writeFacts(w io.Writer, p paint, face boundary.Face) {
+	var fields []string
+	for _, f := range face.Fields {
+		fields = append(fields, f.Pointer+" "+f.Problem)
+	}
+	expected := face.Expected != nil && *face.Expected
+	for _, fact := range []struct{ name, text string }{
+		{"type", face.Type},
+		{"code", face.Code},
+		{"expected", fmt.Sprint(expected)},
+		{"fields", strings.Join(fields, "\n")},
+		{"selector", face.Selector},
+		{"candidates", strings.Join(face.Candidates, ", ")},
+		{"operation", face.Operation},
+		{"effect", face.Effect},
+	} {
+		if fact.text == "" {
+			continue
+		}
+		name := fact.name
+		for _, line := range wrap(fact.text, lineWidth-16) {
+			fmt.Fprintf(w, "    %s%s\n", p.dim(fmt.Sprintf("%-12s", name)), line)
+			name = ""
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// mistake is something that goes wrong, and how to make it.
+type mistake struct {
+	heading, title string
+	provoke        func(ctx context.Context) (*wire.Reply, error)
+}
+
+const (
+	inTheCall    = "the call is wrong"
+	byTheUser    = "the user says no"
+	byTheClient  = "the client cannot, or cheats"
+	betweenRound = "the server changed between two rounds"
+	inTheTool    = "the tool is broken"
+)
+
+// mistakes are all of them. Unless they say otherwise, the client is modern and
+// can do everything.
+var mistakes = []mistake{
+	{inTheCall, "The place is unknown.", stage{}.calls("weather_native", `{"location":"Lisbonn"}`)},
+	{inTheCall, "An argument has the wrong name.", stage{}.calls("weather_native", `{"locaton":"Lisbon"}`)},
+	{inTheCall, "An argument has the wrong type.", stage{}.calls("weather_native", `{"location":5}`)},
+	{inTheCall, "The agent's own scheduling flag has leaked into the arguments.", stage{}.calls("weather_native", `{"location":"Lisbon","wait_for_previous":true}`)},
+	{inTheCall, "There is no such tool.", stage{}.calls("weather_natve", `{"location":"Lisbon"}`)},
+	{inTheCall, "The tool is not offered here, as its tier is denied.", stage{boundary: boundary.Options{Deny: []boundary.Tier{boundary.Write}}}.calls("resolve_work_item", `{"work_item_id":4522}`)},
+
+	{byTheUser, "A question is declined.", stage{answers: wire.Answers{"units": wire.Decline}}.calls("weather_native", lisbon)},
+	{byTheUser, "A question is dismissed.", stage{answers: wire.Answers{"units": wire.Cancel}}.calls("weather_native", lisbon)},
+	{byTheUser, "No answer fits the question, however often it is asked.", stage{answers: wire.Answers{"units": wire.Value("kelvin")}}.calls("weather_native", lisbon)},
+
+	{byTheClient, "A client from before, which cannot be asked, and no default.", stage{
+		runtime: mrtr.Options{Legacy: mrtr.LegacyDefaults}, client: wire.Options{Version: wire.Legacy, Capabilities: wire.Nothing},
+	}.calls("weather_steps", springfield)},
+	{byTheClient, "A modern client that does not declare the capability.", stage{client: wire.Options{Capabilities: wire.Nothing}}.calls("weather_native", lisbon)},
+	{byTheClient, "The state was forged.", forged},
+	{byTheClient, "The state belongs to a call with other arguments.", transplanted},
+	{byTheClient, "The answer has no shape that the protocol knows.", stage{answers: wire.Answers{"units": wire.Raw(`{"yes":true}`)}}.calls("weather_native", lisbon)},
+
+	{betweenRound, "The held handler is not here (style coroutine).", elsewhere("weather_coroutine", nil)},
+	{betweenRound, "The steps are not those the call began with.", elsewhere("weather_steps", changedSteps)},
+	{betweenRound, "Too many calls are held already.", stage{runtime: mrtr.Options{MaxFrames: 1}}.twice("weather_coroutine", lisbon)},
+	{betweenRound, "The state outgrew its limit.", stage{runtime: mrtr.Options{MaxStateBytes: 64}}.calls("weather_native", lisbon)},
+
+	{inTheTool, "It panics.", stage{}.calls("panics", `{}`)},
+	{inTheTool, "Its result cannot be sent.", stage{}.calls("unsendable", `{}`)},
+	{inTheTool, "It does not come back in time.", stage{boundary: boundary.Options{Deadline: 50 * time.Millisecond}}.calls("hangs", `{}`)},
+}
+
+const (
+	lisbon      = `{"location":"Lisbon"}`
+	springfield = `{"location":"Springfield"}`
+)
+
+// forged changes one character of a state.
+func forged(ctx context.Context) (*wire.Reply, error) {
+	return stage{}.secondRound(ctx, "weather_native", lisbon, func(r *wire.Request) {
+		middle := []byte(r.State)
+		middle[len(middle)/2] ^= 1
+		r.State = string(middle)
+	})
+}
+
+// transplanted sends the state of a call with another one.
+func transplanted(ctx context.Context) (*wire.Reply, error) {
+	return stage{}.secondRound(ctx, "weather_native", lisbon, func(r *wire.Request) {
+		r.Arguments = map[string]string{"location": "Tokyo"}
+	})
+}
+
+// elsewhere makes the second round on another server, which shares the key.
+// There the tool may be another one.
+func elsewhere(tool string, other func(*mrtr.Runtime) options.Handler) func(context.Context) (*wire.Reply, error) {
+	return func(ctx context.Context) (*wire.Reply, error) {
+		s := stage{runtime: mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}}}
+		var request wire.Request
+		if _, err := s.secondRound(ctx, tool, springfield, func(r *wire.Request) { request = *r }); err != nil {
+			return nil, err
+		}
+		s.instead = other
+		return s.send(ctx, request)
+	}
+}
+
+// changedSteps is the weather in steps that ask for the units first.
+func changedSteps(rt *mrtr.Runtime) options.Handler {
+	var b mrtr.Steps[options.Query, options.Report]
+	units := mrtr.AskStep(&b, "units", func(ctx context.Context, at *mrtr.At[options.Query]) (mrtr.Question[string], error) {
+		return options.Units, nil
+	})
+	place := mrtr.AskStep(&b, "place", func(ctx context.Context, at *mrtr.At[options.Query]) (mrtr.Question[string], error) {
+		return options.WhichPlace(at.In.Location)
+	})
+	b.End(func(ctx context.Context, at *mrtr.At[options.Query]) (options.Report, error) {
+		return options.NewReport(place.Of(at), units.Of(at)), nil
+	})
+	return mrtr.Tool(rt, b.MustBuild(), nil)
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mrtr-go/sdk/boundary/probe"
+)
+
+const probeAbout = `Calls the read-only tools of a running server with good input and with bad, and
+says of each rule whether the server kept it. The server is reached by its URL,
+or started by a command that speaks over stdio. Tools that are not annotated
+read-only are never called. The status is 1 if a rule was broken.
+
+  weather-demo probe http://127.0.0.1:8080/mcp
+  weather-demo probe -era modern weather-demo serve -stdio`
+
+// probeServer probes a server in the eras it is asked to.
+func probeServer(ctx context.Context, args []string, t terminal) error {
+	f := flag.NewFlagSet("probe", flag.ContinueOnError)
+	only := f.String("era", "", "only as a client of this `era`, modern or legacy (default both)")
+	words, err := parse(f, args, t)
+	if err != nil {
+		return err
+	}
+	eras := []probe.Era{probe.Modern, probe.Legacy}
+	switch *only {
+	case "":
+	case string(probe.Modern), string(probe.Legacy):
+		eras = []probe.Era{probe.Era(*only)}
+	default:
+		return usageError{unknown("era", *only, []string{string(probe.Modern), string(probe.Legacy)})}
+	}
+	faults := 0
+	var failed []error
+	for _, e := range eras {
+		report, err := probeIn(ctx, strings.Join(words, " "), e)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", e, err))
+			continue
+		}
+		faults += report.Faults()
+		writeProbe(t.out, report)
+	}
+	switch {
+	case len(failed) > 0:
+		return errors.Join(failed...)
+	case faults > 0:
+		return errFound
+	}
+	return nil
+}
+
+func probeIn(ctx context.Context, target string, e probe.Era) (*probe.Report, error) {
+	w, err := probe.Dial(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	return probe.Run(ctx, w, e, nil)
+}
+
+// writeProbe writes a report a tool at a time. Only what was broken needs words.
+func writeProbe(w io.Writer, report *probe.Report) {
+	p := painterFor(w)
+	fmt.Fprintf(w, "%s\n\n", p.bold("As a "+string(report.Era)+" client"))
+	tool := "-"
+	for _, f := range report.Findings {
+		if f.Tool != tool {
+			tool = f.Tool
+			name := tool
+			if name == "" {
+				name = "the server"
+			}
+			fmt.Fprintf(w, "  %s\n", name)
+		}
+		if f.Fault == "" {
+			fmt.Fprintf(w, "    %s  %-22s %s\n", p.good("ok   "), f.Rule, f.Result)
+			continue
+		}
+		fmt.Fprintf(w, "    %s  %s\n", p.bad("FAULT"), f.Rule)
+		for _, line := range wrap(f.Fault, lineWidth-11) {
+			fmt.Fprintf(w, "           %s\n", line)
+		}
+	}
+	if len(report.Skipped) > 0 {
+		fmt.Fprintln(w, "  not called, for they are not read-only")
+		for _, line := range wrap(strings.Join(report.Skipped, ", "), lineWidth-4) {
+			fmt.Fprintf(w, "    %s\n", line)
+		}
+	}
+	fmt.Fprintf(w, "\n  %s tried, %d broken\n\n", count(len(report.Findings), "rule"), report.Faults())
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+)
+
+func TestProbeFindsNothingWrongWithOurServer(t *testing.T) {
+	s := serveHTTPOnAnyPort(t, nil, "-landmine")
+	targets := map[string][]string{
+		"by its URL": {s.url + "/mcp"},
+		"started":    {binary, "serve", "-stdio"},
+	}
+	for name, target := range targets {
+		got := weatherDemo(t, "", append([]string{"probe"}, target...)...)
+		require.Zero(t, got.status, "%s: %s", name, got.stdout+got.stderr)
+		for _, client := range []string{"As a modern client", "As a legacy client"} {
+			require.Contains(t, got.stdout, client, name)
+		}
+		require.Equal(t, 2, strings.Count(got.stdout, "rules tried, 0 broken"), got.stdout)
+		require.Contains(t, got.stdout, "weather_journal", name)
+		for _, line := range strings.Split(got.stdout, "\n") {
+			require.LessOrEqual(t, len(line), lineWidth, line)
+		}
+	}
+	s.stops(syscall.SIGTERM)
+}
+
+func TestProbeFindsFault(t *testing.T) {
+	server := mcp.NewServer(implementation, nil)
+	schema := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}, "required": []string{"n"}}
+	server.AddTool(&mcp.Tool{Name: "careless", InputSchema: schema, Annotations: readOnly}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "never mind"}}}, nil
+	})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	defer web.Close()
+	got := weatherDemo(t, "", "probe", "-era", "modern", web.URL)
+	require.Equal(t, statusFailed, got.status, got.stdout+got.stderr)
+	require.Contains(t, got.stdout, "careless")
+	require.Contains(t, got.stdout, "FAULT")
+	require.Empty(t, got.stderr)
+}
+
+func TestProbeOfNothing(t *testing.T) {
+	got := weatherDemo(t, "", "probe", "http://127.0.0.1:1/mcp")
+	require.Equal(t, statusFailed, got.status)
+	require.Contains(t, got.stderr, "modern: ")
+	require.Contains(t, got.stderr, "legacy: ")
+}

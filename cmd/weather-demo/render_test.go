@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+func TestLayoutChangesNothingButWhiteSpace(t *testing.T) {
+	long := `"` + strings.Repeat("ab ", 40) + `"`
+	tests := []string{
+		`{}`, `[]`, `null`, `"a"`, `-1.50`, `[1,[2,{"a":[]}],"x"]`,
+		`{"b":1,"a":{"z":true,"é \"quoted\"":null}}`,
+		`{"long":` + long + `,"list":[` + long + `,` + long + `],"empty":{}}`,
+	}
+	for _, raw := range tests {
+		got := layout(json.RawMessage(raw), "    ", nil)
+		require.JSONEq(t, raw, got)
+		for _, line := range strings.Split(got, "\n") {
+			if !strings.Contains(line, "ab ab") {
+				require.LessOrEqual(t, utf8.RuneCountInString(line), lineWidth)
+			}
+		}
+	}
+	require.Equal(t, `{"b": 1, "a": [1, 2]}`, layout(json.RawMessage(`{"b":1,"a":[1,2]}`), "", nil), "one line, in the order it came")
+}
+
+func TestReadTokenReadsWhatCanBeRead(t *testing.T) {
+	binding := statecodec.Binding{Method: "tools/call", Target: "weather"}
+	payload := `{"v":1}`
+	readable, err := statecodec.New(&statecodec.Options{Ephemeral: true, Readable: true})
+	require.NoError(t, err)
+	token, err := readable.Seal(binding, []byte(payload))
+	require.NoError(t, err)
+	held, err := readToken(token)
+	require.NoError(t, err)
+	require.Equal(t, payload, string(held.payload))
+	require.Len(t, held.key, 4)
+
+	sealed, err := statecodec.NewEphemeral().Seal(binding, []byte(payload))
+	require.NoError(t, err)
+	for text, why := range map[string]string{
+		sealed:                        "encrypted",
+		"":                            "too short",
+		strings.Repeat("A", 99):       "version 1",
+		"!" + strings.Repeat("A", 99): "base64url",
+		strings.Repeat("A", tagChars): "version 1",
+	} {
+		_, err := readToken(text)
+		require.ErrorContains(t, err, why, text)
+	}
+}
+
+func TestAlignKeepsBothTexts(t *testing.T) {
+	tests := []struct{ left, right, shared string }{
+		{"", "", ""},
+		{"a b c", "a b c", "a b c"},
+		{"a b c", "", ""},
+		{"", "a b", ""},
+		{"a x c d", "a y z c", "a c"},
+		{"x y", "p q r", ""},
+		{"f g h f", "g f", "g f"},
+	}
+	for _, tt := range tests {
+		var left, right, shared []string
+		for _, p := range align(strings.Fields(tt.left), strings.Fields(tt.right)) {
+			if p.left != nil {
+				left = append(left, *p.left)
+			}
+			if p.right != nil {
+				right = append(right, *p.right)
+			}
+			if p.same() {
+				shared = append(shared, *p.left)
+			}
+		}
+		require.Equal(t, tt.left, strings.Join(left, " "))
+		require.Equal(t, tt.right, strings.Join(right, " "))
+		require.Equal(t, tt.shared, strings.Join(shared, " "))
+	}
+}
+
+func TestEveryStyleHasASource(t *testing.T) {
+	require.NotEmpty(t, everyStyle())
+	for _, o := range everyStyle() {
+		file, lines, err := sourceOf(o)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(lines[0], "// "), "%s begins with what it is, not with %q", file, lines[0])
+		require.Contains(t, strings.Join(lines, "\n"), "func ")
+	}
+}
+
+func TestWrap(t *testing.T) {
+	tests := []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"", 5, []string{""}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"a\nb", 7, []string{"a", "b"}},
+		{"abcdefgh", 3, []string{"abc", "def", "gh"}},
+		{"a abcdef b", 4, []string{"a", "abcd", "ef b"}},
+		{"éé éé", 5, []string{"éé éé"}},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, wrap(tt.text, tt.width), tt.text)
+	}
+}

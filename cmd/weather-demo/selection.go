@@ -1,0 +1,70 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/mrtr-go/sdk/options"
+)
+
+// selection is which calls to play.
+type selection struct {
+	styles    []options.Option
+	eras      []era
+	locations []string
+}
+
+// narrow goes by what was named on the command line. A place need not be a
+// known one: then the call shows what the tool says to that.
+func (s *selection) narrow(style, only, location string) error {
+	if style != "" {
+		o, err := findStyle(style)
+		if err != nil {
+			return err
+		}
+		s.styles = []options.Option{o}
+	}
+	switch only {
+	case "":
+	case string(modern), string(legacy):
+		s.eras = []era{era(only)}
+	default:
+		return usageError{unknown("era", only, []string{string(modern), string(legacy)})}
+	}
+	if location != "" {
+		s.locations = []string{location}
+	}
+	return nil
+}
+
+// preferOne leaves one call of what would be many.
+func (s *selection) preferOne(location string, named bool) {
+	s.styles, s.eras = s.styles[:1], s.eras[:1]
+	if !named {
+		s.locations = []string{location}
+	}
+}
+
+func findStyle(name string) (options.Option, error) {
+	var names []string
+	for _, o := range everyStyle() {
+		if strings.EqualFold(name, o.Letter) || name == o.Name || name == o.Tool() {
+			return o, nil
+		}
+		names = append(names, o.Name)
+	}
+	return options.Option{}, usageError{unknown("style", name, names)}
+}
+
+// each goes through the calls of the selection.
+func (s selection) each(f func(scene) error) error {
+	for _, o := range s.styles {
+		for _, e := range s.eras {
+			for _, location := range s.locations {
+				if err := f(scene{option: o, era: e, location: location}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/wstransport"
+)
+
+var signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+
+func call(tool, location string) *mcp.CallToolParams {
+	return &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"location": location}}
+}
+
+func TestServeHTTPServesBothErasOnOneAddress(t *testing.T) {
+	for i, e := range []era{modern, legacy} {
+		s := serveHTTPOnAnyPort(t, nil)
+		asked := 0
+		session, err := dialHTTP(within(t), s.url+"/mcp", e, &asked)
+		require.NoError(t, err)
+		res, err := session.CallTool(within(t), call("weather_steps", "Springfield"))
+		require.NoError(t, err)
+		require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", res.Content[0].(*mcp.TextContent).Text)
+		require.Equal(t, 2, asked)
+		require.NoError(t, session.Close())
+		s.stops(signals[i])
+	}
+}
+
+func TestServeHTTPServesWebSockets(t *testing.T) {
+	s := serveHTTPOnAnyPort(t, nil)
+	for _, e := range []era{modern, legacy} {
+		address := "ws" + strings.TrimPrefix(s.url, "http") + "/ws"
+		transport, err := wstransport.Dial(within(t), address, nil)
+		require.NoError(t, err)
+		client, err := wire.Dial(within(t), transport, e.client())
+		require.NoError(t, err)
+		out, err := client.Call(within(t), "weather_journal", map[string]string{"location": "Lisbon"}, firstChoices)
+		require.NoError(t, err)
+		require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", out.Text)
+		require.NoError(t, client.Close())
+	}
+	s.stops(syscall.SIGTERM)
+}
+
+func TestServeStopsInTheMiddleOfACall(t *testing.T) {
+	for _, signal := range signals {
+		for _, e := range []era{modern, legacy} {
+			s := serveHTTPOnAnyPort(t, nil)
+			inTheMiddle, release := make(chan bool), make(chan bool)
+			letGo := sync.OnceFunc(func() { close(release) })
+			session := dialThoughtful(t, s, e, inTheMiddle, release)
+			called := make(chan error, 1)
+			go func() {
+				_, err := session.CallTool(within(t), call("weather_coroutine", "Lisbon"))
+				called <- err
+			}()
+			t.Cleanup(letGo)
+			<-inTheMiddle // the user is thinking: a stream is open, or a handler held
+			s.stops(signal)
+			letGo()
+			<-called // however it ended, it did
+		}
+	}
+}
+
+// dialThoughtful connects a client whose user does not answer before release.
+func dialThoughtful(t *testing.T, s *serving, e era, asked, release chan bool) *mcp.ClientSession {
+	client := mcp.NewClient(implementation, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			close(asked)
+			<-release
+			return &mcp.ElicitResult{Action: "cancel"}, nil
+		},
+	})
+	version := wire.Modern
+	if e == legacy {
+		version = wire.Legacy
+	}
+	session, err := client.Connect(within(t), &mcp.StreamableClientTransport{Endpoint: s.url + "/mcp", MaxRetries: -1}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = session.Close() }) // the server has gone
+	return session
+}
+
+func TestServeWarnsOfAKeyOfItsOwn(t *testing.T) {
+	s := serveHTTPOnAnyPort(t, nil)
+	s.logs("warning: MRTR_KEYS is not set")
+	s.stops(syscall.SIGTERM)
+
+	s = serveHTTPOnAnyPort(t, []string{keysVariable + "=" + strings.Repeat("5a", 32)})
+	s.stops(syscall.SIGTERM)
+	require.Empty(t, s.log.String())
+}
+
+func TestServersWithOneKeyShareACall(t *testing.T) {
+	key := keysVariable + "=" + strings.Repeat("5a", 32)
+	request := wire.Request{Name: "weather_journal", Arguments: map[string]string{"location": "Lisbon"}}
+	var reply *wire.Reply
+	for _, keys := range []string{key, key, keysVariable + "=" + strings.Repeat("a5", 32)} {
+		s := startServing(t, []string{keys})
+		client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, nil)
+		require.NoError(t, err)
+		reply, err = client.Send(within(t), request)
+		require.NoError(t, err)
+		if reply.Incomplete() {
+			request.State, request.Responses = reply.State, map[string]any{"units": wire.Value("metric")(reply.Asks[0])}
+		} else if keys == key {
+			require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", reply.Text)
+		}
+		require.NoError(t, s.stdin.Close())
+		s.ends()
+	}
+	require.NotNil(t, reply.Error, "another key")
+	require.Equal(t, statecodec.Refusal, reply.Error.Message)
+}
+
+func TestServeRefusesWhatCannotWork(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	got := weatherDemo(t, "", "serve", "-http", taken.Addr().String())
+	require.Equal(t, statusFailed, got.status)
+	require.Contains(t, got.stderr, "address already in use")
+	require.Empty(t, got.stdout)
+
+	s := startServing(t, []string{keysVariable + "=secret"})
+	require.Error(t, s.cmd.Wait())
+	require.Contains(t, s.log.String(), keysVariable)
+	require.NotContains(t, s.log.String(), "secret")
+}
+
+func TestServeOffersTheLandmineOnlyWhenAsked(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-landmine"}} {
+		s := serveHTTPOnAnyPort(t, nil, flags...)
+		asked := 0
+		session, err := dialHTTP(within(t), s.url+"/mcp", modern, &asked)
+		require.NoError(t, err)
+		tools, err := session.ListTools(within(t), nil)
+		require.NoError(t, err)
+		offered := map[string]bool{}
+		for _, tool := range tools.Tools {
+			offered[tool.Name] = true
+		}
+		for _, o := range everyStyle() {
+			exhibit := o.Letter == "B" || o.Letter == "N"
+			require.Equal(t, !exhibit || flags != nil, offered[o.Tool()], o.Tool())
+		}
+		require.NoError(t, session.Close())
+		s.stops(syscall.SIGTERM)
+	}
+}
+
+func TestServeRefusesForeignOrigins(t *testing.T) {
+	s := serveHTTPOnAnyPort(t, nil)
+	upgrade := map[string]string{
+		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+		"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": "mcp",
+	}
+	tests := []struct {
+		method, path, body string
+		header             map[string]string
+	}{
+		{http.MethodPost, "/mcp", "{}", map[string]string{"Content-Type": "application/json"}},
+		{http.MethodGet, "/ws", "", upgrade},
+	}
+	for _, tt := range tests {
+		for origin, foreign := range map[string]bool{"http://elsewhere.example": true, s.url: false} {
+			req, err := http.NewRequestWithContext(within(t), tt.method, s.url+tt.path, strings.NewReader(tt.body))
+			require.NoError(t, err)
+			for name, value := range tt.header {
+				req.Header.Set(name, value)
+			}
+			req.Header.Set("Origin", origin)
+			res, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			require.NoError(t, res.Body.Close())
+			require.Equal(t, foreign, res.StatusCode == http.StatusForbidden, "%s from %s: %s", tt.path, origin, res.Status)
+		}
+	}
+	s.stops(syscall.SIGTERM)
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// serveLog writes one line for each round that ends. Neither answers nor states
+// are in it.
+type serveLog struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// Write lets other loggers write between the lines.
+func (l *serveLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(p)
+}
+
+func (l *serveLog) printf(format string, args ...any) {
+	fmt.Fprintf(l, "%s  %s\n", time.Now().Format("15:04:05.000"), fmt.Sprintf(format, args...))
+}
+
+func (l *serveLog) round(call string, round int, tool, outcome string, took time.Duration) {
+	l.printf("call %-8.8s  round %-2d  %-22s  %8.2fms  %s", call, round, printable(tool), float64(took.Microseconds())/1000, outcome)
+}
+
+// Observe takes the rounds that reach the engine.
+func (l *serveLog) Observe(ctx context.Context, e mrtr.Event) {
+	outcome := ""
+	switch e.Kind {
+	case mrtr.QuestionsAsked:
+		outcome = strings.TrimSpace("asked " + strings.Join(e.Questions, ", "))
+	case mrtr.CallCompleted:
+		outcome = "completed"
+	case mrtr.CallStopped:
+		outcome = "stopped: " + typeOf(e.Err)
+	case mrtr.StateRefused, mrtr.CallAbandoned:
+		outcome = string(e.Kind) + ": " + e.Reason
+	default:
+		return
+	}
+	if seen, ok := ctx.Value(seenKey{}).(*atomic.Bool); ok {
+		seen.Store(true)
+	}
+	l.round(orDash(e.Call), e.Round, e.Name, outcome, e.Duration)
+}
+
+// seenKey holds whether a request has had its line from the engine.
+type seenKey struct{}
+
+// middleware takes the calls that never reach the engine: those of tools that
+// ask nothing, and those that were turned away before.
+func (l *serveLog) middleware(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		call, ok := req.(*mcp.CallToolRequest)
+		if !ok {
+			return next(ctx, method, req)
+		}
+		seen := new(atomic.Bool)
+		start := time.Now()
+		res, err := next(context.WithValue(ctx, seenKey{}, seen), method, req)
+		if !seen.Load() {
+			l.round("-", 1, call.Params.Name, outcomeOf(res, err), time.Since(start))
+		}
+		return res, err
+	}
+}
+
+func outcomeOf(res mcp.Result, err error) string {
+	result, ok := res.(*mcp.CallToolResult)
+	switch {
+	case err != nil || !ok:
+		return "refused"
+	case result.IsError:
+		face, _ := boundary.FaceOf(result)
+		return "stopped: " + face.Type
+	}
+	return "completed"
+}
+
+// typeOf is what an error says it is. Its text may hold anything.
+func typeOf(err error) string {
+	var typed interface{ ToolErrorType() string }
+	if errors.As(err, &typed) {
+		return typed.ToolErrorType()
+	}
+	return "error"
+}
+
+// printable is a name that a client made up, on one line and not for ever.
+func printable(name string) string {
+	return shorten(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, name), 40)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// onlyFaults passes what somebody must mend, and drops what the lines of the
+// rounds tell already.
+type onlyFaults struct{ slog.Handler }
+
+func (h onlyFaults) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelError
+}

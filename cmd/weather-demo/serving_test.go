@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// serving is the binary, serving.
+type serving struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	url    string // over HTTP
+	stdin  io.WriteCloser
+	stdout io.ReadCloser
+	log    lockedBuffer
+}
+
+// startServing runs serve with these flags.
+func startServing(t *testing.T, env []string, args ...string) *serving {
+	t.Helper()
+	s := &serving{t: t, cmd: exec.Command(binary, append([]string{"serve"}, args...)...)}
+	s.cmd.Env = append(append(os.Environ(), keysVariable+"="), env...)
+	s.cmd.Stderr = &s.log
+	var err error
+	s.stdin, err = s.cmd.StdinPipe()
+	require.NoError(t, err)
+	s.stdout, err = s.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.cmd.Start())
+	t.Cleanup(func() {
+		if s.cmd.ProcessState == nil {
+			_ = s.cmd.Process.Kill() // the test has failed before it stopped the server
+			_ = s.cmd.Wait()
+		}
+	})
+	return s
+}
+
+// serveHTTPOnAnyPort serves on a free port.
+func serveHTTPOnAnyPort(t *testing.T, env []string, args ...string) *serving {
+	t.Helper()
+	s := startServing(t, env, append([]string{"-http", "127.0.0.1:0"}, args...)...)
+	line, err := bufio.NewReader(s.stdout).ReadString('\n')
+	require.NoError(t, err, "the log: %s", s.log.String())
+	require.Regexp(t, `^listening on http://127\.0\.0\.1:\d+\n$`, line, "the first line")
+	s.url = strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+	return s
+}
+
+// stops signals the server and requires that it ends in time, with status 0.
+func (s *serving) stops(signal os.Signal) {
+	s.t.Helper()
+	require.NoError(s.t, s.cmd.Process.Signal(signal))
+	s.ends()
+}
+
+func (s *serving) ends() {
+	s.t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- s.cmd.Wait() }()
+	select {
+	case err := <-ended:
+		require.NoError(s.t, err, "the log: %s", s.log.String())
+	case <-time.After(drainTime + 5*time.Second):
+		_ = s.cmd.Process.Signal(syscall.SIGQUIT) // its goroutines, for the log
+		<-ended
+		require.Fail(s.t, "the server did not stop", s.log.String())
+	}
+}
+
+// logs waits until the log contains this.
+func (s *serving) logs(text string) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool { return strings.Contains(s.log.String(), text) },
+		10*time.Second, 5*time.Millisecond, "%q", text)
+}
+
+// within is a context for what should be over soon.
+func within(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// lockedBuffer is written by a process and read by a test.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

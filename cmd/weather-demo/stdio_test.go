@@ -1,0 +1,54 @@
+package main
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+func TestServeStdio(t *testing.T) {
+	for _, e := range []era{modern, legacy} {
+		s := startServing(t, nil, "-stdio")
+		client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, e.client())
+		require.NoError(t, err)
+		out, err := client.Call(within(t), "weather_once", map[string]string{"location": "Springfield"}, firstChoices)
+		require.NoError(t, err)
+		require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text)
+		s.logs("completed")
+		require.NotContains(t, s.log.String(), "warning", "nobody shares the states of a process on stdio")
+		require.NoError(t, s.stdin.Close())
+		s.ends()
+	}
+}
+
+func TestServeStdioEndsInTheMiddleOfACall(t *testing.T) {
+	ends := map[string]func(*serving){
+		"the input ends": func(s *serving) { require.NoError(t, s.stdin.Close()); s.ends() },
+		"SIGTERM":        func(s *serving) { s.stops(syscall.SIGTERM) },
+		"SIGINT":         func(s *serving) { s.stops(syscall.SIGINT) },
+	}
+	for name, end := range ends {
+		for _, e := range []era{modern, legacy} {
+			t.Run(name+", "+string(e), func(t *testing.T) {
+				s := startServing(t, nil, "-stdio")
+				s.t = t
+				client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, e.client())
+				require.NoError(t, err)
+				asked, release := make(chan bool), make(chan bool)
+				go func() {
+					// It ends with the connection, which is the point.
+					_, _ = client.Call(within(t), "weather_coroutine", map[string]string{"location": "Lisbon"}, wire.Answers{
+						"units": func(q wire.Question) any { close(asked); <-release; return wire.Cancel(q) },
+					})
+				}()
+				<-asked
+				end(s)
+				close(release)
+			})
+		}
+	}
+}
