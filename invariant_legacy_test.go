@@ -55,5 +55,5 @@ func legacyContracts() []contract {
 }
 
 func unansweredBy(key string) ending {
-	return stopped(`question "` + key + `": could not be asked: calling "elicitation/create": no answer`)
+	return stopped(`question "` + key + `": got no answer: calling "elicitation/create": no answer`)
 }

@@ -6,12 +6,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/statecodec"
 )
 
 type Trip struct {
@@ -72,18 +74,22 @@ func (d *travelDesk) Hold(_ context.Context, idem, to string) (string, error) {
 	return "a seat to " + to, nil
 }
 
-func register(server *mcp.Server, rt *mrtr.Runtime) {
+func register(server *mcp.Server) (*mrtr.Runtime, error) {
+	rt, err := mrtr.New(nil)
+	if err != nil {
+		return nil, err
+	}
 	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(bookGuarded), nil))
+	return rt, nil
 }
 
 func Example_native() {
-	rt, err := mrtr.New(nil)
+	server := mcp.NewServer(&mcp.Implementation{Name: "travel", Version: "1"}, nil)
+	rt, err := register(server)
 	if err != nil {
 		panic(err)
 	}
 	defer rt.Close()
-	server := mcp.NewServer(&mcp.Implementation{Name: "travel", Version: "1"}, nil)
-	register(server, rt)
 	fmt.Println(call(server, "book"))
 	// Output:
 	// asked: Which seat?
@@ -158,6 +164,28 @@ func Example_bothEras() {
 	// Output:
 	// 2025-11-25
 	// 2026-07-28
+}
+
+func sharedKeys() (*mrtr.Runtime, error) {
+	keys, err := statecodec.KeysFromEnv("MRTR_KEYS") // the first seals, all open
+	if err != nil {
+		return nil, err
+	}
+	return mrtr.New(&mrtr.Options{
+		State:    &statecodec.Options{Keys: keys},
+		Observer: mrtr.LogObserver(slog.Default()),
+	})
+}
+
+func Example_sharedKeys() {
+	os.Setenv("MRTR_KEYS", statecodec.GenerateKey().Text())
+	defer os.Unsetenv("MRTR_KEYS")
+	rt, err := sharedKeys()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(rt.Close())
+	// Output: <nil>
 }
 
 // call calls a tool as a user who takes the first choice.

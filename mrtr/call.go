@@ -89,8 +89,8 @@ func (c *Call) Request() mcp.Request {
 
 // OnComplete runs fn when the call completes, just before its result goes
 // out, and only then: not after an error, a decline, or a round that asks.
-// Functions registered by a round that did not complete the call are dropped
-// with it, so a handler that is entered again registers afresh.
+// A handler that is entered again registers afresh; one that was held keeps what
+// it has registered.
 func (c *Call) OnComplete(fn func(context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

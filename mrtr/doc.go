@@ -21,7 +21,7 @@
 //	mcp.AddTool(server, tool, mrtr.Tool(rt, mrtr.Native(handler), nil))
 //
 // What stands above the guard runs in every round; what stands below it, once
-// there is an answer. An effect above a guard belongs into [Once].
+// there is an answer. An effect above a guard belongs in [Once].
 //
 // # What the engine does
 //
@@ -57,14 +57,18 @@
 //
 //	*Declined       the user said no, or dismissed the question
 //	*Unanswered     a question was asked four times without a usable answer
-//	*Refused        an old client cannot be asked, and there is no default
+//	*Refused        a legacy client cannot be asked, and there is no default
 //	*Gone           the frame of a Coroutine is no longer held: call again
 //	*Diverged       the handler is no longer what it was when the call began
 //	*Busy           too many calls are held: call later
 //	*LimitExceeded  too many rounds or questions, or too large a state
-//	*UsageError     the program is wrong; New and Build return it, too
+//	*Closed         the server is shutting down: call another
+//	*UsageError     the program is wrong; Build returns it, too
 //	*Unasked        a guarded handler used Ask: it must return Need itself
 //	*PanicError     the handler panicked; the text says nothing more
+//
+// A legacy client that ends a call by not answering, or by answering with an
+// error, leaves an [sse.Error].
 //
 // Three are JSON-RPC errors everywhere: -32602 "Invalid or expired
 // requestState", -32602 for arguments that no state can be bound to, and -32021

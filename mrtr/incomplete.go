@@ -23,8 +23,8 @@ func Need(questions ...Asking) *IncompleteResult {
 
 // Carry hands v to the rounds that follow, where [Carried] reads it. It is
 // sealed into the state as JSON, and stays until another Carry replaces it;
-// Carry(nil) drops it.
-// With no question to go with it, the client calls again at once.
+// Carry(nil) drops it. With no question to go with it, the client calls again at
+// once.
 func (r *IncompleteResult) Carry(v any) *IncompleteResult {
 	r.author, r.carries = v, true
 	return r

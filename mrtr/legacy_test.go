@@ -55,7 +55,7 @@ const (
 func TestPoliciesForOldClients(t *testing.T) {
 	for _, c := range []struct {
 		explanation string
-		policy      mrtr.Legacy
+		policy      mrtr.LegacyPolicy
 		client      *wire.Options
 		defaults    string // the place's default
 		text        string // what is said, or the error's text
@@ -79,7 +79,7 @@ func TestPoliciesForOldClients(t *testing.T) {
 		{"refuse who declared nothing", mrtr.LegacyRefuse, oldMute, "Rome", noRevision, true, 0},
 		{"refuse who was negotiated down", mrtr.LegacyRefuse, negotiatedDown, "Rome", noStream, true, 0},
 
-		{"rounds, negotiated down", mrtr.LegacyRounds, negotiatedDown, "Rome", noStream, true, 0},
+		{"rounds, negotiated down", mrtr.LegacyPassThrough, negotiatedDown, "Rome", noStream, true, 0},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
 			check := func(rt *mrtr.Runtime, opts *mrtr.HandlerOptions) {
@@ -113,7 +113,7 @@ func TestPoliciesForOldClients(t *testing.T) {
 // A modern client is asked whatever the policy; a default is no answer of its
 // user's.
 func TestPoliciesLeaveModernClientsAlone(t *testing.T) {
-	for policy := mrtr.LegacyInherit; policy <= mrtr.LegacyRounds; policy++ {
+	for policy := mrtr.LegacyInherit; policy <= mrtr.LegacyPassThrough; policy++ {
 		rt, _ := newRuntime(t, &mrtr.Options{Legacy: policy})
 		client := connect(t, serveTool(rt, twoQuestions("Rome"), nil), nil)
 		said(t, call(t, client, imperialInPlace), "imperial in Oslo")
@@ -125,9 +125,9 @@ func TestPoliciesLeaveModernClientsAlone(t *testing.T) {
 	}
 }
 
-// LegacyRounds leaves the rounds to whoever wraps the handler.
+// LegacyPassThrough leaves the rounds to whoever wraps the handler.
 func TestRoundsForABridgeOfOnesOwn(t *testing.T) {
-	rt, _ := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyRounds})
+	rt, _ := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyPassThrough})
 	server := newServer()
 	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, sse.Bridge(mrtr.Tool(rt, mrtr.Native(twoQuestions("")), nil), nil))
 	client := connect(t, server, oldClient)
@@ -137,7 +137,7 @@ func TestRoundsForABridgeOfOnesOwn(t *testing.T) {
 
 // A stateless HTTP server has no stream to ask an old client over.
 func TestOldClientsOfAStatelessServer(t *testing.T) {
-	for policy, want := range map[mrtr.Legacy]string{mrtr.LegacyBridge: noStream, mrtr.LegacyBridgeOrDefaults: ""} {
+	for policy, want := range map[mrtr.LegacyPolicy]string{mrtr.LegacyBridge: noStream, mrtr.LegacyBridgeOrDefaults: ""} {
 		rt, _ := newRuntime(t, &mrtr.Options{Legacy: policy})
 		server := serveTool(rt, twoQuestions("Rome"), nil)
 		mcp.AddTool(server, &mcp.Tool{Name: "plain"}, mrtr.Tool(rt, mrtr.Native(carrying(0)), nil))

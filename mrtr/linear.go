@@ -49,6 +49,9 @@ func (b *linearBody[In, Out]) run(ctx context.Context, c *Call) (err error) {
 }
 
 func linear[In, Out any](h Linear[In, Out], how linearStyle) Style[In, Out] {
+	if h == nil {
+		return Style[In, Out]{}
+	}
 	return Style[In, Out]{enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 		var none Out
 		s, err := c.takeStrand(how)

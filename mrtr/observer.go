@@ -48,7 +48,7 @@ type Event struct {
 	Method     string // tools/call, prompts/get, resources/read
 	Name       string // of the tool or prompt, or the resource's address
 	Era        sse.Era
-	Handler    string        // HandlerEntered: the step's key; "" in other styles
+	Handler    string        // HandlerEntered: the step's key, or "end"; "" in other styles
 	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
 	StateBytes int           // QuestionsAsked: the size of the token
 	Duration   time.Duration // of the round, when it ends

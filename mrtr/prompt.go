@@ -10,7 +10,7 @@ import (
 	"github.com/mrtr-go/sdk/sse"
 )
 
-// Prompt makes a style into a prompt handler. Its input are the prompt's
+// Prompt makes a style into a prompt handler. Its input is the prompt's
 // arguments. Prompts have no error results: what would be one for a tool is a
 // protocol error here.
 func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {

@@ -6,12 +6,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // badState is the one answer to every state that does not open, whatever was
 // wrong with it. The reason goes to the observer.
 func badState() error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid or expired requestState"}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: statecodec.Refusal}
 }
 
 // missingCapability tells a modern client what it would have to declare.

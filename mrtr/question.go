@@ -79,7 +79,7 @@ func (q Question[T]) Default(v T) Question[T] {
 func Known[T any](v T) Question[T] { return Question[T]{known: &v} }
 
 // Optional makes a no into an answer: a decline, a cancel, or a client that
-// cannot be asked give nil, and the call goes on.
+// cannot be asked gives nil, and the call goes on.
 func Optional[T any](q Question[T]) Question[*T] {
 	o := Question[*T]{err: q.Err()}
 	switch {

@@ -11,7 +11,7 @@ import (
 
 // target is one registered tool, prompt or resource.
 type target struct {
-	policy  Legacy
+	policy  LegacyPolicy
 	version string
 }
 
@@ -34,9 +34,7 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	if err != nil {
 		return nil, err
 	}
-	if rt.observer != nil {
-		c.observe(ctx, Event{Kind: RoundStarted})
-	}
+	c.observe(ctx, Event{Kind: RoundStarted})
 	out, err := rt.advance(ctx, c, enter)
 	if ex.client.Era == sse.Legacy {
 		noteRound(ctx, c, out != nil)

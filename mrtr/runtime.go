@@ -28,8 +28,9 @@ type Options struct {
 	// the request.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// Legacy is the policy for old clients; LegacyBridge if zero.
-	Legacy Legacy
-	// Bridge bounds the asking of old clients.
+	Legacy LegacyPolicy
+	// Bridge bounds the asking of legacy clients, within the bounds that hold for
+	// every call: 9 rounds that ask, and 2 that only carry state.
 	Bridge *sse.BridgeOptions
 	// Observer is told what happens.
 	Observer Observer
@@ -71,7 +72,8 @@ type sealer interface {
 	Open(b statecodec.Binding, token string) ([]byte, error)
 }
 
-// New makes a Runtime, checking the options.
+// New makes a Runtime. What is wrong with the options is a [UsageError], or a
+// [statecodec.UsageError] where State is.
 func New(opts *Options) (*Runtime, error) {
 	var o Options
 	if opts != nil {

@@ -53,8 +53,8 @@ type pending struct {
 
 func (p *pending) settled() bool { return p.answer != nil }
 
-// stateFormat is the version of the encoding. A state of another version does
-// not open: the call begins again.
+// stateFormat is the version of the encoding. A state of another version is
+// refused: the client has to begin anew.
 const stateFormat = 1
 
 // appendTo writes the state as JSON with its fields in one fixed order, so
@@ -103,8 +103,9 @@ func (st *state) appendTo(b []byte) []byte {
 }
 
 // decodeState reads what appendTo wrote, and nothing else: what it reads is
-// written the same again, but for the values inside, which it leaves alone. The bytes have been authenticated, so
-// a state that cannot be read was sealed by another release, and ok is false.
+// written the same again, but for the values inside, which it leaves alone. The
+// bytes have been authenticated, so a state that cannot be read was sealed by
+// another release, and ok is false.
 func decodeState(b []byte) (st state, ok bool) {
 	r := fieldReader{b: b}
 	if !r.literal(`{"v":`) || r.integer() != stateFormat {

@@ -91,7 +91,7 @@ func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, questi
 
 // DoStep adds a step that does something, once: its value is remembered, and
 // what later steps get is the value after encoding it as JSON and decoding it.
-// idem is the same in every attempt at this step of this call, and another than
+// idem is the same in every attempt at this step of this call, and differs from
 // that of a [Once] with the step's key. [ErrSkip] passes the step over.
 func DoStep[In, Out, T any](b *Steps[In, Out], key string, f func(ctx context.Context, at *At[In], idem string) (T, error)) Step[T] {
 	s := step[In]{key: key, kind: doKind, typ: reflect.TypeFor[T](), decode: func(e *entry) (any, error) { return readJSON[T](e.value) }}
@@ -112,8 +112,9 @@ func (b *Steps[In, Out]) End(f func(ctx context.Context, at *At[In]) (Out, error
 	b.ends++
 }
 
-// Build checks the list and makes it a style. The list must have steps with
-// keys of their own, one end, and questions of types that a form can ask for.
+// Build checks the list and makes it a style: each step needs a key of its own,
+// which is not "end", a question of a type that a form can ask for, and there
+// is one End. What is wrong is a [UsageError].
 func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 	if b.end == nil || b.ends != 1 {
 		return Style[In, Out]{}, misuse("steps need exactly one End")
@@ -124,6 +125,8 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 			return Style[In, Out]{}, err
 		}
 		switch {
+		case s.key == endKey:
+			return Style[In, Out]{}, misuse("a step cannot have the key %q: that is the End", endKey)
 		case seen[s.key]:
 			return Style[In, Out]{}, misuse("two steps have the key %q", s.key)
 		case s.ask == nil && s.do == nil:
@@ -139,6 +142,19 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 	l.fingerprint = l.print()
 	return Style[In, Out]{enter: l.enter}, nil
 }
+
+// MustBuild is [Steps.Build] for lists that are part of the program: it panics
+// where the list cannot work.
+func (b *Steps[In, Out]) MustBuild() Style[In, Out] {
+	s, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// endKey stands for the end where a step's key is told.
+const endKey = "end"
 
 // askable reports whether some question can have answers of this type.
 func askable(t reflect.Type, key string) bool {

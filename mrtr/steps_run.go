@@ -55,7 +55,7 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 	if len(questions) > 0 {
 		return Need(questions...), none, nil
 	}
-	c.observe(ctx, Event{Kind: HandlerEntered, Handler: "end"})
+	c.observe(ctx, Event{Kind: HandlerEntered, Handler: endKey})
 	out, err := l.end(ctx, at)
 	return nil, out, err
 }

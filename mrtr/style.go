@@ -15,9 +15,12 @@ type Style[In, Out any] struct {
 // runs once.
 type Guarded[In, Out any] func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
 
-// Native is a guarded handler as it is. An effect above a guard belongs into
+// Native is a guarded handler as it is. An effect above a guard belongs in
 // [Once].
 func Native[In, Out any](h Guarded[In, Out]) Style[In, Out] {
+	if h == nil {
+		return Style[In, Out]{}
+	}
 	return Style[In, Out]{enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 		c.observe(ctx, Event{Kind: HandlerEntered})
 		return h(ctx, c, in)
@@ -25,11 +28,19 @@ func Native[In, Out any](h Guarded[In, Out]) Style[In, Out] {
 }
 
 // ByVersion serves clients of revision 2026-07-28 and later with one style,
-// and those from before with another, which may ask over the session
+// and legacy ones with another, which may ask over the session
 // ([Question.Over]). A round of a call begun in one era stays in it: a state
-// does not open for the other.
+// does not open for the other. With a style that handles nothing on either
+// side, so does the whole.
 func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
-	return Style[In, Out]{enter: modern.enter, legacy: legacy.enter}
+	if !modern.valid() || !legacy.valid() {
+		return Style[In, Out]{}
+	}
+	both := Style[In, Out]{enter: modern.enter, legacy: legacy.enter}
+	if legacy.legacy != nil {
+		both.legacy = legacy.legacy
+	}
+	return both
 }
 
 func (s Style[In, Out]) valid() bool { return s.enter != nil }

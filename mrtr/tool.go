@@ -13,14 +13,13 @@ import (
 // nil, mean the runtime's settings.
 type HandlerOptions struct {
 	// Legacy overrides the runtime's policy for old clients.
-	Legacy Legacy
+	Legacy LegacyPolicy
 	// Version names this version of the handler, for people who read why a call
 	// did not go on after a deployment. If empty, it is that of the build.
 	Version string
 }
 
-// target checks the options. What is wrong with them is wrong with the
-// program, so, as with mcp.AddTool, it panics.
+// target is what is registered with these options, which it checks.
 func (rt *Runtime) target(opts *HandlerOptions, hasStyle bool) *target {
 	if !hasStyle {
 		panic(misuse("the zero Style handles nothing"))
@@ -46,7 +45,9 @@ func (rt *Runtime) target(opts *HandlerOptions, hasStyle bool) *target {
 // structured output stands beside it.
 type Texter interface{ Text() string }
 
-// Tool makes a style into a tool handler, for mcp.AddTool.
+// Tool makes a style into a tool handler, for mcp.AddTool. Like that it panics on
+// what is wrong with the program: the zero Style, or a policy that is none. So
+// do [RawTool], [Prompt] and [Resource].
 func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.ToolHandlerFor[In, Out] {
 	t := rt.target(opts, s.valid())
 	mutable := hasReferences(reflect.TypeFor[In]())

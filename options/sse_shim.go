@@ -11,6 +11,6 @@ import (
 // open stream for as long as the user thinks. The handler is entered more than
 // once in one request of such a client, which its guards make safe.
 func SSEShim(rt *mrtr.Runtime, audit *Audit) Handler {
-	rounds := mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Legacy: mrtr.LegacyRounds})
+	rounds := mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Legacy: mrtr.LegacyPassThrough})
 	return sse.Bridge(rounds, nil)
 }

@@ -99,10 +99,10 @@ func (a *asker) put(call, legs context.Context, key string, q mcp.InputRequest) 
 	case call.Err() != nil:
 		return nil, interrupted(call)
 	case errors.Is(context.Cause(ctx), errLegTimeout):
-		return nil, &Error{Reason: Unanswered, Key: key, text: fmt.Sprintf("not answered within %v", a.options.LegTimeout)}
+		return nil, &Error{Reason: TimedOut, Key: key, text: fmt.Sprintf("not answered within %v", a.options.LegTimeout)}
 	case brokeSchema(err):
 		return nil, nil
 	default:
-		return nil, &Error{Reason: Failed, Key: key, Err: err, text: "could not be asked"}
+		return nil, &Error{Reason: Failed, Key: key, Err: err, text: "got no answer"}
 	}
 }

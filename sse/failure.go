@@ -16,8 +16,8 @@ const (
 	// Undeclared: the client did not declare the capability that a question of
 	// the round needs. Nobody was asked in that round.
 	Undeclared Reason = "undeclared"
-	// Unanswered: the answer did not come within [BridgeOptions.LegTimeout].
-	Unanswered Reason = "unanswered"
+	// TimedOut: the answer did not come within [BridgeOptions.LegTimeout].
+	TimedOut Reason = "timed_out"
 	// Failed: the question could not be put, or the client answered it with an
 	// error, or went away.
 	Failed Reason = "failed"
@@ -64,7 +64,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Timeout reports whether a person took too long.
-func (e *Error) Timeout() bool { return e.Reason == Unanswered }
+func (e *Error) Timeout() bool { return e.Reason == TimedOut }
 
 // ToolErrorType is the reason, for code that knows errors by their methods and
 // does not import this package.
@@ -79,7 +79,7 @@ func (e *Error) ToolErrorHints() []string {
 	switch e.Reason {
 	case Unreachable, Undeclared:
 		return []string{"Use a client that can be asked, or one that speaks revision " + firstModern + "."}
-	case Unanswered, Failed:
+	case TimedOut, Failed:
 		return []string{"Call again when the user can answer."}
 	}
 	return nil

@@ -49,11 +49,11 @@ func TestFailuresAreErrorResults(t *testing.T) {
 	}{
 		{
 			explanation: "nobody answers", handler: asksForever, caps: formCaps, answer: silent,
-			reason: sse.Unanswered, key: "q", text: `question "q": not answered within 10m0s`, asked: 1, takes: 10 * time.Minute,
+			reason: sse.TimedOut, key: "q", text: `question "q": not answered within 10m0s`, asked: 1, takes: 10 * time.Minute,
 		}, {
 			explanation: "nobody answers, with less patience", handler: asksForever, caps: formCaps, answer: silent,
 			opts:   &sse.BridgeOptions{LegTimeout: time.Second},
-			reason: sse.Unanswered, key: "q", text: `question "q": not answered within 1s`, asked: 1, takes: time.Second,
+			reason: sse.TimedOut, key: "q", text: `question "q": not answered within 1s`, asked: 1, takes: time.Second,
 		}, {
 			explanation: "an endless handler", handler: asksForever, caps: formCaps, answer: yes,
 			reason: sse.Endless, text: "the handler asked in more than 9 rounds", asked: 9,
@@ -106,7 +106,7 @@ func TestFailuresAreErrorResults(t *testing.T) {
 		}, {
 			explanation: "the client answers with an error", handler: asksForever, caps: formCaps,
 			answer: func(question) reply { return reply{err: &jsonrpc.Error{Code: -32603, Message: "no screen"}} },
-			reason: sse.Failed, key: "q", text: `question "q": could not be asked: calling "elicitation/create": no screen`, asked: 1,
+			reason: sse.Failed, key: "q", text: `question "q": got no answer: calling "elicitation/create": no screen`, asked: 1,
 		}, {
 			explanation: "a question that is none", handler: once(mcp.InputRequestMap{"n": nil}), caps: formCaps,
 			reason: sse.Malformed, key: "n", text: `question "n": the handler asked with a <nil> that cannot be sent`,
@@ -168,7 +168,7 @@ func TestFailuresAreErrorResults(t *testing.T) {
 					require.Equal(t, c.reason, failed.Reason)
 					require.Equal(t, c.key, failed.Key)
 					require.Equal(t, "legacy_"+string(c.reason), failed.ToolErrorType())
-					require.Equal(t, c.reason == sse.Unanswered, failed.Timeout())
+					require.Equal(t, c.reason == sse.TimedOut, failed.Timeout())
 					require.Equal(t, c.reason != sse.Endless && c.reason != sse.Malformed, failed.ToolErrorExpected())
 					require.Equal(t, failed.ToolErrorExpected(), len(failed.ToolErrorHints()) > 0)
 					client.hangUp()

@@ -23,15 +23,15 @@ type HandlerOptions struct {
 	// no stream, so these clients cannot be asked anything; they still list
 	// everything and use every tool that asks nothing.
 	Stateless bool
-	// Hosts are the names, without port, that a request's Host header may carry.
+	// AllowedHosts are the names, without port, that a request's Host header may carry.
 	// A loopback name is fine besides, on a connection to a loopback address.
-	// Where Hosts is empty any name is fine on a connection to another address,
+	// Where AllowedHosts is empty any name is fine on a connection to another address,
 	// and none but a loopback one on a connection to a loopback address: a page
 	// whose name was rebound to 127.0.0.1 gets nowhere.
-	Hosts []string
-	// Origins are the browser origins ("https://app.example") that may call in
+	AllowedHosts []string
+	// AllowedOrigins are the browser origins ("https://app.example") that may call in
 	// besides the server's own.
-	Origins []string
+	AllowedOrigins []string
 	// MaxBody bounds a request's body in bytes; 4 MiB if zero.
 	MaxBody int64
 	// SessionTimeout ends a legacy session in which the client sent nothing for
@@ -91,7 +91,7 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 	if o.SessionTimeout == 0 {
 		o.SessionTimeout = 30 * time.Minute
 	}
-	g, err := newGuard(o.Hosts, o.Origins)
+	g, err := newGuard(o.AllowedHosts, o.AllowedOrigins)
 	if err != nil {
 		return nil, err
 	}

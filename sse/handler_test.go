@@ -168,7 +168,7 @@ func TestSessionEndsByDelete(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	_, open := front(t, tripServer(trip), nil)
-	_, named := front(t, tripServer(trip), &sse.HandlerOptions{Hosts: []string{"mcp.example"}, Origins: []string{"https://app.example"}})
+	_, named := front(t, tripServer(trip), &sse.HandlerOptions{AllowedHosts: []string{"mcp.example"}, AllowedOrigins: []string{"https://app.example"}})
 	cases := []struct {
 		explanation string
 		url         string
@@ -229,7 +229,7 @@ func TestGuardAwayFromLoopback(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w.Code
 	}
-	named := &sse.HandlerOptions{Hosts: []string{"mcp.example"}}
+	named := &sse.HandlerOptions{AllowedHosts: []string{"mcp.example"}}
 	require.Equal(t, http.StatusMethodNotAllowed, status(nil, "any.example"))
 	require.Equal(t, http.StatusMethodNotAllowed, status(named, "mcp.example"))
 	require.Equal(t, http.StatusForbidden, status(named, "any.example"))
@@ -252,8 +252,8 @@ func TestOversizedBody(t *testing.T) {
 func TestHandlerOptionsAreChecked(t *testing.T) {
 	for _, o := range []sse.HandlerOptions{
 		{MaxBody: -1}, {SessionTimeout: -1},
-		{Hosts: []string{""}}, {Hosts: []string{"mcp.example:80"}}, {Hosts: []string{"MCP.example"}}, {Hosts: []string{"http://mcp.example"}}, {Hosts: []string{"mcp.example/x"}},
-		{Origins: []string{"app.example"}}, {Origins: []string{"https://app.example/path"}},
+		{AllowedHosts: []string{""}}, {AllowedHosts: []string{"mcp.example:80"}}, {AllowedHosts: []string{"MCP.example"}}, {AllowedHosts: []string{"http://mcp.example"}}, {AllowedHosts: []string{"mcp.example/x"}},
+		{AllowedOrigins: []string{"app.example"}}, {AllowedOrigins: []string{"https://app.example/path"}},
 	} {
 		_, err := sse.NewHandler(func(*http.Request) *mcp.Server { return nil }, &o)
 		require.Error(t, err, o)
