@@ -90,18 +90,26 @@ func noticeAsking(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+const firstModern = "2026-07-28" // dates, so they compare as strings
+
 // modern reports whether a result made here must carry resultType. The SDK
 // stamps by the version the session asked for, and a strict client judges by the
 // version it wrote into the request: either is reason enough, and a client that
 // needs no stamp ignores it.
 func (c *call) modern() bool {
-	const firstModern = "2026-07-28" // dates, so they compare as strings
 	if v, ok := c.req.Params.Meta[mcp.MetaKeyProtocolVersion].(string); ok && v >= firstModern {
 		return true
 	}
+	return !c.legacy()
+}
+
+// legacy reports whether the session asked for a revision in which a server asks
+// its questions over the open request. What a request's own _meta says does not
+// change that: the SDK goes by the session.
+func (c *call) legacy() bool {
 	if c.req.Session == nil {
-		return true
+		return false
 	}
 	p := c.req.Session.InitializeParams()
-	return p == nil || p.ProtocolVersion >= firstModern
+	return p != nil && p.ProtocolVersion < firstModern
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"sync"
 	"testing"
 
@@ -14,6 +15,9 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary"
 )
+
+// deathVariable makes this test binary die in the way it names.
+const deathVariable = "BOUNDARY_TEST_DEATH"
 
 // deaths are what the package's documentation says no layer can catch.
 var deaths = []struct {
@@ -50,9 +54,11 @@ var deaths = []struct {
 // What no layer can catch ends the process, the boundary around it or not. The
 // test holds the documentation to it.
 func TestWhatNoLayerCatches(t *testing.T) {
+	t.Parallel()
 	require.NotEmpty(t, deaths)
 	for _, d := range deaths {
 		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
 			self, err := os.Executable()
 			require.NoError(t, err)
 			cmd := exec.CommandContext(t.Context(), self)
@@ -70,6 +76,7 @@ const survived = "an answer came"
 
 // dieWithBoundary calls a tool that kills this process.
 func dieWithBoundary(kind string) {
+	debug.SetMaxStack(1 << 20) // a gigabyte, as it is by default, takes seconds to fill
 	ctx := context.Background()
 	server := mcp.NewServer(&mcp.Implementation{Name: "doomed", Version: "1"}, nil)
 	for _, d := range deaths {

@@ -17,8 +17,13 @@
 //   - an error result (isError), in words the agent can act on, with the facts
 //     beside them in _meta under [MetaKey];
 //   - a protocol error, where one was meant: a *jsonrpc.Error that a handler
-//     returned, such as a refused requestState, goes out byte for byte, and a
-//     [Protocol] survives being wrapped.
+//     returned, such as a refused requestState, goes out byte for byte, unless
+//     its code was withdrawn, and a [Protocol] survives being wrapped.
+//
+// Around a tool that does nothing wrong a boundary changes this on the wire: a
+// complete or error result has one key more in its _meta, and an error that has
+// hints ends in a text block with them. Questions and protocol errors stay as
+// they are.
 //
 // # What ends how
 //
@@ -27,7 +32,9 @@
 // still running at its deadline each become one error result. The client reads
 // that the tool failed; the log has the cause and the stack. A handler past its
 // deadline is left behind: its context is cancelled and its late result is
-// dropped. [Options.MaxAbandoned] bounds how many may be left behind.
+// dropped. The deadline is longer where the user answers inside the request
+// ([Options.LegacyDeadline]). [Options.MaxAbandoned] bounds how many may be left
+// behind.
 //
 // Arguments are judged by the tool's own schema before the SDK sees them: all
 // problems at once, sorted, by JSON pointer, without the values. A result too

@@ -27,6 +27,9 @@
 //		"applied" or "unknown", once an effect has or may have happened.
 //	ToolErrorRetryable() bool
 //		True if running the same call again may succeed. See [HandlerOptions].
+//	ToolErrorCause() string
+//		What the log of a fault says in place of the chain's texts, such as a
+//		panic's value and stack. It never leaves the server.
 //	ToolErrorProtocol() (code int64, message string, data []byte)
 //		The call is to end in this JSON-RPC error instead of an error result.
 //
@@ -50,6 +53,7 @@ type (
 	carriesFields    interface{ ToolErrorFields() map[string][]string }
 	carriesEffect    interface{ ToolErrorEffect() string }
 	carriesRetryable interface{ ToolErrorRetryable() bool }
+	carriesCause     interface{ ToolErrorCause() string }
 	carriesProtocol  interface {
 		ToolErrorProtocol() (code int64, message string, data []byte)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
 )
 
 // declined implements the methods as a package that does not import boundary.
@@ -131,6 +132,44 @@ func TestACauseReachesTheLogAlone(t *testing.T) {
 	require.Equal(t, "geocode failed.: dial tcp: refused", log.records(t)[0]["cause"])
 }
 
+// An error may have its own words for the log, such as the stack of a panic that
+// it recovered.
+func TestAnErrorsOwnCause(t *testing.T) {
+	var log journal
+	s := newServer()
+	addFailing(s, &mcp.Tool{Name: "t"}, fmt.Errorf("outer: %w", causal{}))
+	res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", nil)
+	require.Equal(t, []string{"outer: it failed"}, texts(res))
+	require.Equal(t, "why it failed", log.records(t)[0]["cause"])
+}
+
+type causal struct{}
+
+func (causal) Error() string          { return "it failed" }
+func (causal) ToolErrorCause() string { return "why it failed" }
+
+// A code that revision 2026-07-28 withdrew reaches no client of that revision; it
+// reads what the error says, and the operator which code it was.
+func TestWithdrawnCodes(t *testing.T) {
+	for _, code := range []int64{-32002, mcp.CodeURLElicitationRequired} {
+		raised := &jsonrpc.Error{Code: code, Message: "Sign in first.", Data: json.RawMessage(`{"elicitations":[]}`)}
+		var log journal
+		s := newServer()
+		addFailing(s, &mcp.Tool{Name: "t"}, raised)
+		res, face := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", nil)
+		require.True(t, res.IsError)
+		require.Equal(t, "withdrawn_code", face.Type)
+		require.Equal(t, []string{"Sign in first."}, texts(res))
+		require.Equal(t, fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew: Sign in first.", code), log.records(t)[0]["cause"])
+		require.Equal(t, "ERROR", log.records(t)[0]["level"])
+
+		_, err := asker(t, s, "2025-11-25").CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
+		var got *jsonrpc.Error
+		require.ErrorAs(t, err, &got)
+		require.Equal(t, raised, got)
+	}
+}
+
 func TestAPanicReachesTheLogWithItsStack(t *testing.T) {
 	var log journal
 	s := newServer()
@@ -155,8 +194,8 @@ func TestProtocolErrors(t *testing.T) {
 		err  error
 		want *jsonrpc.Error
 	}{
-		{"bad_state", badState, badState},
-		{"capability", missingCapability, missingCapability},
+		{"bad_state", misbehaving.BadState, misbehaving.BadState},
+		{"capability", misbehaving.MissingCapability, misbehaving.MissingCapability},
 		{"kept", fmt.Errorf("outer: %w", &boundary.Protocol{Code: -32000, Message: "busy", Data: json.RawMessage(`{"retry":1}`)}),
 			&jsonrpc.Error{Code: -32000, Message: "busy", Data: json.RawMessage(`{"retry":1}`)}},
 	} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"sync"
 	"testing"
@@ -12,6 +13,26 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
+)
+
+// quiet writes to nowhere; silent is not even enabled.
+var (
+	quiet  = slog.New(slog.NewTextHandler(io.Discard, nil))
+	silent = slog.New(slog.DiscardHandler)
+)
+
+// What tests build their tools of.
+type input = misbehaving.Input
+
+var (
+	panics     = misbehaving.Panics
+	returns    = misbehaving.Returns
+	outputs    = misbehaving.Outputs
+	text       = misbehaving.Text
+	content    = misbehaving.Content
+	structured = misbehaving.Structured
+	celsius    = misbehaving.Celsius
 )
 
 func newServer() *mcp.Server {

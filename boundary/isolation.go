@@ -31,7 +31,7 @@ func (b *boundary) isolation(next endpoint) endpoint {
 				cause: fmt.Sprintf("%d abandoned handlers are still running", n),
 			}), nil
 		}
-		limit := b.opts.deadline(c.tool)
+		limit := b.opts.deadline(c)
 		var cancel context.CancelFunc
 		if limit > 0 {
 			ctx, cancel = context.WithTimeoutCause(ctx, limit, errDeadline)

@@ -9,8 +9,8 @@ import (
 // TestMain lets the test binary be other processes too: a server over stdio, and
 // a death of each kind that nothing can prevent.
 func TestMain(m *testing.M) {
-	if kind := os.Getenv(serveVariable); kind != "" {
-		if err := serveStdio(kind); err != nil {
+	if os.Getenv(serveVariable) != "" {
+		if err := serveStdio(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

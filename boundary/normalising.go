@@ -20,7 +20,7 @@ func (b *boundary) normalising(next endpoint) endpoint {
 			if endless(err) {
 				return c.fail(b, describe(ctx, c, err)), nil
 			}
-			if wire := protocolError(err); wire != nil && !sdkBugReport(wire) {
+			if wire := c.protocolError(err); wire != nil && !sdkBugReport(wire) {
 				return nil, b.withSuggestions(ctx, c, wire)
 			}
 			return c.fail(b, b.raised(ctx, c, err)), nil
@@ -75,7 +75,7 @@ func (b *boundary) erroneous(ctx context.Context, c *call, res *mcp.CallToolResu
 	p := &problem{kind: "execution"}
 	if err := res.GetError(); err != nil {
 		if _, bare := err.(*jsonrpc.Error); !bare && !endless(err) {
-			if wire := protocolError(err); wire != nil {
+			if wire := c.protocolError(err); wire != nil {
 				return nil, wire
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 const (
 	defaultDeadline       = 5 * time.Minute
+	defaultLegacyDeadline = 60 * time.Minute
 	defaultMaxAbandoned   = 64
 	defaultMaxResultBytes = 1 << 20
 	minResultBytes        = 1 << 10
@@ -20,11 +21,18 @@ type Options struct {
 	// logged at INFO, an error the agent can correct at WARN, a fault at ERROR.
 	Logger *slog.Logger
 
-	// Deadline is how long a tool may run, waiting for its user on a client from
-	// before 2026-07-28 included. Zero means five minutes, negative no limit.
+	// Deadline is how long a tool may run for one request. Zero means five
+	// minutes, negative no limit.
 	Deadline time.Duration
 
-	// ToolDeadlines overrides Deadline for single tools, by name.
+	// LegacyDeadline is the same for a session that asked for a revision before
+	// 2026-07-28. There a tool waits for its user's answers inside the one
+	// request, while a modern one has returned and is called again: it has to
+	// hold all the time that people take over a call's questions. Zero means an
+	// hour, negative no limit.
+	LegacyDeadline time.Duration
+
+	// ToolDeadlines overrides both for single tools, by name.
 	ToolDeadlines map[string]time.Duration
 
 	// MaxAbandoned is the number of handlers left running past their deadline at
@@ -57,6 +65,9 @@ func (o *Options) normalized() (Options, error) {
 	if n.Deadline == 0 {
 		n.Deadline = defaultDeadline
 	}
+	if n.LegacyDeadline == 0 {
+		n.LegacyDeadline = defaultLegacyDeadline
+	}
 	switch {
 	case n.MaxAbandoned < 0:
 		return Options{}, fmt.Errorf("boundary: MaxAbandoned is %d, must not be negative", n.MaxAbandoned)
@@ -82,10 +93,13 @@ func (o *Options) normalized() (Options, error) {
 	return n, nil
 }
 
-// deadline is the time the tool may run; negative means no limit.
-func (o *Options) deadline(tool string) time.Duration {
-	if d, ok := o.ToolDeadlines[tool]; ok {
+// deadline is the time that the call's tool may run; negative means no limit.
+func (o *Options) deadline(c *call) time.Duration {
+	if d, ok := o.ToolDeadlines[c.tool]; ok {
 		return d
+	}
+	if c.legacy() {
+		return o.LegacyDeadline
 	}
 	return o.Deadline
 }

@@ -47,6 +47,10 @@ func describe(ctx context.Context, c *call, err error) *problem {
 		p.text = "The tool failed and gave no reason."
 	}
 	sdkProblem(p, err)
+	if wire := protocolError(err); wire != nil && withdrawn(wire) {
+		p.kind = "withdrawn_code"
+		p.cause = fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew: %s", wire.Code, p.cause)
+	}
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil && context.Cause(ctx) != errDeadline:
 		p.kind, p.expected, p.quiet, p.effect = "cancelled", true, true, c.unknownEffect()
@@ -64,6 +68,9 @@ func describe(ctx context.Context, c *call, err error) *problem {
 	}
 	if e, ok := carried[carriesExpected](err); ok {
 		p.expected = e.ToolErrorExpected()
+	}
+	if e, ok := carried[carriesCause](err); ok && e.ToolErrorCause() != "" {
+		p.cause = e.ToolErrorCause()
 	}
 	if e, ok := carried[carriesQuiet](err); ok && e.ToolErrorQuiet() {
 		p.quiet, p.expected = true, true

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Protocol says that the call is to end in a JSON-RPC error and not in an error
@@ -12,6 +13,12 @@ import (
 // with it. A bare *jsonrpc.Error does the same; wrapped, go-sdk loses its data or
 // turns it into text, while a Protocol keeps code, message and data through any
 // wrapping.
+//
+// The codes -32002 and -32042 are not to be sent since revision 2026-07-28. To a
+// client of that revision an error with one of them goes as an error result of
+// type "withdrawn_code", with the same text, and is a fault: the tool has to be
+// changed, and the model can read meanwhile what it would have said. An older
+// client gets it as it is.
 //
 // A *jsonrpc.Error that is wrapped stays the tool's own error. It may have come
 // from another server that the tool called, whose protocol is not this call's.
@@ -46,6 +53,24 @@ func protocolError(err error) *jsonrpc.Error {
 		}
 	}
 	return nil
+}
+
+// protocolError is the JSON-RPC error that err means to be and that this client
+// may be sent, or nil.
+func (c *call) protocolError(err error) *jsonrpc.Error {
+	wire := protocolError(err)
+	if wire != nil && withdrawn(wire) && c.modern() {
+		return nil
+	}
+	return wire
+}
+
+// withdrawn reports whether the modern revisions have no such error any more: a
+// resource that was not found has another code, and a visit to an address is a
+// question like any other.
+func withdrawn(wire *jsonrpc.Error) bool {
+	const resourceNotFound = -32002
+	return wire.Code == resourceNotFound || wire.Code == mcp.CodeURLElicitationRequired
 }
 
 // protocolCause is what the log says of a protocol error beyond its message.

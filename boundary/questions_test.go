@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
 )
 
 // asker connects a client that can be asked and leaves the rounds to the test.
@@ -31,7 +32,7 @@ func asker(t *testing.T, s *mcp.Server, version string) *mcp.ClientSession {
 
 func askingServer() *mcp.Server {
 	s := newServer()
-	s.AddTool(&mcp.Tool{Name: "asks", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(asking()))
+	s.AddTool(&mcp.Tool{Name: "asks", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(misbehaving.Asking()))
 	return s
 }
 

@@ -3,7 +3,6 @@ package boundary_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
 	"github.com/mrtr-go/sdk/boundary/probe"
 )
 
@@ -26,44 +26,22 @@ type verdict struct {
 }
 
 // patience is how long an answer of a boundary is waited for.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // run makes the misbehaving call, judges the answer, and sees whether the next
 // call, of a healthy tool, works and no answer came twice.
-func (m misbehaviour) run(ctx context.Context, s *probe.Session, w probe.Wire) verdict {
+func run(ctx context.Context, s *probe.Session, w probe.Wire, c misbehaving.Case) verdict {
 	before := w.Surplus()
-	v := verdict{Case: m.name}
+	v := verdict{Case: c.Name}
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	v.judge(s.Era(), m, m.answer(within, s))
-	v.judgeNext(within, s)
+	v.judge(s.Era(), c, answerTo(within, s, c))
+	after, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	v.judgeNext(after, s)
 	if w.Surplus() != before {
 		v.Fault = joined(v.Fault, "more than one answer came")
 	}
-	return v
-}
-
-// runBare is run against a server that may never answer. An answer counts as lost
-// when the next call has had its own and a moment has passed: on a slow machine
-// the next call is slow too.
-func (m misbehaviour) runBare(ctx context.Context, s *probe.Session) verdict {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	v := verdict{Case: m.name}
-	answers := make(chan answer, 1)
-	go func() { answers <- m.answer(ctx, s) }()
-	_ = misbehaviour{name: "healthy"}.answer(ctx, s)
-	moment := 300 * time.Millisecond
-	if strings.HasSuffix(m.name, "10mib") {
-		moment = patience
-	}
-	select {
-	case a := <-answers:
-		v.judge(s.Era(), m, a)
-	case <-time.After(moment):
-		v.judge(s.Era(), m, answer{err: errors.New("the next call was answered")})
-	}
-	v.judgeNext(ctx, s)
 	return v
 }
 
@@ -72,13 +50,13 @@ type answer struct {
 	err error
 }
 
-func (v *verdict) judge(era probe.Era, m misbehaviour, a answer) {
+func (v *verdict) judge(era probe.Era, c misbehaving.Case, a answer) {
 	if a.err != nil {
 		v.Fault, v.Lost = joined("no answer: "+firstLine(a.err.Error()), v.Fault), true
 		return
 	}
 	var err error
-	if v.Outcome, err = probe.Judge(era, a.res, resolved(m.output)); err != nil {
+	if v.Outcome, err = probe.Judge(era, a.res, resolved(c.Output)); err != nil {
 		v.Fault = joined(firstLine(err.Error()), v.Fault)
 		return
 	}
@@ -92,27 +70,16 @@ func (v *verdict) judgeNext(ctx context.Context, s *probe.Session) {
 	}
 }
 
-func (m misbehaviour) answer(ctx context.Context, s *probe.Session) answer {
+func answerTo(ctx context.Context, s *probe.Session, c misbehaving.Case) answer {
 	var arguments any = map[string]any{}
-	if m.arguments != nil {
-		arguments = m.arguments
+	if c.Arguments != nil {
+		arguments = c.Arguments
 	}
-	if m.wire != "" {
-		arguments = json.RawMessage(m.wire)
+	if c.Wire != "" {
+		arguments = json.RawMessage(c.Wire)
 	}
-	res, err := s.Call(ctx, m.name, arguments)
+	res, err := s.Call(ctx, c.Name, arguments)
 	return answer{res, err}
-}
-
-// wanted is the outcome and the type that a boundary must give in the era.
-func (m misbehaviour) wanted(era probe.Era) (probe.Outcome, string) {
-	if era == probe.Legacy && m.legacy != "" {
-		return m.legacy, m.wantType
-	}
-	if m.want != probe.ErrorResult {
-		return m.want, ""
-	}
-	return m.want, m.wantType
 }
 
 func resolved(output any) *jsonschema.Resolved {

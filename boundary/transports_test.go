@@ -10,14 +10,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
 	"github.com/mrtr-go/sdk/boundary/probe"
 )
 
-// A transport puts a misbehaving server behind a wire: with a boundary or bare.
+// A transport puts a server behind a wire.
 type transport struct {
 	name string
-	open func(ctx context.Context, era probe.Era, bare bool) (w probe.Wire, shut func(), err error)
+	open func(ctx context.Context, era probe.Era, server *mcp.Server) (w probe.Wire, shut func(), err error)
 }
 
 var transports = []transport{
@@ -27,20 +27,7 @@ var transports = []transport{
 	{"websocket", openWebSocket},
 }
 
-// build is a misbehaving server, bare or with the boundary around it.
-func build(bare bool) (*mcp.Server, error) {
-	s := misbehavingServer()
-	if bare {
-		return s, nil
-	}
-	return s, boundary.Install(s, tableOptions())
-}
-
-func openMemory(ctx context.Context, _ probe.Era, bare bool) (probe.Wire, func(), error) {
-	server, err := build(bare)
-	if err != nil {
-		return nil, nil, err
-	}
+func openMemory(ctx context.Context, _ probe.Era, server *mcp.Server) (probe.Wire, func(), error) {
 	there, here := mcp.NewInMemoryTransports()
 	session, err := server.Connect(ctx, there, nil)
 	if err != nil {
@@ -52,11 +39,7 @@ func openMemory(ctx context.Context, _ probe.Era, bare bool) (probe.Wire, func()
 
 // openHTTP serves the modern era without sessions and the legacy era with them,
 // since the SDK serves each era's questions in one of the two only.
-func openHTTP(_ context.Context, era probe.Era, bare bool) (probe.Wire, func(), error) {
-	server, err := build(bare)
-	if err != nil {
-		return nil, nil, err
-	}
+func openHTTP(_ context.Context, era probe.Era, server *mcp.Server) (probe.Wire, func(), error) {
 	front := httptest.NewServer(mcp.NewStreamableHTTPHandler(
 		func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: era == probe.Modern, Logger: quiet}))
@@ -64,36 +47,30 @@ func openHTTP(_ context.Context, era probe.Era, bare bool) (probe.Wire, func(), 
 	return w, func() { w.Close(); front.CloseClientConnections(); front.Close() }, nil
 }
 
-const (
-	serveVariable = "BOUNDARY_TEST_SERVE" // "bare" or "bounded": serve over stdio
-	deathVariable = "BOUNDARY_TEST_DEATH" // a way to die that no layer catches
-)
+// serveVariable makes this test binary serve the misbehaving tools over stdio.
+const serveVariable = "BOUNDARY_TEST_SERVE"
 
-// openStdio starts this test binary again as the server.
-func openStdio(ctx context.Context, _ probe.Era, bare bool) (probe.Wire, func(), error) {
-	kind := "bounded"
-	if bare {
-		kind = "bare"
-	}
+// openStdio starts this test binary again, as a server of the same tools.
+func openStdio(ctx context.Context, _ probe.Era, _ *mcp.Server) (probe.Wire, func(), error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), serveVariable+"="+kind)
+	cmd.Env = append(os.Environ(), serveVariable+"=1")
 	w, err := probe.NewWire(ctx, &mcp.CommandTransport{Command: cmd})
 	if err != nil {
 		return nil, nil, err
 	}
 	return w, func() {
-		cmd.Process.Kill() // it may hang by design
+		cmd.Process.Kill() // some of its tools hang
 		w.Close()
 	}, nil
 }
 
 // serveStdio is the other end of openStdio.
-func serveStdio(kind string) error {
-	server, err := build(kind == "bare")
+func serveStdio() error {
+	server, err := misbehaving.Bounded(misbehaving.Cases(nil))
 	if err != nil {
 		return err
 	}

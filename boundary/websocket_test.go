@@ -12,11 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
-func openWebSocket(ctx context.Context, _ probe.Era, bare bool) (probe.Wire, func(), error) {
-	server, err := build(bare)
-	if err != nil {
-		return nil, nil, err
-	}
+func openWebSocket(ctx context.Context, _ probe.Era, server *mcp.Server) (probe.Wire, func(), error) {
 	handler, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if err != nil {
 		return nil, nil, err

@@ -77,17 +77,20 @@ func faults(r *probe.Report) map[string]bool {
 func TestFindsWhatABareServerBreaks(t *testing.T) {
 	for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
 		for name, w := range wires(t, misbehaving(t), era) {
-			report, err := probe.Run(t.Context(), w, era, &probe.Options{Patience: 300 * time.Millisecond})
-			require.NoError(t, err)
-			require.Equal(t, []string{"deletes"}, report.Skipped)
-			broken := faults(report)
-			for _, want := range []string{
-				"echoes wrong_type", "careless missing_argument", "careless wrong_type",
-				"careless not_an_object", "codeless good_input", "silent good_input",
-			} {
-				require.True(t, broken[want], "%s %s: %s\n%s", name, era, want, report)
-			}
-			require.Equal(t, len(broken), report.Faults())
+			t.Run(name+"/"+string(era), func(t *testing.T) {
+				t.Parallel() // they mostly wait for answers that never come
+				report, err := probe.Run(t.Context(), w, era, &probe.Options{Patience: 300 * time.Millisecond})
+				require.NoError(t, err)
+				require.Equal(t, []string{"deletes"}, report.Skipped)
+				broken := faults(report)
+				for _, want := range []string{
+					"echoes wrong_type", "careless missing_argument", "careless wrong_type",
+					"careless not_an_object", "codeless good_input", "silent good_input",
+				} {
+					require.True(t, broken[want], "%s\n%s", want, report)
+				}
+				require.Equal(t, len(broken), report.Faults())
+			})
 		}
 	}
 }

@@ -1,0 +1,116 @@
+package boundary_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
+	"github.com/mrtr-go/sdk/boundary/probe"
+)
+
+// bareVariable makes the test below the process that it starts: the value is the
+// era and the first misbehaviour to try.
+const bareVariable = "BOUNDARY_TEST_BARE"
+
+// The same table against a bare go-sdk server in a process of its own, which is
+// started again whenever it dies. The counts are the SDK's, so only their
+// direction is held: were the SDK to mend itself, the boundary would have less
+// to do.
+func TestTheSameTableAgainstBareSDK(t *testing.T) {
+	if begin := os.Getenv(bareVariable); begin != "" {
+		tryBare(t, begin)
+		return
+	}
+	t.Parallel()
+	for _, era := range eras {
+		t.Run(string(era), func(t *testing.T) {
+			t.Parallel()
+			cases := misbehaving.Cases(nil)
+			var verdicts []verdict
+			for len(verdicts) < len(cases) {
+				verdicts = append(verdicts, bareVerdicts(t, era, cases[len(verdicts):], len(verdicts))...)
+			}
+			var dead, lost, malformed int
+			var report strings.Builder
+			for _, v := range verdicts {
+				switch {
+				case v.Dead:
+					dead++
+				case v.Lost:
+					lost++
+				case v.Fault != "":
+					malformed++
+				}
+				if v.Fault != "" {
+					fmt.Fprintf(&report, "  %s\n", v)
+				}
+			}
+			t.Logf("bare go-sdk, %s: %d of %d misbehaviours end badly: %d kill the process, %d get no answer, %d a malformed one. With the boundary none does.\n%s",
+				era, dead+lost+malformed, len(cases), dead, lost, malformed, report.String())
+			require.Positive(t, dead+lost+malformed, "a bare server on which nothing ends badly: the table tests nothing")
+		})
+	}
+}
+
+// bareVerdicts starts a process and returns its verdicts up to the case that it
+// dies of, at least one.
+func bareVerdicts(t *testing.T, era probe.Era, rest []misbehaving.Case, from int) []verdict {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestTheSameTableAgainstBareSDK$")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", bareVariable, era, from))
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var verdicts []verdict
+	for lines := bufio.NewScanner(stdout); len(verdicts) < len(rest) && lines.Scan(); {
+		var v verdict
+		if json.Unmarshal(lines.Bytes(), &v) != nil {
+			break // what the test framework says on its way out
+		}
+		require.Equal(t, rest[len(verdicts)].Name, v.Case)
+		if verdicts = append(verdicts, v); v.Dead {
+			break
+		}
+	}
+	stdin.Close()
+	cmd.Process.Kill()
+	_ = cmd.Wait() // killed, if it did not die
+	if n := len(verdicts); n < len(rest) && (n == 0 || !verdicts[n-1].Dead) {
+		verdicts = append(verdicts, verdict{Case: rest[n].Name, Fault: "no answer: the process died", Dead: true})
+	}
+	return verdicts
+}
+
+// tryBare writes a verdict a line until it dies or has tried all. In the bubble no
+// time passes while anything can still happen, so an answer that has not come when
+// patience ends never will, and nobody has waited for it.
+func tryBare(t *testing.T, begin string) {
+	era, from, _ := strings.Cut(begin, " ")
+	first, err := strconv.Atoi(from)
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		cases := misbehaving.Cases(nil)
+		w, _, err := openMemory(t.Context(), probe.Era(era), misbehaving.NewServer(cases))
+		require.NoError(t, err)
+		s, err := probe.Open(t.Context(), w, probe.Era(era))
+		require.NoError(t, err)
+		out := json.NewEncoder(os.Stdout)
+		for _, c := range cases[first:] {
+			require.NoError(t, out.Encode(run(t.Context(), s, w, c)))
+		}
+		_, _ = io.Copy(io.Discard, os.Stdin) // until killed: what hangs would never end the bubble
+	})
+}

@@ -1,0 +1,77 @@
+package misbehaving
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/boundary"
+)
+
+// NewServer is a server with a tool for every case, and "healthy", which is not
+// one.
+func NewServer(cases []Case) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "misbehaving", Version: "1"}, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
+	s.AddReceivingMiddleware(spoil)
+	mcp.AddTool(s, &mcp.Tool{Name: "healthy"}, Outputs(map[string]any{"well": true}))
+	for _, c := range cases {
+		tool := &mcp.Tool{Name: c.Name, Description: c.Explanation, OutputSchema: c.Output}
+		switch {
+		case c.Raw != nil:
+			tool.InputSchema = &jsonschema.Schema{Type: "object"}
+			s.AddTool(tool, c.Raw)
+		case c.Typed != nil:
+			mcp.AddTool(s, tool, c.Typed)
+		}
+	}
+	return s
+}
+
+// maxResultBytes is the limit of a Bounded server's results.
+const maxResultBytes = 64 << 10
+
+// Bounded is the same server behind a boundary, which gives the tools that hang
+// little time and the others plenty.
+func Bounded(cases []Case) (*mcp.Server, error) {
+	o := &boundary.Options{
+		Logger: slog.New(slog.DiscardHandler), MaxResultBytes: maxResultBytes,
+		Deadline: time.Minute, LegacyDeadline: time.Minute, ToolDeadlines: map[string]time.Duration{},
+	}
+	for _, c := range cases {
+		if strings.HasPrefix(c.Name, "hang_") {
+			o.ToolDeadlines[c.Name] = 20 * time.Millisecond
+		}
+	}
+	s := NewServer(cases)
+	return s, boundary.Install(s, o)
+}
+
+// spoil is the server's other middleware.
+func spoil(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		call, ok := req.(*mcp.CallToolRequest)
+		if !ok {
+			return next(ctx, method, req)
+		}
+		switch call.Params.Name {
+		case "middleware_panic":
+			panic("boom")
+		case "middleware_goexit":
+			runtime.Goexit()
+		case "middleware_nil":
+			return nil, nil
+		case "middleware_typed_nil":
+			return (*mcp.CallToolResult)(nil), nil
+		case "middleware_other_result":
+			return &mcp.ListToolsResult{}, nil
+		case "middleware_unstamped":
+			return Text("made by middleware"), nil
+		}
+		return next(ctx, method, req)
+	}
+}

@@ -1,0 +1,65 @@
+// Command server serves the misbehaving tools behind a boundary over HTTP, on
+// nothing but go-sdk's own handlers: without sessions under /modern/mcp, with
+// them under /legacy/mcp, since the SDK asks each era's clients in one of the two
+// only. Under /cases it tells of each tool what its call is to come to. It says
+// where it listens, and ends at the end of its input.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
+	"github.com/mrtr-go/sdk/boundary/probe"
+)
+
+// expectation is what a client needs to know of a case.
+type expectation struct {
+	Name      string                      `json:"name"`
+	Arguments any                         `json:"arguments,omitempty"` // those that are at fault
+	Unlawful  bool                        `json:"unlawful,omitempty"`  // no client library sends such arguments
+	Outcomes  map[probe.Era]probe.Outcome `json:"outcomes"`
+}
+
+func main() {
+	log.SetFlags(0)
+	cases := misbehaving.Cases(nil)
+	server, err := misbehaving.Bounded(cases)
+	if err != nil {
+		log.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	for path, stateless := range map[string]bool{"/modern/mcp": true, "/legacy/mcp": false} {
+		mux.Handle(path, mcp.NewStreamableHTTPHandler(
+			func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: stateless}))
+	}
+	mux.HandleFunc("/cases", func(w http.ResponseWriter, _ *http.Request) {
+		var all []expectation
+		for _, c := range cases {
+			e := expectation{c.Name, c.Arguments, c.Wire != "", map[probe.Era]probe.Outcome{}}
+			for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
+				e.Outcomes[era], _ = c.Wanted(era)
+			}
+			all = append(all, e)
+		}
+		if err := json.NewEncoder(w).Encode(all); err != nil {
+			log.Print(err)
+		}
+	})
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+	go func() { log.Fatal(http.Serve(listener, mux)) }()
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		log.Fatal(err)
+	}
+}

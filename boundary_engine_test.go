@@ -1,0 +1,390 @@
+package sdk_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/boundary/probe"
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
+)
+
+// boundedLog keeps the records of a boundary.
+type boundedLog struct{ buf bytes.Buffer }
+
+// take returns the records since the last take. The calls that wrote them are over.
+func (l *boundedLog) take(t *testing.T) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	for dec := json.NewDecoder(&l.buf); dec.More(); {
+		var r map[string]any
+		require.NoError(t, dec.Decode(&r))
+		all = append(all, r)
+	}
+	l.buf.Reset()
+	return all
+}
+
+// boundedServer has a boundary, whose log it returns, and what add gives it.
+func boundedServer(t *testing.T, opts *mrtr.Options, add func(*mrtr.Runtime, *mcp.Server)) (*mcp.Server, *boundedLog) {
+	t.Helper()
+	rt, err := mrtr.New(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, rt.Close()) })
+	log := &boundedLog{}
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+	add(rt, server)
+	require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.NewJSONHandler(&log.buf, nil))}))
+	return server, log
+}
+
+func boundedClient(t *testing.T, server *mcp.Server, era probe.Era) *wire.Client {
+	t.Helper()
+	opts := &wire.Options{}
+	if era == probe.Legacy {
+		opts.Version = wire.Legacy
+	}
+	client, err := wire.Connect(t.Context(), server, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func boundedFace(t *testing.T, reply wire.Reply) boundary.Face {
+	t.Helper()
+	var result struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	var face boundary.Face
+	require.NoError(t, json.Unmarshal(reply.Result, &result))
+	require.NoError(t, json.Unmarshal(result.Meta[boundary.MetaKey], &face), string(reply.Result))
+	return face
+}
+
+type (
+	boundedIn  struct{}
+	boundedOut struct {
+		Units string `json:"units"`
+	}
+	boundedStyle = mrtr.Style[boundedIn, any]
+)
+
+// boundedPlaces are the places in the engine's reach where an author's code may
+// break off. Each makes a style that asks for the units and calls there at that
+// place.
+var boundedPlaces = []struct {
+	name   string
+	style  func(there func()) boundedStyle
+	effect string // what the error says of effects
+	goexit string // the same after a Goexit, where it differs: that unwinds a guarded handler's engine as well, and nobody is left who knows
+}{
+	{"guarded, above the guard", func(there func()) boundedStyle {
+		return boundedGuarded(func(context.Context, *mrtr.Call) error { there(); return nil }, nil)
+	}, "unknown", ""},
+	{"guarded, below the guard", func(there func()) boundedStyle {
+		return boundedGuarded(nil, func(context.Context, *mrtr.Call) error { there(); return nil })
+	}, "unknown", ""},
+	{"guarded, inside Once", func(there func()) boundedStyle { return boundedGuarded(boundedOnce(there), nil) }, "unknown", ""},
+	{"guarded, after Once", func(there func()) boundedStyle {
+		return boundedGuarded(boundedOnce(func() {}), func(context.Context, *mrtr.Call) error { there(); return nil })
+	}, "applied", "unknown"},
+	{"guarded, OnComplete", func(there func()) boundedStyle {
+		return boundedGuarded(nil, func(_ context.Context, c *mrtr.Call) error {
+			c.OnComplete(func(context.Context) { there() })
+			return nil
+		})
+	}, "unknown", ""},
+	{"coroutine, before the question", func(there func()) boundedStyle {
+		return mrtr.Coroutine(boundedLinear(func(context.Context, *mrtr.Call) error { there(); return nil }, nil))
+	}, "unknown", ""},
+	{"coroutine, after the question", func(there func()) boundedStyle {
+		return mrtr.Coroutine(boundedLinear(nil, func(context.Context, *mrtr.Call) error { there(); return nil }))
+	}, "unknown", ""},
+	{"coroutine, inside Once", func(there func()) boundedStyle { return mrtr.Coroutine(boundedLinear(boundedOnce(there), nil)) }, "unknown", ""},
+	{"coroutine, after Once", func(there func()) boundedStyle {
+		return mrtr.Coroutine(boundedLinear(boundedOnce(func() {}), func(context.Context, *mrtr.Call) error { there(); return nil }))
+	}, "applied", ""},
+	{"journal, before the question", func(there func()) boundedStyle {
+		return mrtr.Journal(boundedLinear(func(context.Context, *mrtr.Call) error { there(); return nil }, nil))
+	}, "unknown", ""},
+	{"journal, after the question", func(there func()) boundedStyle {
+		return mrtr.Journal(boundedLinear(nil, func(context.Context, *mrtr.Call) error { there(); return nil }))
+	}, "unknown", ""},
+	{"journal, inside Once", func(there func()) boundedStyle { return mrtr.Journal(boundedLinear(boundedOnce(there), nil)) }, "unknown", ""},
+	{"journal, after Once", func(there func()) boundedStyle {
+		return mrtr.Journal(boundedLinear(boundedOnce(func() {}), func(context.Context, *mrtr.Call) error { there(); return nil }))
+	}, "applied", ""},
+	{"journal, OnComplete", func(there func()) boundedStyle {
+		return mrtr.Journal(boundedLinear(nil, func(_ context.Context, c *mrtr.Call) error {
+			c.OnComplete(func(context.Context) { there() })
+			return nil
+		}))
+	}, "unknown", ""},
+	{"resumable, after the question", func(there func()) boundedStyle {
+		return mrtr.Resumable(boundedLinear(nil, func(context.Context, *mrtr.Call) error { there(); return nil }))
+	}, "unknown", ""},
+	{"steps, making a question", func(there func()) boundedStyle { return boundedSteps(there, nil, nil) }, "unknown", ""},
+	{"steps, a step that does", func(there func()) boundedStyle { return boundedSteps(nil, there, nil) }, "unknown", ""},
+	{"steps, the end", func(there func()) boundedStyle { return boundedSteps(nil, nil, there) }, "applied", "unknown"},
+	{"the output's MarshalJSON", func(there func()) boundedStyle {
+		return mrtr.Native(func(_ context.Context, c *mrtr.Call, _ boundedIn) (*mrtr.IncompleteResult, any, error) {
+			if _, ok := mrtr.Answer(c, options.Units); !ok {
+				return mrtr.Need(options.Units), nil, nil
+			}
+			return nil, boundedMarshaler(there), nil
+		})
+	}, "unknown", ""},
+}
+
+// boundedWays are the ways to break off.
+var boundedWays = map[string]func(){
+	"panic":          func() { panic("boom") },
+	"panic of error": func() { panic(errors.New("boom")) },
+	"Goexit":         runtime.Goexit,
+}
+
+type boundedMarshaler func()
+
+func (m boundedMarshaler) MarshalJSON() ([]byte, error) { m(); return []byte(`{}`), nil }
+
+func boundedOnce(f func()) func(context.Context, *mrtr.Call) error {
+	return func(ctx context.Context, c *mrtr.Call) error {
+		_, err := mrtr.Once(ctx, c, "effect", func(context.Context, string) (bool, error) { f(); return true, nil })
+		return err
+	}
+}
+
+func boundedGuarded(above, below func(context.Context, *mrtr.Call) error) boundedStyle {
+	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ boundedIn) (*mrtr.IncompleteResult, any, error) {
+		if above != nil {
+			if err := above(ctx, c); err != nil {
+				return nil, nil, err
+			}
+		}
+		units, ok := mrtr.Answer(c, options.Units)
+		if !ok {
+			return mrtr.Need(options.Units), nil, nil
+		}
+		if below != nil {
+			if err := below(ctx, c); err != nil {
+				return nil, nil, err
+			}
+		}
+		return nil, boundedOut{units}, nil
+	})
+}
+
+func boundedLinear(before, after func(context.Context, *mrtr.Call) error) mrtr.Linear[boundedIn, any] {
+	return func(ctx context.Context, c *mrtr.Call, _ boundedIn) (any, error) {
+		if before != nil {
+			if err := before(ctx, c); err != nil {
+				return nil, err
+			}
+		}
+		units, err := mrtr.Ask(ctx, c, options.Units)
+		if err == nil && after != nil {
+			err = after(ctx, c)
+		}
+		return boundedOut{units}, err
+	}
+}
+
+func boundedSteps(asking, doing, ending func()) boundedStyle {
+	perhaps := func(f func()) {
+		if f != nil {
+			f()
+		}
+	}
+	var b mrtr.Steps[boundedIn, any]
+	units := mrtr.AskStep(&b, "units", func(context.Context, *mrtr.At[boundedIn]) (mrtr.Question[string], error) {
+		perhaps(asking)
+		return options.Units, nil
+	})
+	mrtr.DoStep(&b, "effect", func(context.Context, *mrtr.At[boundedIn], string) (bool, error) {
+		perhaps(doing)
+		return true, nil
+	})
+	b.End(func(_ context.Context, at *mrtr.At[boundedIn]) (any, error) {
+		perhaps(ending)
+		return boundedOut{units.Of(at)}, nil
+	})
+	return b.MustBuild()
+}
+
+// Wherever an author's code breaks off inside the engine, every request is
+// answered once, the call ends in a well-formed error result that says what is
+// known of its effects, and the next call works.
+func TestBoundaryAroundTheEngine(t *testing.T) {
+	rows := 0
+	for _, place := range boundedPlaces {
+		for way, there := range boundedWays {
+			for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
+				rows++
+				t.Run(fmt.Sprintf("%s/%s/%s", place.name, way, era), func(t *testing.T) {
+					server, log := boundedServer(t, nil, func(rt *mrtr.Runtime, s *mcp.Server) {
+						mcp.AddTool(s, &mcp.Tool{Name: "t"}, mrtr.Tool(rt, place.style(there), nil))
+						mcp.AddTool(s, &mcp.Tool{Name: "healthy"}, mrtr.Tool(rt, boundedGuarded(nil, nil), nil))
+					})
+					client := boundedClient(t, server, era)
+					script := wire.Answers{"units": wire.Value("metric")}
+					out, err := client.Call(t.Context(), "t", nil, script)
+					require.NoError(t, err)
+					require.Nil(t, out.Error)
+					outcome, err := probe.Judge(era, &jsonrpc.Response{Result: out.Result}, nil)
+					require.NoError(t, err)
+					require.Equal(t, probe.ErrorResult, outcome)
+					face := boundedFace(t, out.Reply)
+					require.False(t, *face.Expected)
+					want := place.effect
+					if way == "Goexit" && place.goexit != "" {
+						want = place.goexit
+					}
+					require.Equal(t, want, face.Effect)
+					require.NotContains(t, out.Text, "boom")
+					records := log.take(t)
+					last := records[len(records)-1]
+					require.Equal(t, "ERROR", last["level"])
+					said := fmt.Sprint(last["cause"], last["stack"])
+					if way == "Goexit" {
+						require.Contains(t, said, "runtime.Goexit")
+					} else {
+						require.Contains(t, said, "boundary_engine_test.go", "the log says where")
+					}
+
+					out, err = client.Call(t.Context(), "healthy", nil, script)
+					require.NoError(t, err)
+					require.JSONEq(t, `{"units":"metric"}`, string(out.Structured))
+					require.Equal(t, client.Requests("tools/call"), boundedAnswers(t, client))
+				})
+			}
+		}
+	}
+	t.Logf("%d ways to break off inside the engine, %d well-formed error results", rows, rows)
+	require.Equal(t, len(boundedPlaces)*3*2, rows)
+}
+
+// boundedAnswers counts the answers to tools/call.
+func boundedAnswers(t *testing.T, client *wire.Client) (n int) {
+	t.Helper()
+	calls := map[string]bool{}
+	for _, f := range client.Frames() {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		require.NoError(t, json.Unmarshal(f.Message, &m))
+		if f.Sent && m.Method == "tools/call" {
+			calls[string(m.ID)] = true
+		}
+		if !f.Sent && m.Method == "" && calls[string(m.ID)] {
+			n++
+		}
+	}
+	return n
+}
+
+// A value that cannot be remembered is found after its effect has run.
+func TestBoundaryTellsOfAnEffect(t *testing.T) {
+	for name, style := range map[string]boundedStyle{
+		"a value that cannot be remembered": boundedGuarded(func(ctx context.Context, c *mrtr.Call) error {
+			_, err := mrtr.Once(ctx, c, "effect", func(context.Context, string) (float64, error) { return math.NaN(), nil })
+			return err
+		}, nil),
+		"an error after an effect": boundedGuarded(boundedOnce(func() {}), func(context.Context, *mrtr.Call) error {
+			return &boundary.Execution{Operation: "print", Retryable: true, Expected: true}
+		}),
+	} {
+		for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
+			t.Run(name+"/"+string(era), func(t *testing.T) {
+				entered := 0
+				server, _ := boundedServer(t, nil, func(rt *mrtr.Runtime, s *mcp.Server) {
+					h := mrtr.Tool(rt, style, nil)
+					mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
+						func(ctx context.Context, req *mcp.CallToolRequest, in boundedIn) (*mcp.CallToolResult, any, error) {
+							entered++
+							return h(ctx, req, in)
+						}, &boundary.HandlerOptions{Attempts: 3}))
+				})
+				client := boundedClient(t, server, era)
+				out, err := client.Call(t.Context(), "t", nil, wire.Answers{"units": wire.Value("metric")})
+				require.NoError(t, err)
+				require.True(t, out.IsError)
+				require.Equal(t, "applied", boundedFace(t, out.Reply).Effect)
+				require.Equal(t, client.Requests("tools/call"), entered, "an effect is not run again")
+			})
+		}
+	}
+}
+
+// A no is nobody's mistake: an expected error result, one line at INFO, and never
+// another attempt.
+func TestBoundaryAndARefusingUser(t *testing.T) {
+	for how, answer := range map[string]wire.Answer{"declined": wire.Decline, "cancelled": wire.Cancel} {
+		for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
+			for _, o := range options.All {
+				if o.Name == "native" && era == probe.Legacy {
+					continue // which answers old clients by default
+				}
+				t.Run(fmt.Sprintf("%s/%s/%s", how, era, o.Name), func(t *testing.T) {
+					entered := 0
+					server, log := boundedServer(t, nil, func(rt *mrtr.Runtime, s *mcp.Server) {
+						h := o.New(rt, &options.Audit{})
+						mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
+							func(ctx context.Context, req *mcp.CallToolRequest, in options.Query) (*mcp.CallToolResult, options.Report, error) {
+								entered++
+								return h(ctx, req, in)
+							}, &boundary.HandlerOptions{Attempts: 3}))
+					})
+					client := boundedClient(t, server, era)
+					out, err := client.Call(t.Context(), "t", map[string]any{"location": "Springfield"}, wire.Answers{"place": answer})
+					require.NoError(t, err)
+					require.True(t, out.IsError)
+					require.Equal(t, fmt.Sprintf(`Stopped: "place" was %s.`, how), out.Text)
+					require.Empty(t, out.Structured)
+					face := boundedFace(t, out.Reply)
+					require.True(t, *face.Expected)
+					require.Empty(t, face.Effect)
+					require.Equal(t, client.Requests("tools/call"), entered)
+					require.Len(t, out.Questions, 1, "the question is not asked again")
+					for _, r := range log.take(t) {
+						require.Equal(t, "INFO", r["level"])
+					}
+				})
+			}
+		}
+	}
+}
+
+// A refused state goes out as it would without a boundary, byte for byte, and is
+// logged at WARN.
+func TestBoundaryAndABadState(t *testing.T) {
+	for _, o := range options.All {
+		t.Run(o.Name, func(t *testing.T) {
+			server, log := boundedServer(t, nil, func(rt *mrtr.Runtime, s *mcp.Server) {
+				mcp.AddTool(s, &mcp.Tool{Name: "t"}, o.New(rt, &options.Audit{}))
+			})
+			client := boundedClient(t, server, probe.Modern)
+			_, err := client.Send(t.Context(), wire.Request{Name: "t", Arguments: map[string]any{"location": "Lisbon"}, State: "forged"})
+			require.NoError(t, err)
+			frames := client.Frames()
+			require.Equal(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid or expired requestState"}}`,
+				string(frames[len(frames)-1].Message))
+			records := log.take(t)
+			require.Len(t, records, 1)
+			require.Equal(t, "WARN", records[0]["level"])
+		})
+	}
+}

@@ -1,0 +1,135 @@
+package sdk_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+)
+
+// bounded is the subject with a boundary around its server.
+func bounded(s subject) subject {
+	serve := s.serve
+	s.serve = func(effect func(string)) (*mcp.Server, func() error, error) {
+		server, stop, err := serve(effect)
+		if err == nil {
+			err = boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)})
+		}
+		return server, stop, err
+	}
+	return s
+}
+
+// A boundary around the styles changes three things on the wire and nothing else,
+// byte for byte but for ids and states:
+//
+//   - every complete result and every error result has the boundary's key in its
+//     _meta;
+//   - an error result whose error has hints ends in a text block that holds them;
+//   - in no other frame anything: questions, refusals and requests are what they
+//     were.
+func TestBoundaryChangesNothingButMeta(t *testing.T) {
+	full := styles("sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await")
+	defaults := []contract{modernContracts()[0], modernContracts()[10]} // Lisbon and Springfield
+	var frames, faces, hints int
+	for _, group := range []struct {
+		subjects  []subject
+		contracts []contract
+		in        setting
+	}{
+		{allStyles(), modernContracts(), setting{name: "one instance"}},
+		{styles("native", "once", "steps", "journal"), modernContracts(), fresh},
+		{full, legacyContracts(), legacy},
+		{styles("native"), defaults, legacy},
+		{allStyles(), defaults, silentModern},
+		{allStyles(), defaults, silentLegacy},
+		{allStyles(), defaults, negotiatedDown},
+	} {
+		for _, s := range group.subjects {
+			t.Run(group.in.name+"/"+s.name, func(t *testing.T) {
+				for _, c := range group.contracts {
+					bare, err := play(t.Context(), s, c, group.in)
+					require.NoError(t, err)
+					within, err := play(t.Context(), bounded(s), c, group.in)
+					require.NoError(t, err)
+					require.Equal(t, bare.effects, within.effects, c.name)
+					require.Len(t, within.transcript, len(bare.transcript), c.name)
+					for i, frame := range within.transcript {
+						plain, face := boundedWithout(t, frame)
+						want, none := boundedWithout(t, bare.transcript[i])
+						require.Nil(t, none)
+						require.Equal(t, want, plain, "%s, frame %d", c.name, i+1)
+						require.Equal(t, boundedFinal(t, frame), face != nil, "%s, frame %d: %s", c.name, i+1, frame)
+						frames++
+						if face != nil {
+							faces++
+							hints += min(1, len(face.Hints))
+						}
+					}
+				}
+			})
+		}
+	}
+	t.Logf("%d frames are the same but for the boundary's _meta on %d results and the hints of %d errors", frames, faces, hints)
+	require.NotZero(t, faces)
+	require.NotZero(t, hints)
+}
+
+// boundedWithout is the frame without what a boundary adds, and what it added. The
+// members of the result and of its _meta are sorted by it; their bytes stay.
+func boundedWithout(t *testing.T, frame string) (string, *boundary.Face) {
+	t.Helper()
+	direction, text, _ := strings.Cut(frame, ": ")
+	var message, result, meta map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(text), &message))
+	if message["result"] == nil {
+		return frame, nil
+	}
+	require.NoError(t, json.Unmarshal(message["result"], &result))
+	if result["_meta"] != nil {
+		require.NoError(t, json.Unmarshal(result["_meta"], &meta))
+	}
+	if meta[boundary.MetaKey] == nil {
+		message["result"] = boundedJSON(t, result)
+		return direction + ": " + string(boundedJSON(t, message)), nil
+	}
+	var face boundary.Face
+	require.NoError(t, json.Unmarshal(meta[boundary.MetaKey], &face))
+	require.Equal(t, weather, face.Tool)
+	require.NotEmpty(t, face.RequestID)
+	delete(meta, boundary.MetaKey)
+	result["_meta"] = boundedJSON(t, meta)
+	if len(meta) == 0 {
+		delete(result, "_meta")
+	}
+	if len(face.Hints) > 0 {
+		var blocks []json.RawMessage
+		require.NoError(t, json.Unmarshal(result["content"], &blocks))
+		last := len(blocks) - 1
+		require.JSONEq(t, string(boundedJSON(t, map[string]string{"type": "text", "text": strings.Join(face.Hints, "\n")})), string(blocks[last]))
+		result["content"] = boundedJSON(t, blocks[:last])
+	}
+	message["result"] = boundedJSON(t, result)
+	return direction + ": " + string(boundedJSON(t, message)), &face
+}
+
+// boundedFinal reports whether the frame is a tool's result that asks for nothing.
+func boundedFinal(t *testing.T, frame string) bool {
+	t.Helper()
+	direction, text, _ := strings.Cut(frame, ": ")
+	var message struct{ Result map[string]json.RawMessage }
+	require.NoError(t, json.Unmarshal([]byte(text), &message))
+	return direction == "server" && message.Result["content"] != nil && message.Result["inputRequests"] == nil
+}
+
+func boundedJSON(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	data, err := json.Marshal(v)
+	require.NoError(t, err)
+	return data
+}

@@ -1,0 +1,176 @@
+package interop_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary/probe"
+)
+
+// misbehaviour is what boundary/internal/misbehaving/server tells of a tool.
+type misbehaviour struct {
+	Name      string
+	Arguments any  // set where the request is at fault
+	Unlawful  bool // its arguments are no object: no client library sends such
+	Outcomes  map[probe.Era]probe.Outcome
+}
+
+// TestBoundary has the TypeScript clients call every misbehaving tool behind a
+// boundary once, in each era that they speak. Each call must come to one result
+// or one protocol error, and to the one that was on the wire: a client that
+// rejects a result says so in an error of its own.
+func TestBoundary(t *testing.T) {
+	requirePeers(t)
+	drivers := buildDrivers(t)
+	url := serveMisbehaving(t)
+	cases := misbehavioursAt(t, url)
+	for _, g := range []group{
+		{"typescript-v1", "legacy", "http"},
+		{"typescript-v2", "legacy", "http"},
+		{"typescript-v2", "modern", "http"},
+	} {
+		t.Run(g.client+"/"+g.era, func(t *testing.T) {
+			era := probe.Era(g.era)
+			raw := probeAt(t, url, era)
+			client := connect(t, drivers[g.client], g, "", url+"/"+g.era)
+			client.wire.take() // what it sent to connect
+			count := map[probe.Outcome]int{}
+			for _, m := range cases {
+				if m.Unlawful {
+					continue
+				}
+				want := onTheWire(t, raw, m)
+				want.Text = strings.ReplaceAll(want.Text, "though probe sent it", "though interop-"+g.client+" sent it")
+				got := client.misbehave(t, m)
+				seen := client.wire.take()
+				outcome := m.Outcomes[era]
+				rounds := 1
+				if m.Name == "asks" { // unlike the probe, these clients can answer
+					want, outcome = reply{Text: "answered"}, probe.Complete
+					if era == probe.Modern {
+						rounds = 2
+					}
+				}
+				switch outcome {
+				case probe.ProtocolError:
+					require.Contains(t, got.Error, want.Error, m.Name)
+				default:
+					require.Empty(t, got.Error, m.Name)
+					require.Equal(t, outcome == probe.ErrorResult, got.IsError, m.Name)
+					require.False(t, got.IsError && got.Text == "", "%s: an error without a word", m.Name)
+					// The probe cannot be asked, and an old server tells it so.
+					if era == probe.Modern || !strings.HasPrefix(m.Name, "asks_") {
+						require.Equal(t, want.Text, got.Text, m.Name)
+					}
+				}
+				require.Equal(t, rounds, seen.Calls, "%s: requests", m.Name)
+				require.Zero(t, seen.Leaked, m.Name)
+				count[outcome]++
+			}
+			client.close(t)
+			t.Logf("%d misbehaviours: %d results, %d error results, %d protocol errors, none rejected",
+				count[probe.Complete]+count[probe.ErrorResult]+count[probe.ProtocolError],
+				count[probe.Complete], count[probe.ErrorResult], count[probe.ProtocolError])
+			const unlawful = 2
+			require.GreaterOrEqual(t, len(cases), 80)
+			require.Equal(t, len(cases)-unlawful, count[probe.Complete]+count[probe.ErrorResult]+count[probe.ProtocolError])
+		})
+	}
+}
+
+// misbehave makes the call. A driver sends one argument, the location, which none
+// of these tools has: it is left out unless the request is to be at fault.
+func (c *connection) misbehave(t *testing.T, m misbehaviour) reply {
+	t.Helper()
+	cell := map[string]any{"tool": m.Name, "answers": map[string]string{"units": "metric"}}
+	if m.Arguments != nil {
+		cell["location"] = m.Arguments
+	}
+	line, err := json.Marshal(cell)
+	require.NoError(t, err)
+	_, err = c.stdin.Write(append(line, '\n'))
+	require.NoError(t, err)
+	var r reply
+	c.read(t, &r)
+	return r
+}
+
+// onTheWire is the same call's answer as raw JSON-RPC has it.
+func onTheWire(t *testing.T, s *probe.Session, m misbehaviour) reply {
+	t.Helper()
+	arguments := map[string]any{}
+	if m.Arguments != nil {
+		arguments["location"] = m.Arguments
+	}
+	res, err := s.Call(t.Context(), m.Name, arguments)
+	require.NoError(t, err, m.Name)
+	outcome, err := probe.Judge(s.Era(), res, nil)
+	require.NoError(t, err, m.Name)
+	require.Equal(t, m.Outcomes[s.Era()], outcome, m.Name)
+	if res.Error != nil {
+		var wire *jsonrpc.Error
+		require.ErrorAs(t, res.Error, &wire)
+		return reply{Error: wire.Message}
+	}
+	var result struct{ Content []struct{ Type, Text string } }
+	require.NoError(t, json.Unmarshal(res.Result, &result))
+	var texts []string
+	for _, block := range result.Content {
+		if block.Type == "text" {
+			texts = append(texts, block.Text)
+		}
+	}
+	return reply{Text: strings.Join(texts, "\n")}
+}
+
+func probeAt(t *testing.T, url string, era probe.Era) *probe.Session {
+	t.Helper()
+	wire := probe.NewHTTPWire(fmt.Sprintf("%s/%s/mcp", url, era), nil)
+	t.Cleanup(func() { wire.Close() })
+	s, err := probe.Open(t.Context(), wire, era)
+	require.NoError(t, err)
+	return s
+}
+
+// serveMisbehaving starts the server of misbehaving tools, which lives as long as
+// its input is open: all of them must leave it alive.
+func serveMisbehaving(t *testing.T) string {
+	t.Helper()
+	server := exec.Command(buildServer(t, "./boundary/internal/misbehaving/server"))
+	server.WaitDelay = 15 * time.Second
+	var logs strings.Builder
+	server.Stderr = &logs
+	stdin, err := server.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		stdin.Close()
+		require.NoError(t, server.Wait(), "the server did not live to the end: %s", &logs)
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err, "the server said nothing")
+	url, found := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	require.True(t, found, "the server's first line: %q", line)
+	return url
+}
+
+func misbehavioursAt(t *testing.T, url string) []misbehaviour {
+	t.Helper()
+	res, err := http.Get(url + "/cases")
+	require.NoError(t, err)
+	defer res.Body.Close()
+	var cases []misbehaviour
+	require.NoError(t, json.NewDecoder(res.Body).Decode(&cases))
+	return cases
+}
