@@ -87,12 +87,13 @@ func TestInvariantOfALostFrame(t *testing.T) {
 	require.NotZero(t, gone)
 }
 
-// resumes reports whether the tool has to go on below a question in this call:
-// it was asked something and came to its end, or to another question.
+// resumes reports whether the tool has to go on below a question in this call,
+// or its question has to be asked again: it was asked something and came to its
+// end, or asked more than once.
 func (c contract) resumes() bool {
 	keys := map[string]bool{}
 	for _, a := range c.asks {
 		keys[a.key] = true
 	}
-	return len(keys) > 1 || len(keys) == 1 && !c.ends.isError
+	return len(c.asks) > 1 || len(keys) == 1 && !c.ends.isError
 }

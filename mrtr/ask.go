@@ -5,7 +5,8 @@ import "context"
 // Answer reads the answer to q, in a guarded handler. It is false when there
 // is none yet: the handler then returns [Need](q). It never blocks, and
 // nothing that a client sends can make it panic; an answer is handed out only
-// after it was judged by the question as it was asked.
+// after it was judged by the question as it was asked. A [Confirm] that has been
+// reworded since counts as not answered: a yes to one thing is no yes to another.
 //
 //	place, ok := mrtr.Answer(c, which)
 //	if !ok {
@@ -20,13 +21,17 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 	if q.Err() != nil {
 		return none, false
 	}
+	var e entry
 	c.mu.Lock()
-	value, ok := c.answer(q.spec.key)
+	found := c.answered(q.spec.key)
+	if found != nil {
+		e = *found
+	}
 	c.mu.Unlock()
-	if !ok {
+	if found == nil || q.spec.confirms && e.digest != q.spec.digest() {
 		return none, false
 	}
-	v, err := decodeAnswer[T](value, q.spec.key)
+	v, err := decodeAnswer[T](e.value, q.spec.key)
 	if err != nil {
 		return none, false
 	}
@@ -67,9 +72,9 @@ func AskAll(ctx context.Context, c *Call, questions ...Asking) error {
 	}
 	for _, sp := range specs {
 		c.mu.Lock()
-		_, ok := c.answer(sp.key)
+		e := c.answered(sp.key)
 		c.mu.Unlock()
-		if !ok {
+		if e == nil {
 			return &Unasked{Questions: questions}
 		}
 	}

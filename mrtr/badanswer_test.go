@@ -178,3 +178,14 @@ func TestWhatTheHostRefusesFirst(t *testing.T) {
 		}
 	}
 }
+
+// An answer that would not fit into a state is its user's to mend: it is asked
+// for again, not held against the server.
+func TestAnAnswerThatIsTooLongIsAskedAgain(t *testing.T) {
+	rt, seen := newRuntime(t, &mrtr.Options{MaxStateBytes: 2000})
+	client := connect(t, serveTool(rt, asking(mrtr.Elicit[string]("essay", "Your essay?"), itself), nil), nil)
+	out := call(t, client, wire.Answers{"essay": wire.InTurn(wire.Value(strings.Repeat("x", 1500)), wire.Value("short"))})
+	said(t, out, "short")
+	require.Contains(t, out.Questions[1].Message, "too long")
+	require.Equal(t, 2, seen.entries())
+}

@@ -252,6 +252,7 @@ func TestArgumentsWithoutCanonicalFormAreRefused(t *testing.T) {
 	server := newServer()
 	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
 		mrtr.RawTool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+			t.Error("entered: what it did above its question would have happened")
 			return mrtr.Need(units), nil, nil
 		}), nil))
 	client := connect(t, server, nil)

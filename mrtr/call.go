@@ -97,14 +97,15 @@ func (c *Call) OnComplete(fn func(context.Context)) {
 	c.onComplete = append(c.onComplete, fn)
 }
 
-// answer returns the answer to a question. The caller holds c.mu.
-func (c *Call) answer(key string) (json.RawMessage, bool) {
+// answered finds the answer to a question, nil if there is none. The caller
+// holds c.mu.
+func (c *Call) answered(key string) *entry {
 	for i := range c.st.done {
 		if e := &c.st.done[i]; e.kind == answerEntry && e.key == key {
-			return e.value, true
+			return e
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // hasEffects reports whether an effect of this call has run.

@@ -189,3 +189,30 @@ func TestAQuestionIsNotChangedByItsUse(t *testing.T) {
 	got := roundTrip(t, q, wire.Accept(map[string]any{"a": "x"}))
 	require.Equal(t, map[string]any{"a": "x"}, got)
 }
+
+// A yes to one thing is no yes to another: a confirmation that has been reworded
+// since it was answered is asked for again, in its new words.
+func TestAConfirmationIsForItsWordsAlone(t *testing.T) {
+	rt, seen := newRuntime(t, nil)
+	price := "5"
+	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		pay := mrtr.Confirm("pay", "Pay "+price+"?")
+		yes, ok := mrtr.Answer(c, pay)
+		if !ok {
+			return mrtr.Need(pay), output{}, nil
+		}
+		if !yes {
+			return nil, output{"kept"}, nil
+		}
+		return nil, output{"paid " + price}, nil
+	}
+	client := connect(t, serveTool(rt, handler, nil), nil)
+	out := call(t, client, wire.Answers{"pay": func(q wire.Question) any {
+		price = "500" // behind the user's back
+		return wire.Value(q.Message == "Pay 5?")(q)
+	}})
+	said(t, out, "kept")
+	require.Len(t, out.Questions, 2)
+	require.Equal(t, "Pay 500?", out.Questions[1].Message)
+	require.Equal(t, 3, seen.entries())
+}

@@ -14,14 +14,15 @@ import (
 // without one are refused when the table is full, so that a call which was let
 // in can go on to its end.
 type frameTable struct {
-	max, maxPrincipal int
-	ttl               time.Duration
-	began             time.Time // when the table's clock was set to zero
-	abandoned         func(s *strand, reason string)
+	max, maxPrincipal, maxBytes int
+	ttl                         time.Duration
+	began                       time.Time // when the table's clock was set to zero
+	abandoned                   func(s *strand, reason string)
 
 	mu       sync.Mutex
 	byToken  map[string]*strand
 	places   int
+	bytes    int            // of the arguments of the calls that have a place
 	placesOf map[string]int // by known principal
 	parked   strandList
 	running  strandList
@@ -34,14 +35,16 @@ type frameTable struct {
 type frame struct {
 	token      string // "" while it runs
 	placed     bool
+	weight     int           // the bytes of its call's arguments
 	expires    time.Duration // on the table's clock
 	list       *strandList
 	prev, next *strand
 }
 
-func newFrameTable(max, maxPrincipal int, ttl time.Duration, abandoned func(*strand, string)) *frameTable {
+func newFrameTable(o *Options, abandoned func(*strand, string)) *frameTable {
 	return &frameTable{
-		max: max, maxPrincipal: maxPrincipal, ttl: ttl, began: time.Now(), abandoned: abandoned,
+		max: o.MaxFrames, maxPrincipal: o.MaxFramesPerPrincipal, maxBytes: o.MaxFrameBytes,
+		ttl: o.FrameTTL, began: time.Now(), abandoned: abandoned,
 		byToken: map[string]*strand{}, placesOf: map[string]int{},
 		empty: make(chan struct{}),
 	}
@@ -72,6 +75,9 @@ func (t *frameTable) full(s *strand) error {
 	if s.call.principal != "" && t.placesOf[s.call.principal] >= t.maxPrincipal {
 		return &Busy{Limit: t.maxPrincipal}
 	}
+	if t.bytes+s.weight > t.maxBytes {
+		return &Busy{Limit: t.maxBytes, Unit: " bytes"}
+	}
 	return nil
 }
 
@@ -83,6 +89,7 @@ func (t *frameTable) leave(s *strand) {
 	s.list.remove(s)
 	if s.placed {
 		t.places--
+		t.bytes -= s.weight
 		if t.placesOf[s.call.principal]--; t.placesOf[s.call.principal] <= 0 {
 			delete(t.placesOf, s.call.principal)
 		}
@@ -106,6 +113,7 @@ func (t *frameTable) park(s *strand) (token string, _ error) {
 		}
 		s.placed = true
 		t.places++
+		t.bytes += s.weight
 		if s.call.principal != "" {
 			t.placesOf[s.call.principal]++
 		}

@@ -349,3 +349,49 @@ func (l *eventLog) entered() (handlers []string) {
 	}
 	return handlers
 }
+
+func TestFramesAreCappedInBytes(t *testing.T) {
+	var did deeds
+	rt := newTripRuntime(t, &mrtr.Options{MaxFrameBytes: 100})
+	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+	begin := func(who string) tripReply { return tool.round(t.Context(), who, "", nil) }
+	long := strings.Repeat("x", 60)
+	first := begin(long)
+	require.NoError(t, first.err)
+	var busy *mrtr.Busy
+	require.ErrorAs(t, begin(long).err, &busy)
+	require.EqualError(t, busy, "Too many calls are waiting for answers (limit 100 bytes). Try again later.")
+	require.Equal(t, 1, did.count("start"), "a call that is refused has done nothing")
+	second := tool.round(t.Context(), long, first.state, accepting(first, "x"))
+	require.Equal(t, "x y", tool.round(t.Context(), long, second.state, accepting(second, "y")).plan)
+	require.NoError(t, begin(long).err, "the call that has ended holds nothing")
+}
+
+// A handler that is held holds on to its arguments, and not to the request that
+// brought them: its round is over.
+func TestFramesForgetTheRequest(t *testing.T) {
+	var held *mrtr.Call
+	rt := newTripRuntime(t, nil)
+	tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		held = c
+		require.NotNil(t, c.Request())
+		_, err := mrtr.Ask(ctx, c, text("first"))
+		require.NotNil(t, c.Request())
+		return tripOut{}, err
+	}), "")
+	first := tool.begin()
+	require.Nil(t, held.Request())
+	require.NoError(t, tool.answer(first, "x").err)
+}
+
+// Where the frame is gone nobody is asked again for what nothing waits for.
+func TestFramesThatAreGoneAskNobody(t *testing.T) {
+	var did deeds
+	one := newTrip(newTripRuntime(t, nil), mrtr.Coroutine(twoStops(&did)), "")
+	other := newTrip(newTripRuntime(t, nil), mrtr.Coroutine(twoStops(&did)), "")
+	first := one.begin()
+	second := other.round(t.Context(), "", first.state, nil)
+	var gone *mrtr.Gone
+	require.ErrorAs(t, second.err, &gone)
+	require.Empty(t, second.asks)
+}

@@ -58,7 +58,7 @@ func (s *strand) resumed(c *Call, specs []*spec) error {
 		runtime.Goexit()
 	}
 	for _, sp := range specs {
-		if _, ok := c.answer(sp.key); !ok {
+		if c.answered(sp.key) == nil {
 			return misuse("question %q: its handler was woken without an answer", sp.key)
 		}
 	}
@@ -100,7 +100,7 @@ func (s *strand) match(c *Call, specs []*spec) (answered bool, diverged error) {
 // holds c.mu.
 func (s *strand) mayAsk(c *Call, specs []*spec) error {
 	for _, sp := range specs {
-		if _, repeated := c.answer(sp.key); repeated {
+		if c.answered(sp.key) != nil {
 			return misuse("question %q was asked before in this call: each needs a key of its own", sp.key)
 		}
 	}

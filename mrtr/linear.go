@@ -52,7 +52,7 @@ func linear[In, Out any](h Linear[In, Out], how linearStyle) Style[In, Out] {
 	if h == nil {
 		return Style[In, Out]{}
 	}
-	return Style[In, Out]{enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
+	return Style[In, Out]{replays: how.replays, enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 		var none Out
 		s, err := c.takeStrand(how)
 		if err != nil {
@@ -117,11 +117,16 @@ func (c *Call) startStrand(ctx context.Context, s *strand) (*strand, error) {
 func (c *Call) hold() error {
 	s := c.strand
 	if s == nil {
-		if c.st.frame != "" { // asked again without the handler
-			c.st.frame = c.rt.frames.rename(c.st.frame)
+		if c.st.frame == "" { // nothing is held in this style
+			return nil
+		}
+		// Asked again without the handler.
+		if c.st.frame = c.rt.frames.rename(c.st.frame); c.st.frame == "" && !c.target.replays {
+			return &Gone{}
 		}
 		return nil
 	}
+	s.forget()
 	token, err := c.rt.frames.park(s)
 	if err != nil && s.how.replays { // the journal will do
 		s.end(err)

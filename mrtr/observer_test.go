@@ -162,3 +162,12 @@ func TestALogHoldsNoSecrets(t *testing.T) {
 	require.NotContains(t, log.String(), canary)
 	require.NotContains(t, log.String(), key.Text())
 }
+
+type panickingObserver struct{}
+
+func (panickingObserver) Observe(context.Context, mrtr.Event) { panic("watching") }
+
+func TestAnObserverThatPanicsEndsNothing(t *testing.T) {
+	rt, _ := newRuntime(t, &mrtr.Options{Observer: panickingObserver{}})
+	said(t, call(t, connect(t, serveTool(rt, asking(units, itself), nil), nil), wire.Answers{"units": wire.Value("metric")}), "metric")
+}

@@ -30,6 +30,9 @@ import (
 //   - A value that cannot be encoded is a UsageError, now and whenever it is
 //     asked for again: the effect did run, and does not run twice.
 //
+// Whether a client can be asked shows when a question is: an effect above the
+// first one has run by the time a client without the capability is refused.
+//
 // The promise is "once along one chain of states": the client that sends the
 // same state twice, on purpose or for a lost response, gets the effects after
 // that state twice. Nothing that is held only by the client can promise more.

@@ -18,6 +18,10 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 	}
 	c := &Call{rt: rt, target: t, ex: ex, principal: principal}
 	if ex.token == "" {
+		// Sealing would refuse them too, but after the handler has acted.
+		if err := statecodec.CheckArguments(ex.arguments); err != nil {
+			return nil, badArguments()
+		}
 		c.id = newID()
 		c.st = state{id: c.id, round: 1, version: t.version}
 		return c, nil

@@ -26,6 +26,9 @@ func (e *PanicError) ToolErrorType() string { return "panic" }
 // ToolErrorExpected is false: an operator must act.
 func (e *PanicError) ToolErrorExpected() bool { return false }
 
+// ToolErrorQuiet is false, whatever error the handler panicked with.
+func (e *PanicError) ToolErrorQuiet() bool { return false }
+
 // ToolErrorCause is what the log should know.
 func (e *PanicError) ToolErrorCause() string { return fmt.Sprintf("panic: %v\n\n%s", e.Value, e.Stack) }
 

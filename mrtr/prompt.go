@@ -14,7 +14,7 @@ import (
 // arguments. Prompts have no error results: what would be one for a tool is a
 // protocol error here.
 func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
-	t := rt.target(opts, s.valid())
+	t := rt.target(opts, s.valid(), s.replays)
 	h := func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		var arguments json.RawMessage // no arguments are the same, present or not
 		if len(req.Params.Arguments) > 0 {

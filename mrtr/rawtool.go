@@ -15,7 +15,7 @@ import (
 // schemas made at run time: the arguments come as they arrived, unchecked, and
 // the result goes out as it is. An error becomes an error result.
 func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
-	t := rt.target(opts, s.valid())
+	t := rt.target(opts, s.valid(), s.replays)
 	h := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var out *mcp.CallToolResult
 		need, err := rt.round(ctx, toolExchange(req), t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {

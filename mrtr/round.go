@@ -13,6 +13,7 @@ import (
 type target struct {
 	policy  LegacyPolicy
 	version string
+	replays bool
 }
 
 // enterFunc runs the author's code for one round. No result and no error
@@ -105,6 +106,7 @@ func (c *Call) observe(ctx context.Context, e Event) {
 	if c.rt.observer == nil {
 		return
 	}
+	defer func() { _ = recover() }() // watching a call must not end it, nor the process
 	e.Call, e.Method, e.Name, e.Era = c.id, c.ex.method, c.ex.name, c.ex.client.Era
 	e.Round = c.st.round
 	e.HasEffects = c.hasEffects()

@@ -24,8 +24,9 @@ type Options struct {
 	// one does not open at another.
 	Audience string
 	// Principal tells who sends a request, to bind states to them. If nil, it
-	// is the UserID of go-sdk's token info, "" without one. An error refuses
-	// the request.
+	// is the UserID of go-sdk's token info, "" for a request without a token;
+	// a token that names no user is an error, since all of them would be one.
+	// An error refuses the request.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// Legacy is the policy for old clients; LegacyBridge if zero.
 	Legacy LegacyPolicy
@@ -42,6 +43,9 @@ type Options struct {
 	MaxFrames int
 	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero.
 	MaxFramesPerPrincipal int
+	// MaxFrameBytes bounds the arguments of the calls whose handlers are held;
+	// 256 MiB if zero.
+	MaxFrameBytes int
 	// FrameTTL is how long a suspended handler waits for its answer before it
 	// is unwound; 15 minutes if zero.
 	FrameTTL time.Duration
@@ -97,6 +101,7 @@ func New(opts *Options) (*Runtime, error) {
 		{"MaxQuestions", &o.MaxQuestions, 16},
 		{"MaxFrames", &o.MaxFrames, 100_000},
 		{"MaxFramesPerPrincipal", &o.MaxFramesPerPrincipal, 1000},
+		{"MaxFrameBytes", &o.MaxFrameBytes, 256 << 20},
 	} {
 		if *limit.value < 0 {
 			return nil, misuse("Options.%s is negative", limit.name)
@@ -120,7 +125,7 @@ func New(opts *Options) (*Runtime, error) {
 		return nil, err
 	}
 	rt := &Runtime{codec: codec.For("request_state"), opts: o, observer: o.Observer}
-	rt.frames = newFrameTable(o.MaxFrames, o.MaxFramesPerPrincipal, o.FrameTTL, rt.abandoned)
+	rt.frames = newFrameTable(&o, rt.abandoned)
 	return rt, nil
 }
 
@@ -147,13 +152,17 @@ func (rt *Runtime) Close() error { return rt.frames.close(10 * time.Second) }
 
 // tokenUser is who the bearer token speaks for, over HTTP.
 func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
+	info := auth.TokenInfoFromContext(ctx)
 	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-		return extra.TokenInfo.UserID, nil
+		info = extra.TokenInfo
 	}
-	if info := auth.TokenInfoFromContext(ctx); info != nil {
-		return info.UserID, nil
+	switch {
+	case info == nil:
+		return "", nil
+	case info.UserID == "":
+		return "", misuse("the request's token names no user: have its verifier set UserID, or set Options.Principal")
 	}
-	return "", nil
+	return info.UserID, nil
 }
 
 // buildVersion names this build in states, for the message of [Diverged].

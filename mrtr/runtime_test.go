@@ -70,6 +70,18 @@ func TestThePrincipalIsTheTokensUser(t *testing.T) {
 	}
 }
 
+// All tokens without a user would be one principal, and could take up each
+// other's calls.
+func TestATokenWithoutAUserIsRefused(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	h := mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil)
+	extra := &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{"sub": "ada"}}}
+	_, _, err := h(context.Background(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}, Extra: extra}, input{})
+	var usage *mrtr.UsageError
+	require.ErrorAs(t, err, &usage)
+	require.ErrorContains(t, err, "Options.Principal")
+}
+
 func TestALogObserverWithoutALoggerUsesTheDefault(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()

@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,6 +21,12 @@ func (c *Call) settle() (settled bool, _ error) {
 		}
 		if err := p.judge(c.ex.answers[p.key]); err != nil {
 			return false, err
+		}
+		if limit := c.rt.opts.MaxStateBytes / 2; len(p.answer) > limit {
+			p.answer = nil
+			if err := p.again(fmt.Sprintf("The answer was too long: it may have %d bytes.", limit)); err != nil {
+				return false, err
+			}
 		}
 	}
 	return c.file(), nil

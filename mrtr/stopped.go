@@ -19,10 +19,13 @@ func (e *Gone) ToolErrorType() string { return "frame_gone" }
 func (e *Gone) ToolErrorExpected() bool { return true }
 
 // Busy refuses a call that would have to be held while too many are.
-type Busy struct{ Limit int }
+type Busy struct {
+	Limit int
+	Unit  string // what is counted, "" for the calls themselves
+}
 
 func (e *Busy) Error() string {
-	return fmt.Sprintf("Too many calls are waiting for answers (limit %d). Try again later.", e.Limit)
+	return fmt.Sprintf("Too many calls are waiting for answers (limit %d%s). Try again later.", e.Limit, e.Unit)
 }
 
 // ToolErrorType names the error for agents.

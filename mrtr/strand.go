@@ -49,6 +49,7 @@ func (t turn) ended() bool { return len(t.specs) == 0 }
 
 func newStrand(round *Call, how linearStyle, b body) *strand {
 	s := &strand{how: how, body: b, turns: make(chan turn, 2), wake: make(chan bool, 1)}
+	s.weight = len(round.ex.arguments)
 	s.call = &Call{rt: round.rt, target: round.target, id: round.id, principal: round.principal, strand: s}
 	s.ctx.start()
 	return s
@@ -86,6 +87,15 @@ func (s *strand) fill(round *Call) {
 	defer s.call.mu.Unlock()
 	s.call.ex, s.call.st = round.ex, round.st
 	s.waiting = false
+}
+
+// forget lets go of a round's request while the handler waits for the next one.
+func (s *strand) forget() {
+	s.ctx.round.Store(nil)
+	s.call.mu.Lock()
+	defer s.call.mu.Unlock()
+	ex := &s.call.ex
+	*ex = exchange{method: ex.method, name: ex.name, client: ex.client}
 }
 
 // readBack takes over into the round what the handler did in it. Effects that

@@ -7,6 +7,8 @@ import "context"
 type Style[In, Out any] struct {
 	enter  func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
 	legacy func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
+	// replays is whether a call can go on without the frame that its state names.
+	replays bool
 }
 
 // Guarded is a handler that runs from its top in every round. It reads the

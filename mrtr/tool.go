@@ -20,7 +20,7 @@ type HandlerOptions struct {
 }
 
 // target is what is registered with these options, which it checks.
-func (rt *Runtime) target(opts *HandlerOptions, hasStyle bool) *target {
+func (rt *Runtime) target(opts *HandlerOptions, hasStyle, replays bool) *target {
 	if !hasStyle {
 		panic(misuse("the zero Style handles nothing"))
 	}
@@ -31,7 +31,7 @@ func (rt *Runtime) target(opts *HandlerOptions, hasStyle bool) *target {
 	if !o.Legacy.valid() {
 		panic(misuse("HandlerOptions.Legacy is not a policy: %d", o.Legacy))
 	}
-	t := &target{policy: o.Legacy, version: o.Version}
+	t := &target{policy: o.Legacy, version: o.Version, replays: replays}
 	if t.policy == LegacyInherit {
 		t.policy = rt.opts.Legacy
 	}
@@ -49,7 +49,7 @@ type Texter interface{ Text() string }
 // what is wrong with the program: the zero Style, or a policy that is none. So
 // do [RawTool], [Prompt] and [Resource].
 func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.ToolHandlerFor[In, Out] {
-	t := rt.target(opts, s.valid())
+	t := rt.target(opts, s.valid(), s.replays)
 	mutable := hasReferences(reflect.TypeFor[In]())
 	h := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var out, none Out

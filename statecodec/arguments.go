@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"sync"
 )
 
 // maxDepth bounds the recursion, and with it how often a member is moved while
@@ -30,6 +31,21 @@ type canonicaliser struct {
 
 // member is where in out an object's member lies. The name is without quotes.
 type member struct{ start, nameEnd, end int }
+
+// CheckArguments reports, by an error that wraps [ErrArguments], that no token
+// can be bound to these arguments. Seal would say the same, but later: whoever
+// acts between receiving arguments and sealing for them asks first.
+func CheckArguments(raw []byte) error {
+	w := checks.Get().(*scratch)
+	defer checks.Put(w)
+	w.buf = w.buf[:0]
+	if err := w.appendArguments(raw); err != nil {
+		return &UsageError{message: err.Error(), cause: ErrArguments}
+	}
+	return nil
+}
+
+var checks = sync.Pool{New: func() any { return new(scratch) }}
 
 func (w *scratch) appendArguments(raw []byte) error {
 	if len(raw) == 0 {

@@ -191,3 +191,15 @@ func escapeAll(s string) string {
 	}
 	return b.String()
 }
+
+// Whoever asks first learns what Seal would say.
+func TestCheckArgumentsSaysWhatSealWouldSay(t *testing.T) {
+	codec := statecodec.NewEphemeral()
+	said := map[bool]int{}
+	for _, raw := range []string{``, `{}`, `null`, `{"a":1}`, `{"a":[1,{"b":"\u00e9"}]}`, `{"a":1,"a":2}`, `{"a":"\ud800"}`, `{"a":1e9999999999}`, `{`, `{} {}`} {
+		_, err := codec.Seal(statecodec.Binding{Arguments: []byte(raw)}, nil)
+		require.Equal(t, err, statecodec.CheckArguments([]byte(raw)), raw)
+		said[err == nil]++
+	}
+	require.Len(t, said, 2)
+}

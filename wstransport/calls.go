@@ -63,13 +63,6 @@ func (c *conn) goAway() {
 	_ = c.end(websocket.CloseGoingAway, "the server is shutting down")
 }
 
-// goAwayWhenIdle is goAway after the last answer.
-func (c *conn) goAwayWhenIdle() {
-	if c.calls.drain() {
-		c.goAway()
-	}
-}
-
 // closing answers a call that came too late.
 func closing(id jsonrpc.ID) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: codeClosing, Message: "the server is shutting down"}}

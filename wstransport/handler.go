@@ -132,10 +132,16 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	h.closing = true
 	open := slices.Collect(maps.Keys(h.served))
 	h.mu.Unlock()
+	// All refuse new calls before the first one closes: whoever sees that knows
+	// that the server is going.
+	var idle []*conn
 	for _, s := range open {
-		if c := s.conn.Load(); c != nil {
-			c.goAwayWhenIdle()
+		if c := s.conn.Load(); c != nil && c.calls.drain() {
+			idle = append(idle, c)
 		}
+	}
+	for _, c := range idle {
+		c.goAway()
 	}
 	for _, s := range open {
 		select {
