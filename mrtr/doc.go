@@ -33,7 +33,9 @@
 //   - It checks every answer by the schema of its question as that was sent. One
 //     that is missing or does not fit is asked for again without entering the
 //     handler, three times at most. An answer to a question that nobody asked
-//     is dropped. Nothing a client sends makes [Answer] panic.
+//     is dropped. Nothing a client sends makes [Answer] panic. (Some clients,
+//     go-sdk's among them, refuse to send what does not fit; then it is they who
+//     end the call.)
 //   - It asks a client nothing that the client did not declare. [Confirm] and
 //     [Optional] then go on as after a no.
 //   - It asks clients from before the revision over their session, or does what

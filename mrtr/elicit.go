@@ -42,7 +42,8 @@ func Elicit[T any](key, message string) Question[T] {
 	return form[T](key, message, schema)
 }
 
-// Choose asks for one of a few values, given at run time.
+// Choose asks for one of a few values, given at run time. On the wire the answer
+// is an object with one property, named as the key.
 func Choose(key, message string, choices ...Choice) Question[string] {
 	values, err := enumSchema(choices)
 	if err != nil {

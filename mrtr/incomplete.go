@@ -16,7 +16,8 @@ type IncompleteResult struct {
 }
 
 // Need asks all the given questions in one round. Those that are [Known] are
-// skipped. The handler is entered again when every one has an answer.
+// skipped; one that has been answered before is asked anew, and its answer
+// replaced. The handler is entered again when every one has an answer.
 func Need(questions ...Asking) *IncompleteResult {
 	return &IncompleteResult{questions: questions}
 }

@@ -23,6 +23,9 @@ func Coroutine[In, Out any](h Linear[In, Out]) Style[In, Out] {
 // from the journal in the state. The rest of its code must come to the same
 // each time: put the clock, chance, and whatever else may differ into [Once].
 // A handler that takes another way than before ends the call with [Diverged].
+//
+// Deferred functions run at the end of every round, also of one that only asks:
+// do not release in one what [Once] has acquired.
 func Journal[In, Out any](h Linear[In, Out]) Style[In, Out] {
 	return linear(h, linearStyle{replays: true})
 }

@@ -116,7 +116,11 @@ func (s scene) title() string {
 }
 
 func (r *run) summary() string {
-	return fmt.Sprintf("%s, handler entered %s, %s.", count(r.Rounds, "request"), count(r.HandlerEntries, "time"), count(r.Effects, "audit line"))
+	entered := "handler entered " + count(r.HandlerEntries, "time")
+	if r.Style == "steps" {
+		entered = count(r.HandlerEntries, "step") + " entered"
+	}
+	return fmt.Sprintf("%s, %s, %s.", count(r.Rounds, "request"), entered, count(r.Effects, "audit line"))
 }
 
 var implementation = &mcp.Implementation{Name: "weather-demo", Version: "1.0.0"}

@@ -111,6 +111,8 @@ func serveHTTP(ctx context.Context, server *mcp.Server, address string, stateles
 		return err
 	}
 	fmt.Fprintf(t.out, "listening on http://%s\n", listener.Addr())
+	fmt.Fprintf(t.out, "  http://%s/mcp  for clients of both eras\n", listener.Addr())
+	fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket\n", listener.Addr())
 
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)

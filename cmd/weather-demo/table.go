@@ -111,14 +111,14 @@ func (r row) soundAudits() bool {
 func (r row) before() string {
 	var each []string
 	for i, old := range r.legacy {
-		got := "the same"
+		got := "as modern"
 		switch {
 		case old.IsError && !r.modern[i].IsError:
 			got = "a refusal"
 		case len(old.Questions) < len(r.modern[i].Questions):
 			got = "a default"
 		case old.Effects > 1:
-			got = fmt.Sprintf("the same, %d audits", old.Effects)
+			got = fmt.Sprintf("as modern, %d audits", old.Effects)
 		}
 		if !slices.Contains(each, got) {
 			each = append(each, got)

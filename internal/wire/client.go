@@ -148,7 +148,7 @@ func (c *Client) initialize(ctx context.Context) error {
 	return c.write(ctx, &jsonrpc.Request{Method: "notifications/initialized", Params: json.RawMessage(`{}`)})
 }
 
-var clientInfo = map[string]any{"name": "wire", "version": "1"}
+var clientInfo = map[string]any{"name": "client", "version": "1"}
 
 // meta is what a modern client puts into every request.
 func (c *Client) meta() map[string]any {
