@@ -49,8 +49,8 @@ const (
 )
 
 // AskStep adds a step that asks. Its question's key must be the step's, or the
-// call ends with a [UsageError] when it comes to it. A question that is [Known] gives the value at once; [ErrSkip] passes the step
-// over.
+// call ends with a [UsageError] when it comes to it. A question that is [Known]
+// gives the value at once; [ErrSkip] passes the step over.
 func AskStep[In, Out, T any](b *Steps[In, Out], key string, question func(ctx context.Context, at *At[In]) (Question[T], error)) Step[T] {
 	return addAsk(b, key, askKind, question)
 }
