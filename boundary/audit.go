@@ -14,7 +14,8 @@ import (
 // audit writes one record a call, of what the client gets: INFO for a result and
 // for a declined question, WARN for what the agent can correct, ERROR with cause
 // and stack for what an operator must mend. Sizes and digests stand for the
-// values.
+// values, and long texts are cut: a client chooses the name it calls, and part of
+// what errors say.
 func (b *boundary) audit(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		res, err := next(ctx, c)
@@ -55,7 +56,7 @@ func problemOf(res *mcp.CallToolResult) *problem {
 
 func (c *call) record(res *mcp.CallToolResult, err error, p *problem) []slog.Attr {
 	attrs := []slog.Attr{
-		slog.String("tool", c.tool),
+		slog.String("tool", c.loggedTool()),
 		slog.String("requestId", c.requestID),
 		slog.Float64("durationMs", milliseconds(time.Since(c.start))),
 		slog.Int("argumentBytes", len(c.req.Params.Arguments)),
@@ -65,9 +66,9 @@ func (c *call) record(res *mcp.CallToolResult, err error, p *problem) []slog.Att
 		attrs = append(attrs, slog.Int("answers", n))
 	}
 	if err != nil {
-		attrs = append(attrs, slog.String("error", err.Error()))
+		attrs = append(attrs, slog.String("error", clipped(err.Error(), maxLoggedText)))
 		if cause := protocolCause(err); cause != "" {
-			attrs = append(attrs, slog.String("cause", cause))
+			attrs = append(attrs, slog.String("cause", clipped(cause, maxLoggedText)))
 		}
 	} else {
 		attrs = append(attrs, slog.Int("resultBytes", weigh(res)), slog.String("resultDigest", digestOf(res)))
@@ -85,7 +86,7 @@ func (c *call) record(res *mcp.CallToolResult, err error, p *problem) []slog.Att
 	if p.quiet || p.expected {
 		return attrs
 	}
-	attrs = append(attrs, slog.String("cause", p.cause))
+	attrs = append(attrs, slog.String("cause", clipped(p.cause, maxLoggedText)))
 	if len(p.stack) > 0 {
 		attrs = append(attrs, slog.String("stack", string(p.stack)))
 	}

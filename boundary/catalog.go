@@ -2,6 +2,8 @@ package boundary
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -21,7 +23,9 @@ const (
 // A catalog knows the server's tools. The SDK shows them to nobody but through
 // tools/list, so that is what it asks, on the session of the call at hand, and
 // remembers the answer for a second. A remembered definition may pass a call but
-// never fail one: before anything is refused the list is read again.
+// never fail one: before anything is refused the list is read again. Only where
+// the server will not list its tools now is the last list believed for longer,
+// and never by the tier gate.
 //
 // Middleware that was added before the boundary sees these requests as it sees a
 // client's.
@@ -36,6 +40,9 @@ type catalog struct {
 type snapshot struct {
 	at    time.Time
 	tools map[string]*definition
+
+	// incomplete is why there may be more tools than these; nil if there are not.
+	incomplete error
 }
 
 // lookup finds the tool of the call, or nil if there is no such tool.
@@ -49,33 +56,64 @@ func (k *catalog) lookup(ctx context.Context, c *call) *definition {
 	return k.fresh(ctx, c)
 }
 
-// fresh finds the tool in a list that was read after the call of fresh.
+// fresh finds the tool in a list that was read after the call of fresh, or in the
+// last one if the server will not list its tools now.
 func (k *catalog) fresh(ctx context.Context, c *call) *definition {
-	if s := k.read(ctx, c); s != nil {
-		return s.tools[c.tool]
+	s, err := k.read(ctx, c)
+	if err != nil {
+		s = k.current.Load()
 	}
-	return nil
+	if s == nil {
+		return nil
+	}
+	return s.tools[c.tool]
+}
+
+// proven finds the tool in a list that was read after the call of proven. The
+// definition is nil without an error only if the list is complete and the tool is
+// not in it.
+func (k *catalog) proven(ctx context.Context, c *call) (*definition, error) {
+	s, err := k.read(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if d := s.tools[c.tool]; d != nil {
+		return d, nil
+	}
+	return nil, s.incomplete
+}
+
+// lists reports whether the last list had a tool of this name.
+func (k *catalog) lists(name string) bool {
+	s := k.current.Load()
+	return s != nil && s.tools[name] != nil
 }
 
 // read lists the tools, or returns a list that somebody else began to read after
-// read was called. It is nil if the server would not list them.
-func (k *catalog) read(ctx context.Context, c *call) *snapshot {
+// read was called. An error means that the server would not list them.
+func (k *catalog) read(ctx context.Context, c *call) (*snapshot, error) {
 	asked := time.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	old := k.current.Load()
 	if old != nil && old.at.After(asked) {
-		return old
+		return old, nil
 	}
-	s := &snapshot{at: time.Now(), tools: map[string]*definition{}}
+	s := &snapshot{
+		at: time.Now(), tools: map[string]*definition{},
+		incomplete: fmt.Errorf("tools/list has more than %d pages", maxCatalogPages),
+	}
 	params := &mcp.ListToolsParams{Meta: c.req.Params.Meta}
 	for range maxCatalogPages {
 		req := &mcp.ListToolsRequest{Session: c.req.Session, Params: params, Extra: c.req.Extra}
 		res, err := k.next(ctx, methodListTools, req)
 		list, ok := res.(*mcp.ListToolsResult)
 		if err != nil || !ok || list == nil {
-			k.logger.WarnContext(ctx, "the boundary cannot list the tools", "error", err)
-			return old
+			if err == nil {
+				err = errors.New("it was answered with something else")
+			}
+			k.logger.WarnContext(ctx, "the boundary cannot list the tools", "error", clipped(err.Error(), maxLoggedText))
+			return nil, fmt.Errorf("tools/list failed: %w", err)
 		}
 		for _, tool := range list.Tools {
 			if tool == nil {
@@ -87,11 +125,16 @@ func (k *catalog) read(ctx context.Context, c *call) *snapshot {
 			}
 			s.tools[tool.Name] = &definition{tool: tool, logger: k.logger}
 		}
-		if list.NextCursor == "" || list.NextCursor == params.Cursor {
+		if list.NextCursor == "" {
+			s.incomplete = nil
+			break
+		}
+		if list.NextCursor == params.Cursor {
+			s.incomplete = errors.New("tools/list names the same next page twice")
 			break
 		}
 		params = &mcp.ListToolsParams{Meta: params.Meta, Cursor: list.NextCursor}
 	}
 	k.current.Store(s)
-	return s
+	return s, nil
 }

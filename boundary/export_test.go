@@ -18,6 +18,13 @@ func PlainAccepts(s *jsonschema.Schema, v any, data []byte) (decoded, scanned bo
 	return p != nil && p.accepts(v), p != nil && p.acceptsJSON(data), resolved
 }
 
+// The measures of a result's weight.
+var (
+	EscapedLen = escapedLen
+	WeighJSON  = weighJSON
+	Cut        = cut
+)
+
 // ResultFields are the exported fields of the SDK's result.
 func ResultFields() []string {
 	var names []string

@@ -45,7 +45,10 @@ func (o *HandlerOptions) normalized() HandlerOptions {
 //
 // A call is never run again when the tool is not read-only, has had an effect
 // ([Applied], or an error that tells of one), has asked the user anything, or
-// was declined; nor is a result that asks. Each attempt gets its arguments fresh.
+// was declined; nor is a result that asks. Nor is a request that carries a
+// requestState: the first attempt may have used up what the state stands for, and
+// the second would say that it is gone in place of what went wrong. Each attempt
+// gets its arguments fresh.
 //
 // Handler panics on negative options, as mcp.AddTool does on a bad tool.
 func Handler[In, Out any](h mcp.ToolHandlerFor[In, Out], opts *HandlerOptions) mcp.ToolHandlerFor[In, Out] {

@@ -69,6 +69,26 @@ func TestRetry(t *testing.T) {
 	}
 }
 
+// What a requestState stands for may be gone after the first attempt: a second
+// would put an error of its own in place of the tool's.
+func TestNoRetryWithAState(t *testing.T) {
+	parked := true
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
+		func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+			if !parked {
+				return nil, nil, errors.New("gone")
+			}
+			parked = false
+			return nil, nil, flaky
+		}, &boundary.HandlerOptions{Attempts: 3}))
+	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+	res, err := asker(t, s, "2026-07-28").CallTool(t.Context(), &mcp.CallToolParams{Name: "t", RequestState: "s"})
+	require.NoError(t, err)
+	require.True(t, res.IsError)
+	require.Equal(t, []string{flaky.Error()}, texts(res))
+}
+
 type reading struct {
 	Celsius any `json:"celsius"`
 }

@@ -24,10 +24,10 @@ var errDeadline = errors.New("the tool's deadline has passed")
 // would not need one; outliving runtime.Goexit and leaving a handler behind do.
 func (b *boundary) isolation(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
-		if n := b.abandoned.Load(); n >= int64(b.opts.MaxAbandoned) {
+		if n, refused := b.abandoned.refuses(countedAs(c.tool, b.catalog.lists(c.tool))); refused {
 			return c.fail(b, &problem{
 				kind:  "unavailable",
-				text:  fmt.Sprintf("Tool %q was not run: this server is waiting for earlier calls that do not return.", c.tool),
+				text:  fmt.Sprintf("Tool %q was not run: this server is waiting for earlier calls of it that do not return.", c.tool),
 				cause: fmt.Sprintf("%d abandoned handlers are still running", n),
 			}), nil
 		}
@@ -43,9 +43,10 @@ func (b *boundary) isolation(next endpoint) endpoint {
 		run := start(func() (*mcp.CallToolResult, error) { return next(ctx, c) })
 		e, returned := run.wait(ctx)
 		if !returned {
-			b.abandoned.Add(1)
+			as := countedAs(c.tool, c.definition() != nil)
+			b.abandoned.add(as)
 			run.whenDone(func(late ending[*mcp.CallToolResult]) {
-				b.abandoned.Add(-1)
+				b.abandoned.done(as)
 				b.logLate(c, late)
 			})
 			return c.fail(b, overdue(ctx, c, limit)), nil
@@ -70,10 +71,10 @@ func overdue(ctx context.Context, c *call, limit time.Duration) *problem {
 
 func (b *boundary) logLate(c *call, late ending[*mcp.CallToolResult]) {
 	if p := late.problem(c.tool); p != nil {
-		b.opts.Logger.Error("abandoned tool call ended", "tool", c.tool, "requestId", c.requestID, "cause", p.cause, "stack", string(p.stack))
+		b.opts.Logger.Error("abandoned tool call ended", "tool", c.loggedTool(), "requestId", c.requestID, "cause", clipped(p.cause, maxLoggedText), "stack", string(p.stack))
 		return
 	}
-	b.opts.Logger.Warn("abandoned tool call ended", "tool", c.tool, "requestId", c.requestID, "durationMs", milliseconds(time.Since(c.start)))
+	b.opts.Logger.Warn("abandoned tool call ended", "tool", c.loggedTool(), "requestId", c.requestID, "durationMs", milliseconds(time.Since(c.start)))
 }
 
 // contain keeps the panics of everything that is not a tool call: a prompt, a

@@ -110,6 +110,7 @@ func TestTiers(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	const limit = 2048
+	const hull = len(`{"type":"text","text":""},`)
 	image := &mcp.ImageContent{Data: make([]byte, 4096), MIMEType: "image/png"}
 	s := newServer()
 	for name, h := range map[string]mcp.ToolHandler{
@@ -117,7 +118,8 @@ func TestLimits(t *testing.T) {
 		"image":      returns(content(&mcp.TextContent{Text: "before"}, image, &mcp.TextContent{Text: "after"})),
 		"structured": returns(structured(map[string]any{"note": strings.Repeat("x", 5000)})),
 		"error":      returns(&mcp.CallToolResult{IsError: true, Content: text(strings.Repeat("x", 5000) + "the reason").Content}),
-		"fits":       returns(text(strings.Repeat("x", limit))),
+		"fits":       returns(text(strings.Repeat("x", limit-hull))),
+		"too_much":   returns(text(strings.Repeat("x", limit-hull+1))),
 	} {
 		s.AddTool(&mcp.Tool{Name: name, InputSchema: &jsonschema.Schema{Type: "object"}}, h)
 	}
@@ -129,13 +131,13 @@ func TestLimits(t *testing.T) {
 	res, _ := callTool(t, session, "long", nil)
 	require.False(t, res.IsError)
 	require.Equal(t, "kept", res.Meta["mine"])
-	require.Equal(t, "[The first 7960 of 10007 bytes of this text were cut.]", texts(res)[0])
+	require.Equal(t, "[The first 8242 of 10007 bytes of this text were cut.]", texts(res)[0])
 	require.True(t, strings.HasSuffix(texts(res)[1], "the end"))
 	require.True(t, utf8.ValidString(texts(res)[1]))
 	require.NotContains(t, texts(res)[1], "\ufffd")
 
 	res, _ = callTool(t, session, "image", nil)
-	require.Equal(t, []string{"before", "[Content block 1, an image of 5461 bytes, was dropped.]", "after"}, texts(res))
+	require.Equal(t, []string{"before", "[Content block 1, an image of 5514 bytes, was dropped.]", "after"}, texts(res))
 
 	res, _ = callTool(t, session, "structured", nil)
 	require.False(t, res.IsError)
@@ -148,7 +150,9 @@ func TestLimits(t *testing.T) {
 	require.True(t, strings.HasSuffix(texts(res)[1], "the reason"))
 
 	res, _ = callTool(t, session, "fits", nil)
-	require.Equal(t, []string{strings.Repeat("x", limit)}, texts(res))
+	require.Equal(t, []string{strings.Repeat("x", limit-hull)}, texts(res))
+	res, _ = callTool(t, session, "too_much", nil)
+	require.Len(t, texts(res), 2)
 
 	res, face = callTool(t, session, "promised", nil)
 	require.True(t, res.IsError)
@@ -301,12 +305,39 @@ func TestAuditHasSizesAndDigestsButNoValues(t *testing.T) {
 	audit := records[1]
 	require.Equal(t, "INFO", audit["level"])
 	require.EqualValues(t, len(`{"place":"s3cret"}`), audit["argumentBytes"])
-	require.EqualValues(t, len("s3cret result"), audit["resultBytes"])
+	require.EqualValues(t, len(`{"type":"text","text":"s3cret result"},`), audit["resultBytes"])
 	require.Len(t, audit["argumentDigest"], 12)
 	require.Contains(t, audit["operations"], "geocode")
 	line, err := json.Marshal(audit)
 	require.NoError(t, err)
 	require.NotContains(t, string(line), "s3cret")
+}
+
+// A client chooses the name it calls, and an error may quote what it sent: neither
+// fills the log.
+func TestAuditIsShort(t *testing.T) {
+	const flood = 500_000
+	var log journal
+	s := newServer()
+	long := "x" + strings.Repeat("é", flood)
+	addFailing(s, &mcp.Tool{Name: "fails"}, errors.New(long))
+	addFailing(s, &mcp.Tool{Name: "refuses"}, &boundary.Protocol{Code: -32000, Message: long, Err: errors.New(long)})
+	session := connect(t, s, &boundary.Options{Logger: log.logger()})
+	_, face := callTool(t, session, "fails", nil)
+	require.Equal(t, "execution", face.Type)
+	for _, name := range []string{"refuses", long} {
+		_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
+		require.Error(t, err)
+	}
+	records := log.records(t)
+	require.Len(t, records, 3)
+	for _, r := range records {
+		line, err := json.Marshal(r)
+		require.NoError(t, err)
+		require.Less(t, len(line), 10_000)
+		require.NotContains(t, string(line), "\ufffd", "cut between characters")
+	}
+	require.Equal(t, "x"+strings.Repeat("é", 63)+"... (1000001 bytes)", records[2]["tool"])
 }
 
 // A logger that panics does not cost a call its answer.

@@ -18,7 +18,7 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 		return h.Handler.Handle(ctx, r)
 	}
 	r = r.Clone()
-	r.AddAttrs(slog.String("tool", c.tool), slog.String("requestId", c.requestID))
+	r.AddAttrs(slog.String("tool", c.loggedTool()), slog.String("requestId", c.requestID))
 	return h.Handler.Handle(ctx, r)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -52,7 +51,7 @@ func Layers() []string {
 type boundary struct {
 	opts      Options
 	catalog   *catalog
-	abandoned atomic.Int64
+	abandoned abandoned
 	answer    endpoint
 }
 
@@ -68,7 +67,11 @@ func Middleware(opts *Options) (mcp.Middleware, error) {
 		return nil, err
 	}
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		b := &boundary{opts: normalized, catalog: &catalog{next: next, logger: normalized.Logger}}
+		b := &boundary{
+			opts:      normalized,
+			catalog:   &catalog{next: next, logger: normalized.Logger},
+			abandoned: abandoned{limit: normalized.MaxAbandoned},
+		}
 		b.answer = b.tool(next)
 		all := layers()
 		for i := len(all) - 1; i >= 0; i-- {

@@ -51,11 +51,15 @@ func (b *boundary) raised(ctx context.Context, c *call, err error) *problem {
 // asking passes an input_required result as it is, once it is known that it can
 // be sent. One that the SDK did not stamp as input_required was meant for a
 // client that can no longer be asked: unstamped, it would read as an empty
-// success.
+// success. No questions, but a state, is good: the client is to come again.
 func (b *boundary) asking(c *call, res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
 	switch {
 	case res.IsError:
 		return c.fail(b, malformed("the result is an error and asks for input at the same time")), nil
+	case len(res.InputRequests) == 0 && res.RequestState == "":
+		return c.fail(b, malformed("the result asks for input but holds neither a question nor a requestState")), nil
+	case hasNilQuestion(res.InputRequests):
+		return c.fail(b, malformed("the result holds a nil question")), nil
 	case !res.NeedsInput():
 		return c.fail(b, &problem{
 			kind:  "input_unsupported",
@@ -67,6 +71,15 @@ func (b *boundary) asking(c *call, res *mcp.CallToolResult) (*mcp.CallToolResult
 		return c.fail(b, malformed(err.Error())), nil
 	}
 	return res, nil
+}
+
+func hasNilQuestion(questions mcp.InputRequestMap) bool {
+	for _, q := range questions {
+		if isNil(q) {
+			return true
+		}
+	}
+	return false
 }
 
 // erroneous is an error result the tool made: through an error it returned, whose

@@ -35,17 +35,23 @@ type Options struct {
 	// ToolDeadlines overrides both for single tools, by name.
 	ToolDeadlines map[string]time.Duration
 
-	// MaxAbandoned is the number of handlers left running past their deadline at
-	// which further calls are refused. Zero means 64. Calls already under way
-	// when the number is reached can still exceed it.
+	// MaxAbandoned is the number of handlers left running after their calls
+	// ended at which a tool that has one of them is refused. Zero means 64. Tools
+	// that have none go on: with every tool of a server hanging there is at most
+	// one more for each. Calls already under way when the number is reached can
+	// still exceed it. It makes no difference whether a deadline or the client
+	// ended a call: the handler that was left holds as much.
 	MaxAbandoned int
 
-	// MaxResultBytes bounds the content and the structured content of a result.
-	// Zero means 1 MiB, negative no limit; the least limit is 1 KiB.
+	// MaxResultBytes bounds the content and the structured content of a result,
+	// as JSON; its _meta and its envelope come on top. Zero means 1 MiB,
+	// negative no limit; the least limit is 1 KiB.
 	MaxResultBytes int
 
 	// Deny lists the tiers whose tools this process does not offer: they are
-	// absent from tools/list and refused if called.
+	// absent from tools/list and refused if called. So is every tool whose tier
+	// the process cannot tell, because the server's other middleware fails
+	// tools/list or keeps the tool out of it.
 	Deny []Tier
 
 	// BareKeys adds error_type, expected and suggestion to the _meta of error

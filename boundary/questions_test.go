@@ -65,3 +65,32 @@ func TestAQuestionTooManyForAnOldClient(t *testing.T) {
 	require.Equal(t, "input_unsupported", face.Type)
 	require.Nil(t, res.InputRequests)
 }
+
+// A result that asks for nothing, and brings no state either, would have the
+// client come again as it came before.
+func TestQuestionsThatAreNone(t *testing.T) {
+	for _, tc := range []struct {
+		explanation string
+		res         mcp.CallToolResult
+		asks        bool
+	}{
+		{"no question and no state", mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}, false},
+		{"a nil question", mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": nil}}, false},
+		{"a nil pointer to a form", mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": (*mcp.ElicitParams)(nil)}}, false},
+		{"a nil pointer to a message", mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": (*mcp.CreateMessageParams)(nil)}, RequestState: "s"}, false},
+		{"no question, but a state to come again with", mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, RequestState: "s"}, true},
+	} {
+		t.Run(tc.explanation, func(t *testing.T) {
+			s := newServer()
+			s.AddTool(&mcp.Tool{Name: "asks", InputSchema: &jsonschema.Schema{Type: "object"}}, returns(&tc.res))
+			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+			res, err := asker(t, s, "2026-07-28").CallTool(t.Context(), &mcp.CallToolParams{Name: "asks"})
+			require.NoError(t, err)
+			require.Equal(t, tc.asks, res.NeedsInput())
+			if face, ok := boundary.FaceOf(res); !tc.asks {
+				require.True(t, ok)
+				require.Equal(t, "malformed_result", face.Type)
+			}
+		})
+	}
+}

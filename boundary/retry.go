@@ -10,7 +10,7 @@ import (
 
 // attempt runs the handler, and again as long as the rules at [Handler] allow.
 func attempt[In, Out any](ctx context.Context, c *call, o HandlerOptions, h mcp.ToolHandlerFor[In, Out], req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-	if o.Attempts == 1 || !c.definition().readOnly() {
+	if o.Attempts == 1 || !c.definition().readOnly() || req.Params.RequestState != "" {
 		return h(ctx, req, in)
 	}
 	// The first attempt may change what in points to.

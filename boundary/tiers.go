@@ -32,17 +32,29 @@ func TierOf(tool *mcp.Tool) Tier {
 }
 
 // tiers refuses the tools of a denied tier. It also finds out which tool this is,
-// for the layers inside. With a tier denied the list is read on every call: a
-// tool may have been replaced by a more dangerous one of its name since.
+// for the layers inside.
+//
+// With a tier denied the gate lets through only what it knows to be of another
+// tier. The list is read on every call: a tool may have been replaced by a more
+// dangerous one of its name since, though not so late as between list and call.
+// Where the list cannot be read, or not to its end, a tool that was not found in
+// it is denied. A tool that is absent from a complete list is answered as the SDK
+// answers an unknown one, here: middleware may hide a tool from the list that the
+// SDK would run.
 func (b *boundary) tiers(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		if len(b.opts.Deny) == 0 {
 			c.define(b.catalog.lookup(ctx, c))
 			return next(ctx, c)
 		}
-		def := b.catalog.fresh(ctx, c)
+		def, err := b.catalog.proven(ctx, c)
 		c.define(def)
-		if def != nil && b.denied(def.tool) {
+		switch {
+		case err != nil:
+			return nil, &unproven{tool: c.tool, cause: err}
+		case def == nil:
+			return nil, c.unknownTool()
+		case b.denied(def.tool):
 			return nil, &denial{tool: c.tool, tier: TierOf(def.tool)}
 		}
 		return next(ctx, c)
@@ -80,3 +92,17 @@ func (d *denial) Error() string {
 func (d *denial) ToolErrorType() string    { return "denied" }
 func (d *denial) ToolErrorExpected() bool  { return true }
 func (d *denial) ToolErrorHints() []string { return []string{"Use the tools that tools/list names."} }
+
+// unproven is the denial of a tool whose tier nobody could tell. That is a fault:
+// the agent can do nothing about a list that cannot be read.
+type unproven struct {
+	tool  string
+	cause error
+}
+
+func (u *unproven) Error() string {
+	return fmt.Sprintf("Tool %q was not run: this server cannot tell at the moment what it may do.", u.tool)
+}
+func (u *unproven) Unwrap() error           { return u.cause }
+func (u *unproven) ToolErrorType() string   { return "denied" }
+func (u *unproven) ToolErrorExpected() bool { return false }

@@ -110,14 +110,19 @@ func shown(text string, most int) string {
 	return string(runes)
 }
 
+// unknownTool is the SDK's own error for a name that no tool has, word for word.
+func (c *call) unknownTool() *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", c.tool)}
+}
+
 // withSuggestions adds the nearest tool names to the data of the SDK's own
 // "unknown tool" error. Every other protocol error stays what it is.
 func (b *boundary) withSuggestions(ctx context.Context, c *call, wire *jsonrpc.Error) *jsonrpc.Error {
-	if wire.Code != jsonrpc.CodeInvalidParams || len(wire.Data) > 0 || wire.Message != fmt.Sprintf("unknown tool %q", c.tool) {
+	if wire.Code != jsonrpc.CodeInvalidParams || len(wire.Data) > 0 || wire.Message != c.unknownTool().Message {
 		return wire
 	}
-	s := b.catalog.read(ctx, c)
-	if s == nil || s.tools[c.tool] != nil {
+	s, err := b.catalog.read(ctx, c)
+	if err != nil || s.tools[c.tool] != nil {
 		return wire
 	}
 	var names []string

@@ -22,6 +22,8 @@ func questions() []Case {
 		{Name: "asks_and_fails", Explanation: "an error and a question at once", Raw: Returns(&mcp.CallToolResult{IsError: true, InputRequests: Asking().InputRequests}), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
 		{Name: "asks_and_answers", Explanation: "content and a question at once", Raw: Returns(&mcp.CallToolResult{Content: Text("hello").Content, InputRequests: Asking().InputRequests}), Want: probe.ErrorResult, Type: "malformed_result"},
 		{Name: "asks_nil", Explanation: "a nil question", Raw: Returns(&mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": nil}}), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "asks_typed_nil", Explanation: "a question that is a nil pointer", Raw: Returns(&mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": (*mcp.ElicitParams)(nil)}}), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "asks_nothing", Explanation: "no question and no state: there is nothing to come again with", Raw: Returns(&mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}}), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
 		{Name: "asks_nan", Explanation: "a schema that cannot be marshalled", Raw: Returns(&mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.ElicitParams{Message: "?", RequestedSchema: map[string]any{"x": math.NaN()}}}}), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
 		{Name: "state_only", Explanation: "state without questions goes out as an empty success", Raw: Returns(&mcp.CallToolResult{RequestState: "s"}), Want: probe.ErrorResult, Type: "malformed_result"},
 	}

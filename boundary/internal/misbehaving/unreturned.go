@@ -19,8 +19,7 @@ func unreturned(release <-chan struct{}) []Case {
 		{Name: "panic_struct", Explanation: "a value that formats badly", Raw: Panics(struct{ F func() }{}), Want: probe.ErrorResult, Type: "internal"},
 		{Name: "panic_cyclic_value", Explanation: "printing this value would overflow the stack", Raw: Panics(cyclicMap()), Want: probe.ErrorResult, Type: "internal"},
 		{Name: "panic_nil_map", Explanation: "a write to a nil map", Raw: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			m := map[string]map[string]int{}
-			m["outer"]["inner"] = 1
+			unmade()["inner"] = 1
 			return nil, nil
 		}, Want: probe.ErrorResult, Type: "internal"},
 		{Name: "panic_assertion", Explanation: "the assertion in the SDK's own documentation, on an answer that is not there", Raw: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -60,3 +59,5 @@ func unreturned(release <-chan struct{}) []Case {
 		})}), Want: probe.ErrorResult, Type: "timeout"},
 	}
 }
+
+func unmade() map[string]int { return nil }

@@ -1,0 +1,115 @@
+package boundary_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+)
+
+func many(n int, block func(i int) mcp.Content) *mcp.CallToolResult {
+	res := &mcp.CallToolResult{}
+	for i := range n {
+		res.Content = append(res.Content, block(i))
+	}
+	return res
+}
+
+// The limit bounds what goes over the wire, whatever a result is made of, and
+// what is missing is said in few words.
+func TestTheLimitIsABound(t *testing.T) {
+	const limit = 1024
+	image := &mcp.ImageContent{Data: make([]byte, 900), MIMEType: "image/png"}
+	for _, tc := range []struct {
+		explanation string
+		res         *mcp.CallToolResult
+		want        []string // the texts that must be left; nil: any
+	}{
+		{"many blocks, each dropped", many(5000, func(int) mcp.Content { return image }),
+			[]string{"[Content blocks 0 to 4999, 6250000 bytes in all, were dropped.]"}},
+		{"empty blocks are no smaller than their hull", many(20000, func(int) mcp.Content { return &mcp.TextContent{} }), nil},
+		{"a MIME type", content(&mcp.ImageContent{Data: []byte{1}, MIMEType: strings.Repeat("x", 300<<10)}),
+			[]string{"[Content block 0, an image of 307245 bytes, was dropped.]"}},
+		{"a resource's address", content(&mcp.ResourceLink{URI: strings.Repeat("x", 300<<10), Name: "n"}), nil},
+		{"text that JSON writes six times as long", text(strings.Repeat("<\x00\xff\u2028", 4000)), nil},
+		{"text that is short enough until JSON writes it", text(strings.Repeat("<", 900)), nil},
+		{"annotations, with which even an empty text is too long", content(&mcp.TextContent{Text: strings.Repeat("x", 5000), Annotations: &mcp.Annotations{Audience: []mcp.Role{mcp.Role(strings.Repeat("x", 5000))}}}),
+			[]string{"[Content block 0, text of 10058 bytes, was dropped.]"}},
+		{"every other block dropped", many(1000, func(i int) mcp.Content {
+			if i%2 == 0 {
+				return image
+			}
+			return &mcp.TextContent{Text: "caption"}
+		}), nil},
+		{"structured content that is short enough until JSON writes it", &mcp.CallToolResult{
+			StructuredContent: json.RawMessage(`{"s":"` + strings.Repeat("<", 900) + `"}`)}, nil},
+		{"structured content, an image and a text, with a marker for the first two", &mcp.CallToolResult{
+			StructuredContent: json.RawMessage(`{}`), Content: content(image, &mcp.TextContent{Text: strings.Repeat("x", 870)}).Content}, nil},
+		{"a text, of which the end is kept, and all before it dropped", many(3, func(i int) mcp.Content {
+			return &mcp.TextContent{Text: strings.Repeat("é", 1000)}
+		}), nil},
+	} {
+		t.Run(tc.explanation, func(t *testing.T) {
+			s := newServer()
+			s.AddTool(&mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object"}}, returns(tc.res))
+			res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: silent, MaxResultBytes: limit}), "t", nil)
+			require.False(t, res.IsError)
+			require.NotEmpty(t, res.Content)
+			blocks, err := json.Marshal(res.Content)
+			require.NoError(t, err)
+			require.Nil(t, res.StructuredContent)
+			require.LessOrEqual(t, len(blocks), limit+len(`[]`))
+			if tc.want != nil {
+				require.Equal(t, tc.want, texts(res))
+			}
+			before := false
+			for _, text := range texts(res) {
+				dropped := strings.HasSuffix(text, "dropped.]")
+				require.False(t, before && dropped, "two markers for one run")
+				before = dropped
+			}
+		})
+	}
+}
+
+// A text weighs what it is in JSON, and its end is cut by that measure.
+func FuzzWeightOfText(f *testing.F) {
+	for _, seed := range []string{"", "plain", "é€😀", "\x00\x1f\x7f\b\f\n\r\t\"\\/", "<>&\u2028\u2029\ufffd", "\xff\xc3\xe2\x82\xf0\x9f\x98", "\xed\xa0\x80", "\x82é"} {
+		f.Add(seed, 7)
+	}
+	f.Fuzz(func(t *testing.T, s string, n int) {
+		data, err := json.Marshal(s)
+		require.NoError(t, err)
+		require.Equal(t, len(data)-len(`""`), boundary.EscapedLen(s))
+
+		end := boundary.Cut(s, n)
+		require.True(t, strings.HasSuffix(s, end))
+		require.LessOrEqual(t, boundary.EscapedLen(end), max(n, 0))
+		if utf8.ValidString(s) {
+			require.True(t, utf8.ValidString(end))
+		}
+		if rest := s[:len(s)-len(end)]; rest != "" {
+			_, size := utf8.DecodeLastRuneInString(rest)
+			require.Greater(t, boundary.EscapedLen(s[len(rest)-size:]), n, "one character more would have fitted")
+		}
+
+		raw, err := json.Marshal(json.RawMessage(data))
+		require.NoError(t, err)
+		require.Equal(t, len(raw), boundary.WeighJSON(data))
+	})
+}
+
+// A raw message may hold unescaped what json.Marshal escapes.
+func TestWeightOfRawJSON(t *testing.T) {
+	raw := json.RawMessage("\"<>&\u2028\u2029é\"")
+	data, err := json.Marshal(raw)
+	require.NoError(t, err)
+	require.Equal(t, len(data), boundary.WeighJSON(raw))
+	require.Greater(t, len(data), len(raw))
+}
