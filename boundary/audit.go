@@ -67,7 +67,7 @@ func (c *call) record(res *mcp.CallToolResult, err error, p *problem) []slog.Att
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", clipped(err.Error(), maxLoggedText)))
-		if cause := protocolCause(err); cause != "" {
+		if cause := c.protocolCause(); cause != "" {
 			attrs = append(attrs, slog.String("cause", clipped(cause, maxLoggedText)))
 		}
 	} else {

@@ -28,6 +28,7 @@ type call struct {
 	asked         bool
 	outputChecked bool
 	operations    []operation
+	cause         error // of a protocol error
 }
 
 func newCall(req *mcp.CallToolRequest) *call {

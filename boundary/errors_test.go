@@ -132,6 +132,18 @@ func TestACauseReachesTheLogAlone(t *testing.T) {
 	require.Equal(t, "geocode failed.: dial tcp: refused", log.records(t)[0]["cause"])
 }
 
+// The cause of a protocol error is for the log too, wrapped or not.
+func TestTheCauseOfAProtocolErrorReachesTheLogAlone(t *testing.T) {
+	var log journal
+	s := newServer()
+	addFailing(s, &mcp.Tool{Name: "t"}, fmt.Errorf("outer: %w", &boundary.Protocol{Code: -32000, Message: "busy", Err: errors.New("queue full")}))
+	_, err := connect(t, s, &boundary.Options{Logger: log.logger()}).CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
+	var wire *jsonrpc.Error
+	require.ErrorAs(t, err, &wire)
+	require.Equal(t, &jsonrpc.Error{Code: -32000, Message: "busy"}, wire)
+	require.Equal(t, "queue full", log.records(t)[0]["cause"])
+}
+
 // An error may have its own words for the log, such as the stack of a panic that
 // it recovered.
 func TestAnErrorsOwnCause(t *testing.T) {

@@ -62,6 +62,11 @@ func (c *call) protocolError(err error) *jsonrpc.Error {
 	if wire != nil && withdrawn(wire) && c.modern() {
 		return nil
 	}
+	if p, ok := carried[carriesProtocol](err); wire != nil && ok {
+		if e, ok := p.(error); ok {
+			c.note(errors.Unwrap(e))
+		}
+	}
 	return wire
 }
 
@@ -73,10 +78,20 @@ func withdrawn(wire *jsonrpc.Error) bool {
 	return wire.Code == resourceNotFound || wire.Code == mcp.CodeURLElicitationRequired
 }
 
+// note keeps the cause of a protocol error, which the error itself does not
+// carry, for the log.
+func (c *call) note(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cause = cause
+}
+
 // protocolCause is what the log says of a protocol error beyond its message.
-func protocolCause(err error) string {
-	if cause := errors.Unwrap(err); cause != nil {
-		return printed(cause)
+func (c *call) protocolCause() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause == nil {
+		return ""
 	}
-	return ""
+	return printed(c.cause)
 }
