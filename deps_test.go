@@ -28,10 +28,10 @@ var importRules = []struct {
 	{"statecodec", nil, "whoever seals a state must be able to read everything that does it"},
 	{"sse", []string{gosdk}, "it mends old clients for any go-sdk handler, ours or not"},
 	{"mrtr", []string{gosdk, jsonschema, module + "/statecodec", module + "/sse"}, "importing it adds go-sdk and nothing else to a build; no transport, no backend, no boundary"},
-	{"boundary", []string{gosdk, jsonschema, module + "/boundary"}, "it recognises errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, module + "/boundary", module + "/internal/spelling"}, "it recognises errors by their methods, ours and yours alike"},
 	{"boundary/transcript", nil, "a conversation is text: checking it needs no protocol"},
 	{"wstransport", []string{gosdk, gorilla}, "a transport knows nothing of rounds"},
-	{"options", []string{gosdk, module + "/mrtr", module + "/sse", module + "/options"}, "it is read: wiring belongs to mains"},
+	{"options", []string{gosdk, module + "/mrtr", module + "/sse", module + "/options", module + "/internal/spelling"}, "it is read: wiring belongs to mains"},
 }
 
 func TestImportRules(t *testing.T) {

@@ -3,6 +3,8 @@ package boundary
 import (
 	"slices"
 	"strings"
+
+	"github.com/mrtr-go/sdk/internal/spelling"
 )
 
 // nearest are at most n of the candidates that could be a misspelling of name,
@@ -23,7 +25,7 @@ func nearest(name string, candidates []string, n int) []string {
 			continue
 		}
 		other := fold(candidate)
-		d := distance(folded, other)
+		d := spelling.Distance(folded, other)
 		longer := max(len(folded), len(other))
 		near := d <= 1+longer/4 && 2*d < longer
 		part := len(folded) >= 3 && strings.Contains(other, folded) || len(other) >= 3 && strings.Contains(folded, other)
@@ -42,25 +44,4 @@ func nearest(name string, candidates []string, n int) []string {
 // fold drops what spellings of one name differ in: case, '-', '_' and '.'.
 func fold(name string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name))
-}
-
-// distance is the number of single-byte edits between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitution := diagonal
-			if a[i] != b[j] {
-				substitution++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitution, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

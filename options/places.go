@@ -3,6 +3,8 @@ package options
 import (
 	"slices"
 	"strings"
+
+	"github.com/mrtr-go/sdk/internal/spelling"
 )
 
 // place is what the station knows of a place.
@@ -75,12 +77,11 @@ func (e *UnknownPlace) ToolErrorSelector() (selector string, candidates []string
 // nearest is the three places that are written most like the name.
 func (e *UnknownPlace) nearest() []string {
 	names := Places()
-	typed := []rune(strings.ToLower(e.Name))
-	typed = typed[:min(len(typed), maxTyped)]
+	typed := strings.ToLower(e.Name[:min(len(e.Name), maxTyped)])
 	distance := func(name string) int {
 		name = strings.ToLower(name)
 		city, _, _ := strings.Cut(name, ",")
-		return min(editDistance(typed, []rune(name)), editDistance(typed, []rune(city)))
+		return min(spelling.Distance(typed, name), spelling.Distance(typed, city))
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return distance(a) - distance(b) })
 	return names[:3]
@@ -89,24 +90,3 @@ func (e *UnknownPlace) nearest() []string {
 // maxTyped is how much of a name is compared: more than any place has, and
 // little enough for any input.
 const maxTyped = 64
-
-// editDistance counts the letters to insert, delete or replace.
-func editDistance(from, to []rune) int {
-	row := make([]int, len(to)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range from {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, s := range to {
-			replace := diagonal
-			if r != s {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(to)]
-}

@@ -2,8 +2,10 @@ package options
 
 import "embed"
 
-// Source is the source of this package and of landmine below it, for programs
-// that show what they run.
+// Source is the source of the styles and of the exhibits, for programs that
+// show what they run.
 //
-//go:embed *.go landmine/*.go
+//go:embed native.go sse_shim.go version_branch.go two_handlers.go
+//go:embed once.go steps.go coroutine.go journal.go
+//go:embed landmine/await.go landmine/naive.go
 var Source embed.FS
