@@ -6,11 +6,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Ask puts questions over a legacy session outside of any bridge, for handlers
-// that ask in their own code. All are put at once and the first failure, an
-// [*Error], cancels the rest. An answer that does not fit its question is
-// missing from the map, as it is in the rounds of a bridge: ask again. A session
-// that cannot carry a question is [Unreachable].
+// Ask puts questions over the session of a legacy client outside of any bridge,
+// for handlers that ask in their own code. All are put at once and the first
+// failure, an [*Error], cancels the rest. An answer that does not fit its
+// question is missing from the map, as it is in the rounds of a bridge: ask
+// again. A session that cannot carry a question is [Unreachable].
+//
+// ctx is the handler's own or comes from it: over HTTP that is how the questions
+// find the stream of the call. Of opts only LegTimeout matters, for there are no
+// rounds here and no progress is told. Whoever asks for the same url again sets
+// its ElicitationID, for every Ask makes up a new one.
 func Ask(ctx context.Context, session *mcp.ServerSession, questions mcp.InputRequestMap, opts *BridgeOptions) (mcp.InputResponseMap, error) {
 	var client Client
 	if initialize := sessionParams(session); initialize != nil && initialize.ProtocolVersion < firstModern && initialize.Capabilities != nil {

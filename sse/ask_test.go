@@ -3,6 +3,7 @@ package sse_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -11,39 +12,68 @@ import (
 )
 
 func TestAskOutsideABridge(t *testing.T) {
+	accepts := func(value any) func(question) reply {
+		return func(question) reply { return accept(map[string]any{"q": value}) }
+	}
 	cases := []struct {
 		explanation string
 		requested   string
 		caps        any
-		content     map[string]any
+		answer      func(question) reply
 		reason      sse.Reason
-		answers     int
+		action      string // of the answer, empty where there is none
+		asked       int
 	}{
-		{explanation: "an answer", requested: "2025-11-25", caps: formCaps, content: map[string]any{"q": "yes"}, answers: 1},
-		{explanation: "an answer that does not fit is missing", requested: "2025-11-25", caps: formCaps, content: map[string]any{"q": 5}},
-		{explanation: "nothing declared", requested: "2025-11-25", caps: map[string]any{}, reason: sse.Undeclared},
-		{explanation: "negotiated down: go-sdk refuses, and nobody waits", requested: "2026-07-28", caps: formCaps, reason: sse.Unreachable},
+		{explanation: "an answer", requested: "2025-11-25", caps: formCaps, answer: accepts("yes"), action: "accept", asked: 1},
+		{explanation: "a decline is an answer", requested: "2025-11-25", caps: formCaps, answer: func(question) reply { return act("decline") }, action: "decline", asked: 1},
+		{explanation: "an answer that does not fit is missing", requested: "2025-11-25", caps: formCaps, answer: accepts(5), asked: 1},
+		{explanation: "no answer in time", requested: "2025-11-25", caps: formCaps, answer: silent, reason: sse.TimedOut, asked: 1},
+		{explanation: "nothing declared", requested: "2025-11-25", caps: map[string]any{}, answer: accepts("yes"), reason: sse.Undeclared},
+		{explanation: "negotiated down: go-sdk refuses, and nobody waits", requested: "2026-07-28", caps: formCaps, answer: accepts("yes"), reason: sse.Unreachable},
 	}
 	require.NotEmpty(t, cases)
 	for _, c := range cases {
 		var answers mcp.InputResponseMap
 		var failure error
 		server := rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			answers, failure = sse.Ask(ctx, req.Session, mcp.InputRequestMap{"q": form("q?", "q")}, nil)
+			var opts *sse.BridgeOptions
+			if c.reason == sse.TimedOut {
+				opts = &sse.BridgeOptions{LegTimeout: 20 * time.Millisecond}
+			}
+			answers, failure = sse.Ask(ctx, req.Session, mcp.InputRequestMap{"q": form("q?", "q")}, opts)
 			return say("asked")
 		})
-		client, err := dial(t.Context(), server, "2026-07-28", nil, func(question) reply { return accept(c.content) })
+		client, err := dial(t.Context(), server, "2026-07-28", nil, c.answer)
 		require.NoError(t, err)
 		require.NoError(t, client.initialize(t.Context(), c.requested, c.caps))
 		_, err = client.callTool(t.Context(), "tool", map[string]any{}, nil)
 		require.NoError(t, err)
-		require.Len(t, answers, c.answers, c.explanation)
-		if c.reason == "" {
-			require.NoError(t, failure, c.explanation)
+		require.Len(t, client.questions(), c.asked, c.explanation)
+		if c.reason != "" {
+			var failed *sse.Error
+			require.ErrorAs(t, failure, &failed, c.explanation)
+			require.Equal(t, c.reason, failed.Reason, c.explanation)
+			require.Equal(t, "q", failed.Key, c.explanation)
+			require.Nil(t, answers, c.explanation)
 			continue
 		}
-		var failed *sse.Error
-		require.ErrorAs(t, failure, &failed, c.explanation)
-		require.Equal(t, c.reason, failed.Reason, c.explanation)
+		require.NoError(t, failure, c.explanation)
+		if c.action == "" {
+			require.Empty(t, answers, c.explanation)
+			continue
+		}
+		answer, ok := answers["q"].(*mcp.ElicitResult)
+		require.True(t, ok, c.explanation)
+		require.Equal(t, c.action, answer.Action, c.explanation)
+		if c.action == "accept" {
+			require.Equal(t, map[string]any{"q": "yes"}, answer.Content, c.explanation)
+		}
 	}
+}
+
+func TestAskWithoutASession(t *testing.T) {
+	_, err := sse.Ask(t.Context(), nil, mcp.InputRequestMap{"q": form("q?", "q")}, nil)
+	var failed *sse.Error
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, sse.Unreachable, failed.Reason)
 }

@@ -1,11 +1,12 @@
-// Package sse serves in full the clients from before revision 2026-07-28 of
-// the Model Context Protocol, for any handler written for that revision.
+// Package sse serves legacy clients in full, for any handler written for
+// revision 2026-07-28 of the Model Context Protocol or a later one. A legacy
+// client is one that speaks an earlier revision.
 //
 // Since 2026-07-28 a handler that needs something from the user returns an
-// input-required result and is called again with the answers. A client from
-// before cannot do that: it expects to be asked over its open stream, in the
-// middle of the call. go-sdk helps such a client through one extra round and
-// then sends it the second round's questions as if they were the result.
+// input-required result and is called again with the answers. A legacy client
+// cannot do that: it expects to be asked over its open stream, in the middle of
+// the call. go-sdk helps such a client through one extra round and then sends it
+// the second round's questions as if they were the result.
 //
 // [Bridge] mends that. It wraps any go-sdk tool, prompt or resource handler,
 // and on a legacy request plays the modern client's part itself: it puts the

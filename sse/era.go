@@ -16,8 +16,8 @@ const (
 	// 2026-07-28 (or a version nobody knows) in initialize and was negotiated
 	// down, because go-sdk then takes it for modern and refuses to ask.
 	Unaskable Era = iota
-	// Legacy is a request from before 2026-07-28 whose client can be asked over
-	// its session, as far as it declared the capability.
+	// Legacy is a request of a legacy client that can be asked over its session,
+	// as far as it declared the capability.
 	Legacy
 	// Modern is a request of 2026-07-28 or later: its client understands an
 	// input-required result.

@@ -6,7 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// Reason says why a bridged call could not be finished.
+// Reason says why questions could not be answered.
 type Reason string
 
 const (

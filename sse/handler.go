@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -55,7 +56,14 @@ type HandlerOptions struct {
 //
 // Handler refuses, before anything of a request reaches go-sdk: a foreign Host
 // or a cross-origin request from a browser (403), a body over the limit (413),
-// new work after [Handler.Shutdown] (503).
+// new work after [Handler.Shutdown] (503). Of a legacy client it refuses besides,
+// unless it is stateless, a body that is no JSON-RPC (400) and a batch of more
+// than 100 messages (413).
+//
+// It does not count sessions. Whoever may send initialize may open any number,
+// each is held until its client sent nothing for [HandlerOptions.SessionTimeout],
+// and each takes about 10 KiB and two goroutines. On an open network put a limit
+// on requests in front of it.
 //
 // A client that hangs up has its running calls cancelled, in both eras. The
 // older revisions leave it open whether a lost connection means that; there is
@@ -129,11 +137,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveStream(w, r)
 		return
 	}
-	body, ok := readBody(w, r, h.maxBody)
+	what, ok := readBody(w, r, h.maxBody)
 	if !ok {
 		return
 	}
-	if what := peek(body); what.modern {
+	if what.modern {
 		h.serveModern(w, r)
 	} else {
 		h.serveLegacy(w, r, what.calls)
@@ -142,9 +150,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveModern hands the request to the stateless handler. A subscription lives
 // as long as its client wants: it is not work that Shutdown would wait for. Its
-// method is in a header, which go-sdk compares with the body.
+// method is in a header, which go-sdk compares with the body, though on a modern
+// request alone.
 func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get(methodHeader) == "subscriptions/listen" {
+	if r.Header.Get(versionHeader) >= firstModern && r.Header.Get(methodHeader) == "subscriptions/listen" {
 		if h.work.closing() {
 			refuse(w)
 			return
@@ -174,11 +183,12 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	h.stateful.ServeHTTP(w, r)
 }
 
-// serveLegacy hands a POST to the stateful handler. What holds no call (the
-// answer to a question, a cancellation) passes while the server drains, for the
-// running calls wait for it.
-func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, calls []callID) {
-	if len(calls) == 0 {
+// serveLegacy hands a POST to the stateful handler. What belongs to a session and
+// holds no call (the answer to a question, a cancellation) passes while the
+// server drains, for the running calls wait for it.
+func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, calls []jsonrpc.ID) {
+	session := r.Header.Get(sessionHeader)
+	if session != "" && len(calls) == 0 {
 		h.stateful.ServeHTTP(w, r)
 		return
 	}
@@ -189,15 +199,17 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, calls []ca
 	defer h.work.leave()
 	r, done := until(r, h.serving)
 	defer done()
-	if r.Header.Get(sessionHeader) == "" {
-		r, b := expectSession(r)
+	if session == "" {
+		var b *birth
+		r, b = expectSession(r)
 		h.stateful.ServeHTTP(w, r)
-		h.sessions.add(b.session(w.Header().Get(sessionHeader)))
-		return
+		session = w.Header().Get(sessionHeader)
+		h.sessions.add(b.session(session))
+	} else {
+		h.stateful.ServeHTTP(w, r)
 	}
-	h.stateful.ServeHTTP(w, r)
-	if r.Context().Err() != nil {
-		h.cancelCalls(r, calls)
+	if r.Context().Err() != nil && session != "" && len(calls) > 0 {
+		h.cancelCalls(r, session, calls)
 	}
 }
 

@@ -2,6 +2,7 @@ package sse_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -102,6 +103,15 @@ const (
 	plainListBody  = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
 )
 
+// batchOf is a batch of n calls, the ids counting from 0.
+func batchOf(n int) string {
+	calls := make([]string, n)
+	for i := range calls {
+		calls[i] = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i)
+	}
+	return "[" + strings.Join(calls, ",") + "]"
+}
+
 func TestRouting(t *testing.T) {
 	_, url := front(t, tripServer(trip), nil)
 	const mismatch = `"code":-32020`
@@ -125,7 +135,12 @@ func TestRouting(t *testing.T) {
 		{explanation: "neither: a call without session", body: plainListBody, status: 200, says: "invalid during session initialization"},
 		{explanation: "an unknown legacy version", version: "2020-01-01", body: plainListBody, status: 400, says: "Unsupported protocol version"},
 		{explanation: "no JSON", body: `{`, status: 400, says: "malformed"},
-		{explanation: "nothing", body: ``, status: 400, says: "non-empty"},
+		{explanation: "nothing", body: ``, status: 400, says: "malformed"},
+		{explanation: "half a batch", body: `[` + plainListBody, status: 400, says: "malformed"},
+		{explanation: "an empty batch", body: `[]`, status: 400, says: "malformed"},
+		{explanation: "body modern and a second params of another case", body: strings.TrimSuffix(modernListBody, "}") + `,"Params":{}}`, status: 400, says: mismatch},
+		{explanation: "the longest batch", body: batchOf(100), status: 200, says: `"id":99`},
+		{explanation: "a batch too long", body: batchOf(101), status: 413, says: "100 messages"},
 		{explanation: "a GET without session", method: http.MethodGet, status: 400, says: "Mcp-Session-Id"},
 		{explanation: "a modern GET", method: http.MethodGet, version: "2026-07-28", status: 405},
 		{explanation: "a DELETE without session", method: http.MethodDelete, status: 400, says: "Mcp-Session-Id"},
@@ -258,48 +273,4 @@ func TestHandlerOptionsAreChecked(t *testing.T) {
 		_, err := sse.NewHandler(func(*http.Request) *mcp.Server { return nil }, &o)
 		require.Error(t, err, o)
 	}
-}
-
-// A legacy client that hangs up in the middle of a question cancels the call, as
-// a modern one does.
-func TestHangingUpCancelsTheCall(t *testing.T) {
-	for _, version := range []string{"2025-11-25", "2026-07-28"} {
-		began, ended := make(chan struct{}), make(chan error, 1)
-		waits := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			close(began)
-			if version == "2026-07-28" {
-				<-ctx.Done()
-			} else if _, err := req.Session.Elicit(ctx, form("q?", "q")); err == nil {
-				return say("answered")
-			}
-			ended <- ctx.Err()
-			return say("over")
-		}
-		_, url := front(t, rawServer(waits), nil)
-		client, err := dialHTTP(t.Context(), url, version, formCaps, silent)
-		require.NoError(t, err)
-		go func() {
-			_, _ = client.callTool(t.Context(), "tool", map[string]any{}, modernOnly(version))
-		}()
-		<-began
-		if version < "2026-07-28" {
-			require.Eventually(t, func() bool { return len(client.questions()) == 1 }, 5*time.Second, time.Millisecond)
-		}
-		at := time.Now()
-		client.hangUp()
-		select {
-		case err := <-ended:
-			require.ErrorIs(t, err, context.Canceled)
-			require.Less(t, time.Since(at), time.Second)
-		case <-time.After(5 * time.Second):
-			require.Fail(t, "the handler never heard of it", version)
-		}
-	}
-}
-
-func modernOnly(version string) map[string]any {
-	if version < "2026-07-28" {
-		return nil
-	}
-	return modernMeta(formCaps)
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // BridgeOptions configure a bridge. The zero value, and nil, mean the defaults.
-// A negative value is a mistake in the program, and the Bridge functions panic
-// on it, as [mcp.AddTool] does on a bad tool.
+// A negative value is a mistake in the program, and the Bridge functions and
+// [Ask] panic on it, as [mcp.AddTool] does on a bad tool.
 type BridgeOptions struct {
 	// MaxRounds bounds the rounds that ask something; 9 if zero, because that is
 	// as far as go-sdk's own modern client follows.

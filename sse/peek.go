@@ -2,61 +2,117 @@ package sse
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// callID is the id of a JSON-RPC call as it stood in the body.
-type callID = json.RawMessage
+// maxBatch is how many messages a POST may hold. Only revision 2025-03-26 knows
+// batches at all.
+const maxBatch = 100
+
+// maxMembers is how many members of params are looked through for a _meta, which
+// is more than any request has. A modern one that hides it further down goes to a
+// session, where go-sdk refuses it too, if less helpfully.
+const maxMembers = 100
+
+var errLongBatch = fmt.Errorf("batch exceeds %d messages", maxBatch)
 
 // contents is what routing must know of a body.
 type contents struct {
-	modern bool     // a call whose _meta names a modern revision
-	calls  []callID // requests that await a response
+	modern bool         // a call whose _meta names a modern revision
+	calls  []jsonrpc.ID // of requests that await a response
 }
 
-// peek reads as much of a body as routing needs. It finds nothing in a body that
-// is no JSON-RPC: to refuse that, with the right words, is go-sdk's.
-func peek(body []byte) contents {
-	// go-sdk reads the first JSON value of a body and overlooks what follows.
-	var first json.RawMessage
-	if json.NewDecoder(bytes.NewReader(body)).Decode(&first) != nil {
-		return contents{}
-	}
-	messages := []json.RawMessage{first}
-	if first[0] == '[' && json.Unmarshal(first, &messages) != nil {
-		return contents{}
+// peek reads as much of a body as routing needs, and reads it as go-sdk will: a
+// call that only one of the two sees would outlive the client that hung up on
+// it, and a drain would not wait for it. What it cannot read is an error.
+func peek(body []byte) (contents, error) {
+	messages, err := split(body)
+	if err != nil {
+		return contents{}, err
 	}
 	var found contents
 	for _, raw := range messages {
-		var m struct {
-			ID     json.RawMessage `json:"id"`
-			Method string          `json:"method"`
-			Params json.RawMessage `json:"params"`
+		// Not encoding/json, which takes "Method" for "method".
+		message, err := jsonrpc.DecodeMessage(raw)
+		if err != nil {
+			return contents{}, err
 		}
-		if json.Unmarshal(raw, &m) != nil || m.Method == "" || len(m.ID) == 0 {
+		call, ok := message.(*jsonrpc.Request)
+		if !ok || !call.IsCall() {
 			continue
 		}
-		found.calls = append(found.calls, m.ID)
-		var params struct {
-			Meta map[string]any `json:"_meta"`
-		}
-		if json.Unmarshal(m.Params, &params) == nil && metaVersion(params.Meta) >= firstModern {
+		found.calls = append(found.calls, call.ID)
+		if metaVersion(paramsMeta(call.Params)) >= firstModern {
 			found.modern = true
 		}
 	}
-	return found
+	return found, nil
 }
 
-// readBody takes in the body of a POST and puts it back for the next reader. It
-// has answered the request where it returns false.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
+// split parts a batch into its messages, and stops where there are too many. Like
+// go-sdk it overlooks whatever follows the first JSON value of the body.
+func split(body []byte) ([]json.RawMessage, error) {
+	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+		return []json.RawMessage{body}, nil
+	}
+	var messages []json.RawMessage
+	d := json.NewDecoder(bytes.NewReader(body))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	for d.More() {
+		if len(messages) == maxBatch {
+			return nil, errLongBatch
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, err
+		}
+		messages = append(messages, raw)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	if len(messages) == 0 {
+		return nil, errors.New("empty batch")
+	}
+	return messages, nil
+}
+
+// paramsMeta reads the _meta of params by its exact name. Where there are
+// several, each adds to the one before, as they do in go-sdk.
+func paramsMeta(params json.RawMessage) map[string]any {
+	d := json.NewDecoder(bytes.NewReader(params))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	var meta map[string]any
+	var other json.RawMessage
+	for n := 0; d.More(); n++ {
+		name, err := d.Token()
+		if err != nil || n == maxMembers {
+			return nil
+		}
+		var value any = &other
+		if name == "_meta" {
+			value = &meta
+		}
+		if d.Decode(value) != nil {
+			return nil
+		}
+	}
+	return meta
+}
+
+// readBody takes in the body of a POST, puts it back for the next reader, and
+// says what is in it. It has answered the request where it returns false.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		var tooLarge *http.MaxBytesError
@@ -65,35 +121,17 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool
 		} else {
 			http.Error(w, "failed to read body", http.StatusBadRequest)
 		}
-		return nil, false
+		return contents{}, false
+	}
+	what, err := peek(body)
+	switch {
+	case errors.Is(err, errLongBatch):
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return contents{}, false
+	case err != nil:
+		http.Error(w, fmt.Sprintf("malformed payload: %v", err), http.StatusBadRequest)
+		return contents{}, false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	return body, true
+	return what, true
 }
-
-// cancelCalls tells the session of a request whose client hung up that its calls
-// are cancelled, in the words the client would have used. An id that was
-// answered in the meantime is no longer known and nothing happens to it.
-func (h *Handler) cancelCalls(r *http.Request, calls []callID) {
-	for _, id := range calls {
-		body, err := json.Marshal(map[string]any{
-			"jsonrpc": "2.0",
-			"method":  "notifications/cancelled",
-			"params":  &mcp.CancelledParams{RequestID: id, Reason: "the client hung up"},
-		})
-		if err != nil {
-			continue // not an id that go-sdk could have accepted
-		}
-		notice := r.Clone(context.WithoutCancel(r.Context()))
-		notice.Body = io.NopCloser(bytes.NewReader(body))
-		notice.ContentLength = int64(len(body))
-		h.stateful.ServeHTTP(discard{}, notice)
-	}
-}
-
-// discard is where the response to a request of our own goes.
-type discard struct{}
-
-func (discard) Header() http.Header         { return http.Header{} }
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) WriteHeader(int)             {}

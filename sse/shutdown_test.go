@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,6 +104,70 @@ func TestShutdownOutOfPatienceCancels(t *testing.T) {
 		client.hangUp()
 		srv.Close()
 	}
+}
+
+// What go-sdk would run or open is refused while the server drains, however its
+// body dresses it up; what the running calls wait for comes through.
+func TestDrainLetsNoCallIn(t *testing.T) {
+	began, release := make(chan struct{}), make(chan struct{})
+	h, url := front(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		began <- struct{}{}
+		select {
+		case <-release:
+		case <-time.After(5 * time.Second): // the test has failed
+		}
+		return say("over")
+	}), nil)
+	session := send(t, http.MethodPost, url, initializeBody, nil).header.Get("Mcp-Session-Id")
+	within := func(r *http.Request) { r.Header.Set("Mcp-Session-Id", session) }
+	running := make(chan response, 1)
+	go func() { running <- send(t, http.MethodPost, url, callBody("1", `"x":0`), within) }()
+	<-began
+	drained := make(chan error, 1)
+	go func() { drained <- h.Shutdown(t.Context()) }()
+	require.Eventually(t, func() bool {
+		return send(t, http.MethodPost, url, initializeBody, nil).status == http.StatusServiceUnavailable
+	}, 5*time.Second, time.Millisecond)
+
+	for name, member := range hiddenMembers {
+		require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, url, callBody("7", member), within).status, name)
+		hidden := strings.TrimSuffix(initializeBody, "}") + "," + member + "}"
+		require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, url, hidden, nil).status, name)
+	}
+	const note = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`
+	require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, url, note, nil).status, "of no session")
+	for _, body := range []string{note, "[" + note + "]", `{"jsonrpc":"2.0","id":99,"result":{}}`} {
+		require.Equal(t, http.StatusAccepted, send(t, http.MethodPost, url, body, within).status, body)
+	}
+	close(release)
+	require.Contains(t, (<-running).body, "over")
+	require.NoError(t, <-drained)
+}
+
+// A call that says in a header, which go-sdk reads on modern requests alone, that
+// it were a subscription is work all the same.
+func TestShutdownWaitsForACallThatClaimsToListen(t *testing.T) {
+	began, release := make(chan struct{}), make(chan struct{})
+	h, url := front(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		began <- struct{}{}
+		select {
+		case <-release:
+		case <-time.After(5 * time.Second): // the test has failed
+		}
+		return say("over")
+	}), &sse.HandlerOptions{Stateless: true})
+	running := make(chan response, 1)
+	go func() {
+		running <- send(t, http.MethodPost, url, callBody("1", `"x":0`), func(r *http.Request) {
+			r.Header.Set("Mcp-Method", "subscriptions/listen")
+		})
+	}()
+	<-began
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, h.Shutdown(ctx), context.DeadlineExceeded)
+	close(release)
+	<-running
 }
 
 // Neither a subscription nor a standing stream is work to wait for.

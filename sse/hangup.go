@@ -1,0 +1,47 @@
+package sse
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// cancelCalls tells a session that the calls of a request whose client hung up
+// are cancelled, in the words the client would have used. An id that was
+// answered in the meantime is no longer known and nothing happens to it.
+func (h *Handler) cancelCalls(r *http.Request, session string, calls []jsonrpc.ID) {
+	body := cancellation(calls)
+	notice := r.Clone(context.WithoutCancel(r.Context()))
+	notice.Header.Set(sessionHeader, session)
+	notice.Body = io.NopCloser(bytes.NewReader(body))
+	notice.ContentLength = int64(len(body))
+	h.stateful.ServeHTTP(discard{}, notice)
+}
+
+// cancellation is the body that cancels calls. It is a batch only where there
+// are several, which came in one batch themselves: later revisions refuse any.
+func cancellation(calls []jsonrpc.ID) []byte {
+	notices := make([][]byte, 0, len(calls))
+	for _, id := range calls {
+		// Strings and numbers are all there is in here, and these can be encoded.
+		params, _ := json.Marshal(&mcp.CancelledParams{RequestID: id.Raw(), Reason: "the client hung up"})
+		notice, _ := jsonrpc.EncodeMessage(&jsonrpc.Request{Method: "notifications/cancelled", Params: params})
+		notices = append(notices, notice)
+	}
+	if len(notices) == 1 {
+		return notices[0]
+	}
+	return bytes.Join([][]byte{[]byte("["), bytes.Join(notices, []byte(",")), []byte("]")}, nil)
+}
+
+// discard is where the response to a request of our own goes.
+type discard struct{}
+
+func (discard) Header() http.Header         { return http.Header{} }
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) WriteHeader(int)             {}
