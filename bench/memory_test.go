@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+)
+
+// BenchmarkMemory is the two-round call in memory: with as many processors as
+// there are, and with one, where nothing depends on which goroutine happened
+// to be woken where, so that small differences show.
+func BenchmarkMemory(b *testing.B) {
+	b.Run("all", callsInMemory)
+	b.Run("one", func(b *testing.B) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+		callsInMemory(b)
+	})
+}
+
+func callsInMemory(b *testing.B) {
+	var entrants []entrant
+	for _, h := range handlers(b) {
+		there, here := mcp.NewInMemoryTransports()
+		_, err := serve(h.handler).Connect(context.Background(), there, nil)
+		require.NoError(b, err)
+		entrants = append(entrants, entrant{h.name, []func(){dial(b, here)}})
+	}
+	takeTurns(b, 16, entrants)
+}
