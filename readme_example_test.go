@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -142,7 +142,7 @@ func Example_boundary() {
 }
 
 func bothEras(server *mcp.Server) (http.Handler, error) {
-	return sse.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	return mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 }
 
 func Example_bothEras() {

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/boundary/probe"
+	"github.com/mrtr-go/sdk/internal/probe"
 )
 
 // misbehaviour is what boundary/internal/misbehaving/server tells of a tool.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/era"
 )
 
 // Call is one logical call of a tool, prompt or resource, through all of its
@@ -39,7 +39,7 @@ type exchange struct {
 	arguments json.RawMessage
 	token     string
 	answers   mcp.InputResponseMap
-	client    sse.Client
+	client    era.Client
 	session   *mcp.ServerSession
 	request   mcp.Request
 }
@@ -56,11 +56,11 @@ func (c *Call) Round() int {
 
 // Modern reports whether this round's client speaks revision 2026-07-28 or
 // later, and so can be asked by an incomplete result.
-func (c *Call) Modern() bool { return c.Client().Era == sse.Modern }
+func (c *Call) Modern() bool { return c.Client().Era == era.Modern }
 
 // Client is what is known of this round's client: its era, and what it
 // declared that it can be asked.
-func (c *Call) Client() sse.Client {
+func (c *Call) Client() era.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ex.client

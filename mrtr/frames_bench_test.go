@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/era"
 )
 
 // A parked frame is measured beside the least that could do its work: a
@@ -66,7 +66,7 @@ func parkFrames(b *testing.B, rt *Runtime, n int) []*asked {
 	out := make([]*asked, n)
 	ex := exchange{
 		method: "tools/call", name: "trip", arguments: []byte(`{}`),
-		client: sse.Client{Era: sse.Modern, Form: true}, request: &mcp.CallToolRequest{},
+		client: era.Client{Era: era.Modern, Form: true}, request: &mcp.CallToolRequest{},
 	}
 	for i := range out {
 		var err error

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/era"
 )
 
 // An Observer is told what happens to calls. It runs on the call's own
@@ -47,7 +47,7 @@ type Event struct {
 	Round      int
 	Method     string // tools/call, prompts/get, resources/read
 	Name       string // of the tool or prompt, or the resource's address
-	Era        sse.Era
+	Era        era.Era
 	Handler    string        // HandlerEntered: the step's key, or "end"; "" in other styles
 	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
 	StateBytes int           // QuestionsAsked: the size of the token

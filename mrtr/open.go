@@ -6,7 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -65,8 +65,8 @@ func (c *Call) binding() statecodec.Binding {
 	}
 	// A call stays in the era it began in, whose handler may be another one, and
 	// a legacy call in its session.
-	if era := c.ex.client.Era; era != sse.Modern {
-		b.Session = era.String()
+	if e := c.ex.client.Era; e != era.Modern {
+		b.Session = e.String()
 		if c.ex.session != nil {
 			b.Session += " " + c.ex.session.ID()
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -57,6 +58,6 @@ func (p *pending) unasked(err error) error {
 	if failed.Reason == sse.Unreachable {
 		return &Refused{Key: p.key, Needs: aStream}
 	}
-	capability, _ := p.needs(sse.Client{})
+	capability, _ := p.needs(era.Client{})
 	return &Refused{Key: p.key, Needs: capability.name}
 }

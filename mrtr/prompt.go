@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -24,7 +25,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		need, err := rt.round(ctx, exchange{
 			method: "prompts/get", name: req.Params.Name, arguments: arguments,
 			token: req.Params.RequestState, answers: req.Params.InputResponses,
-			client: sse.ClientOf(req), session: req.Session, request: req,
+			client: era.ClientOf(req), session: req.Session, request: req,
 		}, t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
 			ir, out, err = s.run(ctx, c, maps.Clone(req.Params.Arguments))
 			return ir, err

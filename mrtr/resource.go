@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -19,7 +20,7 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		need, err := rt.round(ctx, exchange{
 			method: "resources/read", name: req.Params.URI,
 			token: req.Params.RequestState, answers: req.Params.InputResponses,
-			client: sse.ClientOf(req), session: req.Session, request: req,
+			client: era.ClientOf(req), session: req.Session, request: req,
 		}, t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
 			ir, out, err = s.run(ctx, c, req.Params.URI)
 			return ir, err

@@ -6,7 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/era"
 )
 
 // target is one registered tool, prompt or resource.
@@ -37,7 +37,7 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	}
 	c.observe(ctx, Event{Kind: RoundStarted})
 	out, err := rt.advance(ctx, c, enter)
-	if ex.client.Era == sse.Legacy {
+	if ex.client.Era == era.Legacy {
 		noteRound(ctx, c, out != nil)
 	}
 	switch {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/era"
 )
 
 // settle judges the answers that came back by the questions that were sent.
@@ -109,20 +109,20 @@ func (p *pending) again(note string) error {
 // If not, it finds the answer that stands in, or the error.
 func (c *Call) gate(s *spec) (standIn json.RawMessage, _ error) {
 	client, policy := c.ex.client, c.target.policy
-	asks := client.Era == sse.Modern || client.Era == sse.Legacy && policy.asksLegacy()
+	asks := client.Era == era.Modern || client.Era == era.Legacy && policy.asksLegacy()
 	capability, declared := s.needs(client)
 	switch {
 	case asks && declared:
 		return nil, nil
-	case client.Era != sse.Modern && policy.usesDefaults() && s.fallback != nil:
+	case client.Era != era.Modern && policy.usesDefaults() && s.fallback != nil:
 		return s.fallback, nil
 	case s.lenient:
 		return null, nil
-	case client.Era == sse.Modern:
+	case client.Era == era.Modern:
 		return nil, missingCapability(capability.wire)
 	case asks:
 		return nil, &Refused{Key: s.key, Needs: capability.name}
-	case client.Era == sse.Legacy:
+	case client.Era == era.Legacy:
 		return nil, &Refused{Key: s.key, Needs: "protocol revision 2026-07-28"}
 	}
 	return nil, &Refused{Key: s.key, Needs: aStream}
@@ -135,7 +135,7 @@ type capability struct{ name, wire string }
 
 // needs tells which capability a question takes, and whether the client
 // declared it.
-func (s *spec) needs(client sse.Client) (capability, bool) {
+func (s *spec) needs(client era.Client) (capability, bool) {
 	switch s.kind {
 	case formKind:
 		return capability{"form elicitation", `{"elicitation":{"form":{}}}`}, client.Form

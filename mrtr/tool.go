@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -76,7 +77,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 	if t.policy.loops() {
 		bridged := sse.Bridge(h, rt.opts.Bridge)
 		return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-			if sse.EraOf(req) != sse.Legacy {
+			if era.Of(req) != era.Legacy {
 				return bridged(ctx, req, in)
 			}
 			ctx, last := withLastRound(ctx)
@@ -110,6 +111,6 @@ func toolExchange(req *mcp.CallToolRequest) exchange {
 	return exchange{
 		method: "tools/call", name: req.Params.Name, arguments: req.Params.Arguments,
 		token: req.Params.RequestState, answers: req.Params.InputResponses,
-		client: sse.ClientOf(req), session: req.Session, request: req,
+		client: era.ClientOf(req), session: req.Session, request: req,
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
 )
 
 // Ask puts questions over the session of a legacy client outside of any bridge,
@@ -17,13 +19,9 @@ import (
 // rounds here and no progress is told. Whoever asks for the same url again sets
 // its ElicitationID, for every Ask makes up a new one.
 func Ask(ctx context.Context, session *mcp.ServerSession, questions mcp.InputRequestMap, opts *BridgeOptions) (mcp.InputResponseMap, error) {
-	var client Client
-	if initialize := sessionParams(session); initialize != nil && initialize.ProtocolVersion < firstModern && initialize.Capabilities != nil {
-		client.Era = Legacy
-		client.declare(initialize.Capabilities)
-	}
+	client := era.OfSession(session)
 	for key, q := range questions {
-		if err := client.canAnswer(key, q); err != nil {
+		if err := canAnswer(client, key, q); err != nil {
 			return nil, err
 		}
 	}

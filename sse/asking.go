@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
 )
 
 // asker puts the questions of a call over its session.
@@ -81,7 +83,7 @@ func (a *asker) ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.Inp
 // they then only read.
 func (a *asker) nameURLs(questions mcp.InputRequestMap) {
 	for key, q := range questions {
-		if e, ok := q.(*mcp.ElicitParams); ok && isURL(e) && e.ElicitationID == "" {
+		if e, ok := q.(*mcp.ElicitParams); ok && era.IsURL(e) && e.ElicitationID == "" {
 			if name := key + " " + e.URL; a.urlAskIDs[name] == "" {
 				a.urlAskIDs[name] = rand.Text()
 			}

@@ -25,23 +25,6 @@ func BenchmarkModern(b *testing.B) {
 	}
 }
 
-// What ClientOf costs, beside go-sdk's accessor for the capabilities alone.
-func BenchmarkClientOf(b *testing.B) {
-	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: modernMeta(formCaps)}}
-	b.Run("ours", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_ = sse.ClientOf(req)
-		}
-	})
-	b.Run("go-sdk", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_ = req.ClientCapabilities()
-		}
-	})
-}
-
 // A legacy call of two rounds through the bridge, beside a handler that asks the
 // same two questions over its session by hand.
 func BenchmarkLegacyTwoRounds(b *testing.B) {

@@ -6,6 +6,8 @@ import (
 	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
 )
 
 // Bridge makes a typed tool handler serve legacy clients in full, in as many
@@ -39,7 +41,7 @@ import (
 func Bridge[In, Out any](h mcp.ToolHandlerFor[In, Out], opts *BridgeOptions) mcp.ToolHandlerFor[In, Out] {
 	o := opts.resolve()
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		if EraOf(req) == Modern {
+		if era.Of(req) == era.Modern {
 			return h(ctx, req, in)
 		}
 		return bridgeTyped(ctx, h, o, req, in)
@@ -66,7 +68,7 @@ func bridgeTyped[In, Out any](ctx context.Context, h mcp.ToolHandlerFor[In, Out]
 func BridgeTool(h mcp.ToolHandler, opts *BridgeOptions) mcp.ToolHandler {
 	o := opts.resolve()
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if EraOf(req) == Modern {
+		if era.Of(req) == era.Modern {
 			return h(ctx, req)
 		}
 		return bridgeTool(ctx, h, o, req)
@@ -91,7 +93,7 @@ func bridgeTool(ctx context.Context, h mcp.ToolHandler, o BridgeOptions, req *mc
 func BridgePrompt(h mcp.PromptHandler, opts *BridgeOptions) mcp.PromptHandler {
 	o := opts.resolve()
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		if EraOf(req) == Modern {
+		if era.Of(req) == era.Modern {
 			return h(ctx, req)
 		}
 		return bridgePrompt(ctx, h, o, req)
@@ -121,7 +123,7 @@ func bridgePrompt(ctx context.Context, h mcp.PromptHandler, o BridgeOptions, req
 func BridgeResource(h mcp.ResourceHandler, opts *BridgeOptions) mcp.ResourceHandler {
 	o := opts.resolve()
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		if EraOf(req) == Modern {
+		if era.Of(req) == era.Modern {
 			return h(ctx, req)
 		}
 		return bridgeResource(ctx, h, o, req)

@@ -14,8 +14,5 @@
 // state, and goes on for as many rounds as the handler takes. On a modern
 // request it is not there.
 //
-// [EraOf] and [ClientOf] say who is calling: which era the request belongs to
-// and what may be asked of its client. [NewHandler] puts both eras on one URL.
-//
 // The package stands on go-sdk and the standard library alone.
 package sse

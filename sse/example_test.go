@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -46,33 +43,4 @@ func ExampleBridge() {
 	// after: one call, 2 questions
 	//   content: [map[text:{"text":"Ada goes to Lisbon by train"} type:text]]
 	//   questions leaked to the client: false
-}
-
-// One handler, two eras: a legacy client opens a session, a modern one needs
-// none.
-func ExampleNewHandler() {
-	server := tripServer(sse.Bridge(trip, nil))
-	handler, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer handler.Shutdown(context.Background())
-
-	for _, call := range []struct{ version, method, body string }{
-		{"", "initialize", initializeBody},
-		{"2026-07-28", "tools/list", modernListBody},
-	} {
-		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(call.body))
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
-		r.Header.Set("Mcp-Protocol-Version", call.version)
-		r.Header.Set("Mcp-Method", call.method)
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		fmt.Println(call.method, w.Code, "session:", w.Header().Get("Mcp-Session-Id") != "")
-	}
-
-	// Output:
-	// initialize 200 session: true
-	// tools/list 200 session: false
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/era"
 )
 
 // Reason says why questions could not be answered.
@@ -11,7 +13,7 @@ type Reason string
 
 const (
 	// Unreachable: the client of this request cannot be asked at all; see
-	// [Unaskable]. Nobody was asked.
+	// [era.Unaskable]. Nobody was asked.
 	Unreachable Reason = "unreachable"
 	// Undeclared: the client did not declare the capability that a question of
 	// the round needs. Nobody was asked in that round.
@@ -78,7 +80,7 @@ func (e *Error) ToolErrorExpected() bool { return e.Reason != Endless && e.Reaso
 func (e *Error) ToolErrorHints() []string {
 	switch e.Reason {
 	case Unreachable, Undeclared:
-		return []string{"Use a client that can be asked, or one that speaks revision " + firstModern + "."}
+		return []string{"Use a client that can be asked, or one that speaks revision " + era.FirstModern + "."}
 	case TimedOut, Failed:
 		return []string{"Call again when the user can answer."}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
 )
 
 // answers is what a retry carries back into the handler.
@@ -25,7 +27,7 @@ type needs struct {
 type rounds struct {
 	ctx     context.Context
 	options BridgeOptions
-	client  Client
+	client  era.Client
 	asker   *asker
 }
 
@@ -33,7 +35,7 @@ func newRounds[P mcp.RequestParams](ctx context.Context, req *mcp.ServerRequest[
 	return &rounds{
 		ctx:     ctx,
 		options: o,
-		client:  ClientOf(req),
+		client:  era.ClientOf(req),
 		asker: &asker{
 			session:   req.Session,
 			options:   o,
@@ -71,7 +73,7 @@ func (r *rounds) run(first mcp.InputResponseMap, state string, enter func(answer
 			return &Error{Reason: Endless, text: fmt.Sprintf("the handler asked in more than %d rounds", r.options.MaxRounds)}
 		}
 		for key, q := range n.questions {
-			if err := r.client.canAnswer(key, q); err != nil {
+			if err := canAnswer(r.client, key, q); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
 )
 
 // send copies what it sends: the question belongs to the handler, which may
@@ -16,7 +18,7 @@ func (a *asker) send(ctx context.Context, key string, q mcp.InputRequest) (mcp.I
 	case *mcp.ElicitParams:
 		p := *q
 		p.Meta = maps.Clone(p.Meta)
-		if isURL(q) && p.ElicitationID == "" {
+		if era.IsURL(q) && p.ElicitationID == "" {
 			p.ElicitationID = a.urlAskIDs[key+" "+p.URL]
 		}
 		return answered(a.session.Elicit(ctx, &p))

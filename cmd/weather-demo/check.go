@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/mrtr-go/sdk/boundary/transcript"
+	"github.com/mrtr-go/sdk/transcript"
 )
 
 const checkAbout = `Reads a conversation with a model as JSON, from FILE or, for -, from stdin, and

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mrtr-go/sdk/boundary/probe"
+	"github.com/mrtr-go/sdk/internal/probe"
 )
 
 const probeAbout = `Calls the read-only tools of a running server with good input and with bad, and

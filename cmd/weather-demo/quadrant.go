@@ -11,9 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
-	"github.com/mrtr-go/sdk/sse"
 )
 
 const quadrantAbout = `Calls the same tools over HTTP on a server that holds a stream to its clients
@@ -84,7 +84,7 @@ func (c corner) play(ctx context.Context) ([]cornerLine, error) {
 	}
 	defer rt.Close()
 	server := newServer(rt, &options.Audit{}, false)
-	handler, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, &sse.HandlerOptions{Stateless: c.stateless})
+	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{Stateless: c.stateless})
 	if err != nil {
 		return nil, err
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
-	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/wstransport"
 )
@@ -95,7 +95,7 @@ func newRuntime(log *serveLog, overHTTP bool) (*mrtr.Runtime, error) {
 
 func serveHTTP(ctx context.Context, server *mcp.Server, address string, stateless bool, log *serveLog, logger *slog.Logger, t terminal) error {
 	getServer := func(*http.Request) *mcp.Server { return server }
-	both, err := sse.NewHandler(getServer, &sse.HandlerOptions{Stateless: stateless, Logger: logger})
+	both, err := mcphttp.NewHandler(getServer, &mcphttp.HandlerOptions{Stateless: stateless, Logger: logger})
 	if err != nil {
 		return err
 	}

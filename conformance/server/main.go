@@ -20,8 +20,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/sse"
 )
 
 func main() {
@@ -40,7 +40,7 @@ func serve(ctx context.Context, address string) error {
 		return err
 	}
 	server := newServer(rt)
-	handler, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if err != nil {
 		return err
 	}

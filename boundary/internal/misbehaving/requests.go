@@ -1,7 +1,7 @@
 package misbehaving
 
 import (
-	"github.com/mrtr-go/sdk/boundary/probe"
+	"github.com/mrtr-go/sdk/internal/probe"
 )
 
 // misused are calls of which the request is at fault, and those that the

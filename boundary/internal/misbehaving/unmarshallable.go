@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/boundary/probe"
+	"github.com/mrtr-go/sdk/internal/probe"
 )
 
 // unmarshallable are the tools whose result cannot be marshalled, or breaks the

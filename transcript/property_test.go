@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/boundary/transcript"
+	"github.com/mrtr-go/sdk/transcript"
 )
 
 // mended fails unless the repair of a conversation is all that it promises.

@@ -1,4 +1,4 @@
-package sse_test
+package era_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/era"
 )
 
 // accessors is what go-sdk itself says of a request. They are pinned beside our
@@ -23,7 +23,7 @@ type accessors struct {
 }
 
 type sighting struct {
-	client sse.Client
+	client era.Client
 	sdk    accessors
 }
 
@@ -31,7 +31,7 @@ func whoServer(opts *mcp.ServerOptions) (*mcp.Server, *sighting) {
 	seen := &sighting{}
 	server := mcp.NewServer(&mcp.Implementation{Name: "who", Version: "1"}, opts)
 	mcp.AddTool(server, &mcp.Tool{Name: "who"}, func(_ context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
-		*seen = sighting{sse.ClientOf(req), accessors{
+		*seen = sighting{era.ClientOf(req), accessors{
 			Version:   req.ProtocolVersion(),
 			Caps:      req.ClientCapabilities() != nil,
 			SessionID: req.Session.ID() != "",
@@ -40,7 +40,7 @@ func whoServer(opts *mcp.ServerOptions) (*mcp.Server, *sighting) {
 		if p := req.Session.InitializeParams(); p != nil {
 			seen.sdk.Requested = p.ProtocolVersion
 		}
-		if sse.EraOf(req) != seen.client.Era {
+		if era.Of(req) != seen.client.Era {
 			panic("EraOf and ClientOf disagree")
 		}
 		return nil, nil, nil
@@ -66,90 +66,90 @@ func TestWhoIsAsking(t *testing.T) {
 		caps        any    // of initialize; nil for absent
 		meta        caps
 		first       caps // _meta of an earlier call on the same connection
-		want        sse.Client
+		want        era.Client
 		sdk         accessors
 	}{
 		{
 			explanation: "a legacy client is what its initialize says", over: memory, requested: old, caps: all,
-			want: sse.Client{Era: sse.Legacy, Version: old, Form: true, URL: true, Sampling: true, SamplingTools: true, Roots: true},
+			want: era.Client{Era: era.Legacy, Version: old, Form: true, URL: true, Sampling: true, SamplingTools: true, Roots: true},
 			sdk:  accessors{Requested: old, Version: old, Caps: true},
 		}, {
 			explanation: "an empty elicitation capability means forms", over: memory, requested: older, caps: caps{"elicitation": caps{}},
-			want: sse.Client{Era: sse.Legacy, Version: older, Form: true},
+			want: era.Client{Era: era.Legacy, Version: older, Form: true},
 			sdk:  accessors{Requested: older, Version: older, Caps: true},
 		}, {
 			explanation: "url alone does not include forms", over: memory, requested: old, caps: caps{"elicitation": caps{"url": caps{}}},
-			want: sse.Client{Era: sse.Legacy, Version: old, URL: true},
+			want: era.Client{Era: era.Legacy, Version: old, URL: true},
 			sdk:  accessors{Requested: old, Version: old, Caps: true},
 		}, {
 			explanation: "a client may declare nothing and still be legacy", over: memory, requested: old, caps: caps{},
-			want: sse.Client{Era: sse.Legacy, Version: old},
+			want: era.Client{Era: era.Legacy, Version: old},
 			sdk:  accessors{Requested: old, Version: old, Caps: true},
 		}, {
 			explanation: "without any capabilities in initialize nobody can be asked", over: memory, requested: old,
-			want: sse.Client{Era: sse.Unaskable, Version: old},
+			want: era.Client{Era: era.Unaskable, Version: old},
 			sdk:  accessors{Requested: old, Version: old},
 		}, {
 			explanation: "the oldest revision", over: memory, requested: "2024-11-05", caps: caps{"sampling": caps{}, "roots": caps{"listChanged": true}},
-			want: sse.Client{Era: sse.Legacy, Version: "2024-11-05", Sampling: true, Roots: true},
+			want: era.Client{Era: era.Legacy, Version: "2024-11-05", Sampling: true, Roots: true},
 			sdk:  accessors{Requested: "2024-11-05", Version: "2024-11-05", Caps: true},
 		}, {
 			explanation: "a modern request brings everything along", over: memory, meta: modernMeta(all),
-			want: sse.Client{Era: sse.Modern, Version: new, Form: true, URL: true, Sampling: true, SamplingTools: true, Roots: true},
+			want: era.Client{Era: era.Modern, Version: new, Form: true, URL: true, Sampling: true, SamplingTools: true, Roots: true},
 			sdk:  accessors{Requested: new, Version: new, Caps: true},
 		}, {
 			explanation: "an empty elicitation capability means forms here too", over: memory, meta: modernMeta(caps{"elicitation": caps{}, "sampling": caps{}}),
-			want: sse.Client{Era: sse.Modern, Version: new, Form: true, Sampling: true},
+			want: era.Client{Era: era.Modern, Version: new, Form: true, Sampling: true},
 			sdk:  accessors{Requested: new, Version: new, Caps: true},
 		}, {
 			explanation: "null is not a declaration", over: memory, meta: modernMeta(caps{"elicitation": nil, "sampling": nil, "roots": nil}),
-			want: sse.Client{Era: sse.Modern, Version: new},
+			want: era.Client{Era: era.Modern, Version: new},
 			sdk:  accessors{Requested: new, Version: new, Caps: true},
 		}, {
 			explanation: "a modern request's capabilities are its own, not those of the one before", over: memory,
 			first: modernMeta(all), meta: modernMeta(caps{"roots": caps{}}),
-			want: sse.Client{Era: sse.Modern, Version: new, Roots: true},
+			want: era.Client{Era: era.Modern, Version: new, Roots: true},
 			sdk:  accessors{Requested: new, Version: new, Caps: true},
 		}, {
 			explanation: "a session that began modern goes on to a call without _meta", over: memory, first: modernMeta(all),
-			want: sse.Client{Era: sse.Unaskable, Version: new},
+			want: era.Client{Era: era.Unaskable, Version: new},
 			sdk:  accessors{Requested: new, Version: new, Caps: true},
 		}, {
 			explanation: "a legacy session stays legacy though _meta is modern: the shim would fire", over: memory,
 			requested: old, caps: caps{"elicitation": caps{}}, meta: modernMeta(all),
-			want: sse.Client{Era: sse.Legacy, Version: new, Form: true},
+			want: era.Client{Era: era.Legacy, Version: new, Form: true},
 			sdk:  accessors{Requested: old, Version: new, Caps: true},
 		}, {
 			explanation: "asked for 2026-07-28 in initialize and was negotiated down", over: memory, requested: new, caps: all,
-			want: sse.Client{Era: sse.Unaskable, Version: new},
+			want: era.Client{Era: era.Unaskable, Version: new},
 			sdk:  accessors{Requested: new, Version: new, Caps: true},
 		}, {
 			explanation: "the same for a version that nobody knows", over: memory, requested: "2031-01-01", caps: all,
-			want: sse.Client{Era: sse.Unaskable, Version: "2031-01-01"},
+			want: era.Client{Era: era.Unaskable, Version: "2031-01-01"},
 			sdk:  accessors{Requested: "2031-01-01", Version: "2031-01-01", Caps: true},
 		}, {
 			explanation: "negotiated down, and modern _meta all the same", over: memory, requested: new, caps: caps{}, meta: modernMeta(all),
-			want: sse.Client{Era: sse.Modern, Version: new, Form: true, URL: true, Sampling: true, SamplingTools: true, Roots: true},
+			want: era.Client{Era: era.Modern, Version: new, Form: true, URL: true, Sampling: true, SamplingTools: true, Roots: true},
 			sdk:  accessors{Requested: new, Version: new, Caps: true},
 		}, {
 			explanation: "a legacy session over HTTP has an id", over: stateful, requested: old, caps: caps{"elicitation": caps{}},
-			want: sse.Client{Era: sse.Legacy, Version: old, Form: true},
+			want: era.Client{Era: era.Legacy, Version: old, Form: true},
 			sdk:  accessors{Requested: old, Version: old, Caps: true, SessionID: true, Posted: true},
 		}, {
 			explanation: "negotiated down over HTTP", over: stateful, requested: new, caps: all,
-			want: sse.Client{Era: sse.Unaskable, Version: new},
+			want: era.Client{Era: era.Unaskable, Version: new},
 			sdk:  accessors{Requested: new, Version: new, Caps: true, SessionID: true, Posted: true},
 		}, {
 			explanation: "a stateless server forgets what initialize declared", over: stateless, requested: old, caps: all,
-			want: sse.Client{Era: sse.Unaskable, Version: old},
+			want: era.Client{Era: era.Unaskable, Version: old},
 			sdk:  accessors{Requested: old, Version: old, Posted: true},
 		}, {
 			explanation: "a server that gives no session ids forgets it as well", over: nameless, requested: old, caps: all,
-			want: sse.Client{Era: sse.Unaskable, Version: old},
+			want: era.Client{Era: era.Unaskable, Version: old},
 			sdk:  accessors{Requested: old, Version: old, Posted: true},
 		}, {
 			explanation: "a modern request over HTTP", over: stateless, meta: modernMeta(caps{"elicitation": caps{"url": caps{}}}),
-			want: sse.Client{Era: sse.Modern, Version: new, URL: true},
+			want: era.Client{Era: era.Modern, Version: new, URL: true},
 			sdk:  accessors{Requested: new, Version: new, Caps: true, Posted: true},
 		},
 	}
@@ -206,19 +206,19 @@ func TestBatchOnStatelessServerIsUnaskable(t *testing.T) {
 		{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"who","arguments":{}}}]`, nil)
 	require.Equal(t, http.StatusOK, res.status)
 	require.Contains(t, res.body, `"id":2`)
-	require.Equal(t, sse.Client{Era: sse.Unaskable, Version: "2025-03-26"}, seen.client)
+	require.Equal(t, era.Client{Era: era.Unaskable, Version: "2025-03-26"}, seen.client)
 	require.Equal(t, accessors{Requested: "2025-03-26", Version: "2025-03-26", Caps: true, Posted: true}, seen.sdk)
 }
 
 func TestRequestsMadeByHand(t *testing.T) {
-	require.Equal(t, sse.Client{}, sse.ClientOf(&mcp.CallToolRequest{}))
-	require.Equal(t, sse.Client{}, sse.ClientOf(&mcp.GetPromptRequest{Params: &mcp.GetPromptParams{}}))
+	require.Equal(t, era.Client{}, era.ClientOf(&mcp.CallToolRequest{}))
+	require.Equal(t, era.Client{}, era.ClientOf(&mcp.GetPromptRequest{Params: &mcp.GetPromptParams{}}))
 	modern := &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{Meta: mcp.Meta{
 		mcp.MetaKeyProtocolVersion:    "2026-07-28",
 		mcp.MetaKeyClientCapabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}},
 	}}}
-	require.Equal(t, sse.Client{Era: sse.Modern, Version: "2026-07-28", Form: true}, sse.ClientOf(modern))
-	for _, e := range []sse.Era{sse.Modern, sse.Legacy, sse.Unaskable} {
+	require.Equal(t, era.Client{Era: era.Modern, Version: "2026-07-28", Form: true}, era.ClientOf(modern))
+	for _, e := range []era.Era{era.Modern, era.Legacy, era.Unaskable} {
 		require.NotEmpty(t, e.String())
 	}
 }

@@ -1,4 +1,4 @@
-package sse_test
+package era_test
 
 import (
 	"io"
@@ -37,3 +37,5 @@ func send(t *testing.T, method, url, body string, edit func(*http.Request)) resp
 func stringBody(s string) io.Reader { return strings.NewReader(s) }
 
 func drainBody(r io.Reader) { _, _ = io.Copy(io.Discard, r) }
+
+var formCaps = map[string]any{"elicitation": map[string]any{}}

@@ -1,4 +1,4 @@
-package sse_test
+package mcphttp_test
 
 import (
 	"context"

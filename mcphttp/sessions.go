@@ -1,4 +1,4 @@
-package sse
+package mcphttp
 
 import (
 	"context"

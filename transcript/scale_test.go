@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/boundary/transcript"
+	"github.com/mrtr-go/sdk/transcript"
 )
 
 // hostile is a conversation of n turns that use one id for everything and put

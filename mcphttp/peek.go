@@ -1,4 +1,4 @@
-package sse
+package mcphttp
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/era"
 )
 
 // maxBatch is how many messages a POST may hold. Only revision 2025-03-26 knows
@@ -48,7 +50,7 @@ func peek(body []byte) (contents, error) {
 			continue
 		}
 		found.calls = append(found.calls, call.ID)
-		if metaVersion(paramsMeta(call.Params)) >= firstModern {
+		if era.MetaVersion(paramsMeta(call.Params)) >= era.FirstModern {
 			found.modern = true
 		}
 	}

@@ -1,4 +1,4 @@
-package sse_test
+package mcphttp_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -18,7 +19,7 @@ import (
 // session that is about to close, and its result; whatever is new is refused.
 func TestShutdownLetsARunningCallFinish(t *testing.T) {
 	server := tripServer(sse.Bridge(trip, nil))
-	h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)
 	defer srv.Close()
@@ -83,7 +84,7 @@ func TestShutdownOutOfPatienceCancels(t *testing.T) {
 			ended <- ctx.Err()
 			return say("over")
 		})
-		h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+		h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 		require.NoError(t, err)
 		srv := httptest.NewServer(h)
 		client, err := dialHTTP(t.Context(), srv.URL, version, formCaps, silent)
@@ -155,7 +156,7 @@ func TestShutdownWaitsForACallThatClaimsToListen(t *testing.T) {
 		case <-time.After(5 * time.Second): // the test has failed
 		}
 		return say("over")
-	}), &sse.HandlerOptions{Stateless: true})
+	}), &mcphttp.HandlerOptions{Stateless: true})
 	running := make(chan response, 1)
 	go func() {
 		running <- send(t, http.MethodPost, url, callBody("1", `"x":0`), func(r *http.Request) {
@@ -173,7 +174,7 @@ func TestShutdownWaitsForACallThatClaimsToListen(t *testing.T) {
 // Neither a subscription nor a standing stream is work to wait for.
 func TestShutdownEndsStreams(t *testing.T) {
 	server := tripServer(trip)
-	h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)
 	defer srv.Close()
@@ -216,13 +217,13 @@ func TestShutdownEndsStreams(t *testing.T) {
 // Sessions that come and go leave nothing behind in the handler.
 func TestEndedSessionsAreForgotten(t *testing.T) {
 	server := tripServer(trip)
-	h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, &sse.HandlerOptions{SessionTimeout: 20 * time.Millisecond})
+	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{SessionTimeout: 20 * time.Millisecond})
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)
 	defer srv.Close()
 	for range 5 {
 		require.Equal(t, http.StatusOK, send(t, http.MethodPost, srv.URL, initializeBody, nil).status)
 	}
-	require.Eventually(t, func() bool { return sse.OpenSessions(h) == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return mcphttp.OpenSessions(h) == 0 }, 5*time.Second, time.Millisecond)
 	require.NoError(t, h.Shutdown(t.Context()))
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/boundary/transcript"
+	"github.com/mrtr-go/sdk/transcript"
 )
 
 func readFile(t testing.TB, path string) []byte {

@@ -1,4 +1,4 @@
-package sse
+package mcphttp
 
 import (
 	"errors"
@@ -20,13 +20,13 @@ func newGuard(hosts, origins []string) (guard, error) {
 	g := guard{origins: http.NewCrossOriginProtection()}
 	for _, name := range hosts {
 		if name == "" || name != hostname(name) || strings.ContainsAny(name, "/ ") {
-			return guard{}, fmt.Errorf("sse: %q in HandlerOptions.AllowedHosts is not a lower-case host name without port", name)
+			return guard{}, fmt.Errorf("mcphttp: %q in HandlerOptions.AllowedHosts is not a lower-case host name without port", name)
 		}
 		g.hosts = append(g.hosts, name)
 	}
 	for _, origin := range origins {
 		if err := g.origins.AddTrustedOrigin(origin); err != nil {
-			return guard{}, fmt.Errorf("sse: HandlerOptions.AllowedOrigins: %w", err)
+			return guard{}, fmt.Errorf("mcphttp: HandlerOptions.AllowedOrigins: %w", err)
 		}
 	}
 	return g, nil

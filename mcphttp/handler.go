@@ -1,4 +1,4 @@
-package sse
+package mcphttp
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
 )
 
 const (
@@ -91,7 +93,7 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 		o = *opts
 	}
 	if o.MaxBody < 0 || o.SessionTimeout < 0 {
-		return nil, fmt.Errorf("sse: negative limit in HandlerOptions: MaxBody %d, SessionTimeout %v", o.MaxBody, o.SessionTimeout)
+		return nil, fmt.Errorf("mcphttp: negative limit in HandlerOptions: MaxBody %d, SessionTimeout %v", o.MaxBody, o.SessionTimeout)
 	}
 	if o.MaxBody == 0 {
 		o.MaxBody = mcp.DefaultMaxRequestBodyBytes
@@ -129,7 +131,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Forbidden: "+err.Error(), http.StatusForbidden)
 		return
 	}
-	if h.stateful == nil || r.Header.Get(versionHeader) >= firstModern {
+	if h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern {
 		h.serveModern(w, r)
 		return
 	}
@@ -153,7 +155,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // method is in a header, which go-sdk compares with the body, though on a modern
 // request alone.
 func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get(versionHeader) >= firstModern && r.Header.Get(methodHeader) == "subscriptions/listen" {
+	if r.Header.Get(versionHeader) >= era.FirstModern && r.Header.Get(methodHeader) == "subscriptions/listen" {
 		if h.work.closing() {
 			refuse(w)
 			return

@@ -1,4 +1,4 @@
-package sse
+package era
 
 import "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -23,10 +23,10 @@ type Client struct {
 // go-sdk checks no capability before it sends an input-required result, so
 // whoever asks a modern client must look here first.
 func ClientOf[P mcp.RequestParams](req *mcp.ServerRequest[P]) Client {
-	c := Client{Era: EraOf(req)}
+	c := Client{Era: Of(req)}
 	session := sessionParams(req.Session)
 	meta := requestMeta(req)
-	c.Version = metaVersion(meta)
+	c.Version = MetaVersion(meta)
 	if c.Version == "" && session != nil {
 		c.Version = session.ProtocolVersion
 	}
@@ -40,6 +40,17 @@ func ClientOf[P mcp.RequestParams](req *mcp.ServerRequest[P]) Client {
 		case *mcp.ClientCapabilities:
 			c.declare(caps)
 		}
+	}
+	return c
+}
+
+// OfSession is what a session that is not modern says of its client: legacy with
+// the capabilities of its initialize, or Unaskable.
+func OfSession(session *mcp.ServerSession) Client {
+	var c Client
+	if initialize := sessionParams(session); initialize != nil && initialize.ProtocolVersion < FirstModern && initialize.Capabilities != nil {
+		c.Era, c.Version = Legacy, initialize.ProtocolVersion
+		c.declare(initialize.Capabilities)
 	}
 	return c
 }

@@ -1,4 +1,4 @@
-package sse_test
+package mcphttp_test
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/sse"
 )
 
 // front serves server through a Handler on a loopback port.
-func front(t *testing.T, server *mcp.Server, opts *sse.HandlerOptions) (*sse.Handler, string) {
+func front(t *testing.T, server *mcp.Server, opts *mcphttp.HandlerOptions) (*mcphttp.Handler, string) {
 	t.Helper()
-	h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return server }, opts)
+	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, opts)
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)
 	t.Cleanup(func() {
@@ -80,7 +81,7 @@ func TestStatelessServesLegacyClientsWhatItCan(t *testing.T) {
 		res, err := say("plain")
 		return res, nil, err
 	})
-	_, url := front(t, server, &sse.HandlerOptions{Stateless: true})
+	_, url := front(t, server, &mcphttp.HandlerOptions{Stateless: true})
 	client, err := dialHTTP(t.Context(), url, "2025-11-25", formCaps, traveller)
 	require.NoError(t, err)
 	list, err := client.call(t.Context(), "tools/list", map[string]any{}, nil)
@@ -183,7 +184,7 @@ func TestSessionEndsByDelete(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	_, open := front(t, tripServer(trip), nil)
-	_, named := front(t, tripServer(trip), &sse.HandlerOptions{AllowedHosts: []string{"mcp.example"}, AllowedOrigins: []string{"https://app.example"}})
+	_, named := front(t, tripServer(trip), &mcphttp.HandlerOptions{AllowedHosts: []string{"mcp.example"}, AllowedOrigins: []string{"https://app.example"}})
 	cases := []struct {
 		explanation string
 		url         string
@@ -235,8 +236,8 @@ func TestGuard(t *testing.T) {
 
 // On a connection that does not end at loopback, what Hosts lists is what holds.
 func TestGuardAwayFromLoopback(t *testing.T) {
-	status := func(opts *sse.HandlerOptions, host string) int {
-		h, err := sse.NewHandler(func(*http.Request) *mcp.Server { return tripServer(trip) }, opts)
+	status := func(opts *mcphttp.HandlerOptions, host string) int {
+		h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return tripServer(trip) }, opts)
 		require.NoError(t, err)
 		r := httptest.NewRequest(http.MethodPut, "/", nil)
 		r.Host = host
@@ -244,7 +245,7 @@ func TestGuardAwayFromLoopback(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w.Code
 	}
-	named := &sse.HandlerOptions{AllowedHosts: []string{"mcp.example"}}
+	named := &mcphttp.HandlerOptions{AllowedHosts: []string{"mcp.example"}}
 	require.Equal(t, http.StatusMethodNotAllowed, status(nil, "any.example"))
 	require.Equal(t, http.StatusMethodNotAllowed, status(named, "mcp.example"))
 	require.Equal(t, http.StatusForbidden, status(named, "any.example"))
@@ -252,7 +253,7 @@ func TestGuardAwayFromLoopback(t *testing.T) {
 }
 
 func TestOversizedBody(t *testing.T) {
-	_, url := front(t, tripServer(trip), &sse.HandlerOptions{MaxBody: 1000})
+	_, url := front(t, tripServer(trip), &mcphttp.HandlerOptions{MaxBody: 1000})
 	big := strings.Replace(modernListBody, `"params":{`, `"params":{"x":"`+strings.Repeat("x", 1000)+`",`, 1)
 	for _, version := range []string{"", "2025-11-25", "2026-07-28"} {
 		res := send(t, http.MethodPost, url, big, func(r *http.Request) {
@@ -265,12 +266,12 @@ func TestOversizedBody(t *testing.T) {
 }
 
 func TestHandlerOptionsAreChecked(t *testing.T) {
-	for _, o := range []sse.HandlerOptions{
+	for _, o := range []mcphttp.HandlerOptions{
 		{MaxBody: -1}, {SessionTimeout: -1},
 		{AllowedHosts: []string{""}}, {AllowedHosts: []string{"mcp.example:80"}}, {AllowedHosts: []string{"MCP.example"}}, {AllowedHosts: []string{"http://mcp.example"}}, {AllowedHosts: []string{"mcp.example/x"}},
 		{AllowedOrigins: []string{"app.example"}}, {AllowedOrigins: []string{"https://app.example/path"}},
 	} {
-		_, err := sse.NewHandler(func(*http.Request) *mcp.Server { return nil }, &o)
+		_, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return nil }, &o)
 		require.Error(t, err, o)
 	}
 }

@@ -1,10 +1,16 @@
-package sse
+// Package era tells which revision a request belongs to and what its client
+// declared that it can be asked.
+//
+// Revision 2026-07-28 of the Model Context Protocol replaced asking over the
+// session by input-required results, so every request has to be placed before a
+// handler asks anything: [Of] gives its [Era], [ClientOf] the capabilities too.
+package era
 
 import "github.com/modelcontextprotocol/go-sdk/mcp"
 
-// firstModern is the revision that replaced asking over the session by
+// FirstModern is the revision that replaced asking over the session by
 // input-required results. Revisions are dates, so they compare as strings.
-const firstModern = "2026-07-28"
+const FirstModern = "2026-07-28"
 
 // Era says how the client of one request can be asked something.
 type Era int
@@ -35,7 +41,7 @@ func (e Era) String() string {
 	}
 }
 
-// EraOf tells the era of a request. It looks at two things, because neither
+// Of tells the era of a request. It looks at two things, because neither
 // will do alone: the version that the session requested, which decides whether
 // go-sdk's own shim fires and whether [mcp.ServerSession.Elicit] refuses, and
 // the version in the request's own _meta, which says what this request is.
@@ -43,16 +49,16 @@ func (e Era) String() string {
 // A session that requested an older version is legacy even when _meta claims
 // otherwise: an input-required result would set off the shim. A request
 // without params or session is judged by what is left of it, and at worst
-// Unaskable. EraOf allocates nothing.
-func EraOf[P mcp.RequestParams](req *mcp.ServerRequest[P]) Era {
+// Unaskable. Of allocates nothing.
+func Of[P mcp.RequestParams](req *mcp.ServerRequest[P]) Era {
 	session := sessionParams(req.Session)
-	if session != nil && session.ProtocolVersion < firstModern {
+	if session != nil && session.ProtocolVersion < FirstModern {
 		if canAsk(req.Session, session, req.Extra) {
 			return Legacy
 		}
 		return Unaskable
 	}
-	if metaVersion(requestMeta(req)) >= firstModern {
+	if MetaVersion(requestMeta(req)) >= FirstModern {
 		return Modern
 	}
 	return Unaskable
@@ -87,7 +93,9 @@ func requestMeta[P mcp.RequestParams](req *mcp.ServerRequest[P]) map[string]any 
 	return req.Params.GetMeta()
 }
 
-func metaVersion(meta map[string]any) string {
+// MetaVersion is the protocol revision that a request's _meta names, "" where it
+// names none.
+func MetaVersion(meta map[string]any) string {
 	v, _ := meta[mcp.MetaKeyProtocolVersion].(string)
 	return v
 }

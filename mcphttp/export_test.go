@@ -1,4 +1,4 @@
-package sse
+package mcphttp
 
 // OpenSessions counts the legacy sessions that a handler would close.
 func OpenSessions(h *Handler) int {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/boundary/transcript"
+	"github.com/mrtr-go/sdk/transcript"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

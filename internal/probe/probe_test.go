@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
-	"github.com/mrtr-go/sdk/boundary/probe"
+	"github.com/mrtr-go/sdk/internal/probe"
 )
 
 type forecast struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/boundary/transcript"
+	"github.com/mrtr-go/sdk/transcript"
 )
 
 // What is repaired in sampling style is what go-sdk reads, error results included.
