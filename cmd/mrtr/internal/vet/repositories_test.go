@@ -106,11 +106,17 @@ func numbered(t *testing.T, dir, place string) string {
 
 func moduleDir(t *testing.T, in, module string) string {
 	t.Helper()
+	download := exec.Command("go", "mod", "download", module)
+	download.Dir = in
+	said, err := download.CombinedOutput()
+	require.NoError(t, err, "%s", said)
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Dir = in
 	out, err := list.Output()
 	require.NoError(t, err)
-	return strings.TrimSpace(string(out))
+	dir := strings.TrimSpace(string(out))
+	require.True(t, filepath.IsAbs(dir), "%q is no directory of %s", dir, module)
+	return dir
 }
 
 // modulesBelow are the folders of the modules of this repository that have Go

@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -65,6 +66,10 @@ func switchedOn(req *mcp.CallToolRequest) int {
 
 func comparedInHelper(req *mcp.CallToolRequest) bool {
 	return looksRight(req.Params.RequestState) // want `RequestState is compared with a constant`
+}
+
+func placedOnly(req *mcp.CallToolRequest) bool {
+	return era.Of(req) == era.Modern && req.Params.RequestState == "paid" // want `RequestState is compared with a constant`
 }
 
 func looksRight(state string) bool { return strings.HasPrefix(state, "v1.") }
@@ -120,6 +125,28 @@ func checkedByOthers(verify func(signed) error, req *mcp.CallToolRequest) (order
 		return order{}, err
 	}
 	return s.Order, verify(s)
+}
+
+func checkedFirst(verify func(string) error, req *mcp.CallToolRequest) (o order, err error) {
+	if err := verify(req.Params.RequestState); err != nil {
+		return o, err
+	}
+	return o, json.Unmarshal([]byte(req.Params.RequestState), &o)
+}
+
+func checkedInHelper(verify func(string) error, req *mcp.CallToolRequest) bool {
+	if err := check(verify, req); err != nil {
+		return false
+	}
+	return req.Params.RequestState == "paid"
+}
+
+func check(verify func(string) error, req *mcp.CallToolRequest) error {
+	return verify(req.Params.RequestState)
+}
+
+func checkedWithTheRequest(verify func(*mcp.CallToolRequest) error, req *mcp.CallToolRequest) (bool, error) {
+	return req.Params.RequestState == "paid", verify(req)
 }
 
 // handles are names of what the server keeps.
