@@ -182,6 +182,11 @@ func overMaps(ctx context.Context, c call, _ none) (string, error) {
 			return "", err
 		}
 	}
+	for name, price := range prices { // one is looked for, in whatever order
+		if price == 0 {
+			return mrtr.Ask(ctx, c, mrtr.Elicit[string](name, "What does it cost?"))
+		}
+	}
 	total := 0
 	for _, price := range prices {
 		total += price

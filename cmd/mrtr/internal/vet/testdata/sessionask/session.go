@@ -32,9 +32,6 @@ func register(s *mcp.Server, rt *mrtr.Runtime, desk *desk) {
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Native(overSession), nil))
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Native(branching), nil))
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(branching), mrtr.Native(legacyArm)), nil))
-	for _, h := range []mcp.ToolHandler{checksEra, checksVersion, checksMeta, checksInHelper, checksElsewhere, dispatches, onlyOneSide, checksError, checksAnswers} {
-		_ = h
-	}
 	s.AddTool(&mcp.Tool{}, checksEra)
 	s.AddTool(&mcp.Tool{}, checksVersion)
 	s.AddTool(&mcp.Tool{}, checksMeta)
@@ -44,6 +41,7 @@ func register(s *mcp.Server, rt *mrtr.Runtime, desk *desk) {
 	s.AddTool(&mcp.Tool{}, onlyOneSide)
 	s.AddTool(&mcp.Tool{}, checksError)
 	s.AddTool(&mcp.Tool{}, checksAnswers)
+	s.AddTool(&mcp.Tool{}, checksWhoAsks)
 }
 
 func elicits(ctx context.Context, req request) (result, error) {
@@ -125,6 +123,16 @@ func checksAnswers(ctx context.Context, req request) (result, error) {
 		return nil, err
 	}
 	return nil, nil
+}
+
+var authorize func(request) error
+
+func checksWhoAsks(ctx context.Context, req request) (result, error) {
+	if err := authorize(req); err != nil { // an error does not tell the revision
+		return nil, err
+	}
+	_, err := req.Session.Elicit(ctx, nil) // want `mcp.ServerSession.Elicit in a handler`
+	return nil, err
 }
 
 func decode(req request) (string, error) { return string(req.Params.Arguments), nil }
