@@ -73,8 +73,6 @@ func (t *trail) before(v ssa.Value) []ssa.Value {
 		if v.Op == token.MUL {
 			return t.stored(v.X)
 		}
-	case *ssa.FreeVar:
-		return t.bindings(v)
 	case *ssa.Parameter:
 		return t.arguments(v)
 	}

@@ -76,12 +76,6 @@ func (t *taint) use(v ssa.Value, use ssa.Instruction) {
 		t.operator(v, use)
 	case *ssa.Store:
 		t.stored(v, use)
-	case *ssa.MakeClosure:
-		for i, b := range use.Bindings {
-			if b == v {
-				t.flow(use.Fn.(*ssa.Function).FreeVars[i])
-			}
-		}
 	case *ssa.Return:
 		t.returned(v, use)
 	case ssa.CallInstruction:

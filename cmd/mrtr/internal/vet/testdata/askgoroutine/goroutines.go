@@ -30,6 +30,12 @@ func inGoDirectly(ctx context.Context, c *mrtr.Call) {
 	go askBoth(ctx, c)                   // want `the goroutine started here asks on line \d+`
 }
 
+func nested(ctx context.Context, c *mrtr.Call) {
+	go func() { // its own goroutine asks nothing
+		go func() { _ = askBoth(ctx, c) }() // want `the goroutine started here asks`
+	}()
+}
+
 func askBoth(ctx context.Context, c *mrtr.Call) error { return mrtr.AskAll(ctx, c, place, units) }
 
 func inGroup(ctx context.Context, c *mrtr.Call) error {

@@ -18,6 +18,7 @@ type (
 
 func register(s *mcp.Server, rt *mrtr.Runtime, desk *desk) {
 	s.AddTool(&mcp.Tool{}, elicits)
+	add(s, viaHelper)
 	s.AddTool(&mcp.Tool{}, desk.samples)
 	s.AddTool(&mcp.Tool{}, made("Who?"))
 	s.AddTool(&mcp.Tool{}, sse.BridgeTool(bridged, nil))
@@ -46,6 +47,13 @@ func register(s *mcp.Server, rt *mrtr.Runtime, desk *desk) {
 
 func elicits(ctx context.Context, req request) (result, error) {
 	_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Who?"}) // want `mcp.ServerSession.Elicit in a handler that modern requests reach`
+	return nil, err
+}
+
+func add(s *mcp.Server, h mcp.ToolHandler) { s.AddTool(&mcp.Tool{}, h) }
+
+func viaHelper(ctx context.Context, req request) (result, error) {
+	_, err := req.Session.Elicit(ctx, nil) // want `mcp.ServerSession.Elicit in a handler`
 	return nil, err
 }
 

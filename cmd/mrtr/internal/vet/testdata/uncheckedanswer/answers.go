@@ -40,6 +40,21 @@ func inHelper(answer mcp.InputResponse) string {
 	return answer.(*mcp.ElicitResult).Action // want `an input response is asserted`
 }
 
+func inHelperOfAny(req *mcp.CallToolRequest) string {
+	return action(req.Params.InputResponses["name"])
+}
+
+func action(v any) string {
+	return v.(*mcp.ElicitResult).Action // want `an input response is asserted`
+}
+
+func captured(req *mcp.CallToolRequest) func() string {
+	var found any = req.Params.InputResponses["name"]
+	return func() string {
+		return found.(*mcp.ElicitResult).Action // want `an input response is asserted`
+	}
+}
+
 func prompt(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	answer := req.Params.InputResponses["name"].(*mcp.ElicitResult) // want `an input response is asserted`
 	return &mcp.GetPromptResult{Description: answer.Action}, nil
@@ -134,6 +149,8 @@ func zeroIsFine(answer *mcp.ElicitResult) string {
 	}
 	return ""
 }
+
+func notAnAnswer(v any) string { return v.(*mcp.ElicitResult).Action }
 
 func ownResult() string {
 	var made mcp.InputResponse = &mcp.ElicitResult{Action: "accept"}

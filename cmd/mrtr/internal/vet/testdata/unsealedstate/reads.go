@@ -43,6 +43,13 @@ func decodedAsStream(req *mcp.CallToolRequest) (o order, err error) {
 	return o, err
 }
 
+func decodedInClosure(req *mcp.CallToolRequest) func() (order, error) {
+	state := req.Params.RequestState // want `RequestState is decoded by json.Unmarshal`
+	return func() (o order, err error) {
+		return o, json.Unmarshal([]byte(state), &o)
+	}
+}
+
 func parsed(req *mcp.ReadResourceRequest) int {
 	_, round, _ := strings.Cut(req.Params.RequestState, "=") // want `RequestState is decoded by strconv.Atoi`
 	n, _ := strconv.Atoi(round)

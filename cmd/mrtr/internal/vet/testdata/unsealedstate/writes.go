@@ -37,6 +37,12 @@ func answered(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourc
 	return &mcp.ReadResourceResult{RequestState: place}, nil // want `RequestState is set to plain data`
 }
 
+func inHelper(round int) *mcp.CallToolResult { return prefixed(strconv.Itoa(round)) }
+
+func prefixed(state string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{RequestState: "v1." + state} // want `RequestState is set to plain data`
+}
+
 func answer(req *mcp.ReadResourceRequest, key string) string {
 	found, ok := req.Params.InputResponses[key].(*mcp.ElicitResult)
 	if !ok {
@@ -64,6 +70,15 @@ func sealedByHand(key []byte, o order) (*mcp.CallToolResult, error) {
 
 func tagged(key []byte, round int) *mcp.CallToolResult {
 	return &mcp.CallToolResult{RequestState: fmt.Sprintf("%d.%s", round, tag(key, order{Price: round}))}
+}
+
+// Somebody else may call it with a sealed state.
+var prefixer = prefixedByMany
+
+func inOtherHelper(round int) *mcp.CallToolResult { return prefixedByMany(strconv.Itoa(round)) }
+
+func prefixedByMany(state string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{RequestState: "v1." + state}
 }
 
 func given(state string) *mcp.CallToolResult { return &mcp.CallToolResult{RequestState: state} }
