@@ -1,4 +1,4 @@
-package main_test
+package main
 
 import (
 	"bytes"
@@ -18,7 +18,9 @@ import (
 var update = flag.Bool("update", false, "write the expected output anew")
 
 // The scripts run the built command as a person or a CI would. Each works in a
-// module of its own that may import go-sdk and mrtr.
+// module of its own that may import go-sdk and mrtr. The test is in this package,
+// and not beside it, so that go test does not give a cached result for a command
+// that has changed.
 func TestScripts(t *testing.T) {
 	const scripts = "testdata/script"
 	found, err := filepath.Glob(scripts + "/*.txtar")
