@@ -17,19 +17,19 @@ import (
 
 var update = flag.Bool("update", false, "write the expected output anew")
 
+// TestMain makes the test binary the command too, when it is called mrtr. So go
+// test knows that the scripts depend on the command, and does not give a cached
+// result for one that has changed.
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"mrtr": main}) }
+
 // The scripts run the built command as a person or a CI would. Each works in a
-// module of its own that may import go-sdk and mrtr. The test is in this package,
-// and not beside it, so that go test does not give a cached result for a command
-// that has changed.
+// module of its own that may import go-sdk and mrtr.
 func TestScripts(t *testing.T) {
 	const scripts = "testdata/script"
 	found, err := filepath.Glob(scripts + "/*.txtar")
 	require.NoError(t, err)
 	require.NotEmpty(t, found)
 
-	bin := t.TempDir()
-	built, err := exec.Command("go", "build", "-o", filepath.Join(bin, "mrtr"), ".").CombinedOutput()
-	require.NoError(t, err, "%s", built)
 	goEnv, err := exec.Command("go", "env", "GOMODCACHE", "GOCACHE").Output()
 	require.NoError(t, err)
 	caches := strings.Fields(string(goEnv))
@@ -41,8 +41,11 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
-			env.Setenv("MRTR", filepath.Join(bin, "mrtr"))
+			command, err := exec.LookPath("mrtr") // testscript.Main has put it there
+			if err != nil {
+				return err
+			}
+			env.Setenv("MRTR", command)
 			env.Setenv("GOMODCACHE", caches[0])
 			env.Setenv("GOCACHE", caches[1])
 			env.Setenv("GOTOOLCHAIN", "local")
