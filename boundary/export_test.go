@@ -3,20 +3,8 @@ package boundary
 import (
 	"reflect"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// PlainAccepts is what the plain schema says of v and of the JSON that v was, and
-// the validator to compare it with; nil if the schema does not resolve.
-func PlainAccepts(s *jsonschema.Schema, v any, data []byte) (decoded, scanned bool, _ *jsonschema.Resolved) {
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		return false, false, nil
-	}
-	p := plainOf(s)
-	return p != nil && p.accepts(v), p != nil && p.acceptsJSON(data), resolved
-}
 
 // The measures of a result's weight.
 var (

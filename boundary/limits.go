@@ -45,5 +45,3 @@ func (b *boundary) limits(next endpoint) endpoint {
 		return &copied, nil
 	}
 }
-
-func (d *definition) hasOutput() bool { return d != nil && d.tool.OutputSchema != nil }

@@ -26,28 +26,12 @@ func (b *boundary) brokenOutput(ctx context.Context, c *call, structured json.Ra
 	return ""
 }
 
-// checkOutput is nil if structured satisfies the output schema, or if there is
-// none that could be resolved.
+// checkOutput is nil if structured satisfies the output schema, and where there is
+// no schema to judge by.
 func (d *definition) checkOutput(structured json.RawMessage) error {
-	if d == nil {
+	schema := d.outputSchema()
+	if schema == nil {
 		return nil
 	}
-	j := d.outputJudge()
-	if j == nil {
-		return nil
-	}
-	if structured == nil {
-		return fmt.Errorf("there is none, and the tool has an output schema")
-	}
-	if j.plain != nil && j.plain.acceptsJSON(structured) {
-		return nil
-	}
-	var value any
-	if err := json.Unmarshal(structured, &value); err != nil {
-		return err
-	}
-	if j.plain != nil && j.plain.accepts(value) {
-		return nil
-	}
-	return j.resolved.Validate(value)
+	return schema.Output(structured)
 }

@@ -10,12 +10,13 @@ import (
 )
 
 // weigh is what the content and the structured content are on the wire, in bytes.
+// Structured content is JSON by now: normalising has marshalled it.
 func weigh(res *mcp.CallToolResult) int {
 	total := 0
 	for _, block := range res.Content {
 		total += weighBlock(block)
 	}
-	if raw, err := marshalled(res.StructuredContent); err == nil {
+	if raw, ok := res.StructuredContent.(json.RawMessage); ok {
 		total += weighJSON(raw)
 	}
 	return total
