@@ -64,33 +64,6 @@ func (c *call) definition() *definition {
 	return c.def
 }
 
-// Applied records that the tool has had an effect which should not happen twice.
-// An error of this call after it says effect "applied", and is never retried.
-// Outside a boundary it does nothing.
-func Applied(ctx context.Context) {
-	if c := callFrom(ctx); c != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.applied = true
-	}
-}
-
-// noticeAsking is sending middleware: it notes that the call at hand asked its
-// client something, after which running the handler again would ask again.
-func noticeAsking(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch method {
-		case "elicitation/create", "sampling/createMessage", "roots/list":
-			if c := callFrom(ctx); c != nil {
-				c.mu.Lock()
-				c.asked = true
-				c.mu.Unlock()
-			}
-		}
-		return next(ctx, method, req)
-	}
-}
-
 const firstModern = "2026-07-28" // dates, so they compare as strings
 
 // modern reports whether a result made here must carry resultType. The SDK

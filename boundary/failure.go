@@ -1,74 +1,132 @@
 package boundary
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// fail makes the error result of a problem.
-func (c *call) fail(b *boundary, p *problem) *mcp.CallToolResult {
-	res := c.blank()
-	res.Content = []mcp.Content{&mcp.TextContent{Text: p.text}}
-	c.finish(b, res, p)
-	return res
+// A problem is an error as the boundary understands it: the public part for the
+// wire, the rest for the log.
+type problem struct {
+	kind, code, text string
+	expected, quiet  bool
+	hints            []string
+	fields           []FieldError
+	operation        string
+	selector         string
+	candidates       []string
+	effect           string
+
+	// undelivered means the tool itself succeeded and only its result could not
+	// be sent: whatever it was to do is done.
+	undelivered bool
+
+	err   error // what was raised, if anything
+	cause string
+	stack []byte
 }
 
-// finish makes res an error result: its content stays first and as it was raised,
-// the hints come last, and nothing structured remains, since a strict client
-// would hold it against the output schema.
-func (c *call) finish(b *boundary, res *mcp.CallToolResult, p *problem) {
-	p.effect = c.effect(p)
-	res.IsError = true
-	res.StructuredContent = nil
-	res.InputRequests, res.RequestState = nil, ""
-	if len(p.hints) > 0 {
-		res.Content = append(res.Content[:len(res.Content):len(res.Content)],
-			&mcp.TextContent{Text: strings.Join(p.hints, "\n")})
+// describe reads what err says about itself. It calls the author's methods and
+// walks the author's chain, so it runs inside isolation.
+func describe(ctx context.Context, c *call, err error) *problem {
+	if endless(err) {
+		err = errors.New(err.Error())
 	}
-	c.face(res, p, b.opts.BareKeys)
-	res.SetError(&rendered{p})
-}
-
-// effect is what an error has to say about the effect of a tool that is not
-// read-only. What the error itself says counts; else a result that could not be
-// delivered means the effect happened, and a fault leaves it open. A refusal
-// before the tool ran, and an expected error, claim nothing.
-func (c *call) effect(p *problem) string {
-	if p.effect != "" {
-		return p.effect
+	p := &problem{kind: "execution", text: err.Error(), err: err, cause: causes(err)}
+	if strings.TrimSpace(p.text) == "" {
+		p.text = "The tool failed and gave no reason."
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	sdkProblem(p, err)
+	if wire := protocolError(err); wire != nil && withdrawn(wire) {
+		p.kind = "withdrawn_code"
+		p.cause = fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew: %s", wire.Code, p.cause)
+	}
 	switch {
-	case !c.entered || c.def.readOnly():
-		return ""
-	case c.applied || p.undelivered:
-		return effectApplied
-	case !p.expected:
-		return effectUnknown
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil && context.Cause(ctx) != errDeadline:
+		p.kind, p.expected, p.quiet, p.effect = "cancelled", true, true, c.unknownEffect()
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errDeadline):
+		p.kind = "timeout"
 	}
-	return ""
+	if _, ok := carried[*outputError](err); ok {
+		p.undelivered = true
+	}
+	if e, ok := carried[carriesType](err); ok && e.ToolErrorType() != "" {
+		p.kind = e.ToolErrorType()
+	}
+	if e, ok := carried[carriesCode](err); ok {
+		p.code = e.ToolErrorCode()
+	}
+	if e, ok := carried[carriesExpected](err); ok {
+		p.expected = e.ToolErrorExpected()
+	}
+	if e, ok := carried[carriesCause](err); ok && e.ToolErrorCause() != "" {
+		p.cause = e.ToolErrorCause()
+	}
+	if e, ok := carried[carriesQuiet](err); ok && e.ToolErrorQuiet() {
+		p.quiet, p.expected = true, true
+	}
+	if e, ok := carried[carriesHints](err); ok {
+		p.hints = e.ToolErrorHints()
+	}
+	if e, ok := carried[carriesOperation](err); ok {
+		p.operation = e.ToolErrorOperation()
+	}
+	if e, ok := carried[carriesSelector](err); ok {
+		selector, candidates := e.ToolErrorSelector()
+		p.selector, p.candidates = selector, capped(candidates)
+	}
+	if e, ok := carried[carriesFields](err); ok {
+		p.fields = fieldErrors(err, e.ToolErrorFields())
+	}
+	if e, ok := carried[carriesEffect](err); ok {
+		if effect := e.ToolErrorEffect(); effect == effectApplied || effect == effectUnknown {
+			p.effect = effect
+		}
+	}
+	return p
 }
 
-// unknownEffect is for a call that was cut off: what it was about to do may have
-// happened.
-func (c *call) unknownEffect() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.entered || c.def.readOnly() {
-		return ""
+// fieldErrors keeps our own fields whole, hints included, and makes the same of
+// what a foreign error says.
+func fieldErrors(err error, byPointer map[string][]string) []FieldError {
+	var v *Validation
+	if errors.As(err, &v) {
+		return v.sorted()
 	}
-	if c.applied {
-		return effectApplied
+	var fields []FieldError
+	for pointer, problems := range byPointer {
+		for _, text := range problems {
+			fields = append(fields, FieldError{Pointer: pointer, Problem: text})
+		}
 	}
-	return effectUnknown
+	return (&Validation{Fields: slices.Clip(fields)}).sorted()
 }
 
-// rendered hands a problem to the audit layer, by way of the result's own error,
-// which never leaves the server. Middleware outside the boundary still finds what
-// the tool raised, through Unwrap.
-type rendered struct{ p *problem }
+const maxChain = 1000
 
-func (r *rendered) Error() string { return r.p.text }
-func (r *rendered) Unwrap() error { return r.p.err }
+// endless reports whether the chain is too long to be one: an error that unwraps
+// to itself would keep errors.As going for ever.
+func endless(err error) bool {
+	seen := 0
+	var walk func(error) bool
+	walk = func(err error) bool {
+		for err != nil {
+			if seen++; seen > maxChain {
+				return true
+			}
+			switch u := err.(type) {
+			case interface{ Unwrap() error }:
+				err = u.Unwrap()
+			case interface{ Unwrap() []error }:
+				return slices.ContainsFunc(u.Unwrap(), walk)
+			default:
+				return false
+			}
+		}
+		return false
+	}
+	return walk(err)
+}

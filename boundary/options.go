@@ -98,14 +98,3 @@ func (o *Options) normalized() (Options, error) {
 	}
 	return n, nil
 }
-
-// deadline is the time that the call's tool may run; negative means no limit.
-func (o *Options) deadline(c *call) time.Duration {
-	if d, ok := o.ToolDeadlines[c.tool]; ok {
-		return d
-	}
-	if c.legacy() {
-		return o.LegacyDeadline
-	}
-	return o.Deadline
-}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // brokenOutput says how a successful result breaks the tool's output schema, or
@@ -35,3 +37,33 @@ func (d *definition) checkOutput(structured json.RawMessage) error {
 	}
 	return schema.Output(structured)
 }
+
+// provenOutput checks what go-sdk is about to make of out. It is silent where
+// go-sdk would put something else in its place: a nil pointer becomes a zero
+// value, and an input_required result has no output.
+func (c *call) provenOutput(res *mcp.CallToolResult, out any) error {
+	def := c.definition()
+	if !def.hasOutput() || isNil(out) || res != nil && (res.InputRequests != nil || res.IsError) {
+		return nil
+	}
+	data, err := json.Marshal(out)
+	if err == nil {
+		if err = def.checkOutput(data); err == nil {
+			c.mu.Lock()
+			c.outputChecked = true
+			c.mu.Unlock()
+			return nil
+		}
+	}
+	return &outputError{err}
+}
+
+// outputError is an output that cannot be sent. The tool has run.
+type outputError struct{ cause error }
+
+func (e *outputError) Error() string           { return undeliverableText }
+func (e *outputError) Unwrap() error           { return e.cause }
+func (e *outputError) ToolErrorType() string   { return "invalid_output" }
+func (e *outputError) ToolErrorExpected() bool { return false }
+
+const undeliverableText = "The tool ran, but its result is malformed and cannot be shown. The arguments are not the reason."

@@ -52,6 +52,22 @@ func (c *call) mayRetry(ctx context.Context, err error) bool {
 	return !c.applied && !c.asked
 }
 
+// noticeAsking is sending middleware: it notes that the call at hand asked its
+// client something, after which running the handler again would ask again.
+func noticeAsking(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case "elicitation/create", "sampling/createMessage", "roots/list":
+			if c := callFrom(ctx); c != nil {
+				c.mu.Lock()
+				c.asked = true
+				c.mu.Unlock()
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d == 0 {
 		return true

@@ -52,28 +52,6 @@ func FaceOf(res *mcp.CallToolResult) (Face, bool) {
 	}
 }
 
-// completeStamp is an empty result with resultType set. The field is unexported
-// and only the SDK's own decoding can set it, once; copies keep it.
-var completeStamp = func() mcp.CallToolResult {
-	var res mcp.CallToolResult
-	if err := json.Unmarshal([]byte(`{"resultType":"complete","content":[]}`), &res); err != nil {
-		panic(err) // go-sdk no longer reads its own results
-	}
-	return res
-}()
-
-// blank is a new result without content, stamped as the era of the call demands.
-// Every result that is not input_required is made from one: whether a result that
-// came from inside has its stamp, nobody outside the SDK can see.
-func (c *call) blank() *mcp.CallToolResult {
-	var res mcp.CallToolResult
-	if c.modern() {
-		res = completeStamp
-	}
-	res.Content = []mcp.Content{}
-	return &res
-}
-
 // face writes the boundary's key into a _meta of the result's own: the handler's
 // map may be shared between calls, and the SDK will write to whatever it finds.
 func (c *call) face(res *mcp.CallToolResult, p *problem, bareKeys bool) {
@@ -95,8 +73,4 @@ func (c *call) face(res *mcp.CallToolResult, p *problem, bareKeys bool) {
 	}
 	meta[MetaKey] = f
 	res.Meta = meta
-}
-
-func milliseconds(d time.Duration) float64 {
-	return float64(d.Microseconds()) / 1000
 }

@@ -84,16 +84,3 @@ func escapedRune(r rune, size int) int {
 	}
 	return size
 }
-
-// cut is the longest end of s that is no longer than n inside a JSON string.
-func cut(s string, n int) string {
-	from := len(s)
-	for from > 0 {
-		r, size := utf8.DecodeLastRuneInString(s[:from])
-		if n -= escapedRune(r, size); n < 0 {
-			break
-		}
-		from -= size
-	}
-	return s[from:]
-}

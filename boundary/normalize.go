@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
+	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -115,6 +115,17 @@ func (b *boundary) erroneous(ctx context.Context, c *call, res *mcp.CallToolResu
 	return made, nil
 }
 
+func onlyText(res *mcp.CallToolResult) (string, bool) {
+	if len(res.Content) != 1 || res.Meta != nil {
+		return "", false
+	}
+	text, ok := res.Content[0].(*mcp.TextContent)
+	if !ok || text == nil {
+		return "", false
+	}
+	return text.Text, text.Meta == nil && text.Annotations == nil
+}
+
 func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolResult) *mcp.CallToolResult {
 	if res.RequestState != "" {
 		return c.fail(b, malformed("the result carries a requestState but asks for nothing: InputRequests must not be nil"))
@@ -148,25 +159,8 @@ func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolRes
 	return made
 }
 
-// sdkBugReport recognises the SDK's own verdict on a result that holds content and
-// questions at once. It is about the tool, so the model should get to read it.
-func sdkBugReport(wire *jsonrpc.Error) bool {
-	return wire.Code == jsonrpc.CodeInternalError && strings.HasPrefix(wire.Message, "server bug: ")
-}
-
 func malformed(cause string) *problem {
 	return &problem{kind: "malformed_result", text: undeliverableText, undelivered: true, cause: cause}
-}
-
-func onlyText(res *mcp.CallToolResult) (string, bool) {
-	if len(res.Content) != 1 || res.Meta != nil {
-		return "", false
-	}
-	text, ok := res.Content[0].(*mcp.TextContent)
-	if !ok || text == nil {
-		return "", false
-	}
-	return text.Text, text.Meta == nil && text.Annotations == nil
 }
 
 // marshalled is v as JSON that is known to be valid, or nil for nothing. Marshalling
@@ -185,4 +179,13 @@ func marshalled(v any) (json.RawMessage, error) {
 		return v, nil
 	}
 	return json.Marshal(v)
+}
+
+// isNil reports whether v is nil or holds a nil pointer, which is not the same.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
 }

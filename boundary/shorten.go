@@ -3,6 +3,7 @@ package boundary
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -57,6 +58,19 @@ func shortened(block mcp.Content, room int) []mcp.Content {
 		return nil
 	}
 	return []mcp.Content{short, marker("[The first %d of %d bytes of this text were cut.]", len(text.Text)-len(short.Text), len(text.Text))}
+}
+
+// cut is the longest end of s that is no longer than n inside a JSON string.
+func cut(s string, n int) string {
+	from := len(s)
+	for from > 0 {
+		r, size := utf8.DecodeLastRuneInString(s[:from])
+		if n -= escapedRune(r, size); n < 0 {
+			break
+		}
+		from -= size
+	}
+	return s[from:]
 }
 
 // A run is of neighbouring blocks that were dropped.

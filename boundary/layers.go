@@ -3,7 +3,6 @@ package boundary
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -122,5 +121,3 @@ func (b *boundary) tool(next mcp.MethodHandler) endpoint {
 }
 
 var errNoResult = errors.New("the handler returned neither a result nor an error")
-
-func isNotification(method string) bool { return strings.HasPrefix(method, "notifications/") }

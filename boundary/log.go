@@ -93,6 +93,10 @@ func (c *call) record(res *mcp.CallToolResult, err error, p *problem) []slog.Att
 	return attrs
 }
 
+func milliseconds(d time.Duration) float64 {
+	return float64(d.Microseconds()) / 1000
+}
+
 // digest tells equal values from different ones in a log. It is cut short, but a
 // reader who can guess the value can still confirm the guess.
 func digest(data []byte) string {
