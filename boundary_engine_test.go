@@ -61,12 +61,12 @@ func boundedClient(t *testing.T, server *mcp.Server, era probe.Era) *wire.Client
 	return client
 }
 
-func boundedFace(t *testing.T, reply wire.Reply) boundary.Face {
+func boundedFace(t *testing.T, reply wire.Reply) boundary.Report {
 	t.Helper()
 	var result struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	var face boundary.Face
+	var face boundary.Report
 	require.NoError(t, json.Unmarshal(reply.Result, &result))
 	require.NoError(t, json.Unmarshal(result.Meta[boundary.MetaKey], &face), string(reply.Result))
 	return face

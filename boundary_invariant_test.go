@@ -82,7 +82,7 @@ func TestBoundaryChangesNothingButMeta(t *testing.T) {
 
 // boundedWithout is the frame without what a boundary adds, and what it added. The
 // members of the result and of its _meta are sorted by it; their bytes stay.
-func boundedWithout(t *testing.T, frame string) (string, *boundary.Face) {
+func boundedWithout(t *testing.T, frame string) (string, *boundary.Report) {
 	t.Helper()
 	direction, text, _ := strings.Cut(frame, ": ")
 	var message, result, meta map[string]json.RawMessage
@@ -98,7 +98,7 @@ func boundedWithout(t *testing.T, frame string) (string, *boundary.Face) {
 		message["result"] = boundedJSON(t, result)
 		return direction + ": " + string(boundedJSON(t, message)), nil
 	}
-	var face boundary.Face
+	var face boundary.Report
 	require.NoError(t, json.Unmarshal(meta[boundary.MetaKey], &face))
 	require.Equal(t, weather, face.Tool)
 	require.NotEmpty(t, face.RequestID)

@@ -2,6 +2,7 @@ package boundary_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,7 +30,7 @@ func TestDeadlines(t *testing.T) {
 		{"and uses them", boundary.Options{}, modern, 4 * time.Minute, 0},
 		{"each has its option", boundary.Options{Deadline: time.Hour, LegacyDeadline: time.Second}, old, time.Minute, time.Second},
 		{"of which the other is not touched", boundary.Options{Deadline: time.Second, LegacyDeadline: time.Hour}, modern, time.Minute, time.Second},
-		{"a negative one is no limit", boundary.Options{LegacyDeadline: -1}, old, 48 * time.Hour, 0},
+		{"the longest is as good as none", boundary.Options{LegacyDeadline: math.MaxInt64}, old, 48 * time.Hour, 0},
 		{"the tool's own counts for both", boundary.Options{ToolDeadlines: map[string]time.Duration{"asks": time.Minute}}, old, time.Hour, time.Minute},
 		{"the tool's own counts for both", boundary.Options{ToolDeadlines: map[string]time.Duration{"asks": time.Minute}}, modern, time.Hour, time.Minute},
 	} {

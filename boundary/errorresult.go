@@ -6,34 +6,34 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// fail makes the error result of a problem.
-func (c *call) fail(b *boundary, p *problem) *mcp.CallToolResult {
-	res := c.blank()
-	res.Content = []mcp.Content{&mcp.TextContent{Text: p.text}}
-	c.finish(b, res, p)
+// errorResult is the error result of a failure.
+func (c *call) errorResult(b *boundary, f *failure) *mcp.CallToolResult {
+	res := c.newResult()
+	res.Content = []mcp.Content{&mcp.TextContent{Text: f.text}}
+	c.makeError(b, res, f)
 	return res
 }
 
-// finish makes res an error result: its content stays first and as it was raised,
-// the hints come last, and nothing structured remains, since a strict client
-// would hold it against the output schema.
-func (c *call) finish(b *boundary, res *mcp.CallToolResult, p *problem) {
-	p.effect = c.effect(p)
+// makeError turns res into an error result: its content stays as it is, the hints
+// follow, and structured content is removed, since a strict client would judge it
+// by the output schema.
+func (c *call) makeError(b *boundary, res *mcp.CallToolResult, f *failure) {
+	f.effect = c.effect(f)
 	res.IsError = true
 	res.StructuredContent = nil
 	res.InputRequests, res.RequestState = nil, ""
-	if len(p.hints) > 0 {
+	if len(f.hints) > 0 {
 		res.Content = append(res.Content[:len(res.Content):len(res.Content)],
-			&mcp.TextContent{Text: strings.Join(p.hints, "\n")})
+			&mcp.TextContent{Text: strings.Join(f.hints, "\n")})
 	}
-	c.face(res, p, b.opts.BareKeys)
-	res.SetError(&rendered{p})
+	c.addReport(res, f, b.opts.BareKeys)
+	res.SetError(&resultError{f})
 }
 
-// rendered hands a problem to the audit layer, by way of the result's own error,
-// which never leaves the server. Middleware outside the boundary still finds what
-// the tool raised, through Unwrap.
-type rendered struct{ p *problem }
+// resultError carries a failure to the log layer as the result's own error, which
+// never leaves the server. Middleware outside the boundary finds the tool's error
+// through Unwrap.
+type resultError struct{ failure *failure }
 
-func (r *rendered) Error() string { return r.p.text }
-func (r *rendered) Unwrap() error { return r.p.err }
+func (r *resultError) Error() string { return r.failure.text }
+func (r *resultError) Unwrap() error { return r.failure.err }

@@ -44,55 +44,55 @@ func TestErrorsOnTheWire(t *testing.T) {
 		err         error
 		annotations *mcp.ToolAnnotations
 		texts       []string
-		face        boundary.Face
+		face        boundary.Report
 		level       string
 	}{
 		{
 			name: "plain", explanation: "the text as raised; nobody said the agent could correct it, and the effect is open",
 			err: errors.New("the station is closed"), annotations: writes,
-			texts: []string{"the station is closed"}, face: boundary.Face{Type: "execution", Expected: ref(false), Effect: "unknown"}, level: "ERROR",
+			texts: []string{"the station is closed"}, face: boundary.Report{Type: "execution", Expected: ref(false), Effect: "unknown"}, level: "ERROR",
 		},
 		{
 			name: "plain_readonly", explanation: "a read-only tool has no effect to tell of",
 			err: errors.New("the station is closed"), annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
-			texts: []string{"the station is closed"}, face: boundary.Face{Type: "execution", Expected: ref(false)}, level: "ERROR",
+			texts: []string{"the station is closed"}, face: boundary.Report{Type: "execution", Expected: ref(false)}, level: "ERROR",
 		},
 		{
 			name: "execution", explanation: "the cause stays on the server, even wrapped; the hint comes last",
 			err: fmt.Errorf("while planning: %w", &boundary.Execution{Operation: "geocode", Err: errors.New("password=hunter2"), Code: "E42",
 				Expected: true, Hints: []string{"Try later."}}),
 			texts: []string{"while planning: geocode failed.", "Try later."},
-			face:  boundary.Face{Type: "execution", Code: "E42", Expected: ref(true), Operation: "geocode", Hints: []string{"Try later."}}, level: "WARN",
+			face:  boundary.Report{Type: "execution", Code: "E42", Expected: ref(true), Operation: "geocode", Hints: []string{"Try later."}}, level: "WARN",
 		},
 		{
 			name: "effect", explanation: "an error that knows what it did says so",
 			err:   &boundary.Execution{Message: "Half of it was written.", Effect: "applied"},
-			texts: []string{"Half of it was written."}, face: boundary.Face{Type: "execution", Expected: ref(false), Effect: "applied"}, level: "ERROR",
+			texts: []string{"Half of it was written."}, face: boundary.Report{Type: "execution", Expected: ref(false), Effect: "applied"}, level: "ERROR",
 		},
 		{
 			name: "validation", explanation: "sorted, with a field's own hint",
 			err:   &boundary.Validation{Fields: []boundary.FieldError{{Pointer: "/z", Problem: "is late"}, {Pointer: "/a", Problem: "is early", Hint: "Wait."}}},
 			texts: []string{"2 argument problems: /a is early; /z is late.", "Wait."},
-			face: boundary.Face{Type: "validation", Expected: ref(true), Hints: []string{"Wait."},
+			face: boundary.Report{Type: "validation", Expected: ref(true), Hints: []string{"Wait."},
 				Fields: []boundary.FieldError{{Pointer: "/a", Problem: "is early", Hint: "Wait."}, {Pointer: "/z", Problem: "is late"}}}, level: "WARN",
 		},
 		{
 			name: "selector", explanation: "the candidates and where to find more",
 			err:   &boundary.Selector{Kind: boundary.Ambiguous, Selector: "location", Candidates: []string{"Springfield, Illinois", "Springfield, Missouri"}, Tool: "list_places"},
 			texts: []string{`"location" fits more than one. Candidates: Springfield, Illinois; Springfield, Missouri.`, `Call "list_places" for the valid values of "location".`},
-			face: boundary.Face{Type: "ambiguous", Expected: ref(true), Selector: "location", Candidates: []string{"Springfield, Illinois", "Springfield, Missouri"},
+			face: boundary.Report{Type: "ambiguous", Expected: ref(true), Selector: "location", Candidates: []string{"Springfield, Illinois", "Springfield, Missouri"},
 				Hints: []string{`Call "list_places" for the valid values of "location".`}}, level: "WARN",
 		},
 		{
 			name: "foreign", explanation: "a foreign error is understood by its methods, through wrapping and joining",
 			err:   errors.Join(fmt.Errorf("weather: %w", noPlace{})),
 			texts: []string{"weather: There is no such place.", "Use a full name."},
-			face: boundary.Face{Type: "not_found", Expected: ref(true), Hints: []string{"Use a full name."}, Selector: "location", Candidates: []string{"Lisbon", "Tokyo"},
+			face: boundary.Report{Type: "not_found", Expected: ref(true), Hints: []string{"Use a full name."}, Selector: "location", Candidates: []string{"Lisbon", "Tokyo"},
 				Fields: []boundary.FieldError{{Pointer: "/location", Problem: "is not a known place"}}}, level: "WARN",
 		},
 		{
 			name: "declined", explanation: "nobody's mistake, and no claim about effects",
-			err: &declined{"units"}, texts: []string{`Stopped: "units" was declined.`}, face: boundary.Face{Type: "declined", Expected: ref(true)}, level: "INFO",
+			err: &declined{"units"}, texts: []string{`Stopped: "units" was declined.`}, face: boundary.Report{Type: "declined", Expected: ref(true)}, level: "INFO",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

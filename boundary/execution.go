@@ -1,14 +1,14 @@
 package boundary
 
-// Execution says that something the tool did went wrong. Err is for the log
-// alone: the text that a client reads is Message, or that the operation failed.
+// Execution is the error of an operation that failed. The client reads Message, or
+// that Operation failed; the log has Err too.
 type Execution struct {
-	Operation string // what was being done, such as "geocode"
-	Message   string // for the agent; optional
-	Err       error  // the cause; never leaves the server
-	Code      string // the author's own code; optional
-	Expected  bool   // the agent can correct it; otherwise it is a fault
-	Retryable bool   // the same call may succeed when run again
+	Operation string // such as "geocode"
+	Message   string // for the client; optional
+	Err       error  // the cause, for the log alone
+	Code      string // a code of your own; optional
+	Expected  bool   // the agent can correct it; false for a fault
+	Retryable bool   // running the same call again may succeed
 	Effect    string // "applied" or "unknown"; optional
 	Hints     []string
 }

@@ -8,9 +8,9 @@ import (
 
 // The measures of a result's weight.
 var (
-	EscapedLen = escapedLen
-	WeighJSON  = weighJSON
-	Cut        = cut
+	EscapedSize = escapedSize
+	JSONSize    = jsonSize
+	EndWithin   = endWithin
 )
 
 // ResultFields are the exported fields of the SDK's result.

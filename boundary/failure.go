@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// A problem is an error as the boundary understands it: the public part for the
-// wire, the rest for the log.
-type problem struct {
+// A failure is an error as the boundary understands it: the public part for the
+// client, err, cause and stack for the log.
+type failure struct {
 	kind, code, text string
 	expected, quiet  bool
 	hints            []string
@@ -20,77 +20,77 @@ type problem struct {
 	candidates       []string
 	effect           string
 
-	// undelivered means the tool itself succeeded and only its result could not
-	// be sent: whatever it was to do is done.
+	// undelivered means that the tool succeeded, effects included, and that only
+	// its result could not be sent.
 	undelivered bool
 
-	err   error // what was raised, if anything
+	err   error // as it was raised; nil if the boundary found the failure itself
 	cause string
 	stack []byte
 }
 
-// describe reads what err says about itself. It calls the author's methods and
-// walks the author's chain, so it runs inside isolation.
-func describe(ctx context.Context, c *call, err error) *problem {
+// failureOf reads an error by the methods it carries. It calls the author's
+// methods and walks the author's chain, so it runs inside isolation.
+func failureOf(ctx context.Context, c *call, err error) *failure {
 	if endless(err) {
 		err = errors.New(err.Error())
 	}
-	p := &problem{kind: "execution", text: err.Error(), err: err, cause: causes(err)}
-	if strings.TrimSpace(p.text) == "" {
-		p.text = "The tool failed and gave no reason."
+	f := &failure{kind: "execution", text: err.Error(), err: err, cause: causes(err)}
+	if strings.TrimSpace(f.text) == "" {
+		f.text = "The tool failed and gave no reason."
 	}
-	sdkProblem(p, err)
+	readSDKError(f, err)
 	if wire := protocolError(err); wire != nil && withdrawn(wire) {
-		p.kind = "withdrawn_code"
-		p.cause = fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew: %s", wire.Code, p.cause)
+		f.kind = "withdrawn_code"
+		f.cause = fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew: %s", wire.Code, f.cause)
 	}
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil && context.Cause(ctx) != errDeadline:
-		p.kind, p.expected, p.quiet, p.effect = "cancelled", true, true, c.unknownEffect()
+		f.kind, f.expected, f.quiet, f.effect = "cancelled", true, true, c.unknownEffect()
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errDeadline):
-		p.kind = "timeout"
+		f.kind = "timeout"
 	}
 	if _, ok := carried[*outputError](err); ok {
-		p.undelivered = true
+		f.undelivered = true
 	}
 	if e, ok := carried[carriesType](err); ok && e.ToolErrorType() != "" {
-		p.kind = e.ToolErrorType()
+		f.kind = e.ToolErrorType()
 	}
 	if e, ok := carried[carriesCode](err); ok {
-		p.code = e.ToolErrorCode()
+		f.code = e.ToolErrorCode()
 	}
 	if e, ok := carried[carriesExpected](err); ok {
-		p.expected = e.ToolErrorExpected()
+		f.expected = e.ToolErrorExpected()
 	}
 	if e, ok := carried[carriesCause](err); ok && e.ToolErrorCause() != "" {
-		p.cause = e.ToolErrorCause()
+		f.cause = e.ToolErrorCause()
 	}
 	if e, ok := carried[carriesQuiet](err); ok && e.ToolErrorQuiet() {
-		p.quiet, p.expected = true, true
+		f.quiet, f.expected = true, true
 	}
 	if e, ok := carried[carriesHints](err); ok {
-		p.hints = e.ToolErrorHints()
+		f.hints = e.ToolErrorHints()
 	}
 	if e, ok := carried[carriesOperation](err); ok {
-		p.operation = e.ToolErrorOperation()
+		f.operation = e.ToolErrorOperation()
 	}
 	if e, ok := carried[carriesSelector](err); ok {
 		selector, candidates := e.ToolErrorSelector()
-		p.selector, p.candidates = selector, capped(candidates)
+		f.selector, f.candidates = selector, capped(candidates)
 	}
 	if e, ok := carried[carriesFields](err); ok {
-		p.fields = fieldErrors(err, e.ToolErrorFields())
+		f.fields = fieldErrors(err, e.ToolErrorFields())
 	}
 	if e, ok := carried[carriesEffect](err); ok {
 		if effect := e.ToolErrorEffect(); effect == effectApplied || effect == effectUnknown {
-			p.effect = effect
+			f.effect = effect
 		}
 	}
-	return p
+	return f
 }
 
-// fieldErrors keeps our own fields whole, hints included, and makes the same of
-// what a foreign error says.
+// fieldErrors takes the fields of a Validation with their hints, and those of any
+// other error from its ToolErrorFields method.
 func fieldErrors(err error, byPointer map[string][]string) []FieldError {
 	var v *Validation
 	if errors.As(err, &v) {
@@ -107,8 +107,8 @@ func fieldErrors(err error, byPointer map[string][]string) []FieldError {
 
 const maxChain = 1000
 
-// endless reports whether the chain is too long to be one: an error that unwraps
-// to itself would keep errors.As going for ever.
+// endless reports whether the chain has more than maxChain errors. errors.As would
+// never return for an error that unwraps to itself.
 func endless(err error) bool {
 	seen := 0
 	var walk func(error) bool

@@ -2,14 +2,13 @@ package boundary
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // HandlerOptions configure [Handler]. A nil *HandlerOptions is the zero value:
-// nothing is retried.
+// nothing is retried. Negative values are a [*UsageError].
 type HandlerOptions struct {
 	// Attempts is how often a read-only tool may run for one call. Zero means
 	// once.
@@ -26,30 +25,29 @@ func (o *HandlerOptions) normalized() HandlerOptions {
 		n = *o
 	}
 	if n.Attempts < 0 || n.Pause < 0 {
-		panic(fmt.Sprintf("boundary: HandlerOptions with %d attempts and a pause of %s", n.Attempts, n.Pause))
+		panic(misuse("HandlerOptions with %d attempts and a pause of %s", n.Attempts, n.Pause))
 	}
 	n.Attempts = max(n.Attempts, 1)
 	return n
 }
 
-// Handler is the layer that must sit inside go-sdk's typed handling, around the
-// function itself:
+// Handler wraps a typed handler, inside go-sdk's own handling of its input and
+// output:
 //
 //	mcp.AddTool(server, tool, boundary.Handler(lookUp, &boundary.HandlerOptions{Attempts: 3}))
 //
-// It runs a read-only tool again after an error that says it may succeed
-// (ToolErrorRetryable), and it checks the output against the tool's schema while
-// the error can still be told from the tool's own. Both need the outer layer:
-// without [Install] or [Middleware] on the server it does neither.
+// It runs a read-only tool again after an error that carries ToolErrorRetryable,
+// and it checks the output against the tool's schema before go-sdk does, so that
+// the log has the reason. On a server without [Install] it does neither.
 //
-// A call is never run again when the tool is not read-only, has had an effect
-// ([Applied], or an error that tells of one), has asked the user anything, or
-// was declined; nor is a result that asks. Nor is a request that carries a
-// requestState: the first attempt may have used up what the state stands for, and
-// the second would say that it is gone in place of what went wrong. Each attempt
-// gets its arguments fresh.
+// Each attempt gets its own copy of the arguments. A tool is not run again if it is
+// not read-only, has had an effect ([Applied], or an error that reports one), has
+// asked the user anything, was declined or returned a result. Nor is it for a
+// request that carries a requestState: the first attempt may have used up what the
+// state refers to, and the error of the second would hide the real one.
 //
-// Handler panics on negative options, as mcp.AddTool does on a bad tool.
+// Handler panics with a [*UsageError] on negative options, as mcp.AddTool panics on
+// a bad tool.
 func Handler[In, Out any](h mcp.ToolHandlerFor[In, Out], opts *HandlerOptions) mcp.ToolHandlerFor[In, Out] {
 	o := opts.normalized()
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
@@ -59,7 +57,7 @@ func Handler[In, Out any](h mcp.ToolHandlerFor[In, Out], opts *HandlerOptions) m
 		}
 		res, out, err := attempt(ctx, c, o, h, req, in)
 		if err == nil {
-			err = c.provenOutput(res, out)
+			err = c.checkOutput(res, out)
 		}
 		return res, out, err
 	}

@@ -60,11 +60,11 @@ func dial(t *testing.T, s *mcp.Server) *mcp.ClientSession {
 	return session
 }
 
-func callTool(t *testing.T, s *mcp.ClientSession, name string, args any) (*mcp.CallToolResult, boundary.Face) {
+func callTool(t *testing.T, s *mcp.ClientSession, name string, args any) (*mcp.CallToolResult, boundary.Report) {
 	t.Helper()
 	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
 	require.NoError(t, err)
-	face, ok := boundary.FaceOf(res)
+	face, ok := boundary.ReportOf(res)
 	require.True(t, ok, "the boundary says nothing of the result")
 	require.Equal(t, name, face.Tool)
 	require.NotEmpty(t, face.RequestID)

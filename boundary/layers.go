@@ -12,32 +12,33 @@ const (
 	methodListTools = "tools/list"
 )
 
-// An endpoint answers one tool call. Whatever it returns is final: a result or
-// an error, never both and never neither.
+// An endpoint answers one tool call, with a result or an error and never both or
+// neither. Only the innermost endpoint may return a malformed result, which
+// normalize mends.
 type endpoint func(ctx context.Context, c *call) (*mcp.CallToolResult, error)
 
-// A layer wraps what is inside it.
+// A layer wraps the endpoint inside it.
 type layer struct {
-	name string
+	name string // also the name of its file
 	wrap func(b *boundary, next endpoint) endpoint
 }
 
-// layers, outermost first. Audit is outermost because it records what the client
-// gets, whichever layer decided it. Isolation is next, so that the deadline and
-// the recovery also cover the marshalling of what a tool returned: a MarshalJSON
-// method is the tool's code too.
+// layers, outermost first. log is outermost because it records the result that
+// the client gets, whichever layer made it. isolation is next, so that deadline
+// and recovery cover the marshalling of a tool's result too: a MarshalJSON method
+// is the tool's own code.
 func layers() []layer {
 	return []layer{
-		{"audit", (*boundary).audit},
+		{"log", (*boundary).log},
 		{"isolation", (*boundary).isolation},
-		{"limits", (*boundary).limits},
-		{"normalising", (*boundary).normalising},
+		{"sizelimit", (*boundary).sizeLimit},
+		{"normalize", (*boundary).normalize},
 		{"tiers", (*boundary).tiers},
 		{"arguments", (*boundary).arguments},
 	}
 }
 
-// Layers names the layers around a tool, outermost first.
+// Layers returns the names of the layers around a tool, outermost first.
 func Layers() []string {
 	var names []string
 	for _, l := range layers() {
@@ -46,42 +47,30 @@ func Layers() []string {
 	return names
 }
 
-// boundary is what the layers of one server share.
+// boundary is the state that the layers of one server share.
 type boundary struct {
 	opts      Options
 	catalog   *catalog
 	abandoned abandoned
-	answer    endpoint
+	answer    endpoint // all layers and the tool
 }
 
-// Middleware is the outer layer alone, for servers that order their middleware
-// themselves. It belongs outermost. [Install] is Middleware plus the notice of
-// questions to clients from before 2026-07-28, without which a retry inside
-// [Handler] could ask its user twice.
-//
-// An error means that the options are invalid.
-func Middleware(opts *Options) (mcp.Middleware, error) {
-	normalized, err := opts.normalized()
-	if err != nil {
-		return nil, err
+func newBoundary(opts Options, next mcp.MethodHandler) *boundary {
+	b := &boundary{
+		opts:      opts,
+		catalog:   &catalog{next: next, logger: opts.Logger},
+		abandoned: abandoned{limit: opts.MaxAbandoned},
 	}
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		b := &boundary{
-			opts:      normalized,
-			catalog:   &catalog{next: next, logger: normalized.Logger},
-			abandoned: abandoned{limit: normalized.MaxAbandoned},
-		}
-		b.answer = b.tool(next)
-		all := layers()
-		for i := len(all) - 1; i >= 0; i-- {
-			b.answer = all[i].wrap(b, b.answer)
-		}
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return b.receive(ctx, next, method, req)
-		}
-	}, nil
+	b.answer = b.tool(next)
+	all := layers()
+	for i := len(all) - 1; i >= 0; i-- {
+		b.answer = all[i].wrap(b, b.answer)
+	}
+	return b
 }
 
+// receive sends tool calls through the layers and everything else past them, with
+// panics recovered.
 func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	if c := callFrom(ctx); c != nil && c.session == req.GetSession() {
 		return next(ctx, method, req) // a boundary further out has this call
@@ -102,9 +91,7 @@ func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method s
 	return res, nil
 }
 
-// tool is the innermost endpoint: it crosses into the server's other middleware
-// and the tool itself. What comes back there may be malformed in any way, and is
-// passed on as a raw outcome for normalising to judge.
+// tool is the innermost endpoint: the server's other middleware and the tool.
 func (b *boundary) tool(next mcp.MethodHandler) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		c.enter()

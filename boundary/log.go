@@ -11,23 +11,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// audit writes one record a call, of what the client gets: INFO for a result and
-// for a declined question, WARN for what the agent can correct, ERROR with cause
-// and stack for what an operator must mend. Sizes and digests stand for the
-// values, and long texts are cut: a client chooses the name it calls, and part of
-// what errors say.
-func (b *boundary) audit(next endpoint) endpoint {
+// log writes one record per call: INFO for a result and for a declined question,
+// WARN for an error that the agent can correct, ERROR with cause and stack for a
+// fault. Sizes and digests stand for the values. Long texts are cut, since a client
+// chooses the name it calls and errors may quote it.
+func (b *boundary) log(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		res, err := next(ctx, c)
-		level, message, p := verdict(res, err)
+		level, message, f := verdict(res, err)
 		if b.opts.Logger.Enabled(ctx, level) {
-			b.opts.Logger.LogAttrs(ctx, level, message, c.record(res, err, p)...)
+			b.opts.Logger.LogAttrs(ctx, level, message, c.record(res, err, f)...)
 		}
 		return res, err
 	}
 }
 
-func verdict(res *mcp.CallToolResult, err error) (slog.Level, string, *problem) {
+// verdict is the level, the message and the failure to log for a call.
+func verdict(res *mcp.CallToolResult, err error) (slog.Level, string, *failure) {
 	if err != nil {
 		return slog.LevelWarn, "tool call refused", nil
 	}
@@ -37,24 +37,24 @@ func verdict(res *mcp.CallToolResult, err error) (slog.Level, string, *problem) 
 	if !res.IsError {
 		return slog.LevelInfo, "tool call", nil
 	}
-	p := problemOf(res)
+	f := failureIn(res)
 	switch {
-	case p.quiet:
-		return slog.LevelInfo, "tool call stopped", p
-	case p.expected:
-		return slog.LevelWarn, "tool call failed", p
+	case f.quiet:
+		return slog.LevelInfo, "tool call stopped", f
+	case f.expected:
+		return slog.LevelWarn, "tool call failed", f
 	}
-	return slog.LevelError, "tool call failed", p
+	return slog.LevelError, "tool call failed", f
 }
 
-func problemOf(res *mcp.CallToolResult) *problem {
-	if r, ok := res.GetError().(*rendered); ok {
-		return r.p
+func failureIn(res *mcp.CallToolResult) *failure {
+	if r, ok := res.GetError().(*resultError); ok {
+		return r.failure
 	}
-	return &problem{kind: "execution"}
+	return &failure{kind: "execution"}
 }
 
-func (c *call) record(res *mcp.CallToolResult, err error, p *problem) []slog.Attr {
+func (c *call) record(res *mcp.CallToolResult, err error, f *failure) []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String("tool", c.loggedTool()),
 		slog.String("requestId", c.requestID),
@@ -66,29 +66,29 @@ func (c *call) record(res *mcp.CallToolResult, err error, p *problem) []slog.Att
 		attrs = append(attrs, slog.Int("answers", n))
 	}
 	if err != nil {
-		attrs = append(attrs, slog.String("error", clipped(err.Error(), maxLoggedText)))
+		attrs = append(attrs, slog.String("error", truncated(err.Error(), maxLoggedText)))
 		if cause := c.protocolCause(); cause != "" {
-			attrs = append(attrs, slog.String("cause", clipped(cause, maxLoggedText)))
+			attrs = append(attrs, slog.String("cause", truncated(cause, maxLoggedText)))
 		}
 	} else {
-		attrs = append(attrs, slog.Int("resultBytes", weigh(res)), slog.String("resultDigest", digestOf(res)))
+		attrs = append(attrs, slog.Int("resultBytes", sizeOf(res)), slog.String("resultDigest", digestOf(res)))
 	}
 	if ops := c.timings(); len(ops) > 0 {
 		attrs = append(attrs, slog.Attr{Key: "operations", Value: slog.GroupValue(ops...)})
 	}
-	if p == nil {
+	if f == nil {
 		return attrs
 	}
-	attrs = append(attrs, slog.String("type", p.kind))
-	if p.effect != "" {
-		attrs = append(attrs, slog.String("effect", p.effect))
+	attrs = append(attrs, slog.String("type", f.kind))
+	if f.effect != "" {
+		attrs = append(attrs, slog.String("effect", f.effect))
 	}
-	if p.quiet || p.expected {
+	if f.quiet || f.expected {
 		return attrs
 	}
-	attrs = append(attrs, slog.String("cause", clipped(p.cause, maxLoggedText)))
-	if len(p.stack) > 0 {
-		attrs = append(attrs, slog.String("stack", string(p.stack)))
+	attrs = append(attrs, slog.String("cause", truncated(f.cause, maxLoggedText)))
+	if len(f.stack) > 0 {
+		attrs = append(attrs, slog.String("stack", string(f.stack)))
 	}
 	return attrs
 }
@@ -97,14 +97,14 @@ func milliseconds(d time.Duration) float64 {
 	return float64(d.Microseconds()) / 1000
 }
 
-// digest tells equal values from different ones in a log. It is cut short, but a
-// reader who can guess the value can still confirm the guess.
+// digest makes equal values recognizable in a log. Although it is cut short, a
+// reader who guesses a value can confirm the guess.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:6])
 }
 
-// digestOf is over the content alone: _meta differs on every call.
+// digestOf leaves out _meta, which differs on every call.
 func digestOf(res *mcp.CallToolResult) string {
 	h := sha256.New()
 	for _, block := range res.Content {

@@ -13,12 +13,11 @@ const (
 	maxLoggedText = 4 << 10
 )
 
-// loggedTool is the name of the tool as the log has it. A client may call any
-// name, of any length.
-func (c *call) loggedTool() string { return clipped(c.tool, maxLoggedTool) }
+// loggedTool is the tool's name, cut: a client may call a name of any length.
+func (c *call) loggedTool() string { return truncated(c.tool, maxLoggedTool) }
 
-// clipped is the first n bytes of s, and how many there were if that is not all.
-func clipped(s string, n int) string {
+// truncated is the first n bytes of s and, if s is longer, its length.
+func truncated(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -31,8 +30,8 @@ func clipped(s string, n int) string {
 
 const maxCauses = 32
 
-// causes is the text of the whole chain, outermost first, without repeating what
-// an outer text already says.
+// causes is the text of an error's whole chain, outermost first, without the texts
+// that an outer one contains.
 func causes(err error) string {
 	var parts []string
 	queue := []error{err}
@@ -56,8 +55,8 @@ func causes(err error) string {
 	return strings.Join(parts, ": ")
 }
 
-// printed is a value as the log shows it. Anything that is no error, string or
-// simple value is shown by its type: formatting a map that holds itself ends the
+// printed formats a value for the log. Anything but an error, a string or a simple
+// value is shown by its type: formatting a map that contains itself would end the
 // process.
 func printed(v any) string {
 	switch v := v.(type) {

@@ -9,51 +9,51 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// weigh is what the content and the structured content are on the wire, in bytes.
-// Structured content is JSON by now: normalising has marshalled it.
-func weigh(res *mcp.CallToolResult) int {
+// sizeOf is the length of the content and the structured content as JSON.
+// normalize has marshalled the structured content.
+func sizeOf(res *mcp.CallToolResult) int {
 	total := 0
 	for _, block := range res.Content {
-		total += weighBlock(block)
+		total += blockSize(block)
 	}
 	if raw, ok := res.StructuredContent.(json.RawMessage); ok {
-		total += weighJSON(raw)
+		total += jsonSize(raw)
 	}
 	return total
 }
 
-// weighBlock is the block's own JSON and the comma after it. What is long in most
-// blocks is measured without being marshalled.
-func weighBlock(block mcp.Content) int {
+// blockSize is the length of a block's JSON and the comma after it. Texts and
+// binary data are measured without marshalling them.
+func blockSize(block mcp.Content) int {
 	const comma = 1
 	switch c := block.(type) {
 	case *mcp.TextContent:
 		if c.Meta == nil && c.Annotations == nil {
-			return len(`{"type":"text","text":""}`) + escapedLen(c.Text) + comma
+			return len(`{"type":"text","text":""}`) + escapedSize(c.Text) + comma
 		}
 	case *mcp.ImageContent:
 		hull := *c
 		hull.Data = nil
-		return marshalledLen(&hull) + base64.StdEncoding.EncodedLen(len(c.Data)) + comma
+		return marshalledSize(&hull) + base64.StdEncoding.EncodedLen(len(c.Data)) + comma
 	case *mcp.AudioContent:
 		hull := *c
 		hull.Data = nil
-		return marshalledLen(&hull) + base64.StdEncoding.EncodedLen(len(c.Data)) + comma
+		return marshalledSize(&hull) + base64.StdEncoding.EncodedLen(len(c.Data)) + comma
 	}
-	return marshalledLen(block) + comma
+	return marshalledSize(block) + comma
 }
 
-func marshalledLen(block mcp.Content) int {
+func marshalledSize(block mcp.Content) int {
 	data, err := block.MarshalJSON()
 	if err != nil {
-		return 0 // normalising has proved that it marshals
+		return 0 // normalize has proved that it marshals
 	}
 	return len(data)
 }
 
-// weighJSON is the length of JSON once json.Marshal has escaped in it what HTML
-// and JavaScript read differently.
-func weighJSON(raw json.RawMessage) int {
+// jsonSize is the length of JSON after json.Marshal has escaped the characters in it
+// that have a meaning in HTML and JavaScript.
+func jsonSize(raw json.RawMessage) int {
 	n := len(raw)
 	for _, short := range []string{"<", ">", "&", "\u2028", "\u2029"} {
 		n += bytes.Count(raw, []byte(short)) * (len(`\u003c`) - len(short))
@@ -61,18 +61,18 @@ func weighJSON(raw json.RawMessage) int {
 	return n
 }
 
-// escapedLen is the length of s inside a JSON string, as json.Marshal writes it.
-func escapedLen(s string) int {
+// escapedSize is the length of s inside a JSON string, as json.Marshal writes it.
+func escapedSize(s string) int {
 	n := 0
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
-		n += escapedRune(r, size)
+		n += escapedRuneSize(r, size)
 		s = s[size:]
 	}
 	return n
 }
 
-func escapedRune(r rune, size int) int {
+func escapedRuneSize(r rune, size int) int {
 	switch r {
 	case '"', '\\', '\b', '\f', '\n', '\r', '\t':
 		return 2

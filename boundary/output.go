@@ -8,9 +8,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// brokenOutput says how a successful result breaks the tool's output schema, or
+// outputFault says how a successful result breaks the tool's output schema, or is
 // "". A strict client rejects such a result, so the model would never see it.
-func (b *boundary) brokenOutput(ctx context.Context, c *call, structured json.RawMessage) string {
+func (b *boundary) outputFault(ctx context.Context, c *call, structured json.RawMessage) string {
 	c.mu.Lock()
 	def, checked := c.def, c.outputChecked
 	c.mu.Unlock()
@@ -28,8 +28,8 @@ func (b *boundary) brokenOutput(ctx context.Context, c *call, structured json.Ra
 	return ""
 }
 
-// checkOutput is nil if structured satisfies the output schema, and where there is
-// no schema to judge by.
+// checkOutput returns nil if structured satisfies the tool's output schema or there
+// is no schema to judge by.
 func (d *definition) checkOutput(structured json.RawMessage) error {
 	schema := d.outputSchema()
 	if schema == nil {
@@ -38,10 +38,10 @@ func (d *definition) checkOutput(structured json.RawMessage) error {
 	return schema.Output(structured)
 }
 
-// provenOutput checks what go-sdk is about to make of out. It is silent where
-// go-sdk would put something else in its place: a nil pointer becomes a zero
-// value, and an input_required result has no output.
-func (c *call) provenOutput(res *mcp.CallToolResult, out any) error {
+// checkOutput checks a handler's output before go-sdk does, whose error could not
+// be told from the tool's own. It passes an output that go-sdk will not send: a nil
+// pointer, which becomes a zero value, and one beside questions or an error.
+func (c *call) checkOutput(res *mcp.CallToolResult, out any) error {
 	def := c.definition()
 	if !def.hasOutput() || isNil(out) || res != nil && (res.InputRequests != nil || res.IsError) {
 		return nil
@@ -58,7 +58,7 @@ func (c *call) provenOutput(res *mcp.CallToolResult, out any) error {
 	return &outputError{err}
 }
 
-// outputError is an output that cannot be sent. The tool has run.
+// outputError reports an output that cannot be sent after the tool has run.
 type outputError struct{ cause error }
 
 func (e *outputError) Error() string           { return undeliverableText }

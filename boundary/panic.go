@@ -5,52 +5,46 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 )
 
-// A running is a function on its own goroutine; an ending is how it ended.
-type running[T any] struct {
-	done  chan ending[T]
-	state atomic.Int32 // 0 running, 1 ended, 2 abandoned
-	late  func(ending[T])
-}
+// running yields the outcome of a function that runs on its own goroutine, once.
+type running[T any] chan outcome[T]
 
-type ending[T any] struct {
+// An outcome is how a function ended: it returned, panicked or called
+// runtime.Goexit.
+type outcome[T any] struct {
 	res      T
 	err      error
 	panicked bool
-	value    any
+	value    any // of the panic
 	exited   bool
 	stack    []byte
 }
 
-func start[T any](f func() (T, error)) *running[T] {
-	r := &running[T]{done: make(chan ending[T], 1)}
+func start[T any](f func() (T, error)) running[T] {
+	r := make(running[T], 1)
 	go func() {
-		e := ending[T]{exited: true} // until f returns
+		ended := outcome[T]{exited: true} // until f returns
 		defer func() {
-			if e.exited {
+			if ended.exited {
 				if v := recover(); v != nil {
-					e = ending[T]{panicked: true, value: v}
+					ended = outcome[T]{panicked: true, value: v}
 				}
-				e.stack = debug.Stack()
+				ended.stack = debug.Stack()
 			}
-			r.done <- e
-			if !r.state.CompareAndSwap(0, 1) {
-				r.late(e)
-			}
+			r <- ended
 		}()
 		growStack()
 		res, err := f()
-		e = ending[T]{res: res, err: err}
+		ended = outcome[T]{res: res, err: err}
 	}()
 	return r
 }
 
-// growStack gives a new goroutine the stack that a tool call needs in one step,
-// while there is next to nothing on it to move. Growing it bit by bit under the
-// SDK's deep frames costs more than all the rest of a boundary.
+// growStack gives a new goroutine in one step the stack that a tool call needs,
+// while there is little on it to copy. Letting it grow step by step under
+// go-sdk's deep frames costs more than the rest of the boundary.
 //
 //go:noinline
 func growStack() {
@@ -58,39 +52,32 @@ func growStack() {
 	runtime.KeepAlive(&room)
 }
 
-// wait returns how the function ended, or false once ctx has ended and the time
-// to settle is over.
-func (r *running[T]) wait(ctx context.Context) (ending[T], bool) {
+// wait returns the outcome, or false once ctx has ended and the time to settle has
+// passed.
+func (r running[T]) wait(ctx context.Context) (outcome[T], bool) {
 	select {
-	case e := <-r.done:
-		return e, true
+	case ended := <-r:
+		return ended, true
 	case <-ctx.Done():
 	}
 	timer := time.NewTimer(settle)
 	defer timer.Stop()
 	select {
-	case e := <-r.done:
-		return e, true
+	case ended := <-r:
+		return ended, true
 	case <-timer.C:
-		return ending[T]{}, false
+		return outcome[T]{}, false
 	}
 }
 
-// whenDone has f called once with the ending, here and now if it ended already.
-func (r *running[T]) whenDone(f func(ending[T])) {
-	r.late = f
-	if !r.state.CompareAndSwap(0, 2) {
-		f(<-r.done)
-	}
-}
-
-// problem is nil when the function returned.
-func (e *ending[T]) problem(tool string) *problem {
+// failure is nil if the function returned. The client reads that the tool failed;
+// the panic's value and the stack are for the log.
+func (o *outcome[T]) failure(tool string) *failure {
 	switch {
-	case e.panicked:
-		return &problem{kind: "internal", text: internalText(tool), cause: "panic: " + printed(e.value), stack: e.stack}
-	case e.exited:
-		return &problem{kind: "internal", text: internalText(tool), cause: "runtime.Goexit", stack: e.stack}
+	case o.panicked:
+		return &failure{kind: "internal", text: internalText(tool), cause: "panic: " + printed(o.value), stack: o.stack}
+	case o.exited:
+		return &failure{kind: "internal", text: internalText(tool), cause: "runtime.Goexit", stack: o.stack}
 	}
 	return nil
 }

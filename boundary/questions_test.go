@@ -87,7 +87,7 @@ func TestQuestionsThatAreNone(t *testing.T) {
 			res, err := asker(t, s, "2026-07-28").CallTool(t.Context(), &mcp.CallToolParams{Name: "asks"})
 			require.NoError(t, err)
 			require.Equal(t, tc.asks, res.NeedsInput())
-			if face, ok := boundary.FaceOf(res); !tc.asks {
+			if face, ok := boundary.ReportOf(res); !tc.asks {
 				require.True(t, ok)
 				require.Equal(t, "malformed_result", face.Type)
 			}

@@ -9,68 +9,68 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// MetaKey is the one key in a result's _meta that is the boundary's. Under it
-// lies a [Face].
+// MetaKey is the key in a result's _meta that holds the boundary's [Report].
 const MetaKey = "io.github.mrtr-go/boundary"
 
-// A Face is what the boundary says of a call beside its result. The first three
-// are in every complete result and every error result, the others in errors only.
-type Face struct {
+// A Report is the metadata that the boundary puts under [MetaKey]. The first three
+// fields are in every complete result and every error result, the others in error
+// results alone.
+type Report struct {
 	Tool       string  `json:"tool"`
 	RequestID  string  `json:"requestId"`
 	DurationMS float64 `json:"durationMs"`
 
-	Type       string       `json:"type,omitempty"`
-	Code       string       `json:"code,omitempty"`
-	Expected   *bool        `json:"expected,omitempty"`
-	Hints      []string     `json:"hints,omitempty"`
-	Fields     []FieldError `json:"fields,omitempty"`
-	Operation  string       `json:"operation,omitempty"`
-	Selector   string       `json:"selector,omitempty"`
-	Candidates []string     `json:"candidates,omitempty"`
-	Effect     string       `json:"effect,omitempty"`
+	Type       string       `json:"type,omitempty"`       // such as "not_found", "timeout", "internal"
+	Code       string       `json:"code,omitempty"`       // the author's own
+	Expected   *bool        `json:"expected,omitempty"`   // the agent can correct it; set in every error
+	Hints      []string     `json:"hints,omitempty"`      // sentences on what to try next
+	Fields     []FieldError `json:"fields,omitempty"`     // problems of the arguments
+	Operation  string       `json:"operation,omitempty"`  // what the tool was doing
+	Selector   string       `json:"selector,omitempty"`   // the argument that did not select one thing
+	Candidates []string     `json:"candidates,omitempty"` // and values that would
+	Effect     string       `json:"effect,omitempty"`     // "applied" or "unknown"; empty if none is known of
 }
 
-// FaceOf reads the face of a result, on a client or in process. It is false for a
-// result that no boundary made, and for an input_required one.
-func FaceOf(res *mcp.CallToolResult) (Face, bool) {
+// ReportOf reads the report of a result, in a client or in process. It is false for
+// an input_required result and for one that no boundary made.
+func ReportOf(res *mcp.CallToolResult) (Report, bool) {
 	if res == nil {
-		return Face{}, false
+		return Report{}, false
 	}
 	switch v := res.Meta[MetaKey].(type) {
 	case nil:
-		return Face{}, false
-	case *Face:
+		return Report{}, false
+	case *Report:
 		return *v, true
 	default:
-		var f Face
+		var f Report
 		data, err := json.Marshal(v)
 		if err != nil || json.Unmarshal(data, &f) != nil {
-			return Face{}, false
+			return Report{}, false
 		}
 		return f, true
 	}
 }
 
-// face writes the boundary's key into a _meta of the result's own: the handler's
-// map may be shared between calls, and the SDK will write to whatever it finds.
-func (c *call) face(res *mcp.CallToolResult, p *problem, bareKeys bool) {
+// addReport gives the result a _meta of its own and puts the report into it. The
+// handler may share its map between calls, and go-sdk writes to it.
+func (c *call) addReport(res *mcp.CallToolResult, f *failure, bareKeys bool) {
 	meta := make(mcp.Meta, len(res.Meta)+2)
 	maps.Copy(meta, res.Meta)
-	f := &Face{Tool: c.tool, RequestID: c.requestID, DurationMS: milliseconds(time.Since(c.start))}
-	if p != nil {
-		f.Type, f.Code, f.Expected = p.kind, p.code, &p.expected
-		f.Hints, f.Fields = p.hints, p.fields
-		f.Operation, f.Selector, f.Candidates = p.operation, p.selector, p.candidates
-		f.Effect = p.effect
+	r := &Report{Tool: c.tool, RequestID: c.requestID, DurationMS: milliseconds(time.Since(c.start))}
+	if f != nil {
+		r.Type, r.Code, r.Expected = f.kind, f.code, &f.expected
+		r.Hints, r.Fields = f.hints, f.fields
+		r.Operation, r.Selector, r.Candidates = f.operation, f.selector, f.candidates
+		r.Effect = f.effect
 		if bareKeys {
-			meta["error_type"] = p.kind
-			meta["expected"] = p.expected
-			if len(p.hints) > 0 {
-				meta["suggestion"] = strings.Join(p.hints, " ")
+			meta["error_type"] = f.kind
+			meta["expected"] = f.expected
+			if len(f.hints) > 0 {
+				meta["suggestion"] = strings.Join(f.hints, " ")
 			}
 		}
 	}
-	meta[MetaKey] = f
+	meta[MetaKey] = r
 	res.Meta = meta
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// completeStamp is an empty result with resultType set. The field is unexported
-// and only the SDK's own decoding can set it, once; copies keep it.
+// completeStamp is an empty result with resultType set. The field is unexported, so
+// only go-sdk's decoder can set it; copies keep it.
 var completeStamp = func() mcp.CallToolResult {
 	var res mcp.CallToolResult
 	if err := json.Unmarshal([]byte(`{"resultType":"complete","content":[]}`), &res); err != nil {
@@ -16,10 +16,10 @@ var completeStamp = func() mcp.CallToolResult {
 	return res
 }()
 
-// blank is a new result without content, stamped as the era of the call demands.
-// Every result that is not input_required is made from one: whether a result that
-// came from inside has its stamp, nobody outside the SDK can see.
-func (c *call) blank() *mcp.CallToolResult {
+// newResult is an empty result, with resultType if the client's era demands it.
+// Every result that is not input_required is built from one, because code outside
+// go-sdk cannot see whether a result from inside has its resultType.
+func (c *call) newResult() *mcp.CallToolResult {
 	var res mcp.CallToolResult
 	if c.modern() {
 		res = completeStamp

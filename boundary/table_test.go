@@ -94,11 +94,11 @@ func resolved(output any) *jsonschema.Resolved {
 	return r
 }
 
-func faceIn(res *jsonrpc.Response) boundary.Face {
+func faceIn(res *jsonrpc.Response) boundary.Report {
 	var r struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	var f boundary.Face
+	var f boundary.Report
 	if json.Unmarshal(res.Result, &r) == nil {
 		_ = json.Unmarshal(r.Meta[boundary.MetaKey], &f) // absent on a bare server
 	}

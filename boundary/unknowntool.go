@@ -11,13 +11,13 @@ import (
 	"github.com/mrtr-go/sdk/internal/spelling"
 )
 
-// unknownTool is the SDK's own error for a name that no tool has, word for word.
+// unknownTool is go-sdk's own error for an unknown tool, word for word.
 func (c *call) unknownTool() *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", c.tool)}
 }
 
-// withSuggestions adds the nearest tool names to the data of the SDK's own
-// "unknown tool" error. Every other protocol error stays what it is.
+// withSuggestions adds the nearest tool names to the data of go-sdk's "unknown tool"
+// error, and returns any other error unchanged.
 func (b *boundary) withSuggestions(ctx context.Context, c *call, wire *jsonrpc.Error) *jsonrpc.Error {
 	if wire.Code != jsonrpc.CodeInvalidParams || len(wire.Data) > 0 || wire.Message != c.unknownTool().Message {
 		return wire

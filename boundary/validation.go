@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// A FieldError is one thing wrong with the arguments.
+// A FieldError is one problem with the arguments.
 type FieldError struct {
-	Pointer string `json:"pointer"`        // JSON pointer into the arguments; "" is the whole
-	Problem string `json:"problem"`        // without the value: values may be secrets, and are the caller's anyway
+	Pointer string `json:"pointer"`        // JSON pointer into the arguments; "" for all of them
+	Problem string `json:"problem"`        // such as "is required"; must not quote the value, which may be secret
 	Hint    string `json:"hint,omitempty"` // what to send instead
 }
 
-// Validation says that arguments are wrong: all that is wrong with them, at once.
-// It is expected. The boundary raises it from a tool's input schema; a tool
-// raises it for what a schema cannot say.
+// Validation is the error of wrong arguments, with every problem at once. It is
+// expected. The boundary returns it for arguments that break the tool's schema; a
+// tool returns it for rules that a schema cannot express.
 type Validation struct {
 	Fields []FieldError
 	Hints  []string
@@ -49,7 +49,7 @@ func (e *Validation) sorted() []FieldError {
 func (e *Validation) ToolErrorType() string   { return "validation" }
 func (e *Validation) ToolErrorExpected() bool { return true }
 
-// ToolErrorHints are the fields' own hints, in their order, then the general ones.
+// ToolErrorHints returns the fields' hints, sorted as the fields are, then Hints.
 func (e *Validation) ToolErrorHints() []string {
 	var hints []string
 	for _, f := range e.sorted() {

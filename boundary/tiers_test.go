@@ -130,3 +130,42 @@ func refusal(t *testing.T, session *mcp.ClientSession, name string) string {
 	require.NoError(t, err)
 	return string(data)
 }
+
+func TestTiers(t *testing.T) {
+	var log journal
+	var ran atomic.Bool
+	s := newServer()
+	no, yes := false, true
+	for name, a := range map[string]*mcp.ToolAnnotations{
+		"reads": {ReadOnlyHint: true}, "writes": {DestructiveHint: &no}, "destroys": {DestructiveHint: &yes}, "unsaid": nil, "unsaid_too": {},
+	} {
+		mcp.AddTool(s, &mcp.Tool{Name: name, Annotations: a}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+			ran.Store(true)
+			return text("fine"), nil, nil
+		})
+	}
+	session := connect(t, s, &boundary.Options{Logger: log.logger(), Deny: []boundary.Tier{boundary.Destructive}})
+	list, err := session.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	require.Equal(t, []string{"reads", "writes"}, names)
+	for _, name := range []string{"destroys", "unsaid", "unsaid_too"} {
+		res, face := callTool(t, session, name, nil)
+		require.True(t, res.IsError)
+		require.Equal(t, "denied", face.Type)
+		require.Empty(t, face.Effect)
+	}
+	require.False(t, ran.Load())
+	records := log.records(t)
+	require.Len(t, records, 3, "a tierDenied is audited")
+	require.Equal(t, "denied", records[0]["type"])
+
+	res, _ := callTool(t, session, "reads", nil)
+	require.False(t, res.IsError)
+	mcp.AddTool(s, &mcp.Tool{Name: "reads"}, outputs("now it destroys"))
+	_, face := callTool(t, session, "reads", nil)
+	require.Equal(t, "denied", face.Type, "a tool that was replaced by a more dangerous one")
+}

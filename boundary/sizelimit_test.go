@@ -86,22 +86,22 @@ func FuzzWeightOfText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, n int) {
 		data, err := json.Marshal(s)
 		require.NoError(t, err)
-		require.Equal(t, len(data)-len(`""`), boundary.EscapedLen(s))
+		require.Equal(t, len(data)-len(`""`), boundary.EscapedSize(s))
 
-		end := boundary.Cut(s, n)
+		end := boundary.EndWithin(s, n)
 		require.True(t, strings.HasSuffix(s, end))
-		require.LessOrEqual(t, boundary.EscapedLen(end), max(n, 0))
+		require.LessOrEqual(t, boundary.EscapedSize(end), max(n, 0))
 		if utf8.ValidString(s) {
 			require.True(t, utf8.ValidString(end))
 		}
 		if rest := s[:len(s)-len(end)]; rest != "" {
 			_, size := utf8.DecodeLastRuneInString(rest)
-			require.Greater(t, boundary.EscapedLen(s[len(rest)-size:]), n, "one character more would have fitted")
+			require.Greater(t, boundary.EscapedSize(s[len(rest)-size:]), n, "one character more would have fitted")
 		}
 
 		raw, err := json.Marshal(json.RawMessage(data))
 		require.NoError(t, err)
-		require.Equal(t, len(raw), boundary.WeighJSON(data))
+		require.Equal(t, len(raw), boundary.JSONSize(data))
 	})
 }
 
@@ -110,6 +110,60 @@ func TestWeightOfRawJSON(t *testing.T) {
 	raw := json.RawMessage("\"<>&\u2028\u2029é\"")
 	data, err := json.Marshal(raw)
 	require.NoError(t, err)
-	require.Equal(t, len(data), boundary.WeighJSON(raw))
+	require.Equal(t, len(data), boundary.JSONSize(raw))
 	require.Greater(t, len(data), len(raw))
+}
+
+func TestLimits(t *testing.T) {
+	const limit = 2048
+	const hull = len(`{"type":"text","text":""},`)
+	image := &mcp.ImageContent{Data: make([]byte, 4096), MIMEType: "image/png"}
+	s := newServer()
+	for name, h := range map[string]mcp.ToolHandler{
+		"long":       returns(&mcp.CallToolResult{Content: text(strings.Repeat("é", 5000) + "the end").Content, Meta: mcp.Meta{"mine": "kept"}}),
+		"image":      returns(content(&mcp.TextContent{Text: "before"}, image, &mcp.TextContent{Text: "after"})),
+		"structured": returns(structured(map[string]any{"note": strings.Repeat("x", 5000)})),
+		"error":      returns(&mcp.CallToolResult{IsError: true, Content: text(strings.Repeat("x", 5000) + "the reason").Content}),
+		"fits":       returns(text(strings.Repeat("x", limit-hull))),
+		"too_much":   returns(text(strings.Repeat("x", limit-hull+1))),
+	} {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: &jsonschema.Schema{Type: "object"}}, h)
+	}
+	big := map[string]any{"celsius": 1, "note": strings.Repeat("x", 5000)}
+	s.AddTool(&mcp.Tool{Name: "promised", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(structured(big)))
+	s.AddTool(&mcp.Tool{Name: "promised_readonly", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, returns(structured(big)))
+	session := connect(t, s, &boundary.Options{Logger: silent, MaxResultBytes: limit})
+
+	res, _ := callTool(t, session, "long", nil)
+	require.False(t, res.IsError)
+	require.Equal(t, "kept", res.Meta["mine"])
+	require.Equal(t, "[The first 8242 of 10007 bytes of this text were cut.]", texts(res)[0])
+	require.True(t, strings.HasSuffix(texts(res)[1], "the end"))
+	require.True(t, utf8.ValidString(texts(res)[1]))
+	require.NotContains(t, texts(res)[1], "\ufffd")
+
+	res, _ = callTool(t, session, "image", nil)
+	require.Equal(t, []string{"before", "[Content block 1, an image of 5514 bytes, was dropped.]", "after"}, texts(res))
+
+	res, _ = callTool(t, session, "structured", nil)
+	require.False(t, res.IsError)
+	require.Nil(t, res.StructuredContent)
+	require.Equal(t, "see the structured content", texts(res)[0])
+
+	res, face := callTool(t, session, "error", nil)
+	require.True(t, res.IsError)
+	require.Equal(t, "execution", face.Type)
+	require.True(t, strings.HasSuffix(texts(res)[1], "the reason"))
+
+	res, _ = callTool(t, session, "fits", nil)
+	require.Equal(t, []string{strings.Repeat("x", limit-hull)}, texts(res))
+	res, _ = callTool(t, session, "too_much", nil)
+	require.Len(t, texts(res), 2)
+
+	res, face = callTool(t, session, "promised", nil)
+	require.True(t, res.IsError)
+	require.Equal(t, "too_large", face.Type)
+	require.Equal(t, "applied", face.Effect, "it ran, only its result is gone")
+	_, face = callTool(t, session, "promised_readonly", nil)
+	require.Empty(t, face.Effect)
 }
