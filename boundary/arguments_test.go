@@ -55,29 +55,29 @@ func TestArguments(t *testing.T) {
 		{tool: "dialect", args: `{"a":1}`},
 	} {
 		for range 3 { // the same every time
-			res, face := callTool(t, session, tc.tool, json.RawMessage(tc.args))
+			res, report := callTool(t, session, tc.tool, json.RawMessage(tc.args))
 			require.Equal(t, len(tc.want) > 0, res.IsError, tc.args)
 			if !res.IsError {
 				continue
 			}
 			var got []string
-			for _, f := range face.Fields {
+			for _, f := range report.Fields {
 				got = append(got, f.Pointer+" "+f.Problem)
 			}
 			require.Equal(t, tc.want, got)
-			require.Equal(t, "validation", face.Type)
-			require.Empty(t, face.Effect)
+			require.Equal(t, "validation", report.Type)
+			require.Empty(t, report.Effect)
 			require.NotContains(t, strings.Join(texts(res), "\n"), "s3cret")
 			if tc.hint != "" {
-				require.Equal(t, []string{tc.hint}, face.Hints)
+				require.Equal(t, []string{tc.hint}, report.Hints)
 				require.Equal(t, tc.hint, texts(res)[len(res.Content)-1])
 			}
 		}
 	}
 }
 
-// Tools added after Install, and those replaced under their name, are judged by
-// what they are now: a remembered definition never fails a call.
+// Tools added after Install, and tools replaced under their name, are judged by
+// their current definition: a remembered one never refuses a call.
 func TestToolsChange(t *testing.T) {
 	s := newServer()
 	session := connect(t, s, nil)
@@ -94,7 +94,8 @@ func TestToolsChange(t *testing.T) {
 	require.True(t, res.IsError)
 }
 
-// Results are made anew, field by field: one that the SDK adds must be looked at.
+// The boundary rebuilds results field by field, so a field that go-sdk adds needs a
+// look.
 func TestResultHasTheKnownFields(t *testing.T) {
 	require.ElementsMatch(t, []string{"Meta", "Content", "StructuredContent", "IsError", "InputRequests", "RequestState"}, boundary.ResultFields())
 }

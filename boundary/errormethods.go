@@ -2,8 +2,8 @@ package boundary
 
 import "errors"
 
-// The methods by which an error tells the boundary about itself. The package text
-// says what each means.
+// The methods by which an error describes itself to the boundary. The package text
+// explains them.
 type (
 	carriesType      interface{ ToolErrorType() string }
 	carriesCode      interface{ ToolErrorCode() string }

@@ -10,7 +10,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 )
 
-// A plain go-sdk server, one line, and a panic is an answer.
+// One line around a go-sdk server turns a panic into an error result.
 func ExampleInstall() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "forecast", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
@@ -24,16 +24,16 @@ func ExampleInstall() {
 	}
 
 	res := exampleCall(server, "forecast", nil)
-	face, _ := boundary.ReportOf(res)
-	fmt.Println(res.IsError, face.Type)
+	report, _ := boundary.ReportOf(res)
+	fmt.Println(res.IsError, report.Type)
 	fmt.Println(res.Content[0].(*mcp.TextContent).Text)
 	// Output:
 	// true internal
 	// Tool "forecast" failed because of a fault in the server. The arguments are not the reason.
 }
 
-// The layers, outermost first, and what their order means: a call that a tier
-// refuses is still logged, and its arguments are not judged.
+// The layers run from the outermost to the innermost, so a call that the tiers layer
+// refuses is logged, and its arguments are not judged.
 func ExampleLayers() {
 	for i, name := range boundary.Layers() {
 		fmt.Println(i+1, name)

@@ -6,7 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The measures of a result's weight.
+// The measures of a result's size.
 var (
 	EscapedSize = escapedSize
 	JSONSize    = jsonSize

@@ -43,8 +43,8 @@ func (o *HandlerOptions) normalized() HandlerOptions {
 // Each attempt gets its own copy of the arguments. A tool is not run again if it is
 // not read-only, has had an effect ([Applied], or an error that reports one), has
 // asked the user anything, was declined or returned a result. Nor is it for a
-// request that carries a requestState: the first attempt may have used up what the
-// state refers to, and the error of the second would hide the real one.
+// request that carries a requestState: the first attempt may have used the state up,
+// and the error of the second would hide the real one.
 //
 // Handler panics with a [*UsageError] on negative options, as mcp.AddTool panics on
 // a bad tool.

@@ -45,8 +45,8 @@ func TestInstallRefusesBadOptions(t *testing.T) {
 	require.Panics(t, func() { boundary.Handler(outputs(1), &boundary.HandlerOptions{Attempts: -1}) })
 }
 
-// A boundary of one server does not step aside for that of another, when a
-// handler serves on its own call's context.
+// A boundary passes no call on to the boundary of another server, even if a handler
+// serves that one with its own call's context.
 func TestServersInServers(t *testing.T) {
 	outer := newServer()
 	mcp.AddTool(outer, &mcp.Tool{Name: "outer"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
@@ -68,15 +68,15 @@ func TestServersInServers(t *testing.T) {
 		if err != nil {
 			return nil, nil, err
 		}
-		face, ok := boundary.ReportOf(res)
-		return text(face.Type), nil, errors.Join(map[bool]error{false: errors.New("no face")}[ok])
+		report, ok := boundary.ReportOf(res)
+		return text(report.Type), nil, errors.Join(map[bool]error{false: errors.New("no report")}[ok])
 	})
 	res, _ := callTool(t, connect(t, outer, nil), "outer", nil)
 	require.Equal(t, []string{"not_found"}, texts(res))
 }
 
-// A handler past its deadline is cancelled and left behind; as many as allowed,
-// then calls are refused until one ends; its late result reaches nobody.
+// A handler past its deadline is cancelled and left behind. At the limit further
+// calls are refused until one ends. A late result reaches nobody.
 func TestAbandonedHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
@@ -93,15 +93,15 @@ func TestAbandonedHandlers(t *testing.T) {
 		session := connect(t, s, &boundary.Options{Logger: log.logger(), Deadline: time.Second, MaxAbandoned: 2})
 		for range 2 {
 			begun := time.Now()
-			res, face := callTool(t, session, "deaf", nil)
+			res, report := callTool(t, session, "deaf", nil)
 			require.True(t, res.IsError)
-			require.Equal(t, "timeout", face.Type)
-			require.Equal(t, "unknown", face.Effect)
+			require.Equal(t, "timeout", report.Type)
+			require.Equal(t, "unknown", report.Effect)
 			require.Less(t, time.Since(begun), 2*time.Second)
 		}
-		_, face := callTool(t, session, "deaf", nil)
-		require.Equal(t, "unavailable", face.Type)
-		require.Empty(t, face.Effect, "a call that was not run has no effect to tell of")
+		_, report := callTool(t, session, "deaf", nil)
+		require.Equal(t, "unavailable", report.Type)
+		require.Empty(t, report.Effect, "a call that was not run has no effect to tell of")
 		close(let)
 		synctest.Wait()
 		res, _ := callTool(t, session, "deaf", nil)
@@ -151,8 +151,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Other methods are not given results, but their panics are kept from the
-// process too.
+// A panic in another method does not end the process either.
 func TestOtherMethods(t *testing.T) {
 	s := newServer()
 	s.AddPrompt(&mcp.Prompt{Name: "panics"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { panic("boom") })
@@ -165,7 +164,7 @@ func TestOtherMethods(t *testing.T) {
 	}
 }
 
-// A panic costs one call, and none of those in flight beside it.
+// A panic ends its own call and no other call in flight.
 func TestOtherCallsLiveOn(t *testing.T) {
 	s := newServer()
 	s.AddTool(&mcp.Tool{Name: "panics", InputSchema: &jsonschema.Schema{Type: "object"}}, panics("boom"))

@@ -39,13 +39,13 @@ func TestRequestID(t *testing.T) {
 	} {
 		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t", Meta: tc.meta})
 		require.NoError(t, err)
-		face, ok := boundary.ReportOf(res)
+		report, ok := boundary.ReportOf(res)
 		require.True(t, ok)
-		require.Equal(t, seen, face.RequestID)
+		require.Equal(t, seen, report.RequestID)
 		if tc.want != "" {
-			require.Equal(t, tc.want, face.RequestID)
+			require.Equal(t, tc.want, report.RequestID)
 		} else {
-			require.Len(t, face.RequestID, 26)
+			require.Len(t, report.RequestID, 26)
 		}
 	}
 	require.Empty(t, boundary.RequestID(t.Context()))
@@ -59,10 +59,10 @@ func TestLogHasSizesAndDigestsButNoValues(t *testing.T) {
 		log.logger().InfoContext(ctx, "a line of the tool's own")
 		return text("s3cret result"), nil, nil
 	})
-	_, face := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", map[string]any{"place": "s3cret"})
+	_, report := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", map[string]any{"place": "s3cret"})
 	records := log.records(t)
 	require.Len(t, records, 2)
-	require.Equal(t, face.RequestID, records[0]["requestId"], "the tool's own line has the id")
+	require.Equal(t, report.RequestID, records[0]["requestId"], "the tool's own line has the id")
 	require.Equal(t, "t", records[0]["tool"])
 	record := records[1]
 	require.Equal(t, "INFO", record["level"])
@@ -75,8 +75,8 @@ func TestLogHasSizesAndDigestsButNoValues(t *testing.T) {
 	require.NotContains(t, string(line), "s3cret")
 }
 
-// A client chooses the name it calls, and an error may quote what it sent: neither
-// fills the log.
+// Neither a long name from a client nor an error that quotes the arguments can fill
+// the log.
 func TestLogIsShort(t *testing.T) {
 	const flood = 500_000
 	var log journal
@@ -85,8 +85,8 @@ func TestLogIsShort(t *testing.T) {
 	addFailing(s, &mcp.Tool{Name: "fails"}, errors.New(long))
 	addFailing(s, &mcp.Tool{Name: "refuses"}, &boundary.Protocol{Code: -32000, Message: long, Err: errors.New(long)})
 	session := connect(t, s, &boundary.Options{Logger: log.logger()})
-	_, face := callTool(t, session, "fails", nil)
-	require.Equal(t, "execution", face.Type)
+	_, report := callTool(t, session, "fails", nil)
+	require.Equal(t, "execution", report.Type)
 	for _, name := range []string{"refuses", long} {
 		_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
 		require.Error(t, err)

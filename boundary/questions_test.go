@@ -36,8 +36,8 @@ func askingServer() *mcp.Server {
 	return s
 }
 
-// An input_required result is, byte for byte, what it is without a boundary: not
-// limited, not checked against the output schema, without a face.
+// An input_required result is byte for byte the same as without a boundary: not
+// limited, not checked by the output schema, without a report.
 func TestQuestionsPassUntouched(t *testing.T) {
 	var wire []string
 	for _, bounded := range []bool{false, true} {
@@ -55,19 +55,19 @@ func TestQuestionsPassUntouched(t *testing.T) {
 	require.Equal(t, wire[0], wire[1])
 }
 
-// The SDK asks a client from before once. What a tool asks after that it would
-// send as it is, and the client would read it as an empty success.
-func TestAQuestionTooManyForAnOldClient(t *testing.T) {
+// go-sdk asks a legacy client once. It would send the tool's next question unstamped,
+// and the client would read it as an empty success.
+func TestAQuestionTooManyForALegacyClient(t *testing.T) {
 	s := askingServer()
 	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
-	res, face := callTool(t, asker(t, s, "2025-11-25"), "asks", nil)
+	res, report := callTool(t, asker(t, s, "2025-11-25"), "asks", nil)
 	require.True(t, res.IsError)
-	require.Equal(t, "input_unsupported", face.Type)
+	require.Equal(t, "input_unsupported", report.Type)
 	require.Nil(t, res.InputRequests)
 }
 
-// A result that asks for nothing, and brings no state either, would have the
-// client come again as it came before.
+// A result with neither questions nor a state would make the client repeat the same
+// request.
 func TestQuestionsThatAreNone(t *testing.T) {
 	for _, tc := range []struct {
 		explanation string
@@ -87,9 +87,9 @@ func TestQuestionsThatAreNone(t *testing.T) {
 			res, err := asker(t, s, "2026-07-28").CallTool(t.Context(), &mcp.CallToolParams{Name: "asks"})
 			require.NoError(t, err)
 			require.Equal(t, tc.asks, res.NeedsInput())
-			if face, ok := boundary.ReportOf(res); !tc.asks {
+			if report, ok := boundary.ReportOf(res); !tc.asks {
 				require.True(t, ok)
-				require.Equal(t, "malformed_result", face.Type)
+				require.Equal(t, "malformed_result", report.Type)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ type Report struct {
 	Expected   *bool        `json:"expected,omitempty"`   // the agent can correct it; set in every error
 	Hints      []string     `json:"hints,omitempty"`      // sentences on what to try next
 	Fields     []FieldError `json:"fields,omitempty"`     // problems of the arguments
-	Operation  string       `json:"operation,omitempty"`  // what the tool was doing
+	Operation  string       `json:"operation,omitempty"`  // the operation that failed
 	Selector   string       `json:"selector,omitempty"`   // the argument that did not select one thing
 	Candidates []string     `json:"candidates,omitempty"` // and values that would
 	Effect     string       `json:"effect,omitempty"`     // "applied" or "unknown"; empty if none is known of

@@ -21,19 +21,19 @@ func many(n int, block func(i int) mcp.Content) *mcp.CallToolResult {
 	return res
 }
 
-// The limit bounds what goes over the wire, whatever a result is made of, and
-// what is missing is said in few words.
+// The limit bounds the bytes on the wire for every kind of content, and the markers
+// are short.
 func TestTheLimitIsABound(t *testing.T) {
 	const limit = 1024
 	image := &mcp.ImageContent{Data: make([]byte, 900), MIMEType: "image/png"}
 	for _, tc := range []struct {
 		explanation string
 		res         *mcp.CallToolResult
-		want        []string // the texts that must be left; nil: any
+		want        []string // the texts that must be left; nil for any
 	}{
 		{"many blocks, each dropped", many(5000, func(int) mcp.Content { return image }),
 			[]string{"[Content blocks 0 to 4999, 6250000 bytes in all, were dropped.]"}},
-		{"empty blocks are no smaller than their hull", many(20000, func(int) mcp.Content { return &mcp.TextContent{} }), nil},
+		{"empty blocks are no smaller than their JSON", many(20000, func(int) mcp.Content { return &mcp.TextContent{} }), nil},
 		{"a MIME type", content(&mcp.ImageContent{Data: []byte{1}, MIMEType: strings.Repeat("x", 300<<10)}),
 			[]string{"[Content block 0, an image of 307245 bytes, was dropped.]"}},
 		{"a resource's address", content(&mcp.ResourceLink{URI: strings.Repeat("x", 300<<10), Name: "n"}), nil},
@@ -78,7 +78,7 @@ func TestTheLimitIsABound(t *testing.T) {
 	}
 }
 
-// A text weighs what it is in JSON, and its end is cut by that measure.
+// A text is measured and cut by its length in JSON.
 func FuzzWeightOfText(f *testing.F) {
 	for _, seed := range []string{"", "plain", "é€😀", "\x00\x1f\x7f\b\f\n\r\t\"\\/", "<>&\u2028\u2029\ufffd", "\xff\xc3\xe2\x82\xf0\x9f\x98", "\xed\xa0\x80", "\x82é"} {
 		f.Add(seed, 7)
@@ -105,7 +105,7 @@ func FuzzWeightOfText(f *testing.F) {
 	})
 }
 
-// A raw message may hold unescaped what json.Marshal escapes.
+// A raw message may hold characters that json.Marshal escapes.
 func TestWeightOfRawJSON(t *testing.T) {
 	raw := json.RawMessage("\"<>&\u2028\u2029é\"")
 	data, err := json.Marshal(raw)
@@ -150,9 +150,9 @@ func TestLimits(t *testing.T) {
 	require.Nil(t, res.StructuredContent)
 	require.Equal(t, "see the structured content", texts(res)[0])
 
-	res, face := callTool(t, session, "error", nil)
+	res, report := callTool(t, session, "error", nil)
 	require.True(t, res.IsError)
-	require.Equal(t, "execution", face.Type)
+	require.Equal(t, "execution", report.Type)
 	require.True(t, strings.HasSuffix(texts(res)[1], "the reason"))
 
 	res, _ = callTool(t, session, "fits", nil)
@@ -160,10 +160,10 @@ func TestLimits(t *testing.T) {
 	res, _ = callTool(t, session, "too_much", nil)
 	require.Len(t, texts(res), 2)
 
-	res, face = callTool(t, session, "promised", nil)
+	res, report = callTool(t, session, "promised", nil)
 	require.True(t, res.IsError)
-	require.Equal(t, "too_large", face.Type)
-	require.Equal(t, "applied", face.Effect, "it ran, only its result is gone")
-	_, face = callTool(t, session, "promised_readonly", nil)
-	require.Empty(t, face.Effect)
+	require.Equal(t, "too_large", report.Type)
+	require.Equal(t, "applied", report.Effect, "it ran, only its result is gone")
+	_, report = callTool(t, session, "promised_readonly", nil)
+	require.Empty(t, report.Effect)
 }
