@@ -38,7 +38,7 @@
 //	ToolErrorExpected() bool             the agent can correct it: WARN; else a fault: ERROR
 //	ToolErrorQuiet() bool                nobody's mistake, such as a decline: INFO
 //	ToolErrorHints() []string            sentences on what to try next
-//	ToolErrorOperation() string          what the tool was doing
+//	ToolErrorOperation() string          the operation that failed
 //	ToolErrorSelector() (selector string, candidates []string)
 //	ToolErrorFields() map[string][]string  problems of the arguments, by JSON pointer
 //	ToolErrorEffect() string             "applied" or "unknown"
