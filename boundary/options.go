@@ -66,8 +66,8 @@ func (o *Options) normalized() (Options, error) {
 		n.Logger = slog.Default()
 	}
 	n.Logger = slog.New(recoveringHandler{n.Logger.Handler()})
-	if n.Deadline < 0 || n.LegacyDeadline < 0 || n.MaxAbandoned < 0 || n.MaxResultBytes < 0 {
-		return Options{}, misuse("Deadline, LegacyDeadline, MaxAbandoned and MaxResultBytes must not be negative")
+	if n.Deadline < 0 || n.LegacyDeadline < 0 || n.MaxAbandoned < 0 {
+		return Options{}, misuse("Deadline, LegacyDeadline and MaxAbandoned must not be negative")
 	}
 	if n.Deadline == 0 {
 		n.Deadline = defaultDeadline

@@ -3,6 +3,7 @@ package boundary_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -92,5 +93,35 @@ func TestQuestionsThatAreNone(t *testing.T) {
 				require.Equal(t, "malformed_result", report.Type)
 			}
 		})
+	}
+}
+
+// A result carries resultType if the session or the request itself is modern, and
+// not otherwise.
+func TestResultTypeFollowsTheRequest(t *testing.T) {
+	for _, tc := range []struct {
+		explanation, session, request string
+		want                          bool
+	}{
+		{"a modern session", "2026-07-28", "", true},
+		{"a legacy session", "2025-11-25", "", false},
+		{"a modern request in a legacy session", "2025-11-25", "2026-07-28", true},
+	} {
+		s := newServer()
+		mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
+		require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+		params := &mcp.CallToolParams{Name: "t"}
+		if tc.request != "" {
+			params.Meta = mcp.Meta{
+				mcp.MetaKeyProtocolVersion:    tc.request,
+				mcp.MetaKeyClientInfo:         map[string]any{"name": "c", "version": "1"},
+				mcp.MetaKeyClientCapabilities: map[string]any{},
+			}
+		}
+		res, err := asker(t, s, tc.session).CallTool(t.Context(), params)
+		require.NoError(t, err, tc.explanation)
+		wire, err := json.Marshal(res)
+		require.NoError(t, err)
+		require.Equal(t, tc.want, strings.Contains(string(wire), `"resultType":"complete"`), tc.explanation)
 	}
 }
