@@ -52,8 +52,8 @@ func TestEveryMisbehaviourGetsOneAnswer(t *testing.T) {
 	}
 }
 
-// When all is over and the handlers that hang are let go, nothing is left: the
-// bubble fails the test if a goroutine in it outlives it.
+// Once the handlers that hang are released, no goroutine is left: the bubble fails the
+// test if one outlives it.
 func TestNothingLeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -15,17 +15,17 @@ import (
 	"github.com/mrtr-go/sdk/internal/probe"
 )
 
-// A verdict is what became of one misbehaviour.
+// A verdict is the outcome of one misbehaviour.
 type verdict struct {
 	Case    string
 	Outcome probe.Outcome
 	Type    string
-	Fault   string // why the answer is not well-formed, or that none came
-	Lost    bool   // no answer came
-	Dead    bool   // nor any to the next call
+	Fault   string // why the answer is not well-formed or is missing
+	Lost    bool   // there was no answer
+	Dead    bool   // nor one to the next call
 }
 
-// patience is how long an answer of a boundary is waited for.
+// patience is how long the test waits for an answer.
 const patience = time.Minute
 
 // run makes the misbehaving call, judges the answer, and sees whether the next
@@ -60,7 +60,7 @@ func (v *verdict) judge(era probe.Era, c misbehaving.Case, a answer) {
 		v.Fault = joined(firstLine(err.Error()), v.Fault)
 		return
 	}
-	v.Type = faceIn(a.res).Type
+	v.Type = reportIn(a.res).Type
 }
 
 func (v *verdict) judgeNext(ctx context.Context, s *probe.Session) {
@@ -94,11 +94,11 @@ func resolved(output any) *jsonschema.Resolved {
 	return r
 }
 
-func faceIn(res *jsonrpc.Response) boundary.Face {
+func reportIn(res *jsonrpc.Response) boundary.Report {
 	var r struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	var f boundary.Face
+	var f boundary.Report
 	if json.Unmarshal(res.Result, &r) == nil {
 		_ = json.Unmarshal(r.Meta[boundary.MetaKey], &f) // absent on a bare server
 	}

@@ -37,8 +37,8 @@ func openMemory(ctx context.Context, _ probe.Era, server *mcp.Server) (probe.Wir
 	return w, func() { w.Close(); session.Close() }, err
 }
 
-// openHTTP serves the modern era without sessions and the legacy era with them,
-// since the SDK serves each era's questions in one of the two only.
+// openHTTP serves the modern era without sessions and the legacy era with them, since
+// go-sdk can ask each era's clients in only one of the two ways.
 func openHTTP(_ context.Context, era probe.Era, server *mcp.Server) (probe.Wire, func(), error) {
 	front := httptest.NewServer(mcp.NewStreamableHTTPHandler(
 		func(*http.Request) *mcp.Server { return server },

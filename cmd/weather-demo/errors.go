@@ -63,7 +63,7 @@ func writeReply(w io.Writer, p paint, reply *wire.Reply) {
 		callResult
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	var face boundary.Face
+	var face boundary.Report
 	if json.Unmarshal(reply.Result, &r) != nil || json.Unmarshal(r.Meta[boundary.MetaKey], &face) != nil || !r.IsError {
 		fmt.Fprintf(w, "  %s\n\n", p.bad("not an error result: "+string(reply.Result)))
 		return
@@ -92,7 +92,7 @@ func cut(s string, width int) string {
 
 // writeFacts prints what stands beside the text, but for the tool, the request's
 // id and its duration.
-func writeFacts(w io.Writer, p paint, face boundary.Face) {
+func writeFacts(w io.Writer, p paint, face boundary.Report) {
 	var fields []string
 	for _, f := range face.Fields {
 		fields = append(fields, f.Pointer+" "+f.Problem)

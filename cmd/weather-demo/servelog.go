@@ -88,7 +88,7 @@ func outcomeOf(res mcp.Result, err error) string {
 	case err != nil || !ok:
 		return "refused"
 	case result.IsError:
-		face, _ := boundary.FaceOf(result)
+		face, _ := boundary.ReportOf(result)
 		return "stopped: " + face.Type
 	}
 	return "completed"

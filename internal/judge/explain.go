@@ -1,10 +1,7 @@
-package boundary
+package judge
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,27 +10,32 @@ import (
 )
 
 const (
-	maxExplainDepth  = 64
-	maxExplainErrors = 50
+	maxDepth    = 64
+	maxFindings = 50
 )
 
-// An explainer says everything that is wrong with a value, where the validator
-// says one thing, and says it in terms of the schema, which is public, where the
-// validator shows the value. It runs only on values that are known to be invalid;
-// what it cannot find it leaves to the caller to put in general words.
+// explain returns every problem of a value that the library has refused. The
+// library stops at one problem and quotes the value; explain speaks of the schema,
+// which is public. It returns nothing for a problem it cannot find.
+func explain(schema *jsonschema.Schema, v any) []Finding {
+	e := explainer{root: schema}
+	e.walk(schema, v, "", 0)
+	return e.found
+}
+
 type explainer struct {
 	root  *jsonschema.Schema
-	found []FieldError
+	found []Finding
 }
 
 func (e *explainer) add(at, format string, args ...any) {
-	if len(e.found) < maxExplainErrors {
-		e.found = append(e.found, FieldError{Pointer: at, Problem: fmt.Sprintf(format, args...)})
+	if len(e.found) < maxFindings {
+		e.found = append(e.found, Finding{Pointer: at, Problem: fmt.Sprintf(format, args...)})
 	}
 }
 
 func (e *explainer) walk(s *jsonschema.Schema, v any, at string, depth int) {
-	if s == nil || depth > maxExplainDepth {
+	if s == nil || depth > maxDepth {
 		return
 	}
 	if isFalse(s) {
@@ -44,7 +46,7 @@ func (e *explainer) walk(s *jsonschema.Schema, v any, at string, depth int) {
 		e.walk(e.definition(s.Ref), v, at, depth+1)
 	}
 	if !e.typed(s, v, at) {
-		return // of the wrong type, so no other keyword says anything new
+		return // the other keywords are for values of the right type
 	}
 	e.equal(s, v, at)
 	switch v := v.(type) {
@@ -63,7 +65,7 @@ func (e *explainer) walk(s *jsonschema.Schema, v any, at string, depth int) {
 	e.composed(s, v, at)
 }
 
-// definition resolves references within the schema; others are left alone.
+// definition resolves a reference within the schema, and is nil for any other.
 func (e *explainer) definition(ref string) *jsonschema.Schema {
 	if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
 		return e.root.Defs[name]
@@ -134,73 +136,4 @@ func (e *explainer) number(s *jsonschema.Schema, v float64, at string) {
 func validates(s *jsonschema.Schema, v any) bool {
 	resolved, err := s.Resolve(nil)
 	return err == nil && resolved.Validate(v) == nil
-}
-
-func typeName(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "boolean"
-	case string:
-		return "string"
-	case []any:
-		return "array"
-	case map[string]any:
-		return "object"
-	case float64:
-		if v == math.Trunc(v) {
-			return "integer"
-		}
-	}
-	return "number"
-}
-
-func withArticle(types []string) string {
-	named := make([]string, len(types))
-	for i, t := range types {
-		switch t {
-		case "null":
-			named[i] = t
-		case "array", "integer", "object":
-			named[i] = "an " + t
-		default:
-			named[i] = "a " + t
-		}
-	}
-	return strings.Join(named, " or ")
-}
-
-// same compares a value of the schema with one of the arguments, after making
-// both what JSON makes of them: a schema written in Go may say int.
-func same(a, b any) bool {
-	data, err := json.Marshal(a)
-	if err != nil {
-		return false
-	}
-	var decoded any
-	return json.Unmarshal(data, &decoded) == nil && reflect.DeepEqual(decoded, b)
-}
-
-const maxListed = 20
-
-func listed(values []any) string {
-	var parts []string
-	for _, v := range values[:min(len(values), maxListed)] {
-		if data, err := json.Marshal(v); err == nil {
-			parts = append(parts, string(data))
-		}
-	}
-	if more := len(values) - maxListed; more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(parts, ", ")
-}
-
-func plain(f float64) string {
-	data, err := json.Marshal(f)
-	if err != nil {
-		return "a number"
-	}
-	return string(data)
 }

@@ -1,16 +1,15 @@
-package boundary
+package spelling
 
 import (
 	"slices"
 	"strings"
-
-	"github.com/mrtr-go/sdk/internal/spelling"
 )
 
-// nearest are at most n of the candidates that could be a misspelling of name,
-// nearest first, then in the candidates' own order.
-func nearest(name string, candidates []string, n int) []string {
-	const tooLong = 128 // nobody misspells that, and the distance is quadratic
+// Nearest returns at most n of the candidates that name could be a misspelling of,
+// nearest first, those equally near in their given order. It suggests nothing for
+// a name of more than 128 bytes.
+func Nearest(name string, candidates []string, n int) []string {
+	const tooLong = 128 // the cost of the distance is quadratic
 	if len(name) > tooLong {
 		return nil
 	}
@@ -25,7 +24,7 @@ func nearest(name string, candidates []string, n int) []string {
 			continue
 		}
 		other := fold(candidate)
-		d := spelling.Distance(folded, other)
+		d := Distance(folded, other)
 		longer := max(len(folded), len(other))
 		near := d <= 1+longer/4 && 2*d < longer
 		part := len(folded) >= 3 && strings.Contains(other, folded) || len(other) >= 3 && strings.Contains(folded, other)
@@ -41,7 +40,7 @@ func nearest(name string, candidates []string, n int) []string {
 	return names
 }
 
-// fold drops what spellings of one name differ in: case, '-', '_' and '.'.
+// fold removes the differences between spellings of one name: case, '-', '_', '.'.
 func fold(name string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name))
 }

@@ -3,31 +3,32 @@ package boundary
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// markerWeight is more than any marker weighs.
-const markerWeight = 128
+// markerSize is more than any marker weighs.
+const markerSize = 128
 
 // A marker is a line where something is missing.
 func marker(format string, args ...any) mcp.Content {
 	return &mcp.TextContent{Text: fmt.Sprintf(format, args...)}
 }
 
-// tail is what of the content, from its end, weighs no more than budget, with one
-// marker for each run of blocks that are missing.
-func tail(content []mcp.Content, budget int) []mcp.Content {
-	budget -= markerWeight // for what may be missing before all that is kept
+// keepEnd returns the last blocks of the content that fit into budget, with one
+// marker for each run of missing blocks.
+func keepEnd(content []mcp.Content, budget int) []mcp.Content {
+	budget -= markerSize   // for the blocks missing at the beginning
 	var kept []mcp.Content // last first
 	var gap run
 	for i, block := range slices.Backward(content) {
-		size, room := weighBlock(block), budget
+		size, room := blockSize(block), budget
 		if gap.blocks > 0 {
-			room -= markerWeight
+			room -= markerSize
 		}
 		if size > room {
-			short := shortened(block, room)
+			short := endOfText(block, room)
 			if short == nil {
 				gap = run{first: i, blocks: gap.blocks + 1, size: gap.size + size}
 				continue
@@ -44,22 +45,36 @@ func tail(content []mcp.Content, budget int) []mcp.Content {
 	return kept
 }
 
-// shortened is the end of a text, then the marker of its beginning; nil for
-// anything else, and where not even one character fits.
-func shortened(block mcp.Content, room int) []mcp.Content {
+// endOfText is the end of a text block and, since keepEnd collects the last block
+// first, the marker of its beginning after it. It is nil for any other block and if
+// not one character fits.
+func endOfText(block mcp.Content, room int) []mcp.Content {
 	text, ok := block.(*mcp.TextContent)
 	if !ok {
 		return nil
 	}
 	short := &mcp.TextContent{Annotations: text.Annotations}
-	short.Text = cut(text.Text, room-markerWeight-weighBlock(short))
+	short.Text = endWithin(text.Text, room-markerSize-blockSize(short))
 	if short.Text == "" {
 		return nil
 	}
 	return []mcp.Content{short, marker("[The first %d of %d bytes of this text were cut.]", len(text.Text)-len(short.Text), len(text.Text))}
 }
 
-// A run is of neighbouring blocks that were dropped.
+// endWithin is the longest end of s that takes at most n bytes in a JSON string.
+func endWithin(s string, n int) string {
+	from := len(s)
+	for from > 0 {
+		r, size := utf8.DecodeLastRuneInString(s[:from])
+		if n -= escapedRuneSize(r, size); n < 0 {
+			break
+		}
+		from -= size
+	}
+	return s[from:]
+}
+
+// A run is a series of neighboring blocks that were dropped.
 type run struct{ first, blocks, size int }
 
 func (r run) marked(kept, content []mcp.Content) []mcp.Content {

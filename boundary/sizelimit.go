@@ -7,25 +7,24 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// limits bounds what a result's content and structured content may weigh, the
-// lines that say what is missing included. The tail is kept, as that is where a
-// command's outcome and an error's reason stand; isError and _meta are kept
-// whole; text is cut between characters; images and resources are dropped whole.
-// Questions are never cut.
-func (b *boundary) limits(next endpoint) endpoint {
+// sizeLimit shortens a result that is larger than the limit, and marks each place
+// where something is missing. It keeps the end, where a command prints its outcome
+// and an error its reason. isError and _meta are kept whole; text is cut between
+// characters; images and resources are dropped whole. Questions are never cut.
+func (b *boundary) sizeLimit(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		res, err := next(ctx, c)
-		if err != nil || res.InputRequests != nil || b.opts.MaxResultBytes < 0 {
+		if err != nil || res.InputRequests != nil {
 			return res, err
 		}
-		size := weigh(res)
+		size := sizeOf(res)
 		if size <= b.opts.MaxResultBytes {
 			return res, nil
 		}
 		if !res.IsError && c.definition().hasOutput() {
-			// What would be left breaks the output schema, so a strict client
+			// A shortened output breaks the output schema, and a strict client
 			// would reject it.
-			return c.fail(b, &problem{
+			return c.errorResult(b, &failure{
 				kind:        "too_large",
 				text:        fmt.Sprintf("The tool ran, but its result of %d bytes is larger than the %d this server sends.", size, b.opts.MaxResultBytes),
 				expected:    true,
@@ -36,14 +35,12 @@ func (b *boundary) limits(next endpoint) endpoint {
 		}
 		copied := *res
 		if res.StructuredContent == nil {
-			copied.Content = tail(res.Content, b.opts.MaxResultBytes)
+			copied.Content = keepEnd(res.Content, b.opts.MaxResultBytes)
 			return &copied, nil
 		}
 		copied.StructuredContent = nil
-		copied.Content = append(tail(res.Content, b.opts.MaxResultBytes-markerWeight),
+		copied.Content = append(keepEnd(res.Content, b.opts.MaxResultBytes-markerSize),
 			marker("[The structured content was dropped: the result was too large.]"))
 		return &copied, nil
 	}
 }
-
-func (d *definition) hasOutput() bool { return d != nil && d.tool.OutputSchema != nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 )
 
-// listing is middleware that has its own way with tools/list.
+// listing is middleware that changes the answer to tools/list.
 func listing(change func(res *mcp.ListToolsResult, err error) (*mcp.ListToolsResult, error)) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -32,7 +32,7 @@ func listing(change func(res *mcp.ListToolsResult, err error) (*mcp.ListToolsRes
 	}
 }
 
-// With a tier denied nothing runs but what is known to be of another tier.
+// While a tier is denied, only tools known to be of another tier run.
 func TestTheGateFailsShut(t *testing.T) {
 	const unknown = `{"code":-32602,"message":"unknown tool \"wipe\""}`
 	for _, tc := range []struct {
@@ -52,7 +52,7 @@ func TestTheGateFailsShut(t *testing.T) {
 			return &mcp.ListToolsResult{NextCursor: "again"}, nil
 		}},
 		{explanation: "the tool lies beyond the last page that is read", pageSize: 1, others: 1001},
-		{explanation: "a filter hides the tool, which is then as unknown as one that is not there", change: func(list *mcp.ListToolsResult, err error) (*mcp.ListToolsResult, error) {
+		{explanation: "a filter hides the tool, which is then unknown", change: func(list *mcp.ListToolsResult, err error) (*mcp.ListToolsResult, error) {
 			return &mcp.ListToolsResult{Tools: []*mcp.Tool{}}, err
 		}, protocol: unknown},
 	} {
@@ -74,10 +74,10 @@ func TestTheGateFailsShut(t *testing.T) {
 			if tc.protocol != "" {
 				require.Equal(t, tc.protocol, refusal(t, session, "wipe"))
 			} else {
-				res, face := callTool(t, session, "wipe", nil)
+				res, report := callTool(t, session, "wipe", nil)
 				require.True(t, res.IsError)
-				require.Equal(t, "denied", face.Type)
-				require.Empty(t, face.Effect)
+				require.Equal(t, "denied", report.Type)
+				require.Empty(t, report.Effect)
 				records := log.records(t)
 				last := records[len(records)-1]
 				require.Equal(t, "ERROR", last["level"], "an operator must mend the list")
@@ -88,7 +88,7 @@ func TestTheGateFailsShut(t *testing.T) {
 	}
 }
 
-// A list that was read when the tool was harmless does not pass it later.
+// A list that was read while the tool was harmless does not pass it later.
 func TestTheGateBelievesNoOldList(t *testing.T) {
 	var refuse, ran atomic.Bool
 	s := newServer()
@@ -108,12 +108,12 @@ func TestTheGateBelievesNoOldList(t *testing.T) {
 		return text("wiped"), nil, nil
 	})
 	refuse.Store(true)
-	_, face := callTool(t, session, "t", nil)
-	require.Equal(t, "denied", face.Type)
+	_, report := callTool(t, session, "t", nil)
+	require.Equal(t, "denied", report.Type)
 	require.False(t, ran.Load())
 }
 
-// What the gate says of an unknown tool is what the SDK says without a boundary.
+// The tiers layer answers for an unknown tool as go-sdk does without a boundary.
 func TestAnUnknownToolBehindTheGate(t *testing.T) {
 	bare := refusal(t, dial(t, newServer()), `no "such" tool`)
 	gated := refusal(t, connect(t, newServer(), &boundary.Options{Logger: silent, Deny: []boundary.Tier{boundary.Destructive}}), `no "such" tool`)
@@ -129,4 +129,43 @@ func refusal(t *testing.T, session *mcp.ClientSession, name string) string {
 	data, err := json.Marshal(wire)
 	require.NoError(t, err)
 	return string(data)
+}
+
+func TestTiers(t *testing.T) {
+	var log journal
+	var ran atomic.Bool
+	s := newServer()
+	no, yes := false, true
+	for name, a := range map[string]*mcp.ToolAnnotations{
+		"reads": {ReadOnlyHint: true}, "writes": {DestructiveHint: &no}, "destroys": {DestructiveHint: &yes}, "unsaid": nil, "unsaid_too": {},
+	} {
+		mcp.AddTool(s, &mcp.Tool{Name: name, Annotations: a}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+			ran.Store(true)
+			return text("fine"), nil, nil
+		})
+	}
+	session := connect(t, s, &boundary.Options{Logger: log.logger(), Deny: []boundary.Tier{boundary.Destructive}})
+	list, err := session.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	require.Equal(t, []string{"reads", "writes"}, names)
+	for _, name := range []string{"destroys", "unsaid", "unsaid_too"} {
+		res, report := callTool(t, session, name, nil)
+		require.True(t, res.IsError)
+		require.Equal(t, "denied", report.Type)
+		require.Empty(t, report.Effect)
+	}
+	require.False(t, ran.Load())
+	records := log.records(t)
+	require.Len(t, records, 3, "a tierDenied is audited")
+	require.Equal(t, "denied", records[0]["type"])
+
+	res, _ := callTool(t, session, "reads", nil)
+	require.False(t, res.IsError)
+	mcp.AddTool(s, &mcp.Tool{Name: "reads"}, outputs("now it destroys"))
+	_, report := callTool(t, session, "reads", nil)
+	require.Equal(t, "denied", report.Type, "a tool that was replaced by a more dangerous one")
 }

@@ -1,10 +1,7 @@
-package boundary
+package judge
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -59,7 +56,7 @@ func (e *explainer) object(s *jsonschema.Schema, v map[string]any, at string, de
 		switch sub := s.Properties[name]; {
 		case sub != nil:
 			e.walk(sub, value, pointer(at, name), depth+1)
-		case len(s.PatternProperties) > 0: // left to composed
+		case len(s.PatternProperties) > 0: // composed judges these
 		case isFalse(s.AdditionalProperties):
 			e.add(pointer(at, name), "is not a known member")
 		case s.AdditionalProperties != nil:
@@ -68,8 +65,8 @@ func (e *explainer) object(s *jsonschema.Schema, v map[string]any, at string, de
 	}
 }
 
-// composed judges the keywords that offer alternatives or conditions. Which
-// branch was meant is a guess, so it says only that none fits.
+// composed judges the keywords that offer alternatives or conditions. It reports
+// only that none fits, since it would have to guess which branch was meant.
 func (e *explainer) composed(s *jsonschema.Schema, v any, at string) {
 	for _, k := range []struct {
 		present bool
@@ -93,15 +90,4 @@ func (e *explainer) composed(s *jsonschema.Schema, v any, at string) {
 			e.add(at, "%s", k.problem)
 		}
 	}
-}
-
-const maxPointerToken = 64
-
-// pointer appends a member's name to a JSON pointer. Names come from the caller,
-// so a long one is cut.
-func pointer(at, name string) string {
-	if runes := []rune(name); len(runes) > maxPointerToken {
-		name = fmt.Sprintf("%s...", string(slices.Clip(runes[:maxPointerToken])))
-	}
-	return at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
