@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/invariant"
 )
 
 // bounded is the subject with a boundary around its server.
-func bounded(s subject) subject {
-	serve := s.serve
-	s.serve = func(effect func(string)) (*mcp.Server, func() error, error) {
+func bounded(s invariant.Subject) invariant.Subject {
+	serve := s.Serve
+	s.Serve = func(effect func(string)) (*mcp.Server, func() error, error) {
 		server, stop, err := serve(effect)
 		if err == nil {
 			err = boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -34,15 +35,15 @@ func bounded(s subject) subject {
 //   - in no other frame anything: questions, refusals and requests are what they
 //     were.
 func TestBoundaryChangesNothingButMeta(t *testing.T) {
-	full := styles("sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await")
-	defaults := []contract{modernContracts()[0], modernContracts()[10]} // Lisbon and Springfield
+	full := styles(askingLegacy...)
+	defaults := []invariant.Contract{modernContracts()[0], modernContracts()[10]} // Lisbon and Springfield
 	var frames, faces, hints int
 	for _, group := range []struct {
-		subjects  []subject
-		contracts []contract
-		in        setting
+		subjects  []invariant.Subject
+		contracts []invariant.Contract
+		in        invariant.Setting
 	}{
-		{allStyles(), modernContracts(), setting{name: "one instance"}},
+		{allStyles(), modernContracts(), oneInstance},
 		{styles("native", "once", "steps", "journal"), modernContracts(), fresh},
 		{full, legacyContracts(), legacy},
 		{styles("native"), defaults, legacy},
@@ -51,20 +52,20 @@ func TestBoundaryChangesNothingButMeta(t *testing.T) {
 		{allStyles(), defaults, negotiatedDown},
 	} {
 		for _, s := range group.subjects {
-			t.Run(group.in.name+"/"+s.name, func(t *testing.T) {
+			t.Run(group.in.Name+"/"+s.Name, func(t *testing.T) {
 				for _, c := range group.contracts {
-					bare, err := play(t.Context(), s, c, group.in)
+					bare, err := invariant.Play(t.Context(), s, c, group.in)
 					require.NoError(t, err)
-					within, err := play(t.Context(), bounded(s), c, group.in)
+					within, err := invariant.Play(t.Context(), bounded(s), c, group.in)
 					require.NoError(t, err)
-					require.Equal(t, bare.effects, within.effects, c.name)
-					require.Len(t, within.transcript, len(bare.transcript), c.name)
-					for i, frame := range within.transcript {
+					require.Equal(t, bare.Effects, within.Effects, c.Name)
+					require.Len(t, within.Messages, len(bare.Messages), c.Name)
+					for i, frame := range within.Messages {
 						plain, face := boundedWithout(t, frame)
-						want, none := boundedWithout(t, bare.transcript[i])
+						want, none := boundedWithout(t, bare.Messages[i])
 						require.Nil(t, none)
-						require.Equal(t, want, plain, "%s, frame %d", c.name, i+1)
-						require.Equal(t, boundedFinal(t, frame), face != nil, "%s, frame %d: %s", c.name, i+1, frame)
+						require.Equal(t, want, plain, "%s, frame %d", c.Name, i+1)
+						require.Equal(t, boundedFinal(t, frame), face != nil, "%s, frame %d: %s", c.Name, i+1, frame)
 						frames++
 						if face != nil {
 							faces++
