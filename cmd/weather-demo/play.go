@@ -36,9 +36,9 @@ type scene struct {
 	era      era
 	location string
 	answers  wire.Answers
-	// readable leaves the states legible to whoever watches.
+	// readable seals the states without encrypting them.
 	readable bool
-	// watch is told of every moment when it comes; it may be nil.
+	// watch is called with each moment as it happens. It may be nil.
 	watch func(moment)
 }
 
@@ -58,7 +58,7 @@ type run struct {
 	StateBytes     int             `json:"state_bytes"`
 }
 
-// firstChoices is a user who takes the first of every few choices.
+// firstChoices is a user who always takes the first choice.
 var firstChoices = wire.Answers{
 	"place": wire.Value("Springfield, Illinois"),
 	"units": wire.Value("metric"),
@@ -108,11 +108,7 @@ func (s scene) play(ctx context.Context) (*run, error) {
 }
 
 func (s scene) title() string {
-	client := "a modern client"
-	if s.era == legacy {
-		client = "a client from before 2026-07-28"
-	}
-	return fmt.Sprintf("%s (%s), %q, %s", s.option.Tool(), s.option.Letter, shorten(s.location, 20), client)
+	return fmt.Sprintf("%s (style %s), %q, %s client", s.option.Tool(), s.option.Letter, shorten(s.location, 20), s.era)
 }
 
 func (r *run) summary() string {
@@ -125,5 +121,5 @@ func (r *run) summary() string {
 
 var implementation = &mcp.Implementation{Name: "weather-demo", Version: "1.0.0"}
 
-// everyStyle is the styles and, behind them, the exhibits.
+// everyStyle lists the styles, then the exhibits.
 func everyStyle() []options.Option { return slices.Concat(options.All, landmine.All) }

@@ -12,18 +12,18 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// recorder sees a call in the order in which things happen: what goes over the
-// wire, what the engine does, what is audited.
+// recorder puts the events of a call into one order: messages on the wire, events
+// of the engine, audit lines.
 type recorder struct {
 	audit *options.Audit
-	watch func(moment) // told of each moment, one at a time; may be nil
+	watch func(moment) // called with each moment, one at a time; may be nil
 
 	mu      sync.Mutex
 	entered int
 	audited int
 }
 
-// moment is one thing that happened. One of its fields is set.
+// moment is one event. One of its fields is set.
 type moment struct {
 	toServer json.RawMessage
 	toClient json.RawMessage
@@ -31,7 +31,7 @@ type moment struct {
 	audited  string
 }
 
-// Observe takes down what the engine does.
+// Observe records an event of the engine.
 func (r *recorder) Observe(_ context.Context, e mrtr.Event) { r.add(moment{event: &e}) }
 
 func (r *recorder) add(m moment) {
@@ -53,14 +53,14 @@ func (r *recorder) tell(m moment) {
 	}
 }
 
-// entries counts how often a function of the author's was started.
+// entries counts the calls of the author's functions.
 func (r *recorder) entries() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.entered
 }
 
-// tap is a transport that shows the recorder each message that passes.
+// tap is a transport that records each message.
 type tap struct {
 	mcp.Transport
 	to *recorder

@@ -15,14 +15,13 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// stage is a server with the boundary around it, and a client, on which to make
-// a mistake.
+// stage is a server with a boundary and a client, to provoke a mistake with.
 type stage struct {
 	runtime  mrtr.Options
 	boundary boundary.Options
 	client   wire.Options
 	answers  wire.Answers
-	// instead replaces weather_steps, if set.
+	// instead replaces weather_steps, if it is set.
 	instead func(*mrtr.Runtime) options.Handler
 }
 
@@ -40,7 +39,7 @@ func (s stage) calls(tool, arguments string) func(context.Context) (*wire.Reply,
 	}
 }
 
-// twice begins a call and, while it waits, another one.
+// twice begins a call and, while that waits for its user, another one.
 func (s stage) twice(tool, arguments string) func(context.Context) (*wire.Reply, error) {
 	return func(ctx context.Context) (reply *wire.Reply, err error) {
 		err = s.connected(ctx, func(c *wire.Client) (err error) {
@@ -54,8 +53,7 @@ func (s stage) twice(tool, arguments string) func(context.Context) (*wire.Reply,
 	}
 }
 
-// secondRound begins a call and goes on with what change makes of its second
-// request.
+// secondRound makes a call of two rounds, whose second request change may alter.
 func (s stage) secondRound(ctx context.Context, tool, arguments string, change func(*wire.Request)) (reply *wire.Reply, err error) {
 	err = s.connected(ctx, func(c *wire.Client) error {
 		request := wire.Request{Name: tool, Arguments: json.RawMessage(arguments)}
@@ -96,7 +94,7 @@ func (s stage) connected(ctx context.Context, f func(*wire.Client) error) error 
 	if s.instead != nil {
 		mcp.AddTool(server, &mcp.Tool{Name: "weather_steps", Annotations: readOnly}, s.instead(rt))
 	}
-	s.boundary.Logger = slog.New(slog.DiscardHandler) // the operator's side of it
+	s.boundary.Logger = slog.New(slog.DiscardHandler)
 	if err := boundary.Install(server, &s.boundary); err != nil {
 		return err
 	}
@@ -112,7 +110,7 @@ type anything struct {
 	Value float64 `json:"value"`
 }
 
-// addBrokenTools adds what no server should have.
+// addBrokenTools adds tools that panic, return no JSON, and never return.
 func addBrokenTools(server *mcp.Server) {
 	broken := func(name string, h mcp.ToolHandlerFor[struct{}, anything]) {
 		mcp.AddTool(server, &mcp.Tool{Name: name, Annotations: readOnly}, h)
@@ -124,6 +122,6 @@ func addBrokenTools(server *mcp.Server) {
 		return nil, anything{math.NaN()}, nil
 	})
 	broken("hangs", func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, anything, error) {
-		select {} // it heeds nothing, not even its context
+		select {} // not even when its context ends
 	})
 }
