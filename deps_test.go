@@ -149,6 +149,30 @@ func packages(t *testing.T) []string {
 	return dirs
 }
 
+// Dependabot watches every folder with a go.mod or with a package-lock.json.
+func TestDependabotWatchesEveryLockedFolder(t *testing.T) {
+	config, err := os.ReadFile(".github/dependabot.yml")
+	require.NoError(t, err)
+	folders := 0
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && (name == "node_modules" || name == ".git" || name == "testdata") {
+			return filepath.SkipDir
+		}
+		if name == "go.mod" || name == "package-lock.json" {
+			folders++
+			folder := "/" + strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), ".")
+			require.Contains(t, string(config), `- "`+folder+`"`, "a folder that dependabot does not watch")
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotZero(t, folders)
+}
+
 func skipped(path, name string) bool {
 	_, err := os.Stat(filepath.Join(path, "go.mod"))
 	return err == nil || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules"
