@@ -20,11 +20,11 @@ const (
 	anything   = "*"
 )
 
-// importStair has one step for each package. Besides the standard library, a
-// package may import what its step names: packages of ours by their folder,
-// which must stand further up, so that no two packages can need each other; and
-// other modules by their path. The rules are for the package itself: its tests
-// may import more.
+// importStair has one step for each package, which names the imports it may have
+// besides the standard library: packages of ours by their folder, which must
+// stand further up, so that no two packages can need each other; and other
+// modules by their path. The rules are for the package itself: its tests may
+// import more.
 var importStair = []struct {
 	pkg     string
 	may     []string

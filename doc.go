@@ -31,8 +31,8 @@
 //     well-formed result, whatever the tool does.
 //   - [github.com/mrtr-go/sdk/transcript] finds tool uses without a result
 //     in a conversation with a model.
-//   - [github.com/mrtr-go/sdk/era] tells which revision a request belongs to
-//     and what its client declared.
+//   - [github.com/mrtr-go/sdk/era] tells the revision of a request and the
+//     capabilities of its client.
 //   - [github.com/mrtr-go/sdk/options] is one weather tool in every style,
 //     to read and to compare.
 //

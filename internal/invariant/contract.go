@@ -15,8 +15,8 @@ type Contract struct {
 	// under that key, and so on. The last one is repeated.
 	Answers map[string][]wire.Answer
 
-	Asks     []Question // what the client must be asked, in this order
-	Requests int        // how many requests the call must take
+	Asks     []Question // all questions to the client, in order
+	Requests int        // of the client, in all
 	Ends     Ending
 	Effects  Effects
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// Observation is what a client saw of one call, and what the call left behind.
+// Observation records one call: all that its client saw, and its effects.
 type Observation struct {
 	Last     *wire.Reply
 	Requests int

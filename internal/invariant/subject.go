@@ -17,8 +17,8 @@ type Subject struct {
 	Serve func(effect func(line string)) (server *mcp.Server, stop func() error, err error)
 }
 
-// Position is where an effect stands among the questions. It decides what a
-// call that is stopped half way leaves behind.
+// Position is where an effect stands among the questions. It decides whether a
+// call that stops half way has had its effect.
 type Position int
 
 const (
