@@ -108,7 +108,7 @@ func (s scene) play(ctx context.Context) (*run, error) {
 }
 
 func (s scene) title() string {
-	return fmt.Sprintf("%s (style %s), %q, %s client", s.option.Tool(), s.option.Letter, shorten(s.location, 20), s.era)
+	return fmt.Sprintf("%s, %q, %s client", s.option.Tool(), shorten(s.location, 20), s.era)
 }
 
 func (r *run) summary() string {

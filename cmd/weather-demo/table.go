@@ -58,7 +58,8 @@ func writeTable(ctx context.Context, w io.Writer, locations []string) error {
 
 const tableHead = "    style           rounds  audits  entered  state      legacy client"
 
-const tableLegend = `  rounds    requests of a modern client: one, and one more for each question
+const tableLegend = `  E, A, ... short names of the styles, for -style and compare
+  rounds    requests of a modern client: one, and one more for each question
   audits    how often the audit line, the tool's one effect, was written
   entered   how often one of the author's functions was called
   state     size of the largest request_state, in bytes
