@@ -30,8 +30,8 @@ func (e era) client() *wire.Options {
 	return nil
 }
 
-// scene is a call to be played.
-type scene struct {
+// plannedCall is a call to be played.
+type plannedCall struct {
 	option   options.Option
 	era      era
 	location string
@@ -65,7 +65,7 @@ var firstChoices = wire.Answers{
 }
 
 // play makes the call in memory, with a server and a client of its own.
-func (s scene) play(ctx context.Context) (*run, error) {
+func (s plannedCall) play(ctx context.Context) (*run, error) {
 	audit := &options.Audit{}
 	rec := &recorder{audit: audit, watch: s.watch}
 	rt, err := mrtr.New(&mrtr.Options{Observer: rec, State: &statecodec.Options{Readable: s.readable}})
@@ -80,7 +80,7 @@ func (s scene) play(ctx context.Context) (*run, error) {
 	if _, err := server.Connect(ctx, serverSide, nil); err != nil {
 		return nil, err
 	}
-	client, err := wire.Dial(ctx, tap{clientSide, rec}, s.era.client())
+	client, err := wire.Dial(ctx, recordingTransport{clientSide, rec}, s.era.client())
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s scene) play(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-func (s scene) title() string {
+func (s plannedCall) title() string {
 	return fmt.Sprintf("%s, %q, %s client", s.option.Tool(), shorten(s.location, 20), s.era)
 }
 

@@ -38,7 +38,7 @@ func quadrant(ctx context.Context, args []string, t terminal) error {
 	fmt.Fprint(w, quadrantIntro)
 	for _, stateless := range []bool{false, true} {
 		for _, e := range []era{modern, legacy} {
-			c := corner{stateless: stateless, era: e}
+			c := combination{stateless: stateless, era: e}
 			lines, err := c.play(ctx)
 			if err != nil {
 				return err
@@ -57,15 +57,15 @@ func quadrant(ctx context.Context, args []string, t terminal) error {
 	return nil
 }
 
-// corner is one kind of client with one kind of server.
-type corner struct {
+// combination is one kind of client with one kind of server.
+type combination struct {
 	stateless bool
 	era       era
 }
 
-type cornerLine struct{ call, outcome string }
+type outcomeLine struct{ call, outcome string }
 
-func (c corner) title() string {
+func (c combination) title() string {
 	server := "a server that holds a stream"
 	if c.stateless {
 		server = "a server that holds no stream"
@@ -73,7 +73,7 @@ func (c corner) title() string {
 	return fmt.Sprintf("A %s client, %s", c.era, server)
 }
 
-func (c corner) play(ctx context.Context) ([]cornerLine, error) {
+func (c combination) play(ctx context.Context) ([]outcomeLine, error) {
 	rt, err := mrtr.New(&mrtr.Options{Legacy: mrtr.LegacyBridgeOrDefaults})
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (c corner) play(ctx context.Context) ([]cornerLine, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := []cornerLine{{"tools/list", count(len(tools.Tools), "tool")}}
+	lines := []outcomeLine{{"tools/list", count(len(tools.Tools), "tool")}}
 	for _, call := range []struct{ tool, location string }{
 		{"places", ""},
 		{"weather_steps", "Lisbon"}, {"weather_steps", "Springfield"},
@@ -114,7 +114,7 @@ func (c corner) play(ctx context.Context) ([]cornerLine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", call.tool, err)
 		}
-		lines = append(lines, cornerLine{call.tool + " " + call.location, verdict(res, asked)})
+		lines = append(lines, outcomeLine{call.tool + " " + call.location, verdict(res, asked)})
 	}
 	return lines, nil
 }

@@ -60,23 +60,23 @@ func (r *recorder) entries() int {
 	return r.entered
 }
 
-// tap is a transport that records each message.
-type tap struct {
+// recordingTransport is a transport that records each message.
+type recordingTransport struct {
 	mcp.Transport
 	to *recorder
 }
 
-func (t tap) Connect(ctx context.Context) (mcp.Connection, error) {
+func (t recordingTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	conn, err := t.Transport.Connect(ctx)
-	return tappedConn{conn, t.to}, err
+	return recordingConn{conn, t.to}, err
 }
 
-type tappedConn struct {
+type recordingConn struct {
 	mcp.Connection
 	to *recorder
 }
 
-func (c tappedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c recordingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	msg, err := c.Connection.Read(ctx)
 	if err == nil {
 		c.to.add(moment{toClient: encode(msg)})
@@ -84,7 +84,7 @@ func (c tappedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return msg, err
 }
 
-func (c tappedConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (c recordingConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	c.to.add(moment{toServer: encode(msg)})
 	return c.Connection.Write(ctx, msg)
 }

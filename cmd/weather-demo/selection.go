@@ -56,11 +56,11 @@ func findStyle(name string) (options.Option, error) {
 }
 
 // each calls f with every call of the selection.
-func (s selection) each(f func(scene) error) error {
+func (s selection) each(f func(plannedCall) error) error {
 	for _, o := range s.styles {
 		for _, e := range s.eras {
 			for _, location := range s.locations {
-				if err := f(scene{option: o, era: e, location: location}); err != nil {
+				if err := f(plannedCall{option: o, era: e, location: location}); err != nil {
 					return err
 				}
 			}

@@ -63,7 +63,7 @@ func (s selection) json(ctx context.Context, w io.Writer) error {
 	var out struct {
 		Runs []*run `json:"runs"`
 	}
-	err := s.each(func(sc scene) error {
+	err := s.each(func(sc plannedCall) error {
 		sc.answers = firstChoices
 		r, err := sc.play(ctx)
 		out.Runs = append(out.Runs, r)
@@ -81,7 +81,7 @@ func (s selection) json(ctx context.Context, w io.Writer) error {
 // sequences plays the calls and prints the events as they happen.
 func (s selection) sequences(ctx context.Context, w io.Writer, answers wire.Answers) error {
 	p := painterFor(w)
-	return s.each(func(sc scene) error {
+	return s.each(func(sc plannedCall) error {
 		fmt.Fprintf(w, "%s\n\n", p.bold(sc.title()))
 		seq := sequence{w: w, paint: p, calls: map[any]bool{}}
 		sc.answers, sc.watch = answers, seq.moment

@@ -73,7 +73,7 @@ func tabulate(ctx context.Context, locations []string) ([]row, error) {
 	for _, o := range everyStyle() {
 		r := row{option: o}
 		for _, location := range locations {
-			s := scene{option: o, era: modern, location: location, answers: firstChoices}
+			s := plannedCall{option: o, era: modern, location: location, answers: firstChoices}
 			m, err := s.play(ctx)
 			if err != nil {
 				return nil, err

@@ -14,7 +14,7 @@ import (
 // readable, which makes them shorter and changes nothing else.
 func (s selection) traces(ctx context.Context, w io.Writer, answers wire.Answers) error {
 	p := painterFor(w)
-	return s.each(func(sc scene) error {
+	return s.each(func(sc plannedCall) error {
 		fmt.Fprintf(w, "%s\n\n", p.bold(sc.title()))
 		sc.answers, sc.readable, sc.watch = answers, true, tracer{w, p}.moment
 		r, err := sc.play(ctx)
