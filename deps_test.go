@@ -4,6 +4,7 @@ import (
 	"go/build"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -97,6 +98,27 @@ func TestTheImportStairGoesDown(t *testing.T) {
 			require.Less(t, above, i, "%s may import %s, which stands below it", step.pkg, may)
 		}
 	}
+}
+
+// The modules that a build with mrtr needs are those that go-sdk needs anyway.
+func TestImportingMrtrAddsGoSDKAlone(t *testing.T) {
+	ours, theirs := modulesOf(t, module+"/mrtr"), modulesOf(t, gosdk+"/mcp")
+	require.Contains(t, ours, module)
+	require.Contains(t, theirs, gosdk)
+	ours = slices.DeleteFunc(ours, func(m string) bool { return m == module })
+	require.Subset(t, theirs, ours)
+}
+
+// modulesOf are the modules that the packages of a pattern are built from.
+func modulesOf(t *testing.T, pattern string) []string {
+	t.Helper()
+	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", pattern)
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	require.NoError(t, err)
+	modules := strings.Fields(string(out))
+	slices.Sort(modules)
+	return slices.Compact(modules)
 }
 
 func stepOf(pkg string) int {
