@@ -6,9 +6,9 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// TwoHandlers is style D: the native handler for modern clients, and another
-// one for those from before, which asks over their session and waits. Choose
-// it when the old handler exists and works. It costs the upkeep of both.
+// TwoHandlers is style D: the native handler for modern clients, and another one
+// for legacy clients, which asks over the session and waits. Choose it when the
+// handler for legacy clients exists and works. It costs the upkeep of both.
 func TwoHandlers(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(guarded(audit)), mrtr.Native(waiting(audit))), nil)
 }

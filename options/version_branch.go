@@ -6,10 +6,10 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// VersionBranch is style C: one handler that looks at the client's revision,
-// and asks those from before over their session. Choose it when the two eras
-// share most of a handler. It costs a second path through the code, which is
-// only tested by clients that take it.
+// VersionBranch is style C: one handler that looks at the client's revision and
+// asks legacy clients over their session. Choose it when the two eras share most
+// of a handler. It costs a second path through the code, which only legacy
+// clients exercise.
 func VersionBranch(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, mrtr.Native(branching(audit)), nil)
 }

@@ -15,19 +15,18 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// stage is a server with the boundary around it, and a client, on which to make
-// a mistake.
-type stage struct {
+// setup is a server with a boundary and a client, to provoke a mistake with.
+type setup struct {
 	runtime  mrtr.Options
 	boundary boundary.Options
 	client   wire.Options
 	answers  wire.Answers
-	// instead replaces weather_steps, if set.
+	// instead replaces weather_steps, if it is set.
 	instead func(*mrtr.Runtime) options.Handler
 }
 
 // calls makes one whole call.
-func (s stage) calls(tool, arguments string) func(context.Context) (*wire.Reply, error) {
+func (s setup) calls(tool, arguments string) func(context.Context) (*wire.Reply, error) {
 	return func(ctx context.Context) (reply *wire.Reply, err error) {
 		err = s.connected(ctx, func(c *wire.Client) error {
 			out, err := c.Call(ctx, tool, json.RawMessage(arguments), s.answers)
@@ -40,8 +39,8 @@ func (s stage) calls(tool, arguments string) func(context.Context) (*wire.Reply,
 	}
 }
 
-// twice begins a call and, while it waits, another one.
-func (s stage) twice(tool, arguments string) func(context.Context) (*wire.Reply, error) {
+// twice begins a call and, while that waits for its user, another one.
+func (s setup) twice(tool, arguments string) func(context.Context) (*wire.Reply, error) {
 	return func(ctx context.Context) (reply *wire.Reply, err error) {
 		err = s.connected(ctx, func(c *wire.Client) (err error) {
 			request := wire.Request{Name: tool, Arguments: json.RawMessage(arguments)}
@@ -54,9 +53,8 @@ func (s stage) twice(tool, arguments string) func(context.Context) (*wire.Reply,
 	}
 }
 
-// secondRound begins a call and goes on with what change makes of its second
-// request.
-func (s stage) secondRound(ctx context.Context, tool, arguments string, change func(*wire.Request)) (reply *wire.Reply, err error) {
+// secondRound makes a call of two rounds, whose second request change may alter.
+func (s setup) secondRound(ctx context.Context, tool, arguments string, change func(*wire.Request)) (reply *wire.Reply, err error) {
 	err = s.connected(ctx, func(c *wire.Client) error {
 		request := wire.Request{Name: tool, Arguments: json.RawMessage(arguments)}
 		first, err := c.Send(ctx, request)
@@ -77,7 +75,7 @@ func (s stage) secondRound(ctx context.Context, tool, arguments string, change f
 }
 
 // send makes one request.
-func (s stage) send(ctx context.Context, request wire.Request) (reply *wire.Reply, err error) {
+func (s setup) send(ctx context.Context, request wire.Request) (reply *wire.Reply, err error) {
 	err = s.connected(ctx, func(c *wire.Client) (err error) {
 		reply, err = c.Send(ctx, request)
 		return err
@@ -85,7 +83,7 @@ func (s stage) send(ctx context.Context, request wire.Request) (reply *wire.Repl
 	return reply, err
 }
 
-func (s stage) connected(ctx context.Context, f func(*wire.Client) error) error {
+func (s setup) connected(ctx context.Context, f func(*wire.Client) error) error {
 	rt, err := mrtr.New(&s.runtime)
 	if err != nil {
 		return err
@@ -96,7 +94,7 @@ func (s stage) connected(ctx context.Context, f func(*wire.Client) error) error 
 	if s.instead != nil {
 		mcp.AddTool(server, &mcp.Tool{Name: "weather_steps", Annotations: readOnly}, s.instead(rt))
 	}
-	s.boundary.Logger = slog.New(slog.DiscardHandler) // the operator's side of it
+	s.boundary.Logger = slog.New(slog.DiscardHandler)
 	if err := boundary.Install(server, &s.boundary); err != nil {
 		return err
 	}
@@ -112,7 +110,8 @@ type anything struct {
 	Value float64 `json:"value"`
 }
 
-// addBrokenTools adds what no server should have.
+// addBrokenTools adds a tool that panics, one whose result is no JSON, and one
+// that never returns.
 func addBrokenTools(server *mcp.Server) {
 	broken := func(name string, h mcp.ToolHandlerFor[struct{}, anything]) {
 		mcp.AddTool(server, &mcp.Tool{Name: name, Annotations: readOnly}, h)
@@ -124,6 +123,6 @@ func addBrokenTools(server *mcp.Server) {
 		return nil, anything{math.NaN()}, nil
 	})
 	broken("hangs", func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, anything, error) {
-		select {} // it heeds nothing, not even its context
+		select {} // not even when its context ends
 	})
 }
