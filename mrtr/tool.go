@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/snapshot"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -51,17 +52,13 @@ type Texter interface{ Text() string }
 // do [RawTool], [Prompt] and [Resource].
 func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.ToolHandlerFor[In, Out] {
 	t := rt.target(opts, s.valid(), s.replays)
-	mutable := hasReferences(reflect.TypeFor[In]())
+	mutable := snapshot.Shares(reflect.TypeFor[In]())
 	h := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var out, none Out
 		var res *mcp.CallToolResult
-		again := repeat(in, mutable)
+		inputs := inputs[In]{next: in, mutable: mutable}
 		need, err := rt.round(ctx, toolExchange(req), t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
-			in, err := again()
-			if err != nil {
-				return nil, err
-			}
-			if ir, out, err = s.run(ctx, c, in); ir == nil && err == nil {
+			if ir, out, err = s.run(ctx, c, inputs.take()); ir == nil && err == nil {
 				res = textResult(&out)
 			}
 			return ir, err
@@ -87,6 +84,21 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		}
 	}
 	return h
+}
+
+// inputs hands out the input of a handler that may be entered several times in a
+// round: every entry gets it as it arrived.
+type inputs[In any] struct {
+	next    In
+	mutable bool // an entry can change what next points to
+}
+
+func (i *inputs[In]) take() In {
+	in := i.next
+	if i.mutable {
+		i.next = snapshot.Of(in)
+	}
+	return in
 }
 
 // textResult is the content of an output that says its own text, nil for

@@ -1,11 +1,16 @@
-package sse
+package snapshot_test
 
 import (
 	"encoding/json"
+	"math/big"
+	"net/netip"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/snapshot"
 )
 
 type base struct{ Tags []string }
@@ -34,7 +39,7 @@ func TestSnapshotCopiesWhatJSONFills(t *testing.T) {
 	v.Next = &tree{Name: "cycle"}
 	v.Next.Next = v.Next
 
-	c := snapshot(v)
+	c := snapshot.Of(v)
 	require.Equal(t, v.Name, c.Name)
 	require.Equal(t, v.When, c.When)
 	require.Equal(t, v.hidden, c.hidden)
@@ -56,10 +61,51 @@ func TestSnapshotCopiesWhatJSONFills(t *testing.T) {
 }
 
 func TestSnapshotOfNothing(t *testing.T) {
-	require.Nil(t, snapshot[any](nil))
-	require.Nil(t, snapshot[map[string]any](nil))
-	require.Nil(t, snapshot[*tree](nil))
-	require.Equal(t, tree{}, snapshot(tree{}))
+	require.Nil(t, snapshot.Of[any](nil))
+	require.Nil(t, snapshot.Of[map[string]any](nil))
+	require.Nil(t, snapshot.Of[*tree](nil))
+	require.Equal(t, tree{}, snapshot.Of(tree{}))
+}
+
+// A type that hides its memory and decodes itself was filled by JSON as well.
+func TestSnapshotOfTypesThatDecodeThemselves(t *testing.T) {
+	type amount struct {
+		Value *big.Int
+		Plain big.Int
+		Addr  netip.Addr
+	}
+	v := amount{Value: big.NewInt(7), Addr: netip.MustParseAddr("192.0.2.1")}
+	v.Plain.SetInt64(8)
+	c := snapshot.Of(v)
+	require.Equal(t, v.Addr, c.Addr)
+	c.Value.SetBit(c.Value, 3, 1)
+	c.Plain.SetBit(&c.Plain, 0, 1)
+	require.Equal(t, "7 8", v.Value.String()+" "+v.Plain.String())
+	require.Equal(t, "15 9", c.Value.String()+" "+c.Plain.String())
+}
+
+func TestShares(t *testing.T) {
+	type flat struct {
+		Name string
+		Pair [2]struct{ N int }
+	}
+	type deep struct {
+		Pair [2]struct{ Tags []string }
+	}
+	for _, test := range []struct {
+		explanation string
+		value       any
+		want        bool
+	}{
+		{"a string's bytes cannot be changed", "text", false},
+		{"a struct of values", flat{}, false},
+		{"a slice inside an array inside a struct", deep{}, true},
+		{"a map", map[string]int{}, true},
+		{"a pointer", new(int), true},
+		{"a type that leads back to itself", tree{}, true},
+	} {
+		require.Equal(t, test.want, snapshot.Shares(reflect.TypeOf(test.value)), test.explanation)
+	}
 }
 
 func FuzzSnapshot(f *testing.F) {
@@ -70,6 +116,6 @@ func FuzzSnapshot(f *testing.F) {
 		if json.Unmarshal([]byte(text), &v) != nil {
 			return
 		}
-		require.Equal(t, v, snapshot(v))
+		require.Equal(t, v, snapshot.Of(v))
 	})
 }
