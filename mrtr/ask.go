@@ -1,6 +1,11 @@
 package mrtr
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/mrtr-go/sdk/internal/form"
+)
 
 // Answer reads the answer to q, in a guarded handler. It is false when there
 // is none yet: the handler then returns [Need](q). It never blocks, and
@@ -104,3 +109,15 @@ func specsOf(questions []Asking) ([]*spec, error) {
 	}
 	return specs, nil
 }
+
+// decodeAnswer reads the answer to the question named key. The null of a lenient
+// question reads as the zero value.
+func decodeAnswer[T any](value json.RawMessage, key string) (T, error) {
+	if isNull(value) {
+		var none T
+		return none, nil
+	}
+	return form.Decode[T](value, key)
+}
+
+func isNull(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }

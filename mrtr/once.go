@@ -3,6 +3,8 @@ package mrtr
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // Once runs an effect, something that must not happen twice, and remembers
@@ -111,7 +113,7 @@ func (c *Call) failed(key string, err error) *entry {
 	if c.strand == nil || !c.strand.how.replays {
 		return nil
 	}
-	return &entry{kind: failedEntry, key: key, value: appendString(nil, err.Error())}
+	return &entry{kind: failedEntry, key: key, value: jsontext.AppendString(nil, err.Error())}
 }
 
 // finish remembers what came of an effect; ran is nil if nothing did. The

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/form"
 )
 
 // A Question is a keyed, typed thing to ask. It is a value: made anywhere,
@@ -60,9 +62,12 @@ func (q Question[T]) Default(v T) Question[T] {
 		q.err = misuse("question %q: a Confirm has no default", q.spec.key)
 		return q
 	}
-	value, err := encodeAnswer(v, q.spec.key)
-	if err == nil {
-		err = q.spec.check(value)
+	value, err := form.Encode(v, q.spec.key)
+	if err == nil && q.spec.kind == formKind {
+		var f *form.Form
+		if f, err = form.Of(q.spec.schema); err == nil {
+			err = f.Check(value)
+		}
 	}
 	if err != nil {
 		q.err = misuse("question %q: its default cannot be an answer: %v", q.spec.key, err)

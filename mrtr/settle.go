@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/form"
 )
 
 // settle judges the answers that came back by the questions that were sent.
@@ -72,13 +73,13 @@ func (p *pending) accept(content map[string]any) error {
 		p.answer = json.RawMessage("{}")
 		return nil
 	}
-	f, err := formOf(p.schema)
+	f, err := form.Of(p.schema)
 	if err != nil {
 		return err
 	}
-	if p.answer, err = f.accept(content); err != nil {
+	if p.answer, err = f.Accept(content); err != nil {
 		p.answer = nil
-		return p.again("The answer did not fit: " + f.expects + ".")
+		return p.again("The answer did not fit: " + f.Expects() + ".")
 	}
 	return nil
 }

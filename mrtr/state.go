@@ -1,6 +1,10 @@
 package mrtr
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
 
 // state is what a call carries from round to round, sealed into the token.
 type state struct {
@@ -61,95 +65,93 @@ const stateFormat = 1
 // that any tool can read a state left legible, and decodeState can read it in
 // one pass. Empty fields are left out.
 func (st *state) appendTo(b []byte) []byte {
-	w := fieldWriter{b: append(b, `{"v":`...)}
-	w.b = appendInt(w.b, stateFormat)
-	w.text("call", st.id)
-	w.number("round", st.round)
-	w.number("asked", st.asked)
-	w.number("carried", st.carried)
-	w.text("version", st.version)
-	w.text("steps", st.steps)
-	w.text("frame", st.frame)
-	w.raw("author", st.author)
+	w := jsontext.Begin(b, "v", stateFormat)
+	w.Text("call", st.id)
+	w.Number("round", st.round)
+	w.Number("asked", st.asked)
+	w.Number("carried", st.carried)
+	w.Text("version", st.version)
+	w.Text("steps", st.steps)
+	w.Text("frame", st.frame)
+	w.Raw("author", st.author)
 	if len(st.done) > 0 {
-		w.open("done")
+		w.List("done")
 		for i, e := range st.done {
-			w.element(i, "kind", string(e.kind))
-			w.text("key", e.key)
-			w.text("digest", e.digest)
-			w.raw("value", e.value)
-			w.b = append(w.b, '}')
+			w.Object(i, "kind", string(e.kind))
+			w.Text("key", e.key)
+			w.Text("digest", e.digest)
+			w.Raw("value", e.value)
+			w.EndObject()
 		}
-		w.b = append(w.b, ']')
+		w.EndList()
 	}
 	if len(st.pending) > 0 {
-		w.open("pending")
+		w.List("pending")
 		for i := range st.pending {
 			p := &st.pending[i]
-			w.element(i, "kind", string(p.kind))
-			w.text("key", p.key)
-			w.text("message", p.message)
-			w.text("url", p.url)
-			w.raw("schema", p.schema)
-			w.flag("lenient", p.lenient)
-			w.number("tries", p.tries)
-			w.text("note", p.note)
-			w.raw("answer", p.answer)
-			w.b = append(w.b, '}')
+			w.Object(i, "kind", string(p.kind))
+			w.Text("key", p.key)
+			w.Text("message", p.message)
+			w.Text("url", p.url)
+			w.Raw("schema", p.schema)
+			w.Flag("lenient", p.lenient)
+			w.Number("tries", p.tries)
+			w.Text("note", p.note)
+			w.Raw("answer", p.answer)
+			w.EndObject()
 		}
-		w.b = append(w.b, ']')
+		w.EndList()
 	}
-	return append(w.b, '}')
+	return w.End()
 }
 
-// decodeState reads what appendTo wrote, and nothing else: what it reads is
-// written the same again, but for the values inside, which it leaves alone. The
-// bytes have been authenticated, so a state that cannot be read was sealed by
-// another release, and ok is false.
+// decodeState reads the text of appendTo in its one spelling, so that writing
+// the state again gives the same bytes; the values inside are not looked into.
+// The text has been authenticated: one that does not fit was sealed by another
+// release, and ok is false.
 func decodeState(b []byte) (st state, ok bool) {
-	r := fieldReader{b: b}
-	if !r.literal(`{"v":`) || r.integer() != stateFormat {
+	r, format := jsontext.Open(b, "v")
+	if format != stateFormat {
 		return st, false
 	}
-	st.id = r.text("call")
-	st.round = r.number("round")
-	st.asked = r.number("asked")
-	st.carried = r.number("carried")
-	st.version = r.text("version")
-	st.steps = r.text("steps")
-	st.frame = r.text("frame")
-	st.author = r.raw("author")
-	if r.open("done") {
+	st.id = r.Text("call")
+	st.round = r.Number("round")
+	st.asked = r.Number("asked")
+	st.carried = r.Number("carried")
+	st.version = r.Text("version")
+	st.steps = r.Text("steps")
+	st.frame = r.Text("frame")
+	st.author = r.Raw("author")
+	if r.List("done") {
 		st.done = make([]entry, 0, 4)
-		for i := 0; r.element(i); i++ {
+		for i := 0; r.Object(i); i++ {
 			st.done = append(st.done, entry{
-				kind:   entryKind(r.first("kind")),
-				key:    r.text("key"),
-				digest: r.text("digest"),
-				value:  r.raw("value"),
+				kind:   entryKind(r.First("kind")),
+				key:    r.Text("key"),
+				digest: r.Text("digest"),
+				value:  r.Raw("value"),
 			})
-			r.literal("}")
+			r.EndObject()
 		}
 	}
-	if r.open("pending") {
+	if r.List("pending") {
 		st.pending = make([]pending, 0, 1)
-		for i := 0; r.element(i); i++ {
+		for i := 0; r.Object(i); i++ {
 			st.pending = append(st.pending, pending{
 				spec: spec{
-					kind:    kind(r.first("kind")),
-					key:     r.text("key"),
-					message: r.text("message"),
-					url:     r.text("url"),
-					schema:  r.raw("schema"),
-					lenient: r.flag("lenient"),
+					kind:    kind(r.First("kind")),
+					key:     r.Text("key"),
+					message: r.Text("message"),
+					url:     r.Text("url"),
+					schema:  r.Raw("schema"),
+					lenient: r.Flag("lenient"),
 				},
-				tries:  r.number("tries"),
-				note:   r.text("note"),
-				answer: r.raw("answer"),
+				tries:  r.Number("tries"),
+				note:   r.Text("note"),
+				answer: r.Raw("answer"),
 			})
-			r.literal("}")
+			r.EndObject()
 		}
 	}
-	r.literal("}")
-	return st, !r.failed && len(r.b) == 0 && st.id != "" && st.round > 0
+	return st, r.End() && st.id != "" && st.round > 0
 }

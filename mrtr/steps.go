@@ -2,8 +2,11 @@ package mrtr
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Steps builds a handler from named steps: some ask, some do, one ends. What
@@ -164,6 +167,17 @@ func askable(t reflect.Type, key string) bool {
 	if t.Kind() == reflect.Map || isClientAnswer(t) || t == reflect.TypeFor[struct{}]() {
 		return true
 	}
-	_, err := schemaOf(t, key)
+	_, err := answerTypes.Schema(t, key)
 	return err == nil
+}
+
+// isClientAnswer reports whether a type is an answer of the client itself, rather
+// than of its user.
+func isClientAnswer(t reflect.Type) bool {
+	return t == reflect.TypeFor[mcp.CreateMessageWithToolsResult]() || t == reflect.TypeFor[mcp.ListRootsResult]()
+}
+
+func readJSON[T any](value json.RawMessage) (v T, err error) {
+	err = json.Unmarshal(value, &v)
+	return v, err
 }

@@ -1,4 +1,4 @@
-package mrtr
+package form
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // property is one field of a form.
@@ -17,42 +19,50 @@ type property struct {
 	required bool
 }
 
-// derived holds what was derived from a Go type: the form of a struct, the one
-// property of any other. Its size is bounded by the program's types, not by
-// keys, which may be made at run time.
-var derived sync.Map // reflect.Type to json.RawMessage
+// Types derives forms from Go types.
+type Types struct {
+	// Choices gives the values of an enum type, and false for any other type.
+	Choices func(t reflect.Type) ([]Choice, bool)
 
-// schemaOf derives a form from a Go type: a struct is the whole form, any
-// other type its one property, named key.
-func schemaOf(t reflect.Type, key string) (json.RawMessage, error) {
-	whole := isWhole(t)
-	schema, ok := derived.Load(t)
+	// derived holds the form of a struct, and the one property of any other type.
+	// Its size is bounded by the program's types, not by names, which may be made
+	// at run time.
+	derived sync.Map // reflect.Type to json.RawMessage
+}
+
+// Schema derives a form from a Go type. A struct is the whole form; any other
+// type is its one property, with the given name. It returns an error for a type
+// that has no form: one that nests, or that no JSON value of a form can fill.
+func (d *Types) Schema(t reflect.Type, name string) (json.RawMessage, error) {
+	whole := IsWhole(t)
+	schema, ok := d.derived.Load(t)
 	if !ok {
 		var made json.RawMessage
 		var err error
 		if whole {
-			made, err = structSchema(t)
+			made, err = d.structSchema(t)
 		} else {
-			made, err = valueSchema(t, "")
+			made, err = d.valueSchema(t, "")
 		}
 		if err != nil {
-			return nil, misuse("question %q: %v", key, err)
+			return nil, err
 		}
-		schema, _ = derived.LoadOrStore(t, made)
+		schema, _ = d.derived.LoadOrStore(t, made)
 	}
 	if whole {
 		return schema.(json.RawMessage), nil
 	}
-	return objectSchema([]property{{name: key, schema: schema.(json.RawMessage), required: true}}), nil
+	return objectSchema([]property{{name: name, schema: schema.(json.RawMessage), required: true}}), nil
 }
 
-func structSchema(t reflect.Type) (json.RawMessage, error) {
+func (d *Types) structSchema(t reflect.Type) (json.RawMessage, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s is not a struct", t)
 	}
 	var properties []property
 	seen := map[string]bool{}
-	for field := range fieldsOf(t) {
+	for i := range t.NumField() {
+		field := t.Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "-" && options == "" {
 			continue
@@ -78,7 +88,7 @@ func structSchema(t reflect.Type) (json.RawMessage, error) {
 		if typ.Kind() == reflect.Pointer {
 			typ = typ.Elem()
 		}
-		value, err := valueSchema(typ, field.Tag.Get("jsonschema"))
+		value, err := d.valueSchema(typ, field.Tag.Get("jsonschema"))
 		if err != nil {
 			return nil, fmt.Errorf("%s.%s: %v", t, field.Name, err)
 		}
@@ -90,21 +100,11 @@ func structSchema(t reflect.Type) (json.RawMessage, error) {
 	return objectSchema(properties), nil
 }
 
-func fieldsOf(t reflect.Type) func(yield func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if !yield(t.Field(i)) {
-				return
-			}
-		}
-	}
-}
-
 // valueSchema is the schema of one property. It is written by hand because
 // the wire's form schemas are a small dialect (flat, no null, enums spelled
 // out) and because the order of a form's fields matters to people.
-func valueSchema(t reflect.Type, description string) (json.RawMessage, error) {
-	if c, ok := choicesOf(t); ok {
+func (d *Types) valueSchema(t reflect.Type, description string) (json.RawMessage, error) {
+	if c, ok := d.Choices(t); ok {
 		if t.Kind() != reflect.String {
 			return nil, fmt.Errorf("%s has a method Choices, which only string types may", t)
 		}
@@ -133,7 +133,7 @@ func valueSchema(t reflect.Type, description string) (json.RawMessage, error) {
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
 		s = fmt.Sprintf(`{"type":"integer","minimum":0,"maximum":%d}`, uint64(1)<<t.Bits()-1)
 	case reflect.Slice:
-		c, ok := choicesOf(t.Elem())
+		c, ok := d.Choices(t.Elem())
 		if !ok || t.Elem().Kind() != reflect.String {
 			return nil, fmt.Errorf("%s: a list can only hold an enum (a string type with a method Choices)", t)
 		}
@@ -155,7 +155,7 @@ func describe(schema json.RawMessage, description string) json.RawMessage {
 	}
 	s := append(json.RawMessage(nil), schema[:len(schema)-1]...)
 	s = append(s, `,"description":`...)
-	s = appendString(s, description)
+	s = jsontext.AppendString(s, description)
 	return append(s, '}')
 }
 
@@ -166,14 +166,14 @@ func objectSchema(properties []property) json.RawMessage {
 		if i > 0 {
 			s = append(s, ',')
 		}
-		s = append(appendString(s, p.name), ':')
+		s = append(jsontext.AppendString(s, p.name), ':')
 		s = append(s, p.schema...)
 	}
 	s = append(s, '}')
 	separator := `,"required":[`
 	for _, p := range properties {
 		if p.required {
-			s = appendString(append(s, separator...), p.name)
+			s = jsontext.AppendString(append(s, separator...), p.name)
 			separator = ","
 		}
 	}

@@ -1,4 +1,7 @@
-package mrtr
+// Package form holds what a form question is on the wire: a flat object schema of
+// a small dialect of JSON Schema. It derives such schemas from Go types and from
+// choices, holds foreign ones to the dialect, and judges answers by them.
+package form
 
 import (
 	"encoding/json"
@@ -8,50 +11,53 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// compiledForm is a form's schema, ready to judge answers.
-type compiledForm struct {
+// Form is a schema that is ready to judge answers.
+type Form struct {
 	resolved   *jsonschema.Resolved
 	properties map[string]*jsonschema.Schema
 	only       string          // the property's name, in a form of one
-	expects    string          // what it takes, in words
-	choices    map[string]bool // all that it takes, in a form that only gives choices
+	choices    map[string]bool // all values, in a form of one plain enum
+	expects    string
 }
 
-// forms caches compiled schemas by their bytes: compiling costs dozens of
-// times what judging an answer does. Forms with choices made at run time come
-// without end, so the cache is bounded, and starts afresh when it is full.
-var forms = formCache{byBytes: map[string]*compiledForm{}}
+// Expects says in words which values the form takes.
+func (f *Form) Expects() string { return f.expects }
 
-const maxForms = 1024
-
-type formCache struct {
-	mu      sync.RWMutex
-	byBytes map[string]*compiledForm
-}
-
-// formOf compiles a schema, or finds it compiled.
-func formOf(schema json.RawMessage) (*compiledForm, error) {
-	forms.mu.RLock()
-	f := forms.byBytes[string(schema)]
-	forms.mu.RUnlock()
+// Of reads a schema. It returns an error where the protocol does not allow a form
+// to be so: anything but an object of described properties, each of them a
+// string, a number, an integer, a boolean or a list of choices.
+//
+// Forms are kept by the bytes of their schema, for reading one costs dozens of
+// times as much as judging an answer. Forms with choices made at run time come
+// without end, so there is a bound, after which the collection starts afresh.
+func Of(schema json.RawMessage) (*Form, error) {
+	forms.RLock()
+	f := forms.bySchema[string(schema)]
+	forms.RUnlock()
 	if f != nil {
 		return f, nil
 	}
-	f, err := compileForm(schema)
+	f, err := read(schema)
 	if err != nil {
 		return nil, err
 	}
-	forms.mu.Lock()
-	defer forms.mu.Unlock()
-	if len(forms.byBytes) >= maxForms {
-		clear(forms.byBytes)
+	forms.Lock()
+	defer forms.Unlock()
+	if len(forms.bySchema) >= maxForms {
+		clear(forms.bySchema)
 	}
-	forms.byBytes[string(schema)] = f
+	forms.bySchema[string(schema)] = f
 	return f, nil
 }
 
-// compileForm also holds a schema to what the wire allows a form to be.
-func compileForm(schema json.RawMessage) (*compiledForm, error) {
+const maxForms = 1024
+
+var forms = struct {
+	sync.RWMutex
+	bySchema map[string]*Form
+}{bySchema: map[string]*Form{}}
+
+func read(schema json.RawMessage) (*Form, error) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(schema, &s); err != nil {
 		return nil, fmt.Errorf("its schema cannot be read: %v", err)
@@ -64,7 +70,7 @@ func compileForm(schema json.RawMessage) (*compiledForm, error) {
 			return nil, fmt.Errorf("its schema requires %q, which it does not describe", name)
 		}
 	}
-	f := &compiledForm{properties: s.Properties}
+	f := &Form{properties: s.Properties}
 	for name, p := range s.Properties {
 		if err := checkProperty(p); err != nil {
 			return nil, fmt.Errorf("property %q: %v", name, err)
@@ -103,22 +109,4 @@ func checkProperty(p *jsonschema.Schema) error {
 		return nil
 	}
 	return fmt.Errorf("type %q is not one a form may use", p.Type)
-}
-
-// check judges a value in the form the state keeps it: a default, or the
-// answer of a question asked over the session.
-func (s *spec) check(value json.RawMessage) error {
-	if s.kind != formKind {
-		return nil
-	}
-	f, err := formOf(s.schema)
-	if err != nil {
-		return err
-	}
-	var content map[string]any
-	if err := json.Unmarshal(value, &content); err != nil {
-		return err
-	}
-	_, err = f.accept(content)
-	return err
 }

@@ -1,4 +1,4 @@
-package mrtr
+package form
 
 import (
 	"encoding/json"
@@ -9,11 +9,14 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
-// accept judges the content of an answer. What it returns is the value as the
-// state keeps it: the properties the form asked for, and no others.
-func (f *compiledForm) accept(content map[string]any) (json.RawMessage, error) {
+// Accept judges the content of an answer. It returns the answer as JSON, with the
+// properties that the form asks for and no others, or an error where it does not
+// fit the schema.
+func (f *Form) Accept(content map[string]any) (json.RawMessage, error) {
 	if text, ok := content[f.only].(string); ok && f.choices[text] {
 		return f.onlyText(text), nil
 	}
@@ -38,16 +41,26 @@ func (f *compiledForm) accept(content map[string]any) (json.RawMessage, error) {
 	return json.Marshal(asked)
 }
 
-// onlyText is the value of a form whose one property is a string.
-func (f *compiledForm) onlyText(text string) json.RawMessage {
-	value := make(json.RawMessage, 0, len(f.only)+len(text)+8)
-	value = append(appendString(append(value, '{'), f.only), ':')
-	return append(appendString(value, text), '}')
+// Check judges an answer that is encoded already, such as a default.
+func (f *Form) Check(answer json.RawMessage) error {
+	var content map[string]any
+	if err := json.Unmarshal(answer, &content); err != nil {
+		return err
+	}
+	_, err := f.Accept(content)
+	return err
 }
 
-// onlyChoices is what a form takes, where a plain enum is all there is to it,
-// as in most forms: then the answer need not go through the validator, which
-// costs several times as much as the rest of its round. It is nil for others.
+// onlyText is the answer to a form whose one property is a string.
+func (f *Form) onlyText(text string) json.RawMessage {
+	value := make(json.RawMessage, 0, len(f.only)+len(text)+8)
+	value = append(jsontext.AppendString(append(value, '{'), f.only), ':')
+	return append(jsontext.AppendString(value, text), '}')
+}
+
+// onlyChoices gives the values of a form that consists of one plain enum, as most
+// forms do, and nil for any other. An answer to such a form need not go through
+// the validator, which costs several times as much as the rest of its round.
 func onlyChoices(s *jsonschema.Schema, only string) map[string]bool {
 	p := s.Properties[only]
 	if only == "" || !reflect.DeepEqual(s, &jsonschema.Schema{Type: s.Type, Properties: s.Properties, Required: s.Required}) ||
@@ -63,7 +76,7 @@ func onlyChoices(s *jsonschema.Schema, only string) map[string]bool {
 	return choices
 }
 
-func (f *compiledForm) onlyAsked(content map[string]any) map[string]any {
+func (f *Form) onlyAsked(content map[string]any) map[string]any {
 	asked := make(map[string]any, len(content))
 	for name, v := range content {
 		if f.properties[name] != nil {
@@ -73,8 +86,8 @@ func (f *compiledForm) onlyAsked(content map[string]any) map[string]any {
 	return asked
 }
 
-// checkRange holds what a JSON Schema validator leaves alone: formats, and
-// integers that a JSON number cannot carry exactly.
+// checkRange judges formats, and integers that a JSON number cannot carry
+// exactly; a JSON Schema validator does neither.
 func checkRange(p *jsonschema.Schema, v any) error {
 	switch v := v.(type) {
 	case float64:

@@ -1,4 +1,4 @@
-package mrtr
+package form
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// expectation says in words what a form takes, for whoever gave it something
-// else. It is made from the schema alone and repeats nothing of the answer.
+// expectation says in words which values a form takes, for a user who gave
+// another. It is made from the schema alone and repeats nothing of the answer.
 func expectation(s *jsonschema.Schema) string {
 	parts := make([]string, 0, len(s.Properties))
 	for name, p := range s.Properties {

@@ -1,26 +1,28 @@
-package mrtr
+package form
 
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"unicode/utf8"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
-// chooser is a string type that knows its own values.
-type chooser interface{ Choices() []Choice }
+// Choice is one of the values that a person may pick. The title is shown instead
+// of the value, where there is one.
+type Choice struct{ Value, Title string }
 
-// choicesOf is what a type says it can be, by a method of its own or of its
-// pointer's.
-func choicesOf(t reflect.Type) ([]Choice, bool) {
-	c, ok := reflect.New(t).Interface().(chooser)
-	if !ok {
-		return nil, false
+// OfChoices is the schema of a form with one property, an enum of the choices.
+func OfChoices(name string, choices []Choice) (json.RawMessage, error) {
+	values, err := enumSchema(choices)
+	if err != nil {
+		return nil, err
 	}
-	return c.Choices(), true
+	return objectSchema([]property{{name: name, schema: values, required: true}}), nil
 }
 
-// enumSchema spells out the choices: plainly, or with titles where any has one.
+// enumSchema is a string of which the schema lists the values, with titles where
+// any choice has one.
 func enumSchema(choices []Choice) (json.RawMessage, error) {
 	titled, err := checkChoices(choices)
 	if err != nil {
@@ -29,7 +31,8 @@ func enumSchema(choices []Choice) (json.RawMessage, error) {
 	return appendChoices(json.RawMessage(`{"type":"string",`), choices, titled, "oneOf"), nil
 }
 
-// itemsSchema is the same inside a list, where the wire spells it otherwise.
+// itemsSchema is enumSchema for the items of a list, where the protocol has
+// another spelling.
 func itemsSchema(choices []Choice) (json.RawMessage, error) {
 	titled, err := checkChoices(choices)
 	if err != nil {
@@ -68,15 +71,15 @@ func appendChoices(s json.RawMessage, choices []Choice, titled bool, keyword str
 			s = append(s, ',')
 		}
 		if !titled {
-			s = appendString(s, c.Value)
+			s = jsontext.AppendString(s, c.Value)
 			continue
 		}
 		title := c.Title
 		if title == "" {
 			title = c.Value
 		}
-		s = appendString(append(s, `{"const":`...), c.Value)
-		s = appendString(append(s, `,"title":`...), title)
+		s = jsontext.AppendString(append(s, `{"const":`...), c.Value)
+		s = jsontext.AppendString(append(s, `,"title":`...), title)
 		s = append(s, '}')
 	}
 	return append(s, "]}"...)
