@@ -64,7 +64,7 @@ func Ask[T any](ctx context.Context, c *Call, q Question[T]) (T, error) {
 
 // AskAll asks several questions in one round. Their answers are then read
 // with [Answer].
-func AskAll(ctx context.Context, c *Call, questions ...Asking) error {
+func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
 	specs, err := specsOf(questions)
 	if err != nil || len(specs) == 0 {
 		return err
@@ -80,14 +80,14 @@ func AskAll(ctx context.Context, c *Call, questions ...Asking) error {
 		e := c.answered(sp.key)
 		c.mu.Unlock()
 		if e == nil {
-			return &Unasked{Questions: questions}
+			return unasked(questions)
 		}
 	}
 	return nil
 }
 
 // specsOf takes the questions apart, leaving out those already known.
-func specsOf(questions []Asking) ([]*spec, error) {
+func specsOf(questions []AnyQuestion) ([]*spec, error) {
 	specs := make([]*spec, 0, len(questions))
 	for _, q := range questions {
 		if q == nil {

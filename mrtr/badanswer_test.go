@@ -115,8 +115,7 @@ func TestAnAnswerThatDoesNotFitIsAskedAgain(t *testing.T) {
 			require.Equal(t, 5, out.Rounds, "asked, and asked again three times")
 			require.Equal(t, before+1, seen.entries())
 			stopped := seen.of(mrtr.CallStopped)
-			var unanswered *mrtr.Unanswered
-			require.ErrorAs(t, stopped[len(stopped)-1].Err, &unanswered)
+			unanswered := ended(t, stopped[len(stopped)-1].Err, mrtr.Unanswered)
 			require.Equal(t, "trip", unanswered.Key)
 		})
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // needing asks and never gets further.
-func needing(q mrtr.Asking) nativeHandler {
+func needing(q mrtr.AnyQuestion) nativeHandler {
 	return func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 		return mrtr.Need(q), output{}, nil
 	}

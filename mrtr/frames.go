@@ -3,6 +3,7 @@ package mrtr
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -56,7 +57,7 @@ func (t *frameTable) enter(s *strand) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return &Closed{}
+		return &Error{Reason: ShuttingDown}
 	}
 	if s.how.parks && !s.how.replays {
 		if err := t.full(s); err != nil {
@@ -70,13 +71,13 @@ func (t *frameTable) enter(s *strand) error {
 // full reports whether there is no place for a strand. The caller holds t.mu.
 func (t *frameTable) full(s *strand) error {
 	if t.places >= t.max {
-		return &Busy{Limit: t.max}
+		return busy(t.max, "")
 	}
 	if s.call.principal != "" && t.placesOf[s.call.principal] >= t.maxPrincipal {
-		return &Busy{Limit: t.maxPrincipal}
+		return busy(t.maxPrincipal, "")
 	}
 	if t.bytes+s.weight > t.maxBytes {
-		return &Busy{Limit: t.maxBytes, Unit: " bytes"}
+		return busy(t.maxBytes, " bytes")
 	}
 	return nil
 }
@@ -105,7 +106,7 @@ func (t *frameTable) park(s *strand) (token string, _ error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return "", &Closed{}
+		return "", &Error{Reason: ShuttingDown}
 	}
 	if !s.placed {
 		if err := t.full(s); err != nil {
@@ -209,10 +210,10 @@ func (t *frameTable) close(grace time.Duration) error {
 	parked, running := t.shut()
 	for _, s := range parked {
 		t.abandoned(s, "the server is shutting down")
-		s.end(&Closed{})
+		s.end(&Error{Reason: ShuttingDown})
 	}
 	for _, s := range running {
-		s.stop(&Closed{})
+		s.stop(&Error{Reason: ShuttingDown})
 	}
 	late := time.NewTimer(grace)
 	defer late.Stop()
@@ -244,4 +245,8 @@ func (t *frameTable) shut() (parked, running []*strand) {
 		close(t.empty)
 	}
 	return t.parked.all(), t.running.all()
+}
+
+func busy(limit int, unit string) error {
+	return &Error{Reason: Busy, Detail: strconv.Itoa(limit) + unit}
 }

@@ -29,7 +29,7 @@ const (
 
 var gates = []struct {
 	explanation  string
-	question     mrtr.Asking
+	question     mrtr.AnyQuestion
 	capabilities wire.Capabilities
 	required     string // "" if it may be asked
 }{

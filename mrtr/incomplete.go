@@ -10,7 +10,7 @@ import "encoding/json"
 // (resultType "input_required"); the name here is that of its drafts, which
 // says what it is to the author of a handler.
 type IncompleteResult struct {
-	questions []Asking
+	questions []AnyQuestion
 	author    any
 	carries   bool
 }
@@ -18,7 +18,7 @@ type IncompleteResult struct {
 // Need asks all the given questions in one round. Those that are [Known] are
 // skipped; one that has been answered before is asked anew, and its answer
 // replaced. The handler is entered again when every one has an answer.
-func Need(questions ...Asking) *IncompleteResult {
+func Need(questions ...AnyQuestion) *IncompleteResult {
 	return &IncompleteResult{questions: questions}
 }
 

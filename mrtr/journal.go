@@ -198,5 +198,5 @@ func (s *strand) claim(key string) {
 }
 
 func (c *Call) diverged(format string, args ...any) error {
-	return &Diverged{What: fmt.Sprintf(format, args...), Sealed: c.st.version}
+	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...) + " (begun with version " + c.st.version + ")"}
 }

@@ -218,11 +218,11 @@ func TestOneHandlerAVersion(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	old := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 		require.False(t, c.Modern())
-		v, err := units.Over(ctx, c.Session())
+		v, err := units.AskOver(ctx, c.Session())
 		if err != nil {
 			return nil, output{}, err
 		}
-		sure, err := mrtr.Confirm("sure", "Really?").Over(ctx, c.Session())
+		sure, err := mrtr.Confirm("sure", "Really?").AskOver(ctx, c.Session())
 		if err != nil {
 			return nil, output{}, err
 		}

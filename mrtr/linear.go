@@ -2,9 +2,9 @@ package mrtr
 
 import "context"
 
-// Linear is a handler that reads from top to bottom: it asks with [Ask] and
+// LinearFunc is a handler that reads from top to bottom: it asks with [Ask] and
 // goes on below with the answer. What it does is done with [Once].
-type Linear[In, Out any] func(ctx context.Context, c *Call, in In) (Out, error)
+type LinearFunc[In, Out any] func(ctx context.Context, c *Call, in In) (Out, error)
 
 // Coroutine holds a linear handler where it asks, and lets it go on when the
 // answer comes: its goroutine is parked in this process, so the next round
@@ -14,7 +14,7 @@ type Linear[In, Out any] func(ctx context.Context, c *Call, in In) (Out, error)
 // The context of a held handler has a life of its own: it carries the values
 // of the running round, is cancelled with that round, with the frame and with
 // the runtime, and knows no deadline of an earlier round.
-func Coroutine[In, Out any](h Linear[In, Out]) Style[In, Out] {
+func Coroutine[In, Out any](h LinearFunc[In, Out]) Style[In, Out] {
 	return linear(h, linearStyle{parks: true})
 }
 
@@ -26,14 +26,14 @@ func Coroutine[In, Out any](h Linear[In, Out]) Style[In, Out] {
 //
 // Deferred functions run at the end of every round, also of one that only asks:
 // do not release in one what [Once] has acquired.
-func Journal[In, Out any](h Linear[In, Out]) Style[In, Out] {
+func Journal[In, Out any](h LinearFunc[In, Out]) Style[In, Out] {
 	return linear(h, linearStyle{replays: true})
 }
 
 // Resumable holds a linear handler as [Coroutine] does, and falls back to the
 // journal where the frame is gone: the frame is a cache, the journal is the
 // truth. It needs of the handler what Journal needs.
-func Resumable[In, Out any](h Linear[In, Out]) Style[In, Out] {
+func Resumable[In, Out any](h LinearFunc[In, Out]) Style[In, Out] {
 	return linear(h, linearStyle{parks: true, replays: true})
 }
 
@@ -41,7 +41,7 @@ type linearStyle struct{ parks, replays bool }
 
 // linearBody is a linear handler in one of its calls.
 type linearBody[In, Out any] struct {
-	handler Linear[In, Out]
+	handler LinearFunc[In, Out]
 	in      In
 	out     Out
 }
@@ -51,7 +51,7 @@ func (b *linearBody[In, Out]) run(ctx context.Context, c *Call) (err error) {
 	return err
 }
 
-func linear[In, Out any](h Linear[In, Out], how linearStyle) Style[In, Out] {
+func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] {
 	if h == nil {
 		return Style[In, Out]{}
 	}
@@ -69,7 +69,7 @@ func linear[In, Out any](h Linear[In, Out], how linearStyle) Style[In, Out] {
 		b, ok := s.body.(*linearBody[In, Out])
 		if !ok { // the tool's name now stands for a handler with other types
 			s.end(context.Canceled)
-			return nil, none, &Gone{}
+			return nil, none, &Error{Reason: FrameGone}
 		}
 		t, err := s.run(ctx, c)
 		if err != nil {
@@ -81,7 +81,7 @@ func linear[In, Out any](h Linear[In, Out], how linearStyle) Style[In, Out] {
 		if t.ended() {
 			return nil, b.out, t.err
 		}
-		questions := make([]Asking, len(t.specs))
+		questions := make([]AnyQuestion, len(t.specs))
 		for i, sp := range t.specs {
 			questions[i] = sp
 		}
@@ -102,7 +102,7 @@ func (c *Call) takeStrand(how linearStyle) (*strand, error) {
 		return s, nil
 	}
 	if c.st.round > 1 && !how.replays {
-		return nil, &Gone{}
+		return nil, &Error{Reason: FrameGone}
 	}
 	return nil, nil
 }
@@ -125,7 +125,7 @@ func (c *Call) hold() error {
 		}
 		// Asked again without the handler.
 		if c.st.frame = c.rt.frames.rename(c.st.frame); c.st.frame == "" && !c.target.replays {
-			return &Gone{}
+			return &Error{Reason: FrameGone}
 		}
 		return nil
 	}

@@ -24,7 +24,7 @@ func (c *Call) take(need *IncompleteResult) (answered bool, _ error) {
 		return false, misuse("an incomplete result that asks nothing and carries nothing")
 	}
 	if limit := c.rt.opts.MaxQuestions; len(specs) > limit {
-		return false, &LimitExceeded{What: "questions in one round", Limit: limit}
+		return false, limitExceeded(limit, "questions in one round")
 	}
 	c.st.pending = make([]pending, len(specs))
 	for i, s := range specs {
@@ -84,7 +84,7 @@ func (rt *Runtime) ask(c *Call) (*asked, error) {
 		counter, limit, what = &c.st.carried, maxCarries, "rounds that only carry state in one call"
 	}
 	if *counter++; *counter > limit {
-		return nil, &LimitExceeded{What: what, Limit: limit}
+		return nil, limitExceeded(limit, what)
 	}
 	if err := c.hold(); err != nil {
 		return nil, err
@@ -92,14 +92,14 @@ func (rt *Runtime) ask(c *Call) (*asked, error) {
 	var buf [1024]byte
 	payload := c.st.appendTo(buf[:0])
 	if limit := rt.opts.MaxStateBytes; len(payload) > limit {
-		return nil, &LimitExceeded{What: "bytes of state", Limit: limit}
+		return nil, limitExceeded(limit, "bytes of state")
 	}
 	token, err := rt.codec.Seal(c.binding(), payload)
 	switch {
 	case errors.Is(err, statecodec.ErrArguments):
 		return nil, badArguments()
 	case errors.Is(err, statecodec.ErrTooLarge):
-		return nil, &LimitExceeded{What: "bytes of sealed state", Limit: rt.opts.State.MaxToken}
+		return nil, limitExceeded(rt.opts.State.MaxToken, "bytes of sealed state")
 	case err != nil:
 		return nil, err
 	}

@@ -49,7 +49,7 @@ var onceStyles = map[string]func(body func(ctx context.Context, c *mrtr.Call) (s
 	},
 }
 
-func around(body func(ctx context.Context, c *mrtr.Call) (string, error)) mrtr.Linear[tripIn, tripOut] {
+func around(body func(ctx context.Context, c *mrtr.Call) (string, error)) mrtr.LinearFunc[tripIn, tripOut] {
 	return func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		for _, key := range []string{"q", "r"} {
 			if _, err := body(ctx, c); err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/mrtr-go/sdk/sse"
 )
 
-// Over asks q over a session from before revision 2026-07-28, where the
+// AskOver asks q over a session from before revision 2026-07-28, where the
 // handler can wait for the answer in place. An answer that does not fit is
 // asked for again, three times at most ([Unanswered]); a no is a [Declined]
 // error and a client that cannot be asked a [Refused] one, unless the question
 // takes that for an answer.
 //
 // A modern session cannot be asked so: there, return [Need].
-func (q Question[T]) Over(ctx context.Context, s *mcp.ServerSession) (T, error) {
+func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, error) {
 	var none T
 	if q.known != nil {
 		return *q.known, nil
@@ -56,8 +56,8 @@ func (p *pending) unasked(err error) error {
 		return nil
 	}
 	if failed.Reason == sse.Unreachable {
-		return &Refused{Key: p.key, Needs: aStream}
+		return &Error{Reason: CannotBeAsked, Key: p.key, Detail: aStream}
 	}
 	capability, _ := p.needs(era.Client{})
-	return &Refused{Key: p.key, Needs: capability.name}
+	return &Error{Reason: CannotBeAsked, Key: p.key, Detail: capability.name}
 }

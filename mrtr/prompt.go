@@ -32,7 +32,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		})
 		switch {
 		case err != nil:
-			return nil, asProtocolError(err)
+			return nil, asProtocolError(ctx, err)
 		case need != nil:
 			return &mcp.GetPromptResult{InputRequests: need.requests, RequestState: need.token}, nil
 		case out == nil:

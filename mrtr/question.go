@@ -22,8 +22,8 @@ type Question[T any] struct {
 	err   error
 }
 
-// Asking is a question of any type: what [Need] takes.
-type Asking interface {
+// AnyQuestion is a question of any type: what [Need] takes.
+type AnyQuestion interface {
 	// Key is what the answer is filed under, "" for [Known].
 	Key() string
 	// Err is what was wrong when the question was made.
@@ -124,7 +124,7 @@ type spec struct {
 	confirms bool // a no is an answer, and a default is not
 }
 
-// A spec is itself Asking, for the questions of linear code, whose types the
+// A spec is itself AnyQuestion, for the questions of linear code, whose types the
 // engine has no use for.
 func (s *spec) Key() string   { return s.key }
 func (s *spec) Err() error    { return nil }

@@ -27,7 +27,7 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		})
 		switch {
 		case err != nil:
-			return nil, asProtocolError(err)
+			return nil, asProtocolError(ctx, err)
 		case need != nil:
 			return &mcp.ReadResourceResult{InputRequests: need.requests, RequestState: need.token}, nil
 		case out == nil:

@@ -99,7 +99,7 @@ func (rt *Runtime) advance(ctx context.Context, c *Call, enter enterFunc) (_ *as
 			return rt.ask(c)
 		}
 	}
-	return nil, &LimitExceeded{What: "rounds of questions in one call", Limit: maxAsks}
+	return nil, limitExceeded(maxAsks, "rounds of questions in one call")
 }
 
 func (c *Call) observe(ctx context.Context, e Event) {

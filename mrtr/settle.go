@@ -49,7 +49,7 @@ func (p *pending) judge(response mcp.InputResponse) error {
 				p.answer = null
 				return nil
 			}
-			return &Declined{Key: p.key, Cancelled: r.Action == "cancel"}
+			return declined(p.key, r.Action)
 		}
 		return p.again("Please accept, decline or cancel.")
 	case *mcp.CreateMessageWithToolsResult:
@@ -100,7 +100,7 @@ func keep[R any](p *pending, result *R) error {
 // again notes what was wrong, for the question's next appearance.
 func (p *pending) again(note string) error {
 	if p.tries++; p.tries > maxTries {
-		return &Unanswered{Key: p.key, Tries: p.tries}
+		return &Error{Reason: Unanswered, Key: p.key}
 	}
 	p.note = note
 	return nil
@@ -122,11 +122,11 @@ func (c *Call) gate(s *spec) (standIn json.RawMessage, _ error) {
 	case client.Era == era.Modern:
 		return nil, missingCapability(capability.wire)
 	case asks:
-		return nil, &Refused{Key: s.key, Needs: capability.name}
+		return nil, &Error{Reason: CannotBeAsked, Key: s.key, Detail: capability.name}
 	case client.Era == era.Legacy:
-		return nil, &Refused{Key: s.key, Needs: "protocol revision 2026-07-28"}
+		return nil, &Error{Reason: CannotBeAsked, Key: s.key, Detail: "protocol revision 2026-07-28"}
 	}
-	return nil, &Refused{Key: s.key, Needs: aStream}
+	return nil, &Error{Reason: CannotBeAsked, Key: s.key, Detail: aStream}
 }
 
 // aStream is what a client lacks that nobody can reach.
@@ -148,4 +148,11 @@ func (s *spec) needs(client era.Client) (capability, bool) {
 		return capability{"sampling with tools", `{"sampling":{"tools":{}}}`}, client.SamplingTools
 	}
 	return capability{"roots", `{"roots":{}}`}, client.Roots
+}
+
+func declined(key, action string) error {
+	if action == "cancel" {
+		return &Error{Reason: Cancelled, Key: key}
+	}
+	return &Error{Reason: Declined, Key: key}
 }

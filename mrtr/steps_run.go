@@ -35,7 +35,7 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 	if err := l.load(at); err != nil {
 		return nil, none, err
 	}
-	var questions []Asking
+	var questions []AnyQuestion
 	for i, s := range l.steps {
 		if len(questions) > 0 && s.kind != alsoKind {
 			break

@@ -85,7 +85,7 @@ func TestStrandContextIsCancelled(t *testing.T) {
 			cancel: func(t *testing.T, rt *mrtr.Runtime, _ *tripTool, _ tripReply) {
 				require.NoError(t, rt.Close())
 			},
-			cause: &mrtr.Closed{},
+			cause: &mrtr.Error{Reason: mrtr.ShuttingDown},
 		},
 		"by Close, in a round": {
 			explanation: "while it runs: the round that waits for it ends in an error, never in an empty result",
@@ -95,9 +95,9 @@ func TestStrandContextIsCancelled(t *testing.T) {
 					_ = rt.Close()
 				}()
 				reply := tool.round(t.Context(), "", asked.state, accepting(asked, "x"))
-				require.Equal(t, &mrtr.Closed{}, reply.err)
+				require.Equal(t, &mrtr.Error{Reason: mrtr.ShuttingDown}, reply.err)
 			},
-			cause: &mrtr.Closed{},
+			cause: &mrtr.Error{Reason: mrtr.ShuttingDown},
 		},
 		"by a decline": {
 			explanation: "the call has ended",

@@ -15,7 +15,7 @@ import (
 // What a handler does to its own goroutine ends its call with an error that
 // says so, and nothing else: the tool's next call works.
 func TestStrandSurvivesItsHandler(t *testing.T) {
-	type handler = mrtr.Linear[tripIn, tripOut]
+	type handler = mrtr.LinearFunc[tripIn, tripOut]
 	first := func(ctx context.Context, c *mrtr.Call) { _, _ = mrtr.Ask(ctx, c, text("first")) }
 	tests := map[string]struct {
 		explanation string
@@ -188,8 +188,7 @@ func TestStrandUnwindsWithoutEffects(t *testing.T) {
 	resumed := make(chan struct{}, 1)
 	endings := map[string]func(t *testing.T, rt *mrtr.Runtime, tool *tripTool, asked tripReply){
 		"declined": func(t *testing.T, _ *mrtr.Runtime, tool *tripTool, asked tripReply) {
-			var declined *mrtr.Declined
-			require.ErrorAs(t, tool.round(t.Context(), "", asked.state, declining(asked)).err, &declined)
+			ended(t, tool.round(t.Context(), "", asked.state, declining(asked)).err, mrtr.Declined)
 		},
 		"closed": func(t *testing.T, rt *mrtr.Runtime, _ *tripTool, _ tripReply) { require.NoError(t, rt.Close()) },
 		"cancelled": func(t *testing.T, _ *mrtr.Runtime, tool *tripTool, asked tripReply) {
@@ -247,7 +246,7 @@ func TestStrandUnwindsWithoutEffects(t *testing.T) {
 // A handler that is told to end and asks all the same does not come back from
 // that; its round ends in an error that tells why, not in an empty result.
 func TestStrandAsksAfterClose(t *testing.T) {
-	eachLinear(t, func(t *testing.T, style func(mrtr.Linear[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]) {
+	eachLinear(t, func(t *testing.T, style func(mrtr.LinearFunc[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]) {
 		rt := newTripRuntime(t, nil)
 		running := make(chan struct{})
 		tool := newTrip(rt, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
@@ -260,6 +259,6 @@ func TestStrandAsksAfterClose(t *testing.T) {
 		go func() { reply <- tool.begin() }()
 		<-running
 		require.NoError(t, rt.Close())
-		require.Equal(t, tripReply{err: &mrtr.Closed{}}, <-reply)
+		require.Equal(t, tripReply{err: &mrtr.Error{Reason: mrtr.ShuttingDown}}, <-reply)
 	})
 }

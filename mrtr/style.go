@@ -11,15 +11,15 @@ type Style[In, Out any] struct {
 	replays bool
 }
 
-// Guarded is a handler that runs from its top in every round. It reads the
+// GuardedFunc is a handler that runs from its top in every round. It reads the
 // answers it has and returns, with [Need], as soon as one is missing. The code
 // above such a guard runs again in each round; the code below the last one
 // runs once.
-type Guarded[In, Out any] func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
+type GuardedFunc[In, Out any] func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
 
 // Native is a guarded handler as it is. An effect above a guard belongs in
 // [Once].
-func Native[In, Out any](h Guarded[In, Out]) Style[In, Out] {
+func Native[In, Out any](h GuardedFunc[In, Out]) Style[In, Out] {
 	if h == nil {
 		return Style[In, Out]{}
 	}
@@ -31,7 +31,7 @@ func Native[In, Out any](h Guarded[In, Out]) Style[In, Out] {
 
 // ByVersion serves clients of revision 2026-07-28 and later with one style,
 // and legacy ones with another, which may ask over the session
-// ([Question.Over]). A round of a call begun in one era stays in it: a state
+// ([Question.AskOver]). A round of a call begun in one era stays in it: a state
 // does not open for the other. With a style that handles nothing on either
 // side, so does the whole.
 func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {

@@ -17,7 +17,7 @@ import (
 // truly waits keeps the promise that the code seems to make. Once makes it the
 // code's own, and then the engine does not matter.
 func TestTheLesson(t *testing.T) {
-	type linear = mrtr.Linear[options.Query, options.Report]
+	type linear = mrtr.LinearFunc[options.Query, options.Report]
 	lessons := []struct {
 		engine      string
 		style       func(linear) mrtr.Style[options.Query, options.Report]
@@ -40,7 +40,7 @@ func TestTheLesson(t *testing.T) {
 }
 
 // inOnce is bare, with its audit in Once.
-func inOnce(audit *options.Audit) mrtr.Linear[options.Query, options.Report] {
+func inOnce(audit *options.Audit) mrtr.LinearFunc[options.Query, options.Report] {
 	return func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
 		which, err := options.WhichPlace(q.Location)
 		if err != nil {
@@ -68,8 +68,8 @@ func inOnce(audit *options.Audit) mrtr.Linear[options.Query, options.Report] {
 // audits calls the tool for a user who answers everything, and counts.
 func audits(
 	t *testing.T,
-	style func(mrtr.Linear[options.Query, options.Report]) mrtr.Style[options.Query, options.Report],
-	function func(*options.Audit) mrtr.Linear[options.Query, options.Report],
+	style func(mrtr.LinearFunc[options.Query, options.Report]) mrtr.Style[options.Query, options.Report],
+	function func(*options.Audit) mrtr.LinearFunc[options.Query, options.Report],
 	place string,
 ) int {
 	rt, err := mrtr.New(nil)
