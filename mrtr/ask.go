@@ -3,8 +3,12 @@ package mrtr
 import (
 	"context"
 	"encoding/json"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/sse"
 )
 
 // Answer reads the answer to q, in a guarded handler. It is false when there
@@ -28,7 +32,7 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 	}
 	var e entry
 	c.mu.Lock()
-	found := c.answered(q.spec.key)
+	found := c.st.answer(q.spec.key)
 	if found != nil {
 		e = *found
 	}
@@ -70,20 +74,72 @@ func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
 		return err
 	}
 	c.mu.Lock()
-	s := c.strand
+	run := c.linear
 	c.mu.Unlock()
-	if s != nil {
-		return s.await(c, specs)
+	if run != nil {
+		return run.await(c, specs)
 	}
 	for _, sp := range specs {
 		c.mu.Lock()
-		e := c.answered(sp.key)
+		e := c.st.answer(sp.key)
 		c.mu.Unlock()
 		if e == nil {
 			return unasked(questions)
 		}
 	}
 	return nil
+}
+
+// AskOver asks q over a session from before revision 2026-07-28, where the
+// handler can wait for the answer in place. An answer that does not fit is
+// asked for again, three times at most ([Unanswered]); a no is a [Declined]
+// error and a client that cannot be asked a [Refused] one, unless the question
+// takes that for an answer.
+//
+// A modern session cannot be asked so: there, return [Need].
+func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, error) {
+	var none T
+	if q.known != nil {
+		return *q.known, nil
+	}
+	if err := q.Err(); err != nil {
+		return none, err
+	}
+	p := pending{spec: *q.spec}
+	for !p.settled() {
+		request, err := p.request(p.note)
+		if err != nil {
+			return none, err
+		}
+		answers, err := sse.Ask(ctx, s, mcp.InputRequestMap{p.key: request}, nil)
+		if err != nil {
+			if err = p.standIn(err); err != nil {
+				return none, err
+			}
+			continue
+		}
+		if err := p.judge(answers[p.key]); err != nil {
+			return none, err
+		}
+	}
+	return decodeAnswer[T](p.answer, p.key)
+}
+
+// standIn settles a lenient question that its client cannot be asked. Any other
+// failure ends the call.
+func (p *pending) standIn(err error) error {
+	var failed *sse.Error
+	if !errors.As(err, &failed) || failed.Reason != sse.Undeclared && failed.Reason != sse.Unreachable {
+		return err
+	}
+	switch {
+	case p.lenient:
+		p.settle(null)
+		return nil
+	case failed.Reason == sse.Unreachable:
+		return cannotBeAsked(p.key, needsSession)
+	}
+	return cannotBeAsked(p.key, p.kind.capability().String())
 }
 
 // specsOf takes the questions apart, leaving out those already known.

@@ -29,7 +29,7 @@ type Call struct {
 	principal  string
 	running    map[string]int // effects under way, with what was done when they began
 	onComplete []func(context.Context)
-	strand     *strand // of linear code
+	linear     *linearRun // nil in other styles
 }
 
 // exchange is one request, whichever of the three methods it is for.
@@ -97,33 +97,17 @@ func (c *Call) OnComplete(fn func(context.Context)) {
 	c.onComplete = append(c.onComplete, fn)
 }
 
-// answered finds the answer to a question, nil if there is none. The caller
-// holds c.mu.
-func (c *Call) answered(key string) *entry {
-	for i := range c.st.done {
-		if e := &c.st.done[i]; e.kind == answerEntry && e.key == key {
-			return e
-		}
-	}
-	return nil
-}
-
 // hasEffects reports whether an effect of this call has run.
 func (c *Call) hasEffects() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.st.done {
-		if c.st.done[i].kind.isEffect() {
-			return true
-		}
-	}
-	return false
+	return c.st.hasEffects()
 }
 
-func (c *Call) remember(e entry) {
+func (c *Call) record(e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.st.done = append(c.st.done, e)
+	c.st.record(e)
 }
 
 // newID makes an identifier that nobody can guess.

@@ -261,7 +261,7 @@ func TestFramesThatDoNotHeedTheirContext(t *testing.T) {
 		}), "")
 		require.NoError(t, tool.begin().err)
 		began := time.Now()
-		require.EqualError(t, rt.Close(), "mrtr: 1 handlers do not heed their context")
+		require.EqualError(t, rt.Close(), "mrtr: Close: 1 handlers still running 10s after cancellation")
 		require.Equal(t, 10*time.Second, time.Since(began))
 		close(release)
 		require.NoError(t, rt.Close(), "now it has")

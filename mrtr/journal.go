@@ -29,21 +29,21 @@ func (e replayedError) Error() string { return string(e) }
 
 // replay gives the handler its answers in the order in which it asked. It is
 // false at the first question that has none. A question that is not the one
-// that was asked then ends the strand.
-func (s *strand) replay(c *Call, specs []*spec) (answered bool, err error) {
+// that was asked then ends the run.
+func (r *linearRun) replay(c *Call, specs []*spec) (answered bool, err error) {
 	c.mu.Lock()
-	if s.ending {
+	if r.ending {
 		c.mu.Unlock()
 		runtime.Goexit()
 	}
-	answered, diverged := s.match(c, specs)
+	answered, diverged := r.match(c, specs)
 	if diverged == nil && !answered {
-		err = s.mayAsk(c, specs)
-		s.waiting = err == nil
+		err = r.mayAsk(c, specs)
+		r.waiting = err == nil
 	}
 	c.mu.Unlock()
 	if diverged != nil {
-		s.unwind(diverged)
+		r.unwind(diverged)
 	}
 	return answered, err
 }
@@ -51,30 +51,30 @@ func (s *strand) replay(c *Call, specs []*spec) (answered bool, err error) {
 // resumed reads past the answers that a parked handler was woken with. They
 // are to the very questions it waits at, since its frame's token goes with
 // those and no others; so their wording is not held against them again.
-func (s *strand) resumed(c *Call, specs []*spec) error {
+func (r *linearRun) resumed(c *Call, specs []*spec) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.ending {
+	if r.ending {
 		runtime.Goexit()
 	}
 	for _, sp := range specs {
-		if c.answered(sp.key) == nil {
+		if c.st.answer(sp.key) == nil {
 			return misuse("question %q: its handler was woken without an answer", sp.key)
 		}
 	}
-	s.cursor += len(specs)
+	r.cursor += len(specs)
 	return nil
 }
 
 // match holds the questions against the answers. The caller holds c.mu.
-func (s *strand) match(c *Call, specs []*spec) (answered bool, diverged error) {
+func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error) {
 	matched, read := 0, 0
 	for i := range c.st.done {
 		e := &c.st.done[i]
 		if e.kind != answerEntry {
 			continue
 		}
-		if read++; read <= s.cursor {
+		if read++; read <= r.cursor {
 			continue
 		}
 		sp := specs[matched]
@@ -84,7 +84,7 @@ func (s *strand) match(c *Call, specs []*spec) (answered bool, diverged error) {
 		if e.digest != sp.digest() {
 			return false, c.diverged("question %q is not worded as it was", e.key)
 		}
-		s.cursor++
+		r.cursor++
 		if matched++; matched == len(specs) {
 			return true, nil
 		}
@@ -92,15 +92,15 @@ func (s *strand) match(c *Call, specs []*spec) (answered bool, diverged error) {
 	if matched > 0 {
 		return false, c.diverged("question %q is asked along with others, where it was not", specs[matched].key)
 	}
-	return false, s.unclaimed(c)
+	return false, r.unclaimed(c)
 }
 
 // mayAsk reports why a question must not be asked now: its key is taken, or an
 // effect is running, which a round cannot end in the middle of. The caller
 // holds c.mu.
-func (s *strand) mayAsk(c *Call, specs []*spec) error {
+func (r *linearRun) mayAsk(c *Call, specs []*spec) error {
 	for _, sp := range specs {
-		if c.answered(sp.key) != nil {
+		if c.st.answer(sp.key) != nil {
 			return misuse("question %q was asked before in this call: each needs a key of its own", sp.key)
 		}
 	}
@@ -112,13 +112,13 @@ func (s *strand) mayAsk(c *Call, specs []*spec) error {
 }
 
 // mayRun reports why an effect that is not in the journal must not run: the
-// strand waits or is ending, or answers are left to replay, so that the effect
+// run waits or is ending, or answers are left to replay, so that the effect
 // would run in the past. The caller holds c.mu.
-func (s *strand) mayRun(c *Call, key string) error {
+func (r *linearRun) mayRun(c *Call, key string) error {
 	switch {
-	case s.ending:
+	case r.ending:
 		return misuse("effect %q does not run: its handler has ended, or is being unwound", key)
-	case s.waiting:
+	case r.waiting:
 		return misuse("effect %q does not run: its handler is waiting for an answer", key)
 	}
 	answers := 0
@@ -127,25 +127,25 @@ func (s *strand) mayRun(c *Call, key string) error {
 			answers++
 		}
 	}
-	if s.cursor < answers {
-		s.ending = true
-		s.err = c.diverged("effect %q is run where there was none", key)
-		return s.err
+	if r.cursor < answers {
+		r.ending = true
+		r.err = c.diverged("effect %q is run where there was none", key)
+		return r.err
 	}
 	return nil
 }
 
 // failure gives the next failure of an effect that an earlier round met and
 // this one has not. The caller holds c.mu.
-func (s *strand) failure(c *Call, key string) error {
+func (r *linearRun) failure(c *Call, key string) error {
 	met := 0
 	for i := range c.st.done {
 		e := &c.st.done[i]
 		if e.kind != failedEntry || e.key != key {
 			continue
 		}
-		if met++; met > s.failed[key] {
-			s.meet(key)
+		if met++; met > r.failed[key] {
+			r.meet(key)
 			text, err := readJSON[string](e.value)
 			if err != nil {
 				return err
@@ -156,18 +156,18 @@ func (s *strand) failure(c *Call, key string) error {
 	return nil
 }
 
-func (s *strand) meet(key string) {
-	if s.failed == nil {
-		s.failed = map[string]int{}
+func (r *linearRun) meet(key string) {
+	if r.failed == nil {
+		r.failed = map[string]int{}
 	}
-	s.failed[key]++
+	r.failed[key]++
 }
 
 // unclaimed tells of an effect that an earlier round ran and this one, having
 // come as far, did not ask for. The caller holds c.mu.
-func (s *strand) unclaimed(c *Call) error {
+func (r *linearRun) unclaimed(c *Call) error {
 	for i := range c.st.done {
-		if e := &c.st.done[i]; e.kind == effectEntry && !s.claimed[e.key] {
+		if e := &c.st.done[i]; e.kind == effectEntry && !r.claimed[e.key] {
 			return c.diverged("effect %q is no longer run", e.key)
 		}
 	}
@@ -176,25 +176,25 @@ func (s *strand) unclaimed(c *Call) error {
 
 // unread tells of what happened before and the handler came to its end
 // without. The caller holds c.mu.
-func (s *strand) unread(c *Call) error {
+func (r *linearRun) unread(c *Call) error {
 	read := 0
 	for i := range c.st.done {
 		if e := &c.st.done[i]; e.kind == answerEntry {
-			if read++; read > s.cursor {
+			if read++; read > r.cursor {
 				return c.diverged("question %q is no longer asked", e.key)
 			}
 		}
 	}
-	return s.unclaimed(c)
+	return r.unclaimed(c)
 }
 
 // claim notes that the handler ran, or read, an effect. The caller holds
 // call.mu.
-func (s *strand) claim(key string) {
-	if s.claimed == nil {
-		s.claimed = map[string]bool{}
+func (r *linearRun) claim(key string) {
+	if r.claimed == nil {
+		r.claimed = map[string]bool{}
 	}
-	s.claimed[key] = true
+	r.claimed[key] = true
 }
 
 func (c *Call) diverged(format string, args ...any) error {

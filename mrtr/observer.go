@@ -57,6 +57,17 @@ type Event struct {
 	Err        error         // CallStopped
 }
 
+func (c *Call) observe(ctx context.Context, e Event) {
+	if c.rt.observer == nil {
+		return
+	}
+	defer func() { _ = recover() }() // watching a call must not end it, nor the process
+	e.Call, e.Method, e.Name, e.Era = c.id, c.ex.method, c.ex.name, c.ex.client.Era
+	e.Round = c.st.round
+	e.HasEffects = c.hasEffects()
+	c.rt.observer.Observe(ctx, e)
+}
+
 // LogObserver logs events: calls that stop for a fault as errors, refused
 // states and everything else that ends early as warnings, a user's no and the
 // ends of rounds and calls as information, the rest as debugging.

@@ -79,21 +79,21 @@ func decodeEffect[T any](value json.RawMessage, key string) (v T, _ error) {
 func (c *Call) begin(key string) (value json.RawMessage, ok bool, _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.strand != nil {
-		if err := c.strand.failure(c, key); err != nil {
+	if c.linear != nil {
+		if err := c.linear.failure(c, key); err != nil {
 			return nil, false, err
 		}
 	}
 	for i := range c.st.done {
 		if e := &c.st.done[i]; e.kind.isEffect() && e.key == key {
-			if c.strand != nil {
-				c.strand.claim(key)
+			if c.linear != nil {
+				c.linear.claim(key)
 			}
 			return e.value, true, nil
 		}
 	}
-	if c.strand != nil {
-		if err := c.strand.mayRun(c, key); err != nil {
+	if c.linear != nil {
+		if err := c.linear.mayRun(c, key); err != nil {
 			return nil, false, err
 		}
 	}
@@ -110,7 +110,7 @@ func (c *Call) begin(key string) (value json.RawMessage, ok bool, _ error) {
 // failed is what is remembered of an effect that failed: nothing, but where
 // the code will be replayed up to here.
 func (c *Call) failed(key string, err error) *entry {
-	if c.strand == nil || !c.strand.how.replays {
+	if c.linear == nil || !c.linear.how.replays {
 		return nil
 	}
 	return &entry{kind: failedEntry, key: key, value: jsontext.AppendString(nil, err.Error())}
@@ -127,17 +127,13 @@ func (c *Call) finish(key string, ran *entry) {
 	if ran == nil || ran.kind == failedEntry && len(c.running) > 0 {
 		return
 	}
-	for i := began; i < len(c.st.done); i++ {
-		if e := &c.st.done[i]; e.kind == effectEntry {
-			e.kind = nestedEntry
-		}
-	}
-	c.st.done = append(c.st.done, *ran)
+	c.st.nest(began)
+	c.st.record(*ran)
 	switch {
-	case c.strand == nil:
+	case c.linear == nil:
 	case ran.kind == failedEntry:
-		c.strand.meet(key)
+		c.linear.meet(key)
 	default:
-		c.strand.claim(key)
+		c.linear.claim(key)
 	}
 }

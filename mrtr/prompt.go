@@ -38,18 +38,12 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		case out == nil:
 			return &mcp.GetPromptResult{}, nil
 		}
-		own := *out // the SDK writes to what it sends
+		own := *out // go-sdk writes to the result that it sends
 		own.Meta = maps.Clone(out.Meta)
 		return &own, nil
 	}
-	if t.policy.loops() {
-		bridged := sse.BridgePrompt(h, rt.opts.Bridge)
-		return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			ctx, last := withLastRound(ctx)
-			res, err := bridged(ctx, req)
-			last.ended(ctx, err)
-			return res, err
-		}
+	if !t.policy.loops() {
+		return h
 	}
-	return h
+	return watched(sse.BridgePrompt(h, rt.opts.Bridge), nil)
 }

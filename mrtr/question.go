@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/internal/form"
 )
 
@@ -108,6 +109,22 @@ const (
 	toolsKind  kind = "sample with tools"
 	rootsKind  kind = "roots"
 )
+
+func (k kind) capability() era.Capability {
+	switch k {
+	case formKind:
+		return era.FormElicitation
+	case urlKind:
+		return era.URLElicitation
+	case sampleKind:
+		return era.Sampling
+	case toolsKind:
+		return era.SamplingTools
+	case rootsKind:
+		return era.Roots
+	}
+	return era.NoCapability
+}
 
 // spec is a question without its Go type: what the client is sent, and what
 // the state keeps until it is answered.

@@ -33,7 +33,7 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		case out == nil:
 			return &mcp.ReadResourceResult{}, nil
 		}
-		own := *out // the SDK writes to what it sends, the contents included
+		own := *out // go-sdk writes to the result that it sends, the contents included
 		own.Meta = maps.Clone(out.Meta)
 		own.Contents = slices.Clone(out.Contents)
 		for i, content := range own.Contents {
@@ -44,14 +44,8 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		}
 		return &own, nil
 	}
-	if t.policy.loops() {
-		bridged := sse.BridgeResource(h, rt.opts.Bridge)
-		return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			ctx, last := withLastRound(ctx)
-			res, err := bridged(ctx, req)
-			last.ended(ctx, err)
-			return res, err
-		}
+	if !t.policy.loops() {
+		return h
 	}
-	return h
+	return watched(sse.BridgeResource(h, rt.opts.Bridge), nil)
 }

@@ -2,7 +2,6 @@ package mrtr
 
 import (
 	"context"
-	"runtime/debug"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -51,14 +50,6 @@ type Options struct {
 	FrameTTL time.Duration
 }
 
-const (
-	// maxAsks and maxCarries are where go-sdk's own client gives up.
-	maxAsks    = 9
-	maxCarries = 2
-	// maxTries is how often one question is asked again for a usable answer.
-	maxTries = 3
-)
-
 // Runtime holds what the rounds of many calls share: the codec that seals
 // their states, the limits, and the suspended handlers. It belongs to a
 // server, or to several.
@@ -92,34 +83,10 @@ func New(opts *Options) (*Runtime, error) {
 	if o.Principal == nil {
 		o.Principal = tokenUser
 	}
-	for _, limit := range []struct {
-		name     string
-		value    *int
-		fallback int
-	}{
-		{"MaxStateBytes", &o.MaxStateBytes, 32 << 10},
-		{"MaxQuestions", &o.MaxQuestions, 16},
-		{"MaxFrames", &o.MaxFrames, 100_000},
-		{"MaxFramesPerPrincipal", &o.MaxFramesPerPrincipal, 1000},
-		{"MaxFrameBytes", &o.MaxFrameBytes, 256 << 20},
-	} {
-		if *limit.value < 0 {
-			return nil, misuse("Options.%s is negative", limit.name)
-		}
-		if *limit.value == 0 {
-			*limit.value = limit.fallback
-		}
+	if err := o.resolveLimits(); err != nil {
+		return nil, err
 	}
-	if o.FrameTTL < 0 {
-		return nil, misuse("Options.FrameTTL is negative")
-	}
-	if o.FrameTTL == 0 {
-		o.FrameTTL = 15 * time.Minute
-	}
-	if b := o.Bridge; b != nil && (b.MaxRounds < 0 || b.MaxStateRounds < 0 || b.LegTimeout < 0 || b.ProgressInterval < 0) {
-		return nil, misuse("Options.Bridge has a negative value")
-	}
-	o.State = stateOptions(o.State, o.MaxStateBytes)
+	o.resolveState()
 	codec, err := statecodec.New(o.State)
 	if err != nil {
 		return nil, err
@@ -129,26 +96,16 @@ func New(opts *Options) (*Runtime, error) {
 	return rt, nil
 }
 
-// stateOptions fills in what the author left open: a key of this process, and
-// room for the largest state.
-func stateOptions(opts *statecodec.Options, maxStateBytes int) *statecodec.Options {
-	var o statecodec.Options
-	if opts != nil {
-		o = *opts
-	}
-	o.Ephemeral = o.Ephemeral || len(o.Keys) == 0
-	if o.MaxToken == 0 {
-		const overhead = 1 << 10 // more than sealing adds, beside base64
-		o.MaxToken = min(max(statecodec.DefaultMaxToken, maxStateBytes/3*4+overhead), statecodec.MaxMaxToken)
-	}
-	return &o
-}
-
 // Close unwinds every suspended handler and waits until they are gone, and
 // those still running with them. From then on calls that would have to be held
-// are refused. A handler that does not heed its context within ten seconds is
+// are refused. A handler that still runs ten seconds after its cancellation is
 // left behind, and counted in the error.
 func (rt *Runtime) Close() error { return rt.frames.close(10 * time.Second) }
+
+func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (_ string, err error) {
+	defer recovered(&err)
+	return rt.opts.Principal(ctx, req)
+}
 
 // tokenUser is who the bearer token speaks for, over HTTP.
 func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
@@ -164,17 +121,3 @@ func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
 	}
 	return info.UserID, nil
 }
-
-// buildVersion names this build in states, for the message of [Diverged].
-var buildVersion = func() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return s.Value[:12]
-		}
-	}
-	return info.Main.Version
-}()

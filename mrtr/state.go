@@ -2,8 +2,7 @@ package mrtr
 
 import (
 	"encoding/json"
-
-	"github.com/mrtr-go/sdk/internal/jsontext"
+	"slices"
 )
 
 // state is what a call carries from round to round, sealed into the token.
@@ -55,103 +54,130 @@ type pending struct {
 	answer json.RawMessage // held until the rest of the round is answered
 }
 
-func (p *pending) settled() bool { return p.answer != nil }
+// null is the answer to a lenient question that got none.
+var null = json.RawMessage("null")
 
-// stateFormat is the version of the encoding. A state of another version is
-// refused: the client has to begin anew.
-const stateFormat = 1
+// All writes to a state are below. Elsewhere a state is read, or copied whole: from
+// a round to the goroutine of linear code, and back.
 
-// appendTo writes the state as JSON with its fields in one fixed order, so
-// that any tool can read a state left legible, and decodeState can read it in
-// one pass. Empty fields are left out.
-func (st *state) appendTo(b []byte) []byte {
-	w := jsontext.Begin(b, "v", stateFormat)
-	w.Text("call", st.id)
-	w.Number("round", st.round)
-	w.Number("asked", st.asked)
-	w.Number("carried", st.carried)
-	w.Text("version", st.version)
-	w.Text("steps", st.steps)
-	w.Text("frame", st.frame)
-	w.Raw("author", st.author)
-	if len(st.done) > 0 {
-		w.List("done")
-		for i, e := range st.done {
-			w.Object(i, "kind", string(e.kind))
-			w.Text("key", e.key)
-			w.Text("digest", e.digest)
-			w.Raw("value", e.value)
-			w.EndObject()
-		}
-		w.EndList()
+func newState(id, version string) state { return state{id: id, round: 1, version: version} }
+
+func (st *state) nextRound() { st.round++ }
+
+// countRound counts a round that goes out, and ends a call that has too many.
+func (st *state) countRound(asks bool) error {
+	counter, limit := &st.carried, maxCarries
+	if asks {
+		counter, limit = &st.asked, maxAsks
 	}
-	if len(st.pending) > 0 {
-		w.List("pending")
-		for i := range st.pending {
-			p := &st.pending[i]
-			w.Object(i, "kind", string(p.kind))
-			w.Text("key", p.key)
-			w.Text("message", p.message)
-			w.Text("url", p.url)
-			w.Raw("schema", p.schema)
-			w.Flag("lenient", p.lenient)
-			w.Number("tries", p.tries)
-			w.Text("note", p.note)
-			w.Raw("answer", p.answer)
-			w.EndObject()
-		}
-		w.EndList()
+	if *counter++; *counter > limit {
+		return tooManyRounds(asks)
 	}
-	return w.End()
+	return nil
 }
 
-// decodeState reads the text of appendTo in its one spelling, so that writing
-// the state again gives the same bytes; the values inside are not looked into.
-// The text has been authenticated: one that does not fit was sealed by another
-// release, and ok is false.
-func decodeState(b []byte) (st state, ok bool) {
-	r, format := jsontext.Open(b, "v")
-	if format != stateFormat {
-		return st, false
+func (st *state) useSteps(fingerprint string) { st.steps = fingerprint }
+
+func (st *state) useFrame(token string) { st.frame = token }
+
+func (st *state) carry(author json.RawMessage) { st.author = author }
+
+// open makes the questions of a round pending.
+func (st *state) open(specs []*spec) {
+	st.pending = make([]pending, len(specs))
+	for i, s := range specs {
+		st.pending[i].spec = *s
 	}
-	st.id = r.Text("call")
-	st.round = r.Number("round")
-	st.asked = r.Number("asked")
-	st.carried = r.Number("carried")
-	st.version = r.Text("version")
-	st.steps = r.Text("steps")
-	st.frame = r.Text("frame")
-	st.author = r.Raw("author")
-	if r.List("done") {
-		st.done = make([]entry, 0, 4)
-		for i := 0; r.Object(i); i++ {
-			st.done = append(st.done, entry{
-				kind:   entryKind(r.First("kind")),
-				key:    r.Text("key"),
-				digest: r.Text("digest"),
-				value:  r.Raw("value"),
-			})
-			r.EndObject()
+}
+
+// file moves the answers of a settled round to done, in the order of the questions.
+// The answer to a question that was asked anew replaces the one before.
+func (st *state) file() {
+	for i := range st.pending {
+		p := &st.pending[i]
+		st.forget(p.key)
+		st.record(entry{kind: answerEntry, key: p.key, digest: p.digest(), value: p.answer})
+	}
+	st.pending = nil
+}
+
+func (st *state) forget(key string) {
+	for i := range st.done {
+		if e := &st.done[i]; e.kind == answerEntry && e.key == key {
+			st.done = append(st.done[:i:i], st.done[i+1:]...)
+			return
 		}
 	}
-	if r.List("pending") {
-		st.pending = make([]pending, 0, 1)
-		for i := 0; r.Object(i); i++ {
-			st.pending = append(st.pending, pending{
-				spec: spec{
-					kind:    kind(r.First("kind")),
-					key:     r.Text("key"),
-					message: r.Text("message"),
-					url:     r.Text("url"),
-					schema:  r.Raw("schema"),
-					lenient: r.Flag("lenient"),
-				},
-				tries:  r.Number("tries"),
-				note:   r.Text("note"),
-				answer: r.Raw("answer"),
-			})
-			r.EndObject()
+}
+
+func (st *state) record(e entry) { st.done = append(st.done, e) }
+
+// nest makes the effects since an index part of the one that ran around them: code
+// that replays the outer effect need not ask for them.
+func (st *state) nest(since int) {
+	for i := since; i < len(st.done); i++ {
+		if e := &st.done[i]; e.kind == effectEntry {
+			e.kind = nestedEntry
 		}
 	}
-	return st, r.End() && st.id != "" && st.round > 0
+}
+
+// unshare separates the entries from those of the state that this is a copy of.
+func (st *state) unshare() { st.done = slices.Clone(st.done) }
+
+// settle holds an answer until the rest of the round has one.
+func (p *pending) settle(answer json.RawMessage) { p.answer = answer }
+
+// again drops an answer that is of no use, and leaves a note for the question's
+// next appearance. It ends a call that has asked too often.
+func (p *pending) again(note string) error {
+	p.answer = nil
+	if p.tries++; p.tries > maxTries {
+		return &Error{Reason: Unanswered, Key: p.key}
+	}
+	p.note = note
+	return nil
+}
+
+// And these read it.
+
+func (p *pending) settled() bool { return p.answer != nil }
+
+func (st *state) settled() bool {
+	for i := range st.pending {
+		if !st.pending[i].settled() {
+			return false
+		}
+	}
+	return true
+}
+
+// openKeys are the keys of the questions that go out.
+func (st *state) openKeys() []string {
+	keys := make([]string, 0, len(st.pending))
+	for i := range st.pending {
+		if p := &st.pending[i]; !p.settled() {
+			keys = append(keys, p.key)
+		}
+	}
+	return keys
+}
+
+// answer finds the answer to a question, nil if there is none.
+func (st *state) answer(key string) *entry {
+	for i := range st.done {
+		if e := &st.done[i]; e.kind == answerEntry && e.key == key {
+			return e
+		}
+	}
+	return nil
+}
+
+func (st *state) hasEffects() bool {
+	for i := range st.done {
+		if st.done[i].kind.isEffect() {
+			return true
+		}
+	}
+	return false
 }

@@ -18,7 +18,7 @@ type roundKey struct{}
 
 // A held handler's context goes with the round that runs: its values, and its
 // end. Of the round before there is nothing left, its deadline least of all.
-func TestStrandContextGoesWithTheRound(t *testing.T) {
+func TestLinearContextGoesWithTheRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type inner struct{}
 		var handlerCtx context.Context
@@ -55,7 +55,7 @@ func TestStrandContextGoesWithTheRound(t *testing.T) {
 	})
 }
 
-func TestStrandContextIsCancelled(t *testing.T) {
+func TestLinearContextIsCancelled(t *testing.T) {
 	tests := map[string]struct {
 		explanation string
 		cancel      func(t *testing.T, rt *mrtr.Runtime, tool *tripTool, asked tripReply)
@@ -133,7 +133,7 @@ func TestStrandContextIsCancelled(t *testing.T) {
 
 // Over HTTP a notification finds its stream through the context's values. The
 // stream of round one is closed when round two runs.
-func TestStrandProgressReachesTheCurrentRound(t *testing.T) {
+func TestLinearProgressReachesTheCurrentRound(t *testing.T) {
 	rt := newTripRuntime(t, nil)
 	server := mcp.NewServer(&mcp.Implementation{Name: "trips", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "trip"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {

@@ -5,20 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// strandContext outlives the request that started the strand. Its values are
-// those of the round that runs; it is cancelled when that round is, when the
-// strand ends, and when the runtime closes; it has no deadline.
-type strandContext struct {
+// linearContext outlives the request that started a linear run. It has the values
+// of the round that runs. It is cancelled with that round, with the run and with
+// the runtime, and it has no deadline.
+type linearContext struct {
 	context.Context
 	cancel context.CancelCauseFunc
 	round  atomic.Pointer[context.Context]
 }
 
-func (c *strandContext) start() {
+func (c *linearContext) start() {
 	c.Context, c.cancel = context.WithCancelCause(context.Background())
 }
 
-func (c *strandContext) Value(key any) any {
+func (c *linearContext) Value(key any) any {
 	if v := c.Context.Value(key); v != nil {
 		return v
 	}

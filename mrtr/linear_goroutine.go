@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// onStrand reports whether it is called on the goroutine of a strand, rather
-// than one that a handler started: whether the stack begins with main. A
-// question that is asked elsewhere would wait where the engine can neither
-// wake nor unwind it.
-func onStrand() bool {
+// onLinearRun reports whether it is called on the goroutine of a linear run, and
+// not on one that the handler started: whether the stack begins with main. A
+// question asked elsewhere would wait where the engine can neither wake nor
+// unwind it.
+func onLinearRun() bool {
 	var few [8]uintptr
 	pcs := few[:]
 	n := runtime.Callers(3, pcs) // from await's caller on
@@ -24,8 +24,8 @@ func onStrand() bool {
 }
 
 // bodyCall is the one place where main calls its body, once that is known. It
-// saves a search through the program's functions, and the stack that it takes,
-// which each parked handler would keep.
+// saves a search through the program's functions, and the stack for it, which
+// each parked handler would keep.
 var bodyCall atomic.Uintptr
 
 func isMain(pc uintptr) bool {
@@ -37,4 +37,4 @@ func isMain(pc uintptr) bool {
 	return true
 }
 
-var mainEntry = reflect.ValueOf((*strand).main).Pointer()
+var mainEntry = reflect.ValueOf((*linearRun).main).Pointer()

@@ -14,7 +14,7 @@ import (
 
 // What a handler does to its own goroutine ends its call with an error that
 // says so, and nothing else: the tool's next call works.
-func TestStrandSurvivesItsHandler(t *testing.T) {
+func TestLinearRunSurvivesItsHandler(t *testing.T) {
 	type handler = mrtr.LinearFunc[tripIn, tripOut]
 	first := func(ctx context.Context, c *mrtr.Call) { _, _ = mrtr.Ask(ctx, c, text("first")) }
 	tests := map[string]struct {
@@ -175,7 +175,7 @@ func TestStrandSurvivesItsHandler(t *testing.T) {
 				var panicked *mrtr.PanicError
 				require.Equal(t, test.panics, errors.As(last.err, &panicked))
 				if test.panics {
-					require.Contains(t, string(panicked.Stack), "strand_test.go", "the stack leads to the handler")
+					require.Contains(t, string(panicked.Stack), "linear_run_test.go", "the stack leads to the handler")
 				}
 				require.Equal(t, "works", tool.round(t.Context(), "next", "", nil).plan)
 			})
@@ -183,8 +183,8 @@ func TestStrandSurvivesItsHandler(t *testing.T) {
 	})
 }
 
-// A strand that is unwound runs its deferred functions, and nothing else.
-func TestStrandUnwindsWithoutEffects(t *testing.T) {
+// A run that is unwound runs its deferred functions, and nothing else.
+func TestLinearRunUnwindsWithoutEffects(t *testing.T) {
 	resumed := make(chan struct{}, 1)
 	endings := map[string]func(t *testing.T, rt *mrtr.Runtime, tool *tripTool, asked tripReply){
 		"declined": func(t *testing.T, _ *mrtr.Runtime, tool *tripTool, asked tripReply) {
@@ -245,7 +245,7 @@ func TestStrandUnwindsWithoutEffects(t *testing.T) {
 
 // A handler that is told to end and asks all the same does not come back from
 // that; its round ends in an error that tells why, not in an empty result.
-func TestStrandAsksAfterClose(t *testing.T) {
+func TestLinearAsksAfterClose(t *testing.T) {
 	eachLinear(t, func(t *testing.T, style func(mrtr.LinearFunc[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]) {
 		rt := newTripRuntime(t, nil)
 		running := make(chan struct{})

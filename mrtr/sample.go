@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
 )
 
 // Sample asks the client's model for a message. The feature is deprecated
@@ -21,7 +23,7 @@ func Sample(key string, params *mcp.CreateMessageWithToolsParams) Question[*mcp.
 		return Question[*mcp.CreateMessageWithToolsResult]{err: misuse("question %q: sampling params: %v", key, err)}
 	}
 	kind := sampleKind
-	if len(params.Tools) > 0 || params.ToolChoice != nil {
+	if era.CapabilityFor(params) == era.SamplingTools {
 		kind = toolsKind
 	}
 	return Question[*mcp.CreateMessageWithToolsResult]{spec: &spec{kind: kind, key: key, schema: sent}}
