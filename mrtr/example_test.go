@@ -9,14 +9,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-type lookup struct {
-	Location string `json:"location"`
-}
-
-type forecast struct {
-	Summary string `json:"summary"`
-}
-
 // A guarded handler reads what came back and asks for what is missing. It runs
 // from its top in every round.
 func ExampleNative() {
@@ -115,15 +107,9 @@ func ExampleConfirm() {
 		}
 		return nil, forecast{"Everything is gone."}, nil
 	}
-	rt, err := mrtr.New(nil)
-	if err != nil {
-		panic(err)
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "delete"}, mrtr.Tool(rt, mrtr.Native(handler), nil))
-
-	callTool(server, "delete", map[string]any{"sure": true})
-	callTool(server, "delete", nil)
+	server := newWeather(mrtr.Native(handler))
+	callWeather(server, map[string]any{"sure": true})
+	callWeather(server, nil)
 	// Output:
 	// asked: Really delete everything?
 	// result: {"summary":"Everything is gone."}
@@ -143,14 +129,7 @@ func ExampleNeed() {
 		}
 		return nil, forecast{fmt.Sprintf("%d seats from %s to %s, in round %d", n, start, in.Location, c.Round())}, nil
 	}
-	rt, err := mrtr.New(nil)
-	if err != nil {
-		panic(err)
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "train", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(handler), nil))
-
-	callTool(server, "book", map[string]any{"from": "Porto", "seats": 2})
+	callWeather(newWeather(mrtr.Native(handler)), map[string]any{"from": "Porto", "seats": 2})
 	// Unordered output:
 	// asked: Where from?
 	// asked: How many seats?
@@ -172,14 +151,7 @@ func ExampleIncompleteResult_Carry() {
 		}
 		return nil, forecast{fmt.Sprintf("price %d, accepted %t", offer.Price, yes)}, nil
 	}
-	rt, err := mrtr.New(nil)
-	if err != nil {
-		panic(err)
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "market", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "quote"}, mrtr.Tool(rt, mrtr.Native(handler), nil))
-
-	callTool(server, "quote", map[string]any{"accept": true})
+	callWeather(newWeather(mrtr.Native(handler)), map[string]any{"accept": true})
 	// Output:
 	// asked: Is 42 all right?
 	// result: {"summary":"price 42, accepted true"}

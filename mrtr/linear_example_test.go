@@ -131,3 +131,21 @@ func callOrder(handler mcp.ToolHandlerFor[Order, Receipt]) {
 
 // Text is what people and models read.
 func (r Receipt) Text() string { return r.Summary }
+
+// Questions that do not depend on one another go out in one round. Their answers
+// are read with Answer.
+func ExampleAskAll() {
+	order(mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
+		express := mrtr.Confirm("express", "Send it by express?")
+		if err := mrtr.AskAll(ctx, c, howMany, express); err != nil {
+			return Receipt{}, err
+		}
+		count, _ := mrtr.Answer(c, howMany)
+		sure, _ := mrtr.Answer(c, express)
+		return Receipt{fmt.Sprintf("%d %s, express: %t, in round %d", count, in.Item, sure, c.Round())}, nil
+	}))
+	// Unordered output:
+	// user is asked: How many?
+	// user is asked: Send it by express?
+	// 3 chairs, express: true, in round 2
+}
