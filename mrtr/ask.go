@@ -11,11 +11,11 @@ import (
 	"github.com/mrtr-go/sdk/sse"
 )
 
-// Answer reads the answer to q, in a guarded handler. It is false when there
-// is none yet: the handler then returns [Need](q). It never blocks, and
-// nothing that a client sends can make it panic; an answer is handed out only
-// after it was judged by the question as it was asked. A [Confirm] that has been
-// reworded since counts as not answered: a yes to one thing is no yes to another.
+// Answer reads the answer to q, in a guarded handler. It is false when there is
+// none yet: the handler then returns [Need](q). It never blocks, and nothing that
+// a client sends can make it panic, since every answer was judged by its question
+// as that was asked. A [Confirm] that has been reworded since counts as not
+// answered: a yes to the earlier wording is not a yes to this one.
 //
 //	place, ok := mrtr.Answer(c, which)
 //	if !ok {
@@ -48,12 +48,13 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 }
 
 // Ask asks q and returns its answer, in linear code ([Coroutine], [Journal],
-// [Resumable]). The handler stops here until there is one; a user who says no
-// ends the call, deferred functions run, and Ask does not return.
+// [Resumable]). The handler stops here until there is one. When the user declines
+// or dismisses the question, the call ends: deferred functions run, and Ask does
+// not return.
 //
-// It returns an error, and asks nothing, when q is wrong ([Question.Err]),
-// when it is called from another goroutine than the handler's, and in guarded
-// handlers, where it is [Unasked].
+// It returns a [UsageError], and asks nothing, when q is wrong ([Question.Err]),
+// when it is called from another goroutine than the handler's, and in a guarded
+// handler that has no answer yet ([UsageError.Unasked]).
 func Ask[T any](ctx context.Context, c *Call, q Question[T]) (T, error) {
 	var none T
 	if err := AskAll(ctx, c, q); err != nil {
@@ -90,13 +91,13 @@ func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
 	return nil
 }
 
-// AskOver asks q over a session from before revision 2026-07-28, where the
-// handler can wait for the answer in place. An answer that does not fit is
-// asked for again, three times at most ([Unanswered]); a no is a [Declined]
-// error and a client that cannot be asked a [Refused] one, unless the question
-// takes that for an answer.
+// AskOver asks q over the session of a legacy client, where the handler can wait
+// for the answer in place. An answer that does not fit is asked for again, three
+// times at most. The call ends with an [Error] when the user declines or dismisses
+// the question, and when this client cannot be asked, unless q is a [Confirm] or
+// [Optional]. A session that fails gives an [sse.Error].
 //
-// A modern session cannot be asked so: there, return [Need].
+// The session of a modern client cannot be asked: there, return [Need].
 func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, error) {
 	var none T
 	if q.known != nil {
@@ -142,7 +143,7 @@ func (p *pending) standIn(err error) error {
 	return cannotBeAsked(p.key, p.kind.capability().String())
 }
 
-// specsOf takes the questions apart, leaving out those already known.
+// specsOf returns the specs of the questions, without those that are Known.
 func specsOf(questions []AnyQuestion) ([]*spec, error) {
 	specs := make([]*spec, 0, len(questions))
 	for _, q := range questions {

@@ -13,7 +13,7 @@ import (
 // A Choice is one of the values that a person may pick.
 type Choice struct {
 	Value string
-	// Title is what is shown instead of the value, if anything.
+	// Title is shown to the user instead of the value, unless it is empty.
 	Title string
 }
 
@@ -26,7 +26,7 @@ func Choices(values ...string) []Choice {
 	return choices
 }
 
-// Elicit asks a form question. T says what the answer looks like:
+// Elicit asks a form question. T gives the shape of the answer:
 //
 //   - a string, bool, integer or number: a form of one property, named key;
 //   - a string type with a method Choices() []Choice: an enum;
@@ -34,8 +34,8 @@ func Choices(values ...string) []Choice {
 //     their json tags, described by their jsonschema tags, and optional where
 //     they are pointers or tagged omitempty.
 //
-// The wire allows no nesting: any other type is an error in [Question.Err].
-// Whatever arrives is checked against that schema before a handler sees it.
+// The protocol allows no nesting: any other type is an error in [Question.Err].
+// Every answer is checked against that schema before a handler sees it.
 func Elicit[T any](key, message string) Question[T] {
 	schema, err := answerTypes.Schema(reflect.TypeFor[T](), key)
 	if err != nil {
@@ -71,8 +71,8 @@ func Choose(key, message string, choices ...Choice) Question[string] {
 	return elicit[string](key, message, schema)
 }
 
-// Confirm asks for a yes. The answer is true only when a person said so: a
-// decline, a cancel, a client that cannot be asked are all false, and never
+// Confirm asks for a yes. The answer is true only when a person said yes. A
+// decline, a cancel, and a client that cannot be asked are all false, and do not
 // end the call.
 func Confirm(key, message string) Question[bool] {
 	q := Elicit[bool](key, message)
@@ -95,9 +95,9 @@ func ElicitSchema(key, message string, schema json.RawMessage) Question[map[stri
 	return elicit[map[string]any](key, message, compact.Bytes())
 }
 
-// ElicitURL asks the user to visit an address, for what must not pass through
-// the client, such as credentials. An accept means that the user agreed to
-// go there, not that they are done.
+// ElicitURL asks the user to visit an address, for data that must not pass through
+// the client, such as credentials. An accept means that the user agreed to go
+// there, not that they are done.
 func ElicitURL(key, message, address string) Question[struct{}] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[struct{}]{err: err}

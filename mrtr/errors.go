@@ -13,8 +13,8 @@ import (
 // of them are error results (isError). On prompts and resources they are JSON-RPC
 // errors, see protocolerror.go.
 //
-// Methods named ToolError… tell a layer outside, such as package boundary, what an
-// error means, without an import in either direction.
+// Layers outside, such as package boundary, classify an error by its methods named
+// ToolError…, without an import in either direction.
 
 // Error ends a call for a reason that lies outside the program. Its text is for
 // the client.
@@ -22,7 +22,7 @@ type Error struct {
 	Reason Reason
 	// Key is the question concerned, "" where there is none.
 	Key string
-	// Detail is what the reason's comment says of it, "" where it says nothing.
+	// Detail is described with the reasons that have one, and "" for the others.
 	Detail string
 }
 
@@ -31,7 +31,7 @@ type Error struct {
 type Reason string
 
 const (
-	// Declined: the user said no to the question. Effects may have run before.
+	// Declined: the user declined the question. Effects may have run before.
 	Declined Reason = "declined"
 	// Cancelled: the user dismissed the question without an answer.
 	Cancelled Reason = "cancelled"
@@ -43,9 +43,9 @@ const (
 	// FrameGone: the held handler is not in this process. It was evicted, the
 	// server restarted, or another instance holds it. The client may call again.
 	FrameGone Reason = "frame_gone"
-	// Diverged: the handler no longer asks or does what it did in an earlier round,
-	// so that its answers and effects cannot be trusted to mean the same. Detail
-	// names the difference, and the version of the tool that the call began with.
+	// Diverged: the handler took another way than in an earlier round, so that the
+	// answers and effects in the state may mean something else. Detail names the
+	// difference, and the version of the tool that the call began with.
 	Diverged Reason = "diverged"
 	// Busy: as many calls are held as may be. Detail names the limit. The client may
 	// call later.
@@ -86,7 +86,7 @@ func (e *Error) ToolErrorType() string { return string(e.Reason) }
 // it, and false for LimitExceeded, where an operator must.
 func (e *Error) ToolErrorExpected() bool { return e.Reason != LimitExceeded }
 
-// ToolErrorQuiet is true for a user's no, which nobody has to read in a log.
+// ToolErrorQuiet is true for Declined and Cancelled, which need nobody's attention.
 func (e *Error) ToolErrorQuiet() bool { return e.Reason == Declined || e.Reason == Cancelled }
 
 func limitExceeded(limit int, what string) error {

@@ -29,7 +29,7 @@ func (c *Call) gate(s *spec) (standIn json.RawMessage, _ error) {
 	return nil, cannotBeAsked(s.key, needsSession)
 }
 
-// What a client lacks that cannot be asked, whatever it declared.
+// A client that cannot be asked, whatever it declared, lacks one of these.
 const (
 	needsModern  = "protocol revision 2026-07-28"
 	needsSession = "protocol revision 2026-07-28, or a session that can carry a question"

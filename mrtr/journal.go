@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// journal is how far linear code has come in what its call remembers: the
-// answers it has read, in their order, and the effects it has asked for, by
-// their keys. Where the two part, the code has changed in between. All of it
-// is guarded by the lock of the handler's call.
+// journal is the position of linear code in the history of its call: the answers
+// it has read, in their order, and the effects it has asked for, by their keys.
+// Code that asks for something else than the history has next has changed since.
+// The fields are guarded by the lock of the handler's call.
 type journal struct {
 	cursor  int             // answers read
 	claimed map[string]bool // effects run or read
 	failed  map[string]int  // failures of effects met, by key
 }
 
-// failedEntry is an effect that failed in journaled code: the code has seen
-// the error and gone on from it, so it sees the same when it is replayed. Its
-// value is the error's text.
+// failedEntry is an effect that failed in journaled code. The code went on from the
+// error, so that it must meet the error again when it is replayed. The value is
+// the error's text.
 const failedEntry entryKind = "failed"
 
 // replayedError is a failure that is met again.
@@ -27,9 +27,9 @@ type replayedError string
 
 func (e replayedError) Error() string { return string(e) }
 
-// replay gives the handler its answers in the order in which it asked. It is
-// false at the first question that has none. A question that is not the one
-// that was asked then ends the run.
+// replay gives the handler its answers in the order in which it asked. It is false
+// at the first question without an answer. It ends the run at a question that
+// differs from the one asked there before.
 func (r *linearRun) replay(c *Call, specs []*spec) (answered bool, err error) {
 	c.mu.Lock()
 	if r.ending {
@@ -48,9 +48,9 @@ func (r *linearRun) replay(c *Call, specs []*spec) (answered bool, err error) {
 	return answered, err
 }
 
-// resumed reads past the answers that a parked handler was woken with. They
-// are to the very questions it waits at, since its frame's token goes with
-// those and no others; so their wording is not held against them again.
+// resumed reads past the answers that a parked handler was woken with. They belong
+// to the questions it waits at, since its frame's token goes with those alone, so
+// that their wording need not be compared.
 func (r *linearRun) resumed(c *Call, specs []*spec) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *linearRun) resumed(c *Call, specs []*spec) error {
 	return nil
 }
 
-// match holds the questions against the answers. The caller holds c.mu.
+// match compares the questions with the answers in the state. The caller holds c.mu.
 func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error) {
 	matched, read := 0, 0
 	for i := range c.st.done {
@@ -96,7 +96,7 @@ func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error
 }
 
 // mayAsk reports why a question must not be asked now: its key is taken, or an
-// effect is running, which a round cannot end in the middle of. The caller
+// effect is running, and a round cannot end in the middle of that. The caller
 // holds c.mu.
 func (r *linearRun) mayAsk(c *Call, specs []*spec) error {
 	for _, sp := range specs {
@@ -111,9 +111,9 @@ func (r *linearRun) mayAsk(c *Call, specs []*spec) error {
 	return nil
 }
 
-// mayRun reports why an effect that is not in the journal must not run: the
-// run waits or is ending, or answers are left to replay, so that the effect
-// would run in the past. The caller holds c.mu.
+// mayRun reports why an effect that is not in the journal must not run: the handler
+// waits or is ending, or answers are left to replay, and the earlier rounds had no
+// such effect before them. The caller holds c.mu.
 func (r *linearRun) mayRun(c *Call, key string) error {
 	switch {
 	case r.ending:
@@ -135,8 +135,8 @@ func (r *linearRun) mayRun(c *Call, key string) error {
 	return nil
 }
 
-// failure gives the next failure of an effect that an earlier round met and
-// this one has not. The caller holds c.mu.
+// failure returns the next failure of an effect that an earlier round met and this
+// one has not. The caller holds c.mu.
 func (r *linearRun) failure(c *Call, key string) error {
 	met := 0
 	for i := range c.st.done {
@@ -163,8 +163,8 @@ func (r *linearRun) meet(key string) {
 	r.failed[key]++
 }
 
-// unclaimed tells of an effect that an earlier round ran and this one, having
-// come as far, did not ask for. The caller holds c.mu.
+// unclaimed returns an error for an effect that ran in an earlier round and that the
+// handler, having come as far, did not ask for. The caller holds c.mu.
 func (r *linearRun) unclaimed(c *Call) error {
 	for i := range c.st.done {
 		if e := &c.st.done[i]; e.kind == effectEntry && !r.claimed[e.key] {
@@ -174,8 +174,8 @@ func (r *linearRun) unclaimed(c *Call) error {
 	return nil
 }
 
-// unread tells of what happened before and the handler came to its end
-// without. The caller holds c.mu.
+// unread returns an error for an answer or effect of an earlier round that the
+// handler came to its end without. The caller holds c.mu.
 func (r *linearRun) unread(c *Call) error {
 	read := 0
 	for i := range c.st.done {
@@ -188,8 +188,7 @@ func (r *linearRun) unread(c *Call) error {
 	return r.unclaimed(c)
 }
 
-// claim notes that the handler ran, or read, an effect. The caller holds
-// call.mu.
+// claim notes that the handler ran, or read, an effect. The caller holds c.mu.
 func (r *linearRun) claim(key string) {
 	if r.claimed == nil {
 		r.claimed = map[string]bool{}

@@ -11,9 +11,8 @@ import (
 	"github.com/mrtr-go/sdk/sse"
 )
 
-// Prompt makes a style into a prompt handler. Its input is the prompt's
-// arguments. Prompts have no error results: what would be one for a tool is a
-// protocol error here.
+// Prompt makes a style into a prompt handler. Its input is the prompt's arguments.
+// Prompts have no error results, so that every error is a JSON-RPC error.
 func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
 	t := rt.target(opts, s.valid(), s.replays)
 	h := func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

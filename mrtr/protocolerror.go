@@ -25,8 +25,8 @@ func badArguments() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid arguments: they have no canonical form"}
 }
 
-// missingCapability tells a modern client what it would have to declare, as a
-// JSON object. go-sdk's own type for the data always adds a roots member.
+// missingCapability tells a modern client which capabilities it would have to
+// declare, as a JSON object. go-sdk's own type for the data always adds a roots member.
 func missingCapability(required string) error {
 	return &jsonrpc.Error{
 		Code:    mcp.CodeMissingRequiredClientCapabilities,

@@ -11,8 +11,8 @@ import (
 	"github.com/mrtr-go/sdk/sse"
 )
 
-// Resource makes a style into a resource handler. Its input is the address
-// that is read. As with prompts, errors are protocol errors.
+// Resource makes a style into a resource handler. Its input is the address that is
+// read. As with [Prompt], every error is a JSON-RPC error.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
 	t := rt.target(opts, s.valid(), s.replays)
 	h := func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {

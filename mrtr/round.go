@@ -17,7 +17,7 @@ type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
 //	open    the state, or begin a call                         seal.go
 //	settle  judge the answers by the questions that were sent  settle.go
 //	enter   the handler, once all of them are answered         this file, and the styles
-//	ask     what the handler needs, as far as it can be asked  incomplete.go, gate.go
+//	ask     the questions that the handler returned            incomplete.go, gate.go
 //	seal    the state that goes out with the questions         seal.go
 //
 // It returns the questions, or nil when the call is complete, or the error that

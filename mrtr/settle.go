@@ -9,10 +9,10 @@ import (
 	"github.com/mrtr-go/sdk/internal/form"
 )
 
-// settle judges the answers that came back by the questions that were sent.
-// It reports whether the round is fully answered; what is missing or does not
-// fit is asked again, without the handler. A no ends the call, unless it is an
-// answer.
+// settle judges the answers that came back by the questions that were sent. It
+// reports whether every question has one now. Otherwise the open questions are
+// asked again, without the handler. A decline ends the call with Declined, unless
+// the question is lenient (Confirm, Optional).
 func (c *Call) settle() (settled bool, _ error) {
 	for i := range c.st.pending {
 		p := &c.st.pending[i]
@@ -92,7 +92,8 @@ func (p *pending) accept(content map[string]any) error {
 	return nil
 }
 
-// keep takes what a client itself answers with, if it can be read back.
+// keep stores a sampling or roots result that survives a JSON round trip. Any other
+// is asked for again.
 func keep[R any](p *pending, result *R) error {
 	value, err := json.Marshal(result)
 	if err == nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// state is what a call carries from round to round, sealed into the token.
+// state holds the facts of a call that survive from round to round, in the token.
 type state struct {
 	id      string // of the call, minted in round one
 	round   int    // the round that sealed it
@@ -19,8 +19,8 @@ type state struct {
 	pending []pending
 }
 
-// entry is something that happened and is remembered: an answer, or the value
-// of an effect. Their order is the order in which they happened.
+// entry is an answer, or the value of an effect. Entries are in the order in which
+// they happened.
 type entry struct {
 	kind   entryKind
 	key    string
@@ -35,8 +35,8 @@ func (k entryKind) isEffect() bool { return k == effectEntry || k == nestedEntry
 const (
 	answerEntry entryKind = "answer"
 	effectEntry entryKind = "effect"
-	// nestedEntry is an effect that ran inside another: what remembers the
-	// outer one need not ask for it.
+	// nestedEntry is an effect that ran inside another: code that replays the outer
+	// one need not ask for it.
 	nestedEntry entryKind = "nested"
 	// knownEntry is a question that a step found answered already, and
 	// skippedEntry a step that was passed over.
@@ -50,7 +50,7 @@ const (
 type pending struct {
 	spec
 	tries  int             // answers that did not fit
-	note   string          // what was wrong with the last one
+	note   string          // tells the user why the last one did not fit
 	answer json.RawMessage // held until the rest of the round is answered
 }
 
@@ -138,8 +138,6 @@ func (p *pending) again(note string) error {
 	p.note = note
 	return nil
 }
-
-// And these read it.
 
 func (p *pending) settled() bool { return p.answer != nil }
 

@@ -107,7 +107,7 @@ func checkRange(p *jsonschema.Schema, v any) error {
 		case "date":
 			_, err = time.Parse(time.DateOnly, v)
 		case "date-time":
-			// Stricter than time.Parse, and what a time.Time decodes with.
+			// Stricter than time.Parse: a time.Time decodes with it.
 			err = new(time.Time).UnmarshalText([]byte(v))
 		}
 		if err != nil {

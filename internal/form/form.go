@@ -1,6 +1,7 @@
-// Package form holds what a form question is on the wire: a flat object schema of
-// a small dialect of JSON Schema. It derives such schemas from Go types and from
-// choices, holds foreign ones to the dialect, and judges answers by them.
+// Package form knows the forms that a user can be asked to fill in: on the wire a
+// flat object schema, in a small dialect of JSON Schema. It derives such schemas
+// from Go types and from choices, checks foreign ones against the dialect, and
+// judges answers by them.
 package form
 
 import (
