@@ -49,13 +49,13 @@ func TestTheSameCauseHasTheSameCode(t *testing.T) {
 		answer      wire.Answer
 		want        int64
 	}{
-		{"cannot be asked, by the engine", engine(needsUnits, mrtr.LegacyRefuse), oldClient, wire.Missing, stopped},
-		{"cannot be asked, by the bridge's gate in the engine", engine(needsUnits, mrtr.LegacyBridge), oldMute, wire.Missing, stopped},
-		{"cannot be asked, by AskOver", engine(asksOver, mrtr.LegacyBridge), oldMute, wire.Missing, stopped},
-		{"cannot be asked, by sse alone", bridgeAlone, oldMute, wire.Missing, stopped},
+		{"cannot be asked, by the engine", engine(needsUnits, mrtr.LegacyRefuse), legacyClient, wire.Missing, stopped},
+		{"cannot be asked, by the bridge's gate in the engine", engine(needsUnits, mrtr.LegacyBridge), legacyMute, wire.Missing, stopped},
+		{"cannot be asked, by AskOver", engine(asksOver, mrtr.LegacyBridge), legacyMute, wire.Missing, stopped},
+		{"cannot be asked, by sse alone", bridgeAlone, legacyMute, wire.Missing, stopped},
 		{"declined, modern", engine(needsUnits, mrtr.LegacyBridge), nil, wire.Decline, stopped},
-		{"declined, legacy", engine(needsUnits, mrtr.LegacyBridge), oldClient, wire.Decline, stopped},
-		{"declined, by AskOver", engine(asksOver, mrtr.LegacyBridge), oldClient, wire.Decline, stopped},
+		{"declined, legacy", engine(needsUnits, mrtr.LegacyBridge), legacyClient, wire.Decline, stopped},
+		{"declined, by AskOver", engine(asksOver, mrtr.LegacyBridge), legacyClient, wire.Decline, stopped},
 		{"an outcome of the author's", engine(fails(outcome{}), mrtr.LegacyBridge), nil, wire.Missing, stopped},
 		{"an error of the author's", engine(fails(errors.New("disk full")), mrtr.LegacyBridge), nil, wire.Missing, fault},
 		{"misuse", engine(fails(mrtr.Question[string]{}.Err()), mrtr.LegacyBridge), nil, wire.Missing, fault},

@@ -29,8 +29,7 @@ func newWeather(style mrtr.Style[lookup, forecast]) *mcp.Server {
 	return server
 }
 
-// callWeather calls that tool about Lisbon, and prints what its user is asked and
-// what comes out.
+// callWeather calls that tool about Lisbon, and prints its questions and its result.
 func callWeather(server *mcp.Server, answers map[string]any) { callTool(server, "weather", answers) }
 
 // callTool calls a tool about Lisbon with go-sdk's own client.

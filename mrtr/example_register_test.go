@@ -101,7 +101,7 @@ func ExampleRawTool() {
 }
 
 // The modern arm returns its question. The legacy arm waits for the answer in
-// place, which only a session from before the revision can carry.
+// place, which only the session of a legacy client can carry.
 func ExampleByVersion() {
 	modern := oneQuestion(units, func(unit string) string { return unit + ", from a round" })
 	legacy := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ lookup) (*mrtr.IncompleteResult, forecast, error) {

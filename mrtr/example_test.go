@@ -9,7 +9,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// A guarded handler reads what came back and asks for what is missing. It runs
+// A guarded handler reads its answers and asks for the missing ones. It runs
 // from its top in every round.
 func ExampleNative() {
 	unit := mrtr.Choose("units", "Which units?", mrtr.Choices("metric", "imperial")...)
@@ -37,9 +37,8 @@ func ExampleNative() {
 }
 
 // The same tool written for go-sdk alone, and its client sees no difference.
-// What the engine adds is what this one lacks: the state is not checked, the
-// answer is not validated, nobody looks whether the client can be asked, and a
-// client from before the revision gets one round.
+// But its state is not checked, its answer is not validated, it does not look
+// whether the client can be asked, and legacy clients get one round.
 func Example_sideBySide() {
 	schema := map[string]any{
 		"type":       "object",
@@ -93,8 +92,8 @@ func Example_sideBySide() {
 	// error: Stopped: "units" was declined.
 }
 
-// A confirmation is true only when a person said so. A no does not end the
-// call: what it means is the handler's to say.
+// A confirmation is true only when a person said yes. A decline does not end the
+// call; the handler decides how to go on.
 func ExampleConfirm() {
 	sure := mrtr.Confirm("sure", "Really delete everything?")
 	handler := func(_ context.Context, c *mrtr.Call, _ lookup) (*mrtr.IncompleteResult, forecast, error) {

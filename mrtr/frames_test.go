@@ -294,7 +294,7 @@ func TestFramesLeaveNothingBehind(t *testing.T) {
 	soon(t, func() bool { return runtime.NumGoroutine() <= before }, "every goroutine ends")
 }
 
-// eventLog is an observer that keeps what it is told.
+// eventLog is an observer that keeps its events.
 type eventLog struct {
 	mu     sync.Mutex
 	events []mrtr.Event

@@ -311,7 +311,8 @@ func TestJournalRefusesEffectsWhileItsHandlerWaits(t *testing.T) {
 	})
 }
 
-// What a suspended handler defers runs in each round, and cannot act.
+// Deferred functions of a handler that is unwound run in each round, and no effect
+// of theirs does.
 func TestJournalDeferredFunctionsCannotAct(t *testing.T) {
 	var did deeds
 	tool := serveTrip(t, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (out tripOut, _ error) {

@@ -94,7 +94,7 @@ func serveTool(rt *mrtr.Runtime, h nativeHandler, opts *mrtr.HandlerOptions) *mc
 	return server
 }
 
-// asking is a handler that asks one question and says what it was told.
+// asking is a handler that asks one question and repeats its answer.
 func asking[T any](q mrtr.Question[T], say func(T) string) nativeHandler {
 	return func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 		v, ok := mrtr.Answer(c, q)

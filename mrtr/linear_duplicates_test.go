@@ -89,8 +89,8 @@ func holdAndPay(did *deeds) mrtr.LinearFunc[tripIn, tripOut] {
 	}
 }
 
-// duplicateSituations are the columns: what a client does beyond, or instead
-// of, going through the call once.
+// duplicateSituations are the columns: requests of a client beyond, or instead of,
+// those of one call.
 var duplicateSituations = []struct {
 	name string
 	play func(t *testing.T, tool *tripTool) (outcome string)

@@ -53,7 +53,7 @@ func ExampleCoroutine() {
 }
 
 // Nothing waits: the very same handler runs from its top in each round, and
-// what happened before is replayed. It still orders once.
+// its earlier answers and effects are replayed. It still orders once.
 func ExampleJournal() {
 	order(mrtr.Journal(orders))
 	// Output:
@@ -64,7 +64,7 @@ func ExampleJournal() {
 }
 
 // The first two rounds reach one instance and the last another, which knows
-// nothing but the key: it replays what the first one held.
+// nothing but the key: it replays the call that the first one held.
 func ExampleResumable() {
 	key := &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}
 	var instances []mcp.ToolHandlerFor[Order, Receipt]

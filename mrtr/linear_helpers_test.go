@@ -32,7 +32,7 @@ type tripTool struct {
 	mute    bool // the client declares nothing that it can be asked
 }
 
-// tripReply is what came of a round: questions and a state, or an end.
+// tripReply is the outcome of a round: questions and a state, or an end.
 type tripReply struct {
 	asks  []string
 	state string
@@ -152,7 +152,7 @@ func eachLinear(t *testing.T, test func(t *testing.T, style func(mrtr.LinearFunc
 	}
 }
 
-// deeds counts what was done.
+// deeds counts effects by name.
 type deeds struct {
 	mu   sync.Mutex
 	done map[string]int

@@ -12,8 +12,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// What a handler does to its own goroutine ends its call with an error that
-// says so, and nothing else: the tool's next call works.
+// A handler that ends its own goroutine ends its call with an error that says so,
+// and nothing else: the tool's next call works.
 func TestLinearRunSurvivesItsHandler(t *testing.T) {
 	type handler = mrtr.LinearFunc[tripIn, tripOut]
 	first := func(ctx context.Context, c *mrtr.Call) { _, _ = mrtr.Ask(ctx, c, text("first")) }

@@ -16,8 +16,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// What a handler returns may belong to the whole package: go-sdk writes to
-// results, and must get one of its own. The race detector is the judge.
+// A handler may return the same result to every call: go-sdk writes to results, and
+// must get one of its own. The race detector is the judge.
 func TestResultsAreNotSharedBetweenCalls(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	tool := &mcp.CallToolResult{Meta: mcp.Meta{"a": 1}, Content: []mcp.Content{&mcp.TextContent{Text: "shared"}}}
@@ -121,7 +121,7 @@ func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
 			}
 			return nil, nil, nil
 		}), nil))
-	for _, opts := range []*wire.Options{oldClient, nil} {
+	for _, opts := range []*wire.Options{legacyClient, nil} {
 		client := connect(t, server, opts)
 		for _, name := range []string{"tool", "raw"} {
 			before := seen.entries()
@@ -271,7 +271,7 @@ func TestOnCompleteRunsOnceWhenTheCallCompletes(t *testing.T) {
 		return nil, output{"done"}, nil
 	}
 	server := serveTool(rt, handler, nil)
-	for _, opts := range []*wire.Options{nil, oldClient} { // two rounds, and two entries in one
+	for _, opts := range []*wire.Options{nil, legacyClient} { // two rounds, and two entries in one
 		ran = 0
 		client := connect(t, server, opts)
 		said(t, call(t, client, wire.Answers{"units": wire.Value("metric")}), "done")

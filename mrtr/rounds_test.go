@@ -49,7 +49,7 @@ func TestOnlyWhatIsMissingIsAskedAgain(t *testing.T) {
 	require.Equal(t, 2, seen.entries())
 }
 
-func TestANoEndsTheCall(t *testing.T) {
+func TestADeclineEndsTheCall(t *testing.T) {
 	for action, c := range map[string]struct {
 		answer wire.Answer
 		text   string
@@ -121,7 +121,7 @@ func TestCarriedState(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeCarried(t *testing.T) {
+func TestValuesThatCannotBeCarried(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 		return mrtr.Need(units).Carry(func() {}), output{}, nil

@@ -47,8 +47,8 @@ type ticket struct {
 	Row  int    `json:"row"`
 }
 
-// A list with all that a list can have. What a step did, no later round does
-// again, on whichever instance; each step sees the values before it, typed.
+// A list with all that a list can have. A step runs in one round only, on
+// whichever instance; each step sees the values before it, typed.
 func TestStepsRunOnce(t *testing.T) {
 	var did deeds
 	build := func() mrtr.Style[tripIn, tripOut] {
@@ -96,9 +96,9 @@ func TestStepsRunOnce(t *testing.T) {
 	}
 }
 
-// A second question of the same list: what was done before it is not done
-// again, and what is asked again for want of an answer does not enter a step.
-func TestStepsEnterOnlyWhatIsNext(t *testing.T) {
+// A second question of the same list: steps before it do not run again, and
+// a question asked again for want of an answer enters no step.
+func TestStepsEnterOnlyTheNextOne(t *testing.T) {
 	var did deeds
 	var log eventLog
 	rt := newTripRuntime(t, &mrtr.Options{Observer: &log})
