@@ -33,19 +33,23 @@ var importStair = []struct {
 }{
 	// For any program.
 	{"internal/spelling", nil, "it compares words"},
+	{"internal/snapshot", nil, "it copies values"},
+	{"internal/jsontext", nil, "it reads and writes bytes"},
+	{"internal/form", []string{jsonschema, "internal/jsontext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"transcript", nil, "a conversation is text, and checking it needs no protocol"},
 	{"internal/judge", []string{jsonschema, "internal/spelling"}, "a schema and a value are JSON, and judging needs no protocol"},
 
 	// For any go-sdk server, whether its handlers are ours or not.
+	{"internal/rpcerror", []string{gosdk, "internal/jsontext"}, "the codes are one table, for every package that finds an error"},
 	{"era", []string{gosdk}, "it reads one request"},
-	{"sse", []string{gosdk, "era"}, "the bridge serves legacy clients for any go-sdk handler"},
+	{"sse", []string{gosdk, "era", "internal/rpcerror", "internal/snapshot"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"mcphttp", []string{gosdk, "era"}, "a transport knows nothing of rounds"},
 	{"wstransport", []string{gosdk, gorilla, "era"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "era", "internal/judge", "internal/spelling"}, "it recognises errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, "era", "internal/judge", "internal/snapshot", "internal/spelling"}, "it recognises errors by their methods, ours and yours alike"},
 
 	// The engine.
-	{"mrtr", []string{gosdk, jsonschema, "era", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "era", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},

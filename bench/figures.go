@@ -148,8 +148,8 @@ func answers() section {
 	s := section{title: "Validating an answer, its schema resolved once", against: "resolved each time"}
 	for _, form := range []struct{ what, name string }{{"a choice", "choice"}, {"a form of two fields", "form"}} {
 		s.figures = append(s.figures, figure{
-			what: form.what, ours: read("mrtr", "Answer/"+form.name+"/resolved_once", clock),
-			theirs: read("mrtr", "Answer/"+form.name+"/resolved_each_time", clock), measured: faster, target: 20,
+			what: form.what, ours: read("form", "Answer/"+form.name+"/resolved_once", clock),
+			theirs: read("form", "Answer/"+form.name+"/resolved_each_time", clock), measured: faster, target: 20,
 		})
 	}
 	return s

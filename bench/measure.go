@@ -29,6 +29,7 @@ const turns = "10x"
 // with a go-sdk that decodes JSON from the bytes.
 var packages = map[string]string{
 	"bench":      ".",
+	"form":       "../internal/form",
 	"mrtr":       "../mrtr",
 	"statecodec": "../statecodec",
 	"boundary":   "../boundary",

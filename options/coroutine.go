@@ -15,7 +15,7 @@ func Coroutine(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, mrtr.Coroutine(linear(audit)), nil)
 }
 
-func linear(audit *Audit) mrtr.Linear[Query, Report] {
+func linear(audit *Audit) mrtr.LinearFunc[Query, Report] {
 	return func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {

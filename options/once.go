@@ -14,7 +14,7 @@ func Once(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, mrtr.Native(remembering(audit)), nil)
 }
 
-func remembering(audit *Audit) mrtr.Guarded[Query, Report] {
+func remembering(audit *Audit) mrtr.GuardedFunc[Query, Report] {
 	return func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {

@@ -30,12 +30,12 @@ func TestOptionsDifferOnlyWhereStylesDiffer(t *testing.T) {
 			[]string{"audit.Record(place)"}, []string{onced, "if err != nil { return nil, Report{}, err }"},
 			"F is E with the audit in Once, between the questions"},
 		{"native.go guarded", "version_branch.go branching",
-			nil, []string{"if !c.Modern() { place, err := which.Over(ctx, c.Session()) if err != nil { return nil, Report{}, err } " +
-				"units, err := Units.Over(ctx, c.Session()) if err != nil { return nil, Report{}, err } audit.Record(place) return nil, NewReport(place, units), nil }"},
+			nil, []string{"if !c.Modern() { place, err := which.AskOver(ctx, c.Session()) if err != nil { return nil, Report{}, err } " +
+				"units, err := Units.AskOver(ctx, c.Session()) if err != nil { return nil, Report{}, err } audit.Record(place) return nil, NewReport(place, units), nil }"},
 			"C is E with a branch"},
 		{"native.go guarded", "two_handlers.go waiting",
 			[]string{"place, ok := mrtr.Answer(c, which)", "if !ok { return mrtr.Need(which), Report{}, nil }", "units, ok := mrtr.Answer(c, Units)", "if !ok { return mrtr.Need(Units), Report{}, nil }"},
-			[]string{"place, err := which.Over(ctx, c.Session())", "if err != nil { return nil, Report{}, err }", "units, err := Units.Over(ctx, c.Session())", "if err != nil { return nil, Report{}, err }"},
+			[]string{"place, err := which.AskOver(ctx, c.Session())", "if err != nil { return nil, Report{}, err }", "units, err := Units.AskOver(ctx, c.Session())", "if err != nil { return nil, Report{}, err }"},
 			"the legacy handler of D waits where E returns"},
 		{"native.go guarded", "landmine/naive.go naive",
 			[]string{"audit.Record(place)"}, []string{"audit.Record(place)"},

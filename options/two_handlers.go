@@ -13,17 +13,17 @@ func TwoHandlers(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(guarded(audit)), mrtr.Native(waiting(audit))), nil)
 }
 
-func waiting(audit *Audit) mrtr.Guarded[Query, Report] {
+func waiting(audit *Audit) mrtr.GuardedFunc[Query, Report] {
 	return func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {
 			return nil, Report{}, err
 		}
-		place, err := which.Over(ctx, c.Session())
+		place, err := which.AskOver(ctx, c.Session())
 		if err != nil {
 			return nil, Report{}, err
 		}
-		units, err := Units.Over(ctx, c.Session())
+		units, err := Units.AskOver(ctx, c.Session())
 		if err != nil {
 			return nil, Report{}, err
 		}

@@ -14,18 +14,18 @@ func VersionBranch(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, mrtr.Native(branching(audit)), nil)
 }
 
-func branching(audit *Audit) mrtr.Guarded[Query, Report] {
+func branching(audit *Audit) mrtr.GuardedFunc[Query, Report] {
 	return func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {
 			return nil, Report{}, err
 		}
 		if !c.Modern() {
-			place, err := which.Over(ctx, c.Session())
+			place, err := which.AskOver(ctx, c.Session())
 			if err != nil {
 				return nil, Report{}, err
 			}
-			units, err := Units.Over(ctx, c.Session())
+			units, err := Units.AskOver(ctx, c.Session())
 			if err != nil {
 				return nil, Report{}, err
 			}

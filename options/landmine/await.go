@@ -24,19 +24,19 @@ func Await(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
 // rerun is that engine, built on mrtr's exported pieces: in a guarded handler Ask
 // returns the question it cannot wait for as an error, and rerun returns that
 // question as an incomplete result.
-func rerun[In, Out any](h mrtr.Linear[In, Out]) mrtr.Style[In, Out] {
+func rerun[In, Out any](h mrtr.LinearFunc[In, Out]) mrtr.Style[In, Out] {
 	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, in In) (*mrtr.IncompleteResult, Out, error) {
 		out, err := h(ctx, c, in)
-		var unasked *mrtr.Unasked
-		if errors.As(err, &unasked) {
-			return mrtr.Need(unasked.Questions...), out, nil
+		var usage *mrtr.UsageError
+		if errors.As(err, &usage) && usage.Unasked != nil {
+			return mrtr.Need(usage.Unasked...), out, nil
 		}
 		return nil, out, err
 	})
 }
 
 // bare is the function of styles H and J without Once around its audit.
-func bare(audit *options.Audit) mrtr.Linear[options.Query, options.Report] {
+func bare(audit *options.Audit) mrtr.LinearFunc[options.Query, options.Report] {
 	return func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
 		which, err := options.WhichPlace(q.Location)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 // One linear function is run by three engines. A bare audit happens once only on
 // the engine that really waits; an audit in Once happens once on all three.
 func TestTheLesson(t *testing.T) {
-	type linear = mrtr.Linear[options.Query, options.Report]
+	type linear = mrtr.LinearFunc[options.Query, options.Report]
 	lessons := []struct {
 		engine      string
 		style       func(linear) mrtr.Style[options.Query, options.Report]
@@ -38,7 +38,7 @@ func TestTheLesson(t *testing.T) {
 }
 
 // inOnce is the function bare with its audit in Once.
-func inOnce(audit *options.Audit) mrtr.Linear[options.Query, options.Report] {
+func inOnce(audit *options.Audit) mrtr.LinearFunc[options.Query, options.Report] {
 	return func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
 		which, err := options.WhichPlace(q.Location)
 		if err != nil {
@@ -67,8 +67,8 @@ func inOnce(audit *options.Audit) mrtr.Linear[options.Query, options.Report] {
 // lines.
 func audits(
 	t *testing.T,
-	style func(mrtr.Linear[options.Query, options.Report]) mrtr.Style[options.Query, options.Report],
-	function func(*options.Audit) mrtr.Linear[options.Query, options.Report],
+	style func(mrtr.LinearFunc[options.Query, options.Report]) mrtr.Style[options.Query, options.Report],
+	function func(*options.Audit) mrtr.LinearFunc[options.Query, options.Report],
 	place string,
 ) int {
 	rt, err := mrtr.New(nil)

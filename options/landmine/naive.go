@@ -16,7 +16,7 @@ func Naive(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
 	return mrtr.Tool(rt, mrtr.Native(naive(audit)), nil)
 }
 
-func naive(audit *options.Audit) mrtr.Guarded[options.Query, options.Report] {
+func naive(audit *options.Audit) mrtr.GuardedFunc[options.Query, options.Report] {
 	return func(ctx context.Context, c *mrtr.Call, q options.Query) (*mrtr.IncompleteResult, options.Report, error) {
 		which, err := options.WhichPlace(q.Location)
 		if err != nil {
