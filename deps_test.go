@@ -38,8 +38,8 @@ var importRules = []struct {
 	{"boundary/internal", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "the servers that misbehave for its tests are judged by the probe"},
 	{"mrtr", []string{gosdk, jsonschema, "era", "sse", "statecodec"}, "importing it adds go-sdk and nothing else to a build; no transport, no backend, no boundary"},
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling", "options"}, "it is read: wiring belongs to mains"},
-	{"internal/wire", []string{gosdk}, "a raw client must not share the mistakes of what it tests"},
-	{"internal/probe", []string{gosdk, jsonschema}, "a raw client must not share the mistakes of what it tests"},
+	{"internal/wire", []string{gosdk}, "a raw client must not share the mistakes of the code it tests"},
+	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a judge must not share the mistakes of the code it judges"},
 }
 
 func TestImportRules(t *testing.T) {

@@ -136,10 +136,10 @@ func connected(ctx context.Context, s subject, in setting, out *seen, talk func(
 	}
 	err = talk(client)
 	err = errors.Join(err, client.Close(), stop())
-	for _, f := range client.Frames() {
-		frame, maskErr := masked(f)
+	for _, m := range client.Messages() {
+		line, maskErr := masked(m)
 		err = errors.Join(err, maskErr)
-		out.transcript = append(out.transcript, frame)
+		out.transcript = append(out.transcript, line)
 	}
 	return err
 }
@@ -177,9 +177,9 @@ func responses(questions []wire.Question, answers wire.Answers) any {
 //
 // What stays of them is that they were there. Nothing else is masked, and a
 // time that showed anywhere would be found.
-func masked(f wire.Frame) (string, error) {
+func masked(m wire.Message) (string, error) {
 	var message map[string]json.RawMessage
-	if err := json.Unmarshal(f.Message, &message); err != nil {
+	if err := json.Unmarshal(m.JSON, &message); err != nil {
 		return "", err
 	}
 	if message["id"] != nil {
@@ -199,7 +199,7 @@ func masked(f wire.Frame) (string, error) {
 	}
 	whole, err := json.Marshal(message)
 	direction := "server: "
-	if f.Sent {
+	if m.Sent {
 		direction = "client: "
 	}
 	return direction + string(whole), err

@@ -31,7 +31,7 @@ func newStdioTap(t *testing.T, server ...string) *stdioTap {
 }
 
 // drain counts into w what the relay noted since the last drain.
-func (s *stdioTap) drain(t *testing.T, w *wire) {
+func (s *stdioTap) drain(t *testing.T, w *counter) {
 	t.Helper()
 	file, err := os.Open(s.file)
 	require.NoError(t, err)
