@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/sse"
 )
@@ -17,7 +18,7 @@ import (
 // One handler, two eras: a legacy client opens a session, a modern one needs
 // none.
 func ExampleNewHandler() {
-	server := tripServer(sse.Bridge(trip, nil))
+	server := trip.NewServer(sse.Bridge(trip.Handler, nil))
 	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if err != nil {
 		log.Fatal(err)
