@@ -56,10 +56,16 @@ func TestPassThroughAllocatesNothing(t *testing.T) {
 	}
 	bridged := sse.Bridge(bare, nil)
 	tool := sse.BridgeTool(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil }, nil)
+	prompt := sse.BridgePrompt(func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil }, nil)
+	promptReq := &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Meta: modernMeta}}
+	resource := sse.BridgeResource(func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil }, nil)
+	resourceReq := &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{Meta: modernMeta}}
 	ctx := t.Context()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		_, _, _ = bridged(ctx, req, trip.In{})
 		_, _ = tool(ctx, req)
+		_, _ = prompt(ctx, promptReq)
+		_, _ = resource(ctx, resourceReq)
 	}))
 }
 

@@ -2,6 +2,7 @@ package sse_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -45,4 +46,75 @@ func ExampleBridge() {
 	// after: 1 call, 2 questions
 	//   result: `{"text":"Ada goes to Lisbon by train"}`
 	//   questions leaked to the client: false
+}
+
+// A prompt that asks has no result for an error, so a client that cannot be asked
+// gets a JSON-RPC error.
+func ExampleBridgePrompt() {
+	ctx := context.Background()
+	server := mcp.NewServer(&mcp.Implementation{Name: "letters", Version: "1"}, nil)
+	server.AddPrompt(&mcp.Prompt{Name: "letter"}, sse.BridgePrompt(
+		func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			answer, ok := req.Params.InputResponses["to"].(*mcp.ElicitResult)
+			if !ok {
+				return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"to": trip.Form("To whom?", "to")}}, nil
+			}
+			return &mcp.GetPromptResult{Description: fmt.Sprintf("A letter to %v", answer.Content["to"])}, nil
+		}, nil))
+
+	for _, declares := range []wire.Capabilities{wire.FormOnly, wire.Nothing} {
+		client, err := wire.Connect(ctx, server, &wire.Options{Version: "2025-11-25", Capabilities: declares})
+		if err != nil {
+			log.Fatal(err)
+		}
+		out, err := client.Run(ctx, wire.Request{Method: "prompts/get", Name: "letter"}, wire.Answers{"to": wire.Value("Ada")})
+		if err != nil {
+			log.Fatal(err)
+		}
+		if out.Error != nil {
+			fmt.Println(out.Error)
+		} else {
+			fmt.Printf("%s\n", out.Result)
+		}
+		client.Close()
+	}
+
+	// Output:
+	// {"description":"A letter to Ada","messages":null}
+	// question "to": this client does not support form elicitation
+}
+
+// A handler that serves legacy clients in code of its own asks over the session,
+// in the middle of the call.
+func ExampleAsk() {
+	ctx := context.Background()
+	server := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "greet"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		answers, err := sse.Ask(ctx, req.Session, mcp.InputRequestMap{"name": trip.Form("Who are you?", "name")}, nil)
+		if err != nil {
+			return nil, nil, err // a *sse.Error; the client gets an error result
+		}
+		answer, ok := answers["name"].(*mcp.ElicitResult)
+		if !ok || answer.Action != "accept" {
+			return nil, nil, errors.New("no name was given")
+		}
+		return nil, fmt.Sprintf("Hello, %v!", answer.Content["name"]), nil
+	})
+
+	client, err := wire.Connect(ctx, server, &wire.Options{Version: "2025-11-25"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	for _, answer := range []wire.Answer{wire.Value("Ada"), wire.Decline} {
+		out, err := client.Call(ctx, "greet", nil, wire.Answers{"name": answer})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(out.Text)
+	}
+
+	// Output:
+	// "Hello, Ada!"
+	// no name was given
 }
