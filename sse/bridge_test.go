@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -186,8 +187,9 @@ type mutableIn struct {
 func TestRoundsShareNothing(t *testing.T) {
 	var requests []*mcp.CallToolRequest
 	var seen []string
+	own := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"k": "kept"}}
 	h := func(_ context.Context, req *mcp.CallToolRequest, in mutableIn) (*mcp.CallToolResult, any, error) {
-		now, err := json.Marshal([]any{in, req.Params.Meta, req.Params.Name, string(req.Params.Arguments)})
+		now, err := json.Marshal([]any{in, req.Params.Meta, req.Params.Name, string(req.Params.Arguments), req.Extra.Header})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -199,6 +201,10 @@ func TestRoundsShareNothing(t *testing.T) {
 		req.Params.Meta["note"].(map[string]any)["x"] = "ruined"
 		req.Params.Name = "ruined"
 		copy(req.Params.Arguments, "ruined")
+		req.Extra.Header.Set("X", "ruined")
+		if own, ok := req.Params.InputResponses["own"].(*mcp.ElicitResult); ok {
+			own.Content["k"] = "ruined"
+		}
 		if len(seen) == 3 {
 			return nil, nil, nil
 		}
@@ -208,7 +214,11 @@ func TestRoundsShareNothing(t *testing.T) {
 	mcp.AddTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{
 		"type":       "object",
 		"properties": map[string]any{"preset": map[string]any{"type": "string", "default": "from the schema"}},
-	}}, sse.Bridge(h, nil))
+	}}, func(ctx context.Context, req *mcp.CallToolRequest, in mutableIn) (*mcp.CallToolResult, any, error) {
+		req.Extra = &mcp.RequestExtra{Header: http.Header{"X": {"kept"}}}
+		req.Params.InputResponses = mcp.InputResponseMap{"own": own}
+		return sse.Bridge(h, nil)(ctx, req, in)
+	})
 	client := connect(t, server, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"q": wire.Value("yes")}})
 	reply, err := client.Send(t.Context(), wire.Request{Params: map[string]any{
 		"name": "tool",
@@ -225,6 +235,7 @@ func TestRoundsShareNothing(t *testing.T) {
 	require.Contains(t, seen[0], "kept")
 	require.Equal(t, seen[0], seen[1])
 	require.Equal(t, seen[0], seen[2])
+	require.Equal(t, "kept", own.Content["k"])
 	require.NotSame(t, requests[0], requests[1])
 	require.NotSame(t, requests[0].Params, requests[1].Params)
 	require.NotSame(t, requests[1].Params, requests[2].Params)
