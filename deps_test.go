@@ -32,13 +32,15 @@ var importRules = []struct {
 	{"internal/spelling", nil, "it compares words"},
 	{"era", []string{gosdk}, "it looks at one request, whoever handles it"},
 	{"sse", []string{gosdk, "era"}, "it serves legacy clients for any go-sdk handler, ours or not"},
-	{"mcphttp", []string{gosdk, "era"}, "a transport knows nothing of rounds"},
-	{"wstransport", []string{gosdk, gorilla, "era"}, "a transport knows nothing of rounds"},
+	{"internal/origin", nil, "it reads the headers of a request"},
+	{"mcphttp", []string{gosdk, "era", "internal/origin"}, "a transport knows nothing of rounds"},
+	{"wstransport", []string{gosdk, gorilla, "internal/origin"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "era", "internal/spelling", "boundary"}, "it recognises errors by their methods, ours and yours alike"},
 	{"boundary/internal", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "the servers that misbehave for its tests are judged by the probe"},
 	{"mrtr", []string{gosdk, jsonschema, "era", "sse", "statecodec"}, "importing it adds go-sdk and nothing else to a build; no transport, no backend, no boundary"},
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling", "options"}, "it is read: wiring belongs to mains"},
 	{"internal/wire", []string{gosdk}, "a raw client must not share the mistakes of the code it tests"},
+	{"internal/trip", []string{gosdk, "internal/wire"}, "it is written without our help on purpose"},
 	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a judge must not share the mistakes of the code it judges"},
 }
 

@@ -183,7 +183,7 @@ func TestSessionEndsByDelete(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, send(t, http.MethodPost, url, plainListBody, in).status)
 }
 
-func TestGuard(t *testing.T) {
+func TestForeignPagesAreRefused(t *testing.T) {
 	_, open := front(t, trip.NewServer(trip.Handler), nil)
 	_, named := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{AllowedHosts: []string{"mcp.example"}, AllowedOrigins: []string{"https://app.example"}})
 	cases := []struct {
@@ -235,8 +235,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// On a connection that does not end at loopback, what Hosts lists is what holds.
-func TestGuardAwayFromLoopback(t *testing.T) {
+// On a connection that does not end at loopback, AllowedHosts alone decides.
+func TestForeignHostsAreRefused(t *testing.T) {
 	status := func(opts *mcphttp.HandlerOptions, host string) int {
 		h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return trip.NewServer(trip.Handler) }, opts)
 		require.NoError(t, err)
@@ -273,6 +273,8 @@ func TestHandlerOptionsAreChecked(t *testing.T) {
 		{AllowedOrigins: []string{"app.example"}}, {AllowedOrigins: []string{"https://app.example/path"}},
 	} {
 		_, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return nil }, &o)
-		require.Error(t, err, o)
+		require.ErrorContains(t, err, "mcphttp: ", o)
 	}
+	_, err := mcphttp.NewHandler(nil, nil)
+	require.Error(t, err)
 }

@@ -79,7 +79,7 @@ func TestCloseCodes(t *testing.T) {
 		t.Run(c.explanation, func(t *testing.T) {
 			t.Parallel()
 			server, started, cause := waiting()
-			e := serve(t, server, &wstransport.AcceptOptions{Limits: wstransport.Limits{ReadLimit: limit}})
+			e := serve(t, server, &wstransport.HandlerOptions{Limits: wstransport.Limits{ReadLimit: limit}})
 			ws := dialRaw(t, e.url)
 			require.NoError(t, ws.WriteMessage(websocket.TextMessage, []byte(callWait)))
 			receive(t, started)
@@ -135,7 +135,7 @@ func TestPeerCloses(t *testing.T) {
 // A peer that is connected, but neither reads nor answers pings.
 func TestHalfOpenPeer(t *testing.T) {
 	server, started, cause := waiting()
-	e := serve(t, server, &wstransport.AcceptOptions{Limits: wstransport.Limits{PingInterval: 20 * time.Millisecond, PongWait: 100 * time.Millisecond}})
+	e := serve(t, server, &wstransport.HandlerOptions{Limits: wstransport.Limits{PingInterval: 20 * time.Millisecond, PongWait: 100 * time.Millisecond}})
 	ws := dialRaw(t, e.url)
 	require.NoError(t, ws.WriteMessage(websocket.TextMessage, []byte(callWait)))
 	receive(t, started)
@@ -151,7 +151,7 @@ func TestQuietPeerStays(t *testing.T) {
 	const wait = 200 * time.Millisecond
 	server := mcp.NewServer(impl, nil)
 	tool(server, "hello", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return says("hello"), nil })
-	e := serve(t, server, &wstransport.AcceptOptions{Limits: wstransport.Limits{PingInterval: wait / 10, PongWait: wait}})
+	e := serve(t, server, &wstransport.HandlerOptions{Limits: wstransport.Limits{PingInterval: wait / 10, PongWait: wait}})
 
 	ws := dialRaw(t, e.url)
 	pings := 0
@@ -192,7 +192,7 @@ func TestSlowReader(t *testing.T) {
 		calls <- struct{}{}
 		return says(strings.Repeat("x", size)), nil
 	})
-	e := serve(t, server, &wstransport.AcceptOptions{Limits: wstransport.Limits{WriteTimeout: 5 * time.Second}})
+	e := serve(t, server, &wstransport.HandlerOptions{Limits: wstransport.Limits{WriteTimeout: 5 * time.Second}})
 	ws := dialRaw(t, e.url)
 	require.NoError(t, ws.NetConn().(*net.TCPConn).SetReadBuffer(4096))
 	listening := true

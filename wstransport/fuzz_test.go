@@ -20,7 +20,7 @@ import (
 // from a loopback client would give it.
 func upgraded(t testing.TB, socket net.Conn, limits Limits) *conn {
 	t.Helper()
-	g, err := newGate(&AcceptOptions{Limits: limits})
+	g, err := newGate(&HandlerOptions{Limits: limits})
 	require.NoError(t, err)
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header = http.Header{

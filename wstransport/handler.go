@@ -39,7 +39,7 @@ type served struct {
 // NewHandler returns a handler that serves each connection with the server that
 // getServer returns for it; one server may serve many. A connection for
 // which it returns nil is refused with 400. The error is about the options.
-func NewHandler(getServer func(*http.Request) *mcp.Server, opts *AcceptOptions) (*Handler, error) {
+func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions) (*Handler, error) {
 	if getServer == nil {
 		return nil, errors.New("wstransport: getServer is nil")
 	}

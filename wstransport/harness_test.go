@@ -60,7 +60,7 @@ type endpoint struct {
 	ended   chan struct{} // receives once for each ServeHTTP that returned
 }
 
-func serve(t testing.TB, server *mcp.Server, opts *wstransport.AcceptOptions, wrap ...func(http.Handler) http.Handler) *endpoint {
+func serve(t testing.TB, server *mcp.Server, opts *wstransport.HandlerOptions, wrap ...func(http.Handler) http.Handler) *endpoint {
 	t.Helper()
 	handler, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, opts)
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ func TestSilenceIsTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, far, read := piped(t)
 		go func() { _, _ = io.Copy(io.Discard, far) }() // pings and the close frame
-		time.Sleep(DefaultPongWait / 4)
+		time.Sleep(defaultPongWait / 4)
 		_, err := far.Write(masked(0x8a, ""))
 		require.NoError(t, err)
 		synctest.Wait()
@@ -47,7 +47,7 @@ func TestSilenceIsTimed(t *testing.T) {
 		var closed *CloseError
 		require.ErrorAs(t, <-read, &closed)
 		require.Equal(t, websocket.CloseInternalServerErr, closed.Code)
-		require.Equal(t, DefaultPongWait, time.Since(lastHeard))
+		require.Equal(t, defaultPongWait, time.Since(lastHeard))
 		<-c.released
 	})
 }

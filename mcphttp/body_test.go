@@ -142,18 +142,3 @@ func answeredBySDK(t *testing.T, server *mcp.Server, body string) (ids []jsonrpc
 	}
 	return ids
 }
-
-func TestHostname(t *testing.T) {
-	for hostport, want := range map[string]string{
-		"Example.COM:80": "example.com", "example.com.": "example.com", "[::1]:80": "::1",
-		"[::1]": "::1", "127.0.0.1:0": "127.0.0.1", "": "", "::1": "::1",
-	} {
-		require.Equal(t, want, hostname(hostport), hostport)
-	}
-	for _, name := range []string{"localhost", "127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"} {
-		require.True(t, isLoopback(name), name)
-	}
-	for _, name := range []string{"", "0.0.0.0", "localhost.example", "127.0.0.1.example", "10.0.0.1", "::2"} {
-		require.False(t, isLoopback(name), name)
-	}
-}
