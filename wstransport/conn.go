@@ -89,7 +89,7 @@ func (c *conn) take(ctx context.Context, ch chan struct{}) error {
 }
 
 // Close implements [mcp.Connection]. It does not wait for the peer, but a Read
-// that is under way does, for as long as [closeGrace].
+// that is under way does, for as long as Limits.closeGrace.
 func (c *conn) Close() error {
 	_ = c.finish(ending{code: websocket.CloseNormalClosure, cause: io.EOF})
 	return nil

@@ -233,7 +233,7 @@ func TestPrincipal(t *testing.T) {
 
 func TestTokenExpires(t *testing.T) {
 	server, started, cause := waiting()
-	e := serve(t, server, nil, bearer(time.Now().Add(time.Second)))
+	e := serve(t, server, nil, bearer(time.Now().Add(500*time.Millisecond)))
 	session, err := dialAs(t, e.url, "good")
 	require.NoError(t, err)
 	go func() { _, _ = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "wait"}) }()

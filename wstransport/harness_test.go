@@ -25,8 +25,8 @@ const (
 
 var impl = &mcp.Implementation{Name: "test", Version: "1"}
 
-// patience is how long a test waits for what must happen, and within is what
-// is promised about a peer that is gone.
+// patience is how long a test waits for an event that must come. within is the
+// promised time in which the loss of a peer is noticed.
 const (
 	patience = 20 * time.Second
 	within   = time.Second
@@ -62,7 +62,14 @@ type endpoint struct {
 
 func serve(t testing.TB, server *mcp.Server, opts *wstransport.HandlerOptions, wrap ...func(http.Handler) http.Handler) *endpoint {
 	t.Helper()
-	handler, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, opts)
+	var o wstransport.HandlerOptions
+	if opts != nil {
+		o = *opts
+	}
+	if !o.HasCloseGrace() { // most peers here answer no close frame
+		o.Limits = o.WithCloseGrace(100 * time.Millisecond)
+	}
+	handler, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, &o)
 	require.NoError(t, err)
 	var h http.Handler = handler
 	for _, w := range wrap {

@@ -22,6 +22,7 @@ const (
 	defaultPingInterval = 15 * time.Second
 	defaultPongWait     = 40 * time.Second
 	defaultWriteTimeout = 30 * time.Second
+	defaultCloseGrace   = time.Second
 )
 
 // Limits bound the memory that a peer can take of this end, and the time that it
@@ -39,6 +40,8 @@ type Limits struct {
 	// WriteTimeout is how long the peer may take to accept one message; 30 seconds
 	// if zero. A writer waits that long at most; then the connection is dropped.
 	WriteTimeout time.Duration
+
+	closeGrace time.Duration // how long the peer may take to answer a close frame; tests shorten it
 }
 
 func (l Limits) withDefaults(readLimit int64) (Limits, error) {
@@ -49,6 +52,7 @@ func (l Limits) withDefaults(readLimit int64) (Limits, error) {
 	l.PingInterval = orDefault(l.PingInterval, defaultPingInterval)
 	l.PongWait = orDefault(l.PongWait, defaultPongWait)
 	l.WriteTimeout = orDefault(l.WriteTimeout, defaultWriteTimeout)
+	l.closeGrace = orDefault(l.closeGrace, defaultCloseGrace)
 	if l.PongWait <= l.PingInterval {
 		return l, fmt.Errorf("wstransport: PongWait %v must be longer than PingInterval %v", l.PongWait, l.PingInterval)
 	}
