@@ -17,7 +17,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// misbehaviour is what boundary/internal/misbehaving/server tells of a tool.
+// misbehaviour describes one tool of boundary/internal/misbehaving/server.
 type misbehaviour struct {
 	Name      string
 	Arguments any  // set where the request is at fault
@@ -43,7 +43,7 @@ func TestBoundary(t *testing.T) {
 			era := probe.Era(g.era)
 			raw := probeAt(t, url, era)
 			client := connect(t, drivers[g.client], g, "", url+"/"+g.era)
-			client.counter.take() // what it sent to connect
+			client.counter.take() // the messages of connecting
 			count := map[probe.Outcome]int{}
 			for _, m := range cases {
 				if m.Unlawful {
@@ -68,7 +68,7 @@ func TestBoundary(t *testing.T) {
 					require.Empty(t, got.Error, m.Name)
 					require.Equal(t, outcome == probe.ErrorResult, got.IsError, m.Name)
 					require.False(t, got.IsError && got.Text == "", "%s: an error without a word", m.Name)
-					// The probe cannot be asked, and an old server tells it so.
+					// The probe cannot be asked, and a legacy server tells it so.
 					if era == probe.Modern || !strings.HasPrefix(m.Name, "asks_") {
 						require.Equal(t, want.Text, got.Text, m.Name)
 					}

@@ -67,7 +67,7 @@ func (w *counter) fromServer(message []byte) {
 	}
 }
 
-// take returns what was counted since the last take.
+// take returns the counts since the last take.
 func (w *counter) take() traffic {
 	w.mu.Lock()
 	defer w.mu.Unlock()

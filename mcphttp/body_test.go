@@ -70,9 +70,9 @@ func TestPeekStopsAtTheCap(t *testing.T) {
 	require.ErrorIs(t, err, errLongBatch)
 }
 
-// What go-sdk answers is a call, and routing must have counted it as one: a call
-// that it does not know of would escape the drain and outlive its client. What
-// routing refuses go-sdk must not have run.
+// A message that go-sdk answers is a call, and routing must have counted it as
+// one: a call that it does not know of would escape the drain and outlive its
+// client. go-sdk must not have run a message that routing refuses.
 func FuzzPeek(f *testing.F) {
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{` + modernVersion + `}}`,

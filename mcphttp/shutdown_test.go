@@ -100,8 +100,9 @@ func TestShutdownOutOfPatienceCancels(t *testing.T) {
 	}
 }
 
-// What go-sdk would run or open is refused while the server drains, however its
-// body dresses it up; what the running calls wait for comes through.
+// While the server drains, every message by which go-sdk would start a call or open
+// a session is refused, however its body disguises it; the messages that running
+// calls wait for come through.
 func TestDrainLetsNoCallIn(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	h, url := front(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -138,8 +139,8 @@ func TestDrainLetsNoCallIn(t *testing.T) {
 	require.NoError(t, <-drained)
 }
 
-// A call that says in a header, which go-sdk reads on modern requests alone, that
-// it were a subscription is work all the same.
+// A call that claims in a header to be a subscription is waited for all the same:
+// go-sdk reads that header on modern requests alone.
 func TestShutdownWaitsForACallThatClaimsToListen(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	h, url := front(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

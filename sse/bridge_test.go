@@ -70,7 +70,7 @@ func TestPassThroughAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// The handler sees of a legacy client what it would see of a modern one.
+// A round looks to the handler as if a modern client had sent it.
 func TestEveryRoundLooksModern(t *testing.T) {
 	type round struct {
 		Keys  []string

@@ -37,15 +37,15 @@ const (
 //
 // A tool's client gets an error result with this text. A prompt or a resource
 // has no error result, so its client gets a JSON-RPC error with this text: code
-// -32600 where the client cannot be asked what the handler must know, -32603 in
-// every other case. Server middleware finds the *Error either way, by
+// -32600 where the client cannot be asked the question, -32603 in every other
+// case. Server middleware finds the *Error either way, by
 // [mcp.CallToolResult.GetError] or [errors.As].
 type Error struct {
 	Reason Reason
 	// Key is the question that was concerned, empty where it is none in
 	// particular.
 	Key string
-	// Err is the cause, and may be nil. What the client said is in there.
+	// Err is the cause, and may be nil. It holds the client's own error.
 	Err error
 
 	text string
@@ -76,7 +76,7 @@ func (e *Error) ToolErrorType() string { return "legacy_" + string(e.Reason) }
 // Where it does not, the handler is at fault and an operator should look.
 func (e *Error) ToolErrorExpected() bool { return e.Reason != Endless && e.Reason != Malformed }
 
-// ToolErrorHints says what the caller can do about it, if anything.
+// ToolErrorHints are advice for the caller, if there is any.
 func (e *Error) ToolErrorHints() []string {
 	switch e.Reason {
 	case Unreachable, Undeclared:

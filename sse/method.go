@@ -11,8 +11,8 @@ import (
 type method[P mcp.RequestParams, R any] struct {
 	// answers are those that the request itself carried.
 	answers func(P) answers
-	// retry copies the params, with these answers in place of their own. What the
-	// handler may write to is copied too.
+	// retry copies the params, with these answers in place of their own. The copy is
+	// deep wherever the handler may write.
 	retry func(P, answers) P
 	// needs reads a result that is not nil.
 	needs func(R) needs

@@ -18,12 +18,12 @@ const (
 	keptBuffer = 64 << 10
 )
 
-// A conn is one WebSocket connection as the SDK sees it. Every failure, on
-// either side of it, goes through [conn.finish] exactly once.
+// A conn is the [mcp.Connection] over one WebSocket. Every failure, on either side
+// of it, goes through [conn.finish] exactly once.
 type conn struct {
 	ws     *websocket.Conn
 	limits Limits
-	extra  *mcp.RequestExtra // what each request is given; nil on the client's side
+	extra  *mcp.RequestExtra // for each request; nil on the client's side
 
 	readTurn   chan struct{} // held while reading from ws
 	readBuf    bytes.Buffer  // of the holder

@@ -68,7 +68,7 @@ func (c *conn) awaitClose() {
 	}
 }
 
-// closePayload cuts the reason to what a control frame can hold.
+// closePayload cuts the reason so that it fits into a control frame.
 func closePayload(e ending) []byte {
 	const most = 123
 	reason := e.reason

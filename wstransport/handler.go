@@ -121,9 +121,9 @@ func (h *Handler) leave(s *served) {
 
 // Shutdown closes every connection with 1001 and refuses new ones with 503. A
 // connection on which requests are running is closed after the last of them is
-// answered; those that still come in get a JSON-RPC error. When the context
-// ends first, Shutdown closes what is left, which cancels what is running there,
-// and returns the context's error.
+// answered; those that still come in get a JSON-RPC error with the code 1001, too.
+// When the context ends first, Shutdown closes the other connections, which
+// cancels the requests that run there, and returns the context's error.
 //
 // [http.Server.Shutdown] does not touch connections that were upgraded, so both
 // are needed.
@@ -154,8 +154,8 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// cutOff closes what Shutdown has no time left for, and returns when the
-// clients have been told.
+// cutOff closes the connections that Shutdown has no time left for, and returns
+// when the close frames are sent.
 func cutOff(open []*served) {
 	for _, s := range open {
 		if c := s.conn.Load(); c != nil {

@@ -158,8 +158,8 @@ func openFiles(t testing.TB) int {
 	return len(entries)
 }
 
-// requireNoLeak runs f and requires that goroutines and descriptors come back
-// to what they were.
+// requireNoLeak runs f and requires that as many goroutines and descriptors are
+// left as there were before.
 func requireNoLeak(t *testing.T, f func()) {
 	t.Helper()
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)

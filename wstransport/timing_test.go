@@ -55,8 +55,8 @@ func TestSilenceIsTimed(t *testing.T) {
 	})
 }
 
-// After a close frame the socket stays open, and what the peer still sends is
-// taken, until it answers or the grace is over: a socket closed on unread
+// After a close frame the socket stays open, and the bytes that the peer still
+// sends are read, until it answers or the grace is over: a socket closed on unread
 // bytes is reset, and a reset may overtake the frame.
 func TestCloseFrameIsDelivered(t *testing.T) {
 	cases := []struct {

@@ -2,7 +2,7 @@
 package spelling
 
 // Distance counts the letters to insert, delete or replace to make one word of
-// the other. Its cost is the product of their lengths: bound what a stranger
+// the other. Its cost is the product of their lengths: bound the text that a stranger
 // may give it.
 func Distance(a, b string) int {
 	from, to := []rune(a), []rune(b)

@@ -17,8 +17,8 @@ const (
 	Legacy = "2025-11-25"
 )
 
-// Capabilities are the JSON object in which a client declares what it can be
-// asked.
+// Capabilities are the JSON object in which a client declares the questions that
+// it can be sent.
 type Capabilities string
 
 // Sets of capabilities that tests need often.
@@ -36,7 +36,7 @@ const (
 type Options struct {
 	// Version is the revision the client asks for; Modern if empty.
 	Version string
-	// Capabilities are what it declares; Everything if empty.
+	// Capabilities are those it declares; Everything if empty.
 	Capabilities Capabilities
 	// Handshake makes a modern client send initialize, as a legacy one does, and
 	// leave out the _meta of its requests.

@@ -86,7 +86,7 @@ func TestALateResponseIsSurplus(t *testing.T) {
 	})
 }
 
-// What the script does to a question that comes over the connection.
+// A question over the connection is answered as the script says.
 func TestQuestionsOverTheConnection(t *testing.T) {
 	form := func(properties string) json.RawMessage {
 		return json.RawMessage(`{"message":"?","requestedSchema":{"type":"object","properties":{` + properties + `}}}`)

@@ -106,7 +106,7 @@ func TestHTTPResponses(t *testing.T) {
 	}
 }
 
-// The headers say what the body says.
+// The headers agree with the body.
 func TestHTTPHeaders(t *testing.T) {
 	var seen []string
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

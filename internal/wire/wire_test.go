@@ -12,8 +12,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// newServer has a tool that asks "a", then "b", and says what it was told. It
-// checks nothing, so that the client's own doing shows.
+// newServer has a tool that asks "a", then "b", and returns the answers as it got
+// them. It checks nothing, so any check must be the client's.
 func newServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 	ask := func(key, state string) *mcp.CallToolResult {
