@@ -4,6 +4,8 @@
 // Revision 2026-07-28 of the Model Context Protocol replaced asking over the
 // session by input-required results, so every request has to be placed before a
 // handler asks anything: [Of] gives its [Era], [ClientOf] the capabilities too.
+// [CapabilityFor] is the capability that a question needs, and [Client.Declared]
+// whether the client has it.
 package era
 
 import "github.com/modelcontextprotocol/go-sdk/mcp"

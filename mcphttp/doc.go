@@ -6,8 +6,4 @@
 // two of them and routes each request by the version that it names. It also
 // refuses cross-origin requests of web pages, bounds bodies, cancels the calls of
 // a client that hangs up, and drains ([Handler.Shutdown]).
-//
-// In the source: route.go decides which handler serves a request, body.go reads
-// a body as far as that needs, sessions.go keeps the sessions to close,
-// inflight.go and shutdown.go drain, hangup.go cancels.
 package mcphttp

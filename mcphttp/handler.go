@@ -29,7 +29,7 @@ import (
 // unless it is stateless, a body that is no JSON-RPC (400) and a batch of more
 // than 100 messages (413).
 //
-// It does not count sessions. Whoever may send initialize may open any number,
+// It does not count sessions. A client may open any number by sending initialize,
 // each is held until its client sent nothing for [HandlerOptions.SessionTimeout],
 // and each takes about 10 KiB and two goroutines. On an open network put a limit
 // on requests in front of it.
