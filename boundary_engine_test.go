@@ -129,16 +129,16 @@ func TestBoundaryAroundTheEngine(t *testing.T) {
 func boundedAnswers(t *testing.T, client *wire.Client) (n int) {
 	t.Helper()
 	calls := map[string]bool{}
-	for _, f := range client.Frames() {
+	for _, sent := range client.Messages() {
 		var m struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
 		}
-		require.NoError(t, json.Unmarshal(f.Message, &m))
-		if f.Sent && m.Method == "tools/call" {
+		require.NoError(t, json.Unmarshal(sent.JSON, &m))
+		if sent.Sent && m.Method == "tools/call" {
 			calls[string(m.ID)] = true
 		}
-		if !f.Sent && m.Method == "" && calls[string(m.ID)] {
+		if !sent.Sent && m.Method == "" && calls[string(m.ID)] {
 			n++
 		}
 	}
@@ -228,9 +228,9 @@ func TestBoundaryAndABadState(t *testing.T) {
 			client := boundedClient(t, server, probe.Modern)
 			_, err := client.Send(t.Context(), wire.Request{Name: "t", Arguments: map[string]any{"location": "Lisbon"}, State: "forged"})
 			require.NoError(t, err)
-			frames := client.Frames()
+			messages := client.Messages()
 			require.Equal(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid or expired requestState"}}`,
-				string(frames[len(frames)-1].Message))
+				string(messages[len(messages)-1].JSON))
 			records := log.take(t)
 			require.Len(t, records, 1)
 			require.Equal(t, "WARN", records[0]["level"])

@@ -44,8 +44,9 @@ var importStair = []struct {
 	{"internal/rpcerror", []string{gosdk, "internal/jsontext"}, "the codes are one table, for every package that finds an error"},
 	{"era", []string{gosdk}, "it reads one request"},
 	{"sse", []string{gosdk, "era", "internal/rpcerror", "internal/snapshot"}, "the bridge serves legacy clients for any go-sdk handler"},
-	{"mcphttp", []string{gosdk, "era"}, "a transport knows nothing of rounds"},
-	{"wstransport", []string{gosdk, gorilla, "era"}, "a transport knows nothing of rounds"},
+	{"internal/origin", nil, "it reads the headers of a request"},
+	{"mcphttp", []string{gosdk, "era", "internal/origin"}, "a transport knows nothing of rounds"},
+	{"wstransport", []string{gosdk, gorilla, "internal/origin"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "era", "internal/judge", "internal/snapshot", "internal/spelling"}, "it recognises errors by their methods, ours and yours alike"},
 
 	// The engine.
@@ -57,6 +58,7 @@ var importStair = []struct {
 
 	// For tests. A raw client that shared our code would share our mistakes.
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
+	{"internal/trip", []string{gosdk, "internal/wire"}, "it is a tool written without our help"},
 	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
 	{"internal/invariant", []string{gosdk, "internal/wire"}, "it judges messages, whatever server sent them"},
 	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},

@@ -102,13 +102,11 @@ func tryBare(t *testing.T, begin string) {
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		cases := misbehaving.Cases(nil)
-		w, _, err := openMemory(t.Context(), probe.Era(era), misbehaving.NewServer(cases))
-		require.NoError(t, err)
-		s, err := probe.Open(t.Context(), w, probe.Era(era))
+		client, _, err := openMemory(t.Context(), probe.Era(era), misbehaving.NewServer(cases))
 		require.NoError(t, err)
 		out := json.NewEncoder(os.Stdout)
 		for _, c := range cases[first:] {
-			require.NoError(t, out.Encode(run(t.Context(), s, w, c)))
+			require.NoError(t, out.Encode(run(t.Context(), client, probe.Era(era), c)))
 		}
 		_, _ = io.Copy(io.Discard, os.Stdin) // until killed: a handler that hangs would keep the bubble from ending
 	})

@@ -44,7 +44,7 @@ type Error struct {
 	// Key is the question that was concerned, empty where it is none in
 	// particular.
 	Key string
-	// Err is the cause, and may be nil. What the client said is in there.
+	// Err is the cause, and may be nil. It holds the client's own error.
 	Err error
 
 	text string
@@ -75,7 +75,7 @@ func (e *Error) ToolErrorType() string { return "legacy_" + string(e.Reason) }
 // Where it does not, the handler is at fault and an operator should look.
 func (e *Error) ToolErrorExpected() bool { return e.Reason != Endless && e.Reason != Malformed }
 
-// ToolErrorHints says what the caller can do about it, if anything.
+// ToolErrorHints are advice for the caller, if there is any.
 func (e *Error) ToolErrorHints() []string {
 	switch e.Reason {
 	case Unreachable, Undeclared:

@@ -11,7 +11,7 @@ import (
 	"github.com/mrtr-go/sdk/era"
 )
 
-// send copies what it sends: the question belongs to the handler, which may
+// send copies the params first: the question belongs to the handler, which may
 // share it among calls, and go-sdk writes to the params it is given.
 func (a *asker) send(ctx context.Context, key string, q mcp.InputRequest) (mcp.InputResponse, error) {
 	switch q := q.(type) {

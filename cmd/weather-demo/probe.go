@@ -56,12 +56,12 @@ func probeServer(ctx context.Context, args []string, t terminal) error {
 }
 
 func probeIn(ctx context.Context, target string, e probe.Era) (*probe.Report, error) {
-	w, err := probe.Dial(ctx, target)
+	client, err := probe.Dial(ctx, target, e)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close()
-	return probe.Run(ctx, w, e, nil)
+	defer client.Close()
+	return probe.Run(ctx, client, nil)
 }
 
 // writeProbe prints a report tool by tool. A rule that was kept takes one line.

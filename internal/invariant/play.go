@@ -89,8 +89,8 @@ func (p *player) connected(ctx context.Context, talk func(*wire.Client) error) e
 	}
 	err = talk(client)
 	err = errors.Join(err, client.Close(), stop())
-	for _, m := range client.Frames() {
-		text, maskErr := masked(m.Message)
+	for _, m := range client.Messages() {
+		text, maskErr := masked(m.JSON)
 		err = errors.Join(err, maskErr)
 		sender := "server: "
 		if m.Sent {

@@ -17,15 +17,15 @@ type traffic struct {
 	Leaked        int // results with questions or state and another type, or none
 }
 
-// wire counts the JSON-RPC messages of one connection. A tap hands over each
+// counter counts the JSON-RPC messages of one connection. A tap hands over each
 // message before it passes it on, so that a client that has its result finds
 // everything that led to it counted.
-type wire struct {
+type counter struct {
 	mu   sync.Mutex
 	seen traffic
 }
 
-func (w *wire) fromClient(message []byte) {
+func (w *counter) fromClient(message []byte) {
 	var request struct {
 		Method string `json:"method"`
 		Params struct {
@@ -43,7 +43,7 @@ func (w *wire) fromClient(message []byte) {
 	}
 }
 
-func (w *wire) fromServer(message []byte) {
+func (w *counter) fromServer(message []byte) {
 	var sent struct {
 		Method string `json:"method"`
 		Result struct {
@@ -67,8 +67,8 @@ func (w *wire) fromServer(message []byte) {
 	}
 }
 
-// take returns what was counted since the last take.
-func (w *wire) take() traffic {
+// take returns the counts since the last take.
+func (w *counter) take() traffic {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := w.seen

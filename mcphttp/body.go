@@ -17,14 +17,14 @@ import (
 // batches at all.
 const maxBatch = 100
 
-// maxMembers is how many members of params are looked through for a _meta, which
-// is more than any request has. A modern one that hides it further down goes to a
-// session, where go-sdk refuses it too, if less helpfully.
+// maxMembers is how many members of params are searched for a _meta, which is more
+// than any request has. A modern request that hides it further down goes to a
+// session, where go-sdk refuses it too, with a less helpful error.
 const maxMembers = 100
 
 var errLongBatch = fmt.Errorf("batch exceeds %d messages", maxBatch)
 
-// contents is what routing must know of a body.
+// contents are the facts about a body that routing needs.
 type contents struct {
 	modern bool         // a call whose _meta names a modern revision
 	calls  []jsonrpc.ID // of requests that await a response
@@ -32,7 +32,7 @@ type contents struct {
 
 // peek reads as much of a body as routing needs, and reads it as go-sdk will: a
 // call that only one of the two sees would outlive the client that hung up on
-// it, and a drain would not wait for it. What it cannot read is an error.
+// it, and a drain would not wait for it. A body that it cannot read is an error.
 func peek(body []byte) (contents, error) {
 	messages, err := split(body)
 	if err != nil {
@@ -58,7 +58,7 @@ func peek(body []byte) (contents, error) {
 }
 
 // split parts a batch into its messages, and stops where there are too many. Like
-// go-sdk it overlooks whatever follows the first JSON value of the body.
+// go-sdk it ignores everything after the first JSON value of the body.
 func split(body []byte) ([]json.RawMessage, error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
 		return []json.RawMessage{body}, nil
@@ -112,8 +112,8 @@ func paramsMeta(params json.RawMessage) map[string]any {
 	return meta
 }
 
-// readBody takes in the body of a POST, puts it back for the next reader, and
-// says what is in it. It has answered the request where it returns false.
+// readBody reads the body of a POST, puts it back for the next reader, and returns
+// its contents. Where it returns false it has answered the request.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
@@ -125,7 +125,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bo
 		}
 		return contents{}, false
 	}
-	what, err := peek(body)
+	found, err := peek(body)
 	switch {
 	case errors.Is(err, errLongBatch):
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
@@ -135,5 +135,5 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bo
 		return contents{}, false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	return what, true
+	return found, true
 }

@@ -1,4 +1,4 @@
-package era_test
+package mcphttp_test
 
 import (
 	"io"
@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 type response struct {
@@ -34,8 +37,21 @@ func send(t *testing.T, method, url, body string, edit func(*http.Request)) resp
 	return response{res.StatusCode, res.Header, string(text)}
 }
 
-func stringBody(s string) io.Reader { return strings.NewReader(s) }
+func dial(t *testing.T, url string, opts *wire.Options) *wire.Client {
+	t.Helper()
+	client, err := wire.DialHTTP(t.Context(), url, nil, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
 
-func drainBody(r io.Reader) { _, _ = io.Copy(io.Discard, r) }
+// rawServer is a server whose tool "tool" has the handler h.
+func rawServer(h mcp.ToolHandler) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "raw", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, h)
+	return server
+}
 
-var formCaps = map[string]any{"elicitation": map[string]any{}}
+func say(text string) (*mcp.CallToolResult, error) {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+}
