@@ -32,8 +32,8 @@ func attempt[In, Out any](ctx context.Context, c *call, o HandlerOptions, h mcp.
 	}
 }
 
-// copied is a copy of v that shares nothing JSON can fill, or false if v does not
-// survive JSON.
+// copied is a copy of v that shares no part that JSON can fill, or false if v does
+// not survive JSON.
 func copied[T any](v T) (c T, ok bool) {
 	data, err := json.Marshal(v)
 	return c, err == nil && json.Unmarshal(data, &c) == nil
