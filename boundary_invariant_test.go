@@ -36,7 +36,7 @@ func bounded(s subject) subject {
 func TestBoundaryChangesNothingButMeta(t *testing.T) {
 	full := styles("sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await")
 	defaults := []contract{modernContracts()[0], modernContracts()[10]} // Lisbon and Springfield
-	var frames, reports, hints int
+	var messages, reports, hints int
 	for _, group := range []struct {
 		subjects  []subject
 		contracts []contract
@@ -59,13 +59,13 @@ func TestBoundaryChangesNothingButMeta(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, bare.effects, within.effects, c.name)
 					require.Len(t, within.transcript, len(bare.transcript), c.name)
-					for i, frame := range within.transcript {
-						plain, report := boundedWithout(t, frame)
+					for i, line := range within.transcript {
+						plain, report := boundedWithout(t, line)
 						want, none := boundedWithout(t, bare.transcript[i])
 						require.Nil(t, none)
-						require.Equal(t, want, plain, "%s, frame %d", c.name, i+1)
-						require.Equal(t, boundedFinal(t, frame), report != nil, "%s, frame %d: %s", c.name, i+1, frame)
-						frames++
+						require.Equal(t, want, plain, "%s, message %d", c.name, i+1)
+						require.Equal(t, boundedFinal(t, line), report != nil, "%s, message %d: %s", c.name, i+1, line)
+						messages++
 						if report != nil {
 							reports++
 							hints += min(1, len(report.Hints))
@@ -75,20 +75,20 @@ func TestBoundaryChangesNothingButMeta(t *testing.T) {
 			})
 		}
 	}
-	t.Logf("%d frames are the same but for the boundary's _meta on %d results and the hints of %d errors", frames, reports, hints)
+	t.Logf("%d messages are the same but for the boundary's _meta on %d results and the hints of %d errors", messages, reports, hints)
 	require.NotZero(t, reports)
 	require.NotZero(t, hints)
 }
 
 // boundedWithout is the message without the boundary's additions, and its report. It
 // sorts the members of the result and of its _meta; their bytes stay.
-func boundedWithout(t *testing.T, frame string) (string, *boundary.Report) {
+func boundedWithout(t *testing.T, line string) (string, *boundary.Report) {
 	t.Helper()
-	direction, text, _ := strings.Cut(frame, ": ")
+	direction, text, _ := strings.Cut(line, ": ")
 	var message, result, meta map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(text), &message))
 	if message["result"] == nil {
-		return frame, nil
+		return line, nil
 	}
 	require.NoError(t, json.Unmarshal(message["result"], &result))
 	if result["_meta"] != nil {
@@ -119,9 +119,9 @@ func boundedWithout(t *testing.T, frame string) (string, *boundary.Report) {
 }
 
 // boundedFinal reports whether the message is a tool's result that asks nothing.
-func boundedFinal(t *testing.T, frame string) bool {
+func boundedFinal(t *testing.T, line string) bool {
 	t.Helper()
-	direction, text, _ := strings.Cut(frame, ": ")
+	direction, text, _ := strings.Cut(line, ": ")
 	var message struct{ Result map[string]json.RawMessage }
 	require.NoError(t, json.Unmarshal([]byte(text), &message))
 	return direction == "server" && message.Result["content"] != nil && message.Result["inputRequests"] == nil
