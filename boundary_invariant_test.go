@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/invariant"
 )
 
 // bounded is the subject with a boundary around its server.
-func bounded(s subject) subject {
-	serve := s.serve
-	s.serve = func(effect func(string)) (*mcp.Server, func() error, error) {
+func bounded(s invariant.Subject) invariant.Subject {
+	serve := s.Serve
+	s.Serve = func(effect func(string)) (*mcp.Server, func() error, error) {
 		server, stop, err := serve(effect)
 		if err == nil {
 			err = boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -34,15 +35,15 @@ func bounded(s subject) subject {
 //
 // Questions, refusals and requests are unchanged.
 func TestBoundaryChangesNothingButMeta(t *testing.T) {
-	full := styles("sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await")
-	defaults := []contract{modernContracts()[0], modernContracts()[10]} // Lisbon and Springfield
+	full := styles(askingLegacy...)
+	defaults := []invariant.Contract{modernContracts()[0], modernContracts()[10]} // Lisbon and Springfield
 	var messages, reports, hints int
 	for _, group := range []struct {
-		subjects  []subject
-		contracts []contract
-		in        setting
+		subjects  []invariant.Subject
+		contracts []invariant.Contract
+		in        invariant.Setting
 	}{
-		{allStyles(), modernContracts(), setting{name: "one instance"}},
+		{allStyles(), modernContracts(), oneInstance},
 		{styles("native", "once", "steps", "journal"), modernContracts(), fresh},
 		{full, legacyContracts(), legacy},
 		{styles("native"), defaults, legacy},
@@ -51,20 +52,20 @@ func TestBoundaryChangesNothingButMeta(t *testing.T) {
 		{allStyles(), defaults, negotiatedDown},
 	} {
 		for _, s := range group.subjects {
-			t.Run(group.in.name+"/"+s.name, func(t *testing.T) {
+			t.Run(group.in.Name+"/"+s.Name, func(t *testing.T) {
 				for _, c := range group.contracts {
-					bare, err := play(t.Context(), s, c, group.in)
+					bare, err := invariant.Play(t.Context(), s, c, group.in)
 					require.NoError(t, err)
-					within, err := play(t.Context(), bounded(s), c, group.in)
+					within, err := invariant.Play(t.Context(), bounded(s), c, group.in)
 					require.NoError(t, err)
-					require.Equal(t, bare.effects, within.effects, c.name)
-					require.Len(t, within.transcript, len(bare.transcript), c.name)
-					for i, line := range within.transcript {
-						plain, report := boundedWithout(t, line)
-						want, none := boundedWithout(t, bare.transcript[i])
+					require.Equal(t, bare.Effects, within.Effects, c.Name)
+					require.Len(t, within.Messages, len(bare.Messages), c.Name)
+					for i, message := range within.Messages {
+						plain, report := boundedWithout(t, message)
+						want, none := boundedWithout(t, bare.Messages[i])
 						require.Nil(t, none)
-						require.Equal(t, want, plain, "%s, message %d", c.name, i+1)
-						require.Equal(t, boundedFinal(t, line), report != nil, "%s, message %d: %s", c.name, i+1, line)
+						require.Equal(t, want, plain, "%s, message %d", c.Name, i+1)
+						require.Equal(t, boundedFinal(t, message), report != nil, "%s, message %d: %s", c.Name, i+1, message)
 						messages++
 						if report != nil {
 							reports++
@@ -82,13 +83,13 @@ func TestBoundaryChangesNothingButMeta(t *testing.T) {
 
 // boundedWithout is the message without the boundary's additions, and its report. It
 // sorts the members of the result and of its _meta; their bytes stay.
-func boundedWithout(t *testing.T, line string) (string, *boundary.Report) {
+func boundedWithout(t *testing.T, recorded string) (string, *boundary.Report) {
 	t.Helper()
-	direction, text, _ := strings.Cut(line, ": ")
+	direction, text, _ := strings.Cut(recorded, ": ")
 	var message, result, meta map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(text), &message))
 	if message["result"] == nil {
-		return line, nil
+		return recorded, nil
 	}
 	require.NoError(t, json.Unmarshal(message["result"], &result))
 	if result["_meta"] != nil {
@@ -119,9 +120,9 @@ func boundedWithout(t *testing.T, line string) (string, *boundary.Report) {
 }
 
 // boundedFinal reports whether the message is a tool's result that asks nothing.
-func boundedFinal(t *testing.T, line string) bool {
+func boundedFinal(t *testing.T, recorded string) bool {
 	t.Helper()
-	direction, text, _ := strings.Cut(line, ": ")
+	direction, text, _ := strings.Cut(recorded, ": ")
 	var message struct{ Result map[string]json.RawMessage }
 	require.NoError(t, json.Unmarshal([]byte(text), &message))
 	return direction == "server" && message.Result["content"] != nil && message.Result["inputRequests"] == nil

@@ -122,7 +122,7 @@ func boundedGuarded(above, below func(context.Context, *mrtr.Call) error) bounde
 	})
 }
 
-func boundedLinear(before, after func(context.Context, *mrtr.Call) error) mrtr.Linear[boundedIn, any] {
+func boundedLinear(before, after func(context.Context, *mrtr.Call) error) mrtr.LinearFunc[boundedIn, any] {
 	return func(ctx context.Context, c *mrtr.Call, _ boundedIn) (any, error) {
 		if before != nil {
 			if err := before(ctx, c); err != nil {

@@ -224,7 +224,7 @@ func TestAnExpiredStateIsRefused(t *testing.T) {
 	}
 }
 
-// Arguments are compared by what they mean, as a client may send them anew.
+// Arguments are compared by their meaning, since a client may spell them otherwise.
 func TestTheSameArgumentsOtherwiseWrittenAreTheSame(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	client := connect(t, everything(rt), nil)

@@ -16,8 +16,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// What a handler returns may belong to the whole package: go-sdk writes to
-// results, and must get one of its own. The race detector is the judge.
+// A handler may return the same result to every call: go-sdk writes to results, and
+// must get one of its own. The race detector is the judge.
 func TestResultsAreNotSharedBetweenCalls(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	tool := &mcp.CallToolResult{Meta: mcp.Meta{"a": 1}, Content: []mcp.Content{&mcp.TextContent{Text: "shared"}}}
@@ -102,7 +102,7 @@ func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
 	handler := func(_ context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
 		require.Equal(t, []string{"a", "b"}, in.Tags)
 		in.Tags[0] = "changed"
-		for _, q := range []mrtr.Asking{unit, sure} {
+		for _, q := range []mrtr.AnyQuestion{unit, sure} {
 			_, ok1 := mrtr.Answer(c, unit)
 			_, ok2 := mrtr.Answer(c, sure)
 			if q.Key() == "units" && !ok1 || q.Key() == "sure" && !ok2 {
@@ -121,7 +121,7 @@ func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
 			}
 			return nil, nil, nil
 		}), nil))
-	for _, opts := range []*wire.Options{oldClient, nil} {
+	for _, opts := range []*wire.Options{legacyClient, nil} {
 		client := connect(t, server, opts)
 		for _, name := range []string{"tool", "raw"} {
 			before := seen.entries()
@@ -183,7 +183,7 @@ func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
 		reply, err := connect(t, server, nil).Send(context.Background(), wire.Request{Method: "prompts/get", Name: "p"})
 		require.NoError(t, err)
 		require.NotNil(t, reply.Error)
-		require.JSONEq(t, `{"code":-32000,"message":"The tool failed unexpectedly."}`, string(mustJSON(reply.Error)))
+		require.JSONEq(t, `{"code":-32603,"message":"The tool failed unexpectedly."}`, string(mustJSON(reply.Error)))
 	})
 }
 
@@ -248,11 +248,11 @@ func TestErrorsOfPromptsAndResourcesStayRecognisable(t *testing.T) {
 	for _, m := range methods[1:] {
 		_, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Cancel})
 		require.NoError(t, err)
-		var declined *mrtr.Declined
-		require.ErrorAs(t, last, &declined)
+		ended(t, last, mrtr.Cancelled)
 		var coded *jsonrpc.Error
 		require.ErrorAs(t, last, &coded)
-		require.EqualValues(t, -32000, coded.Code)
+		require.EqualValues(t, -31000, coded.Code)
+		require.JSONEq(t, `{"reason":"cancelled"}`, string(coded.Data))
 	}
 }
 
@@ -271,7 +271,7 @@ func TestOnCompleteRunsOnceWhenTheCallCompletes(t *testing.T) {
 		return nil, output{"done"}, nil
 	}
 	server := serveTool(rt, handler, nil)
-	for _, opts := range []*wire.Options{nil, oldClient} { // two rounds, and two entries in one
+	for _, opts := range []*wire.Options{nil, legacyClient} { // two rounds, and two entries in one
 		ran = 0
 		client := connect(t, server, opts)
 		said(t, call(t, client, wire.Answers{"units": wire.Value("metric")}), "done")

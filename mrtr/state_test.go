@@ -93,17 +93,6 @@ func TestStatesAreJSON(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNotUTF8IsMended(t *testing.T) {
-	for _, broken := range []string{"\xff", "a\xc3", "\xed\xa0\x80", "ok\x80ok"} {
-		var mine, theirs string
-		require.NoError(t, json.Unmarshal(appendString(nil, broken), &mine))
-		encoded, err := json.Marshal(broken)
-		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(encoded, &theirs))
-		require.Equal(t, theirs, mine)
-	}
-}
-
 func TestStatesThatAreNotOurs(t *testing.T) {
 	good := state{id: "c", round: 1, done: []entry{{kind: answerEntry, key: "k", value: null}}}
 	encoded := string(good.appendTo(nil))

@@ -30,12 +30,12 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 	if c.st.round > 1 && c.st.steps != l.fingerprint {
 		return nil, none, c.diverged("its list of steps")
 	}
-	c.st.steps = l.fingerprint
+	c.st.useSteps(l.fingerprint)
 	at := &At[In]{Call: c, In: in, steps: l.steps, values: make([]stepValue, len(l.steps))}
 	if err := l.load(at); err != nil {
 		return nil, none, err
 	}
-	var questions []Asking
+	var questions []AnyQuestion
 	for i, s := range l.steps {
 		if len(questions) > 0 && s.kind != alsoKind {
 			break
@@ -123,6 +123,6 @@ func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec,
 		}
 	}
 	at.values[i] = value
-	at.Call.remember(e)
+	at.Call.record(e)
 	return nil, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/snapshot"
 )
 
 // Bridge makes a typed tool handler serve legacy clients in full, in as many
@@ -52,7 +53,7 @@ func Bridge[In, Out any](h mcp.ToolHandlerFor[In, Out], opts *BridgeOptions) mcp
 // the variables that escape here.
 func bridgeTyped[In, Out any](ctx context.Context, h mcp.ToolHandlerFor[In, Out], o BridgeOptions, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, out Out, err error) {
 	failed := newRounds(ctx, req, o).run(req.Params.InputResponses, req.Params.RequestState, func(a answers) needs {
-		res, out, err = h(ctx, copyTool(req, a), snapshot(in))
+		res, out, err = h(ctx, copyTool(req, a), snapshot.Of(in))
 		return toolNeeds(res, err)
 	})
 	if failed != nil {
@@ -103,7 +104,7 @@ func BridgePrompt(h mcp.PromptHandler, opts *BridgeOptions) mcp.PromptHandler {
 func bridgePrompt(ctx context.Context, h mcp.PromptHandler, o BridgeOptions, req *mcp.GetPromptRequest) (res *mcp.GetPromptResult, err error) {
 	failed := newRounds(ctx, req, o).run(req.Params.InputResponses, req.Params.RequestState, func(a answers) needs {
 		p := *req.Params
-		p.Meta = snapshot(p.Meta)
+		p.Meta = snapshot.Of(p.Meta)
 		p.Arguments = maps.Clone(p.Arguments)
 		p.InputResponses, p.RequestState = a.responses, a.state
 		res, err = h(ctx, &mcp.GetPromptRequest{Session: req.Session, Params: &p, Extra: copyExtra(req.Extra)})
@@ -133,7 +134,7 @@ func BridgeResource(h mcp.ResourceHandler, opts *BridgeOptions) mcp.ResourceHand
 func bridgeResource(ctx context.Context, h mcp.ResourceHandler, o BridgeOptions, req *mcp.ReadResourceRequest) (res *mcp.ReadResourceResult, err error) {
 	failed := newRounds(ctx, req, o).run(req.Params.InputResponses, req.Params.RequestState, func(a answers) needs {
 		p := *req.Params
-		p.Meta = snapshot(p.Meta)
+		p.Meta = snapshot.Of(p.Meta)
 		p.InputResponses, p.RequestState = a.responses, a.state
 		res, err = h(ctx, &mcp.ReadResourceRequest{Session: req.Session, Params: &p, Extra: copyExtra(req.Extra)})
 		if err != nil || res == nil {
@@ -156,7 +157,7 @@ func toolNeeds(res *mcp.CallToolResult, err error) needs {
 
 func copyTool(req *mcp.CallToolRequest, a answers) *mcp.CallToolRequest {
 	p := *req.Params
-	p.Meta = snapshot(p.Meta)
+	p.Meta = snapshot.Of(p.Meta)
 	p.Arguments = bytes.Clone(p.Arguments)
 	p.InputResponses, p.RequestState = a.responses, a.state
 	return &mcp.CallToolRequest{Session: req.Session, Params: &p, Extra: copyExtra(req.Extra)}

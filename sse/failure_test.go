@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -187,8 +188,8 @@ func TestFailuresOfPromptsAndResources(t *testing.T) {
 		code        int64
 		reason      sse.Reason
 	}{
-		{"nobody to ask", map[string]any{}, jsonrpc.CodeInvalidRequest, sse.Undeclared},
-		{"the client fails with a code of its own", formCaps, jsonrpc.CodeInternalError, sse.Failed},
+		{"nobody to ask", map[string]any{}, rpcerror.CodeStopped, sse.Undeclared},
+		{"the client fails with a code of its own", formCaps, rpcerror.CodeStopped, sse.Failed},
 	}
 	for _, c := range cases {
 		server := mcp.NewServer(&mcp.Implementation{Name: "pr", Version: "1"}, nil)

@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/snapshot"
 )
 
 // answers is what a retry carries back into the handler.
@@ -49,7 +50,7 @@ func newRounds[P mcp.RequestParams](ctx context.Context, req *mcp.ServerRequest[
 // to return. The first round carries what the request itself carried: a client
 // that sends answers and state of its own is the handler's to judge, in any era.
 func (r *rounds) run(first mcp.InputResponseMap, state string, enter func(answers) needs) *Error {
-	next := answers{snapshot(first), state}
+	next := answers{snapshot.Of(first), state}
 	asked, idle := 0, 0
 	for {
 		n := enter(next)
