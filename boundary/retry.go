@@ -2,10 +2,11 @@ package boundary
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/snapshot"
 )
 
 // attempt runs the handler, and runs it again while the rules at [Handler] allow
@@ -15,28 +16,19 @@ func attempt[In, Out any](ctx context.Context, c *call, o HandlerOptions, h mcp.
 	if o.Attempts == 1 || !c.definition().readOnly() || req.Params.RequestState != "" {
 		return h(ctx, req, in)
 	}
-	kept, ok := copied(in)
-	if !ok {
-		return h(ctx, req, in)
-	}
+	kept := snapshot.Of(in)
 	pause := o.Pause
 	for n := 1; ; n++ {
 		res, out, err := h(ctx, req, in)
 		if err == nil || n == o.Attempts || !c.mayRetry(ctx, err) {
 			return res, out, err
 		}
-		if in, ok = copied(kept); !ok || !sleep(ctx, pause) {
+		if !sleep(ctx, pause) {
 			return res, out, err
 		}
+		in = snapshot.Of(kept)
 		pause *= 2
 	}
-}
-
-// copied is a copy of v that shares nothing JSON can fill, or false if v does not
-// survive JSON.
-func copied[T any](v T) (c T, ok bool) {
-	data, err := json.Marshal(v)
-	return c, err == nil && json.Unmarshal(data, &c) == nil
 }
 
 // mayRetry reports whether the error allows another attempt and the call has had no

@@ -8,10 +8,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// markerSize is more than any marker weighs.
+// markerSize is more than the size of any marker.
 const markerSize = 128
 
-// A marker is a line where something is missing.
+// A marker is a text block in place of something that is missing.
 func marker(format string, args ...any) mcp.Content {
 	return &mcp.TextContent{Text: fmt.Sprintf(format, args...)}
 }

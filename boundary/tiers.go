@@ -93,8 +93,8 @@ func (d *tierDenied) ToolErrorHints() []string {
 	return []string{"Use the tools that tools/list names."}
 }
 
-// tierUnknown is the tierDenied of a tool whose tier nobody could tell. That is a fault:
-// the agent can do nothing about a list that cannot be read.
+// tierUnknown refuses a tool whose tier cannot be told. It is a fault: the agent can
+// do nothing about a list that cannot be read.
 type tierUnknown struct {
 	tool  string
 	cause error

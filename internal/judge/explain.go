@@ -132,7 +132,7 @@ func (e *explainer) number(s *jsonschema.Schema, v float64, at string) {
 	}
 }
 
-// validates judges by a schema without references.
+// validates compiles a part of a schema and judges by it.
 func validates(s *jsonschema.Schema, v any) bool {
 	resolved, err := s.Resolve(nil)
 	return err == nil && resolved.Validate(v) == nil
