@@ -22,6 +22,13 @@ func TestTheSameCauseHasTheSameCode(t *testing.T) {
 	needsUnits := func(_ context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 		return mrtr.Need(units), nil, nil
 	}
+	needsTooMany := func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+		var many []mrtr.AnyQuestion
+		for i := range 17 {
+			many = append(many, mrtr.Elicit[string](fmt.Sprint("q", i), "?"))
+		}
+		return mrtr.Need(many...), nil, nil
+	}
 	asksOver := func(ctx context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 		_, err := units.AskOver(ctx, c.Session())
 		return nil, nil, err
@@ -58,6 +65,7 @@ func TestTheSameCauseHasTheSameCode(t *testing.T) {
 		{"declined, by AskOver", engine(asksOver, mrtr.LegacyBridge), legacyClient, wire.Decline, stopped},
 		{"an outcome of the author's", engine(fails(outcome{}), mrtr.LegacyBridge), nil, wire.Missing, stopped},
 		{"an error of the author's", engine(fails(errors.New("disk full")), mrtr.LegacyBridge), nil, wire.Missing, fault},
+		{"a limit exceeded", engine(needsTooMany, mrtr.LegacyBridge), nil, wire.Missing, fault},
 		{"misuse", engine(fails(mrtr.Question[string]{}.Err()), mrtr.LegacyBridge), nil, wire.Missing, fault},
 		{"a code of the author's", engine(fails(fmt.Errorf("no: %w", &jsonrpc.Error{Code: 7})), mrtr.LegacyBridge), nil, wire.Missing, 7},
 	} {

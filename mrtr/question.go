@@ -99,7 +99,7 @@ func Optional[T any](q Question[T]) Question[*T] {
 	return o
 }
 
-// kind says which input request a question becomes.
+// kind is the kind of input request that a question becomes.
 type kind string
 
 const (
@@ -136,13 +136,13 @@ type spec struct {
 	schema  json.RawMessage // form: the schema as sent; sample: the params as sent
 	lenient bool            // a decline, a cancel and a client that cannot be asked are answers
 
-	// Known only where the question is made; no state carries them.
+	// Set where the question is made. No state carries them.
 	fallback json.RawMessage
 	confirms bool // it is a Confirm
 }
 
-// A spec is itself AnyQuestion, for the questions of linear code, whose types the
-// engine has no use for.
+// A spec is itself AnyQuestion: linear code hands over its questions so, since the
+// engine needs no Go type of them.
 func (s *spec) Key() string   { return s.key }
 func (s *spec) Err() error    { return nil }
 func (s *spec) asking() *spec { return s }

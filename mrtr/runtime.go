@@ -38,15 +38,15 @@ type Options struct {
 	MaxStateBytes int
 	// MaxQuestions bounds the questions of one round; 16 if zero.
 	MaxQuestions int
-	// MaxFrames bounds the suspended handlers held at once; 100,000 if zero.
+	// MaxFrames bounds the handlers held at once; 100,000 if zero.
 	MaxFrames int
 	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero.
 	MaxFramesPerPrincipal int
 	// MaxFrameBytes bounds the arguments of the calls whose handlers are held;
 	// 256 MiB if zero.
 	MaxFrameBytes int
-	// FrameTTL is how long a suspended handler waits for its answer before it
-	// is unwound; 15 minutes if zero.
+	// FrameTTL is how long a held handler waits for its answer before it is
+	// unwound; 15 minutes if zero.
 	FrameTTL time.Duration
 }
 
@@ -98,8 +98,9 @@ func New(opts *Options) (*Runtime, error) {
 	return rt, nil
 }
 
-// Close unwinds every held handler and cancels the linear ones that run, and waits
-// until all have ended. From then on linear handlers are refused. A handler that still runs ten seconds after its cancellation is
+// Close unwinds every held handler, cancels the linear handlers that run, and waits
+// until all have ended. From then on calls of linear handlers end with
+// [ShuttingDown]. A handler that still runs ten seconds after its cancellation is
 // left behind, and counted in the error.
 func (rt *Runtime) Close() error { return rt.frames.close(10 * time.Second) }
 

@@ -13,7 +13,7 @@ type state struct {
 	carried int    // rounds so far that only carried state
 	version string // of the tool that sealed it
 	steps   string // fingerprint of the step list, "" for other styles
-	frame   string // names the suspended handler, "" where none is held
+	frame   string // the token of the frame, "" where none is held
 	author  json.RawMessage
 	done    []entry
 	pending []pending

@@ -39,7 +39,7 @@ type step[In any] struct {
 	ask func(ctx context.Context, at *At[In]) (*spec, any, error)
 	// do runs a doing step.
 	do func(ctx context.Context, at *At[In], idem string) (any, error)
-	// decode reads the value back from the state, as an answer or as it was kept.
+	// decode reads the value back from the state, where it is an answer or a value.
 	decode func(e *entry) (any, error)
 }
 
@@ -92,8 +92,8 @@ func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, questi
 	return add[In, Out, T](b, s)
 }
 
-// DoStep adds a step that does something, once: its value is remembered, and
-// what later steps get is the value after encoding it as JSON and decoding it.
+// DoStep adds a step that does something, once: its value is remembered, and later
+// steps read it as it is after encoding it as JSON and decoding it.
 // idem is the same in every attempt at this step of this call, and differs from
 // that of a [Once] with the step's key. [ErrSkip] passes the step over.
 func DoStep[In, Out, T any](b *Steps[In, Out], key string, f func(ctx context.Context, at *At[In], idem string) (T, error)) Step[T] {
@@ -156,7 +156,7 @@ func (b *Steps[In, Out]) MustBuild() Style[In, Out] {
 	return s
 }
 
-// endKey stands for the end where a step's key is told.
+// endKey stands for the end where an event names a step.
 const endKey = "end"
 
 // askable reports whether some question can have answers of this type.

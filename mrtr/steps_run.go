@@ -8,14 +8,15 @@ import (
 	"errors"
 )
 
-// stepList is a list that was built, and does not change any more.
+// stepList is a list of steps that was built, and does not change any more.
 type stepList[In, Out any] struct {
 	steps       []step[In]
 	end         func(ctx context.Context, at *At[In]) (Out, error)
 	fingerprint string
 }
 
-// print tells step lists apart: their keys, kinds, types and order.
+// print is the fingerprint of a list: of the keys, kinds, types and order of its
+// steps.
 func (l *stepList[In, Out]) print() string {
 	h := sha256.New()
 	for _, s := range l.steps {
@@ -89,7 +90,7 @@ func (l *stepList[In, Out]) load(at *At[In]) error {
 // the step could have.
 func (s *step[In]) filed() string { return "step:" + s.key }
 
-// take runs step i: it returns what to ask, or files its value.
+// take runs step i. It returns the question to ask, or records the value.
 func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec, error) {
 	s := &l.steps[i]
 	var v any
