@@ -237,7 +237,7 @@ func TestErrorsOfHandlers(t *testing.T) {
 
 // Middleware sees the errors of prompts and resources whole, with the code that
 // goes out.
-func TestErrorsOfPromptsAndResourcesStayRecognisable(t *testing.T) {
+func TestErrorsOfPromptsAndResourcesStayRecognizable(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	server := everything(rt)
 	var last error

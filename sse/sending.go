@@ -69,7 +69,7 @@ func withTools(q *mcp.CreateMessageParams) *mcp.CreateMessageWithToolsParams {
 	}
 }
 
-// brokeSchema recognises the one failure of [mcp.ServerSession.Elicit] that is
+// brokeSchema recognizes the one failure of [mcp.ServerSession.Elicit] that is
 // an answer: the content did not fit the question. go-sdk gives it no type, so
 // its words are all there is; a test holds them, and were they to change, the
 // call would end with an error result rather than ask again.

@@ -8,7 +8,7 @@
 //	        (misuse, a panic, a limit exceeded, an error of the handler's own)
 //
 // Both carry the reason in data, for middleware: of an error that also has to stay
-// recognisable by its cause, go-sdk v1.8 sends code and message alone. The codes from -32768 to -32000 belong to
+// recognizable by its cause, go-sdk v1.8 sends code and message alone. The codes from -32768 to -32000 belong to
 // JSON-RPC and to the Model Context Protocol, so that an application's own code
 // lies outside. Refused requests keep the codes that the protocol gives them
 // (-32602, -32021).
@@ -36,7 +36,7 @@ func end(code int64, cause error, reason string) error {
 	return &ended{cause, &jsonrpc.Error{Code: code, Message: cause.Error(), Data: json.RawMessage(data)}}
 }
 
-// ended is an error that go-sdk sends with our code and middleware recognises by
+// ended is an error that go-sdk sends with our code and middleware recognizes by
 // its cause. go-sdk takes the first [jsonrpc.Error] in the chain, and there may be
 // another one in the cause: that of a client which failed to answer.
 type ended struct {
