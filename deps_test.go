@@ -38,7 +38,7 @@ var importStair = []struct {
 	{"internal/form", []string{jsonschema, "internal/jsontext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"transcript", nil, "a conversation is text, and checking it needs no protocol"},
-	{"internal/judge", []string{jsonschema, "internal/spelling"}, "a schema and a value are JSON, and judging needs no protocol"},
+	{"internal/toolschema", []string{jsonschema, "internal/spelling"}, "a schema and a value are JSON, and judging needs no protocol"},
 
 	// For any go-sdk server, whether its handlers are ours or not.
 	{"internal/rpcerror", []string{gosdk, "internal/jsontext"}, "the codes are one table, for every package that finds an error"},
@@ -47,7 +47,7 @@ var importStair = []struct {
 	{"internal/origin", nil, "it reads the headers of a request"},
 	{"mcphttp", []string{gosdk, "era", "internal/origin"}, "a transport knows nothing of rounds"},
 	{"wstransport", []string{gosdk, gorilla, "internal/origin"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "era", "internal/judge", "internal/snapshot", "internal/spelling"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, "era", "internal/toolschema", "internal/snapshot", "internal/spelling"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
 	{"mrtr", []string{gosdk, jsonschema, "era", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/judge"
+	"github.com/mrtr-go/sdk/internal/toolschema"
 )
 
 // A definition is a tool as tools/list defines it, with its schemas compiled on
@@ -17,7 +17,7 @@ type definition struct {
 	logger *slog.Logger
 
 	inputOnce, outputOnce sync.Once
-	input, output         *judge.Schema
+	input, output         *toolschema.Schema
 }
 
 func (d *definition) readOnly() bool {
@@ -28,13 +28,13 @@ func (d *definition) hasOutput() bool { return d != nil && d.tool.OutputSchema !
 
 // inputSchema is nil for a schema that cannot be compiled: go-sdk alone judges
 // the arguments then.
-func (d *definition) inputSchema() *judge.Schema {
+func (d *definition) inputSchema() *toolschema.Schema {
 	d.inputOnce.Do(func() { d.input = d.compile("input", d.tool.InputSchema) })
 	return d.input
 }
 
 // outputSchema is nil if the tool has none, or one that cannot be compiled.
-func (d *definition) outputSchema() *judge.Schema {
+func (d *definition) outputSchema() *toolschema.Schema {
 	if !d.hasOutput() {
 		return nil
 	}
@@ -42,8 +42,8 @@ func (d *definition) outputSchema() *judge.Schema {
 	return d.output
 }
 
-func (d *definition) compile(which string, source any) *judge.Schema {
-	schema, err := judge.Compile(source)
+func (d *definition) compile(which string, source any) *toolschema.Schema {
+	schema, err := toolschema.Compile(source)
 	if err != nil {
 		d.logger.Warn("the boundary cannot judge by a tool's schema", "tool", d.tool.Name, "schema", which, "error", err)
 		return nil

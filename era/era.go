@@ -1,5 +1,5 @@
 // Package era tells which revision a request belongs to and which questions its
-// client declared that it can be sent.
+// client says that it can answer.
 //
 // Revision 2026-07-28 of the Model Context Protocol replaced asking over the
 // session by input-required results, so every request has to be placed before a

@@ -31,7 +31,7 @@ import (
 //
 // It does not count sessions. A client may open any number by sending initialize,
 // each is held until its client sent nothing for [HandlerOptions.SessionTimeout],
-// and each takes about 10 KiB and two goroutines. On an open network put a limit
+// and each takes memory and two goroutines. On an open network put a limit
 // on requests in front of it.
 //
 // A client that hangs up has its running calls cancelled, in both eras. The

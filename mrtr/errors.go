@@ -94,7 +94,8 @@ func limitExceeded(limit int, what string) error {
 }
 
 // UsageError is a mistake in the code that uses this package. It is found when
-// the program starts or when a question is made, as early as possible.
+// the program starts or a question is made, where that is possible, and otherwise
+// when the code runs.
 type UsageError struct {
 	// Unasked holds the questions of an [Ask] in a guarded handler, which has to
 	// return [Need] for them itself. For those who write a style of their own; nil

@@ -15,7 +15,7 @@ type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
 // goes out:
 //
 //	open    the state, or begin a call                         seal.go
-//	settle  judge the answers by the questions that were sent  settle.go
+//	judge   the answers by the questions that were sent        judge.go
 //	enter   the handler, once all of them are answered         this file, and the styles
 //	ask     the questions that the handler returned            incomplete.go, gate.go
 //	seal    the state that goes out with the questions         seal.go
@@ -48,18 +48,19 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	return out, err
 }
 
-// advance settles the questions that were asked, and enters the handler only when
-// all are answered; then it asks those that the handler needs. All of the author's
-// code runs in here, so that a panic ends this call and nothing else.
+// advance judges the answers that came back, and enters the handler only when
+// all are answered; then it asks those that the handler needs. Guards and
+// steps run in here, so that their panic ends this call and nothing else; linear
+// code has a goroutine of its own, which recovers there.
 func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err error) {
 	defer recovered(&err)
 	if len(c.st.pending) > 0 {
-		settled, err := c.settle()
+		settled, err := c.judgeAnswers()
 		if err != nil {
 			return nil, err
 		}
 		if !settled {
-			return c.ask()
+			return c.reply()
 		}
 	}
 	// The handler is entered again at once when nobody has to be asked: every
@@ -83,7 +84,7 @@ func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err erro
 			return nil, err
 		}
 		if !answered {
-			return c.ask()
+			return c.reply()
 		}
 	}
 	return nil, tooManyRounds(true)

@@ -58,9 +58,9 @@ type asked struct {
 	token    string
 }
 
-// ask makes the requests for the questions that are still open, holds the handler
+// reply makes the requests for the questions that are still open, holds the handler
 // where its style does so, and seals the state.
-func (c *Call) ask() (*asked, error) {
+func (c *Call) reply() (*asked, error) {
 	requests := make(mcp.InputRequestMap, len(c.st.pending))
 	for i := range c.st.pending {
 		p := &c.st.pending[i]

@@ -64,7 +64,7 @@ func TestStatesComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// A state that is left legible can be read by any tool.
+// Any tool can read a state that is not encrypted.
 func TestStatesAreJSON(t *testing.T) {
 	for _, text := range awkward {
 		st := state{id: "c" + text, round: 2, author: json.RawMessage(`{"a":1}`),

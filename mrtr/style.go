@@ -14,8 +14,8 @@ type Style[In, Out any] struct {
 
 // GuardedFunc is a handler that runs from its top in every round. It reads the
 // answers it has and returns, with [Need], as soon as one is missing. The code
-// above such a guard runs again in each round; the code below the last one
-// runs once.
+// above such a guard runs again in each round; the code below the last one runs in
+// the last round only.
 type GuardedFunc[In, Out any] func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
 
 // Native enters a guarded handler in every round. An effect above a guard belongs

@@ -15,7 +15,7 @@ func (o Option) Tool() string { return "weather_" + o.Name }
 
 // All are the eight styles, in the order in which to read them.
 var All = []Option{
-	{"E", "native", "Guards; code below the last guard runs once.", Native},
+	{"E", "native", "Guards; code below the last one runs in the last round only.", Native},
 	{"A", "sse_shim", "The handler of E; the bridge asks legacy clients.", SSEShim},
 	{"C", "version_branch", "One handler with a branch for legacy clients.", VersionBranch},
 	{"D", "two_handlers", "Two handlers, one for each era.", TwoHandlers},

@@ -1,10 +1,10 @@
-// Package judge decides whether JSON satisfies a tool's schema and says why it
+// Package toolschema decides whether JSON satisfies a tool's schema and says why it
 // does not: every problem at once, sorted, by JSON pointer, in terms of the
 // schema and never of the value, which may be secret.
 //
 // [Compile] a schema once, then judge any number of values by it: arguments with
 // [Schema.Arguments], an output with [Schema.Output].
-package judge
+package toolschema
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ type Schema struct {
 }
 
 // Compile makes a Schema of a *jsonschema.Schema or of anything that marshals to
-// one. Compiling costs about forty times as much as judging. The error is for a
+// one. Compiling costs many times as much as judging. The error is for a
 // dialect or a schema that jsonschema-go cannot judge by.
 func Compile(schema any) (_ *Schema, err error) {
 	defer func() {

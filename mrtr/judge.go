@@ -9,11 +9,11 @@ import (
 	"github.com/mrtr-go/sdk/internal/form"
 )
 
-// settle judges the answers that came back by the questions that were sent. It
+// judgeAnswers holds the answers that came back against the questions that were sent. It
 // reports whether every question has one now. Otherwise the open questions are
 // asked again, without the handler. A decline ends the call with Declined, unless
 // the question is lenient (Confirm, Optional).
-func (c *Call) settle() (settled bool, _ error) {
+func (c *Call) judgeAnswers() (settled bool, _ error) {
 	for i := range c.st.pending {
 		p := &c.st.pending[i]
 		if p.settled() {
