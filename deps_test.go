@@ -28,6 +28,7 @@ var importRules = []struct {
 	reason string
 }{
 	{"statecodec", nil, "whoever seals a state must be able to read everything that does it"},
+	{"store", []string{"store"}, "a backend, and whoever writes one, needs no protocol and no other backend"},
 	{"transcript", nil, "a conversation is text: checking it needs no protocol"},
 	{"internal/spelling", nil, "it compares words"},
 	{"era", []string{gosdk}, "it looks at one request, whoever handles it"},
