@@ -17,8 +17,8 @@ import (
 func BenchmarkMemory(b *testing.B) {
 	var mu sync.Mutex
 	records := map[string][]byte{}
-	write := func(_ context.Context, name string, value []byte) error {
-		for range 2 {
+	write := func(_ context.Context, name string, first, second []byte) error {
+		for _, value := range [][]byte{first, second} {
 			mu.Lock()
 			records[name] = bytes.Clone(value)
 			mu.Unlock()
