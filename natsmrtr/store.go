@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -55,6 +56,10 @@ const (
 	defaultStream = "MRTR_ROUNDS"
 	// headers is more than a publish needs beside its value.
 	headers = 4 << 10
+	// noRevision is a sequence that no message has.
+	noRevision = store.Revision(math.MaxInt64)
+	// longestStart is how long the replicas of a new stream may take to listen.
+	longestStart = 2 * time.Second
 )
 
 // Open finds the stream, or makes it.
@@ -133,13 +138,7 @@ func (s *Store) Create(ctx context.Context, key store.Key, value []byte, ttl tim
 // Update implements [store.Store].
 func (s *Store) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
 	if at == 0 { // to the server it means that there is no message
-		if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
-			return 0, err
-		}
-		if err := s.compare(ctx, key.Epoch); err != nil {
-			return 0, failed("write", err)
-		}
-		return 0, store.ErrConflict
+		at = noRevision
 	}
 	return s.write(ctx, key, at, value, ttl, store.ErrConflict)
 }
@@ -181,19 +180,29 @@ func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision,
 	if err := ctx.Err(); err != nil {
 		return nil, 0, failed("get", err)
 	}
-	msg, err := s.last(ctx, key)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return nil, 0, err
-	case errors.Is(err, nats.ErrNoResponders):
-		if compared := s.compare(ctx, key.Epoch); compared != nil {
-			err = compared
+	for began := time.Now(); ; {
+		msg, err := s.last(ctx, key)
+		switch {
+		case err == nil:
+			return msg.Data, store.Revision(msg.Sequence), nil
+		case errors.Is(err, store.ErrNotFound):
+			return nil, 0, err
+		case !errors.Is(err, nats.ErrNoResponders):
+			return nil, 0, failed("get", err)
 		}
-		return nil, 0, failed("get", err)
-	case err != nil:
-		return nil, 0, failed("get", err)
+		// The stream is gone, or its replicas are not listening yet.
+		if compared := s.compare(ctx, key.Epoch); compared != nil {
+			return nil, 0, failed("get", compared)
+		}
+		if time.Since(began) > longestStart {
+			return nil, 0, failed("get", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, 0, failed("get", ctx.Err())
+		case <-time.After(soon):
+		}
 	}
-	return msg.Data, store.Revision(msg.Sequence), nil
 }
 
 // compare looks up whether the stream is still the one that the epoch is about.
