@@ -1,8 +1,10 @@
 package sdk_test
 
 import (
+	"encoding/json"
 	"go/build"
 	"io/fs"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,6 +79,44 @@ func TestImportRules(t *testing.T) {
 	for _, r := range importRules {
 		require.NotZero(t, checked[r.pkg], "no package %s: the rule holds nothing", r.pkg)
 	}
+}
+
+// What a backend needs is required by its own module and by nobody else.
+func TestRootRequiresNoBackend(t *testing.T) {
+	root := requires(t, ".")
+	found := 0
+	for _, backend := range []string{"sqlitestore", "natsmrtr", "pgmrtr", "redisstore"} {
+		for library, indirect := range requires(t, backend) {
+			if indirect || library == module || library == "github.com/stretchr/testify" {
+				continue
+			}
+			found++
+			require.NotContainsf(t, root, library, "go.mod requires %s, which only %s needs", library, backend)
+		}
+	}
+	require.NotZero(t, found, "no backend requires a library")
+}
+
+// requires are the modules that the go.mod in dir requires, and whether
+// indirectly.
+func requires(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	cmd := exec.Command("go", "mod", "edit", "-json")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var mod struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	require.NoError(t, json.Unmarshal(out, &mod))
+	required := map[string]bool{}
+	for _, r := range mod.Require {
+		required[r.Path] = r.Indirect
+	}
+	return required
 }
 
 // packageDirs are the folders of this module with Go files.

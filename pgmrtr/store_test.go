@@ -256,9 +256,8 @@ func runServer(t testing.TB) (addr string) {
 func startServer(t testing.TB) (addr string) {
 	t.Helper()
 	postgres := testserver.Find(t, "/usr/lib/postgresql/*/bin/postgres", "postgres")
-	dir, err := os.MkdirTemp("", "pgmrtr")
+	dir, err := testserver.Dir(t, "pgmrtr")
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	var as *syscall.SysProcAttr
 	if os.Getuid() == 0 {
 		who, err := user.Lookup("postgres")

@@ -50,7 +50,15 @@ func FreeAddr(t testing.TB) (host, port string) {
 
 // guard runs the server and ends it when its own input ends. So the server
 // stops with the test, also when the test is killed.
-const guard = `"$@" </dev/null >"$LOG" 2>&1 & server=$!; trap : INT; cat >/dev/null; kill -INT $server; wait $server`
+const guard = `"$@" </dev/null >"$LOG" 2>&1 &
+server=$!
+trap : INT
+cat >/dev/null
+kill -INT $server
+(trap 'kill $!; exit' TERM; sleep 15 & wait; kill -KILL $server) &
+killer=$!
+wait $server
+kill $killer`
 
 // Start runs a server until the test ends, and waits until it is ready. What
 // the server says is shown if it does not become ready.
@@ -92,4 +100,14 @@ func Start(t testing.TB, server *exec.Cmd, ready func() error) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// Dir makes a directory for a server, and removes it in Cleanup: t.TempDir would
+// remove it before a server that outlasts the test has stopped.
+func Dir(t testing.TB, name string) (string, error) {
+	dir, err := os.MkdirTemp("", name)
+	if err == nil {
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	}
+	return dir, err
 }
