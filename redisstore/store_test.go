@@ -40,6 +40,7 @@ func TestStore(t *testing.T) {
 			HoldRequests: proxy.HoldRequests,
 			HoldAnswers:  proxy.HoldAnswers,
 			Cut:          proxy.Cut,
+			Slack:        100 * time.Millisecond, // it counts in milliseconds of a clock it reads now and then
 		}
 	}, nil)
 }
