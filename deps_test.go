@@ -1,6 +1,7 @@
 package sdk_test
 
 import (
+	"encoding/json"
 	"go/build"
 	"io/fs"
 	"os"
@@ -38,6 +39,8 @@ var importStair = []struct {
 	{"internal/form", []string{jsonschema, "internal/jsontext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"transcript", nil, "a conversation is text, and checking it needs no protocol"},
+	{"store", nil, "a backend, and whoever writes one, needs no protocol and no other backend"},
+	{"store/storetest", []string{"store"}, "any backend's tests can import it"},
 	{"internal/toolschema", []string{jsonschema, "internal/spelling"}, "a schema and a value are JSON, and judging needs no protocol"},
 
 	// For any go-sdk server, whether its handlers are ours or not.
@@ -60,6 +63,7 @@ var importStair = []struct {
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
 	{"internal/trip", []string{gosdk, "internal/wire"}, "it is a tool written without our help"},
 	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
+	{"internal/testserver", nil, "it starts servers for the tests of the stores"},
 	{"internal/invariant", []string{gosdk, "internal/wire"}, "it judges messages, whatever server sent them"},
 	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},
 
@@ -205,4 +209,42 @@ func TestDependabotWatchesEveryLockedFolder(t *testing.T) {
 func skipped(path, name string) bool {
 	_, err := os.Stat(filepath.Join(path, "go.mod"))
 	return err == nil || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules"
+}
+
+// What a backend needs is required by its own module and by nobody else.
+func TestRootRequiresNoBackend(t *testing.T) {
+	root := requires(t, ".")
+	found := 0
+	for _, backend := range []string{"sqlitestore", "natsmrtr", "pgmrtr", "redisstore"} {
+		for library, indirect := range requires(t, backend) {
+			if indirect || library == module || library == "github.com/stretchr/testify" {
+				continue
+			}
+			found++
+			require.NotContainsf(t, root, library, "go.mod requires %s, which only %s needs", library, backend)
+		}
+	}
+	require.NotZero(t, found, "no backend requires a library")
+}
+
+// requires are the modules that the go.mod in dir requires, and whether
+// indirectly.
+func requires(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	cmd := exec.Command("go", "mod", "edit", "-json")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var mod struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	require.NoError(t, json.Unmarshal(out, &mod))
+	required := map[string]bool{}
+	for _, r := range mod.Require {
+		required[r.Path] = r.Indirect
+	}
+	return required
 }

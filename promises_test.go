@@ -36,7 +36,7 @@ func TestPromisesNameTestsThatExist(t *testing.T) {
 			promises[dir]++
 		}
 	}
-	for _, dir := range []string{"statecodec", "mrtr", "sse", "boundary", "wstransport"} {
+	for _, dir := range []string{"statecodec", "mrtr", "sse", "boundary", "wstransport", "store"} {
 		require.NotZerof(t, promises[dir], "no promise of %s is listed", dir)
 	}
 }
