@@ -36,7 +36,8 @@ func (l *boundedLog) take(t *testing.T) []map[string]any {
 	return all
 }
 
-// boundedServer has a boundary, whose log it returns, and what add gives it.
+// boundedServer is a server with a boundary and the tools that add adds. It returns
+// the boundary's log too.
 func boundedServer(t *testing.T, opts *mrtr.Options, add func(*mrtr.Runtime, *mcp.Server)) (*mcp.Server, *boundedLog) {
 	t.Helper()
 	rt, err := mrtr.New(opts)
@@ -61,20 +62,20 @@ func boundedClient(t *testing.T, server *mcp.Server, era probe.Era) *wire.Client
 	return client
 }
 
-func boundedFace(t *testing.T, reply wire.Reply) boundary.Face {
+func boundedReport(t *testing.T, reply wire.Reply) boundary.Report {
 	t.Helper()
 	var result struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	var face boundary.Face
+	var report boundary.Report
 	require.NoError(t, json.Unmarshal(reply.Result, &result))
-	require.NoError(t, json.Unmarshal(result.Meta[boundary.MetaKey], &face), string(reply.Result))
-	return face
+	require.NoError(t, json.Unmarshal(result.Meta[boundary.MetaKey], &report), string(reply.Result))
+	return report
 }
 
-// Wherever an author's code breaks off inside the engine, every request is
-// answered once, the call ends in a well-formed error result that says what is
-// known of its effects, and the next call works.
+// Wherever an author's code panics or exits inside the engine, every request is
+// answered once, the call ends in a well-formed error result that reports its
+// effects as far as they are known, and the next call works.
 func TestBoundaryAroundTheEngine(t *testing.T) {
 	rows := 0
 	for _, place := range boundedPlaces {
@@ -94,13 +95,13 @@ func TestBoundaryAroundTheEngine(t *testing.T) {
 					outcome, err := probe.Judge(era, &jsonrpc.Response{Result: out.Result}, nil)
 					require.NoError(t, err)
 					require.Equal(t, probe.ErrorResult, outcome)
-					face := boundedFace(t, out.Reply)
-					require.False(t, *face.Expected)
+					report := boundedReport(t, out.Reply)
+					require.False(t, *report.Expected)
 					want := place.effect
 					if way == "Goexit" && place.goexit != "" {
 						want = place.goexit
 					}
-					require.Equal(t, want, face.Effect)
+					require.Equal(t, want, report.Effect)
 					require.NotContains(t, out.Text, "boom")
 					records := log.take(t)
 					last := records[len(records)-1]
@@ -128,16 +129,16 @@ func TestBoundaryAroundTheEngine(t *testing.T) {
 func boundedAnswers(t *testing.T, client *wire.Client) (n int) {
 	t.Helper()
 	calls := map[string]bool{}
-	for _, f := range client.Frames() {
+	for _, sent := range client.Messages() {
 		var m struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
 		}
-		require.NoError(t, json.Unmarshal(f.Message, &m))
-		if f.Sent && m.Method == "tools/call" {
+		require.NoError(t, json.Unmarshal(sent.JSON, &m))
+		if sent.Sent && m.Method == "tools/call" {
 			calls[string(m.ID)] = true
 		}
-		if !f.Sent && m.Method == "" && calls[string(m.ID)] {
+		if !sent.Sent && m.Method == "" && calls[string(m.ID)] {
 			n++
 		}
 	}
@@ -170,21 +171,21 @@ func TestBoundaryTellsOfAnEffect(t *testing.T) {
 				out, err := client.Call(t.Context(), "t", nil, wire.Answers{"units": wire.Value("metric")})
 				require.NoError(t, err)
 				require.True(t, out.IsError)
-				require.Equal(t, "applied", boundedFace(t, out.Reply).Effect)
+				require.Equal(t, "applied", boundedReport(t, out.Reply).Effect)
 				require.Equal(t, client.Requests("tools/call"), entered, "an effect is not run again")
 			})
 		}
 	}
 }
 
-// A no is nobody's mistake: an expected error result, one line at INFO, and never
-// another attempt.
+// A decline is nobody's mistake: an expected error result, one line at INFO, and no
+// further attempt.
 func TestBoundaryAndARefusingUser(t *testing.T) {
 	for how, answer := range map[string]wire.Answer{"declined": wire.Decline, "cancelled": wire.Cancel} {
 		for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
 			for _, o := range options.All {
 				if o.Name == "native" && era == probe.Legacy {
-					continue // which answers old clients by default
+					continue // which answers legacy clients with the defaults
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", how, era, o.Name), func(t *testing.T) {
 					entered := 0
@@ -202,9 +203,9 @@ func TestBoundaryAndARefusingUser(t *testing.T) {
 					require.True(t, out.IsError)
 					require.Equal(t, fmt.Sprintf(`Stopped: "place" was %s.`, how), out.Text)
 					require.Empty(t, out.Structured)
-					face := boundedFace(t, out.Reply)
-					require.True(t, *face.Expected)
-					require.Empty(t, face.Effect)
+					report := boundedReport(t, out.Reply)
+					require.True(t, *report.Expected)
+					require.Empty(t, report.Effect)
 					require.Equal(t, client.Requests("tools/call"), entered)
 					require.Len(t, out.Questions, 1, "the question is not asked again")
 					for _, r := range log.take(t) {
@@ -216,7 +217,7 @@ func TestBoundaryAndARefusingUser(t *testing.T) {
 	}
 }
 
-// A refused state goes out as it would without a boundary, byte for byte, and is
+// The error of a refused state is byte for byte the same as without a boundary, and is
 // logged at WARN.
 func TestBoundaryAndABadState(t *testing.T) {
 	for _, o := range options.All {
@@ -227,9 +228,9 @@ func TestBoundaryAndABadState(t *testing.T) {
 			client := boundedClient(t, server, probe.Modern)
 			_, err := client.Send(t.Context(), wire.Request{Name: "t", Arguments: map[string]any{"location": "Lisbon"}, State: "forged"})
 			require.NoError(t, err)
-			frames := client.Frames()
+			messages := client.Messages()
 			require.Equal(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid or expired requestState"}}`,
-				string(frames[len(frames)-1].Message))
+				string(messages[len(messages)-1].JSON))
 			records := log.take(t)
 			require.Len(t, records, 1)
 			require.Equal(t, "WARN", records[0]["level"])

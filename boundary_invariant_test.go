@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/invariant"
 )
 
 // bounded is the subject with a boundary around its server.
-func bounded(s subject) subject {
-	serve := s.serve
-	s.serve = func(effect func(string)) (*mcp.Server, func() error, error) {
+func bounded(s invariant.Subject) invariant.Subject {
+	serve := s.Serve
+	s.Serve = func(effect func(string)) (*mcp.Server, func() error, error) {
 		server, stop, err := serve(effect)
 		if err == nil {
 			err = boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -25,24 +26,24 @@ func bounded(s subject) subject {
 	return s
 }
 
-// A boundary around the styles changes three things on the wire and nothing else,
+// A boundary around the styles changes two things on the wire and nothing else,
 // byte for byte but for ids and states:
 //
 //   - every complete result and every error result has the boundary's key in its
 //     _meta;
-//   - an error result whose error has hints ends in a text block that holds them;
-//   - in no other frame anything: questions, refusals and requests are what they
-//     were.
+//   - an error result whose error has hints ends in a text block with them.
+//
+// Questions, refusals and requests are unchanged.
 func TestBoundaryChangesNothingButMeta(t *testing.T) {
-	full := styles("sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await")
-	defaults := []contract{modernContracts()[0], modernContracts()[10]} // Lisbon and Springfield
-	var frames, faces, hints int
+	full := styles(askingLegacy...)
+	defaults := []invariant.Contract{modernContracts()[0], modernContracts()[10]} // Lisbon and Springfield
+	var messages, reports, hints int
 	for _, group := range []struct {
-		subjects  []subject
-		contracts []contract
-		in        setting
+		subjects  []invariant.Subject
+		contracts []invariant.Contract
+		in        invariant.Setting
 	}{
-		{allStyles(), modernContracts(), setting{name: "one instance"}},
+		{allStyles(), modernContracts(), oneInstance},
 		{styles("native", "once", "steps", "journal"), modernContracts(), fresh},
 		{full, legacyContracts(), legacy},
 		{styles("native"), defaults, legacy},
@@ -51,44 +52,44 @@ func TestBoundaryChangesNothingButMeta(t *testing.T) {
 		{allStyles(), defaults, negotiatedDown},
 	} {
 		for _, s := range group.subjects {
-			t.Run(group.in.name+"/"+s.name, func(t *testing.T) {
+			t.Run(group.in.Name+"/"+s.Name, func(t *testing.T) {
 				for _, c := range group.contracts {
-					bare, err := play(t.Context(), s, c, group.in)
+					bare, err := invariant.Play(t.Context(), s, c, group.in)
 					require.NoError(t, err)
-					within, err := play(t.Context(), bounded(s), c, group.in)
+					within, err := invariant.Play(t.Context(), bounded(s), c, group.in)
 					require.NoError(t, err)
-					require.Equal(t, bare.effects, within.effects, c.name)
-					require.Len(t, within.transcript, len(bare.transcript), c.name)
-					for i, frame := range within.transcript {
-						plain, face := boundedWithout(t, frame)
-						want, none := boundedWithout(t, bare.transcript[i])
+					require.Equal(t, bare.Effects, within.Effects, c.Name)
+					require.Len(t, within.Messages, len(bare.Messages), c.Name)
+					for i, message := range within.Messages {
+						plain, report := boundedWithout(t, message)
+						want, none := boundedWithout(t, bare.Messages[i])
 						require.Nil(t, none)
-						require.Equal(t, want, plain, "%s, frame %d", c.name, i+1)
-						require.Equal(t, boundedFinal(t, frame), face != nil, "%s, frame %d: %s", c.name, i+1, frame)
-						frames++
-						if face != nil {
-							faces++
-							hints += min(1, len(face.Hints))
+						require.Equal(t, want, plain, "%s, message %d", c.Name, i+1)
+						require.Equal(t, boundedFinal(t, message), report != nil, "%s, message %d: %s", c.Name, i+1, message)
+						messages++
+						if report != nil {
+							reports++
+							hints += min(1, len(report.Hints))
 						}
 					}
 				}
 			})
 		}
 	}
-	t.Logf("%d frames are the same but for the boundary's _meta on %d results and the hints of %d errors", frames, faces, hints)
-	require.NotZero(t, faces)
+	t.Logf("%d messages are the same but for the boundary's _meta on %d results and the hints of %d errors", messages, reports, hints)
+	require.NotZero(t, reports)
 	require.NotZero(t, hints)
 }
 
-// boundedWithout is the frame without what a boundary adds, and what it added. The
-// members of the result and of its _meta are sorted by it; their bytes stay.
-func boundedWithout(t *testing.T, frame string) (string, *boundary.Face) {
+// boundedWithout is the message without the boundary's additions, and its report. It
+// sorts the members of the result and of its _meta; their bytes stay.
+func boundedWithout(t *testing.T, recorded string) (string, *boundary.Report) {
 	t.Helper()
-	direction, text, _ := strings.Cut(frame, ": ")
+	direction, text, _ := strings.Cut(recorded, ": ")
 	var message, result, meta map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(text), &message))
 	if message["result"] == nil {
-		return frame, nil
+		return recorded, nil
 	}
 	require.NoError(t, json.Unmarshal(message["result"], &result))
 	if result["_meta"] != nil {
@@ -98,30 +99,30 @@ func boundedWithout(t *testing.T, frame string) (string, *boundary.Face) {
 		message["result"] = boundedJSON(t, result)
 		return direction + ": " + string(boundedJSON(t, message)), nil
 	}
-	var face boundary.Face
-	require.NoError(t, json.Unmarshal(meta[boundary.MetaKey], &face))
-	require.Equal(t, weather, face.Tool)
-	require.NotEmpty(t, face.RequestID)
+	var report boundary.Report
+	require.NoError(t, json.Unmarshal(meta[boundary.MetaKey], &report))
+	require.Equal(t, weather, report.Tool)
+	require.NotEmpty(t, report.RequestID)
 	delete(meta, boundary.MetaKey)
 	result["_meta"] = boundedJSON(t, meta)
 	if len(meta) == 0 {
 		delete(result, "_meta")
 	}
-	if len(face.Hints) > 0 {
+	if len(report.Hints) > 0 {
 		var blocks []json.RawMessage
 		require.NoError(t, json.Unmarshal(result["content"], &blocks))
 		last := len(blocks) - 1
-		require.JSONEq(t, string(boundedJSON(t, map[string]string{"type": "text", "text": strings.Join(face.Hints, "\n")})), string(blocks[last]))
+		require.JSONEq(t, string(boundedJSON(t, map[string]string{"type": "text", "text": strings.Join(report.Hints, "\n")})), string(blocks[last]))
 		result["content"] = boundedJSON(t, blocks[:last])
 	}
 	message["result"] = boundedJSON(t, result)
-	return direction + ": " + string(boundedJSON(t, message)), &face
+	return direction + ": " + string(boundedJSON(t, message)), &report
 }
 
-// boundedFinal reports whether the frame is a tool's result that asks for nothing.
-func boundedFinal(t *testing.T, frame string) bool {
+// boundedFinal reports whether the message is a tool's result that asks nothing.
+func boundedFinal(t *testing.T, recorded string) bool {
 	t.Helper()
-	direction, text, _ := strings.Cut(frame, ": ")
+	direction, text, _ := strings.Cut(recorded, ": ")
 	var message struct{ Result map[string]json.RawMessage }
 	require.NoError(t, json.Unmarshal([]byte(text), &message))
 	return direction == "server" && message.Result["content"] != nil && message.Result["inputRequests"] == nil

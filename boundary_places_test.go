@@ -17,14 +17,14 @@ type (
 	boundedStyle = mrtr.Style[boundedIn, any]
 )
 
-// boundedPlaces are the places in the engine's reach where an author's code may
-// break off. Each makes a style that asks for the units and calls there at that
+// boundedPlaces are the places where the engine calls an author's code, which may
+// panic or exit. Each makes a style that asks for the units and calls there at its
 // place.
 var boundedPlaces = []struct {
 	name   string
 	style  func(there func()) boundedStyle
-	effect string // what the error says of effects
-	goexit string // the same after a Goexit, where it differs: that unwinds a guarded handler's engine as well, and nobody is left who knows
+	effect string // as the error reports it
+	goexit string // the same after a Goexit, if it differs: in a guarded handler that unwinds the engine too, which alone knows of the effect
 }{
 	{"guarded, above the guard", func(there func()) boundedStyle {
 		return boundedGuarded(func(context.Context, *mrtr.Call) error { there(); return nil }, nil)
@@ -84,7 +84,7 @@ var boundedPlaces = []struct {
 	}, "unknown", ""},
 }
 
-// boundedWays are the ways to break off.
+// boundedWays are the ways in which code ends early.
 var boundedWays = map[string]func(){
 	"panic":          func() { panic("boom") },
 	"panic of error": func() { panic(errors.New("boom")) },
@@ -122,7 +122,7 @@ func boundedGuarded(above, below func(context.Context, *mrtr.Call) error) bounde
 	})
 }
 
-func boundedLinear(before, after func(context.Context, *mrtr.Call) error) mrtr.Linear[boundedIn, any] {
+func boundedLinear(before, after func(context.Context, *mrtr.Call) error) mrtr.LinearFunc[boundedIn, any] {
 	return func(ctx context.Context, c *mrtr.Call, _ boundedIn) (any, error) {
 		if before != nil {
 			if err := before(ctx, c); err != nil {

@@ -1,8 +1,11 @@
 package sdk_test
 
 import (
+	"encoding/json"
 	"go/build"
 	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,81 +19,157 @@ const (
 	gosdk      = "github.com/modelcontextprotocol/go-sdk"
 	jsonschema = "github.com/google/jsonschema-go"
 	gorilla    = "github.com/gorilla/websocket"
+	anything   = "*"
 )
 
-// importRules are a stair: each package stands on packages above it in this
-// list, and on what is named beside them. What one may import besides the
-// standard library is all that it may; a rule holds for the packages below it
-// too, unless they have their own.
-var importRules = []struct {
-	pkg    string
-	may    []string // our packages, by their folder, and others, by their path
-	reason string
+// importStair has one step for each package, which names the imports it may have
+// besides the standard library: packages of ours by their folder, which must
+// stand further up, so that no two packages can need each other; and other
+// modules by their path. The rules are for the package itself: its tests may
+// import more.
+var importStair = []struct {
+	pkg     string
+	may     []string
+	because string
 }{
-	{"statecodec", nil, "whoever seals a state must be able to read everything that does it"},
-	{"transcript", nil, "a conversation is text: checking it needs no protocol"},
+	// For any program.
 	{"internal/spelling", nil, "it compares words"},
-	{"era", []string{gosdk}, "it looks at one request, whoever handles it"},
-	{"sse", []string{gosdk, "era"}, "it serves legacy clients for any go-sdk handler, ours or not"},
-	{"mcphttp", []string{gosdk, "era"}, "a transport knows nothing of rounds"},
-	{"wstransport", []string{gosdk, gorilla, "era"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "era", "internal/spelling", "boundary"}, "it recognises errors by their methods, ours and yours alike"},
-	{"boundary/internal", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "the servers that misbehave for its tests are judged by the probe"},
-	{"mrtr", []string{gosdk, jsonschema, "era", "sse", "statecodec"}, "importing it adds go-sdk and nothing else to a build; no transport, no backend, no boundary"},
-	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling", "options"}, "it is read: wiring belongs to mains"},
-	{"internal/wire", []string{gosdk}, "a raw client must not share the mistakes of what it tests"},
-	{"internal/probe", []string{gosdk, jsonschema}, "a raw client must not share the mistakes of what it tests"},
+	{"internal/snapshot", nil, "it copies values"},
+	{"internal/jsontext", nil, "it reads and writes bytes"},
+	{"internal/form", []string{jsonschema, "internal/jsontext"}, "a form is judged without knowing who asks"},
+	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
+	{"transcript", nil, "a conversation is text, and checking it needs no protocol"},
+	{"store", nil, "a backend, and whoever writes one, needs no protocol and no other backend"},
+	{"store/storetest", []string{"store"}, "any backend's tests can import it"},
+	{"internal/toolschema", []string{jsonschema, "internal/spelling"}, "a schema and a value are JSON, and judging needs no protocol"},
+
+	// For any go-sdk server, whether its handlers are ours or not.
+	{"internal/rpcerror", []string{gosdk, "internal/jsontext"}, "the codes are one table, for every package that finds an error"},
+	{"era", []string{gosdk}, "it reads one request"},
+	{"sse", []string{gosdk, "era", "internal/rpcerror", "internal/snapshot"}, "the bridge serves legacy clients for any go-sdk handler"},
+	{"internal/origin", nil, "it reads the headers of a request"},
+	{"mcphttp", []string{gosdk, "era", "internal/origin"}, "a transport knows nothing of rounds"},
+	{"wstransport", []string{gosdk, gorilla, "internal/origin"}, "a transport knows nothing of rounds"},
+	{"boundary", []string{gosdk, jsonschema, "era", "internal/toolschema", "internal/snapshot", "internal/spelling"}, "it recognizes errors by their methods, ours and yours alike"},
+
+	// The engine.
+	{"mrtr", []string{gosdk, jsonschema, "era", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+
+	// The weather tool, to read: how a server is put together is left to mains.
+	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
+	{"options/landmine", []string{"mrtr", "options"}, "an exhibit is a style"},
+
+	// For tests. A raw client that shared our code would share our mistakes.
+	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
+	{"internal/trip", []string{gosdk, "internal/wire"}, "it is a tool written without our help"},
+	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
+	{"internal/testserver", nil, "it starts servers for the tests of the stores"},
+	{"internal/invariant", []string{gosdk, "internal/wire"}, "it judges messages, whatever server sent them"},
+	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},
+
+	// Mains, and folders that hold tests alone.
+	{".", nil, "it is documentation and tests"},
+	{"boundary/internal/misbehaving/server", []string{anything}, "a main wires packages together"},
+	{"cmd/weather-demo", []string{anything}, "a main wires packages together"},
+	{"conformance", nil, "it is tests alone"},
+	{"conformance/client", []string{gosdk}, "the suite is run against a client that is go-sdk's"},
+	{"conformance/server", []string{anything}, "a main wires packages together"},
+	{"interop", nil, "it is tests alone"},
+	{"interop/bare", []string{gosdk}, "it is the server without us, to compare with"},
 }
 
-func TestImportRules(t *testing.T) {
-	checked := map[string]int{}
-	for _, dir := range packageDirs(t) {
-		rule := -1
-		for i, r := range importRules {
-			if dir == r.pkg || strings.HasPrefix(dir, r.pkg+"/") {
-				if rule < 0 || len(r.pkg) > len(importRules[rule].pkg) {
-					rule = i
-				}
-			}
-		}
-		if rule < 0 {
-			continue
-		}
-		r := importRules[rule]
-		checked[r.pkg]++
-		pkg, err := build.ImportDir(dir, 0)
+func TestEveryPackageImportsOnlyWhatItMay(t *testing.T) {
+	for _, pkg := range packages(t) {
+		step := stepOf(pkg)
+		require.NotEqualf(t, -1, step, "%s has no step in importStair: what may it import, and why?", pkg)
+		parsed, err := build.ImportDir(pkg, 0)
 		require.NoError(t, err)
-		for _, imported := range pkg.Imports {
-			if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
-				continue // the standard library
+		for _, path := range parsed.Imports {
+			if fromStandardLibrary(path) {
+				continue
 			}
-			allowed := slices.ContainsFunc(r.may, func(may string) bool {
-				if first, _, _ := strings.Cut(may, "/"); !strings.Contains(first, ".") {
-					may = module + "/" + may
-				}
-				return imported == may || strings.HasPrefix(imported, may+"/")
-			})
-			require.Truef(t, allowed, "%s imports %s, and must not: %s", dir, imported, r.reason)
+			allowed := slices.ContainsFunc(importStair[step].may, func(may string) bool { return covers(may, path) })
+			require.Truef(t, allowed, "%s imports %s, and must not: %s", pkg, path, importStair[step].because)
 		}
-	}
-	for _, r := range importRules {
-		require.NotZero(t, checked[r.pkg], "no package %s: the rule holds nothing", r.pkg)
 	}
 }
 
-// packageDirs are the folders of this module with Go files.
-func packageDirs(t *testing.T) []string {
+func TestTheImportStairGoesDown(t *testing.T) {
+	existing := packages(t)
+	for i, step := range importStair {
+		require.Equal(t, i, stepOf(step.pkg), "%s has two steps", step.pkg)
+		require.Contains(t, existing, step.pkg, "the step of a package that does not exist")
+		require.NotEmpty(t, step.because, step.pkg)
+		for _, may := range step.may {
+			if may == anything || !fromStandardLibrary(may) {
+				continue
+			}
+			above := stepOf(may)
+			require.NotEqual(t, -1, above, "%s may import %s, which does not exist", step.pkg, may)
+			require.Less(t, above, i, "%s may import %s, which stands below it", step.pkg, may)
+		}
+	}
+}
+
+// The modules that a build with mrtr needs are those that go-sdk needs anyway.
+func TestImportingMrtrAddsGoSDKAlone(t *testing.T) {
+	ours, theirs := modulesOf(t, module+"/mrtr"), modulesOf(t, gosdk+"/mcp")
+	require.Contains(t, ours, module)
+	require.Contains(t, theirs, gosdk)
+	ours = slices.DeleteFunc(ours, func(m string) bool { return m == module })
+	require.Subset(t, theirs, ours)
+}
+
+// modulesOf are the modules that the packages of a pattern are built from.
+func modulesOf(t *testing.T, pattern string) []string {
+	t.Helper()
+	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", pattern)
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	require.NoError(t, err)
+	modules := strings.Fields(string(out))
+	slices.Sort(modules)
+	return slices.Compact(modules)
+}
+
+func stepOf(pkg string) int {
+	for i, step := range importStair {
+		if step.pkg == pkg {
+			return i
+		}
+	}
+	return -1
+}
+
+// covers reports whether a permission is for this import: a package of ours, or
+// any package of another module.
+func covers(may, path string) bool {
+	switch {
+	case may == anything:
+		return true
+	case fromStandardLibrary(may): // a folder of ours looks like one
+		return path == module+"/"+may
+	}
+	return path == may || strings.HasPrefix(path, may+"/")
+}
+
+// fromStandardLibrary tells the paths of the standard library, whose first
+// element has no dot.
+func fromStandardLibrary(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}
+
+// packages are the folders of this module that hold a package. Nested modules
+// have rules of their own: the go.mod of each.
+func packages(t *testing.T) []string {
 	t.Helper()
 	var dirs []string
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		name := d.Name()
-		if path != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
-			return filepath.SkipDir
-		}
-		if nested, _ := filepath.Glob(filepath.Join(path, "go.mod")); len(nested) > 0 && path != "." {
+		if path != "." && skipped(path, d.Name()) {
 			return filepath.SkipDir
 		}
 		if pkg, err := build.ImportDir(path, 0); err == nil && len(pkg.GoFiles) > 0 {
@@ -101,4 +180,71 @@ func packageDirs(t *testing.T) []string {
 	require.NoError(t, err)
 	require.NotEmpty(t, dirs)
 	return dirs
+}
+
+// Dependabot watches every folder with a go.mod or with a package-lock.json.
+func TestDependabotWatchesEveryLockedFolder(t *testing.T) {
+	config, err := os.ReadFile(".github/dependabot.yml")
+	require.NoError(t, err)
+	folders := 0
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() && (name == "node_modules" || name == ".git" || name == "testdata") {
+			return filepath.SkipDir
+		}
+		if name == "go.mod" || name == "package-lock.json" {
+			folders++
+			folder := "/" + strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), ".")
+			require.Contains(t, string(config), `- "`+folder+`"`, "a folder that dependabot does not watch")
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotZero(t, folders)
+}
+
+func skipped(path, name string) bool {
+	_, err := os.Stat(filepath.Join(path, "go.mod"))
+	return err == nil || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules"
+}
+
+// What a backend needs is required by its own module and by nobody else.
+func TestRootRequiresNoBackend(t *testing.T) {
+	root := requires(t, ".")
+	found := 0
+	for _, backend := range []string{"sqlitestore", "natsmrtr", "pgmrtr", "redisstore"} {
+		for library, indirect := range requires(t, backend) {
+			if indirect || library == module || library == "github.com/stretchr/testify" {
+				continue
+			}
+			found++
+			require.NotContainsf(t, root, library, "go.mod requires %s, which only %s needs", library, backend)
+		}
+	}
+	require.NotZero(t, found, "no backend requires a library")
+}
+
+// requires are the modules that the go.mod in dir requires, and whether
+// indirectly.
+func requires(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	cmd := exec.Command("go", "mod", "edit", "-json")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var mod struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	require.NoError(t, json.Unmarshal(out, &mod))
+	required := map[string]bool{}
+	for _, r := range mod.Require {
+		required[r.Path] = r.Indirect
+	}
+	return required
 }

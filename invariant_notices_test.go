@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/invariant"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 )
@@ -24,13 +25,13 @@ const (
 	extraRound       fault = "an extra round"
 )
 
-// faulty is style E with one thing wrong with it.
-func faulty(f fault) subject {
+// faulty is style E with one fault.
+func faulty(f fault) invariant.Subject {
 	units, optional := options.Units, mrtr.Optional(options.Units)
 	if f == questionRenamed {
 		units = mrtr.Choose("unit", "Which units?", mrtr.Choices("metric", "imperial")...)
 	}
-	return subjectOf(string(f), atEnd, func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+	return subjectOf(string(f), invariant.AtEnd, func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
 		return mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, q options.Query) (*mrtr.IncompleteResult, options.Report, error) {
 			which, err := options.WhichPlace(q.Location)
 			if err != nil {
@@ -70,84 +71,81 @@ func faulty(f fault) subject {
 	})
 }
 
-// A test that finds nothing proves nothing until it has been seen to find
-// something. Here styles are broken on purpose, and each must be reported, by
-// name, under the rule that it breaks; the same style unbroken must not.
+// Styles that are broken on purpose are reported under the rule they break, and
+// the same style unbroken is not.
 func TestInvariantNotices(t *testing.T) {
 	cases := []struct {
 		fault       fault
 		rule        string
-		contract    string // in which it shows, among others
+		contract    string // one of those that show the fault
 		explanation string
 	}{
-		{effectAboveGuard, "effects", "Lisbon, metric", "it happens again in each round"},
-		{questionRenamed, "questions", "Lisbon, metric", "a client files the answer under the key, and a person's rules may go by it"},
-		{answerDropped, "result", "Lisbon, imperial", "what was asked for is not what comes"},
-		{declineSwallowed, "result", "Lisbon, declined at units", "a no must not end in a success"},
-		{extraRound, "rounds", "Lisbon, metric", "the client has to come back for nothing"},
+		{effectAboveGuard, "effects", "Lisbon, metric", "the effect happens again in each round"},
+		{questionRenamed, "questions", "Lisbon, metric", "a client files the answer under the key, and its rules may go by the key"},
+		{answerDropped, "result", "Lisbon, imperial", "the user's answer must reach the result"},
+		{declineSwallowed, "result", "Lisbon, declined at units", "a decline must not end in a success"},
+		{extraRound, "rounds", "Lisbon, metric", "the client has to call again for nothing"},
 	}
-	subjects := []subject{faulty(none)}
+	subjects := []invariant.Subject{faulty(none)}
 	for _, c := range cases {
 		subjects = append(subjects, faulty(c.fault))
 	}
-	found, err := judge(t.Context(), subjects, modernContracts(), setting{name: "one instance"})
+	found, err := invariant.Judge(t.Context(), subjects, modernContracts(), oneInstance)
 	require.NoError(t, err)
-	require.Empty(t, of(found, string(none)), "the sound style")
+	require.Empty(t, invariant.Of(found, string(none)), "the sound style")
 	require.Len(t, cases, 5)
 	for _, c := range cases {
 		t.Run(string(c.fault), func(t *testing.T) {
-			i := slices.IndexFunc(of(found, string(c.fault)), func(f finding) bool {
-				return f.rule.name == c.rule && f.contract == c.contract
+			mine := invariant.Of(found, string(c.fault))
+			i := slices.IndexFunc(mine, func(f invariant.Finding) bool {
+				return f.Rule.Name == c.rule && f.Contract.Name == c.contract
 			})
 			require.GreaterOrEqualf(t, i, 0, "%s: not noticed by the rule %q", c.explanation, c.rule)
-			said := of(found, string(c.fault))[i].String()
-			for _, word := range []string{string(c.fault), c.contract, c.rule} {
-				require.Contains(t, said, word)
+			for _, part := range []string{string(c.fault), c.contract, c.rule, mine[i].Rule.Explanation} {
+				require.Contains(t, mine[i].String(), part)
 			}
 		})
 	}
 }
 
-// The transcript rule sees what no other rule looks at.
-func TestInvariantNoticesASecretSign(t *testing.T) {
+// A difference that only the transcript rule looks at is reported by it alone.
+func TestInvariantNoticesAnExtraField(t *testing.T) {
 	c := modernContracts()[0]
-	sound, err := play(t.Context(), faulty(none), c, setting{})
+	sound, err := invariant.Play(t.Context(), faulty(none), c, oneInstance)
 	require.NoError(t, err)
-	signed := *sound
-	signed.transcript = slices.Clone(sound.transcript)
-	last := len(signed.transcript) - 1
-	signed.transcript[last] = strings.Replace(signed.transcript[last], `"_meta":{`, `"_meta":{"style":"other",`, 1)
-	require.NotEqual(t, sound.transcript, signed.transcript)
-	for _, r := range rules {
-		detail := r.broken(trial{faulty(none), c, &signed, sound})
-		require.Equal(t, r.name == "transcript", detail != "", "%s: %s", r.name, detail)
+	other := *sound
+	other.Messages = slices.Clone(sound.Messages)
+	last := len(other.Messages) - 1
+	other.Messages[last] = strings.Replace(other.Messages[last], `"_meta":{`, `"_meta":{"style":"other",`, 1)
+	require.NotEqual(t, sound.Messages, other.Messages)
+	for _, r := range invariant.Rules() {
+		detail := r.Broken(invariant.Trial{Subject: faulty(none), Contract: c, Saw: &other, Reference: sound})
+		require.Equal(t, r.Name == "transcript", detail != "", "%s: %s", r.Name, detail)
 	}
 }
 
-// The two exhibits pass for sound but for the one thing: every call that
-// completes has audited twice, and nothing else shows it to anybody.
+// The exhibits break one rule alone: a call that completes has audited twice.
 func TestInvariantCatchesTheExhibits(t *testing.T) {
 	subjects := append(styles("native"), styles("await", "naive")...)
 	require.Len(t, subjects, 3)
-	found, err := judge(t.Context(), subjects, modernContracts(), setting{name: "one instance"})
+	found, err := invariant.Judge(t.Context(), subjects, modernContracts(), oneInstance)
 	require.NoError(t, err)
-	require.Empty(t, of(found, "native"))
+	require.Empty(t, invariant.Of(found, "native"))
 	for _, exhibit := range subjects[1:] {
-		t.Run(exhibit.name, func(t *testing.T) {
-			caught := map[string]string{}
-			for _, f := range of(found, exhibit.name) {
-				require.Equal(t, "effects", f.rule.name, f)
-				caught[f.contract] = f.detail
+		t.Run(exhibit.Name, func(t *testing.T) {
+			audited := map[string][]string{} // by contract
+			for _, f := range invariant.Of(found, exhibit.Name) {
+				require.Equal(t, "effects", f.Rule.Name, f)
+				audited[f.Contract.Name] = f.Saw.Effects
 			}
 			for _, c := range modernContracts() {
-				if c.ends.isError {
-					require.Empty(t, caught[c.name], c.name)
+				if c.Ends.IsError {
+					require.Empty(t, audited[c.Name], c.Name)
 					continue
 				}
-				twice := []string{c.effects.line, c.effects.line}
-				require.Equal(t, differ("the effects", c.effects.of(exhibit), twice), caught[c.name], c.name)
+				require.Equal(t, []string{c.Effects.Line, c.Effects.Line}, audited[c.Name], c.Name)
 			}
-			require.NotEmpty(t, caught)
+			require.NotEmpty(t, audited)
 		})
 	}
 }

@@ -1,34 +1,207 @@
 package sdk_test
 
 import (
+	"encoding/json"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/invariant"
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 )
 
-// The weather tool in every style is one tool to its clients. Each contract is
-// played against each style over the wire, and what was seen is held against
-// the rules.
+// The settings in which the styles are called.
+var (
+	oneInstance = invariant.Setting{Name: "one instance"}
+	// fresh is the hardest load balancer: no two rounds of a call reach the
+	// same instance, and each instance is stopped before the next one starts.
+	fresh = invariant.Setting{Name: "a fresh instance each round", FreshInstances: true}
+	// legacy is a client that makes one tools/call and is asked over its
+	// connection while that call is open. It never calls again, so it takes the
+	// first reply for the result.
+	legacy = invariant.Setting{Name: "legacy client", Client: &wire.Options{Version: wire.Legacy}}
+
+	// The clients that cannot be asked: those that declare no capability, and
+	// those that offered 2026-07-28 in a handshake and were negotiated down,
+	// whom go-sdk does not ask.
+	silentModern   = invariant.Setting{Name: "client without capabilities", Client: &wire.Options{Capabilities: wire.Nothing}}
+	silentLegacy   = invariant.Setting{Name: "legacy client without capabilities", Client: &wire.Options{Version: wire.Legacy, Capabilities: wire.Nothing}}
+	negotiatedDown = invariant.Setting{Name: "client negotiated down", Client: &wire.Options{Handshake: true}}
+)
+
+// The styles that ask a legacy client. Native is registered with the policy of
+// defaults. B is among them: with a legacy client it really waits.
+var askingLegacy = []string{"sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await"}
+
+// The weather tool in every style is one tool to its clients.
 func TestInvariant(t *testing.T) {
 	require.Len(t, allStyles(), len(options.All))
 	for _, s := range allStyles() {
-		require.Contains(t, audits, s.name, "nobody says where it audits")
+		require.Contains(t, effectAt, s.Name, "where does it audit?")
 	}
-	hold(t, allStyles(), modernContracts(), setting{name: "one instance"})
+	invariant.Run(t, allStyles(), modernContracts(), oneInstance)
 }
 
-// hold judges, and reports what was found under the style's name.
-func hold(t *testing.T, subjects []subject, contracts []contract, in setting) {
-	t.Helper()
-	found, err := judge(t.Context(), subjects, contracts, in)
-	require.NoError(t, err)
-	for _, s := range subjects {
-		t.Run(s.name, func(t *testing.T) {
-			for _, f := range of(found, s.name) {
-				t.Error(f)
+// Every style but the coroutine goes on at any instance, and its client sees
+// the same messages as with one instance.
+func TestInvariantAcrossInstances(t *testing.T) {
+	anywhere := append(styles("native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "journal"), resumable())
+	invariant.Run(t, anywhere, modernContracts(), fresh)
+	invariant.Run(t, []invariant.Subject{resumable()}, modernContracts(), oneInstance)
+
+	for _, c := range modernContracts() {
+		one, err := invariant.Play(t.Context(), styles("native")[0], c, oneInstance)
+		require.NoError(t, err)
+		many, err := invariant.Play(t.Context(), styles("native")[0], c, fresh)
+		require.NoError(t, err)
+		require.Equal(t, one.Messages, many.Messages, c.Name)
+	}
+}
+
+// The coroutine's frame is held by one instance. A round that reaches another
+// instance ends the call with an error that says to call again, and has no
+// effect twice. A call that needs no held handler keeps its contract.
+func TestInvariantOfALostFrame(t *testing.T) {
+	coroutine := styles("coroutine")[0]
+	kept, lost := 0, 0
+	for _, c := range modernContracts() {
+		t.Run(c.Name, func(t *testing.T) {
+			if !resumes(c) {
+				kept++
+				invariant.Run(t, []invariant.Subject{coroutine}, []invariant.Contract{c}, fresh)
+				return
 			}
+			lost++
+			saw, err := invariant.Play(t.Context(), coroutine, c, fresh)
+			require.NoError(t, err)
+			require.True(t, saw.Last.IsError)
+			require.Equal(t, "This call's frame is gone: it was held by a server that no longer has it. Call the tool again.", saw.Last.Text)
+			require.Empty(t, saw.Last.Structured)
+			require.Empty(t, saw.Last.State)
+			require.LessOrEqual(t, len(saw.Effects), 1)
+		})
+	}
+	require.NotZero(t, kept)
+	require.NotZero(t, lost)
+}
+
+// resumes reports whether a call needs the held handler in a later round: to
+// run on after an accepted answer, or to ask again.
+func resumes(c invariant.Contract) bool {
+	return len(c.Asks) > 1 || len(c.Asks) == 1 && !c.Ends.IsError
+}
+
+// A legacy client is asked over its connection.
+func TestInvariantForLegacyClients(t *testing.T) {
+	invariant.Run(t, styles(askingLegacy...), legacyContracts(), legacy)
+}
+
+// A modern client that lacks a capability gets a JSON-RPC error that names it.
+func TestInvariantOfAMissingCapability(t *testing.T) {
+	missing := invariant.Ending{ProtocolError: `{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"form":{}}}}}`}
+	invariant.Run(t, allStyles(), refusals(missing, missing), silentModern)
+}
+
+// A legacy client that lacks a capability gets an error result that names it,
+// since the policy of these styles is to ask.
+func TestInvariantOfARefusal(t *testing.T) {
+	lacking := func(key string) invariant.Ending { return refused(key, "form elicitation.") }
+	invariant.Run(t, styles(askingLegacy...), refusals(lacking("place"), lacking("units")), silentLegacy)
+}
+
+// A client that was negotiated down is refused with the same words in every
+// style, whether the engine would ask it or the handler itself.
+func TestInvariantOfAClientNegotiatedDown(t *testing.T) {
+	invariant.Run(t, styles(askingLegacy...), refusals(refused("place", noSession), refused("units", noSession)), negotiatedDown)
+}
+
+const noSession = "protocol revision 2026-07-28, or a session that can carry a question."
+
+// Native, with the policy of defaults, never asks a legacy client, whatever the
+// client declared. The default of the units is metric; place has none.
+func TestInvariantOfTheDefaults(t *testing.T) {
+	const noRevision = "protocol revision 2026-07-28."
+	for _, c := range []struct {
+		in    invariant.Setting
+		lacks string
+	}{
+		{legacy, noRevision},
+		{silentLegacy, noRevision},
+		{negotiatedDown, noSession},
+	} {
+		t.Run(c.in.Name, func(t *testing.T) {
+			invariant.Run(t, styles("native"), contractsOf([]row{
+				{"Lisbon", "Lisbon", script{"units": {imperial}}, nil, 1, lisbonMetric, completed("Lisbon")},
+				{"Springfield", "Springfield", script{"place": {missouri}}, nil, 1, refused("place", c.lacks), nothing},
+				{"unknown place", "Atlantis", nil, nil, 1, unknownPlace, nothing},
+			}), c.in)
 		})
 	}
 }
+
+// In tools/list, too, nothing but name and description tells one style from
+// another, for clients of either era and for those that cannot be asked.
+func TestInvariantOfTheDefinitions(t *testing.T) {
+	rt, err := mrtr.New(nil)
+	require.NoError(t, err)
+	defer rt.Close()
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+	for _, o := range options.All {
+		mcp.AddTool(server, &mcp.Tool{Name: o.Tool(), Description: o.Lesson}, o.New(rt, &options.Audit{}))
+	}
+	var first []byte
+	for _, in := range []invariant.Setting{oneInstance, silentModern, legacy, silentLegacy, negotiatedDown} {
+		for _, tool := range listed(t, server, in) {
+			name := string(tool["name"])
+			require.JSONEq(t, inputSchema, string(tool["inputSchema"]), name)
+			require.JSONEq(t, outputSchema, string(tool["outputSchema"]), name)
+			delete(tool, "name")
+			delete(tool, "description")
+			rest, err := json.Marshal(tool)
+			require.NoError(t, err)
+			if first == nil {
+				first = rest
+			}
+			require.Equal(t, string(first), string(rest), "%s, %s", name, in.Name)
+		}
+	}
+}
+
+// listed are the definitions that a client gets, one for each style.
+func listed(t *testing.T, server *mcp.Server, in invariant.Setting) []map[string]json.RawMessage {
+	t.Helper()
+	client, err := wire.Connect(t.Context(), server, in.Client)
+	require.NoError(t, err)
+	reply, err := client.Send(t.Context(), wire.Request{Method: "tools/list"})
+	require.NoError(t, err)
+	require.NoError(t, client.Close())
+	require.Nil(t, reply.Error, in.Name)
+	var list struct {
+		Tools []map[string]json.RawMessage `json:"tools"`
+	}
+	require.NoError(t, json.Unmarshal(reply.Result, &list))
+	require.NotEmpty(t, list.Tools)
+	require.Len(t, list.Tools, len(options.All), in.Name)
+	return list.Tools
+}
+
+const (
+	inputSchema = `{
+		"type": "object",
+		"properties": {"location": {"type": "string", "description": "the name of a place"}},
+		"required": ["location"],
+		"additionalProperties": false
+	}`
+	outputSchema = `{
+		"type": "object",
+		"properties": {
+			"location": {"type": "string"}, "temperature": {"type": "integer"},
+			"unit": {"type": "string"}, "conditions": {"type": "string"}
+		},
+		"required": ["location", "temperature", "unit", "conditions"],
+		"additionalProperties": false
+	}`
+)

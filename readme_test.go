@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,18 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every Go block in the README and in docs names the file it was taken from, in
-// a comment above it, and stands there word for word: what is read has been
-// compiled and run.
+// Every Go block in a document names the file it was taken from, in a comment
+// above it, and stands in that file word for word. So every block was compiled,
+// and the file is one whose tests run.
 func TestGoBlocksInTheDocsAreCompiledCode(t *testing.T) {
-	docs := []string{"README.md"}
-	entries, err := os.ReadDir("docs")
+	docs, err := filepath.Glob("*.md")
 	require.NoError(t, err)
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".md") {
-			docs = append(docs, "docs/"+e.Name())
-		}
-	}
+	inDocs, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	docs = append(docs, inDocs...)
+	require.Contains(t, docs, "README.md")
 	block := regexp.MustCompile("(?s)(?:<!-- from (\\S+) -->\n)?```go\n(.*?)```")
 	blocks := 0
 	for _, doc := range docs {
@@ -31,17 +30,38 @@ func TestGoBlocksInTheDocsAreCompiledCode(t *testing.T) {
 			require.NotEmptyf(t, m[1], "%s: a Go block that names no file:\n%s", doc, m[2])
 			source, err := os.ReadFile(m[1])
 			require.NoError(t, err)
-			require.Containsf(t, dedent(string(source)), dedent(m[2]), "%s: the block from %s is not what stands there", doc, m[1])
+			require.Containsf(t, unindented(string(source)), unindented(m[2]), "%s: this block is not in %s", doc, m[1])
 		}
 	}
 	require.NotZero(t, blocks)
 }
 
-// dedent drops the indentation, which differs between a block and its source.
-func dedent(s string) string {
+// unindented removes the indentation, which differs between a block and its
+// source.
+func unindented(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
 	return strings.Join(lines, "\n")
+}
+
+// A relative link in a document leads to a file that exists.
+func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^):#]+)(?:#[^)]*)?\)`)
+	docs, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	inDocs, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	links := 0
+	for _, doc := range append(docs, inDocs...) {
+		text, err := os.ReadFile(doc)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			links++
+			_, err := os.Stat(filepath.Join(filepath.Dir(doc), m[1]))
+			require.NoErrorf(t, err, "%s links to %s", doc, m[1])
+		}
+	}
+	require.NotZero(t, links)
 }

@@ -20,9 +20,8 @@ const (
 	principal = "user-1"
 )
 
-// BenchmarkCodec is a real state sealed and opened again: by statecodec, and by
-// what people would take in its place, each set up to do as much of the same as
-// it can.
+// BenchmarkCodec seals and opens a real state: with statecodec, and with each of
+// its alternatives set up to protect as much as it can.
 func BenchmarkCodec(b *testing.B) {
 	state := realState(b)
 	b.Run("ours", func(b *testing.B) { measureCodec(b, state, ours(b)) })
@@ -47,7 +46,7 @@ func measureCodec(b *testing.B, state []byte, there codec) {
 	}
 }
 
-// ours encrypts, and binds the request whole.
+// ours encrypts, and binds the whole request.
 func ours(b *testing.B) codec {
 	c, err := statecodec.New(&statecodec.Options{Ephemeral: true})
 	require.NoError(b, err)
@@ -59,14 +58,14 @@ func ours(b *testing.B) codec {
 	}
 }
 
-// cookie encrypts, and binds the target as the cookie's name. The bytes go in
-// as they are.
+// cookie encrypts, and binds the target as the cookie's name. It gets the bytes
+// without further encoding.
 func cookie() codec {
 	c := securecookie.New(securecookie.GenerateRandomKey(32), securecookie.GenerateRandomKey(32))
 	c.SetSerializer(securecookie.NopEncoder{})
 	c.MaxAge(int(time.Hour / time.Second))
 	return func(state []byte) []byte {
-		value := must(c.Encode(target, bytes.Clone(state))) // it encrypts what it is given in place
+		value := must(c.Encode(target, bytes.Clone(state))) // Encode encrypts its argument in place
 		var opened []byte
 		if err := c.Decode(target, value, &opened); err != nil {
 			panic(err)
@@ -98,7 +97,8 @@ func token() codec {
 	}
 }
 
-// must is for what is measured: the helpers of testify cost more than some of it.
+// must stands in for testify inside a measurement, where testify would cost more
+// than the measured code.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

@@ -9,12 +9,12 @@ import (
 	"github.com/segmentio/encoding/json"
 )
 
-// message is the first request of the call, as it is on the wire.
+// message is the first request of the call as sent.
 var message = []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"weather","arguments":{"location":"Lisbon"},` +
 	`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"client","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`)
 
-// envelope is what go-sdk decodes a message into first.
+// envelope holds the fields that go-sdk decodes a message into first.
 type envelope struct {
 	VersionTag string          `json:"jsonrpc"`
 	ID         any             `json:"id,omitempty"`
@@ -23,9 +23,9 @@ type envelope struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 }
 
-// BenchmarkDecode is one message decoded: by go-sdk; into the same fields by
-// the same JSON library through a decoder made for it, as go-sdk does it; from
-// the bytes, as that library also can; and by the standard library.
+// BenchmarkDecode decodes one message: with go-sdk; with go-sdk's JSON library
+// through a new decoder, as go-sdk uses it; with that library from the bytes; and
+// with the standard library.
 func BenchmarkDecode(b *testing.B) {
 	into := func(decode func(e *envelope) error) func(b *testing.B) {
 		return func(b *testing.B) {

@@ -12,7 +12,7 @@ type reading struct {
 	unit string
 }
 
-// measured is how ours is held against theirs.
+// measured is how ours is compared with theirs.
 type measured int
 
 const (
@@ -28,7 +28,7 @@ type figure struct {
 	ours, theirs reading
 	measured     measured
 	target       float64 // 0 where there is none
-	// idle is the same call with a handler that does nothing: what it costs is
+	// idle is the same call with a handler that does nothing, whose cost is
 	// go-sdk's share. Zero where go-sdk has none.
 	idle reading
 }
@@ -36,7 +36,7 @@ type figure struct {
 // section is one table.
 type section struct {
 	title   string
-	against string // what the figures are held against
+	against string // the name of the other side
 	figures []figure
 }
 
@@ -65,7 +65,7 @@ func contendersOf(sections []section) []contender {
 	return all
 }
 
-// compare holds ours against theirs, round by round.
+// compare compares ours with theirs, round by round.
 func (f *figure) compare(ours, theirs sample) sample {
 	switch f.measured {
 	case faster:
@@ -105,7 +105,7 @@ func (f *figure) targetText() string {
 	return fmt.Sprintf("≤ %v ×", f.target)
 }
 
-// verdict holds the figure against its target.
+// verdict compares the figure with its target.
 func (f *figure) verdict(compared sample) string {
 	if f.target == 0 {
 		return ""

@@ -15,8 +15,8 @@ const (
 
 func read(pkg, name, unit string) reading { return reading{contender{pkg, name}, unit} }
 
-// sections is everything that is measured, with the targets that were set
-// before it was.
+// sections are all figures, with the targets that were set before the first
+// measurement.
 func sections() []section {
 	all := []section{engineAlone(), inMemory("all"), inMemory("one")}
 	for _, clients := range []int{1, 16, 64} {
@@ -148,8 +148,8 @@ func answers() section {
 	s := section{title: "Validating an answer, its schema resolved once", against: "resolved each time"}
 	for _, form := range []struct{ what, name string }{{"a choice", "choice"}, {"a form of two fields", "form"}} {
 		s.figures = append(s.figures, figure{
-			what: form.what, ours: read("mrtr", "Answer/"+form.name+"/resolved_once", clock),
-			theirs: read("mrtr", "Answer/"+form.name+"/resolved_each_time", clock), measured: faster, target: 20,
+			what: form.what, ours: read("form", "Answer/"+form.name+"/resolved_once", clock),
+			theirs: read("form", "Answer/"+form.name+"/resolved_each_time", clock), measured: faster, target: 20,
 		})
 	}
 	return s
@@ -190,8 +190,8 @@ func overWebSocket() section {
 	}}}
 }
 
-// decoding is what go-sdk pays for a decoder, and its buffer, for every value
-// that it decodes.
+// decoding compares go-sdk with a copy that makes no decoder, and so no buffer,
+// for each value.
 func decoding() section {
 	s := section{title: "go-sdk's JSON decoding", against: "from the bytes"}
 	for _, m := range []struct{ what, unit string }{{"time", clock}, {"bytes", memory}} {

@@ -52,7 +52,7 @@ func TestChoose(t *testing.T) {
 	require.Len(t, contendersOf(one), 1, "one benchmark measures the journal, the bare handler and the idle one")
 }
 
-// A benchmark that is not there is an error, not a gap in the table.
+// A missing benchmark is an error, not a gap in the table.
 func TestMeasureFailsOnWhatIsNotThere(t *testing.T) {
 	err := measure(&strings.Builder{}, &strings.Builder{}, []contender{{"statecodec", "NoSuchThing"}}, 1, "1x")
 	require.ErrorContains(t, err, "is no benchmark")

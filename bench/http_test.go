@@ -14,9 +14,9 @@ import (
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
-// BenchmarkHTTP is the two-round call over streamable HTTP, and with one client
-// over our WebSocket too. The time of a call is that of the clock over all
-// calls that were made in it.
+// BenchmarkHTTP is the two-round call over streamable HTTP and, with one client,
+// over our WebSocket. The time of a call is the elapsed time divided by the number
+// of calls.
 func BenchmarkHTTP(b *testing.B) {
 	for _, clients := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {
@@ -60,8 +60,8 @@ func front(b *testing.B, h http.Handler) (url string) {
 	return server.URL
 }
 
-// web is an HTTP client of one's own, as clients on machines of their own have:
-// the connections of one that all share would be fought for.
+// web is a new HTTP client for each MCP client, as on separate machines: the
+// connections of a shared one would be contended.
 func web(b *testing.B) *http.Client {
 	transport := &http.Transport{}
 	b.Cleanup(transport.CloseIdleConnections)

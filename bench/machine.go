@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// describeMachine writes where the figures come from, as configuration lines of
+// describeMachine writes the machine and the versions as configuration lines of
 // the benchmark format.
 func describeMachine(out io.Writer, rounds int, moment string) {
 	fmt.Fprintf(out, "cpu: %s\n", cpu())
@@ -27,7 +27,7 @@ func describeMachine(out io.Writer, rounds int, moment string) {
 	fmt.Fprintf(out, "rounds: %d\nbenchtime: %s\nload-before: %s\n", rounds, moment, load())
 }
 
-// said is the output of a command, or that there is none.
+// said is the output of a command, or a note that it failed.
 func said(name string, arguments ...string) string {
 	out, err := exec.Command(name, arguments...).Output()
 	if err != nil {
@@ -36,7 +36,7 @@ func said(name string, arguments ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// cpu is the processor's own name, where the system tells.
+// cpu is the name of the processor, on systems that report it.
 func cpu() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -50,8 +50,7 @@ func cpu() string {
 	return "unknown"
 }
 
-// load is how many processes wanted to run in the last minute, where the system
-// tells.
+// load is the load average of the last minute, on systems that report it.
 func load() string {
 	averages, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

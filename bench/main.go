@@ -1,16 +1,15 @@
-// Command bench measures what mrtr costs, beside what it is compared with, and
-// prints the table that docs/performance.md quotes:
+// Command bench measures mrtr and the code it is compared with, and prints the
+// tables of docs/performance.md:
 //
 //	go -C bench run .
 //
 // The benchmarks are ordinary ones, in this folder and in the packages they
-// measure. Each is run in a process of its own, for a moment, many rounds over:
-// forwards in one round and backwards in the next, so that whatever else the
-// machine does weighs on both sides of a comparison alike. Whole calls, whose
-// differences are small beside what they cost, are made in turns in one
-// process. A ratio is taken within a round; what is printed is the median of
-// the rounds and, in brackets, between which two values it lies with 95%
-// confidence.
+// measure. Each runs briefly in a process of its own, in many rounds: in order in
+// one round and in reverse order in the next, so that other load on the machine
+// affects both sides of a comparison. Whole calls are made in turns in one
+// process, since they differ by little. A ratio is taken within a round; the
+// tables show the median of the rounds and, in brackets, its 95% confidence
+// interval.
 //
 // Nothing fails on a figure.
 package main

@@ -18,7 +18,7 @@ import (
 type contender struct{ pkg, name string }
 
 // takesTurns reports whether the benchmark measures all its entrants itself, in
-// turns: then a moment would be too short for one of each.
+// turns, and so needs more time.
 func (c contender) takesTurns() bool {
 	return strings.HasPrefix(c.name, "Memory/") || strings.HasPrefix(c.name, "HTTP/") || strings.HasPrefix(c.name, "Ratio/")
 }
@@ -29,6 +29,7 @@ const turns = "10x"
 // with a go-sdk that decodes JSON from the bytes.
 var packages = map[string]string{
 	"bench":      ".",
+	"form":       "../internal/form",
 	"mrtr":       "../mrtr",
 	"statecodec": "../statecodec",
 	"boundary":   "../boundary",
@@ -37,9 +38,8 @@ var packages = map[string]string{
 
 const mended = "mended"
 
-// measure runs the benchmarks in rounds and writes what they print, with a
-// configuration line that says which round and package it is. It fails if one
-// of them does.
+// measure runs the benchmarks in rounds and writes their output, with a
+// configuration line for the round and the package. It fails if one of them does.
 func measure(out, progress io.Writer, all []contender, rounds int, moment string) error {
 	dir, err := os.MkdirTemp("", "mrtr-bench-")
 	if err != nil {
@@ -65,7 +65,7 @@ func measure(out, progress io.Writer, all []contender, rounds int, moment string
 	return nil
 }
 
-// build makes the test binary of every package that is needed.
+// build builds the test binary of every package that is needed.
 func build(dir string, progress io.Writer, all []contender) error {
 	needed := map[string]bool{}
 	for _, c := range all {
@@ -79,7 +79,7 @@ func build(dir string, progress io.Writer, all []contender) error {
 			if err != nil {
 				return err
 			}
-			// Without the path of the copy in what is built, the build cache serves.
+			// Without the path of the copy in the binary, the build cache serves.
 			arguments = append(arguments, "-trimpath", "-modfile", modfile)
 		}
 		command := exec.Command("go", append(arguments, ".")...)
@@ -91,8 +91,8 @@ func build(dir string, progress io.Writer, all []contender) error {
 	return nil
 }
 
-// once runs one benchmark in a process of its own, and returns its line. There
-// is none where it was skipped.
+// once runs one benchmark in a process of its own and returns its line, "" if it
+// was skipped.
 func once(dir string, c contender, moment string) (line string, _ error) {
 	levels := strings.Split("Benchmark"+c.name, "/")
 	for i := range levels {
@@ -130,7 +130,7 @@ func launch(dir, pkg, pattern, moment string) (printed string, _ error) {
 	return stdout.String(), nil
 }
 
-// linesOf are the lines with results in what a test binary printed.
+// linesOf are the lines with results in the output of a test binary.
 func linesOf(printed string) []string {
 	var lines []string
 	for line := range strings.Lines(printed) {

@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkMemory is the two-round call in memory: with as many processors as
-// there are, and with one, where nothing depends on which goroutine happened
-// to be woken where, so that small differences show.
+// BenchmarkMemory is the two-round call in memory: with all processors, and with
+// one, where scheduling adds less noise and small differences show.
 func BenchmarkMemory(b *testing.B) {
 	b.Run("all", callsInMemory)
 	b.Run("one", func(b *testing.B) {

@@ -9,9 +9,8 @@ import (
 
 const gosdk = "github.com/modelcontextprotocol/go-sdk"
 
-// mend copies go-sdk into dir with one line changed, the one that makes a
-// decoder, and its buffer, for every value that is decoded. It returns a
-// go.mod of this module that takes the copy.
+// mend copies go-sdk into dir and changes the line that makes a decoder, and its
+// buffer, for each value. It returns a go.mod of this module that uses the copy.
 func mend(dir string) (modfile string, _ error) {
 	original := said("go", "list", "-m", "-f", "{{.Dir}}", gosdk)
 	changed := filepath.Join(dir, "go-sdk")
@@ -28,7 +27,7 @@ func mend(dir string) (modfile string, _ error) {
 	if strings.Count(string(source), decoder) != 1 {
 		return "", fmt.Errorf("%s of go-sdk no longer decodes as it did", filepath.Join("internal", "json", "json.go"))
 	}
-	// The copy keeps the mode of the module cache, where nothing may be written.
+	// Files copied from the module cache are read-only.
 	if err := os.Remove(path); err != nil {
 		return "", err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// printed is what the benchmarks printed, taken apart.
+// printed is the parsed output of the benchmarks.
 type printed struct {
 	config map[string][]string // in the order in which they came
 	values map[contender]map[string]sample
@@ -55,7 +55,7 @@ func (p *printed) add(c contender, pairs []string) error {
 	return nil
 }
 
-// withoutProcs drops the -2 that says how many processors there were.
+// withoutProcs drops the suffix with the number of processors, such as -2.
 func withoutProcs(name string) string {
 	if dash := strings.LastIndexByte(name, '-'); dash > 0 {
 		if _, err := strconv.Atoi(name[dash+1:]); err == nil {
@@ -65,7 +65,7 @@ func withoutProcs(name string) string {
 	return name
 }
 
-// of is a reading in every round, nil where it was not taken.
+// of is a reading in every round, nil if there is none.
 func (p *printed) of(r reading) sample {
 	var sum sample
 	for unit := range strings.SplitSeq(r.unit, "+") {

@@ -11,7 +11,7 @@ const legend = `Compared within each round: the median of the rounds and, in bra
 A verdict with a question mark: the target lies within the brackets, so this run cannot tell.
 go-sdk: the part of our cost that the same call costs with a handler that does nothing.`
 
-// report writes the figures as tables, Markdown that reads well in a terminal.
+// report writes the figures as tables in Markdown, aligned for a terminal.
 func report(out io.Writer, sections []section, text string) error {
 	p, err := readPrinted(text)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s sample) text(unit string) string {
 	return amount(median, unit)
 }
 
-// digits is a ratio with as many digits as mean something.
+// digits is a ratio with its significant digits.
 func digits(v float64) string {
 	switch {
 	case v >= 100:

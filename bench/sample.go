@@ -8,10 +8,9 @@ import (
 // sample is one number from every round.
 type sample []float64
 
-// spread is the median of a sample, and between which two of its values the
-// true median lies with 95% confidence, whatever the distribution. With fewer
-// than six values nothing is as sure as that: then it is the least and the
-// greatest.
+// spread is the median of a sample and its 95% confidence interval, for any
+// distribution. Fewer than six values have no such interval: then it is the least
+// and the greatest value.
 func (s sample) spread() (low, median, high float64) {
 	sorted := slices.Sorted(slices.Values(s))
 	n := len(sorted)

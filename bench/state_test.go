@@ -31,7 +31,7 @@ func realState(t testing.TB) []byte {
 	return state
 }
 
-// The state that the codecs are measured on is what the engine seals today.
+// The codecs are measured with a state as the engine seals it today.
 func TestTheStateIsReal(t *testing.T) {
 	sealed := sealedByTheEngine(t)
 	if *update {
@@ -40,8 +40,7 @@ func TestTheStateIsReal(t *testing.T) {
 	require.Equal(t, timeless(t, realState(t)), timeless(t, sealed))
 }
 
-// timeless is a state without what differs from call to call and from build to
-// build.
+// timeless is a state without the fields that differ between calls or builds.
 func timeless(t *testing.T, state []byte) map[string]any {
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal(state, &fields))
@@ -52,7 +51,7 @@ func timeless(t *testing.T, state []byte) map[string]any {
 	return fields
 }
 
-// sealedByTheEngine plays two rounds with legible states, and reads the second.
+// sealedByTheEngine plays two rounds with readable states, and reads the second.
 func sealedByTheEngine(t *testing.T) []byte {
 	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Ephemeral: true, Readable: true}})
 	require.NoError(t, err)

@@ -16,17 +16,17 @@ type entrant struct {
 	clients []func()
 }
 
-// takeTurns measures the entrants in one process, a few calls of each in turn,
-// so that what the machine does besides weighs on all of them alike: their
-// differences are smaller than its moods. It prints, for each, the time of a
-// call in the median turn, and what was allocated for a call on both sides.
+// takeTurns measures the entrants in one process, a few calls of each in turn, so
+// that other load on the machine, which exceeds their differences, affects all of
+// them. It prints, for each, the time of a call in the median turn and the
+// allocations of a call on both sides.
 func takeTurns(b *testing.B, calls int, entrants []entrant) {
 	times, allocs, sizes := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
 	for _, e := range entrants {
-		e.turn(len(e.clients)) // connections are made, caches filled
+		e.turn(len(e.clients)) // opens connections, fills caches
 	}
 	for b.Loop() {
-		entrants = append(entrants[1:], entrants[0]) // nobody is always first
+		entrants = append(entrants[1:], entrants[0]) // so that each is first in turn
 		for _, e := range entrants {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -44,10 +44,11 @@ func takeTurns(b *testing.B, calls int, entrants []entrant) {
 		b.ReportMetric(median(allocs[e.name])/float64(calls), e.name+"-allocs/op")
 		b.ReportMetric(median(sizes[e.name])/float64(calls), e.name+"-B/op")
 	}
-	b.ReportMetric(0, "ns/op") // of a turn of all together: nobody's
+	b.ReportMetric(0, "ns/op") // the time of all entrants together means nothing
 }
 
-// turn makes this many calls, all clients at once, each one after the other.
+// turn makes this many calls: the clients work at once, each makes its calls one
+// after another.
 func (e *entrant) turn(calls int) {
 	if len(e.clients) == 1 {
 		for range calls {

@@ -14,8 +14,8 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// The call that is measured: the weather in Lisbon, whose units are asked for,
-// so two requests. What it must come to:
+// The measured call asks for the weather in Lisbon, and the tool asks for the
+// units: two requests. It must end in this text:
 const weatherText = "Weather in Lisbon: 22°C, partly cloudy."
 
 var (
@@ -30,10 +30,10 @@ type named struct {
 	handler options.Handler
 }
 
-// handlers are our styles, and what they are held against: bare, which asks
-// the same by hand and protects nothing; padded, which is bare with a state as
-// long as ours, that it does not look into; and idle, which does nothing at
-// all, so that what it costs is go-sdk's.
+// handlers are our styles and their contenders: bare, which is written by hand and
+// protects nothing; padded, which is bare with a state as long as ours, which it
+// does not read; and idle, which returns prepared results, so that its cost is
+// go-sdk's.
 func handlers(b *testing.B) []named {
 	var styles []named
 	for _, style := range options.All {
@@ -47,7 +47,7 @@ func handlers(b *testing.B) []named {
 	return append([]named{{"bare", bare()}, {"padded", padded(length)}, {"idle", idle()}}, styles...)
 }
 
-// audit keeps nothing, for a log that grows would be measured too.
+// audit keeps nothing, since a growing log would be measured too.
 func audit() *options.Audit { return &options.Audit{Out: func(string) {}} }
 
 func bare() options.Handler {
@@ -113,7 +113,7 @@ func serve(h options.Handler) *mcp.Server {
 	return server
 }
 
-// dial connects go-sdk's client, and returns the whole call, questions and all.
+// dial connects go-sdk's client, and returns a function that makes one call.
 func dial(b *testing.B, transport mcp.Transport) (call func()) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

@@ -3,11 +3,11 @@ package boundary
 import "sync"
 
 // abandoned counts the handlers that were left running after their calls ended.
-// Once there are limit of them it refuses the tools that have one, and only those:
-// a tool that does not hang must not go down with one that does.
+// Once there are limit of them it refuses every tool that has one. Other tools go
+// on, so that one tool that hangs does not stop the rest.
 //
-// A name that no tool is known by counts as the tool "", all such names together,
-// or a client could make up one after another and never be refused.
+// All names that no tool is known by count as the tool "". Otherwise a client could
+// call one made-up name after another and never be refused.
 type abandoned struct {
 	limit int
 
@@ -16,7 +16,7 @@ type abandoned struct {
 	tools map[string]int
 }
 
-// countedAs is the name under which handlers of a tool are counted.
+// countedAs is the name that a tool's handlers are counted under.
 func countedAs(tool string, known bool) string {
 	if known {
 		return tool
@@ -24,8 +24,8 @@ func countedAs(tool string, known bool) string {
 	return ""
 }
 
-// refuses reports whether a further call of the tool is not to run, and how many
-// handlers were abandoned.
+// refuses reports whether another call of the tool must be refused, and how many
+// abandoned handlers there are.
 func (a *abandoned) refuses(tool string) (total int, refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -33,8 +33,8 @@ func TestAToolThatHangsIsRefusedAlone(t *testing.T) {
 				session := connect(t, s, &boundary.Options{Logger: silent, Deadline: time.Minute, MaxAbandoned: most})
 				abandon := func(name string) {
 					if !byClient {
-						_, face := callTool(t, session, name, nil)
-						require.Equal(t, "timeout", face.Type)
+						_, report := callTool(t, session, name, nil)
+						require.Equal(t, "timeout", report.Type)
 						return
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -44,8 +44,8 @@ func TestAToolThatHangsIsRefusedAlone(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				refused := func(name string) {
-					_, face := callTool(t, session, name, nil)
-					require.Equal(t, "unavailable", face.Type)
+					_, report := callTool(t, session, name, nil)
+					require.Equal(t, "unavailable", report.Type)
 				}
 				for range most {
 					abandon("deaf")
@@ -53,7 +53,7 @@ func TestAToolThatHangsIsRefusedAlone(t *testing.T) {
 				refused("deaf")
 				res, _ := callTool(t, session, "healthy", nil)
 				require.False(t, res.IsError, "a tool that does not hang")
-				abandon("deaf_too") // nobody can know before
+				abandon("deaf_too") // its first, so it is not refused yet
 				refused("deaf_too")
 				res, _ = callTool(t, session, "healthy", nil)
 				require.False(t, res.IsError)
@@ -69,8 +69,8 @@ func TestAToolThatHangsIsRefusedAlone(t *testing.T) {
 	}
 }
 
-// Names that no tool has share what one tool has, or a client could leave a
-// handler behind for every name it makes up.
+// Unknown names count together as one tool. Otherwise a client could leave a handler
+// behind for every name it makes up.
 func TestMadeUpNamesCountAsOneTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		let := make(chan struct{})
@@ -86,8 +86,8 @@ func TestMadeUpNamesCountAsOneTool(t *testing.T) {
 		})
 		session := connect(t, s, &boundary.Options{Logger: silent, Deadline: time.Second, MaxAbandoned: 2})
 		for i, want := range []string{"timeout", "timeout", "unavailable", "unavailable"} {
-			_, face := callTool(t, session, fmt.Sprintf("made up %d", i), nil)
-			require.Equal(t, want, face.Type)
+			_, report := callTool(t, session, fmt.Sprintf("made up %d", i), nil)
+			require.Equal(t, want, report.Type)
 		}
 		close(let)
 		synctest.Wait()

@@ -2,79 +2,82 @@ package boundary
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// arguments judges the arguments by the tool's own schema, before the SDK does:
-// that reports one problem at a time, in varying order, with the values.
+// arguments judges the arguments by the tool's own schema before go-sdk does.
+// go-sdk reports one problem at a time, in varying order, and quotes the values.
 func (b *boundary) arguments(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		def := c.definition()
-		if def == nil || def.accepts(c.req.Params.Arguments) {
+		if def.refuse(c.req) == nil {
 			return next(ctx, c)
 		}
-		if def = b.catalog.fresh(ctx, c); def == nil {
-			return next(ctx, c) // gone since; the SDK says so
+		def = b.catalog.fresh(ctx, c)
+		if def == nil {
+			return next(ctx, c) // the tool was removed meanwhile, and go-sdk says so
 		}
 		c.define(def)
-		if def.accepts(c.req.Params.Arguments) {
-			return next(ctx, c)
+		if refused := def.refuse(c.req); refused != nil {
+			return nil, refused
 		}
-		return nil, def.refusal(c.req.Params.Arguments, clientName(c.req))
+		return next(ctx, c)
 	}
 }
 
-// accepts reports whether the arguments satisfy the schema and are all known to
-// it.
-func (d *definition) accepts(raw json.RawMessage) bool {
-	j := d.inputJudge()
-	if j == nil {
-		return true
+// refuse returns everything that is wrong with the arguments of a request, or nil
+// if the tool may have them.
+func (d *definition) refuse(req *mcp.CallToolRequest) *Validation {
+	if d == nil {
+		return nil
 	}
-	if j.plain != nil && j.plain.acceptsJSON(raw) {
-		return true
+	schema := d.inputSchema()
+	if schema == nil {
+		return nil
 	}
-	args, err := decodeArguments(raw)
-	return err == nil && len(j.unknown(args)) == 0 && j.accepts(args)
+	findings := schema.Arguments(req.Params.Arguments, func() string { return clientName(req) })
+	if findings == nil {
+		return nil
+	}
+	refused := &Validation{}
+	for _, f := range findings {
+		refused.Fields = append(refused.Fields, FieldError(f))
+	}
+	return refused
 }
 
-// refusal is everything that is wrong with arguments that were not accepted.
-func (d *definition) refusal(raw json.RawMessage, client string) *Validation {
-	j := d.inputJudge()
-	args, err := decodeArguments(raw)
-	if err != nil {
-		return &Validation{Fields: []FieldError{{Problem: "must be a JSON object"}}}
+const maxClientName = 64
+
+// clientName is the client's own name for itself, fit for display, or "". It is
+// shown and decides nothing.
+func clientName(req *mcp.CallToolRequest) string {
+	info := req.ClientInfo()
+	if info == nil {
+		return ""
 	}
-	v := &Validation{}
-	for _, name := range j.unknown(args) {
-		v.Fields = append(v.Fields, unknownArgument(j.schema, name, client))
-		delete(args, name) // said once, and better
-	}
-	if !j.accepts(args) {
-		e := explainer{root: j.schema}
-		e.walk(j.schema, args, "", 0)
-		v.Fields = append(v.Fields, e.found...)
-	}
-	if len(v.Fields) == 0 {
-		v.Fields = []FieldError{{Problem: "do not satisfy the tool's input schema"}}
-	}
-	return v
+	return displayed(strings.TrimSpace(info.Name), maxClientName)
 }
 
-// decodeArguments takes absent and null arguments for none, as the SDK does.
-func decodeArguments(raw json.RawMessage) (map[string]any, error) {
-	args := map[string]any{}
-	if len(raw) == 0 {
-		return args, nil
+// displayed cuts a text from outside to a length, and quotes it if it holds
+// anything but letters, digits and simple punctuation.
+func displayed(text string, most int) string {
+	runes := []rune(text)
+	cut := len(runes) > most
+	if cut {
+		runes = runes[:most]
 	}
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return nil, fmt.Errorf("the arguments are no JSON object: %w", err)
+	for _, r := range runes {
+		plain := r == ' ' || r == '-' || r == '_' || r == '.' || r == '/' ||
+			'0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !plain {
+			return fmt.Sprintf("%q", string(runes))
+		}
 	}
-	if args == nil {
-		args = map[string]any{}
+	if cut {
+		return string(runes) + "..."
 	}
-	return args, nil
+	return string(runes)
 }

@@ -18,14 +18,13 @@ import (
 	"github.com/mrtr-go/sdk/internal/probe"
 )
 
-// bareVariable makes the test below the process that it starts: the value is the
+// bareVariable turns the test below into the process that it starts. The value is the
 // era and the first misbehaviour to try.
 const bareVariable = "BOUNDARY_TEST_BARE"
 
 // The same table against a bare go-sdk server in a process of its own, which is
-// started again whenever it dies. The counts are the SDK's, so only their
-// direction is held: were the SDK to mend itself, the boundary would have less
-// to do.
+// started again whenever it dies. The counts depend on go-sdk, so the test requires
+// only that some cases end badly.
 func TestTheSameTableAgainstBareSDK(t *testing.T) {
 	if begin := os.Getenv(bareVariable); begin != "" {
 		tryBare(t, begin)
@@ -78,7 +77,7 @@ func bareVerdicts(t *testing.T, era probe.Era, rest []misbehaving.Case, from int
 	for lines := bufio.NewScanner(stdout); len(verdicts) < len(rest) && lines.Scan(); {
 		var v verdict
 		if json.Unmarshal(lines.Bytes(), &v) != nil {
-			break // what the test framework says on its way out
+			break // the test framework's own lines at the end
 		}
 		require.Equal(t, rest[len(verdicts)].Name, v.Case)
 		if verdicts = append(verdicts, v); v.Dead {
@@ -94,23 +93,21 @@ func bareVerdicts(t *testing.T, era probe.Era, rest []misbehaving.Case, from int
 	return verdicts
 }
 
-// tryBare writes a verdict a line until it dies or has tried all. In the bubble no
-// time passes while anything can still happen, so an answer that has not come when
-// patience ends never will, and nobody has waited for it.
+// tryBare writes one verdict per line until it dies or has tried all cases. In the
+// bubble no time passes while a goroutine can still run, so an answer that is missing
+// when patience ends never comes, and the test has not waited for it.
 func tryBare(t *testing.T, begin string) {
 	era, from, _ := strings.Cut(begin, " ")
 	first, err := strconv.Atoi(from)
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		cases := misbehaving.Cases(nil)
-		w, _, err := openMemory(t.Context(), probe.Era(era), misbehaving.NewServer(cases))
-		require.NoError(t, err)
-		s, err := probe.Open(t.Context(), w, probe.Era(era))
+		client, _, err := openMemory(t.Context(), probe.Era(era), misbehaving.NewServer(cases))
 		require.NoError(t, err)
 		out := json.NewEncoder(os.Stdout)
 		for _, c := range cases[first:] {
-			require.NoError(t, out.Encode(run(t.Context(), s, w, c)))
+			require.NoError(t, out.Encode(run(t.Context(), client, probe.Era(era), c)))
 		}
-		_, _ = io.Copy(io.Discard, os.Stdin) // until killed: what hangs would never end the bubble
+		_, _ = io.Copy(io.Discard, os.Stdin) // until killed: a handler that hangs would keep the bubble from ending
 	})
 }

@@ -6,19 +6,19 @@ import (
 	"fmt"
 )
 
-// A Batch is what became of many items of one call, in their order.
+// A Batch holds the outcomes of the items of one call, in the items' order.
 type Batch[Out any] struct {
 	Items []BatchItem[Out] `json:"items"`
 }
 
-// A BatchItem is one item's outcome: a value or an error.
+// A BatchItem is the outcome of one item: Value or Error is set.
 type BatchItem[Out any] struct {
 	Index int        `json:"index"`
 	Value *Out       `json:"value,omitempty"`
 	Error *ItemError `json:"error,omitempty"`
 }
 
-// An ItemError is an item's error as the agent sees it.
+// An ItemError is the public part of an item's error.
 type ItemError struct {
 	Type     string   `json:"type"`
 	Text     string   `json:"text"`
@@ -28,12 +28,12 @@ type ItemError struct {
 	err error
 }
 
-// Each does f for every item, one after the other, and keeps going after errors;
-// it stops early only when ctx ends, and the items left over fail with its error.
+// Each calls f for every item, one after the other, and continues after errors.
+// Once ctx has ended, the remaining items fail with its error.
 //
-// The error is nil when any item succeeded, or there was none: partial success
-// is a result, and the batch says which items failed. When all failed it is a
-// *BatchError, expected if every item's error was.
+// The error is nil if any item succeeded or there are no items: partial success is
+// a result, and the batch says which items failed. If all failed it is a
+// [*BatchError].
 func Each[In, Out any](ctx context.Context, items []In, f func(context.Context, In) (Out, error)) (Batch[Out], error) {
 	batch := Batch[Out]{Items: make([]BatchItem[Out], 0, len(items))}
 	var failed []*ItemError
@@ -61,11 +61,12 @@ func itemError(ctx context.Context, err error) *ItemError {
 	if c == nil {
 		c = &call{}
 	}
-	p := describe(ctx, c, err)
+	p := failureOf(ctx, c, err)
 	return &ItemError{Type: p.kind, Text: p.text, Expected: p.expected, Hints: p.hints, err: err}
 }
 
-// A BatchError says that every item of a batch failed.
+// A BatchError reports that every item of a batch failed. It is expected if all of
+// the items' errors are.
 type BatchError struct {
 	Items []*ItemError
 }
@@ -102,7 +103,7 @@ func (e *BatchError) ToolErrorExpected() bool {
 	return len(e.Items) > 0
 }
 
-// ToolErrorHints are the items' own, each once.
+// ToolErrorHints returns the items' hints without repetition.
 func (e *BatchError) ToolErrorHints() []string {
 	var hints []string
 	seen := map[string]bool{}

@@ -13,7 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 )
 
-type report struct {
+type placeNotes struct {
 	Place string `json:"place"`
 	Notes string `json:"notes"`
 }
@@ -26,8 +26,8 @@ func benchServer(tb testing.TB, bounded bool) *mcp.Server {
 	mcp.AddTool(s, &mcp.Tool{Name: "text"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
 		return text(kilobyte), nil, nil
 	})
-	mcp.AddTool(s, &mcp.Tool{Name: "structured"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, report, error) {
-		return nil, report{Place: in.Place, Notes: kilobyte}, nil
+	mcp.AddTool(s, &mcp.Tool{Name: "structured"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, placeNotes, error) {
+		return nil, placeNotes{Place: in.Place, Notes: kilobyte}, nil
 	})
 	if bounded {
 		require.NoError(tb, boundary.Install(s, &boundary.Options{Logger: silent}))

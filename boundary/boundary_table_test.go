@@ -32,13 +32,11 @@ func TestEveryMisbehaviourGetsOneAnswer(t *testing.T) {
 				server, err := misbehaving.Bounded(cases)
 				require.NoError(t, err)
 				ctx := t.Context()
-				w, shut, err := tr.open(ctx, era, server)
+				client, shut, err := tr.open(ctx, era, server)
 				require.NoError(t, err)
 				defer shut()
-				s, err := probe.Open(ctx, w, era)
-				require.NoError(t, err)
 				for _, c := range cases {
-					v := run(ctx, s, w, c)
+					v := run(ctx, client, era, c)
 					outcome, kind := c.Wanted(era)
 					require.Empty(t, v.Fault, "%s: %s", c.Name, c.Explanation)
 					require.Equal(t, outcome, v.Outcome, "%s: %s", c.Name, c.Explanation)
@@ -52,20 +50,18 @@ func TestEveryMisbehaviourGetsOneAnswer(t *testing.T) {
 	}
 }
 
-// When all is over and the handlers that hang are let go, nothing is left: the
-// bubble fails the test if a goroutine in it outlives it.
+// Once the handlers that hang are released, no goroutine is left: the bubble fails the
+// test if one outlives it.
 func TestNothingLeaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		cases := misbehaving.Cases(release)
 		server, err := misbehaving.Bounded(cases)
 		require.NoError(t, err)
-		w, shut, err := openMemory(t.Context(), probe.Modern, server)
-		require.NoError(t, err)
-		s, err := probe.Open(t.Context(), w, probe.Modern)
+		client, shut, err := openMemory(t.Context(), probe.Modern, server)
 		require.NoError(t, err)
 		for _, c := range cases {
-			require.Empty(t, run(t.Context(), s, w, c).Fault, c.Name)
+			require.Empty(t, run(t.Context(), client, probe.Modern, c).Fault, c.Name)
 		}
 		close(release)
 		shut()

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
 )
 
 type callKey struct{}
 
-// A call is what the layers know of the tool call at hand. It travels in the
-// context, so that the wrapper inside and the log handler find it.
+// A call is one request for a tool, as the layers know it. It travels in the
+// context, where [Handler], [Applied] and the log handler find it.
 type call struct {
 	req       *mcp.CallToolRequest
 	session   mcp.Session
@@ -19,16 +21,16 @@ type call struct {
 	requestID string
 	start     time.Time
 
-	// An abandoned handler still runs while the layers outside it finish, hence
-	// the lock.
+	// mu guards the rest: an abandoned handler may still write to it while the
+	// outer layers finish.
 	mu            sync.Mutex
 	def           *definition
-	entered       bool
+	entered       bool // the tool, or middleware around it, was called
 	applied       bool
 	asked         bool
 	outputChecked bool
 	operations    []operation
-	cause         error // of a protocol error
+	cause         error // of a protocol error, for the log
 }
 
 func newCall(req *mcp.CallToolRequest) *call {
@@ -64,53 +66,25 @@ func (c *call) definition() *definition {
 	return c.def
 }
 
-// Applied records that the tool has had an effect which should not happen twice.
-// An error of this call after it says effect "applied", and is never retried.
-// Outside a boundary it does nothing.
-func Applied(ctx context.Context) {
-	if c := callFrom(ctx); c != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.applied = true
-	}
-}
+// modern and legacy do not ask era.Of, which tells whether the client can be
+// asked something. Here the question is how to encode a result and how long a
+// tool may run, and that has an answer for a client nobody can ask as well.
 
-// noticeAsking is sending middleware: it notes that the call at hand asked its
-// client something, after which running the handler again would ask again.
-func noticeAsking(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch method {
-		case "elicitation/create", "sampling/createMessage", "roots/list":
-			if c := callFrom(ctx); c != nil {
-				c.mu.Lock()
-				c.asked = true
-				c.mu.Unlock()
-			}
-		}
-		return next(ctx, method, req)
-	}
-}
-
-const firstModern = "2026-07-28" // dates, so they compare as strings
-
-// modern reports whether a result made here must carry resultType. The SDK
-// stamps by the version the session asked for, and a strict client judges by the
-// version it wrote into the request: either is reason enough, and a client that
-// needs no stamp ignores it.
+// modern reports whether a result made here must carry resultType: when the
+// request's own _meta names a modern revision, by which a strict client judges, or
+// the session does, by which go-sdk stamps its own results. A client that needs no
+// resultType ignores it.
 func (c *call) modern() bool {
-	if v, ok := c.req.Params.Meta[mcp.MetaKeyProtocolVersion].(string); ok && v >= firstModern {
-		return true
-	}
-	return !c.legacy()
+	return era.MetaVersion(c.req.Params.Meta) >= era.FirstModern || !c.legacy()
 }
 
 // legacy reports whether the session asked for a revision in which a server asks
-// its questions over the open request. What a request's own _meta says does not
-// change that: the SDK goes by the session.
+// its questions while the request is open. _meta does not change that: go-sdk goes
+// by the session.
 func (c *call) legacy() bool {
 	if c.req.Session == nil {
 		return false
 	}
 	p := c.req.Session.InitializeParams()
-	return p != nil && p.ProtocolVersion < firstModern
+	return p != nil && p.ProtocolVersion < era.FirstModern
 }

@@ -13,39 +13,39 @@ import (
 )
 
 const (
-	// catalogAge bounds how long a tool that was replaced under its own name is
-	// taken for its predecessor.
+	// catalogAge is how long a list is used. A tool that was replaced under its
+	// own name may be taken for its predecessor for as long.
 	catalogAge = time.Second
 
 	maxCatalogPages = 1000
 )
 
-// A catalog knows the server's tools. The SDK shows them to nobody but through
-// tools/list, so that is what it asks, on the session of the call at hand, and
-// remembers the answer for a second. A remembered definition may pass a call but
-// never fail one: before anything is refused the list is read again. Only where
-// the server will not list its tools now is the last list believed for longer,
-// and never by the tier gate.
+// A catalog knows the definitions of the server's tools. go-sdk gives them to
+// nobody except through tools/list, so the catalog sends that request, on the
+// session of the current call, and keeps the answer for a second. A kept
+// definition can pass a call but not refuse one: before a refusal the list is read
+// again. If the server fails to list its tools, the last list is used for longer,
+// except by the tiers layer.
 //
-// Middleware that was added before the boundary sees these requests as it sees a
+// Middleware that was added before the boundary sees these requests like a
 // client's.
 type catalog struct {
 	next   mcp.MethodHandler
 	logger *slog.Logger
 
 	mu      sync.Mutex // one reader of the list at a time
-	current atomic.Pointer[snapshot]
+	current atomic.Pointer[toolList]
 }
 
-type snapshot struct {
+type toolList struct {
 	at    time.Time
 	tools map[string]*definition
 
-	// incomplete is why there may be more tools than these; nil if there are not.
+	// incomplete says why tools may be missing; nil if none is.
 	incomplete error
 }
 
-// lookup finds the tool of the call, or nil if there is no such tool.
+// lookup returns the definition of the call's tool, or nil if there is none.
 func (k *catalog) lookup(ctx context.Context, c *call) *definition {
 	s := k.current.Load()
 	if s != nil && time.Since(s.at) < catalogAge {
@@ -56,8 +56,8 @@ func (k *catalog) lookup(ctx context.Context, c *call) *definition {
 	return k.fresh(ctx, c)
 }
 
-// fresh finds the tool in a list that was read after the call of fresh, or in the
-// last one if the server will not list its tools now.
+// fresh is lookup in a list that was read after fresh was called, or in the last
+// one if the server fails to list its tools.
 func (k *catalog) fresh(ctx context.Context, c *call) *definition {
 	s, err := k.read(ctx, c)
 	if err != nil {
@@ -69,10 +69,9 @@ func (k *catalog) fresh(ctx context.Context, c *call) *definition {
 	return s.tools[c.tool]
 }
 
-// proven finds the tool in a list that was read after the call of proven. The
-// definition is nil without an error only if the list is complete and the tool is
-// not in it.
-func (k *catalog) proven(ctx context.Context, c *call) (*definition, error) {
+// certain is lookup in a list that was read after certain was called. A nil
+// definition without an error means that the list is complete and lacks the tool.
+func (k *catalog) certain(ctx context.Context, c *call) (*definition, error) {
 	s, err := k.read(ctx, c)
 	if err != nil {
 		return nil, err
@@ -83,15 +82,15 @@ func (k *catalog) proven(ctx context.Context, c *call) (*definition, error) {
 	return nil, s.incomplete
 }
 
-// lists reports whether the last list had a tool of this name.
+// lists reports whether the last list has a tool of this name.
 func (k *catalog) lists(name string) bool {
 	s := k.current.Load()
 	return s != nil && s.tools[name] != nil
 }
 
-// read lists the tools, or returns a list that somebody else began to read after
-// read was called. An error means that the server would not list them.
-func (k *catalog) read(ctx context.Context, c *call) (*snapshot, error) {
+// read lists the tools, or returns a list that another call began to read after
+// read was called. An error means that the server fails to list them.
+func (k *catalog) read(ctx context.Context, c *call) (*toolList, error) {
 	asked := time.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -99,7 +98,7 @@ func (k *catalog) read(ctx context.Context, c *call) (*snapshot, error) {
 	if old != nil && old.at.After(asked) {
 		return old, nil
 	}
-	s := &snapshot{
+	s := &toolList{
 		at: time.Now(), tools: map[string]*definition{},
 		incomplete: fmt.Errorf("tools/list has more than %d pages", maxCatalogPages),
 	}
@@ -112,7 +111,7 @@ func (k *catalog) read(ctx context.Context, c *call) (*snapshot, error) {
 			if err == nil {
 				err = errors.New("it was answered with something else")
 			}
-			k.logger.WarnContext(ctx, "the boundary cannot list the tools", "error", clipped(err.Error(), maxLoggedText))
+			k.logger.WarnContext(ctx, "the boundary cannot list the tools", "error", truncated(err.Error(), maxLoggedText))
 			return nil, fmt.Errorf("tools/list failed: %w", err)
 		}
 		for _, tool := range list.Tools {
@@ -120,7 +119,7 @@ func (k *catalog) read(ctx context.Context, c *call) (*snapshot, error) {
 				continue
 			}
 			if old != nil && old.tools[tool.Name] != nil && old.tools[tool.Name].tool == tool {
-				s.tools[tool.Name] = old.tools[tool.Name] // with its resolved schemas
+				s.tools[tool.Name] = old.tools[tool.Name] // with its compiled schemas
 				continue
 			}
 			s.tools[tool.Name] = &definition{tool: tool, logger: k.logger}

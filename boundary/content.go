@@ -11,15 +11,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// inert is the content with nothing of the tool's code left in it, so that
-// marshalling it again outside the boundary does what it did inside; or an error
-// that says why it cannot be sent. The SDK's own types are judged by their
-// fields, since all but a few of their values marshal; any other type is replaced
-// by what it marshals to.
-func inert(content []mcp.Content) ([]mcp.Content, error) {
+// plainContent returns the content without any code of the tool's, so that it
+// marshals outside the boundary as it did inside, or says why it cannot be sent.
+// go-sdk's own types are checked field by field, since nearly all of their values
+// marshal. A block of any other type is marshalled and decoded into one of them.
+func plainContent(content []mcp.Content) ([]mcp.Content, error) {
 	out, own := content, false
 	for i, block := range content {
-		made, err := inertBlock(block)
+		made, err := plainBlock(block)
 		if err != nil {
 			return nil, fmt.Errorf("content block %d: %w", i, err)
 		}
@@ -33,45 +32,45 @@ func inert(content []mcp.Content) ([]mcp.Content, error) {
 	return out, nil
 }
 
-func inertBlock(block mcp.Content) (mcp.Content, error) {
+func plainBlock(block mcp.Content) (mcp.Content, error) {
 	if isNilBlock(block) {
 		return nil, errors.New("is nil")
 	}
 	switch c := block.(type) {
 	case *mcp.TextContent:
-		return c, decorated(c.Meta, c.Annotations)
+		return c, checkAnnotations(c.Meta, c.Annotations)
 	case *mcp.ImageContent:
-		return c, decorated(c.Meta, c.Annotations)
+		return c, checkAnnotations(c.Meta, c.Annotations)
 	case *mcp.AudioContent:
-		return c, decorated(c.Meta, c.Annotations)
+		return c, checkAnnotations(c.Meta, c.Annotations)
 	case *mcp.ResourceLink:
 		if c.URI == "" {
 			return nil, errors.New("a resource link without a URI")
 		}
-		if c.Name == "" { // required on the wire, where the SDK would leave it out
+		if c.Name == "" { // required on the wire, and go-sdk would omit it
 			named := *c
 			named.Name = c.URI
 			c = &named
 		}
-		return c, decorated(c.Meta, c.Annotations)
+		return c, checkAnnotations(c.Meta, c.Annotations)
 	case *mcp.EmbeddedResource:
 		if c.Resource == nil || c.Resource.URI == "" {
 			return nil, errors.New("an embedded resource without the resource or its URI")
 		}
-		if c.Resource.Text == "" && c.Resource.Blob == nil { // one is required, and an empty text is left out
+		if c.Resource.Text == "" && c.Resource.Blob == nil { // one is required, and go-sdk omits an empty text
 			filled, contents := *c, *c.Resource
 			contents.Blob = []byte{}
 			filled.Resource, c = &contents, &filled
 		}
-		return c, errors.Join(decorated(c.Meta, c.Annotations), marshalsMeta(c.Resource.Meta))
+		return c, errors.Join(checkAnnotations(c.Meta, c.Annotations), checkMeta(c.Resource.Meta))
 	case *mcp.ToolUseContent, *mcp.ToolResultContent:
 		return nil, fmt.Errorf("a %T belongs in sampling messages, not in a result", c)
 	}
-	return remade(block)
+	return decodedBlock(block)
 }
 
-// remade is a block of a foreign type as the SDK's own type that reads the same.
-func remade(block mcp.Content) (mcp.Content, error) {
+// decodedBlock turns a block of a foreign type into go-sdk's type for its JSON.
+func decodedBlock(block mcp.Content) (mcp.Content, error) {
 	data, err := json.Marshal(struct {
 		Content []mcp.Content `json:"content"`
 	}{[]mcp.Content{block}})
@@ -85,7 +84,7 @@ func remade(block mcp.Content) (mcp.Content, error) {
 	if len(res.Content) != 1 {
 		return nil, fmt.Errorf("a %T does not read as one content block", block)
 	}
-	return inertBlock(res.Content[0])
+	return plainBlock(res.Content[0])
 }
 
 func isNilBlock(block mcp.Content) bool {
@@ -99,23 +98,23 @@ func isNilBlock(block mcp.Content) bool {
 	}
 }
 
-func decorated(meta mcp.Meta, a *mcp.Annotations) error {
+func checkAnnotations(meta mcp.Meta, a *mcp.Annotations) error {
 	if a != nil && (math.IsNaN(a.Priority) || math.IsInf(a.Priority, 0)) {
 		return errors.New("an annotation whose priority is not a number")
 	}
-	return marshalsMeta(meta)
+	return checkMeta(meta)
 }
 
-func marshalsMeta(meta mcp.Meta) error {
+func checkMeta(meta mcp.Meta) error {
 	if len(meta) == 0 {
 		return nil
 	}
-	return marshals(meta)
+	return checkMarshals(meta)
 }
 
-// inertMeta is the _meta with every value that is more than a plain one as the
-// JSON it marshals to.
-func inertMeta(meta mcp.Meta) (mcp.Meta, error) {
+// plainMeta returns the _meta with every value that may hold code of the tool's
+// replaced by its JSON.
+func plainMeta(meta mcp.Meta) (mcp.Meta, error) {
 	out, own := meta, false
 	for key, value := range meta {
 		switch value.(type) {
@@ -136,7 +135,7 @@ func inertMeta(meta mcp.Meta) (mcp.Meta, error) {
 	return out, nil
 }
 
-func marshals(v any) error {
+func checkMarshals(v any) error {
 	_, err := json.Marshal(v)
 	return err
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// BenchmarkRatio is the cost of a call with a boundary over that of one without:
-// both in turn, in batches, and the median of the ratios, so that what else the
-// machine does weighs on both alike.
+// BenchmarkRatio is the cost of a call with a boundary divided by that of a call
+// without one. It runs both in turn, in batches, and reports the median of the ratios,
+// so that other work of the machine affects both alike.
 func BenchmarkRatio(b *testing.B) {
 	const batch = 100
 	for _, over := range []string{"memory", "http"} {

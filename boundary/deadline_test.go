@@ -2,6 +2,7 @@ package boundary_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,15 +13,15 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 )
 
-// A client from before answers inside the request, so its call may last as long as
-// people take; a modern call may not, whatever its session asks.
+// A legacy client answers inside the request, so its call may last as long as people
+// take; a modern call may not.
 func TestDeadlines(t *testing.T) {
 	const old, modern = "2025-11-25", "2026-07-28"
 	for _, tc := range []struct {
 		explanation string
 		opts        boundary.Options
 		version     string
-		user        time.Duration // takes this long to answer
+		user        time.Duration // how long the user takes to answer
 		want        time.Duration // 0: the call is not cut off
 	}{
 		{"an old client's user has an hour by default", boundary.Options{}, old, 59 * time.Minute, 0},
@@ -29,7 +30,7 @@ func TestDeadlines(t *testing.T) {
 		{"and uses them", boundary.Options{}, modern, 4 * time.Minute, 0},
 		{"each has its option", boundary.Options{Deadline: time.Hour, LegacyDeadline: time.Second}, old, time.Minute, time.Second},
 		{"of which the other is not touched", boundary.Options{Deadline: time.Second, LegacyDeadline: time.Hour}, modern, time.Minute, time.Second},
-		{"a negative one is no limit", boundary.Options{LegacyDeadline: -1}, old, 48 * time.Hour, 0},
+		{"the longest is as good as none", boundary.Options{LegacyDeadline: math.MaxInt64}, old, 48 * time.Hour, 0},
 		{"the tool's own counts for both", boundary.Options{ToolDeadlines: map[string]time.Duration{"asks": time.Minute}}, old, time.Hour, time.Minute},
 		{"the tool's own counts for both", boundary.Options{ToolDeadlines: map[string]time.Duration{"asks": time.Minute}}, modern, time.Hour, time.Minute},
 	} {
@@ -63,13 +64,13 @@ func TestDeadlines(t *testing.T) {
 			session, err := client.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: tc.version})
 			require.NoError(t, err)
 			begun := time.Now()
-			res, face := callTool(t, session, "asks", nil)
+			res, report := callTool(t, session, "asks", nil)
 			took := time.Since(begun)
 			if tc.want == 0 {
 				require.Equal(t, []string{"answered"}, texts(res), tc.explanation)
 				require.Equal(t, tc.user, took, tc.explanation)
 			} else {
-				require.Equal(t, "timeout", face.Type, tc.explanation)
+				require.Equal(t, "timeout", report.Type, tc.explanation)
 				require.InDelta(t, tc.want, took, float64(time.Second), tc.explanation)
 			}
 			session.Close()

@@ -16,14 +16,14 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 )
 
-// deathVariable makes this test binary die in the way it names.
+// deathVariable makes this test binary die in the way that its value names.
 const deathVariable = "BOUNDARY_TEST_DEATH"
 
-// deaths are what the package's documentation says no layer can catch.
+// deaths are the ways to end the process that the package text lists as not caught.
 var deaths = []struct {
 	name  string
 	tool  func()
-	trace string // what the runtime says on the way out
+	trace string // in the runtime's last output
 }{
 	{"panic_in_goroutine", func() {
 		go func() { panic("nobody above me") }()
@@ -51,8 +51,8 @@ var deaths = []struct {
 	{"os_exit", func() { os.Exit(3) }, ""},
 }
 
-// What no layer can catch ends the process, the boundary around it or not. The
-// test holds the documentation to it.
+// Some faults end the process in spite of a boundary. The test holds that the package
+// text lists them.
 func TestWhatNoLayerCatches(t *testing.T) {
 	t.Parallel()
 	require.NotEmpty(t, deaths)

@@ -1,66 +1,58 @@
 // Package boundary makes every tool call of a go-sdk server end in exactly one
-// well-formed result.
+// well-formed result. A call without one costs more than its own answer: a model's
+// API rejects a conversation in which a tool_use has no tool_result.
 //
-// A model's API rejects an assistant turn whose tool_use has no tool_result, so
-// a call that is never answered does not cost one answer: it costs the
-// conversation. With the SDK alone a panic in a tool kills the process and
-// every other call in flight; a result that cannot be marshalled, or an output
-// that breaks the tool's own schema, is a lost response or one that a strict
-// client refuses. One line changes that:
+//	err := boundary.Install(server, nil) // after the server's other middleware
 //
-//	err := boundary.Install(server, nil)
+// Each call of a tool then ends as a complete result, an input_required result, an
+// error result (isError) in words that the agent can act on, or a JSON-RPC error
+// that the tool intended. Questions and intended errors pass unchanged. Complete and
+// error results get a [Report] in their _meta, and errors their hints as a last text.
 //
-// Every call of a tool then ends as one of four things:
+// # The layers
 //
-//   - a complete result;
-//   - an input_required result, which passes untouched;
-//   - an error result (isError), in words the agent can act on, with the facts
-//     beside them in _meta under [MetaKey];
-//   - a protocol error, where one was meant: a *jsonrpc.Error that a handler
-//     returned, such as a refused requestState, goes out byte for byte, unless
-//     its code was withdrawn, and a [Protocol] survives being wrapped.
+// [Layers] names them; each has a file of its name. From the outside in:
 //
-// Around a tool that does nothing wrong a boundary changes this on the wire: a
-// complete or error result has one key more in its _meta, and an error that has
-// hints ends in a text block with them. Questions and protocol errors stay as
-// they are.
+//   - log writes one record per call, with sizes and digests in place of values.
+//   - isolation turns a panic, runtime.Goexit and a missed [Options.Deadline] into
+//     error results. The cause and the stack go to the log. A handler that misses
+//     its deadline is left behind, with its context cancelled; [Options.MaxAbandoned]
+//     bounds how many.
+//   - sizelimit keeps the end of a result that is too large.
+//   - normalize replaces a result that cannot be sent, or breaks the tool's output
+//     schema, by an error result, and reads errors.
+//   - tiers refuses and hides the tools of a denied [Tier].
+//   - arguments judges the arguments by the tool's schema: all problems at once, by
+//     JSON pointer, without the values.
 //
-// # What ends how
-//
-// A panic, a runtime.Goexit, a nil result, a nil content block, a value that
-// cannot be marshalled, an output that breaks the output schema and a handler
-// still running at its deadline each become one error result. The client reads
-// that the tool failed; the log has the cause and the stack. A handler past its
-// deadline is left behind: its context is cancelled and its late result is
-// dropped. The deadline is longer where the user answers inside the request
-// ([Options.LegacyDeadline]). [Options.MaxAbandoned] bounds how many may be left
-// behind.
-//
-// Arguments are judged by the tool's own schema before the SDK sees them: all
-// problems at once, sorted, by JSON pointer, without the values. A result too
-// large keeps its tail.
+// [Handler] wraps a single tool, for retries and an earlier check of its output.
 //
 // # Errors
 //
-// Return [Validation], [Selector] or [Execution] from a tool, wrapped as deep as
-// you like, or give your own error types the methods listed below: the package
-// recognises errors by what they can say, not by where they come from.
-// An error is expected (the agent can correct it; logged at WARN) or a fault (an
-// operator must act; logged at ERROR with the cause). An error that says neither
-// is a fault whose text the agent still reads as it was raised.
+// Return [Validation], [Selector], [Execution] or [Protocol] from a tool, wrapped or
+// not, or carry any of these methods on an error of your own. They use builtin types
+// alone, so no import is needed. The outermost error that has a method answers.
 //
-// # What no layer can catch
+//	ToolErrorType() string               its type in the Report; "execution" without it
+//	ToolErrorCode() string               a finer code of your own
+//	ToolErrorExpected() bool             the agent can correct it: WARN; else a fault: ERROR
+//	ToolErrorQuiet() bool                nobody's mistake, such as a decline: INFO
+//	ToolErrorHints() []string            sentences on what to try next
+//	ToolErrorOperation() string          the operation that failed
+//	ToolErrorSelector() (selector string, candidates []string)
+//	ToolErrorFields() map[string][]string  problems of the arguments, by JSON pointer
+//	ToolErrorEffect() string             "applied" or "unknown"
+//	ToolErrorRetryable() bool            another attempt may succeed
+//	ToolErrorCause() string              for the log of a fault, in place of the chain
+//	ToolErrorProtocol() (code int64, message string, data []byte)
 //
-// Go gives nobody a way to recover these, so they still end the process, with
-// every call in it:
+// The client reads the text of Error, wrapping included. Keep a secret cause behind
+// Unwrap, where the log finds it.
 //
-//   - a panic in a goroutine that the handler started itself;
-//   - the runtime's fatal errors: concurrent map writes, a stack that outgrew
-//     its limit, out of memory, unlocking an unlocked mutex, "all goroutines
-//     are asleep";
-//   - os.Exit and log.Fatal.
+// # Not caught
 //
-// A handler that never returns keeps its goroutine, and what that goroutine
-// holds, until it does. Middleware added to the server after [Install] runs
-// outside the boundary; call Install again to move the boundary outermost.
+// Go cannot recover a panic in a goroutine that the handler started, the runtime's
+// fatal errors (concurrent map writes, stack overflow, out of memory, deadlock),
+// os.Exit and log.Fatal. They still end the process. A handler that never returns
+// keeps its goroutine.
 package boundary

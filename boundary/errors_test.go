@@ -44,76 +44,76 @@ func TestErrorsOnTheWire(t *testing.T) {
 		err         error
 		annotations *mcp.ToolAnnotations
 		texts       []string
-		face        boundary.Face
+		report      boundary.Report
 		level       string
 	}{
 		{
 			name: "plain", explanation: "the text as raised; nobody said the agent could correct it, and the effect is open",
 			err: errors.New("the station is closed"), annotations: writes,
-			texts: []string{"the station is closed"}, face: boundary.Face{Type: "execution", Expected: ref(false), Effect: "unknown"}, level: "ERROR",
+			texts: []string{"the station is closed"}, report: boundary.Report{Type: "execution", Expected: ref(false), Effect: "unknown"}, level: "ERROR",
 		},
 		{
 			name: "plain_readonly", explanation: "a read-only tool has no effect to tell of",
 			err: errors.New("the station is closed"), annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
-			texts: []string{"the station is closed"}, face: boundary.Face{Type: "execution", Expected: ref(false)}, level: "ERROR",
+			texts: []string{"the station is closed"}, report: boundary.Report{Type: "execution", Expected: ref(false)}, level: "ERROR",
 		},
 		{
 			name: "execution", explanation: "the cause stays on the server, even wrapped; the hint comes last",
 			err: fmt.Errorf("while planning: %w", &boundary.Execution{Operation: "geocode", Err: errors.New("password=hunter2"), Code: "E42",
 				Expected: true, Hints: []string{"Try later."}}),
-			texts: []string{"while planning: geocode failed.", "Try later."},
-			face:  boundary.Face{Type: "execution", Code: "E42", Expected: ref(true), Operation: "geocode", Hints: []string{"Try later."}}, level: "WARN",
+			texts:  []string{"while planning: geocode failed.", "Try later."},
+			report: boundary.Report{Type: "execution", Code: "E42", Expected: ref(true), Operation: "geocode", Hints: []string{"Try later."}}, level: "WARN",
 		},
 		{
 			name: "effect", explanation: "an error that knows what it did says so",
 			err:   &boundary.Execution{Message: "Half of it was written.", Effect: "applied"},
-			texts: []string{"Half of it was written."}, face: boundary.Face{Type: "execution", Expected: ref(false), Effect: "applied"}, level: "ERROR",
+			texts: []string{"Half of it was written."}, report: boundary.Report{Type: "execution", Expected: ref(false), Effect: "applied"}, level: "ERROR",
 		},
 		{
 			name: "validation", explanation: "sorted, with a field's own hint",
 			err:   &boundary.Validation{Fields: []boundary.FieldError{{Pointer: "/z", Problem: "is late"}, {Pointer: "/a", Problem: "is early", Hint: "Wait."}}},
 			texts: []string{"2 argument problems: /a is early; /z is late.", "Wait."},
-			face: boundary.Face{Type: "validation", Expected: ref(true), Hints: []string{"Wait."},
+			report: boundary.Report{Type: "validation", Expected: ref(true), Hints: []string{"Wait."},
 				Fields: []boundary.FieldError{{Pointer: "/a", Problem: "is early", Hint: "Wait."}, {Pointer: "/z", Problem: "is late"}}}, level: "WARN",
 		},
 		{
 			name: "selector", explanation: "the candidates and where to find more",
 			err:   &boundary.Selector{Kind: boundary.Ambiguous, Selector: "location", Candidates: []string{"Springfield, Illinois", "Springfield, Missouri"}, Tool: "list_places"},
 			texts: []string{`"location" fits more than one. Candidates: Springfield, Illinois; Springfield, Missouri.`, `Call "list_places" for the valid values of "location".`},
-			face: boundary.Face{Type: "ambiguous", Expected: ref(true), Selector: "location", Candidates: []string{"Springfield, Illinois", "Springfield, Missouri"},
+			report: boundary.Report{Type: "ambiguous", Expected: ref(true), Selector: "location", Candidates: []string{"Springfield, Illinois", "Springfield, Missouri"},
 				Hints: []string{`Call "list_places" for the valid values of "location".`}}, level: "WARN",
 		},
 		{
 			name: "foreign", explanation: "a foreign error is understood by its methods, through wrapping and joining",
 			err:   errors.Join(fmt.Errorf("weather: %w", noPlace{})),
 			texts: []string{"weather: There is no such place.", "Use a full name."},
-			face: boundary.Face{Type: "not_found", Expected: ref(true), Hints: []string{"Use a full name."}, Selector: "location", Candidates: []string{"Lisbon", "Tokyo"},
+			report: boundary.Report{Type: "not_found", Expected: ref(true), Hints: []string{"Use a full name."}, Selector: "location", Candidates: []string{"Lisbon", "Tokyo"},
 				Fields: []boundary.FieldError{{Pointer: "/location", Problem: "is not a known place"}}}, level: "WARN",
 		},
 		{
 			name: "declined", explanation: "nobody's mistake, and no claim about effects",
-			err: &declined{"units"}, texts: []string{`Stopped: "units" was declined.`}, face: boundary.Face{Type: "declined", Expected: ref(true)}, level: "INFO",
+			err: &declined{"units"}, texts: []string{`Stopped: "units" was declined.`}, report: boundary.Report{Type: "declined", Expected: ref(true)}, level: "INFO",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var log journal
 			s := newServer()
 			addFailing(s, &mcp.Tool{Name: tc.name, Annotations: tc.annotations}, tc.err)
-			res, face := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger(), BareKeys: true}), tc.name, nil)
+			res, report := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger(), BareKeys: true}), tc.name, nil)
 
 			require.True(t, res.IsError, tc.explanation)
 			require.Nil(t, res.StructuredContent)
 			require.Equal(t, tc.texts, texts(res), tc.explanation)
-			require.Equal(t, tc.face.Type, res.Meta["error_type"])
-			require.Equal(t, *tc.face.Expected, res.Meta["expected"])
-			require.Equal(t, len(tc.face.Hints) > 0, res.Meta["suggestion"] != nil)
-			tc.face.Tool, tc.face.RequestID, tc.face.DurationMS = face.Tool, face.RequestID, face.DurationMS
-			require.Equal(t, tc.face, face, tc.explanation)
+			require.Equal(t, tc.report.Type, res.Meta["error_type"])
+			require.Equal(t, *tc.report.Expected, res.Meta["expected"])
+			require.Equal(t, len(tc.report.Hints) > 0, res.Meta["suggestion"] != nil)
+			tc.report.Tool, tc.report.RequestID, tc.report.DurationMS = report.Tool, report.RequestID, report.DurationMS
+			require.Equal(t, tc.report, report, tc.explanation)
 
 			records := log.records(t)
 			require.Len(t, records, 1)
 			require.Equal(t, tc.level, records[0]["level"], tc.explanation)
-			require.Equal(t, face.RequestID, records[0]["requestId"])
+			require.Equal(t, report.RequestID, records[0]["requestId"])
 			wire, err := json.Marshal(res)
 			require.NoError(t, err)
 			require.NotContains(t, string(wire), "hunter2")
@@ -132,7 +132,7 @@ func TestACauseReachesTheLogAlone(t *testing.T) {
 	require.Equal(t, "geocode failed.: dial tcp: refused", log.records(t)[0]["cause"])
 }
 
-// The cause of a protocol error is for the log too, wrapped or not.
+// The log has the cause of a protocol error, wrapped or not.
 func TestTheCauseOfAProtocolErrorReachesTheLogAlone(t *testing.T) {
 	var log journal
 	s := newServer()
@@ -144,8 +144,8 @@ func TestTheCauseOfAProtocolErrorReachesTheLogAlone(t *testing.T) {
 	require.Equal(t, "queue full", log.records(t)[0]["cause"])
 }
 
-// An error may have its own words for the log, such as the stack of a panic that
-// it recovered.
+// An error may carry its own text for the log, such as the stack of a panic that it
+// recovered.
 func TestAnErrorsOwnCause(t *testing.T) {
 	var log journal
 	s := newServer()
@@ -160,17 +160,17 @@ type causal struct{}
 func (causal) Error() string          { return "it failed" }
 func (causal) ToolErrorCause() string { return "why it failed" }
 
-// A code that revision 2026-07-28 withdrew reaches no client of that revision; it
-// reads what the error says, and the operator which code it was.
+// A code that revision 2026-07-28 withdrew reaches no client of that revision. The
+// client gets the error's text, and the log has the code.
 func TestWithdrawnCodes(t *testing.T) {
 	for _, code := range []int64{-32002, mcp.CodeURLElicitationRequired} {
 		raised := &jsonrpc.Error{Code: code, Message: "Sign in first.", Data: json.RawMessage(`{"elicitations":[]}`)}
 		var log journal
 		s := newServer()
 		addFailing(s, &mcp.Tool{Name: "t"}, raised)
-		res, face := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", nil)
+		res, report := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", nil)
 		require.True(t, res.IsError)
-		require.Equal(t, "withdrawn_code", face.Type)
+		require.Equal(t, "withdrawn_code", report.Type)
 		require.Equal(t, []string{"Sign in first."}, texts(res))
 		require.Equal(t, fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew: Sign in first.", code), log.records(t)[0]["cause"])
 		require.Equal(t, "ERROR", log.records(t)[0]["level"])
@@ -198,8 +198,8 @@ func TestAPanicReachesTheLogWithItsStack(t *testing.T) {
 
 func panicHere() { panic("boom") }
 
-// Deliberate protocol errors go out byte for byte; only the SDK's "unknown tool"
-// gains suggestions in its data.
+// Intended protocol errors go out byte for byte; only go-sdk's "unknown tool" gains
+// suggestions in its data.
 func TestProtocolErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -228,13 +228,13 @@ func TestProtocolErrors(t *testing.T) {
 	require.Equal(t, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: `unknown tool "getweather"`, Data: json.RawMessage(`{"suggestions":["get_weather"]}`)}, got)
 }
 
-// Applied is how a plain handler tells that its effect has happened.
+// A plain handler reports its effect by Applied.
 func TestApplied(t *testing.T) {
 	s := newServer()
 	mcp.AddTool(s, &mcp.Tool{Name: "t"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
 		boundary.Applied(ctx)
 		return nil, nil, noPlace{}
 	})
-	_, face := callTool(t, connect(t, s, nil), "t", nil)
-	require.Equal(t, "applied", face.Effect)
+	_, report := callTool(t, connect(t, s, nil), "t", nil)
+	require.Equal(t, "applied", report.Effect)
 }

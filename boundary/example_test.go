@@ -10,7 +10,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 )
 
-// A plain go-sdk server, one line, and a panic is an answer.
+// One line around a go-sdk server turns a panic into an error result.
 func ExampleInstall() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "forecast", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
@@ -24,16 +24,16 @@ func ExampleInstall() {
 	}
 
 	res := exampleCall(server, "forecast", nil)
-	face, _ := boundary.FaceOf(res)
-	fmt.Println(res.IsError, face.Type)
+	report, _ := boundary.ReportOf(res)
+	fmt.Println(res.IsError, report.Type)
 	fmt.Println(res.Content[0].(*mcp.TextContent).Text)
 	// Output:
 	// true internal
 	// Tool "forecast" failed because of a fault in the server. The arguments are not the reason.
 }
 
-// The layers, outermost first, and what their order means: a call that a tier
-// refuses is still audited, and never validated.
+// The layers run from the outermost to the innermost, so a call that the tiers layer
+// refuses is logged, and its arguments are not judged.
 func ExampleLayers() {
 	for i, name := range boundary.Layers() {
 		fmt.Println(i+1, name)
@@ -41,21 +41,21 @@ func ExampleLayers() {
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "wipe"}, outputs("wiped"))
-	audit := slog.New(exampleLog{slog.DiscardHandler})
-	if err := boundary.Install(server, &boundary.Options{Logger: audit, Deny: []boundary.Tier{boundary.Destructive}}); err != nil {
+	log := slog.New(exampleLog{slog.DiscardHandler})
+	if err := boundary.Install(server, &boundary.Options{Logger: log, Deny: []boundary.Tier{boundary.Destructive}}); err != nil {
 		fmt.Println(err)
 		return
 	}
 	res := exampleCall(server, "wipe", map[string]any{"no such argument": 1})
 	fmt.Println("agent:", res.Content[0].(*mcp.TextContent).Text)
 	// Output:
-	// 1 audit
+	// 1 log
 	// 2 isolation
-	// 3 limits
-	// 4 normalising
+	// 3 sizelimit
+	// 4 normalize
 	// 5 tiers
 	// 6 arguments
-	// audit: WARN tool call failed: denied
+	// log: WARN tool call failed: denied
 	// agent: Tool "wipe" is destructive, and this server does not offer destructive tools.
 }
 
@@ -116,7 +116,7 @@ func (exampleLog) Enabled(context.Context, slog.Level) bool { return true }
 func (exampleLog) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == "type" {
-			fmt.Printf("audit: %s %s: %s\n", r.Level, r.Message, a.Value)
+			fmt.Printf("log: %s %s: %s\n", r.Level, r.Message, a.Value)
 		}
 		return true
 	})

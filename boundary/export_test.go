@@ -3,26 +3,14 @@ package boundary
 import (
 	"reflect"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// PlainAccepts is what the plain schema says of v and of the JSON that v was, and
-// the validator to compare it with; nil if the schema does not resolve.
-func PlainAccepts(s *jsonschema.Schema, v any, data []byte) (decoded, scanned bool, _ *jsonschema.Resolved) {
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		return false, false, nil
-	}
-	p := plainOf(s)
-	return p != nil && p.accepts(v), p != nil && p.acceptsJSON(data), resolved
-}
-
-// The measures of a result's weight.
+// The measures of a result's size.
 var (
-	EscapedLen = escapedLen
-	WeighJSON  = weighJSON
-	Cut        = cut
+	EscapedSize = escapedSize
+	JSONSize    = jsonSize
+	EndWithin   = endWithin
 )
 
 // ResultFields are the exported fields of the SDK's result.

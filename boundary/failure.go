@@ -1,74 +1,132 @@
 package boundary
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// fail makes the error result of a problem.
-func (c *call) fail(b *boundary, p *problem) *mcp.CallToolResult {
-	res := c.blank()
-	res.Content = []mcp.Content{&mcp.TextContent{Text: p.text}}
-	c.finish(b, res, p)
-	return res
+// A failure is an error as the boundary understands it: the public part for the
+// client, err, cause and stack for the log.
+type failure struct {
+	kind, code, text string
+	expected, quiet  bool
+	hints            []string
+	fields           []FieldError
+	operation        string
+	selector         string
+	candidates       []string
+	effect           string
+
+	// undelivered means that the tool succeeded, effects included, and that only
+	// its result could not be sent.
+	undelivered bool
+
+	err   error // as it was raised; nil if the boundary found the failure itself
+	cause string
+	stack []byte
 }
 
-// finish makes res an error result: its content stays first and as it was raised,
-// the hints come last, and nothing structured remains, since a strict client
-// would hold it against the output schema.
-func (c *call) finish(b *boundary, res *mcp.CallToolResult, p *problem) {
-	p.effect = c.effect(p)
-	res.IsError = true
-	res.StructuredContent = nil
-	res.InputRequests, res.RequestState = nil, ""
-	if len(p.hints) > 0 {
-		res.Content = append(res.Content[:len(res.Content):len(res.Content)],
-			&mcp.TextContent{Text: strings.Join(p.hints, "\n")})
+// failureOf reads an error by the methods it carries. It calls the author's
+// methods and walks the author's chain, so it runs inside isolation.
+func failureOf(ctx context.Context, c *call, err error) *failure {
+	if endless(err) {
+		err = errors.New(err.Error())
 	}
-	c.face(res, p, b.opts.BareKeys)
-	res.SetError(&rendered{p})
-}
-
-// effect is what an error has to say about the effect of a tool that is not
-// read-only. What the error itself says counts; else a result that could not be
-// delivered means the effect happened, and a fault leaves it open. A refusal
-// before the tool ran, and an expected error, claim nothing.
-func (c *call) effect(p *problem) string {
-	if p.effect != "" {
-		return p.effect
+	f := &failure{kind: "execution", text: err.Error(), err: err, cause: causes(err)}
+	if strings.TrimSpace(f.text) == "" {
+		f.text = "The tool failed and gave no reason."
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	readSDKError(f, err)
+	if wire := protocolError(err); wire != nil && withdrawn(wire) {
+		f.kind = "withdrawn_code"
+		f.cause = fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew: %s", wire.Code, f.cause)
+	}
 	switch {
-	case !c.entered || c.def.readOnly():
-		return ""
-	case c.applied || p.undelivered:
-		return effectApplied
-	case !p.expected:
-		return effectUnknown
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil && context.Cause(ctx) != errDeadline:
+		f.kind, f.expected, f.quiet, f.effect = "cancelled", true, true, c.unknownEffect()
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errDeadline):
+		f.kind = "timeout"
 	}
-	return ""
+	if _, ok := carried[*outputError](err); ok {
+		f.undelivered = true
+	}
+	if e, ok := carried[carriesType](err); ok && e.ToolErrorType() != "" {
+		f.kind = e.ToolErrorType()
+	}
+	if e, ok := carried[carriesCode](err); ok {
+		f.code = e.ToolErrorCode()
+	}
+	if e, ok := carried[carriesExpected](err); ok {
+		f.expected = e.ToolErrorExpected()
+	}
+	if e, ok := carried[carriesCause](err); ok && e.ToolErrorCause() != "" {
+		f.cause = e.ToolErrorCause()
+	}
+	if e, ok := carried[carriesQuiet](err); ok && e.ToolErrorQuiet() {
+		f.quiet, f.expected = true, true
+	}
+	if e, ok := carried[carriesHints](err); ok {
+		f.hints = e.ToolErrorHints()
+	}
+	if e, ok := carried[carriesOperation](err); ok {
+		f.operation = e.ToolErrorOperation()
+	}
+	if e, ok := carried[carriesSelector](err); ok {
+		selector, candidates := e.ToolErrorSelector()
+		f.selector, f.candidates = selector, capped(candidates)
+	}
+	if e, ok := carried[carriesFields](err); ok {
+		f.fields = fieldErrors(err, e.ToolErrorFields())
+	}
+	if e, ok := carried[carriesEffect](err); ok {
+		if effect := e.ToolErrorEffect(); effect == effectApplied || effect == effectUnknown {
+			f.effect = effect
+		}
+	}
+	return f
 }
 
-// unknownEffect is for a call that was cut off: what it was about to do may have
-// happened.
-func (c *call) unknownEffect() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.entered || c.def.readOnly() {
-		return ""
+// fieldErrors takes the fields of a Validation with their hints, and those of any
+// other error from its ToolErrorFields method.
+func fieldErrors(err error, byPointer map[string][]string) []FieldError {
+	var v *Validation
+	if errors.As(err, &v) {
+		return v.sorted()
 	}
-	if c.applied {
-		return effectApplied
+	var fields []FieldError
+	for pointer, problems := range byPointer {
+		for _, text := range problems {
+			fields = append(fields, FieldError{Pointer: pointer, Problem: text})
+		}
 	}
-	return effectUnknown
+	return (&Validation{Fields: slices.Clip(fields)}).sorted()
 }
 
-// rendered hands a problem to the audit layer, by way of the result's own error,
-// which never leaves the server. Middleware outside the boundary still finds what
-// the tool raised, through Unwrap.
-type rendered struct{ p *problem }
+const maxChain = 1000
 
-func (r *rendered) Error() string { return r.p.text }
-func (r *rendered) Unwrap() error { return r.p.err }
+// endless reports whether the chain has more than maxChain errors. errors.As would
+// never return for an error that unwraps to itself.
+func endless(err error) bool {
+	seen := 0
+	var walk func(error) bool
+	walk = func(err error) bool {
+		for err != nil {
+			if seen++; seen > maxChain {
+				return true
+			}
+			switch u := err.(type) {
+			case interface{ Unwrap() error }:
+				err = u.Unwrap()
+			case interface{ Unwrap() []error }:
+				return slices.ContainsFunc(u.Unwrap(), walk)
+			default:
+				return false
+			}
+		}
+		return false
+	}
+	return walk(err)
+}

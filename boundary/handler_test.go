@@ -69,8 +69,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// What a requestState stands for may be gone after the first attempt: a second
-// would put an error of its own in place of the tool's.
+// A requestState may be used up by the first attempt. The error of a second attempt
+// would replace the tool's own.
 func TestNoRetryWithAState(t *testing.T) {
 	parked := true
 	s := newServer()
@@ -93,7 +93,7 @@ type reading struct {
 	Celsius any `json:"celsius"`
 }
 
-// The inner layer tells a broken output from the tool's own errors by itself.
+// Handler can tell a broken output from the tool's own errors.
 func TestHandlerChecksTheOutput(t *testing.T) {
 	var log journal
 	s := newServer()
@@ -107,16 +107,16 @@ func TestHandlerChecksTheOutput(t *testing.T) {
 	res, _ := callTool(t, session, "good", nil)
 	require.False(t, res.IsError)
 	for _, name := range []string{"wrong", "func"} {
-		res, face := callTool(t, session, name, nil)
+		res, report := callTool(t, session, name, nil)
 		require.True(t, res.IsError)
-		require.Equal(t, "invalid_output", face.Type)
-		require.Equal(t, "applied", face.Effect)
+		require.Equal(t, "invalid_output", report.Type)
+		require.Equal(t, "applied", report.Effect)
 		require.NotContains(t, texts(res)[0], "warm")
 	}
 	require.Contains(t, log.records(t)[1]["cause"], "celsius")
 }
 
-// Without the outer layer the wrapper is the function itself.
+// Without Install, Handler only calls the function.
 func TestHandlerWithoutBoundary(t *testing.T) {
 	ran := 0
 	h := boundary.Handler(func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
@@ -162,7 +162,7 @@ func TestBatch(t *testing.T) {
 		_, err := boundary.Each(ctx, []int{2, 4}, odd)
 		return nil, nil, err
 	})
-	_, face := callTool(t, connect(t, s, nil), "t", nil)
-	require.Equal(t, "batch", face.Type)
-	require.True(t, *face.Expected)
+	_, report := callTool(t, connect(t, s, nil), "t", nil)
+	require.Equal(t, "batch", report.Type)
+	require.True(t, *report.Expected)
 }

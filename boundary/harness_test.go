@@ -16,13 +16,13 @@ import (
 	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
 )
 
-// quiet writes to nowhere; silent is not even enabled.
+// quiet discards its records; silent is not enabled for any.
 var (
 	quiet  = slog.New(slog.NewTextHandler(io.Discard, nil))
 	silent = slog.New(slog.DiscardHandler)
 )
 
-// What tests build their tools of.
+// The parts that tests build their tools from.
 type input = misbehaving.Input
 
 var (
@@ -60,15 +60,15 @@ func dial(t *testing.T, s *mcp.Server) *mcp.ClientSession {
 	return session
 }
 
-func callTool(t *testing.T, s *mcp.ClientSession, name string, args any) (*mcp.CallToolResult, boundary.Face) {
+func callTool(t *testing.T, s *mcp.ClientSession, name string, args any) (*mcp.CallToolResult, boundary.Report) {
 	t.Helper()
 	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
 	require.NoError(t, err)
-	face, ok := boundary.FaceOf(res)
+	report, ok := boundary.ReportOf(res)
 	require.True(t, ok, "the boundary says nothing of the result")
-	require.Equal(t, name, face.Tool)
-	require.NotEmpty(t, face.RequestID)
-	return res, face
+	require.Equal(t, name, report.Tool)
+	require.NotEmpty(t, report.RequestID)
+	return res, report
 }
 
 func texts(res *mcp.CallToolResult) []string {

@@ -1,27 +1,32 @@
 package boundary
 
 import (
-	"errors"
+	"context"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Install puts the boundary around every tool of the server, those registered
-// already and those added later. It is to be called after the server's other
-// middleware was added: what is added later runs outside it.
+// Install puts the boundary around every tool of the server, those already
+// registered and those added later. Call it after adding the server's other
+// middleware: middleware that is added later runs outside the boundary.
 //
-// Installing twice is harmless: the outermost boundary does the work and those
-// inside it step aside. An error means that the options are invalid or the
-// server is nil; nothing was installed then.
+// Installing twice is harmless: the outermost boundary does the work and the
+// inner ones pass the call on. A nil server and invalid options are a
+// [*UsageError], and nothing is installed.
 func Install(server *mcp.Server, opts *Options) error {
 	if server == nil {
-		return errors.New("boundary: Install on a nil server")
+		return misuse("Install on a nil server")
 	}
-	receive, err := Middleware(opts)
+	normalized, err := opts.normalized()
 	if err != nil {
 		return err
 	}
-	server.AddReceivingMiddleware(receive)
-	server.AddSendingMiddleware(noticeAsking)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		b := newBoundary(normalized, next)
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			return b.receive(ctx, next, method, req)
+		}
+	})
+	server.AddSendingMiddleware(noteQuestions)
 	return nil
 }

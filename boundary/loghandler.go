@@ -5,16 +5,15 @@ import (
 	"log/slog"
 )
 
-// LogHandler gives every record logged with a tool call's context the tool and
-// the request id, so that a tool's own lines are found by what the client was
-// told. The boundary's own records have both already.
+// LogHandler adds the tool and the request id to every record that is logged with
+// a tool call's context, so that the id in a result finds the tool's own lines.
 func LogHandler(h slog.Handler) slog.Handler { return logHandler{h} }
 
 type logHandler struct{ slog.Handler }
 
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 	c := callFrom(ctx)
-	if c == nil || named(r) {
+	if c == nil || hasRequestID(r) {
 		return h.Handler.Handle(ctx, r)
 	}
 	r = r.Clone()
@@ -30,7 +29,8 @@ func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{h.Handler.WithGroup(name)}
 }
 
-func named(r slog.Record) (found bool) {
+// hasRequestID is true of the boundary's own records.
+func hasRequestID(r slog.Record) (found bool) {
 	r.Attrs(func(a slog.Attr) bool {
 		found = a.Key == "requestId"
 		return !found
@@ -38,16 +38,16 @@ func named(r slog.Record) (found bool) {
 	return found
 }
 
-// calmHandler keeps a log handler's panics from the calls it logs: they are the
-// operator's fault and not the tool's.
-type calmHandler struct{ slog.Handler }
+// recoveringHandler drops the panics of the operator's log handler, which must not
+// fail the call that is being logged.
+type recoveringHandler struct{ slog.Handler }
 
-func (h calmHandler) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
+func (h recoveringHandler) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
 	defer func() { _ = recover() }()
 	return h.Handler.Enabled(ctx, level)
 }
 
-func (h calmHandler) Handle(ctx context.Context, r slog.Record) (err error) {
+func (h recoveringHandler) Handle(ctx context.Context, r slog.Record) (err error) {
 	defer func() { _ = recover() }()
 	return h.Handler.Handle(ctx, r)
 }

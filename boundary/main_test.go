@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain lets the test binary be other processes too: a server over stdio, and
-// a death of each kind that nothing can prevent.
+// TestMain lets the test binary run as other processes too: a server over stdio, and
+// one process for each fault that is not caught.
 func TestMain(m *testing.M) {
 	if os.Getenv(serveVariable) != "" {
 		if err := serveStdio(); err != nil {

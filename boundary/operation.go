@@ -11,11 +11,11 @@ type operation struct {
 	spent time.Duration
 }
 
-// Operation times a part of a tool call for the call's log record:
+// Operation measures a part of a tool call for the call's log record:
 //
 //	defer boundary.Operation(ctx, "geocode")()
 //
-// Parts of one name are added up. Outside a boundary it does nothing.
+// Durations under one name are added up. Outside a boundary it does nothing.
 func Operation(ctx context.Context, name string) (done func()) {
 	c := callFrom(ctx)
 	if c == nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// brokenOutput says how a successful result breaks the tool's output schema, or
+// outputFault says how a successful result breaks the tool's output schema, or is
 // "". A strict client rejects such a result, so the model would never see it.
-func (b *boundary) brokenOutput(ctx context.Context, c *call, structured json.RawMessage) string {
+func (b *boundary) outputFault(ctx context.Context, c *call, structured json.RawMessage) string {
 	c.mu.Lock()
 	def, checked := c.def, c.outputChecked
 	c.mu.Unlock()
@@ -26,28 +28,42 @@ func (b *boundary) brokenOutput(ctx context.Context, c *call, structured json.Ra
 	return ""
 }
 
-// checkOutput is nil if structured satisfies the output schema, or if there is
-// none that could be resolved.
+// checkOutput returns nil if structured satisfies the tool's output schema or there
+// is no schema to judge by.
 func (d *definition) checkOutput(structured json.RawMessage) error {
-	if d == nil {
+	schema := d.outputSchema()
+	if schema == nil {
 		return nil
 	}
-	j := d.outputJudge()
-	if j == nil {
-		return nil
-	}
-	if structured == nil {
-		return fmt.Errorf("there is none, and the tool has an output schema")
-	}
-	if j.plain != nil && j.plain.acceptsJSON(structured) {
-		return nil
-	}
-	var value any
-	if err := json.Unmarshal(structured, &value); err != nil {
-		return err
-	}
-	if j.plain != nil && j.plain.accepts(value) {
-		return nil
-	}
-	return j.resolved.Validate(value)
+	return schema.Output(structured)
 }
+
+// checkOutput checks a handler's output before go-sdk does, whose error could not
+// be told from the tool's own. It passes an output that go-sdk will not send: a nil
+// pointer, which becomes a zero value, and one beside questions or an error.
+func (c *call) checkOutput(res *mcp.CallToolResult, out any) error {
+	def := c.definition()
+	if !def.hasOutput() || isNil(out) || res != nil && (res.InputRequests != nil || res.IsError) {
+		return nil
+	}
+	data, err := json.Marshal(out)
+	if err == nil {
+		if err = def.checkOutput(data); err == nil {
+			c.mu.Lock()
+			c.outputChecked = true
+			c.mu.Unlock()
+			return nil
+		}
+	}
+	return &outputError{err}
+}
+
+// outputError reports an output that cannot be sent after the tool has run.
+type outputError struct{ cause error }
+
+func (e *outputError) Error() string           { return undeliverableText }
+func (e *outputError) Unwrap() error           { return e.cause }
+func (e *outputError) ToolErrorType() string   { return "invalid_output" }
+func (e *outputError) ToolErrorExpected() bool { return false }
+
+const undeliverableText = "The tool ran, but its result is malformed and cannot be shown. The arguments are not the reason."

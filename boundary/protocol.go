@@ -8,20 +8,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Protocol says that the call is to end in a JSON-RPC error and not in an error
-// result: the request, not the tool, is at fault, and a model could do nothing
-// with it. A bare *jsonrpc.Error does the same; wrapped, go-sdk loses its data or
-// turns it into text, while a Protocol keeps code, message and data through any
-// wrapping.
+// Protocol ends the call in a JSON-RPC error instead of an error result, for a
+// request at fault that a model cannot mend. It keeps its code, message and data
+// through any wrapping. A bare *jsonrpc.Error does the same; a wrapped one is an
+// ordinary error of the tool, since it may come from another server that the tool
+// called.
 //
-// The codes -32002 and -32042 are not to be sent since revision 2026-07-28. To a
-// client of that revision an error with one of them goes as an error result of
-// type "withdrawn_code", with the same text, and is a fault: the tool has to be
-// changed, and the model can read meanwhile what it would have said. An older
-// client gets it as it is.
-//
-// A *jsonrpc.Error that is wrapped stays the tool's own error. It may have come
-// from another server that the tool called, whose protocol is not this call's.
+// Revision 2026-07-28 withdrew the codes -32002 and -32042. A modern client gets an
+// error result of type "withdrawn_code" instead, with the same text, and the log a
+// fault, since the tool has to be changed. A legacy client gets the error as it is.
 type Protocol struct {
 	Code    int64
 	Message string
@@ -36,9 +31,9 @@ func (e *Protocol) ToolErrorProtocol() (int64, string, []byte) {
 	return e.Code, e.Message, e.Data
 }
 
-// protocolError is the JSON-RPC error that err means to be, or nil. One that
-// could not be sent (no code, data that is no JSON) was not well meant: it is
-// judged as the tool's own error.
+// protocolError is the JSON-RPC error to send for err, or nil if err is an ordinary
+// error. One that cannot be sent, without a code or with data that is not JSON, is
+// ordinary too.
 func protocolError(err error) *jsonrpc.Error {
 	if wire, ok := err.(*jsonrpc.Error); ok { // bare, as go-sdk itself asks
 		if wire != nil && wire.Code != 0 && (len(wire.Data) == 0 || json.Valid(wire.Data)) {
@@ -55,8 +50,8 @@ func protocolError(err error) *jsonrpc.Error {
 	return nil
 }
 
-// protocolError is the JSON-RPC error that err means to be and that this client
-// may be sent, or nil.
+// protocolError is the JSON-RPC error to send to this client for err, or nil. It
+// keeps the cause for the log.
 func (c *call) protocolError(err error) *jsonrpc.Error {
 	wire := protocolError(err)
 	if wire != nil && withdrawn(wire) && c.modern() {
@@ -70,23 +65,23 @@ func (c *call) protocolError(err error) *jsonrpc.Error {
 	return wire
 }
 
-// withdrawn reports whether the modern revisions have no such error any more: a
-// resource that was not found has another code, and a visit to an address is a
-// question like any other.
+// withdrawn reports whether modern revisions no longer have the error's code: they
+// have another one for a missing resource, and ask the user to open a URL by a
+// question.
 func withdrawn(wire *jsonrpc.Error) bool {
 	const resourceNotFound = -32002
 	return wire.Code == resourceNotFound || wire.Code == mcp.CodeURLElicitationRequired
 }
 
-// note keeps the cause of a protocol error, which the error itself does not
-// carry, for the log.
+// note keeps the cause of a protocol error for the log. The JSON-RPC error has no
+// place for it.
 func (c *call) note(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cause = cause
 }
 
-// protocolCause is what the log says of a protocol error beyond its message.
+// protocolCause is the noted cause as text, or "".
 func (c *call) protocolCause() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,6 +3,7 @@ package boundary_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -36,8 +37,8 @@ func askingServer() *mcp.Server {
 	return s
 }
 
-// An input_required result is, byte for byte, what it is without a boundary: not
-// limited, not checked against the output schema, without a face.
+// An input_required result is byte for byte the same as without a boundary: not
+// limited, not checked by the output schema, without a report.
 func TestQuestionsPassUntouched(t *testing.T) {
 	var wire []string
 	for _, bounded := range []bool{false, true} {
@@ -55,19 +56,19 @@ func TestQuestionsPassUntouched(t *testing.T) {
 	require.Equal(t, wire[0], wire[1])
 }
 
-// The SDK asks a client from before once. What a tool asks after that it would
-// send as it is, and the client would read it as an empty success.
-func TestAQuestionTooManyForAnOldClient(t *testing.T) {
+// go-sdk asks a legacy client once. It would send the tool's next question unstamped,
+// and the client would read it as an empty success.
+func TestAQuestionTooManyForALegacyClient(t *testing.T) {
 	s := askingServer()
 	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
-	res, face := callTool(t, asker(t, s, "2025-11-25"), "asks", nil)
+	res, report := callTool(t, asker(t, s, "2025-11-25"), "asks", nil)
 	require.True(t, res.IsError)
-	require.Equal(t, "input_unsupported", face.Type)
+	require.Equal(t, "input_unsupported", report.Type)
 	require.Nil(t, res.InputRequests)
 }
 
-// A result that asks for nothing, and brings no state either, would have the
-// client come again as it came before.
+// A result with neither questions nor a state would make the client repeat the same
+// request.
 func TestQuestionsThatAreNone(t *testing.T) {
 	for _, tc := range []struct {
 		explanation string
@@ -87,10 +88,40 @@ func TestQuestionsThatAreNone(t *testing.T) {
 			res, err := asker(t, s, "2026-07-28").CallTool(t.Context(), &mcp.CallToolParams{Name: "asks"})
 			require.NoError(t, err)
 			require.Equal(t, tc.asks, res.NeedsInput())
-			if face, ok := boundary.FaceOf(res); !tc.asks {
+			if report, ok := boundary.ReportOf(res); !tc.asks {
 				require.True(t, ok)
-				require.Equal(t, "malformed_result", face.Type)
+				require.Equal(t, "malformed_result", report.Type)
 			}
 		})
+	}
+}
+
+// A result carries resultType if the session or the request itself is modern, and
+// not otherwise.
+func TestResultTypeFollowsTheRequest(t *testing.T) {
+	for _, tc := range []struct {
+		explanation, session, request string
+		want                          bool
+	}{
+		{"a modern session", "2026-07-28", "", true},
+		{"a legacy session", "2025-11-25", "", false},
+		{"a modern request in a legacy session", "2025-11-25", "2026-07-28", true},
+	} {
+		s := newServer()
+		mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
+		require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+		params := &mcp.CallToolParams{Name: "t"}
+		if tc.request != "" {
+			params.Meta = mcp.Meta{
+				mcp.MetaKeyProtocolVersion:    tc.request,
+				mcp.MetaKeyClientInfo:         map[string]any{"name": "c", "version": "1"},
+				mcp.MetaKeyClientCapabilities: map[string]any{},
+			}
+		}
+		res, err := asker(t, s, tc.session).CallTool(t.Context(), params)
+		require.NoError(t, err, tc.explanation)
+		wire, err := json.Marshal(res)
+		require.NoError(t, err)
+		require.Equal(t, tc.want, strings.Contains(string(wire), `"resultType":"complete"`), tc.explanation)
 	}
 }

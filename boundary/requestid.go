@@ -8,14 +8,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// RequestIDKey is the _meta key under which a client may send its own id for a
-// request.
+// RequestIDKey is the _meta key for a client's own id of a request: at most 64
+// letters, digits, or "-_.:". Any other id is ignored.
 const RequestIDKey = "io.github.mrtr-go/requestId"
 
 const maxRequestID = 64
 
-// RequestID is the id of the tool call that ctx belongs to, or "" outside one.
-// It is in the result's _meta and in the log, so that one finds the other.
+// RequestID returns the id of the tool call that ctx belongs to, or "" outside a
+// boundary. The result's [Report] and the log have the same id.
 func RequestID(ctx context.Context) string {
 	if c := callFrom(ctx); c != nil {
 		return c.requestID
@@ -23,10 +23,10 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// requestIDFor takes the client's own id if it is harmless, else the trace id,
-// else a random one. An id goes into logs and results, so a hostile one (control
-// characters, markup, megabytes) is ignored rather than cleaned: a cleaned id
-// would find nothing on the client's side.
+// requestIDFor is the client's own id if it is harmless, else the trace id, else a
+// random one. An id goes into logs and results. One with control characters, markup
+// or megabytes is ignored and not cleaned: a cleaned id would match nothing on the
+// client's side.
 func requestIDFor(req *mcp.CallToolRequest) string {
 	if id, ok := req.Params.Meta[RequestIDKey].(string); ok && harmlessID(id) {
 		return id
@@ -59,7 +59,7 @@ func harmlessID(id string) bool {
 	return true
 }
 
-// traceID reads the trace id out of a W3C traceparent,
+// traceID is the second field of a W3C traceparent,
 // version-traceid-parentid-flags.
 func traceID(parent string) (string, bool) {
 	parts := strings.Split(parent, "-")

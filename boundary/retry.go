@@ -2,37 +2,37 @@ package boundary
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/snapshot"
 )
 
-// attempt runs the handler, and again as long as the rules at [Handler] allow.
+// attempt runs the handler, and runs it again while the rules at [Handler] allow
+// it. Each attempt gets its own copy of the input, which the one before may have
+// changed.
 func attempt[In, Out any](ctx context.Context, c *call, o HandlerOptions, h mcp.ToolHandlerFor[In, Out], req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 	if o.Attempts == 1 || !c.definition().readOnly() || req.Params.RequestState != "" {
 		return h(ctx, req, in)
 	}
-	// The first attempt may change what in points to.
-	snapshot, err := json.Marshal(in)
-	if err != nil {
-		return h(ctx, req, in)
-	}
+	kept := snapshot.Of(in)
 	pause := o.Pause
 	for n := 1; ; n++ {
 		res, out, err := h(ctx, req, in)
 		if err == nil || n == o.Attempts || !c.mayRetry(ctx, err) {
 			return res, out, err
 		}
-		var fresh In
-		if json.Unmarshal(snapshot, &fresh) != nil || !sleep(ctx, pause) {
+		if !sleep(ctx, pause) {
 			return res, out, err
 		}
-		in = fresh
+		in = snapshot.Of(kept)
 		pause *= 2
 	}
 }
 
+// mayRetry reports whether the error allows another attempt and the call has had no
+// effect and asked nothing.
 func (c *call) mayRetry(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -52,6 +52,23 @@ func (c *call) mayRetry(ctx context.Context, err error) bool {
 	return !c.applied && !c.asked
 }
 
+// noteQuestions is sending middleware. It notes that the call asked its client
+// something, since running the handler again would ask again.
+func noteQuestions(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case "elicitation/create", "sampling/createMessage", "roots/list":
+			if c := callFrom(ctx); c != nil {
+				c.mu.Lock()
+				c.asked = true
+				c.mu.Unlock()
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// sleep is false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d == 0 {
 		return true

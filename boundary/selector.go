@@ -14,14 +14,14 @@ const (
 
 const maxCandidates = 10
 
-// Selector says that an argument which picks something picked nothing, picked
-// several, or has the wrong form. It is expected. Its type on the wire is its
-// kind.
+// Selector is the error of an argument that selects something and matched nothing,
+// matched several, or has the wrong form. It is expected. Its type on the wire is
+// its Kind.
 type Selector struct {
 	Kind       string   // NotFound, Ambiguous or InvalidFormat
 	Selector   string   // the argument, such as "location"
-	Candidates []string // what it could have picked; the first ten are told
-	Tool       string   // the tool that lists what there is; optional
+	Candidates []string // values that would match; clients see the first ten
+	Tool       string   // the tool that lists all values; optional
 	Hints      []string
 }
 
@@ -46,7 +46,7 @@ func (e *Selector) ToolErrorSelector() (string, []string) {
 	return e.Selector, capped(e.Candidates)
 }
 
-// ToolErrorHints are the author's, then the tool that lists what there is.
+// ToolErrorHints returns Hints, then a hint to call Tool.
 func (e *Selector) ToolErrorHints() []string {
 	hints := append([]string(nil), e.Hints...)
 	if e.Tool != "" {

@@ -13,33 +13,34 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
 	"github.com/mrtr-go/sdk/internal/probe"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// A verdict is what became of one misbehaviour.
+// A verdict is the outcome of one misbehaviour.
 type verdict struct {
 	Case    string
 	Outcome probe.Outcome
 	Type    string
-	Fault   string // why the answer is not well-formed, or that none came
-	Lost    bool   // no answer came
-	Dead    bool   // nor any to the next call
+	Fault   string // why the answer is not well-formed or is missing
+	Lost    bool   // there was no answer
+	Dead    bool   // nor one to the next call
 }
 
-// patience is how long an answer of a boundary is waited for.
+// patience is how long the test waits for an answer.
 const patience = time.Minute
 
 // run makes the misbehaving call, judges the answer, and sees whether the next
 // call, of a healthy tool, works and no answer came twice.
-func run(ctx context.Context, s *probe.Session, w probe.Wire, c misbehaving.Case) verdict {
-	before := w.Surplus()
+func run(ctx context.Context, client *wire.Client, era probe.Era, c misbehaving.Case) verdict {
+	before := client.Surplus()
 	v := verdict{Case: c.Name}
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	v.judge(s.Era(), c, answerTo(within, s, c))
+	v.judge(era, c, answerTo(within, client, c))
 	after, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	v.judgeNext(after, s)
-	if w.Surplus() != before {
+	v.judgeNext(after, client, era)
+	if client.Surplus() != before {
 		v.Fault = joined(v.Fault, "more than one answer came")
 	}
 	return v
@@ -60,17 +61,17 @@ func (v *verdict) judge(era probe.Era, c misbehaving.Case, a answer) {
 		v.Fault = joined(firstLine(err.Error()), v.Fault)
 		return
 	}
-	v.Type = faceIn(a.res).Type
+	v.Type = reportIn(a.res).Type
 }
 
-func (v *verdict) judgeNext(ctx context.Context, s *probe.Session) {
-	res, err := s.Call(ctx, "healthy", nil)
-	if outcome, judged := probe.Judge(s.Era(), res, nil); err != nil || judged != nil || outcome != probe.Complete {
+func (v *verdict) judgeNext(ctx context.Context, client *wire.Client, era probe.Era) {
+	res, err := client.Exchange(ctx, wire.Request{Name: "healthy"})
+	if outcome, judged := probe.Judge(era, res, nil); err != nil || judged != nil || outcome != probe.Complete {
 		v.Fault, v.Dead = joined(v.Fault, "the next call did not work"), true
 	}
 }
 
-func answerTo(ctx context.Context, s *probe.Session, c misbehaving.Case) answer {
+func answerTo(ctx context.Context, client *wire.Client, c misbehaving.Case) answer {
 	var arguments any = map[string]any{}
 	if c.Arguments != nil {
 		arguments = c.Arguments
@@ -78,7 +79,7 @@ func answerTo(ctx context.Context, s *probe.Session, c misbehaving.Case) answer 
 	if c.Wire != "" {
 		arguments = json.RawMessage(c.Wire)
 	}
-	res, err := s.Call(ctx, c.Name, arguments)
+	res, err := client.Exchange(ctx, wire.Request{Name: c.Name, Arguments: arguments})
 	return answer{res, err}
 }
 
@@ -94,11 +95,11 @@ func resolved(output any) *jsonschema.Resolved {
 	return r
 }
 
-func faceIn(res *jsonrpc.Response) boundary.Face {
+func reportIn(res *jsonrpc.Response) boundary.Report {
 	var r struct {
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	var f boundary.Face
+	var f boundary.Report
 	if json.Unmarshal(res.Result, &r) == nil {
 		_ = json.Unmarshal(r.Meta[boundary.MetaKey], &f) // absent on a bare server
 	}

@@ -12,12 +12,13 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
 	"github.com/mrtr-go/sdk/internal/probe"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// A transport puts a server behind a wire.
+// A transport connects a raw client to a server.
 type transport struct {
 	name string
-	open func(ctx context.Context, era probe.Era, server *mcp.Server) (w probe.Wire, shut func(), err error)
+	open func(ctx context.Context, era probe.Era, server *mcp.Server) (client *wire.Client, shut func(), err error)
 }
 
 var transports = []transport{
@@ -27,44 +28,44 @@ var transports = []transport{
 	{"websocket", openWebSocket},
 }
 
-func openMemory(ctx context.Context, _ probe.Era, server *mcp.Server) (probe.Wire, func(), error) {
+func openMemory(ctx context.Context, era probe.Era, server *mcp.Server) (*wire.Client, func(), error) {
 	there, here := mcp.NewInMemoryTransports()
 	session, err := server.Connect(ctx, there, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := probe.NewWire(ctx, here)
-	return w, func() { w.Close(); session.Close() }, err
+	client, err := wire.Dial(ctx, here, probe.As(era))
+	return client, func() { client.Close(); session.Close() }, err
 }
 
-// openHTTP serves the modern era without sessions and the legacy era with them,
-// since the SDK serves each era's questions in one of the two only.
-func openHTTP(_ context.Context, era probe.Era, server *mcp.Server) (probe.Wire, func(), error) {
+// openHTTP serves the modern era without sessions and the legacy era with them, since
+// go-sdk can ask each era's clients in only one of the two ways.
+func openHTTP(ctx context.Context, era probe.Era, server *mcp.Server) (*wire.Client, func(), error) {
 	front := httptest.NewServer(mcp.NewStreamableHTTPHandler(
 		func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: era == probe.Modern, Logger: quiet}))
-	w := probe.NewHTTPWire(front.URL, front.Client())
-	return w, func() { w.Close(); front.CloseClientConnections(); front.Close() }, nil
+	client, err := wire.DialHTTP(ctx, front.URL, front.Client(), probe.As(era))
+	return client, func() { client.Close(); front.CloseClientConnections(); front.Close() }, err
 }
 
 // serveVariable makes this test binary serve the misbehaving tools over stdio.
 const serveVariable = "BOUNDARY_TEST_SERVE"
 
 // openStdio starts this test binary again, as a server of the same tools.
-func openStdio(ctx context.Context, _ probe.Era, _ *mcp.Server) (probe.Wire, func(), error) {
+func openStdio(ctx context.Context, era probe.Era, _ *mcp.Server) (*wire.Client, func(), error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
 	}
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), serveVariable+"=1")
-	w, err := probe.NewWire(ctx, &mcp.CommandTransport{Command: cmd})
+	client, err := wire.Dial(ctx, &mcp.CommandTransport{Command: cmd}, probe.As(era))
 	if err != nil {
 		return nil, nil, err
 	}
-	return w, func() {
+	return client, func() {
 		cmd.Process.Kill() // some of its tools hang
-		w.Close()
+		client.Close()
 	}, nil
 }
 

@@ -9,10 +9,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/probe"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
-func openWebSocket(ctx context.Context, _ probe.Era, server *mcp.Server) (probe.Wire, func(), error) {
+func openWebSocket(ctx context.Context, era probe.Era, server *mcp.Server) (*wire.Client, func(), error) {
 	handler, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if err != nil {
 		return nil, nil, err
@@ -23,6 +24,6 @@ func openWebSocket(ctx context.Context, _ probe.Era, server *mcp.Server) (probe.
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := probe.NewWire(ctx, dialled)
-	return w, func() { w.Close(); front.CloseClientConnections(); front.Close() }, err
+	client, err := wire.Dial(ctx, dialled, probe.As(era))
+	return client, func() { client.Close(); front.CloseClientConnections(); front.Close() }, err
 }

@@ -8,13 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A set is what one revision requires of one role. The suite runs more than
-// that, and says of the rest that it is not scored: extensions, and scenarios
-// that came later.
+// A set are the requirements of one revision for one role. The suite runs more
+// scenarios and does not score those: extensions, and scenarios that came later.
 type set struct {
 	role, revision string
 	required       int
-	unscored       int // what it runs besides
+	unscored       int // scenarios that it runs besides
 	unscoredPassed int
 	warnings       []string // in required scenarios, each as "scenario: check"
 	explanation    string

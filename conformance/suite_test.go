@@ -40,7 +40,7 @@ func findSuite(t *testing.T) suite {
 	return s
 }
 
-// outcome is what a run of the suite came to.
+// outcome has the counts of one run of the suite.
 type outcome struct {
 	required, passed         int
 	unscored, unscoredPassed int
@@ -55,7 +55,7 @@ type check struct {
 	Message string `json:"errorMessage"`
 }
 
-// unscoredLine is how the suite lists, at its end, what it did not score.
+// unscoredLine matches a scenario that the suite lists at its end as not scored.
 var unscoredLine = regexp.MustCompile(`(?m)^  [✓✗] (\S+) \([a-z-]+\)$`)
 
 // run runs the scenarios of a revision and counts for itself: a scenario has

@@ -6,13 +6,12 @@ import "github.com/modelcontextprotocol/go-sdk/mcp"
 type Capability int
 
 const (
-	// NoCapability is that of a request which no client can be sent.
-	NoCapability Capability = iota
-	FormElicitation
-	URLElicitation
-	Sampling
-	SamplingTools
-	Roots
+	NoCapability    Capability = iota // of a request that no client can be sent
+	FormElicitation                   // a form for the user to fill in
+	URLElicitation                    // an address for the user to visit
+	Sampling                          // a message from the client's model
+	SamplingTools                     // the same, with tools for the model to use
+	Roots                             // the folders that the client works in
 )
 
 var capabilities = [...]struct{ name, wire string }{
@@ -29,8 +28,9 @@ func (c Capability) String() string { return capabilities[c].name }
 // Wire is the capability as a client declares it, a JSON object.
 func (c Capability) Wire() string { return capabilities[c].wire }
 
-// CapabilityFor is what a client must have declared to be sent q, and
-// NoCapability where q cannot be sent: it is nil, or of an unknown type.
+// CapabilityFor is the capability that a client must have declared before q may be
+// sent to it, and NoCapability where q cannot be sent: it is nil, or of an unknown
+// type.
 func CapabilityFor(q mcp.InputRequest) Capability {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:

@@ -2,26 +2,26 @@ package era
 
 import "github.com/modelcontextprotocol/go-sdk/mcp"
 
-// Client is what is known of the client of one request.
+// Client describes the client of one request.
 type Client struct {
 	Era Era
 	// Version is the protocol revision of the request: its own _meta where that
-	// has one, else what the session requested in initialize. It is what the
-	// client asked for, not what it was negotiated down to.
+	// names one, else the revision that the session requested in initialize, which
+	// may be later than the one it was negotiated down to.
 	Version string
 
-	// What the client declared it can be asked: form and url elicitation,
-	// sampling, sampling with tools, roots. All false where Era is Unaskable, for
-	// what cannot be asked need not be looked up.
+	// The declared capabilities: form and url elicitation, sampling, sampling with
+	// tools, roots. All are false where Era is Unaskable, because nobody needs them
+	// there.
 	Form, URL, Sampling, SamplingTools, Roots bool
 }
 
-// ClientOf tells the era of a request and what its client declared: for a
-// modern request the capabilities in its own _meta, for a legacy one those of
-// its initialize, for an unaskable one none.
+// ClientOf returns the era of a request and the capabilities of its client: for a
+// modern request those in its own _meta, for a legacy one those of its
+// initialize, for an unaskable one none.
 //
 // go-sdk checks no capability before it sends an input-required result, so
-// whoever asks a modern client must look here first.
+// code that asks a modern client must look here first.
 func ClientOf[P mcp.RequestParams](req *mcp.ServerRequest[P]) Client {
 	c := Client{Era: Of(req)}
 	session := sessionParams(req.Session)
@@ -44,8 +44,8 @@ func ClientOf[P mcp.RequestParams](req *mcp.ServerRequest[P]) Client {
 	return c
 }
 
-// OfSession is what a session that is not modern says of its client: legacy with
-// the capabilities of its initialize, or Unaskable.
+// OfSession describes the client of a session that is not modern: Legacy with the
+// capabilities of its initialize, or Unaskable.
 func OfSession(session *mcp.ServerSession) Client {
 	var c Client
 	if initialize := sessionParams(session); initialize != nil && initialize.ProtocolVersion < FirstModern && initialize.Capabilities != nil {

@@ -1,9 +1,11 @@
-// Package era tells which revision a request belongs to and what its client
-// declared that it can be asked.
+// Package era tells which revision a request belongs to and which questions its
+// client says that it can answer.
 //
 // Revision 2026-07-28 of the Model Context Protocol replaced asking over the
 // session by input-required results, so every request has to be placed before a
 // handler asks anything: [Of] gives its [Era], [ClientOf] the capabilities too.
+// [CapabilityFor] is the capability that a question needs, and [Client.Declared]
+// whether the client has it.
 package era
 
 import "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,12 +46,12 @@ func (e Era) String() string {
 // Of tells the era of a request. It looks at two things, because neither
 // will do alone: the version that the session requested, which decides whether
 // go-sdk's own shim fires and whether [mcp.ServerSession.Elicit] refuses, and
-// the version in the request's own _meta, which says what this request is.
+// the version in the request's own _meta, which makes this request modern or not.
 //
 // A session that requested an older version is legacy even when _meta claims
 // otherwise: an input-required result would set off the shim. A request
-// without params or session is judged by what is left of it, and at worst
-// Unaskable. Of allocates nothing.
+// without params or session is judged by the other one, and is Unaskable without
+// both. Of allocates nothing.
 func Of[P mcp.RequestParams](req *mcp.ServerRequest[P]) Era {
 	session := sessionParams(req.Session)
 	if session != nil && session.ProtocolVersion < FirstModern {

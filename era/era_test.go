@@ -2,18 +2,22 @@ package era_test
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// accessors is what go-sdk itself says of a request. They are pinned beside our
-// verdict, because the verdict stands on them.
+// accessors are the values that go-sdk's own accessors give for a request. They
+// are checked beside our verdict, because the verdict depends on them.
 type accessors struct {
 	Requested string // Session.InitializeParams().ProtocolVersion
 	Version   string // req.ProtocolVersion()
@@ -41,7 +45,7 @@ func whoServer(opts *mcp.ServerOptions) (*mcp.Server, *sighting) {
 			seen.sdk.Requested = p.ProtocolVersion
 		}
 		if era.Of(req) != seen.client.Era {
-			panic("EraOf and ClientOf disagree")
+			panic("Of and ClientOf disagree")
 		}
 		return nil, nil, nil
 	})
@@ -70,7 +74,7 @@ func TestWhoIsAsking(t *testing.T) {
 		sdk         accessors
 	}{
 		{
-			explanation: "a legacy client is what its initialize says", over: memory, requested: old, caps: all,
+			explanation: "a legacy client has what its initialize declares", over: memory, requested: old, caps: all,
 			want: era.Client{Era: era.Legacy, Version: old, Form: true, URL: true, Sampling: true, SamplingTools: true, Roots: true},
 			sdk:  accessors{Requested: old, Version: old, Caps: true},
 		}, {
@@ -162,35 +166,58 @@ func TestWhoIsAsking(t *testing.T) {
 				opts = &mcp.ServerOptions{GetSessionID: func() string { return "" }}
 			}
 			server, seen := whoServer(opts)
-			version := c.requested
-			if version == "" {
-				version = new
-			}
-			var client *rawClient
+			as := &wire.Options{Version: c.requested, Handshake: c.requested != "", Capabilities: declared(t, c.caps)}
+			var client *wire.Client
 			var err error
 			if c.over == memory {
-				client, err = dial(ctx, server, new, nil, nil)
+				client, err = wire.Connect(ctx, server, as)
 			} else {
 				front := httptest.NewServer(mcp.NewStreamableHTTPHandler(
 					func(*http.Request) *mcp.Server { return server },
 					&mcp.StreamableHTTPOptions{Stateless: c.over == stateless}))
 				defer front.Close()
-				client, err = dialHTTP(ctx, front.URL, new, nil, nil)
+				client, err = wire.DialHTTP(ctx, front.URL, nil, as)
 			}
 			require.NoError(t, err)
-			defer client.hangUp()
-			if c.requested != "" {
-				require.NoError(t, client.initialize(ctx, c.requested, c.caps))
-			}
+			defer client.Close()
 			if c.first != nil {
-				_, err := client.callTool(ctx, "who", nil, c.first)
-				require.NoError(t, err)
+				whoWith(t, client, c.first)
 			}
-			_, err = client.callTool(ctx, "who", nil, c.meta)
-			require.NoError(t, err)
+			whoWith(t, client, c.meta)
 			require.Equal(t, c.want, seen.client)
 			require.Equal(t, c.sdk, seen.sdk)
 		})
+	}
+}
+
+// whoWith calls the tool with this _meta, or with none.
+func whoWith(t *testing.T, client *wire.Client, meta map[string]any) {
+	t.Helper()
+	params := map[string]any{"name": "who"}
+	if meta != nil {
+		params["_meta"] = meta
+	}
+	res, err := client.Exchange(t.Context(), wire.Request{Params: params})
+	require.NoError(t, err)
+	require.NoError(t, res.Error)
+}
+
+func declared(t *testing.T, caps any) wire.Capabilities {
+	t.Helper()
+	if caps == nil {
+		return wire.Omitted
+	}
+	data, err := json.Marshal(caps)
+	require.NoError(t, err)
+	return wire.Capabilities(data)
+}
+
+// modernMeta is the _meta of a modern request, decoded.
+func modernMeta(caps map[string]any) map[string]any {
+	return map[string]any{
+		mcp.MetaKeyProtocolVersion:    era.FirstModern,
+		mcp.MetaKeyClientInfo:         map[string]any{"name": "raw", "version": "1"},
+		mcp.MetaKeyClientCapabilities: caps,
 	}
 }
 
@@ -201,11 +228,19 @@ func TestBatchOnStatelessServerIsUnaskable(t *testing.T) {
 	front := httptest.NewServer(mcp.NewStreamableHTTPHandler(
 		func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
 	defer front.Close()
-	res := send(t, http.MethodPost, front.URL, `[
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, strings.NewReader(`[
 		{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","clientInfo":{"name":"b","version":"1"},"capabilities":{"elicitation":{}}}},
-		{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"who","arguments":{}}}]`, nil)
-	require.Equal(t, http.StatusOK, res.status)
-	require.Contains(t, res.body, `"id":2`)
+		{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"who","arguments":{}}}]`))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(body), `"id":2`)
 	require.Equal(t, era.Client{Era: era.Unaskable, Version: "2025-03-26"}, seen.client)
 	require.Equal(t, accessors{Requested: "2025-03-26", Version: "2025-03-26", Caps: true, Posted: true}, seen.sdk)
 }

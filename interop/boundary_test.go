@@ -14,9 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/probe"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// misbehaviour is what boundary/internal/misbehaving/server tells of a tool.
+// misbehaviour describes one tool of boundary/internal/misbehaving/server.
 type misbehaviour struct {
 	Name      string
 	Arguments any  // set where the request is at fault
@@ -42,16 +43,16 @@ func TestBoundary(t *testing.T) {
 			era := probe.Era(g.era)
 			raw := probeAt(t, url, era)
 			client := connect(t, drivers[g.client], g, "", url+"/"+g.era)
-			client.wire.take() // what it sent to connect
+			client.counter.take() // the messages of connecting
 			count := map[probe.Outcome]int{}
 			for _, m := range cases {
 				if m.Unlawful {
 					continue
 				}
-				want := onTheWire(t, raw, m)
+				want := onTheWire(t, raw, era, m)
 				want.Text = strings.ReplaceAll(want.Text, "though probe sent it", "though interop-"+g.client+" sent it")
 				got := client.misbehave(t, m)
-				seen := client.wire.take()
+				seen := client.counter.take()
 				outcome := m.Outcomes[era]
 				rounds := 1
 				if m.Name == "asks" { // unlike the probe, these clients can answer
@@ -67,7 +68,7 @@ func TestBoundary(t *testing.T) {
 					require.Empty(t, got.Error, m.Name)
 					require.Equal(t, outcome == probe.ErrorResult, got.IsError, m.Name)
 					require.False(t, got.IsError && got.Text == "", "%s: an error without a word", m.Name)
-					// The probe cannot be asked, and an old server tells it so.
+					// The probe cannot be asked, and a legacy server tells it so.
 					if era == probe.Modern || !strings.HasPrefix(m.Name, "asks_") {
 						require.Equal(t, want.Text, got.Text, m.Name)
 					}
@@ -104,22 +105,22 @@ func (c *connection) misbehave(t *testing.T, m misbehaviour) reply {
 	return r
 }
 
-// onTheWire is the same call's answer as raw JSON-RPC has it.
-func onTheWire(t *testing.T, s *probe.Session, m misbehaviour) reply {
+// onTheWire is the answer to the same call, made by a raw client.
+func onTheWire(t *testing.T, client *wire.Client, era probe.Era, m misbehaviour) reply {
 	t.Helper()
 	arguments := map[string]any{}
 	if m.Arguments != nil {
 		arguments["location"] = m.Arguments
 	}
-	res, err := s.Call(t.Context(), m.Name, arguments)
+	res, err := client.Exchange(t.Context(), wire.Request{Name: m.Name, Arguments: arguments})
 	require.NoError(t, err, m.Name)
-	outcome, err := probe.Judge(s.Era(), res, nil)
+	outcome, err := probe.Judge(era, res, nil)
 	require.NoError(t, err, m.Name)
-	require.Equal(t, m.Outcomes[s.Era()], outcome, m.Name)
+	require.Equal(t, m.Outcomes[era], outcome, m.Name)
 	if res.Error != nil {
-		var wire *jsonrpc.Error
-		require.ErrorAs(t, res.Error, &wire)
-		return reply{Error: wire.Message}
+		var failure *jsonrpc.Error
+		require.ErrorAs(t, res.Error, &failure)
+		return reply{Error: failure.Message}
 	}
 	var result struct{ Content []struct{ Type, Text string } }
 	require.NoError(t, json.Unmarshal(res.Result, &result))
@@ -132,13 +133,12 @@ func onTheWire(t *testing.T, s *probe.Session, m misbehaviour) reply {
 	return reply{Text: strings.Join(texts, "\n")}
 }
 
-func probeAt(t *testing.T, url string, era probe.Era) *probe.Session {
+func probeAt(t *testing.T, url string, era probe.Era) *wire.Client {
 	t.Helper()
-	wire := probe.NewHTTPWire(fmt.Sprintf("%s/%s/mcp", url, era), nil)
-	t.Cleanup(func() { wire.Close() })
-	s, err := probe.Open(t.Context(), wire, era)
+	client, err := probe.Dial(t.Context(), fmt.Sprintf("%s/%s/mcp", url, era), era)
 	require.NoError(t, err)
-	return s
+	t.Cleanup(func() { client.Close() })
+	return client
 }
 
 // serveMisbehaving starts the server of misbehaving tools, which lives as long as

@@ -18,8 +18,8 @@ var (
 	units = elicitation{"Which units?", []string{"units"}}
 )
 
-// outcome is what a call comes to: the result, the questions before it, and
-// the traffic of both.
+// outcome is the result of a call, the questions before it, and the traffic of
+// both.
 type outcome struct {
 	Text       string
 	Structured any
@@ -29,8 +29,8 @@ type outcome struct {
 	Error      string // the client's own, where it failed the call
 }
 
-// scenario is a call, and what it comes to for a client that is asked and for
-// one that gets the defaults. Its marks stand for the two in the table.
+// scenario is a call, with its outcome for a client that is asked and for one that
+// gets the defaults. Its marks stand for the two in the table.
 type scenario struct {
 	name                   string
 	cell                   cell
@@ -90,7 +90,7 @@ func expected(s scenario, style, era string) (outcome, string) {
 	return want, mark
 }
 
-// observed is what a driver reported, made comparable with want.
+// observed makes a driver's report comparable with want.
 func observed(want outcome, got reply, seen traffic) outcome {
 	o := outcome{Text: got.Text, IsError: got.IsError, Traffic: seen, Error: got.Error}
 	if len(got.Elicitations) > 0 {

@@ -82,19 +82,19 @@ func TestBareSDK(t *testing.T) {
 // connection is a client with a tap between it and the server.
 type connection struct {
 	*driver
-	wire  *wire
-	stdio *stdioTap
+	counter *counter
+	stdio   *stdioTap
 }
 
 func connect(t *testing.T, client []string, g group, program, url string) *connection {
 	t.Helper()
-	c := &connection{wire: &wire{}}
+	c := &connection{counter: &counter{}}
 	argv := append(client[:len(client):len(client)], "--era", g.era)
 	switch g.transport {
 	case "http":
-		argv = append(argv, "--url", tapHTTP(t, c.wire, url)+"/mcp")
+		argv = append(argv, "--url", tapHTTP(t, c.counter, url)+"/mcp")
 	case "ws":
-		argv = append(argv, "--url", tapWebSocket(t, c.wire, strings.Replace(url, "http", "ws", 1))+"/ws")
+		argv = append(argv, "--url", tapWebSocket(t, c.counter, strings.Replace(url, "http", "ws", 1))+"/ws")
 	case "stdio":
 		c.stdio = newStdioTap(t, program, "serve", "-stdio")
 		argv = append(append(argv, "--stdio"), c.stdio.argv...)
@@ -108,7 +108,7 @@ func (c *connection) call(t *testing.T, asked cell) (reply, traffic) {
 	t.Helper()
 	got := c.driver.call(t, asked)
 	if c.stdio != nil {
-		c.stdio.drain(t, c.wire)
+		c.stdio.drain(t, c.counter)
 	}
-	return got, c.wire.take()
+	return got, c.counter.take()
 }

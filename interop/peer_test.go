@@ -24,7 +24,7 @@ import (
 
 type peer struct {
 	name    string
-	module  string // what is installed and pinned in the peer's folder
+	module  string // the module that is pinned in the peer's folder
 	version string
 	// eras are the negotiations that the client offers, by the transports it
 	// offers them on.
@@ -48,7 +48,7 @@ type cell struct {
 	Decline  string            `json:"decline,omitempty"`
 }
 
-// reply is what the client made of it.
+// reply is the result as the client returned it.
 type reply struct {
 	Text         string          `json:"text"`
 	Structured   json.RawMessage `json:"structured"`
@@ -62,7 +62,7 @@ type elicitation struct {
 	Properties []string `json:"properties"`
 }
 
-// installed says what is missing for the peers to run, or nothing.
+// installed returns an error that names a missing program or package.
 func installed() error {
 	node, err := exec.LookPath(nodeProgram())
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// group is what one driver process runs: all styles and scenarios.
+// group is one driver process, which runs all styles and scenarios.
 type group struct{ client, era, transport string }
 
 func groups() []group {

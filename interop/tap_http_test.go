@@ -15,14 +15,14 @@ import (
 )
 
 // tapHTTP puts a counting proxy in front of the server and returns its URL.
-func tapHTTP(t *testing.T, w *wire, target string) string {
+func tapHTTP(t *testing.T, w *counter, target string) string {
 	t.Helper()
 	upstream, err := url.Parse(target)
 	require.NoError(t, err)
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(upstream) },
 		ModifyResponse: func(r *http.Response) error {
-			r.Body = &tappedBody{body: r.Body, lines: bufio.NewReader(r.Body), wire: w}
+			r.Body = &tappedBody{body: r.Body, lines: bufio.NewReader(r.Body), counter: w}
 			return nil
 		},
 		// A client that hangs up on its event stream is no news.
@@ -49,7 +49,7 @@ func tapHTTP(t *testing.T, w *wire, target string) string {
 type tappedBody struct {
 	body    io.Closer
 	lines   *bufio.Reader
-	wire    *wire
+	counter *counter
 	pending []byte
 }
 
@@ -59,7 +59,7 @@ func (b *tappedBody) Read(p []byte) (int, error) {
 		if len(line) == 0 {
 			return 0, err
 		}
-		b.wire.fromServer([]byte(strings.TrimPrefix(string(line), "data: ")))
+		b.counter.fromServer([]byte(strings.TrimPrefix(string(line), "data: ")))
 		b.pending = line
 	}
 	n := copy(p, b.pending)

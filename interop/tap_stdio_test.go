@@ -30,8 +30,8 @@ func newStdioTap(t *testing.T, server ...string) *stdioTap {
 	return &stdioTap{argv: append([]string{self, tapCommand, file}, server...), file: file}
 }
 
-// drain counts into w what the relay noted since the last drain.
-func (s *stdioTap) drain(t *testing.T, w *wire) {
+// drain counts into w the messages that the relay noted since the last drain.
+func (s *stdioTap) drain(t *testing.T, w *counter) {
 	t.Helper()
 	file, err := os.Open(s.file)
 	require.NoError(t, err)

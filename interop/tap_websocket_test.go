@@ -12,7 +12,7 @@ import (
 // tapWebSocket puts a counting relay in front of the server and returns its
 // URL. The server is dialled with the Host and Origin of the client, so that it
 // judges those and not the relay's.
-func tapWebSocket(t *testing.T, w *wire, target string) string {
+func tapWebSocket(t *testing.T, w *counter, target string) string {
 	t.Helper()
 	upgrader := websocket.Upgrader{
 		Subprotocols: []string{"mcp"},

@@ -3,7 +3,7 @@
 // legacy ones, which are asked over theirs.
 //
 // go-sdk serves one era with one HTTP handler. [NewHandler] stands in front of
-// two of them and routes each request by what it says of itself. It also keeps
-// out what a browser was tricked into sending, bounds bodies, cancels the calls
-// of a client that hangs up, and drains ([Handler.Shutdown]).
+// two of them and routes each request by the version that it names. It also
+// refuses cross-origin requests of web pages, bounds bodies, cancels the calls of
+// a client that hangs up, and drains ([Handler.Shutdown]).
 package mcphttp

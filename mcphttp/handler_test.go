@@ -2,6 +2,7 @@ package mcphttp_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/sse"
 )
@@ -32,27 +35,24 @@ func front(t *testing.T, server *mcp.Server, opts *mcphttp.HandlerOptions) (*mcp
 }
 
 func TestBothErasOnOneURL(t *testing.T) {
-	_, url := front(t, tripServer(sse.Bridge(trip, nil)), nil)
+	_, url := front(t, trip.NewServer(sse.Bridge(trip.Handler, nil)), nil)
 
-	legacy, err := dialHTTP(t.Context(), url, "2025-11-25", formCaps, traveller)
-	require.NoError(t, err)
-	res, err := legacy.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, nil)
-	require.NoError(t, err)
-	require.Equal(t, map[string]any{"text": "Ada goes to Lisbon by train"}, res["structuredContent"])
-	require.Len(t, legacy.questions(), 2)
-	require.Equal(t, 1, legacy.callsMade())
-
-	modern, err := dialHTTP(t.Context(), url, "2026-07-28", nil, traveller)
-	require.NoError(t, err)
-	res, err = modern.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, modernMeta(formCaps))
-	require.NoError(t, err)
-	require.Equal(t, "input_required", res["resultType"])
-	require.Empty(t, modern.questions())
+	for version, rounds := range map[string]int{wire.Legacy: 1, wire.Modern: 3} {
+		client := dial(t, url, &wire.Options{Version: version})
+		out, err := client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, trip.Answers)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"text":"Ada goes to Lisbon by train"}`, string(out.Structured))
+		require.Len(t, out.Questions, 2)
+		require.Equal(t, rounds, out.Rounds)
+		if version == wire.Modern {
+			require.Empty(t, client.Asked(), "a modern client is asked by results alone")
+		}
+	}
 }
 
 // go-sdk's own client, which negotiates for itself, completes the tool.
 func TestSDKClientThroughHandler(t *testing.T) {
-	_, url := front(t, tripServer(sse.Bridge(trip, nil)), nil)
+	_, url := front(t, trip.NewServer(sse.Bridge(trip.Handler, nil)), nil)
 	asked := 0
 	client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -73,28 +73,29 @@ func TestSDKClientThroughHandler(t *testing.T) {
 	require.Equal(t, 2, asked)
 }
 
-// A server that holds no stream: a legacy client lists and uses what asks
-// nothing, and hears plainly that it cannot be asked.
+// On a server that holds no stream a legacy client lists all tools and uses those
+// that ask nothing; the others tell it that it cannot be asked.
 func TestStatelessServesLegacyClientsWhatItCan(t *testing.T) {
-	server := tripServer(sse.Bridge(trip, nil))
+	server := trip.NewServer(sse.Bridge(trip.Handler, nil))
 	mcp.AddTool(server, &mcp.Tool{Name: "plain"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
 		res, err := say("plain")
 		return res, nil, err
 	})
 	_, url := front(t, server, &mcphttp.HandlerOptions{Stateless: true})
-	client, err := dialHTTP(t.Context(), url, "2025-11-25", formCaps, traveller)
+	client := dial(t, url, &wire.Options{Version: wire.Legacy})
+	res, err := client.Exchange(t.Context(), wire.Request{Method: "tools/list"})
 	require.NoError(t, err)
-	list, err := client.call(t.Context(), "tools/list", map[string]any{}, nil)
+	var list struct{ Tools []json.RawMessage }
+	require.NoError(t, json.Unmarshal(res.Result, &list))
+	require.Len(t, list.Tools, 2)
+	out, err := client.Call(t.Context(), "plain", map[string]any{}, nil)
 	require.NoError(t, err)
-	require.Len(t, list["tools"], 2)
-	res, err := client.callTool(t.Context(), "plain", map[string]any{}, nil)
+	require.Equal(t, "plain", out.Text)
+	out, err = client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, trip.Answers)
 	require.NoError(t, err)
-	require.Equal(t, "plain", text(res))
-	res, err = client.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, nil)
-	require.NoError(t, err)
-	require.Equal(t, true, res["isError"])
-	require.Contains(t, text(res), "cannot be asked")
-	require.Empty(t, client.questions())
+	require.True(t, out.IsError)
+	require.Contains(t, out.Text, "cannot be asked")
+	require.Empty(t, client.Asked())
 	require.Equal(t, http.StatusMethodNotAllowed, send(t, http.MethodGet, url, "", nil).status)
 }
 
@@ -114,7 +115,7 @@ func batchOf(n int) string {
 }
 
 func TestRouting(t *testing.T) {
-	_, url := front(t, tripServer(trip), nil)
+	_, url := front(t, trip.NewServer(trip.Handler), nil)
 	const mismatch = `"code":-32020`
 	cases := []struct {
 		explanation string
@@ -170,7 +171,7 @@ func TestRouting(t *testing.T) {
 }
 
 func TestSessionEndsByDelete(t *testing.T) {
-	_, url := front(t, tripServer(trip), nil)
+	_, url := front(t, trip.NewServer(trip.Handler), nil)
 	id := send(t, http.MethodPost, url, initializeBody, nil).header.Get("Mcp-Session-Id")
 	require.NotEmpty(t, id)
 	in := func(r *http.Request) {
@@ -182,9 +183,9 @@ func TestSessionEndsByDelete(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, send(t, http.MethodPost, url, plainListBody, in).status)
 }
 
-func TestGuard(t *testing.T) {
-	_, open := front(t, tripServer(trip), nil)
-	_, named := front(t, tripServer(trip), &mcphttp.HandlerOptions{AllowedHosts: []string{"mcp.example"}, AllowedOrigins: []string{"https://app.example"}})
+func TestForeignPagesAreRefused(t *testing.T) {
+	_, open := front(t, trip.NewServer(trip.Handler), nil)
+	_, named := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{AllowedHosts: []string{"mcp.example"}, AllowedOrigins: []string{"https://app.example"}})
 	cases := []struct {
 		explanation string
 		url         string
@@ -234,10 +235,10 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// On a connection that does not end at loopback, what Hosts lists is what holds.
-func TestGuardAwayFromLoopback(t *testing.T) {
+// On a connection that does not end at loopback, AllowedHosts alone decides.
+func TestForeignHostsAreRefused(t *testing.T) {
 	status := func(opts *mcphttp.HandlerOptions, host string) int {
-		h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return tripServer(trip) }, opts)
+		h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return trip.NewServer(trip.Handler) }, opts)
 		require.NoError(t, err)
 		r := httptest.NewRequest(http.MethodPut, "/", nil)
 		r.Host = host
@@ -253,7 +254,7 @@ func TestGuardAwayFromLoopback(t *testing.T) {
 }
 
 func TestOversizedBody(t *testing.T) {
-	_, url := front(t, tripServer(trip), &mcphttp.HandlerOptions{MaxBody: 1000})
+	_, url := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{MaxBody: 1000})
 	big := strings.Replace(modernListBody, `"params":{`, `"params":{"x":"`+strings.Repeat("x", 1000)+`",`, 1)
 	for _, version := range []string{"", "2025-11-25", "2026-07-28"} {
 		res := send(t, http.MethodPost, url, big, func(r *http.Request) {
@@ -272,6 +273,8 @@ func TestHandlerOptionsAreChecked(t *testing.T) {
 		{AllowedOrigins: []string{"app.example"}}, {AllowedOrigins: []string{"https://app.example/path"}},
 	} {
 		_, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return nil }, &o)
-		require.Error(t, err, o)
+		require.ErrorContains(t, err, "mcphttp: ", o)
 	}
+	_, err := mcphttp.NewHandler(nil, nil)
+	require.Error(t, err)
 }

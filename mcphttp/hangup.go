@@ -11,9 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// cancelCalls tells a session that the calls of a request whose client hung up
-// are cancelled, in the words the client would have used. An id that was
-// answered in the meantime is no longer known and nothing happens to it.
+// cancelCalls cancels the calls of a request whose client hung up, by sending the
+// session the notification that the client would have sent. An id that was
+// answered in the meantime is unknown by now, and go-sdk ignores it.
 func (h *Handler) cancelCalls(r *http.Request, session string, calls []jsonrpc.ID) {
 	body := cancellation(calls)
 	notice := r.Clone(context.WithoutCancel(r.Context()))
@@ -28,7 +28,7 @@ func (h *Handler) cancelCalls(r *http.Request, session string, calls []jsonrpc.I
 func cancellation(calls []jsonrpc.ID) []byte {
 	notices := make([][]byte, 0, len(calls))
 	for _, id := range calls {
-		// Strings and numbers are all there is in here, and these can be encoded.
+		// It holds strings and numbers alone, whose encoding cannot fail.
 		params, _ := json.Marshal(&mcp.CancelledParams{RequestID: id.Raw(), Reason: "the client hung up"})
 		notice, _ := jsonrpc.EncodeMessage(&jsonrpc.Request{Method: "notifications/cancelled", Params: params})
 		notices = append(notices, notice)
@@ -39,7 +39,7 @@ func cancellation(calls []jsonrpc.ID) []byte {
 	return bytes.Join([][]byte{[]byte("["), bytes.Join(notices, []byte(",")), []byte("]")}, nil)
 }
 
-// discard is where the response to a request of our own goes.
+// discard takes the response to a request of our own.
 type discard struct{}
 
 func (discard) Header() http.Header         { return http.Header{} }

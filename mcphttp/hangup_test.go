@@ -3,6 +3,7 @@ package mcphttp_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 // A legacy client that hangs up in the middle of a question cancels the call, as
@@ -21,24 +25,22 @@ func TestHangingUpCancelsTheCall(t *testing.T) {
 			close(began)
 			if version == "2026-07-28" {
 				<-ctx.Done()
-			} else if _, err := req.Session.Elicit(ctx, form("q?", "q")); err == nil {
+			} else if _, err := req.Session.Elicit(ctx, trip.Form("q?", "q")); err == nil {
 				return say("answered")
 			}
 			ended <- ctx.Err()
 			return say("over")
 		}
 		_, url := front(t, rawServer(waits), nil)
-		client, err := dialHTTP(t.Context(), url, version, formCaps, silent)
+		client := dial(t, url, &wire.Options{Version: version, Answers: wire.Answers{"*": wire.Silent}})
+		_, err := client.Start(t.Context(), wire.Request{Name: "tool"})
 		require.NoError(t, err)
-		go func() {
-			_, _ = client.callTool(t.Context(), "tool", map[string]any{}, modernOnly(version))
-		}()
 		<-began
 		if version < "2026-07-28" {
-			require.Eventually(t, func() bool { return len(client.questions()) == 1 }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return len(client.Asked()) == 1 }, 5*time.Second, time.Millisecond)
 		}
 		at := time.Now()
-		client.hangUp()
+		require.NoError(t, client.Close())
 		select {
 		case err := <-ended:
 			require.ErrorIs(t, err, context.Canceled)
@@ -47,13 +49,6 @@ func TestHangingUpCancelsTheCall(t *testing.T) {
 			require.Fail(t, "the handler never heard of it", version)
 		}
 	}
-}
-
-func modernOnly(version string) map[string]any {
-	if version < "2026-07-28" {
-		return nil
-	}
-	return modernMeta(formCaps)
 }
 
 // hiddenMembers are members beside a call's own that JSON readers which fold
@@ -117,7 +112,7 @@ func TestHangingUpCancelsHiddenCalls(t *testing.T) {
 			r.Header.Set("Mcp-Session-Id", session)
 			go func() {
 				if res, err := http.DefaultClient.Do(r); err == nil {
-					drainBody(res.Body)
+					_, _ = io.Copy(io.Discard, res.Body)
 					res.Body.Close()
 				}
 			}()

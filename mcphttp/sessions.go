@@ -56,35 +56,35 @@ func (s *sessions) close() <-chan struct{} {
 	return done
 }
 
-// birth finds the session that a request made: go-sdk's handler asks for the
+// opening finds the session that a request opens: go-sdk's handler asks for the
 // server it belongs to, and puts its id into the response.
-type birth struct{ server *mcp.Server }
+type opening struct{ server *mcp.Server }
 
-type birthKey struct{}
+type openingKey struct{}
 
-func expectSession(r *http.Request) (*http.Request, *birth) {
-	b := &birth{}
-	return r.WithContext(context.WithValue(r.Context(), birthKey{}, b)), b
+func expectSession(r *http.Request) (*http.Request, *opening) {
+	o := &opening{}
+	return r.WithContext(context.WithValue(r.Context(), openingKey{}, o)), o
 }
 
-// noteServer remembers the server that was named last, which is the one go-sdk
-// connects.
-func noteServer(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
+// rememberServer remembers the server that was named last, which is the one that
+// go-sdk connects.
+func rememberServer(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
 		server := getServer(r)
-		if b, ok := r.Context().Value(birthKey{}).(*birth); ok {
-			b.server = server
+		if o, ok := r.Context().Value(openingKey{}).(*opening); ok {
+			o.server = server
 		}
 		return server
 	}
 }
 
-// session is nil where the request made none.
-func (b *birth) session(id string) *mcp.ServerSession {
-	if b.server == nil || id == "" {
+// session is nil where the request opened none.
+func (o *opening) session(id string) *mcp.ServerSession {
+	if o.server == nil || id == "" {
 		return nil
 	}
-	for s := range b.server.Sessions() {
+	for s := range o.server.Sessions() {
 		if s.ID() == id {
 			return s
 		}

@@ -1,9 +1,6 @@
 package mcphttp
 
-import (
-	"context"
-	"sync"
-)
+import "context"
 
 // Shutdown drains the handler. From now on new calls and streams get 503 with
 // Retry-After; subscriptions end; calls that are running go on to their end, and
@@ -15,7 +12,7 @@ import (
 // close any listener: call it before [net/http.Server.Shutdown], which would
 // otherwise wait for the streams that only this can end.
 func (h *Handler) Shutdown(ctx context.Context) error {
-	idle := h.work.shut()
+	idle := h.calls.drain()
 	h.unlisten()
 	select {
 	case <-idle:
@@ -32,50 +29,4 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// work counts the calls in flight.
-type work struct {
-	mu      sync.Mutex
-	running int
-	idle    chan struct{} // made when closing, closed when nothing runs
-}
-
-// enter reports whether there may be one more.
-func (k *work) enter() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.idle != nil {
-		return false
-	}
-	k.running++
-	return true
-}
-
-func (k *work) leave() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.running--
-	if k.running == 0 && k.idle != nil {
-		close(k.idle)
-	}
-}
-
-func (k *work) closing() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.idle != nil
-}
-
-// shut lets nothing more in and returns a channel that closes when all is done.
-func (k *work) shut() <-chan struct{} {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.idle == nil {
-		k.idle = make(chan struct{})
-		if k.running == 0 {
-			close(k.idle)
-		}
-	}
-	return k.idle
 }

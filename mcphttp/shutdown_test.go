@@ -2,6 +2,7 @@ package mcphttp_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/sse"
 )
@@ -18,28 +21,20 @@ import (
 // A call that waits for its user when the drain begins gets its answer, in the
 // session that is about to close, and its result; whatever is new is refused.
 func TestShutdownLetsARunningCallFinish(t *testing.T) {
-	server := tripServer(sse.Bridge(trip, nil))
+	server := trip.NewServer(sse.Bridge(trip.Handler, nil))
 	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)
 	defer srv.Close()
 
 	asked, answer := make(chan struct{}, 2), make(chan struct{})
-	client, err := dialHTTP(t.Context(), srv.URL, "2025-11-25", formCaps, func(q question) reply {
+	client := dial(t, srv.URL, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"*": func(q wire.Question) any {
 		asked <- struct{}{}
 		<-answer
-		return traveller(q)
-	})
+		return trip.Answers[q.Key](q)
+	}}})
+	called, err := client.Start(t.Context(), wire.Request{Name: "trip", Arguments: map[string]any{"who": "Ada"}})
 	require.NoError(t, err)
-	type outcome struct {
-		res map[string]any
-		err error
-	}
-	called := make(chan outcome, 1)
-	go func() {
-		res, err := client.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, nil)
-		called <- outcome{res, err}
-	}()
 	<-asked
 
 	drained := make(chan error, 1)
@@ -65,9 +60,9 @@ func TestShutdownLetsARunningCallFinish(t *testing.T) {
 	}
 
 	close(answer)
-	got := <-called
-	require.NoError(t, got.err)
-	require.Equal(t, map[string]any{"text": "Ada goes to Lisbon by train"}, got.res["structuredContent"])
+	got, err := called.Wait(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, string(got.Result), `"structuredContent":{"text":"Ada goes to Lisbon by train"}`)
 	require.NoError(t, <-drained)
 	for range server.Sessions() {
 		require.Fail(t, "a session outlived the shutdown")
@@ -87,11 +82,9 @@ func TestShutdownOutOfPatienceCancels(t *testing.T) {
 		h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 		require.NoError(t, err)
 		srv := httptest.NewServer(h)
-		client, err := dialHTTP(t.Context(), srv.URL, version, formCaps, silent)
+		client := dial(t, srv.URL, &wire.Options{Version: version})
+		_, err = client.Start(t.Context(), wire.Request{Name: "tool"})
 		require.NoError(t, err)
-		go func() {
-			_, _ = client.callTool(t.Context(), "tool", map[string]any{}, modernOnly(version))
-		}()
 		<-began
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		require.ErrorIs(t, h.Shutdown(ctx), context.DeadlineExceeded)
@@ -102,13 +95,14 @@ func TestShutdownOutOfPatienceCancels(t *testing.T) {
 		case <-time.After(5 * time.Second):
 			require.Fail(t, "the call was not cancelled", version)
 		}
-		client.hangUp()
+		require.NoError(t, client.Close())
 		srv.Close()
 	}
 }
 
-// What go-sdk would run or open is refused while the server drains, however its
-// body dresses it up; what the running calls wait for comes through.
+// While the server drains, every message by which go-sdk would start a call or open
+// a session is refused, however its body disguises it; the messages that running
+// calls wait for come through.
 func TestDrainLetsNoCallIn(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	h, url := front(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -145,8 +139,8 @@ func TestDrainLetsNoCallIn(t *testing.T) {
 	require.NoError(t, <-drained)
 }
 
-// A call that says in a header, which go-sdk reads on modern requests alone, that
-// it were a subscription is work all the same.
+// A call that claims in a header to be a subscription is waited for all the same:
+// go-sdk reads that header on modern requests alone.
 func TestShutdownWaitsForACallThatClaimsToListen(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	h, url := front(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -173,7 +167,7 @@ func TestShutdownWaitsForACallThatClaimsToListen(t *testing.T) {
 
 // Neither a subscription nor a standing stream is work to wait for.
 func TestShutdownEndsStreams(t *testing.T) {
-	server := tripServer(trip)
+	server := trip.NewServer(trip.Handler)
 	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)
@@ -182,7 +176,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 	id := send(t, http.MethodPost, srv.URL, initializeBody, nil).header.Get("Mcp-Session-Id")
 	ended := make(chan string, 2)
 	open := func(name, method, body string, header map[string]string) {
-		r, err := http.NewRequestWithContext(t.Context(), method, srv.URL, stringBody(body))
+		r, err := http.NewRequestWithContext(t.Context(), method, srv.URL, strings.NewReader(body))
 		require.NoError(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
@@ -198,7 +192,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 				return
 			}
 			defer res.Body.Close()
-			drainBody(res.Body)
+			_, _ = io.Copy(io.Discard, res.Body)
 			ended <- name
 		}()
 		<-started // go-sdk sends the headers once it holds the stream
@@ -216,7 +210,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 
 // Sessions that come and go leave nothing behind in the handler.
 func TestEndedSessionsAreForgotten(t *testing.T) {
-	server := tripServer(trip)
+	server := trip.NewServer(trip.Handler)
 	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{SessionTimeout: 20 * time.Millisecond})
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)

@@ -1,12 +1,21 @@
 package mrtr
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+	"errors"
 
-// Answer reads the answer to q, in a guarded handler. It is false when there
-// is none yet: the handler then returns [Need](q). It never blocks, and
-// nothing that a client sends can make it panic; an answer is handed out only
-// after it was judged by the question as it was asked. A [Confirm] that has been
-// reworded since counts as not answered: a yes to one thing is no yes to another.
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/sse"
+)
+
+// Answer reads the answer to q, in a guarded handler. It is false when there is
+// none yet: the handler then returns [Need](q). It never blocks, and nothing that
+// a client sends can make it panic, since every answer was judged by its question
+// as that was asked. A [Confirm] that has been reworded since counts as not
+// answered: a yes to the earlier wording is not a yes to this one.
 //
 //	place, ok := mrtr.Answer(c, which)
 //	if !ok {
@@ -23,7 +32,7 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 	}
 	var e entry
 	c.mu.Lock()
-	found := c.answered(q.spec.key)
+	found := c.st.answer(q.spec.key)
 	if found != nil {
 		e = *found
 	}
@@ -39,12 +48,13 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 }
 
 // Ask asks q and returns its answer, in linear code ([Coroutine], [Journal],
-// [Resumable]). The handler stops here until there is one; a user who says no
-// ends the call, deferred functions run, and Ask does not return.
+// [Resumable]). The handler stops here until there is one. When the user declines
+// or dismisses the question, the call ends: deferred functions run, and Ask does
+// not return.
 //
-// It returns an error, and asks nothing, when q is wrong ([Question.Err]),
-// when it is called from another goroutine than the handler's, and in guarded
-// handlers, where it is [Unasked].
+// It returns a [UsageError], and asks nothing, when q is wrong ([Question.Err]),
+// when it is called from another goroutine than the handler's, and in a guarded
+// handler that has no answer yet ([UsageError.Unasked]).
 func Ask[T any](ctx context.Context, c *Call, q Question[T]) (T, error) {
 	var none T
 	if err := AskAll(ctx, c, q); err != nil {
@@ -59,30 +69,82 @@ func Ask[T any](ctx context.Context, c *Call, q Question[T]) (T, error) {
 
 // AskAll asks several questions in one round. Their answers are then read
 // with [Answer].
-func AskAll(ctx context.Context, c *Call, questions ...Asking) error {
+func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
 	specs, err := specsOf(questions)
 	if err != nil || len(specs) == 0 {
 		return err
 	}
 	c.mu.Lock()
-	s := c.strand
+	run := c.linear
 	c.mu.Unlock()
-	if s != nil {
-		return s.await(c, specs)
+	if run != nil {
+		return run.await(c, specs)
 	}
 	for _, sp := range specs {
 		c.mu.Lock()
-		e := c.answered(sp.key)
+		e := c.st.answer(sp.key)
 		c.mu.Unlock()
 		if e == nil {
-			return &Unasked{Questions: questions}
+			return unasked(questions)
 		}
 	}
 	return nil
 }
 
-// specsOf takes the questions apart, leaving out those already known.
-func specsOf(questions []Asking) ([]*spec, error) {
+// AskOver asks q over the session of a legacy client, where the handler can wait
+// for the answer in place. An answer that does not fit is asked for again, three
+// times at most. The call ends with an [Error] when the user declines or dismisses
+// the question, and when this client cannot be asked, unless q is a [Confirm] or
+// [Optional]. A session that fails gives an [sse.Error].
+//
+// The session of a modern client cannot be asked: there, return [Need].
+func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, error) {
+	var none T
+	if q.known != nil {
+		return *q.known, nil
+	}
+	if err := q.Err(); err != nil {
+		return none, err
+	}
+	p := pending{spec: *q.spec}
+	for !p.settled() {
+		request, err := p.request(p.note)
+		if err != nil {
+			return none, err
+		}
+		answers, err := sse.Ask(ctx, s, mcp.InputRequestMap{p.key: request}, nil)
+		if err != nil {
+			if err = p.standIn(err); err != nil {
+				return none, err
+			}
+			continue
+		}
+		if err := p.judge(answers[p.key]); err != nil {
+			return none, err
+		}
+	}
+	return decodeAnswer[T](p.answer, p.key)
+}
+
+// standIn settles a lenient question that its client cannot be asked. Any other
+// failure ends the call.
+func (p *pending) standIn(err error) error {
+	var failed *sse.Error
+	if !errors.As(err, &failed) || failed.Reason != sse.Undeclared && failed.Reason != sse.Unreachable {
+		return err
+	}
+	switch {
+	case p.lenient:
+		p.settle(null)
+		return nil
+	case failed.Reason == sse.Unreachable:
+		return cannotBeAsked(p.key, needsSession)
+	}
+	return cannotBeAsked(p.key, p.kind.capability().String())
+}
+
+// specsOf returns the specs of the questions, without those that are Known.
+func specsOf(questions []AnyQuestion) ([]*spec, error) {
 	specs := make([]*spec, 0, len(questions))
 	for _, q := range questions {
 		if q == nil {
@@ -104,3 +166,15 @@ func specsOf(questions []Asking) ([]*spec, error) {
 	}
 	return specs, nil
 }
+
+// decodeAnswer reads the answer to the question named key. The null of a lenient
+// question reads as the zero value.
+func decodeAnswer[T any](value json.RawMessage, key string) (T, error) {
+	if isNull(value) {
+		var none T
+		return none, nil
+	}
+	return form.Decode[T](value, key)
+}
+
+func isNull(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }

@@ -52,7 +52,7 @@ func with(name string, v any) string {
 	return string(mustJSON(map[string]any{"action": "accept", "content": content}))
 }
 
-// wrongAnswers are what go-sdk lets through and no handler may see.
+// wrongAnswers pass go-sdk, and must not reach a handler.
 var wrongAnswers = []struct {
 	explanation string
 	response    string // "" leaves it out
@@ -115,8 +115,7 @@ func TestAnAnswerThatDoesNotFitIsAskedAgain(t *testing.T) {
 			require.Equal(t, 5, out.Rounds, "asked, and asked again three times")
 			require.Equal(t, before+1, seen.entries())
 			stopped := seen.of(mrtr.CallStopped)
-			var unanswered *mrtr.Unanswered
-			require.ErrorAs(t, stopped[len(stopped)-1].Err, &unanswered)
+			unanswered := ended(t, stopped[len(stopped)-1].Err, mrtr.Unanswered)
 			require.Equal(t, "trip", unanswered.Key)
 		})
 	}
@@ -137,7 +136,7 @@ func TestInputResponsesThatHoldNothing(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotAskedIsDropped(t *testing.T) {
+func TestAnswersToUnaskedQuestionsAreDropped(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	q := mrtr.ElicitSchema("q", "?", json.RawMessage(` { "type":"object", "properties": {"a":{"type":"string"}} } `+"\n"))
 	client := connect(t, serveTool(rt, asking(q, func(m map[string]any) string { return fmt.Sprint(m) }), nil), nil)
@@ -154,10 +153,9 @@ func TestWhatWasNotAskedIsDropped(t *testing.T) {
 	require.False(t, reply.IsError, "an answer to a question nobody asked is no answer: %s", reply.Text)
 }
 
-// go-sdk guesses an answer's kind from its members, before any code of a
-// server's runs. What it cannot guess it refuses: that is the host's doing, and
-// no promise of this package.
-func TestWhatTheHostRefusesFirst(t *testing.T) {
+// go-sdk guesses an answer's kind from its members, before any code of a server
+// runs, and refuses an answer it cannot guess. This package promises nothing of it.
+func TestAnswersThatTheHostRefuses(t *testing.T) {
 	for _, response := range []string{
 		`"metric"`, `7`, `[]`, `{}`, `{"content":{"units":"metric"}}`,
 		`{"action":7}`, `{"action":"accept","content":"metric"}`, `{"action":"accept","content":[]}`, `{"roots":7}`,

@@ -81,10 +81,10 @@ func requireRefused(t *testing.T, client *wire.Client, seen *recorder, r wire.Re
 	reply, err := client.Send(context.Background(), r)
 	require.NoError(t, err)
 	require.NotNil(t, reply.Error, "the state opened")
-	var frame struct{ Error json.RawMessage }
-	frames := client.Frames()
-	require.NoError(t, json.Unmarshal(frames[len(frames)-1].Message, &frame))
-	require.JSONEq(t, `{"code":-32602,"message":"Invalid or expired requestState"}`, string(frame.Error))
+	var response struct{ Error json.RawMessage }
+	messages := client.Messages()
+	require.NoError(t, json.Unmarshal(messages[len(messages)-1].JSON, &response))
+	require.JSONEq(t, `{"code":-32602,"message":"Invalid or expired requestState"}`, string(response.Error))
 	require.Equal(t, entries, seen.entries(), "the handler was entered")
 	refused := seen.of(mrtr.StateRefused)
 	require.Len(t, refused, refusals+1, "the observer was not told")
@@ -224,7 +224,7 @@ func TestAnExpiredStateIsRefused(t *testing.T) {
 	}
 }
 
-// Arguments are compared by what they mean, as a client may send them anew.
+// Arguments are compared by their meaning, since a client may spell them otherwise.
 func TestTheSameArgumentsOtherwiseWrittenAreTheSame(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	client := connect(t, everything(rt), nil)

@@ -15,9 +15,8 @@ import (
 )
 
 // The benchmarks measure a call of two rounds through the tool's handler
-// alone, without a transport: what the engine adds to a handler that does
-// nothing with the state, and beside it what one adds that a careful author
-// signs by hand.
+// alone, without a transport: the cost that the engine adds to a handler that
+// does nothing with the state, beside the cost of signing it by hand.
 
 type benchInput struct {
 	Location string `json:"location"`

@@ -13,23 +13,23 @@ import (
 )
 
 // Call is one logical call of a tool, prompt or resource, through all of its
-// rounds. A handler gets it with each round; what it says of the request and
-// the session is that round's.
+// rounds. A handler gets it in each round; request, session, client and principal
+// are those of that round.
 //
-// A Call may be used from several goroutines. It is not to be kept after the
+// A Call may be used from several goroutines. It must not be used after the
 // handler has returned.
 type Call struct {
 	rt     *Runtime
 	target *target
 	id     string
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	ex         exchange
 	st         state
 	principal  string
-	running    map[string]int // effects under way, with what was done when they began
+	running    map[string]int // effects under way, each with the length of st.done when it began
 	onComplete []func(context.Context)
-	strand     *strand // of linear code
+	linear     *linearRun // nil in other styles
 }
 
 // exchange is one request, whichever of the three methods it is for.
@@ -58,15 +58,15 @@ func (c *Call) Round() int {
 // later, and so can be asked by an incomplete result.
 func (c *Call) Modern() bool { return c.Client().Era == era.Modern }
 
-// Client is what is known of this round's client: its era, and what it
-// declared that it can be asked.
+// Client describes this round's client: its era, and the questions that it
+// declared it can be asked.
 func (c *Call) Client() era.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ex.client
 }
 
-// Principal is who calls, as [Options.Principal] tells it; "" if nobody knows.
+// Principal identifies the caller, as [Options.Principal] does; "" if unknown.
 func (c *Call) Principal() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,50 +80,33 @@ func (c *Call) Session() *mcp.ServerSession {
 	return c.ex.session
 }
 
-// Request is this round's request, as the SDK gave it.
+// Request is this round's request, as go-sdk gave it.
 func (c *Call) Request() mcp.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ex.request
 }
 
-// OnComplete runs fn when the call completes, just before its result goes
-// out, and only then: not after an error, a decline, or a round that asks.
-// A handler that is entered again registers afresh; one that was held keeps what
-// it has registered.
+// OnComplete runs fn when the call completes, just before its result goes out, and
+// only then: not after an error, a decline, or a round that asks. A handler that
+// is entered again registers afresh; a held one keeps its registrations.
 func (c *Call) OnComplete(fn func(context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onComplete = append(c.onComplete, fn)
 }
 
-// answered finds the answer to a question, nil if there is none. The caller
-// holds c.mu.
-func (c *Call) answered(key string) *entry {
-	for i := range c.st.done {
-		if e := &c.st.done[i]; e.kind == answerEntry && e.key == key {
-			return e
-		}
-	}
-	return nil
-}
-
 // hasEffects reports whether an effect of this call has run.
 func (c *Call) hasEffects() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.st.done {
-		if c.st.done[i].kind.isEffect() {
-			return true
-		}
-	}
-	return false
+	return c.st.hasEffects()
 }
 
-func (c *Call) remember(e entry) {
+func (c *Call) record(e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.st.done = append(c.st.done, e)
+	c.st.record(e)
 }
 
 // newID makes an identifier that nobody can guess.

@@ -6,12 +6,14 @@ import (
 	"net/url"
 	"reflect"
 	"unicode/utf8"
+
+	"github.com/mrtr-go/sdk/internal/form"
 )
 
 // A Choice is one of the values that a person may pick.
 type Choice struct {
 	Value string
-	// Title is what is shown instead of the value, if anything.
+	// Title is shown to the user instead of the value, unless it is empty.
 	Title string
 }
 
@@ -24,7 +26,7 @@ func Choices(values ...string) []Choice {
 	return choices
 }
 
-// Elicit asks a form question. T says what the answer looks like:
+// Elicit asks a form question. T gives the shape of the answer:
 //
 //   - a string, bool, integer or number: a form of one property, named key;
 //   - a string type with a method Choices() []Choice: an enum;
@@ -32,28 +34,45 @@ func Choices(values ...string) []Choice {
 //     their json tags, described by their jsonschema tags, and optional where
 //     they are pointers or tagged omitempty.
 //
-// The wire allows no nesting: any other type is an error in [Question.Err].
-// Whatever arrives is checked against that schema before a handler sees it.
+// The protocol allows no nesting: any other type is an error in [Question.Err].
+// Every answer is checked against that schema before a handler sees it.
 func Elicit[T any](key, message string) Question[T] {
-	schema, err := schemaOf(reflect.TypeFor[T](), key)
+	schema, err := answerTypes.Schema(reflect.TypeFor[T](), key)
 	if err != nil {
-		return Question[T]{err: err}
+		return Question[T]{err: misuse("question %q: %v", key, err)}
 	}
-	return form[T](key, message, schema)
+	return elicit[T](key, message, schema)
+}
+
+// answerTypes derives the forms of the types that answers are read into.
+var answerTypes = form.Types{Choices: func(t reflect.Type) ([]form.Choice, bool) {
+	enum, ok := reflect.New(t).Interface().(interface{ Choices() []Choice })
+	if !ok {
+		return nil, false
+	}
+	return formChoices(enum.Choices()), true
+}}
+
+func formChoices(choices []Choice) []form.Choice {
+	all := make([]form.Choice, len(choices))
+	for i, c := range choices {
+		all[i] = form.Choice(c)
+	}
+	return all
 }
 
 // Choose asks for one of a few values, given at run time. On the wire the answer
 // is an object with one property, named as the key.
 func Choose(key, message string, choices ...Choice) Question[string] {
-	values, err := enumSchema(choices)
+	schema, err := form.OfChoices(key, formChoices(choices))
 	if err != nil {
 		return Question[string]{err: misuse("question %q: %v", key, err)}
 	}
-	return form[string](key, message, objectSchema([]property{{name: key, schema: values, required: true}}))
+	return elicit[string](key, message, schema)
 }
 
-// Confirm asks for a yes. The answer is true only when a person said so: a
-// decline, a cancel, a client that cannot be asked are all false, and never
+// Confirm asks for a yes. The answer is true only when a person said yes. A
+// decline, a cancel, and a client that cannot be asked are all false, and do not
 // end the call.
 func Confirm(key, message string) Question[bool] {
 	q := Elicit[bool](key, message)
@@ -73,12 +92,12 @@ func ElicitSchema(key, message string, schema json.RawMessage) Question[map[stri
 	if err := json.Compact(&compact, schema); err != nil {
 		return Question[map[string]any]{err: misuse("question %q: its schema cannot be read: %v", key, err)}
 	}
-	return form[map[string]any](key, message, compact.Bytes())
+	return elicit[map[string]any](key, message, compact.Bytes())
 }
 
-// ElicitURL asks the user to visit an address, for what must not pass through
-// the client, such as credentials. An accept means that the user agreed to
-// go there, not that they are done.
+// ElicitURL asks the user to visit an address, for data that must not pass through
+// the client, such as credentials. An accept means that the user agreed to go
+// there, not that they are done.
 func ElicitURL(key, message, address string) Question[struct{}] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[struct{}]{err: err}
@@ -89,11 +108,11 @@ func ElicitURL(key, message, address string) Question[struct{}] {
 	return Question[struct{}]{spec: &spec{kind: urlKind, key: key, message: message, url: address}}
 }
 
-func form[T any](key, message string, schema json.RawMessage) Question[T] {
+func elicit[T any](key, message string, schema json.RawMessage) Question[T] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[T]{err: err}
 	}
-	if _, err := formOf(schema); err != nil {
+	if _, err := form.Of(schema); err != nil {
 		return Question[T]{err: misuse("question %q: %v", key, err)}
 	}
 	return Question[T]{spec: &spec{kind: formKind, key: key, message: message, schema: schema}}

@@ -15,13 +15,13 @@ import (
 )
 
 // needing asks and never gets further.
-func needing(q mrtr.Asking) nativeHandler {
+func needing(q mrtr.AnyQuestion) nativeHandler {
 	return func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 		return mrtr.Need(q), output{}, nil
 	}
 }
 
-// roundTrip asks q with an answer and gives back what the handler reads.
+// roundTrip asks q, answers it, and returns the value that the handler reads.
 func roundTrip[T any](t *testing.T, q mrtr.Question[T], answer wire.Answer) T {
 	t.Helper()
 	require.NoError(t, q.Err())
@@ -109,7 +109,7 @@ func TestQuestionsForTheClientItself(t *testing.T) {
 
 var visit2 = mrtr.ElicitURL("q", "Please log in.", "https://example.org/login")
 
-func TestWhatAQuestionLooksLikeOnTheWire(t *testing.T) {
+func TestQuestionsOnTheWire(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 		return mrtr.Need(units, visit, sample, roots), output{}, nil

@@ -1,20 +1,109 @@
 package mrtr
 
 import (
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 )
 
-// The errors of this package end calls. Those that a client may see say so in
-// their text; on a tool call they become error results (isError), on prompts
-// and resources, which have no such thing, protocol errors.
+// A call that ends without a result ends with an [*Error], the outcome of
+// something that users and operators do; with a [*UsageError] or a [*PanicError],
+// faults of the program; or with an error of the handler's own. On a tool call all
+// of them are error results (isError). On prompts and resources they are JSON-RPC
+// errors, see protocolerror.go.
 //
-// The methods named ToolError… are how a layer outside, such as package
-// boundary, recognises them without either side importing the other.
+// Layers outside, such as package boundary, classify an error by its methods named
+// ToolError…, without an import in either direction.
 
-// UsageError is a mistake in the code that uses this package. It is found
-// when the program starts or when a question is made, as early as possible.
-type UsageError struct{ message string }
+// Error ends a call for a reason that lies outside the program. Its text is for
+// the client.
+type Error struct {
+	Reason Reason
+	// Key is the question concerned, "" where there is none.
+	Key string
+	// Detail is described with the reasons that have one, and "" for the others.
+	Detail string
+}
+
+// Reason says why a call ended. It is also the error's type for agents
+// (ToolErrorType).
+type Reason string
+
+const (
+	// Declined: the user declined the question. Effects may have run before.
+	Declined Reason = "declined"
+	// Cancelled: the user dismissed the question without an answer.
+	Cancelled Reason = "cancelled"
+	// Unanswered: the question was asked four times without an answer that fits.
+	Unanswered Reason = "unanswered"
+	// CannotBeAsked: this client cannot be asked the question, and the policy
+	// gives it no default. Detail names the capability or revision that is missing.
+	CannotBeAsked Reason = "client_cannot_be_asked"
+	// FrameGone: the held handler is not in this process. It was evicted, the
+	// server restarted, or another instance holds it. The client may call again.
+	FrameGone Reason = "frame_gone"
+	// Diverged: the handler took another way than in an earlier round, so that the
+	// answers and effects in the state may mean something else. Detail names the
+	// difference, and the version of the tool that the call began with.
+	Diverged Reason = "diverged"
+	// Busy: as many calls are held as may be. Detail names the limit. The client may
+	// call later.
+	Busy Reason = "busy"
+	// LimitExceeded: the call asked too often or too much at once, or its state is
+	// too large. Detail names the limit. The tool has to change, or its limits.
+	LimitExceeded Reason = "limit_exceeded"
+	// ShuttingDown: the runtime is closed. The client may call again.
+	ShuttingDown Reason = "shutting_down"
+)
+
+func (e *Error) Error() string {
+	switch e.Reason {
+	case Declined, Cancelled:
+		return fmt.Sprintf("Stopped: %q was %s.", e.Key, e.Reason)
+	case Unanswered:
+		return fmt.Sprintf("Stopped: %q was asked %d times without a usable answer.", e.Key, maxTries+1)
+	case CannotBeAsked:
+		return fmt.Sprintf("This client cannot be asked for %q: it lacks %s.", e.Key, e.Detail)
+	case FrameGone:
+		return "This call's frame is gone: it was held by a server that no longer has it. Call the tool again."
+	case Diverged:
+		return "The tool changed during this call: " + e.Detail + ". Call the tool again."
+	case Busy:
+		return "Too many calls are waiting for answers (limit " + e.Detail + "). Try again later."
+	case LimitExceeded:
+		return "Stopped: more than " + e.Detail + "."
+	case ShuttingDown:
+		return "Stopped: this server is shutting down. Call the tool again."
+	}
+	return "Stopped: " + string(e.Reason) + "."
+}
+
+// ToolErrorType is the reason.
+func (e *Error) ToolErrorType() string { return string(e.Reason) }
+
+// ToolErrorExpected is true where the client or its user can do something about
+// it, and false for LimitExceeded, where an operator must.
+func (e *Error) ToolErrorExpected() bool { return e.Reason != LimitExceeded }
+
+// ToolErrorQuiet is true for Declined and Cancelled, which need nobody's attention.
+func (e *Error) ToolErrorQuiet() bool { return e.Reason == Declined || e.Reason == Cancelled }
+
+func limitExceeded(limit int, what string) error {
+	return &Error{Reason: LimitExceeded, Detail: fmt.Sprintf("%d %s", limit, what)}
+}
+
+// UsageError is a mistake in the code that uses this package. It is found when
+// the program starts or a question is made, where that is possible, and otherwise
+// when the code runs.
+type UsageError struct {
+	// Unasked holds the questions of an [Ask] in a guarded handler, which has to
+	// return [Need] for them itself. For those who write a style of their own; nil
+	// for every other mistake.
+	Unasked []AnyQuestion
+
+	message string
+}
 
 func (e *UsageError) Error() string { return "mrtr: " + e.message }
 
@@ -28,30 +117,82 @@ func misuse(format string, args ...any) error {
 	return &UsageError{message: fmt.Sprintf(format, args...)}
 }
 
-// Unasked is what [Ask] returns in a guarded handler when there is no answer
-// yet: that handler must return [Need] itself. It carries the questions, for
-// those who write a handler style of their own.
-type Unasked struct{ Questions []Asking }
-
-func (e *Unasked) Error() string {
-	keys := make([]string, len(e.Questions))
-	for i, q := range e.Questions {
+func unasked(questions []AnyQuestion) error {
+	keys := make([]string, len(questions))
+	for i, q := range questions {
 		keys[i] = q.Key()
 	}
-	return fmt.Sprintf("mrtr: %s not answered yet: a guarded handler reads with Answer and returns Need", strings.Join(keys, ", "))
+	return &UsageError{
+		Unasked: questions,
+		message: strings.Join(keys, ", ") + " not answered yet: a guarded handler reads with Answer and returns Need",
+	}
+}
+
+// PanicError is a panic of the author's code. Its text is for the client and says
+// nothing of the cause; value and stack are for the log.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return "The tool failed unexpectedly." }
+
+// Unwrap gives the value, where it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
 }
 
 // ToolErrorType names the error for agents.
-func (e *Unasked) ToolErrorType() string { return "usage" }
+func (e *PanicError) ToolErrorType() string { return "panic" }
 
 // ToolErrorExpected is false: an operator must act.
-func (e *Unasked) ToolErrorExpected() bool { return false }
+func (e *PanicError) ToolErrorExpected() bool { return false }
 
-// afterEffect marks an error as one that came after an effect had run, so
-// that nobody retries the call blindly. The text stays the error's own.
+// ToolErrorQuiet is false, whatever error the handler panicked with.
+func (e *PanicError) ToolErrorQuiet() bool { return false }
+
+// ToolErrorCause is for the log.
+func (e *PanicError) ToolErrorCause() string { return fmt.Sprintf("panic: %v\n\n%s", e.Value, e.Stack) }
+
+// recovered turns a panic of the author's code into the call's error. It has to be
+// deferred itself, since recover works nowhere else.
+func recovered(err *error) {
+	if v := recover(); v != nil {
+		*err = panicError(v)
+	}
+}
+
+func panicError(v any) error {
+	if err, ok := v.(*UsageError); ok { // of a step that reads a later one
+		return err
+	}
+	return &PanicError{Value: v, Stack: debug.Stack()}
+}
+
+// afterEffect marks an error that came after an effect had run, so that nobody
+// retries the call blindly. The text stays the error's own.
 type afterEffect struct{ error }
 
 func (e afterEffect) Unwrap() error { return e.error }
 
-// ToolErrorEffect says what is known of the call's effects.
+// ToolErrorEffect says which effects the call is known to have had.
 func (e afterEffect) ToolErrorEffect() string { return "applied" }
+
+func isExpected(err error) bool {
+	var e interface{ ToolErrorExpected() bool }
+	return errors.As(err, &e) && e.ToolErrorExpected()
+}
+
+func isQuiet(err error) bool {
+	var e interface{ ToolErrorQuiet() bool }
+	return errors.As(err, &e) && e.ToolErrorQuiet()
+}
+
+func errorType(err error) string {
+	var e interface{ ToolErrorType() string }
+	if errors.As(err, &e) {
+		return e.ToolErrorType()
+	}
+	return "execution"
+}

@@ -9,15 +9,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-type lookup struct {
-	Location string `json:"location"`
-}
-
-type forecast struct {
-	Summary string `json:"summary"`
-}
-
-// A guarded handler reads what came back and asks for what is missing. It runs
+// A guarded handler reads its answers and asks for the missing ones. It runs
 // from its top in every round.
 func ExampleNative() {
 	unit := mrtr.Choose("units", "Which units?", mrtr.Choices("metric", "imperial")...)
@@ -45,9 +37,8 @@ func ExampleNative() {
 }
 
 // The same tool written for go-sdk alone, and its client sees no difference.
-// What the engine adds is what this one lacks: the state is not checked, the
-// answer is not validated, nobody looks whether the client can be asked, and a
-// client from before the revision gets one round.
+// But its state is not checked, its answer is not validated, it does not look
+// whether the client can be asked, and legacy clients get one round.
 func Example_sideBySide() {
 	schema := map[string]any{
 		"type":       "object",
@@ -101,8 +92,8 @@ func Example_sideBySide() {
 	// error: Stopped: "units" was declined.
 }
 
-// A confirmation is true only when a person said so. A no does not end the
-// call: what it means is the handler's to say.
+// A confirmation is true only when a person said yes. A decline does not end the
+// call; the handler decides how to go on.
 func ExampleConfirm() {
 	sure := mrtr.Confirm("sure", "Really delete everything?")
 	handler := func(_ context.Context, c *mrtr.Call, _ lookup) (*mrtr.IncompleteResult, forecast, error) {
@@ -115,15 +106,9 @@ func ExampleConfirm() {
 		}
 		return nil, forecast{"Everything is gone."}, nil
 	}
-	rt, err := mrtr.New(nil)
-	if err != nil {
-		panic(err)
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "delete"}, mrtr.Tool(rt, mrtr.Native(handler), nil))
-
-	callTool(server, "delete", map[string]any{"sure": true})
-	callTool(server, "delete", nil)
+	server := newWeather(mrtr.Native(handler))
+	callWeather(server, map[string]any{"sure": true})
+	callWeather(server, nil)
 	// Output:
 	// asked: Really delete everything?
 	// result: {"summary":"Everything is gone."}
@@ -143,14 +128,7 @@ func ExampleNeed() {
 		}
 		return nil, forecast{fmt.Sprintf("%d seats from %s to %s, in round %d", n, start, in.Location, c.Round())}, nil
 	}
-	rt, err := mrtr.New(nil)
-	if err != nil {
-		panic(err)
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "train", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(handler), nil))
-
-	callTool(server, "book", map[string]any{"from": "Porto", "seats": 2})
+	callWeather(newWeather(mrtr.Native(handler)), map[string]any{"from": "Porto", "seats": 2})
 	// Unordered output:
 	// asked: Where from?
 	// asked: How many seats?
@@ -172,14 +150,7 @@ func ExampleIncompleteResult_Carry() {
 		}
 		return nil, forecast{fmt.Sprintf("price %d, accepted %t", offer.Price, yes)}, nil
 	}
-	rt, err := mrtr.New(nil)
-	if err != nil {
-		panic(err)
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "market", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "quote"}, mrtr.Tool(rt, mrtr.Native(handler), nil))
-
-	callTool(server, "quote", map[string]any{"accept": true})
+	callWeather(newWeather(mrtr.Native(handler)), map[string]any{"accept": true})
 	// Output:
 	// asked: Is 42 all right?
 	// result: {"summary":"price 42, accepted true"}

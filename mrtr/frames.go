@@ -1,97 +1,101 @@
 package mrtr
 
 import (
-	"context"
-	"fmt"
+	"strconv"
 	"sync"
 	"time"
 )
 
-// frameTable holds the strands of a runtime: the parked ones by token, oldest
-// first, and those that are running. One timer serves them all.
+// A frame is a linear handler that is held between two rounds. frameTable holds
+// the linear runs of a runtime: the frames by token, oldest first, and the runs
+// that are under way. One timer serves them all.
 //
-// A strand that was parked once has a place until it has left. Only strands
-// without one are refused when the table is full, so that a call which was let
-// in can go on to its end.
+// A run that was parked once has a place in the table until it leaves. Only runs
+// without one are refused when the table is full, so that a call which was let in
+// can go on to its end.
 type frameTable struct {
 	max, maxPrincipal, maxBytes int
 	ttl                         time.Duration
 	began                       time.Time // when the table's clock was set to zero
-	abandoned                   func(s *strand, reason string)
+	abandoned                   func(r *linearRun, reason string)
 
 	mu       sync.Mutex
-	byToken  map[string]*strand
+	byToken  map[string]*linearRun
 	places   int
 	bytes    int            // of the arguments of the calls that have a place
 	placesOf map[string]int // by known principal
-	parked   strandList
-	running  strandList
+	parked   runList
+	running  runList
 	janitor  *time.Timer
 	closed   bool
-	empty    chan struct{} // closed when the last strand has left, after close
+	empty    chan struct{} // closed when the last run has left, after close
 }
 
-// frame is a strand's place in the table.
-type frame struct {
+// place is the place of a linear run in the table.
+type place struct {
 	token      string // "" while it runs
 	placed     bool
 	weight     int           // the bytes of its call's arguments
 	expires    time.Duration // on the table's clock
-	list       *strandList
-	prev, next *strand
+	list       *runList
+	prev, next *linearRun
 }
 
-func newFrameTable(o *Options, abandoned func(*strand, string)) *frameTable {
+func newFrameTable(o *Options, abandoned func(*linearRun, string)) *frameTable {
 	return &frameTable{
 		max: o.MaxFrames, maxPrincipal: o.MaxFramesPerPrincipal, maxBytes: o.MaxFrameBytes,
 		ttl: o.FrameTTL, began: time.Now(), abandoned: abandoned,
-		byToken: map[string]*strand{}, placesOf: map[string]int{},
+		byToken: map[string]*linearRun{}, placesOf: map[string]int{},
 		empty: make(chan struct{}),
 	}
 }
 
-// enter counts a new strand in. One that cannot do without a place is refused
-// before it has done anything if there is none.
-func (t *frameTable) enter(s *strand) error {
+// enter counts a new run in. One that needs a place to go on after its first
+// question is refused here if there is none, before it has done anything.
+func (t *frameTable) enter(r *linearRun) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return &Closed{}
+		return &Error{Reason: ShuttingDown}
 	}
-	if s.how.parks && !s.how.replays {
-		if err := t.full(s); err != nil {
+	if r.how.parks && !r.how.replays {
+		if err := t.full(r); err != nil {
 			return err
 		}
 	}
-	t.running.push(s)
+	t.running.push(r)
 	return nil
 }
 
-// full reports whether there is no place for a strand. The caller holds t.mu.
-func (t *frameTable) full(s *strand) error {
+// full reports whether there is no place for a run. The caller holds t.mu.
+func (t *frameTable) full(r *linearRun) error {
 	if t.places >= t.max {
-		return &Busy{Limit: t.max}
+		return busy(t.max, "")
 	}
-	if s.call.principal != "" && t.placesOf[s.call.principal] >= t.maxPrincipal {
-		return &Busy{Limit: t.maxPrincipal}
+	if r.call.principal != "" && t.placesOf[r.call.principal] >= t.maxPrincipal {
+		return busy(t.maxPrincipal, "")
 	}
-	if t.bytes+s.weight > t.maxBytes {
-		return &Busy{Limit: t.maxBytes, Unit: " bytes"}
+	if t.bytes+r.weight > t.maxBytes {
+		return busy(t.maxBytes, " bytes")
 	}
 	return nil
 }
 
-// leave counts an ended strand out.
-func (t *frameTable) leave(s *strand) {
+func busy(limit int, unit string) error {
+	return &Error{Reason: Busy, Detail: strconv.Itoa(limit) + unit}
+}
+
+// leave counts an ended run out.
+func (t *frameTable) leave(r *linearRun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.unname(s)
-	s.list.remove(s)
-	if s.placed {
+	t.revoke(r)
+	r.list.remove(r)
+	if r.placed {
 		t.places--
-		t.bytes -= s.weight
-		if t.placesOf[s.call.principal]--; t.placesOf[s.call.principal] <= 0 {
-			delete(t.placesOf, s.call.principal)
+		t.bytes -= r.weight
+		if t.placesOf[r.call.principal]--; t.placesOf[r.call.principal] <= 0 {
+			delete(t.placesOf, r.call.principal)
 		}
 	}
 	if t.closed && t.count() == 0 {
@@ -99,149 +103,113 @@ func (t *frameTable) leave(s *strand) {
 	}
 }
 
-// park holds a strand until its answer comes, and names it with a token that
-// nobody has seen before.
-func (t *frameTable) park(s *strand) (token string, _ error) {
+// park holds a run until its answer comes, under a fresh token.
+func (t *frameTable) park(r *linearRun) (token string, _ error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return "", &Closed{}
+		return "", &Error{Reason: ShuttingDown}
 	}
-	if !s.placed {
-		if err := t.full(s); err != nil {
+	if !r.placed {
+		if err := t.full(r); err != nil {
 			return "", err
 		}
-		s.placed = true
+		r.placed = true
 		t.places++
-		t.bytes += s.weight
-		if s.call.principal != "" {
-			t.placesOf[s.call.principal]++
+		t.bytes += r.weight
+		if r.call.principal != "" {
+			t.placesOf[r.call.principal]++
 		}
 	}
-	return t.wait(s), nil
+	return t.queue(r), nil
 }
 
-// take hands out the strand of a token, once.
-func (t *frameTable) take(token string) *strand {
+// take hands out the run of a token, once, and nil where it is gone.
+func (t *frameTable) take(token string) *linearRun {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.byToken[token]
-	if s != nil {
-		t.unname(s)
-		s.list.remove(s)
-		t.running.push(s)
+	r := t.byToken[token]
+	if r != nil {
+		t.revoke(r)
+		r.list.remove(r)
+		t.running.push(r)
 	}
-	return s
+	return r
 }
 
-// rename gives a parked strand a fresh token, and its time from the start, for
-// a round that asks again without running it. It is "" where the strand is
-// gone.
+// rename gives a frame a fresh token and its full time, for a round that asks
+// again without resuming it. The token is "" where the frame is gone.
 func (t *frameTable) rename(token string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.byToken[token]
-	if s == nil {
+	r := t.byToken[token]
+	if r == nil {
 		return ""
 	}
-	t.unname(s)
-	return t.wait(s)
+	t.revoke(r)
+	return t.queue(r)
 }
 
-// wait puts a strand last among the parked. The caller holds t.mu.
-func (t *frameTable) wait(s *strand) (token string) {
-	s.list.remove(s)
-	t.parked.push(s)
-	s.expires = time.Since(t.began) + t.ttl
-	s.token = newID()
-	t.byToken[s.token] = s
+// queue puts a run last among the parked. The caller holds t.mu.
+func (t *frameTable) queue(r *linearRun) (token string) {
+	r.list.remove(r)
+	t.parked.push(r)
+	r.expires = time.Since(t.began) + t.ttl
+	r.token = newID()
+	t.byToken[r.token] = r
 	if t.parked.len == 1 {
 		t.schedule()
 	}
-	return s.token
+	return r.token
 }
 
-// unname makes a strand one that nobody can take. The caller holds t.mu.
-func (t *frameTable) unname(s *strand) {
-	if s.token != "" {
-		delete(t.byToken, s.token)
-		s.token = ""
+// revoke revokes the token of a run. The caller holds t.mu.
+func (t *frameTable) revoke(r *linearRun) {
+	if r.token != "" {
+		delete(t.byToken, r.token)
+		r.token = ""
 	}
 }
 
-// count is how many strands have not left. The caller holds t.mu.
+// count counts the runs that have not left. The caller holds t.mu.
 func (t *frameTable) count() int { return t.running.len + t.parked.len }
 
-// schedule sets the timer for the oldest frame. The caller holds t.mu.
-func (t *frameTable) schedule() {
-	if t.parked.first == nil || t.closed {
-		return
-	}
-	wait := t.parked.first.expires - time.Since(t.began)
-	if t.janitor == nil {
-		t.janitor = time.AfterFunc(wait, t.evict)
-		return
-	}
-	t.janitor.Reset(wait)
+// runList is a list through the runs themselves, oldest first.
+type runList struct {
+	first, last *linearRun
+	len         int
 }
 
-// evict unwinds the frames whose time is up.
-func (t *frameTable) evict() {
-	t.mu.Lock()
-	var expired []*strand
-	now := time.Since(t.began)
-	for s := t.parked.first; s != nil && s.expires <= now; s = t.parked.first {
-		t.unname(s)
-		s.list.remove(s)
-		t.running.push(s)
-		expired = append(expired, s)
+func (l *runList) push(r *linearRun) {
+	r.list, r.prev, r.next = l, l.last, nil
+	if l.last != nil {
+		l.last.next = r
+	} else {
+		l.first = r
 	}
-	t.schedule()
-	t.mu.Unlock()
-	for _, s := range expired {
-		t.abandoned(s, "no answer came in time")
-		s.end(context.DeadlineExceeded)
-	}
+	l.last = r
+	l.len++
 }
 
-// close ends every strand and waits for all to have left.
-func (t *frameTable) close(grace time.Duration) error {
-	parked, running := t.shut()
-	for _, s := range parked {
-		t.abandoned(s, "the server is shutting down")
-		s.end(&Closed{})
+func (l *runList) remove(r *linearRun) {
+	if r.prev != nil {
+		r.prev.next = r.next
+	} else {
+		l.first = r.next
 	}
-	for _, s := range running {
-		s.stop(&Closed{})
+	if r.next != nil {
+		r.next.prev = r.prev
+	} else {
+		l.last = r.prev
 	}
-	late := time.NewTimer(grace)
-	defer late.Stop()
-	select {
-	case <-t.empty:
-		return nil
-	case <-late.C:
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		return fmt.Errorf("mrtr: %d handlers do not heed their context", t.count())
-	}
+	r.list, r.prev, r.next = nil, nil, nil
+	l.len--
 }
 
-// shut lets no strand in any more, and hands out those that are to end.
-func (t *frameTable) shut() (parked, running []*strand) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil, nil
+func (l *runList) all() []*linearRun {
+	all := make([]*linearRun, 0, l.len)
+	for r := l.first; r != nil; r = r.next {
+		all = append(all, r)
 	}
-	t.closed = true
-	if t.janitor != nil {
-		t.janitor.Stop()
-	}
-	for s := t.parked.first; s != nil; s = s.next {
-		t.unname(s)
-	}
-	if t.count() == 0 {
-		close(t.empty)
-	}
-	return t.parked.all(), t.running.all()
+	return all
 }

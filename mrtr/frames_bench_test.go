@@ -163,13 +163,13 @@ func BenchmarkResume(b *testing.B) {
 			question := Elicit[string]("q", "q?")
 			answer := entry{kind: answerEntry, key: "q", digest: question.spec.digest(), value: []byte(`{"q":"x"}`)}
 			c := &Call{rt: rt, target: &target{}, id: newID()}
-			s := newStrand(c, linearStyle{parks: true}, &linearBody[int, int]{handler: func(ctx context.Context, c *Call, _ int) (int, error) {
+			s := newLinearRun(c, linearStyle{parks: true}, &linearBody[int, int]{handler: func(ctx context.Context, c *Call, _ int) (int, error) {
 				for {
 					if _, err := Ask(ctx, c, question); err != nil {
 						return 0, err
 					}
 					c.mu.Lock()
-					c.strand.cursor, c.st.done = 0, nil // as if the question were new
+					c.linear.cursor, c.st.done = 0, nil // as if the question were new
 					c.mu.Unlock()
 				}
 			}})
@@ -177,7 +177,7 @@ func BenchmarkResume(b *testing.B) {
 				b.Fatal(err)
 			}
 			turn := func() string {
-				if _, err := s.run(context.Background(), c); err != nil {
+				if _, err := s.resume(context.Background(), c); err != nil {
 					b.Fatal(err)
 				}
 				token, err := rt.frames.park(s)

@@ -2,7 +2,7 @@ package mrtr
 
 import "github.com/mrtr-go/sdk/statecodec"
 
-// FrameCount is what a runtime holds of linear code.
+// FrameCount counts the linear runs of a runtime.
 type FrameCount struct{ Parked, Running, Tokens, Places, Principals int }
 
 // CountFrames looks into a runtime's table.
@@ -27,8 +27,8 @@ func FrameToken(rt *Runtime, arguments, token string) string {
 	return st.frame
 }
 
-// Unsigned replaces the codec of a runtime by one that seals nothing: what a
-// server would have that handed its state to the client as it is.
+// Unsigned replaces the codec of a runtime by one that seals nothing, as on a
+// server that hands its state to the client as it is.
 func Unsigned(rt *Runtime) { rt.codec = unsigned{} }
 
 type unsigned struct{}

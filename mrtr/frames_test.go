@@ -18,7 +18,7 @@ import (
 )
 
 // twoStops asks twice, with an effect between the questions and one before.
-func twoStops(did *deeds) mrtr.Linear[tripIn, tripOut] {
+func twoStops(did *deeds) mrtr.LinearFunc[tripIn, tripOut] {
 	return func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		defer did.note("unwound")
 		if _, err := mrtr.Once(ctx, c, "start", did.do("start")); err != nil {
@@ -47,21 +47,19 @@ func TestFramesAreCapped(t *testing.T) {
 	rt := newTripRuntime(t, &mrtr.Options{Principal: byWho, MaxFrames: 5, MaxFramesPerPrincipal: 2})
 	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
 	begin := func(who string) tripReply { return tool.round(t.Context(), who, "", nil) }
-	var busy *mrtr.Busy
-
 	ann := begin("ann")
 	require.NoError(t, ann.err)
 	require.NoError(t, begin("ann").err)
-	require.ErrorAs(t, begin("ann").err, &busy, "two of one principal are enough")
-	require.Equal(t, 2, busy.Limit)
+	busy := ended(t, begin("ann").err, mrtr.Busy, "two of one principal are enough")
+	require.Equal(t, "2", busy.Detail)
 	require.EqualError(t, busy, "Too many calls are waiting for answers (limit 2). Try again later.")
 	require.Equal(t, 2, did.count("start"), "a call that is refused has done nothing")
 
 	require.NoError(t, begin("bob").err, "another principal has places of its own")
 	require.NoError(t, begin("").err, "callers nobody knows share the total alone")
 	require.NoError(t, begin("").err)
-	require.ErrorAs(t, begin("").err, &busy, "five in all are enough")
-	require.Equal(t, 5, busy.Limit)
+	busy = ended(t, begin("").err, mrtr.Busy, "five in all are enough")
+	require.Equal(t, "5", busy.Detail)
 
 	second := tool.round(t.Context(), "ann", ann.state, accepting(ann, "x"))
 	require.NoError(t, second.err, "a call that has its place keeps it until its end")
@@ -69,7 +67,7 @@ func TestFramesAreCapped(t *testing.T) {
 	last := tool.round(t.Context(), "ann", second.state, accepting(second, "y"))
 	require.Equal(t, "x y", last.plan)
 	require.NoError(t, begin("ann").err, "and frees it then")
-	require.ErrorAs(t, begin("eve").err, &busy)
+	ended(t, begin("eve").err, mrtr.Busy)
 	require.Equal(t, mrtr.FrameCount{Parked: 5, Tokens: 5, Places: 5, Principals: 2}, mrtr.CountFrames(rt))
 }
 
@@ -106,8 +104,7 @@ func TestFramesAreCappedWhereTheyPark(t *testing.T) {
 		go func() { replies <- tool.begin() }()
 	}
 	err := errors.Join((<-replies).err, (<-replies).err)
-	var busy *mrtr.Busy
-	require.ErrorAs(t, err, &busy)
+	ended(t, err, mrtr.Busy)
 	var effect interface{ ToolErrorEffect() string }
 	require.ErrorAs(t, err, &effect)
 	soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{Parked: 1, Tokens: 1, Places: 1} }, "one is held")
@@ -126,8 +123,7 @@ func TestFramesAreEvicted(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 1, did.count("unwound"), "the older one's time is up")
 		require.Equal(t, []string{"no answer came in time (effects: true)"}, log.abandoned())
-		var gone *mrtr.Gone
-		require.ErrorAs(t, tool.answer(old, "x").err, &gone)
+		gone := ended(t, tool.answer(old, "x").err, mrtr.FrameGone)
 		require.EqualError(t, gone, "This call's frame is gone: it was held by a server that no longer has it. Call the tool again.")
 
 		young = tool.answer(young, "x")
@@ -164,12 +160,11 @@ func TestFramesHaveAFreshTokenEachRound(t *testing.T) {
 	second := tool.answer(again, "x")
 	name(second)
 	require.Equal(t, []string{"second"}, second.asks)
-	var gone *mrtr.Gone
 	for _, old := range []tripReply{first, again} {
-		require.ErrorAs(t, tool.answer(old, "z").err, &gone, "an old round's answer is not taken for the new question's")
+		ended(t, tool.answer(old, "z").err, mrtr.FrameGone, "an old round's answer is not taken for the new question's")
 	}
 	require.Equal(t, "x y", tool.answer(second, "y").plan)
-	require.ErrorAs(t, tool.answer(second, "z").err, &gone)
+	ended(t, tool.answer(second, "z").err, mrtr.FrameGone)
 	require.Equal(t, 1, did.count("middle"))
 }
 
@@ -185,7 +180,6 @@ func TestFramesResumeOnceWhenTwoRetriesRace(t *testing.T) {
 			both.Go(func() { replies[i] = tool.answer(asked, fmt.Sprint(i)) })
 		}
 		both.Wait()
-		var gone *mrtr.Gone
 		winners := 0
 		for i, reply := range replies {
 			if reply.err == nil {
@@ -193,7 +187,7 @@ func TestFramesResumeOnceWhenTwoRetriesRace(t *testing.T) {
 				require.Equal(t, fmt.Sprint(i)+" end", tool.answer(reply, "end").plan, "with the answer it brought")
 				continue
 			}
-			require.ErrorAs(t, reply.err, &gone)
+			ended(t, reply.err, mrtr.FrameGone)
 		}
 		require.Equal(t, 1, winners)
 	}
@@ -203,11 +197,9 @@ func TestFramesResumeOnceWhenTwoRetriesRace(t *testing.T) {
 // A state that cannot be sealed leaves no frame that nobody can find.
 func TestFramesAreNotLeftBehindByAFailedRound(t *testing.T) {
 	var did deeds
-	var limit *mrtr.LimitExceeded
-	var declined *mrtr.Declined
 	t.Run("a state that is too large", func(t *testing.T) {
 		rt := newTripRuntime(t, &mrtr.Options{MaxStateBytes: 16})
-		require.ErrorAs(t, newTrip(rt, mrtr.Coroutine(twoStops(&did)), "").begin().err, &limit)
+		ended(t, newTrip(rt, mrtr.Coroutine(twoStops(&did)), "").begin().err, mrtr.LimitExceeded)
 		soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{} }, "nothing is held")
 	})
 	t.Run("too many questions at once", func(t *testing.T) {
@@ -215,7 +207,7 @@ func TestFramesAreNotLeftBehindByAFailedRound(t *testing.T) {
 		tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 			return tripOut{}, mrtr.AskAll(ctx, c, text("first"), text("second"))
 		}), "")
-		require.ErrorAs(t, tool.begin().err, &limit)
+		ended(t, tool.begin().err, mrtr.LimitExceeded)
 		soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{} }, "nothing is held")
 	})
 	t.Run("a decline after a missing answer", func(t *testing.T) {
@@ -223,7 +215,7 @@ func TestFramesAreNotLeftBehindByAFailedRound(t *testing.T) {
 		tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
 		asked := tool.begin()
 		again := tool.round(t.Context(), "", asked.state, nil)
-		require.ErrorAs(t, tool.round(t.Context(), "", again.state, declining(again)).err, &declined)
+		ended(t, tool.round(t.Context(), "", again.state, declining(again)).err, mrtr.Declined)
 		soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{} }, "nothing is held")
 	})
 }
@@ -250,10 +242,8 @@ func TestFramesAfterClose(t *testing.T) {
 	asked := tool.begin()
 	require.NoError(t, rt.Close())
 	require.Equal(t, 1, did.count("unwound"), "Close waits for deferred functions")
-	var gone *mrtr.Gone
-	var closed *mrtr.Closed
-	require.ErrorAs(t, tool.answer(asked, "x").err, &gone)
-	require.ErrorAs(t, tool.begin().err, &closed)
+	ended(t, tool.answer(asked, "x").err, mrtr.FrameGone)
+	closed := ended(t, tool.begin().err, mrtr.ShuttingDown)
 	require.EqualError(t, closed, "Stopped: this server is shutting down. Call the tool again.")
 	require.NoError(t, rt.Close(), "closing twice is harmless")
 }
@@ -271,7 +261,7 @@ func TestFramesThatDoNotHeedTheirContext(t *testing.T) {
 		}), "")
 		require.NoError(t, tool.begin().err)
 		began := time.Now()
-		require.EqualError(t, rt.Close(), "mrtr: 1 handlers do not heed their context")
+		require.EqualError(t, rt.Close(), "mrtr: Close: 1 handlers still running 10s after cancellation")
 		require.Equal(t, 10*time.Second, time.Since(began))
 		close(release)
 		require.NoError(t, rt.Close(), "now it has")
@@ -304,7 +294,7 @@ func TestFramesLeaveNothingBehind(t *testing.T) {
 	soon(t, func() bool { return runtime.NumGoroutine() <= before }, "every goroutine ends")
 }
 
-// eventLog is an observer that keeps what it is told.
+// eventLog is an observer that keeps its events.
 type eventLog struct {
 	mu     sync.Mutex
 	events []mrtr.Event
@@ -358,8 +348,7 @@ func TestFramesAreCappedInBytes(t *testing.T) {
 	long := strings.Repeat("x", 60)
 	first := begin(long)
 	require.NoError(t, first.err)
-	var busy *mrtr.Busy
-	require.ErrorAs(t, begin(long).err, &busy)
+	busy := ended(t, begin(long).err, mrtr.Busy)
 	require.EqualError(t, busy, "Too many calls are waiting for answers (limit 100 bytes). Try again later.")
 	require.Equal(t, 1, did.count("start"), "a call that is refused has done nothing")
 	second := tool.round(t.Context(), long, first.state, accepting(first, "x"))
@@ -391,7 +380,6 @@ func TestFramesThatAreGoneAskNobody(t *testing.T) {
 	other := newTrip(newTripRuntime(t, nil), mrtr.Coroutine(twoStops(&did)), "")
 	first := one.begin()
 	second := other.round(t.Context(), "", first.state, nil)
-	var gone *mrtr.Gone
-	require.ErrorAs(t, second.err, &gone)
+	ended(t, second.err, mrtr.FrameGone)
 	require.Empty(t, second.asks)
 }

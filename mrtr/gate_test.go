@@ -29,7 +29,7 @@ const (
 
 var gates = []struct {
 	explanation  string
-	question     mrtr.Asking
+	question     mrtr.AnyQuestion
 	capabilities wire.Capabilities
 	required     string // "" if it may be asked
 }{
@@ -97,7 +97,7 @@ func TestTheGateOfPromptsAndResources(t *testing.T) {
 	}
 }
 
-// A question that takes a no for an answer takes this one too.
+// A lenient question goes on as after a decline.
 func TestConfirmAndOptionalNeedNoCapability(t *testing.T) {
 	rt, seen := newRuntime(t, nil)
 	sure := mrtr.Confirm("sure", "Really?")

@@ -2,37 +2,36 @@ package mrtr
 
 import "encoding/json"
 
-// IncompleteResult is what a guarded handler returns when it cannot finish
-// yet: questions for the user, a value to carry into the next round, or both.
-// The client asks, and calls the tool again from the top.
+// IncompleteResult is the result of a guarded handler that cannot finish yet:
+// questions for the user, a value to carry into the next round, or both. The
+// client asks, and calls the tool again from the top.
 //
-// On the wire it is the InputRequiredResult of revision 2026-07-28
-// (resultType "input_required"); the name here is that of its drafts, which
-// says what it is to the author of a handler.
+// On the wire it is the InputRequiredResult of revision 2026-07-28 (resultType
+// "input_required"). The name here is that of the revision's drafts.
 type IncompleteResult struct {
-	questions []Asking
+	questions []AnyQuestion
 	author    any
 	carries   bool
 }
 
 // Need asks all the given questions in one round. Those that are [Known] are
 // skipped; one that has been answered before is asked anew, and its answer
-// replaced. The handler is entered again when every one has an answer.
-func Need(questions ...Asking) *IncompleteResult {
+// replaced. The handler is entered again when every question has an answer.
+func Need(questions ...AnyQuestion) *IncompleteResult {
 	return &IncompleteResult{questions: questions}
 }
 
 // Carry hands v to the rounds that follow, where [Carried] reads it. It is
 // sealed into the state as JSON, and stays until another Carry replaces it;
-// Carry(nil) drops it. With no question to go with it, the client calls again at
-// once.
+// Carry(nil) drops it. Without a question the client calls again at once, which a
+// call may do twice.
 func (r *IncompleteResult) Carry(v any) *IncompleteResult {
 	r.author, r.carries = v, true
 	return r
 }
 
-// Carried reads what an earlier round of this call carried. It is false in
-// the first round, after Carry(nil), and where T is not what was carried.
+// Carried reads the value that an earlier round of this call carried. It is false
+// in the first round, after Carry(nil), and where T is another type.
 func Carried[T any](c *Call) (v T, ok bool) {
 	c.mu.Lock()
 	author := c.st.author
@@ -42,4 +41,34 @@ func Carried[T any](c *Call) (v T, ok bool) {
 		return none, false
 	}
 	return v, true
+}
+
+// take makes the handler's questions pending, and settles at once those that this
+// client cannot be asked. It reports whether that answered everything.
+func (c *Call) take(need *IncompleteResult) (answered bool, _ error) {
+	specs, err := specsOf(need.questions)
+	if err != nil {
+		return false, err
+	}
+	if need.carries {
+		author, err := json.Marshal(need.author)
+		if err != nil {
+			return false, misuse("the carried value cannot be encoded: %v", err)
+		}
+		c.st.carry(author)
+	} else if len(specs) == 0 {
+		return false, misuse("an incomplete result that asks nothing and carries nothing")
+	}
+	if limit := c.rt.opts.MaxQuestions; len(specs) > limit {
+		return false, limitExceeded(limit, "questions in one round")
+	}
+	c.st.open(specs)
+	for i, s := range specs {
+		standIn, err := c.gate(s)
+		if err != nil {
+			return false, err
+		}
+		c.st.pending[i].settle(standIn)
+	}
+	return len(specs) > 0 && c.file(), nil
 }

@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// journal is how far linear code has come in what its call remembers: the
-// answers it has read, in their order, and the effects it has asked for, by
-// their keys. Where the two part, the code has changed in between. All of it
-// is guarded by the lock of the handler's call.
+// journal is the position of linear code in the history of its call: the answers
+// it has read, in their order, and the effects it has asked for, by their keys.
+// Code that asks for something else than the history has next has changed since.
+// The fields are guarded by the lock of the handler's call.
 type journal struct {
 	cursor  int             // answers read
 	claimed map[string]bool // effects run or read
 	failed  map[string]int  // failures of effects met, by key
 }
 
-// failedEntry is an effect that failed in journaled code: the code has seen
-// the error and gone on from it, so it sees the same when it is replayed. Its
-// value is the error's text.
+// failedEntry is an effect that failed in journaled code. The code went on from the
+// error, so that it must meet the error again when it is replayed. The value is
+// the error's text.
 const failedEntry entryKind = "failed"
 
 // replayedError is a failure that is met again.
@@ -27,54 +27,54 @@ type replayedError string
 
 func (e replayedError) Error() string { return string(e) }
 
-// replay gives the handler its answers in the order in which it asked. It is
-// false at the first question that has none. A question that is not the one
-// that was asked then ends the strand.
-func (s *strand) replay(c *Call, specs []*spec) (answered bool, err error) {
+// replay gives the handler its answers in the order in which it asked. It is false
+// at the first question without an answer. It ends the run at a question that
+// differs from the one asked there before.
+func (r *linearRun) replay(c *Call, specs []*spec) (answered bool, err error) {
 	c.mu.Lock()
-	if s.ending {
+	if r.ending {
 		c.mu.Unlock()
 		runtime.Goexit()
 	}
-	answered, diverged := s.match(c, specs)
+	answered, diverged := r.match(c, specs)
 	if diverged == nil && !answered {
-		err = s.mayAsk(c, specs)
-		s.waiting = err == nil
+		err = r.mayAsk(c, specs)
+		r.waiting = err == nil
 	}
 	c.mu.Unlock()
 	if diverged != nil {
-		s.unwind(diverged)
+		r.unwind(diverged)
 	}
 	return answered, err
 }
 
-// resumed reads past the answers that a parked handler was woken with. They
-// are to the very questions it waits at, since its frame's token goes with
-// those and no others; so their wording is not held against them again.
-func (s *strand) resumed(c *Call, specs []*spec) error {
+// resumed reads past the answers that a parked handler was woken with. They belong
+// to the questions it waits at, since its frame's token goes with those alone, so
+// that their wording need not be compared.
+func (r *linearRun) resumed(c *Call, specs []*spec) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.ending {
+	if r.ending {
 		runtime.Goexit()
 	}
 	for _, sp := range specs {
-		if c.answered(sp.key) == nil {
+		if c.st.answer(sp.key) == nil {
 			return misuse("question %q: its handler was woken without an answer", sp.key)
 		}
 	}
-	s.cursor += len(specs)
+	r.cursor += len(specs)
 	return nil
 }
 
-// match holds the questions against the answers. The caller holds c.mu.
-func (s *strand) match(c *Call, specs []*spec) (answered bool, diverged error) {
+// match compares the questions with the answers in the state. The caller holds c.mu.
+func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error) {
 	matched, read := 0, 0
 	for i := range c.st.done {
 		e := &c.st.done[i]
 		if e.kind != answerEntry {
 			continue
 		}
-		if read++; read <= s.cursor {
+		if read++; read <= r.cursor {
 			continue
 		}
 		sp := specs[matched]
@@ -84,7 +84,7 @@ func (s *strand) match(c *Call, specs []*spec) (answered bool, diverged error) {
 		if e.digest != sp.digest() {
 			return false, c.diverged("question %q is not worded as it was", e.key)
 		}
-		s.cursor++
+		r.cursor++
 		if matched++; matched == len(specs) {
 			return true, nil
 		}
@@ -92,15 +92,15 @@ func (s *strand) match(c *Call, specs []*spec) (answered bool, diverged error) {
 	if matched > 0 {
 		return false, c.diverged("question %q is asked along with others, where it was not", specs[matched].key)
 	}
-	return false, s.unclaimed(c)
+	return false, r.unclaimed(c)
 }
 
 // mayAsk reports why a question must not be asked now: its key is taken, or an
-// effect is running, which a round cannot end in the middle of. The caller
+// effect is running, and a round cannot end in the middle of that. The caller
 // holds c.mu.
-func (s *strand) mayAsk(c *Call, specs []*spec) error {
+func (r *linearRun) mayAsk(c *Call, specs []*spec) error {
 	for _, sp := range specs {
-		if c.answered(sp.key) != nil {
+		if c.st.answer(sp.key) != nil {
 			return misuse("question %q was asked before in this call: each needs a key of its own", sp.key)
 		}
 	}
@@ -111,14 +111,14 @@ func (s *strand) mayAsk(c *Call, specs []*spec) error {
 	return nil
 }
 
-// mayRun reports why an effect that is not in the journal must not run: the
-// strand waits or is ending, or answers are left to replay, so that the effect
-// would run in the past. The caller holds c.mu.
-func (s *strand) mayRun(c *Call, key string) error {
+// mayRun reports why an effect that is not in the journal must not run: the handler
+// waits or is ending, or answers are left to replay, and the earlier rounds had no
+// such effect before them. The caller holds c.mu.
+func (r *linearRun) mayRun(c *Call, key string) error {
 	switch {
-	case s.ending:
+	case r.ending:
 		return misuse("effect %q does not run: its handler has ended, or is being unwound", key)
-	case s.waiting:
+	case r.waiting:
 		return misuse("effect %q does not run: its handler is waiting for an answer", key)
 	}
 	answers := 0
@@ -127,25 +127,25 @@ func (s *strand) mayRun(c *Call, key string) error {
 			answers++
 		}
 	}
-	if s.cursor < answers {
-		s.ending = true
-		s.err = c.diverged("effect %q is run where there was none", key)
-		return s.err
+	if r.cursor < answers {
+		r.ending = true
+		r.err = c.diverged("effect %q is run where there was none", key)
+		return r.err
 	}
 	return nil
 }
 
-// failure gives the next failure of an effect that an earlier round met and
-// this one has not. The caller holds c.mu.
-func (s *strand) failure(c *Call, key string) error {
+// failure returns the next failure of an effect that an earlier round met and this
+// one has not. The caller holds c.mu.
+func (r *linearRun) failure(c *Call, key string) error {
 	met := 0
 	for i := range c.st.done {
 		e := &c.st.done[i]
 		if e.kind != failedEntry || e.key != key {
 			continue
 		}
-		if met++; met > s.failed[key] {
-			s.meet(key)
+		if met++; met > r.failed[key] {
+			r.meet(key)
 			text, err := readJSON[string](e.value)
 			if err != nil {
 				return err
@@ -156,47 +156,46 @@ func (s *strand) failure(c *Call, key string) error {
 	return nil
 }
 
-func (s *strand) meet(key string) {
-	if s.failed == nil {
-		s.failed = map[string]int{}
+func (r *linearRun) meet(key string) {
+	if r.failed == nil {
+		r.failed = map[string]int{}
 	}
-	s.failed[key]++
+	r.failed[key]++
 }
 
-// unclaimed tells of an effect that an earlier round ran and this one, having
-// come as far, did not ask for. The caller holds c.mu.
-func (s *strand) unclaimed(c *Call) error {
+// unclaimed returns an error for an effect that ran in an earlier round and that the
+// handler, having come as far, did not ask for. The caller holds c.mu.
+func (r *linearRun) unclaimed(c *Call) error {
 	for i := range c.st.done {
-		if e := &c.st.done[i]; e.kind == effectEntry && !s.claimed[e.key] {
+		if e := &c.st.done[i]; e.kind == effectEntry && !r.claimed[e.key] {
 			return c.diverged("effect %q is no longer run", e.key)
 		}
 	}
 	return nil
 }
 
-// unread tells of what happened before and the handler came to its end
-// without. The caller holds c.mu.
-func (s *strand) unread(c *Call) error {
+// unread returns an error for an answer or effect of an earlier round that the
+// handler came to its end without. The caller holds c.mu.
+func (r *linearRun) unread(c *Call) error {
 	read := 0
 	for i := range c.st.done {
 		if e := &c.st.done[i]; e.kind == answerEntry {
-			if read++; read > s.cursor {
+			if read++; read > r.cursor {
 				return c.diverged("question %q is no longer asked", e.key)
 			}
 		}
 	}
-	return s.unclaimed(c)
+	return r.unclaimed(c)
 }
 
-// claim notes that the handler ran, or read, an effect. The caller holds
-// call.mu.
-func (s *strand) claim(key string) {
-	if s.claimed == nil {
-		s.claimed = map[string]bool{}
+// claim notes that the handler ran, or read, an effect. The caller holds c.mu.
+func (r *linearRun) claim(key string) {
+	if r.claimed == nil {
+		r.claimed = map[string]bool{}
 	}
-	s.claimed[key] = true
+	r.claimed[key] = true
 }
 
 func (c *Call) diverged(format string, args ...any) error {
-	return &Diverged{What: fmt.Sprintf(format, args...), Sealed: c.st.version}
+	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...) + " (begun with version " + c.st.version + ")"}
 }

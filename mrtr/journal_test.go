@@ -14,7 +14,7 @@ import (
 // script is a handler written as a list, so that two versions of it can be
 // laid side by side: "?key" asks, "?key=words" asks in other words, "?a+b" asks
 // both at once, "!key" runs an effect.
-func script(did *deeds, lines ...string) mrtr.Linear[tripIn, tripOut] {
+func script(did *deeds, lines ...string) mrtr.LinearFunc[tripIn, tripOut] {
 	return func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		plan := ""
 		for _, line := range lines {
@@ -27,7 +27,7 @@ func script(did *deeds, lines ...string) mrtr.Linear[tripIn, tripOut] {
 				continue
 			}
 			var questions []mrtr.Question[string]
-			var all []mrtr.Asking
+			var all []mrtr.AnyQuestion
 			for _, key := range splitKeys(line[1:]) {
 				q := text(key[0])
 				if len(key) > 1 {
@@ -96,9 +96,8 @@ func TestJournalNoticesAChangedHandler(t *testing.T) {
 					require.NoError(t, last.err)
 					require.Equal(t, 1, did.count("z"))
 				} else {
-					var diverged *mrtr.Diverged
-					require.ErrorAs(t, last.err, &diverged)
-					require.Equal(t, &mrtr.Diverged{What: test.want, Sealed: "v1"}, diverged)
+					diverged := ended(t, last.err, mrtr.Diverged)
+					require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want + " (begun with version v1)"}, diverged)
 					require.EqualError(t, diverged, "The tool changed during this call: "+test.want+" (begun with version v1). Call the tool again.")
 					require.Zero(t, did.count("z"))
 					require.Zero(t, did.count("new"))
@@ -137,8 +136,7 @@ func TestJournalReplaysOnAnyInstance(t *testing.T) {
 			reply := instance().begin()
 			reply = instance().answer(reply, "one")
 			if engine == "coroutine" {
-				var gone *mrtr.Gone
-				require.ErrorAs(t, reply.err, &gone, "a coroutine is held in one place")
+				ended(t, reply.err, mrtr.FrameGone, "a coroutine is held in one place")
 				require.Equal(t, 1, did.count("a"))
 				return
 			}
@@ -183,7 +181,7 @@ func TestJournalIsWhatAFrameFallsBackTo(t *testing.T) {
 // again after a question: the replay takes the same way, and what succeeded is
 // not done again.
 func TestJournalReplaysEffects(t *testing.T) {
-	eachLinear(t, func(t *testing.T, style func(mrtr.Linear[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]) {
+	eachLinear(t, func(t *testing.T, style func(mrtr.LinearFunc[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]) {
 		t.Run("nested", func(t *testing.T) {
 			var did deeds
 			tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
@@ -292,7 +290,7 @@ func TestJournalReplaysEffects(t *testing.T) {
 
 // A handler that waits for an answer has nobody left who may act for it.
 func TestJournalRefusesEffectsWhileItsHandlerWaits(t *testing.T) {
-	eachLinear(t, func(t *testing.T, style func(mrtr.Linear[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]) {
+	eachLinear(t, func(t *testing.T, style func(mrtr.LinearFunc[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]) {
 		var did deeds
 		asked, refused := make(chan bool), make(chan error)
 		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
@@ -313,7 +311,8 @@ func TestJournalRefusesEffectsWhileItsHandlerWaits(t *testing.T) {
 	})
 }
 
-// What a suspended handler defers runs in each round, and cannot act.
+// Deferred functions of a handler that is unwound run in each round, and no effect
+// of theirs does.
 func TestJournalDeferredFunctionsCannotAct(t *testing.T) {
 	var did deeds
 	tool := serveTrip(t, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (out tripOut, _ error) {

@@ -85,7 +85,7 @@ type output struct {
 }
 
 // nativeHandler is the handler of most tests.
-type nativeHandler = mrtr.Guarded[input, output]
+type nativeHandler = mrtr.GuardedFunc[input, output]
 
 // serveTool serves one guarded handler as "tool".
 func serveTool(rt *mrtr.Runtime, h nativeHandler, opts *mrtr.HandlerOptions) *mcp.Server {
@@ -94,7 +94,7 @@ func serveTool(rt *mrtr.Runtime, h nativeHandler, opts *mrtr.HandlerOptions) *mc
 	return server
 }
 
-// asking is a handler that asks one question and says what it was told.
+// asking is a handler that asks one question and repeats its answer.
 func asking[T any](q mrtr.Question[T], say func(T) string) nativeHandler {
 	return func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 		v, ok := mrtr.Answer(c, q)
@@ -134,4 +134,13 @@ func keys(n int) []statecodec.Key {
 		ring[i] = statecodec.GenerateKey()
 	}
 	return ring
+}
+
+// ended requires that a call ended for a reason.
+func ended(t testing.TB, err error, reason mrtr.Reason, explanation ...any) *mrtr.Error {
+	t.Helper()
+	var ended *mrtr.Error
+	require.ErrorAs(t, err, &ended, explanation...)
+	require.Equal(t, reason, ended.Reason, explanation...)
+	return ended
 }

@@ -37,8 +37,8 @@ func twoQuestions(placeDefault string) nativeHandler {
 }
 
 var (
-	oldClient       = &wire.Options{Version: wire.Legacy}
-	oldMute         = &wire.Options{Version: wire.Legacy, Capabilities: wire.Nothing}
+	legacyClient    = &wire.Options{Version: wire.Legacy}
+	legacyMute      = &wire.Options{Version: wire.Legacy, Capabilities: wire.Nothing}
 	negotiatedDown  = &wire.Options{Version: wire.Modern, Handshake: true}
 	imperialInPlace = wire.Answers{"units": wire.Value("imperial"), "place": wire.Value("Oslo")}
 )
@@ -50,33 +50,33 @@ const (
 	noPlace    = `This client cannot be asked for "place": it lacks protocol revision 2026-07-28.`
 )
 
-// What an old client gets, by policy. It is always one complete result: never
-// a round of questions that it takes for an empty success, and never a hang.
-func TestPoliciesForOldClients(t *testing.T) {
+// Under every policy a legacy client gets one complete result: never a round of
+// questions, which it would read as an empty success, and never a hang.
+func TestPoliciesForLegacyClients(t *testing.T) {
 	for _, c := range []struct {
 		explanation string
 		policy      mrtr.LegacyPolicy
 		client      *wire.Options
 		defaults    string // the place's default
-		text        string // what is said, or the error's text
+		text        string // the answer, or the error's text
 		fails       bool
 		asked       int
 	}{
-		{"bridge asks", mrtr.LegacyBridge, oldClient, "Rome", "imperial in Oslo", false, 2},
-		{"the zero policy bridges", mrtr.LegacyInherit, oldClient, "Rome", "imperial in Oslo", false, 2},
-		{"bridge cannot ask who declared nothing", mrtr.LegacyBridge, oldMute, "Rome", noForm, true, 0},
+		{"bridge asks", mrtr.LegacyBridge, legacyClient, "Rome", "imperial in Oslo", false, 2},
+		{"the zero policy bridges", mrtr.LegacyInherit, legacyClient, "Rome", "imperial in Oslo", false, 2},
+		{"bridge cannot ask who declared nothing", mrtr.LegacyBridge, legacyMute, "Rome", noForm, true, 0},
 		{"bridge cannot ask who was negotiated down", mrtr.LegacyBridge, negotiatedDown, "Rome", noStream, true, 0},
 
-		{"bridge or defaults asks", mrtr.LegacyBridgeOrDefaults, oldClient, "Rome", "imperial in Oslo", false, 2},
-		{"or defaults for who declared nothing", mrtr.LegacyBridgeOrDefaults, oldMute, "Rome", "metric in Rome", false, 0},
+		{"bridge or defaults asks", mrtr.LegacyBridgeOrDefaults, legacyClient, "Rome", "imperial in Oslo", false, 2},
+		{"or defaults for who declared nothing", mrtr.LegacyBridgeOrDefaults, legacyMute, "Rome", "metric in Rome", false, 0},
 		{"or defaults for who was negotiated down", mrtr.LegacyBridgeOrDefaults, negotiatedDown, "Rome", "metric in Rome", false, 0},
 
-		{"defaults never ask", mrtr.LegacyDefaults, oldClient, "Rome", "metric in Rome", false, 0},
+		{"defaults never ask", mrtr.LegacyDefaults, legacyClient, "Rome", "metric in Rome", false, 0},
 		{"defaults, negotiated down", mrtr.LegacyDefaults, negotiatedDown, "Rome", "metric in Rome", false, 0},
-		{"no default to go on with", mrtr.LegacyDefaults, oldClient, "", noPlace, true, 0},
+		{"no default to go on with", mrtr.LegacyDefaults, legacyClient, "", noPlace, true, 0},
 
-		{"refuse", mrtr.LegacyRefuse, oldClient, "Rome", noRevision, true, 0},
-		{"refuse who declared nothing", mrtr.LegacyRefuse, oldMute, "Rome", noRevision, true, 0},
+		{"refuse", mrtr.LegacyRefuse, legacyClient, "Rome", noRevision, true, 0},
+		{"refuse who declared nothing", mrtr.LegacyRefuse, legacyMute, "Rome", noRevision, true, 0},
 		{"refuse who was negotiated down", mrtr.LegacyRefuse, negotiatedDown, "Rome", noStream, true, 0},
 
 		{"rounds, negotiated down", mrtr.LegacyPassThrough, negotiatedDown, "Rome", noStream, true, 0},
@@ -130,19 +130,19 @@ func TestRoundsForABridgeOfOnesOwn(t *testing.T) {
 	rt, _ := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyPassThrough})
 	server := newServer()
 	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, sse.Bridge(mrtr.Tool(rt, mrtr.Native(twoQuestions("")), nil), nil))
-	client := connect(t, server, oldClient)
+	client := connect(t, server, legacyClient)
 	said(t, call(t, client, imperialInPlace), "imperial in Oslo")
 	require.Len(t, client.Asked(), 2)
 }
 
-// A stateless HTTP server has no stream to ask an old client over.
-func TestOldClientsOfAStatelessServer(t *testing.T) {
+// A stateless HTTP server has no stream to ask a legacy client over.
+func TestLegacyClientsOfAStatelessServer(t *testing.T) {
 	for policy, want := range map[mrtr.LegacyPolicy]string{mrtr.LegacyBridge: noStream, mrtr.LegacyBridgeOrDefaults: ""} {
 		rt, _ := newRuntime(t, &mrtr.Options{Legacy: policy})
 		server := serveTool(rt, twoQuestions("Rome"), nil)
 		mcp.AddTool(server, &mcp.Tool{Name: "plain"}, mrtr.Tool(rt, mrtr.Native(carrying(0)), nil))
 		front := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
-		client, err := wire.Dial(context.Background(), &mcp.StreamableClientTransport{Endpoint: front.URL, DisableStandaloneSSE: true}, oldClient)
+		client, err := wire.Dial(context.Background(), &mcp.StreamableClientTransport{Endpoint: front.URL, DisableStandaloneSSE: true}, legacyClient)
 		require.NoError(t, err)
 		out := call(t, client, imperialInPlace)
 		require.Nil(t, out.Error)
@@ -161,11 +161,11 @@ func TestOldClientsOfAStatelessServer(t *testing.T) {
 	}
 }
 
-// A round that only carries state means nothing to an old client: the engine
+// A round that only carries state means nothing to a legacy client: the engine
 // goes on by itself, also where it never asks.
-func TestOldClientsAndRoundsThatOnlyCarry(t *testing.T) {
+func TestLegacyClientsAndRoundsThatOnlyCarry(t *testing.T) {
 	for policy := mrtr.LegacyBridge; policy <= mrtr.LegacyRefuse; policy++ {
-		for _, opts := range []*wire.Options{oldClient, oldMute, negotiatedDown} {
+		for _, opts := range []*wire.Options{legacyClient, legacyMute, negotiatedDown} {
 			rt, _ := newRuntime(t, &mrtr.Options{Legacy: policy})
 			client := connect(t, serveTool(rt, carrying(2), nil), opts)
 			said(t, call(t, client, nil), "done")
@@ -173,10 +173,10 @@ func TestOldClientsAndRoundsThatOnlyCarry(t *testing.T) {
 	}
 }
 
-// What an old client's user says is judged as well as a modern one's.
-func TestOldClientsAreAskedAgainToo(t *testing.T) {
+// The answers of a legacy client are judged as those of a modern one.
+func TestLegacyClientsAreAskedAgainToo(t *testing.T) {
 	rt, seen := newRuntime(t, nil)
-	client := connect(t, serveTool(rt, asking(units, itself), nil), oldClient)
+	client := connect(t, serveTool(rt, asking(units, itself), nil), legacyClient)
 	out := call(t, client, wire.Answers{"units": wire.InTurn(wire.Value("kelvin"), wire.Raw(`{"action":"banana"}`), wire.Value("metric"))})
 	said(t, out, "metric")
 	require.Equal(t, 2, seen.entries())
@@ -190,17 +190,17 @@ func TestOldClientsAreAskedAgainToo(t *testing.T) {
 	require.Equal(t, `Stopped: "units" was declined.`, out.Text)
 }
 
-func TestOldClientsOfPromptsAndResources(t *testing.T) {
+func TestLegacyClientsOfPromptsAndResources(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	for _, m := range methods {
-		client := connect(t, everything(rt), oldClient)
+		client := connect(t, everything(rt), legacyClient)
 		out, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Value("metric")})
 		require.NoError(t, err)
 		require.Nil(t, out.Error)
 		require.Contains(t, string(out.Result), "metric")
 		require.Len(t, client.Asked(), 1)
 
-		mute := connect(t, everything(rt), oldMute)
+		mute := connect(t, everything(rt), legacyMute)
 		out, err = mute.Run(context.Background(), m.first, nil)
 		require.NoError(t, err)
 		if m.first.Method == "tools/call" {
@@ -213,16 +213,16 @@ func TestOldClientsOfPromptsAndResources(t *testing.T) {
 	}
 }
 
-// A handler of its own for old clients asks over the session, in place.
+// A handler for legacy clients alone asks over the session, in place.
 func TestOneHandlerAVersion(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	old := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 		require.False(t, c.Modern())
-		v, err := units.Over(ctx, c.Session())
+		v, err := units.AskOver(ctx, c.Session())
 		if err != nil {
 			return nil, output{}, err
 		}
-		sure, err := mrtr.Confirm("sure", "Really?").Over(ctx, c.Session())
+		sure, err := mrtr.Confirm("sure", "Really?").AskOver(ctx, c.Session())
 		if err != nil {
 			return nil, output{}, err
 		}
@@ -236,7 +236,7 @@ func TestOneHandlerAVersion(t *testing.T) {
 
 	said(t, call(t, connect(t, server, nil), wire.Answers{"units": wire.Value("metric")}), "metric")
 
-	client := connect(t, server, oldClient)
+	client := connect(t, server, legacyClient)
 	said(t, call(t, client, wire.Answers{"units": wire.InTurn(wire.Value("kelvin"), wire.Value("metric")), "sure": wire.Value(true)}), "old metric")
 	require.Len(t, client.Asked(), 3)
 	said(t, call(t, client, wire.Answers{"units": wire.Value("metric"), "sure": wire.Decline}), "old metric, unsure")
@@ -249,15 +249,15 @@ func TestOneHandlerAVersion(t *testing.T) {
 		require.True(t, out.IsError)
 		require.Equal(t, text, out.Text)
 	}
-	out := call(t, connect(t, server, oldMute), nil)
+	out := call(t, connect(t, server, legacyMute), nil)
 	require.True(t, out.IsError)
 	require.Equal(t, noForm, out.Text)
 	out = call(t, connect(t, server, negotiatedDown), nil)
 	require.True(t, out.IsError)
 }
 
-// An old client that does not answer ends the call at the bridge, outside of
-// the engine. What is held is unwound all the same, and the observer told.
+// A legacy client that does not answer ends the call at the bridge, outside of
+// the engine. Its frame is unwound all the same, and the observer told.
 func TestACallThatEndsAtItsBridgeLeavesNothing(t *testing.T) {
 	rt, seen := newRuntime(t, nil)
 	unwound := make(chan struct{})

@@ -71,7 +71,7 @@ var duplicateStyles = []struct {
 	{"resumable", func(_ *testing.T, did *deeds) mrtr.Style[tripIn, tripOut] { return mrtr.Resumable(holdAndPay(did)) }},
 }
 
-func holdAndPay(did *deeds) mrtr.Linear[tripIn, tripOut] {
+func holdAndPay(did *deeds) mrtr.LinearFunc[tripIn, tripOut] {
 	return func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		seat, err := mrtr.Ask(ctx, c, text("seat"))
 		if err != nil {
@@ -89,8 +89,8 @@ func holdAndPay(did *deeds) mrtr.Linear[tripIn, tripOut] {
 	}
 }
 
-// duplicateSituations are the columns: what a client does beyond, or instead
-// of, going through the call once.
+// duplicateSituations are the columns: requests of a client beyond, or instead of,
+// those of one call.
 var duplicateSituations = []struct {
 	name string
 	play func(t *testing.T, tool *tripTool) (outcome string)
@@ -137,8 +137,7 @@ var duplicateSituations = []struct {
 }
 
 func outcomeOf(t *testing.T, reply tripReply, plan string) string {
-	var gone *mrtr.Gone
-	if errors.As(reply.err, &gone) {
+	if gone := new(mrtr.Error); errors.As(reply.err, &gone) && gone.Reason == mrtr.FrameGone {
 		return "refused"
 	}
 	require.NoError(t, reply.err)

@@ -53,7 +53,7 @@ func ExampleCoroutine() {
 }
 
 // Nothing waits: the very same handler runs from its top in each round, and
-// what happened before is replayed. It still orders once.
+// its earlier answers and effects are replayed. It still orders once.
 func ExampleJournal() {
 	order(mrtr.Journal(orders))
 	// Output:
@@ -64,7 +64,7 @@ func ExampleJournal() {
 }
 
 // The first two rounds reach one instance and the last another, which knows
-// nothing but the key: it replays what the first one held.
+// nothing but the key: it replays the call that the first one held.
 func ExampleResumable() {
 	key := &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}
 	var instances []mcp.ToolHandlerFor[Order, Receipt]
@@ -131,3 +131,21 @@ func callOrder(handler mcp.ToolHandlerFor[Order, Receipt]) {
 
 // Text is what people and models read.
 func (r Receipt) Text() string { return r.Summary }
+
+// Questions that do not depend on one another go out in one round. Their answers
+// are read with Answer.
+func ExampleAskAll() {
+	order(mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
+		express := mrtr.Confirm("express", "Send it by express?")
+		if err := mrtr.AskAll(ctx, c, howMany, express); err != nil {
+			return Receipt{}, err
+		}
+		count, _ := mrtr.Answer(c, howMany)
+		sure, _ := mrtr.Answer(c, express)
+		return Receipt{fmt.Sprintf("%d %s, express: %t, in round %d", count, in.Item, sure, c.Round())}, nil
+	}))
+	// Unordered output:
+	// user is asked: How many?
+	// user is asked: Send it by express?
+	// 3 chairs, express: true, in round 2
+}

@@ -32,7 +32,7 @@ type tripTool struct {
 	mute    bool // the client declares nothing that it can be asked
 }
 
-// tripReply is what came of a round: questions and a state, or an end.
+// tripReply is the outcome of a round: questions and a state, or an end.
 type tripReply struct {
 	asks  []string
 	state string
@@ -138,21 +138,21 @@ func declining(before tripReply) mcp.InputResponseMap {
 func text(key string) mrtr.Question[string] { return mrtr.Elicit[string](key, key+"?") }
 
 // linearStyles are the engines of linear code.
-var linearStyles = map[string]func(mrtr.Linear[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]{
+var linearStyles = map[string]func(mrtr.LinearFunc[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]{
 	"coroutine": mrtr.Coroutine[tripIn, tripOut],
 	"journal":   mrtr.Journal[tripIn, tripOut],
 	"resumable": mrtr.Resumable[tripIn, tripOut],
 }
 
 // eachLinear runs a test once for each engine of linear code.
-func eachLinear(t *testing.T, test func(t *testing.T, style func(mrtr.Linear[tripIn, tripOut]) mrtr.Style[tripIn, tripOut])) {
+func eachLinear(t *testing.T, test func(t *testing.T, style func(mrtr.LinearFunc[tripIn, tripOut]) mrtr.Style[tripIn, tripOut])) {
 	require.NotEmpty(t, linearStyles)
 	for name, style := range linearStyles {
 		t.Run(name, func(t *testing.T) { test(t, style) })
 	}
 }
 
-// deeds counts what was done.
+// deeds counts effects by name.
 type deeds struct {
 	mu   sync.Mutex
 	done map[string]int

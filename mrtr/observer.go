@@ -9,13 +9,14 @@ import (
 	"github.com/mrtr-go/sdk/era"
 )
 
-// An Observer is told what happens to calls. It runs on the call's own
-// goroutine, so it must be quick, and it must be safe for concurrent use.
+// An Observer receives the events of calls. It runs on the goroutine of the call,
+// so it must be quick, and it must be safe for concurrent use. Its panics are
+// ignored.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
 
-// EventKind says what happened.
+// EventKind is the kind of an [Event].
 type EventKind string
 
 const (
@@ -27,20 +28,18 @@ const (
 	QuestionsAsked EventKind = "questions asked"
 	// CallCompleted ends a call with a result.
 	CallCompleted EventKind = "call completed"
-	// CallStopped ends a call with an error or a no; Err tells which.
+	// CallStopped ends a call without a result. Err is the error that its client gets.
 	CallStopped EventKind = "call stopped"
-	// StateRefused is a request whose state did not open; Reason tells why,
-	// which the client is never told.
+	// StateRefused is a request whose state did not open. Reason tells why; the
+	// client does not learn it.
 	StateRefused EventKind = "state refused"
-	// CallAbandoned is a suspended handler unwound without an answer: its time
-	// was up, or the runtime closed. What it leaves behind is in its call's
-	// effects, which HasEffects tells.
+	// CallAbandoned is a held handler unwound without an answer: its time was up, or
+	// the runtime closed. HasEffects tells whether its effects may need undoing.
 	CallAbandoned EventKind = "call abandoned"
 )
 
-// Event is what an Observer is told. But for Err, whose text is whatever the
-// author of the handler put there, it holds nothing that a user answered and
-// nothing that is secret, so it can be logged as it is.
+// Event describes one event of a call. Apart from Err, whose text is the handler's
+// own, it holds no answers and no secrets, and can be logged as it is.
 type Event struct {
 	Kind       EventKind
 	Call       string // the call's id; "" before its state has opened
@@ -57,10 +56,20 @@ type Event struct {
 	Err        error         // CallStopped
 }
 
-// LogObserver logs events: calls that stop for a fault as errors, refused
-// states and everything else that ends early as warnings, a user's no and the
-// ends of rounds and calls as information, the rest as debugging.
-// A nil logger is the default one.
+func (c *Call) observe(ctx context.Context, e Event) {
+	if c.rt.observer == nil {
+		return
+	}
+	defer func() { _ = recover() }() // watching a call must not end it, nor the process
+	e.Call, e.Method, e.Name, e.Era = c.id, c.ex.method, c.ex.name, c.ex.client.Era
+	e.Round = c.st.round
+	e.HasEffects = c.hasEffects()
+	c.rt.observer.Observe(ctx, e)
+}
+
+// LogObserver logs events: calls that stop for a fault as errors; refused states
+// and other calls that end early as warnings; declines, and the ends of rounds and
+// calls, as information; the rest as debugging. A nil logger is the default one.
 //
 // Of an error it logs the type, and of a panic the stack too, but never the
 // text, which may hold anything.

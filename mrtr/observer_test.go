@@ -145,7 +145,7 @@ func TestALogHoldsNoSecrets(t *testing.T) {
 		}
 		server := serveTool(rt, handler, nil)
 		var tokens []string
-		for _, opts := range []*wire.Options{nil, oldClient, oldMute} {
+		for _, opts := range []*wire.Options{nil, legacyClient, legacyMute} {
 			client := connect(t, server, opts)
 			for _, answer := range []wire.Answer{wire.Value("ANSWER-" + canary), wire.Value([]string{"WRONG-" + canary}), wire.Decline} {
 				out, err := client.Call(context.Background(), "tool", map[string]any{"location": "ARGUMENT-" + canary}, wire.Answers{"q": answer})

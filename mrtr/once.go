@@ -3,23 +3,25 @@ package mrtr
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
-// Once runs an effect, something that must not happen twice, and remembers
-// its value under key: whoever asks for it in a later round of the same call
-// gets the value and nothing runs.
+// Once runs an effect, an action that must not happen twice, and remembers its
+// value under key. Asked for again in the same call, also in a later round, the
+// effect does not run and Once returns the value.
 //
 //	booking, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, idem string) (Booking, error) {
 //		return desk.Book(ctx, idem, place)
 //	})
 //
-// The wrong way stands beside it: the same line without Once, above a guard
-// or between two asks of journaled code, runs again in every round.
+// The same line without Once, above a guard or between two questions of journaled
+// code, runs again in every round.
 //
-//   - What the caller gets is always the value after encoding it as JSON and
-//     decoding it, the first time as well as later.
-//   - Effects are matched by key, not by position. In a loop, put what tells
-//     the turns apart into the key.
+//   - The value is always returned as it is after encoding it as JSON and decoding
+//     it, the first time as well as later.
+//   - Effects are matched by key, not by position. In a loop, give each turn a key of
+//     its own.
 //   - idem is the same in every attempt at this effect of this call: pass it
 //     on to systems that honour idempotency keys.
 //   - An error is not remembered: the effect counts as not having happened,
@@ -30,12 +32,12 @@ import (
 //   - A value that cannot be encoded is a UsageError, now and whenever it is
 //     asked for again: the effect did run, and does not run twice.
 //
-// Whether a client can be asked shows when a question is: an effect above the
-// first one has run by the time a client without the capability is refused.
+// A client that cannot be asked is found out when a question is asked: effects
+// above the first question have run by then.
 //
-// The promise is "once along one chain of states": the client that sends the
-// same state twice, on purpose or for a lost response, gets the effects after
-// that state twice. Nothing that is held only by the client can promise more.
+// The promise is "once along one chain of states". A client that sends the same
+// state twice, on purpose or for a lost response, gets the effects after that state
+// twice; a state that only the client holds cannot prevent that.
 func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Context, idem string) (T, error)) (T, error) {
 	var none T
 	if err := checkKey(key); err != nil {
@@ -77,21 +79,21 @@ func decodeEffect[T any](value json.RawMessage, key string) (v T, _ error) {
 func (c *Call) begin(key string) (value json.RawMessage, ok bool, _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.strand != nil {
-		if err := c.strand.failure(c, key); err != nil {
+	if c.linear != nil {
+		if err := c.linear.failure(c, key); err != nil {
 			return nil, false, err
 		}
 	}
 	for i := range c.st.done {
 		if e := &c.st.done[i]; e.kind.isEffect() && e.key == key {
-			if c.strand != nil {
-				c.strand.claim(key)
+			if c.linear != nil {
+				c.linear.claim(key)
 			}
 			return e.value, true, nil
 		}
 	}
-	if c.strand != nil {
-		if err := c.strand.mayRun(c, key); err != nil {
+	if c.linear != nil {
+		if err := c.linear.mayRun(c, key); err != nil {
 			return nil, false, err
 		}
 	}
@@ -105,18 +107,18 @@ func (c *Call) begin(key string) (value json.RawMessage, ok bool, _ error) {
 	return nil, false, nil
 }
 
-// failed is what is remembered of an effect that failed: nothing, but where
-// the code will be replayed up to here.
+// failed is the entry of an effect that failed: only code that will be replayed up
+// to here has one.
 func (c *Call) failed(key string, err error) *entry {
-	if c.strand == nil || !c.strand.how.replays {
+	if c.linear == nil || !c.linear.how.replays {
 		return nil
 	}
-	return &entry{kind: failedEntry, key: key, value: appendString(nil, err.Error())}
+	return &entry{kind: failedEntry, key: key, value: jsontext.AppendString(nil, err.Error())}
 }
 
-// finish remembers what came of an effect; ran is nil if nothing did. The
-// effects that ran meanwhile are from now on part of it: whoever replays it
-// need not ask for them. So is a failure inside an effect.
+// finish records the outcome of an effect; ran is nil where there is none to
+// remember. The effects that ran meanwhile become part of it, and code that
+// replays it need not ask for them. A failure inside an effect is part of it too.
 func (c *Call) finish(key string, ran *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,17 +127,13 @@ func (c *Call) finish(key string, ran *entry) {
 	if ran == nil || ran.kind == failedEntry && len(c.running) > 0 {
 		return
 	}
-	for i := began; i < len(c.st.done); i++ {
-		if e := &c.st.done[i]; e.kind == effectEntry {
-			e.kind = nestedEntry
-		}
-	}
-	c.st.done = append(c.st.done, *ran)
+	c.st.nest(began)
+	c.st.record(*ran)
 	switch {
-	case c.strand == nil:
+	case c.linear == nil:
 	case ran.kind == failedEntry:
-		c.strand.meet(key)
+		c.linear.meet(key)
 	default:
-		c.strand.claim(key)
+		c.linear.claim(key)
 	}
 }

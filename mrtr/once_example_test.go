@@ -7,8 +7,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// A guarded handler is entered in every round. What stands above a guard runs
-// each time; in Once, the first time only.
+// A guarded handler is entered in every round. Code above a guard runs each time;
+// in Once, the first time only.
 func ExampleOnce() {
 	order(mrtr.Native(func(ctx context.Context, c *mrtr.Call, in Order) (*mrtr.IncompleteResult, Receipt, error) {
 		fmt.Println("entered, round", c.Round())

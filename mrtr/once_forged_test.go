@@ -13,7 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// The state travels through the client, which may send back what it likes.
+// The state travels through the client, which may send back anything.
 // These three tests are why it is sealed.
 
 // paying charges, then asks, and tells whether it was paid.

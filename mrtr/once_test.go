@@ -49,7 +49,7 @@ var onceStyles = map[string]func(body func(ctx context.Context, c *mrtr.Call) (s
 	},
 }
 
-func around(body func(ctx context.Context, c *mrtr.Call) (string, error)) mrtr.Linear[tripIn, tripOut] {
+func around(body func(ctx context.Context, c *mrtr.Call) (string, error)) mrtr.LinearFunc[tripIn, tripOut] {
 	return func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		for _, key := range []string{"q", "r"} {
 			if _, err := body(ctx, c); err != nil {
@@ -324,8 +324,8 @@ func TestOnceMarksWhatFailsAfterIt(t *testing.T) {
 	})
 }
 
-// What is registered for the end runs at the end, once, and not at all when
-// the call does not come to it: a handler that is entered three times
+// Functions registered for the end run at the end, once, and not at all when the
+// call does not complete: a handler that is entered three times
 // registers three times, and only the last counts.
 func TestOnceOnComplete(t *testing.T) {
 	var did deeds

@@ -11,9 +11,8 @@ import (
 	"github.com/mrtr-go/sdk/sse"
 )
 
-// Prompt makes a style into a prompt handler. Its input is the prompt's
-// arguments. Prompts have no error results: what would be one for a tool is a
-// protocol error here.
+// Prompt makes a style into a prompt handler. Its input is the prompt's arguments.
+// Prompts have no error results, so that every error is a JSON-RPC error.
 func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
 	t := rt.target(opts, s.valid(), s.replays)
 	h := func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
@@ -32,24 +31,18 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		})
 		switch {
 		case err != nil:
-			return nil, asProtocolError(err)
+			return nil, asProtocolError(ctx, err)
 		case need != nil:
 			return &mcp.GetPromptResult{InputRequests: need.requests, RequestState: need.token}, nil
 		case out == nil:
 			return &mcp.GetPromptResult{}, nil
 		}
-		own := *out // the SDK writes to what it sends
+		own := *out // go-sdk writes to the result that it sends
 		own.Meta = maps.Clone(out.Meta)
 		return &own, nil
 	}
-	if t.policy.loops() {
-		bridged := sse.BridgePrompt(h, rt.opts.Bridge)
-		return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			ctx, last := withLastRound(ctx)
-			res, err := bridged(ctx, req)
-			last.ended(ctx, err)
-			return res, err
-		}
+	if !t.policy.loops() {
+		return h
 	}
-	return h
+	return watched(sse.BridgePrompt(h, rt.opts.Bridge), nil)
 }

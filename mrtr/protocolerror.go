@@ -1,30 +1,22 @@
 package mrtr
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// badState is the one answer to every state that does not open, whatever was
-// wrong with it. The reason goes to the observer.
+// badState is the one answer to every state that does not open. The reason goes
+// to the observer.
 func badState() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: statecodec.Refusal}
-}
-
-// missingCapability tells a modern client what it would have to declare.
-// go-sdk's own type for the data always adds a roots member, so it is
-// written here.
-func missingCapability(required string) error {
-	return &jsonrpc.Error{
-		Code:    mcp.CodeMissingRequiredClientCapabilities,
-		Message: "Missing required client capability",
-		Data:    json.RawMessage(`{"requiredCapabilities":` + required + `}`),
-	}
 }
 
 // badArguments refuses arguments that a state cannot be bound to, such as an
@@ -33,33 +25,46 @@ func badArguments() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid arguments: they have no canonical form"}
 }
 
-// isProtocolError reports whether go-sdk sends err as a JSON-RPC error, rather
-// than as the result of a tool.
+// missingCapability tells a modern client which capabilities it would have to
+// declare, as a JSON object. go-sdk's own type for the data always adds a roots member.
+func missingCapability(required string) error {
+	return &jsonrpc.Error{
+		Code:    mcp.CodeMissingRequiredClientCapabilities,
+		Message: "Missing required client capability",
+		Data:    json.RawMessage(`{"requiredCapabilities":` + required + `}`),
+	}
+}
+
+// isProtocolError reports whether go-sdk sends the error of a tool as a JSON-RPC
+// error, rather than as an error result.
 func isProtocolError(err error) bool {
 	_, ok := err.(*jsonrpc.Error)
 	return ok
 }
 
-// asProtocolError is the public face of an error where results cannot be
-// errors: prompts and resources. An error with a code of its own keeps it.
-func asProtocolError(err error) error {
-	var wire *jsonrpc.Error
-	if errors.As(err, &wire) {
+// asProtocolError gives an error the code that go-sdk sends for prompts and
+// resources. A code that the handler chose stays.
+func asProtocolError(ctx context.Context, err error) error {
+	if choseCode(err) {
 		return err
 	}
-	return &stopped{cause: err, wire: &jsonrpc.Error{Code: codeStopped, Message: err.Error()}}
+	switch {
+	case isExpected(err):
+		return rpcerror.Stopped(err, errorType(err))
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return rpcerror.Stopped(err, "interrupted")
+	}
+	return rpcerror.Fault(err, errorType(err))
 }
 
-// stopped carries a code for the wire, of which go-sdk takes the first in the
-// chain, and stays recognisable for middleware.
-type stopped struct {
-	cause error
-	wire  *jsonrpc.Error
+// choseCode reports whether the handler wrapped a JSON-RPC error of its own. One
+// inside an [sse.Error] is the answer of a client that was asked something, and
+// its code means nothing to this call.
+func choseCode(err error) bool {
+	var wire *jsonrpc.Error
+	if !errors.As(err, &wire) {
+		return false
+	}
+	var failed *sse.Error
+	return !errors.As(err, &failed) || !errors.Is(failed, wire)
 }
-
-func (s *stopped) Error() string   { return s.cause.Error() }
-func (s *stopped) Unwrap() []error { return []error{s.wire, s.cause} }
-
-// codeStopped is in the range that JSON-RPC leaves to implementations and the
-// protocol does not reserve.
-const codeStopped = -32000

@@ -7,30 +7,33 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/form"
 )
 
-// A Question is a keyed, typed thing to ask. It is a value: made anywhere,
-// checked when it is made, shared freely, and never changed by being asked.
+// A Question is a keyed, typed question. It is a value: made anywhere, checked when
+// it is made, shared freely, and never changed by being asked.
 //
-// What was wrong with it, if anything, is in [Question.Err]. A wrong question
-// is never sent: the call that asks it ends with that error.
+// Constructors return no error. A malformed question reports one from Err, is never
+// sent, and ends the call that asks it.
 type Question[T any] struct {
 	spec  *spec
 	known *T
 	err   error
 }
 
-// Asking is a question of any type: what [Need] takes.
-type Asking interface {
-	// Key is what the answer is filed under, "" for [Known].
+// AnyQuestion is a [Question] of any type, as [Need] and [AskAll] take it.
+type AnyQuestion interface {
+	// Key names the answer in the state and on the wire, "" for [Known].
 	Key() string
-	// Err is what was wrong when the question was made.
+	// Err is nil if the question can be asked, and a [UsageError] if not.
 	Err() error
 
 	asking() *spec
 }
 
-// Key is what the answer is filed under, "" for [Known].
+// Key names the answer in the state and on the wire, "" for [Known].
 func (q Question[T]) Key() string {
 	if q.spec == nil {
 		return ""
@@ -38,7 +41,7 @@ func (q Question[T]) Key() string {
 	return q.spec.key
 }
 
-// Err is what was wrong when the question was made, nil if it can be asked.
+// Err is nil if the question can be asked, and a [UsageError] if not.
 func (q Question[T]) Err() error {
 	if q.err == nil && q.spec == nil && q.known == nil {
 		return misuse("the zero Question asks nothing: make one with Elicit, Choose, Confirm or Known")
@@ -48,10 +51,10 @@ func (q Question[T]) Err() error {
 
 func (q Question[T]) asking() *spec { return q.spec }
 
-// Default gives the question an answer for clients that cannot be asked. It
-// is used where the policy for such clients says so ([LegacyDefaults]) and
-// nowhere else: a person who can be asked is asked, without a preselection. A
-// [Confirm] has none, for its yes is a person's or nobody's.
+// Default gives the question an answer for legacy clients that cannot be asked. It
+// is used only where the policy says so ([LegacyDefaults]): a person who can be
+// asked is asked, without a preselection. A [Confirm] has no default, since its yes
+// must be a person's.
 func (q Question[T]) Default(v T) Question[T] {
 	if q.Err() != nil || q.spec == nil {
 		return q
@@ -60,9 +63,12 @@ func (q Question[T]) Default(v T) Question[T] {
 		q.err = misuse("question %q: a Confirm has no default", q.spec.key)
 		return q
 	}
-	value, err := encodeAnswer(v, q.spec.key)
-	if err == nil {
-		err = q.spec.check(value)
+	value, err := form.Encode(v, q.spec.key)
+	if err == nil && q.spec.kind == formKind {
+		var f *form.Form
+		if f, err = form.Of(q.spec.schema); err == nil {
+			err = f.Check(value)
+		}
 	}
 	if err != nil {
 		q.err = misuse("question %q: its default cannot be an answer: %v", q.spec.key, err)
@@ -74,12 +80,12 @@ func (q Question[T]) Default(v T) Question[T] {
 	return q
 }
 
-// Known is a question that nobody is asked: its answer is v. It lets code
-// that asks take the same path when the answer is plain.
+// Known is a question with the answer v, which is never sent. It lets code that
+// asks take the same path when the answer is clear without the user.
 func Known[T any](v T) Question[T] { return Question[T]{known: &v} }
 
-// Optional makes a no into an answer: a decline, a cancel, or a client that
-// cannot be asked gives nil, and the call goes on.
+// Optional lets the call go on without an answer: a decline, a cancel, and a client
+// that cannot be asked all give nil.
 func Optional[T any](q Question[T]) Question[*T] {
 	o := Question[*T]{err: q.Err()}
 	switch {
@@ -93,7 +99,7 @@ func Optional[T any](q Question[T]) Question[*T] {
 	return o
 }
 
-// kind says which input request a question becomes.
+// kind is the kind of input request that a question becomes.
 type kind string
 
 const (
@@ -104,28 +110,44 @@ const (
 	rootsKind  kind = "roots"
 )
 
-// spec is a question without its Go type: what the client is sent, and what
-// the state keeps until it is answered.
+func (k kind) capability() era.Capability {
+	switch k {
+	case formKind:
+		return era.FormElicitation
+	case urlKind:
+		return era.URLElicitation
+	case sampleKind:
+		return era.Sampling
+	case toolsKind:
+		return era.SamplingTools
+	case rootsKind:
+		return era.Roots
+	}
+	return era.NoCapability
+}
+
+// spec is a question without its Go type. The client is sent it, and the state
+// keeps it until it is answered.
 type spec struct {
 	kind    kind
 	key     string
 	message string
 	url     string
 	schema  json.RawMessage // form: the schema as sent; sample: the params as sent
-	lenient bool            // a no is an answer
+	lenient bool            // a decline, a cancel and a client that cannot be asked are answers
 
-	// Known only where the question is made; no state carries them.
+	// Set where the question is made. No state carries them.
 	fallback json.RawMessage
-	confirms bool // a no is an answer, and a default is not
+	confirms bool // it is a Confirm
 }
 
-// A spec is itself Asking, for the questions of linear code, whose types the
-// engine has no use for.
+// A spec is itself AnyQuestion: linear code hands over its questions so, since the
+// engine needs no Go type of them.
 func (s *spec) Key() string   { return s.key }
 func (s *spec) Err() error    { return nil }
 func (s *spec) asking() *spec { return s }
 
-// digest pins what was asked, so that a replay notices a changed question.
+// digest identifies the wording of a question, so that a replay notices a change.
 func (s *spec) digest() string {
 	buf := make([]byte, 0, 256)
 	for _, part := range []string{string(s.kind), s.key, s.message, s.url} {
@@ -138,8 +160,8 @@ func (s *spec) digest() string {
 	return string(text[:])
 }
 
-// request is the question as go-sdk sends it, fresh each time because the SDK
-// may write to it. The note says what was wrong with the answer before.
+// request is the question as go-sdk sends it, fresh each time because go-sdk
+// may write to it. The note tells the user why the last answer did not fit.
 func (s *spec) request(note string) (mcp.InputRequest, error) {
 	message := s.message
 	if note != "" {

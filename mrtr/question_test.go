@@ -42,10 +42,10 @@ func (broken) Choices() []mrtr.Choice   { return mrtr.Choices("a\xff") }
 
 // A question that cannot be asked says so when it is made.
 func TestWrongQuestions(t *testing.T) {
-	schema := func(s string) mrtr.Asking { return mrtr.ElicitSchema("q", "?", json.RawMessage(s)) }
+	schema := func(s string) mrtr.AnyQuestion { return mrtr.ElicitSchema("q", "?", json.RawMessage(s)) }
 	for _, wrong := range []struct {
 		explanation string
-		question    mrtr.Asking
+		question    mrtr.AnyQuestion
 		says        string
 	}{
 		{"the zero question", mrtr.Question[string]{}, "zero Question"},
@@ -117,7 +117,7 @@ func TestTheSchemasOfForms(t *testing.T) {
 		When time.Time `json:"when" jsonschema:"the day you \"leave\""`
 	}
 	for _, c := range []struct {
-		question mrtr.Asking
+		question mrtr.AnyQuestion
 		schema   string
 	}{
 		{mrtr.Elicit[string]("q", "?"), `{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}`},

@@ -11,8 +11,8 @@ import (
 	"github.com/mrtr-go/sdk/sse"
 )
 
-// Resource makes a style into a resource handler. Its input is the address
-// that is read. As with prompts, errors are protocol errors.
+// Resource makes a style into a resource handler. Its input is the address that is
+// read. As with [Prompt], every error is a JSON-RPC error.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
 	t := rt.target(opts, s.valid(), s.replays)
 	h := func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -27,13 +27,13 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		})
 		switch {
 		case err != nil:
-			return nil, asProtocolError(err)
+			return nil, asProtocolError(ctx, err)
 		case need != nil:
 			return &mcp.ReadResourceResult{InputRequests: need.requests, RequestState: need.token}, nil
 		case out == nil:
 			return &mcp.ReadResourceResult{}, nil
 		}
-		own := *out // the SDK writes to what it sends, the contents included
+		own := *out // go-sdk writes to the result that it sends, the contents included
 		own.Meta = maps.Clone(out.Meta)
 		own.Contents = slices.Clone(out.Contents)
 		for i, content := range own.Contents {
@@ -44,14 +44,8 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		}
 		return &own, nil
 	}
-	if t.policy.loops() {
-		bridged := sse.BridgeResource(h, rt.opts.Bridge)
-		return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			ctx, last := withLastRound(ctx)
-			res, err := bridged(ctx, req)
-			last.ended(ctx, err)
-			return res, err
-		}
+	if !t.policy.loops() {
+		return h
 	}
-	return h
+	return watched(sse.BridgeResource(h, rt.opts.Bridge), nil)
 }

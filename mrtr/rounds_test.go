@@ -18,7 +18,7 @@ import (
 func TestOnlyWhatIsMissingIsAskedAgain(t *testing.T) {
 	rt, seen := newRuntime(t, nil)
 	questions := []mrtr.Question[string]{}
-	needs := []mrtr.Asking{}
+	needs := []mrtr.AnyQuestion{}
 	for _, key := range []string{"a", "b", "c"} {
 		q := mrtr.Elicit[string](key, key+"?")
 		questions, needs = append(questions, q), append(needs, q)
@@ -49,7 +49,7 @@ func TestOnlyWhatIsMissingIsAskedAgain(t *testing.T) {
 	require.Equal(t, 2, seen.entries())
 }
 
-func TestANoEndsTheCall(t *testing.T) {
+func TestADeclineEndsTheCall(t *testing.T) {
 	for action, c := range map[string]struct {
 		answer wire.Answer
 		text   string
@@ -68,10 +68,9 @@ func TestANoEndsTheCall(t *testing.T) {
 			require.Equal(t, c.text, out.Text)
 			require.Empty(t, out.Structured)
 			require.Equal(t, 1, seen.entries())
-			var declined *mrtr.Declined
-			require.ErrorAs(t, seen.of(mrtr.CallStopped)[0].Err, &declined)
-			require.Equal(t, action == "cancelled", declined.Cancelled)
-			require.Equal(t, action, declined.ToolErrorType())
+			stopped := ended(t, seen.of(mrtr.CallStopped)[0].Err, map[string]mrtr.Reason{"declined": mrtr.Declined, "cancelled": mrtr.Cancelled}[action])
+			require.Equal(t, action, stopped.ToolErrorType())
+			require.Equal(t, "units", stopped.Key)
 		})
 	}
 	t.Run("prompts and resources", func(t *testing.T) {
@@ -81,7 +80,7 @@ func TestANoEndsTheCall(t *testing.T) {
 			out, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Decline})
 			require.NoError(t, err)
 			require.NotNil(t, out.Error)
-			require.EqualValues(t, -32000, out.Error.Code)
+			require.EqualValues(t, -31000, out.Error.Code)
 			require.Equal(t, `Stopped: "units" was declined.`, out.Error.Message)
 		}
 	})
@@ -122,7 +121,7 @@ func TestCarriedState(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeCarried(t *testing.T) {
+func TestValuesThatCannotBeCarried(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 		return mrtr.Need(units).Carry(func() {}), output{}, nil
@@ -239,8 +238,7 @@ func TestAStateIsBounded(t *testing.T) {
 	require.True(t, out.IsError)
 	require.Equal(t, "Stopped: more than 2000 bytes of state.", out.Text)
 	require.Empty(t, seen.of(mrtr.QuestionsAsked))
-	var limit *mrtr.LimitExceeded
-	require.ErrorAs(t, seen.of(mrtr.CallStopped)[0].Err, &limit)
+	ended(t, seen.of(mrtr.CallStopped)[0].Err, mrtr.LimitExceeded)
 
 	// A large state fits where the limit says so, without setting two limits.
 	rt, _ = newRuntime(t, &mrtr.Options{MaxStateBytes: 300_000})
@@ -269,7 +267,7 @@ func TestQuestionsOfARoundAreBounded(t *testing.T) {
 	rt, _ := newRuntime(t, &mrtr.Options{MaxQuestions: 2})
 	ask := func(n int) *wire.Outcome {
 		handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-			var questions []mrtr.Asking
+			var questions []mrtr.AnyQuestion
 			for i := range n {
 				questions = append(questions, mrtr.Elicit[string](fmt.Sprint("q", i), "?"))
 			}

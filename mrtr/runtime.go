@@ -2,7 +2,6 @@ package mrtr
 
 import (
 	"context"
-	"runtime/debug"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -13,55 +12,50 @@ import (
 )
 
 // Options configure a [Runtime]. The zero value, and nil, mean the defaults:
-// states sealed with a key of this process, old clients asked over their
-// session.
+// states sealed with a key of this process, legacy clients asked over their
+// session. A limit of zero is its default, and a negative one is an error.
 type Options struct {
-	// State configures how states are sealed. Without keys the key is made up
-	// and dies with the process; instances that serve one another's rounds
-	// share theirs.
+	// State configures how states are sealed. Without keys a random one is used,
+	// and a restart ends the calls under way. Instances that serve one another's
+	// rounds need the same keys.
 	State *statecodec.Options
 	// Audience names this server where several share keys: a state sealed for
 	// one does not open at another.
 	Audience string
-	// Principal tells who sends a request, to bind states to them. If nil, it
-	// is the UserID of go-sdk's token info, "" for a request without a token;
-	// a token that names no user is an error, since all of them would be one.
-	// An error refuses the request.
+	// Principal identifies the sender of a request, to bind states to it. If nil,
+	// that is the UserID of go-sdk's token info, "" for a request without a token; a
+	// token that names no user is an error, since all such users would be one. An
+	// error refuses the request.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
-	// Legacy is the policy for old clients; LegacyBridge if zero.
+	// Legacy is the policy for legacy clients; LegacyBridge if zero.
 	Legacy LegacyPolicy
 	// Bridge bounds the asking of legacy clients, within the bounds that hold for
 	// every call: 9 rounds that ask, and 2 that only carry state.
 	Bridge *sse.BridgeOptions
-	// Observer is told what happens.
+	// Observer receives the events of all calls.
 	Observer Observer
-	// MaxStateBytes bounds what a call may carry, before sealing; 32 KiB if zero.
+	// MaxStateBytes bounds the state of a call, before sealing; 32 KiB if zero.
 	MaxStateBytes int
 	// MaxQuestions bounds the questions of one round; 16 if zero.
 	MaxQuestions int
-	// MaxFrames bounds the suspended handlers held at once; 100,000 if zero.
+	// MaxFrames bounds the handlers held at once; 100,000 if zero.
 	MaxFrames int
 	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero.
 	MaxFramesPerPrincipal int
 	// MaxFrameBytes bounds the arguments of the calls whose handlers are held;
 	// 256 MiB if zero.
 	MaxFrameBytes int
-	// FrameTTL is how long a suspended handler waits for its answer before it
-	// is unwound; 15 minutes if zero.
+	// FrameTTL is how long a held handler waits for its answer before it is
+	// unwound; 15 minutes if zero.
 	FrameTTL time.Duration
 }
 
-const (
-	// maxAsks and maxCarries are where go-sdk's own client gives up.
-	maxAsks    = 9
-	maxCarries = 2
-	// maxTries is how often one question is asked again for a usable answer.
-	maxTries = 3
-)
-
-// Runtime holds what the rounds of many calls share: the codec that seals
-// their states, the limits, and the suspended handlers. It belongs to a
-// server, or to several.
+// Runtime serves the rounds of many calls, of one server or several. It seals their
+// states, holds the handlers that wait, and recovers the panics of the author's
+// functions on the goroutines that it runs them on.
+//
+// Only [Coroutine] and [Resumable] hold anything between two rounds. In the other
+// styles any instance with the same keys can serve any round.
 type Runtime struct {
 	codec    sealer
 	opts     Options
@@ -69,15 +63,14 @@ type Runtime struct {
 	observer Observer
 }
 
-// sealer is statecodec.Codec, but for the tests that show what goes wrong
-// without a seal.
+// sealer is statecodec.Codec, except in the tests that show the need for a seal.
 type sealer interface {
 	Seal(b statecodec.Binding, payload []byte) (string, error)
 	Open(b statecodec.Binding, token string) ([]byte, error)
 }
 
-// New makes a Runtime. What is wrong with the options is a [UsageError], or a
-// [statecodec.UsageError] where State is.
+// New makes a Runtime. Options that cannot be used are a [UsageError], and keys that
+// cannot be used a [statecodec.UsageError].
 func New(opts *Options) (*Runtime, error) {
 	var o Options
 	if opts != nil {
@@ -92,34 +85,10 @@ func New(opts *Options) (*Runtime, error) {
 	if o.Principal == nil {
 		o.Principal = tokenUser
 	}
-	for _, limit := range []struct {
-		name     string
-		value    *int
-		fallback int
-	}{
-		{"MaxStateBytes", &o.MaxStateBytes, 32 << 10},
-		{"MaxQuestions", &o.MaxQuestions, 16},
-		{"MaxFrames", &o.MaxFrames, 100_000},
-		{"MaxFramesPerPrincipal", &o.MaxFramesPerPrincipal, 1000},
-		{"MaxFrameBytes", &o.MaxFrameBytes, 256 << 20},
-	} {
-		if *limit.value < 0 {
-			return nil, misuse("Options.%s is negative", limit.name)
-		}
-		if *limit.value == 0 {
-			*limit.value = limit.fallback
-		}
+	if err := o.resolveLimits(); err != nil {
+		return nil, err
 	}
-	if o.FrameTTL < 0 {
-		return nil, misuse("Options.FrameTTL is negative")
-	}
-	if o.FrameTTL == 0 {
-		o.FrameTTL = 15 * time.Minute
-	}
-	if b := o.Bridge; b != nil && (b.MaxRounds < 0 || b.MaxStateRounds < 0 || b.LegTimeout < 0 || b.ProgressInterval < 0) {
-		return nil, misuse("Options.Bridge has a negative value")
-	}
-	o.State = stateOptions(o.State, o.MaxStateBytes)
+	o.resolveState()
 	codec, err := statecodec.New(o.State)
 	if err != nil {
 		return nil, err
@@ -129,28 +98,18 @@ func New(opts *Options) (*Runtime, error) {
 	return rt, nil
 }
 
-// stateOptions fills in what the author left open: a key of this process, and
-// room for the largest state.
-func stateOptions(opts *statecodec.Options, maxStateBytes int) *statecodec.Options {
-	var o statecodec.Options
-	if opts != nil {
-		o = *opts
-	}
-	o.Ephemeral = o.Ephemeral || len(o.Keys) == 0
-	if o.MaxToken == 0 {
-		const overhead = 1 << 10 // more than sealing adds, beside base64
-		o.MaxToken = min(max(statecodec.DefaultMaxToken, maxStateBytes/3*4+overhead), statecodec.MaxMaxToken)
-	}
-	return &o
-}
-
-// Close unwinds every suspended handler and waits until they are gone, and
-// those still running with them. From then on calls that would have to be held
-// are refused. A handler that does not heed its context within ten seconds is
+// Close unwinds every held handler, cancels the linear handlers that run, and waits
+// until all have ended. From then on calls of linear handlers end with
+// [ShuttingDown]. A handler that still runs ten seconds after its cancellation is
 // left behind, and counted in the error.
 func (rt *Runtime) Close() error { return rt.frames.close(10 * time.Second) }
 
-// tokenUser is who the bearer token speaks for, over HTTP.
+func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (_ string, err error) {
+	defer recovered(&err)
+	return rt.opts.Principal(ctx, req)
+}
+
+// tokenUser is the user of the bearer token, over HTTP.
 func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
 	info := auth.TokenInfoFromContext(ctx)
 	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
@@ -164,17 +123,3 @@ func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
 	}
 	return info.UserID, nil
 }
-
-// buildVersion names this build in states, for the message of [Diverged].
-var buildVersion = func() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return s.Value[:12]
-		}
-	}
-	return info.Main.Version
-}()

@@ -37,8 +37,7 @@ func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
 	require.ErrorAs(t, err, &usage, "a key that is none")
 }
 
-// As with mcp.AddTool, what is wrong with a registration is wrong with the
-// program.
+// As with mcp.AddTool, a wrong registration is a fault of the program.
 func TestRegistrationsAreCheckedAtOnce(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	require.Panics(t, func() { mrtr.Tool(rt, mrtr.Style[input, output]{}, nil) })

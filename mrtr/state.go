@@ -1,8 +1,11 @@
 package mrtr
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
-// state is what a call carries from round to round, sealed into the token.
+// state holds the facts of a call that survive from round to round, in the token.
 type state struct {
 	id      string // of the call, minted in round one
 	round   int    // the round that sealed it
@@ -10,14 +13,14 @@ type state struct {
 	carried int    // rounds so far that only carried state
 	version string // of the tool that sealed it
 	steps   string // fingerprint of the step list, "" for other styles
-	frame   string // names the suspended handler, "" where none is held
+	frame   string // the token of the frame, "" where none is held
 	author  json.RawMessage
 	done    []entry
 	pending []pending
 }
 
-// entry is something that happened and is remembered: an answer, or the value
-// of an effect. Their order is the order in which they happened.
+// entry is an answer, or the value of an effect. Entries are in the order in which
+// they happened.
 type entry struct {
 	kind   entryKind
 	key    string
@@ -32,8 +35,8 @@ func (k entryKind) isEffect() bool { return k == effectEntry || k == nestedEntry
 const (
 	answerEntry entryKind = "answer"
 	effectEntry entryKind = "effect"
-	// nestedEntry is an effect that ran inside another: what remembers the
-	// outer one need not ask for it.
+	// nestedEntry is an effect that ran inside another: code that replays the outer
+	// one need not ask for it.
 	nestedEntry entryKind = "nested"
 	// knownEntry is a question that a step found answered already, and
 	// skippedEntry a step that was passed over.
@@ -47,109 +50,132 @@ const (
 type pending struct {
 	spec
 	tries  int             // answers that did not fit
-	note   string          // what was wrong with the last one
+	note   string          // tells the user why the last one did not fit
 	answer json.RawMessage // held until the rest of the round is answered
+}
+
+// null is the answer to a lenient question that got none.
+var null = json.RawMessage("null")
+
+// All writes to a state are below. Elsewhere a state is read, or copied whole: from
+// a round to the goroutine of linear code, and back.
+
+func newState(id, version string) state { return state{id: id, round: 1, version: version} }
+
+func (st *state) nextRound() { st.round++ }
+
+// countRound counts a round that goes out, and ends a call that has too many.
+func (st *state) countRound(asks bool) error {
+	counter, limit := &st.carried, maxCarries
+	if asks {
+		counter, limit = &st.asked, maxAsks
+	}
+	if *counter++; *counter > limit {
+		return tooManyRounds(asks)
+	}
+	return nil
+}
+
+func (st *state) useSteps(fingerprint string) { st.steps = fingerprint }
+
+func (st *state) useFrame(token string) { st.frame = token }
+
+func (st *state) carry(author json.RawMessage) { st.author = author }
+
+// open makes the questions of a round pending.
+func (st *state) open(specs []*spec) {
+	st.pending = make([]pending, len(specs))
+	for i, s := range specs {
+		st.pending[i].spec = *s
+	}
+}
+
+// file moves the answers of a settled round to done, in the order of the questions.
+// The answer to a question that was asked anew replaces the one before.
+func (st *state) file() {
+	for i := range st.pending {
+		p := &st.pending[i]
+		st.forget(p.key)
+		st.record(entry{kind: answerEntry, key: p.key, digest: p.digest(), value: p.answer})
+	}
+	st.pending = nil
+}
+
+func (st *state) forget(key string) {
+	for i := range st.done {
+		if e := &st.done[i]; e.kind == answerEntry && e.key == key {
+			st.done = append(st.done[:i:i], st.done[i+1:]...)
+			return
+		}
+	}
+}
+
+func (st *state) record(e entry) { st.done = append(st.done, e) }
+
+// nest makes the effects since an index part of the one that ran around them: code
+// that replays the outer effect need not ask for them.
+func (st *state) nest(since int) {
+	for i := since; i < len(st.done); i++ {
+		if e := &st.done[i]; e.kind == effectEntry {
+			e.kind = nestedEntry
+		}
+	}
+}
+
+// unshare separates the entries from those of the state that this is a copy of.
+func (st *state) unshare() { st.done = slices.Clone(st.done) }
+
+// settle holds an answer until the rest of the round has one.
+func (p *pending) settle(answer json.RawMessage) { p.answer = answer }
+
+// again drops an answer that is of no use, and leaves a note for the question's
+// next appearance. It ends a call that has asked too often.
+func (p *pending) again(note string) error {
+	p.answer = nil
+	if p.tries++; p.tries > maxTries {
+		return &Error{Reason: Unanswered, Key: p.key}
+	}
+	p.note = note
+	return nil
 }
 
 func (p *pending) settled() bool { return p.answer != nil }
 
-// stateFormat is the version of the encoding. A state of another version is
-// refused: the client has to begin anew.
-const stateFormat = 1
-
-// appendTo writes the state as JSON with its fields in one fixed order, so
-// that any tool can read a state left legible, and decodeState can read it in
-// one pass. Empty fields are left out.
-func (st *state) appendTo(b []byte) []byte {
-	w := fieldWriter{b: append(b, `{"v":`...)}
-	w.b = appendInt(w.b, stateFormat)
-	w.text("call", st.id)
-	w.number("round", st.round)
-	w.number("asked", st.asked)
-	w.number("carried", st.carried)
-	w.text("version", st.version)
-	w.text("steps", st.steps)
-	w.text("frame", st.frame)
-	w.raw("author", st.author)
-	if len(st.done) > 0 {
-		w.open("done")
-		for i, e := range st.done {
-			w.element(i, "kind", string(e.kind))
-			w.text("key", e.key)
-			w.text("digest", e.digest)
-			w.raw("value", e.value)
-			w.b = append(w.b, '}')
+func (st *state) settled() bool {
+	for i := range st.pending {
+		if !st.pending[i].settled() {
+			return false
 		}
-		w.b = append(w.b, ']')
 	}
-	if len(st.pending) > 0 {
-		w.open("pending")
-		for i := range st.pending {
-			p := &st.pending[i]
-			w.element(i, "kind", string(p.kind))
-			w.text("key", p.key)
-			w.text("message", p.message)
-			w.text("url", p.url)
-			w.raw("schema", p.schema)
-			w.flag("lenient", p.lenient)
-			w.number("tries", p.tries)
-			w.text("note", p.note)
-			w.raw("answer", p.answer)
-			w.b = append(w.b, '}')
-		}
-		w.b = append(w.b, ']')
-	}
-	return append(w.b, '}')
+	return true
 }
 
-// decodeState reads what appendTo wrote, and nothing else: what it reads is
-// written the same again, but for the values inside, which it leaves alone. The
-// bytes have been authenticated, so a state that cannot be read was sealed by
-// another release, and ok is false.
-func decodeState(b []byte) (st state, ok bool) {
-	r := fieldReader{b: b}
-	if !r.literal(`{"v":`) || r.integer() != stateFormat {
-		return st, false
-	}
-	st.id = r.text("call")
-	st.round = r.number("round")
-	st.asked = r.number("asked")
-	st.carried = r.number("carried")
-	st.version = r.text("version")
-	st.steps = r.text("steps")
-	st.frame = r.text("frame")
-	st.author = r.raw("author")
-	if r.open("done") {
-		st.done = make([]entry, 0, 4)
-		for i := 0; r.element(i); i++ {
-			st.done = append(st.done, entry{
-				kind:   entryKind(r.first("kind")),
-				key:    r.text("key"),
-				digest: r.text("digest"),
-				value:  r.raw("value"),
-			})
-			r.literal("}")
+// openKeys are the keys of the questions that go out.
+func (st *state) openKeys() []string {
+	keys := make([]string, 0, len(st.pending))
+	for i := range st.pending {
+		if p := &st.pending[i]; !p.settled() {
+			keys = append(keys, p.key)
 		}
 	}
-	if r.open("pending") {
-		st.pending = make([]pending, 0, 1)
-		for i := 0; r.element(i); i++ {
-			st.pending = append(st.pending, pending{
-				spec: spec{
-					kind:    kind(r.first("kind")),
-					key:     r.text("key"),
-					message: r.text("message"),
-					url:     r.text("url"),
-					schema:  r.raw("schema"),
-					lenient: r.flag("lenient"),
-				},
-				tries:  r.number("tries"),
-				note:   r.text("note"),
-				answer: r.raw("answer"),
-			})
-			r.literal("}")
+	return keys
+}
+
+// answer finds the answer to a question, nil if there is none.
+func (st *state) answer(key string) *entry {
+	for i := range st.done {
+		if e := &st.done[i]; e.kind == answerEntry && e.key == key {
+			return e
 		}
 	}
-	r.literal("}")
-	return st, !r.failed && len(r.b) == 0 && st.id != "" && st.round > 0
+	return nil
+}
+
+func (st *state) hasEffects() bool {
+	for i := range st.done {
+		if st.done[i].kind.isEffect() {
+			return true
+		}
+	}
+	return false
 }

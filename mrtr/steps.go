@@ -2,12 +2,15 @@ package mrtr
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Steps builds a handler from named steps: some ask, some do, one ends. What
-// a step does and the end run once; the function that makes a question may run
+// Steps builds a handler from named steps: some ask, some do, one ends. A doing
+// step runs once, and so does the end; the function that makes a question may run
 // again. The zero value is ready to use:
 //
 //	var b mrtr.Steps[In, Out]
@@ -23,7 +26,7 @@ type Steps[In, Out any] struct {
 	ends  int
 }
 
-// ErrSkip is what a step's function returns to be passed over.
+// ErrSkip, returned by a step's function, passes the step over.
 var ErrSkip = errors.New("mrtr: step skipped")
 
 // step is a step without the type of its value.
@@ -36,7 +39,7 @@ type step[In any] struct {
 	ask func(ctx context.Context, at *At[In]) (*spec, any, error)
 	// do runs a doing step.
 	do func(ctx context.Context, at *At[In], idem string) (any, error)
-	// decode reads the value back from the state, as an answer or as it was kept.
+	// decode reads the value back from the state, where it is an answer or a value.
 	decode func(e *entry) (any, error)
 }
 
@@ -89,8 +92,8 @@ func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, questi
 	return add[In, Out, T](b, s)
 }
 
-// DoStep adds a step that does something, once: its value is remembered, and
-// what later steps get is the value after encoding it as JSON and decoding it.
+// DoStep adds a step that does something, once: its value is remembered, and later
+// steps read it as it is after encoding it as JSON and decoding it.
 // idem is the same in every attempt at this step of this call, and differs from
 // that of a [Once] with the step's key. [ErrSkip] passes the step over.
 func DoStep[In, Out, T any](b *Steps[In, Out], key string, f func(ctx context.Context, at *At[In], idem string) (T, error)) Step[T] {
@@ -114,7 +117,7 @@ func (b *Steps[In, Out]) End(f func(ctx context.Context, at *At[In]) (Out, error
 
 // Build checks the list and makes it a style: each step needs a key of its own,
 // which is not "end", a question of a type that a form can ask for, and there
-// is one End. What is wrong is a [UsageError].
+// is one End. A list that cannot work is a [UsageError].
 func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 	if b.end == nil || b.ends != 1 {
 		return Style[In, Out]{}, misuse("steps need exactly one End")
@@ -153,7 +156,7 @@ func (b *Steps[In, Out]) MustBuild() Style[In, Out] {
 	return s
 }
 
-// endKey stands for the end where a step's key is told.
+// endKey stands for the end where an event names a step.
 const endKey = "end"
 
 // askable reports whether some question can have answers of this type.
@@ -164,6 +167,17 @@ func askable(t reflect.Type, key string) bool {
 	if t.Kind() == reflect.Map || isClientAnswer(t) || t == reflect.TypeFor[struct{}]() {
 		return true
 	}
-	_, err := schemaOf(t, key)
+	_, err := answerTypes.Schema(t, key)
 	return err == nil
+}
+
+// isClientAnswer reports whether a type is an answer of the client itself, rather
+// than of its user.
+func isClientAnswer(t reflect.Type) bool {
+	return t == reflect.TypeFor[mcp.CreateMessageWithToolsResult]() || t == reflect.TypeFor[mcp.ListRootsResult]()
+}
+
+func readJSON[T any](value json.RawMessage) (v T, err error) {
+	err = json.Unmarshal(value, &v)
+	return v, err
 }

@@ -1,6 +1,7 @@
 package mrtr
 
-// At is where a call stands: what a step's function sees.
+// At is the position of a call in its list of steps. A step's function reads the
+// input and the values of earlier steps from it.
 type At[In any] struct {
 	Call *Call
 	In   In
@@ -9,7 +10,7 @@ type At[In any] struct {
 	values []stepValue
 }
 
-// stepValue is what came of a step.
+// stepValue is the outcome of a step.
 type stepValue struct {
 	happened, skipped bool
 	value             any
@@ -33,9 +34,8 @@ type stepValues interface {
 	stepValue(i int, key string) (_ stepValue, ok bool)
 }
 
-// Of is the step's value; the zero value if it was skipped. Reading a step
-// that has not happened yet is a mistake in the list's order: it ends the call
-// with a [UsageError] that names the step.
+// Of is the step's value, the zero value if it was skipped. Reading a step that has
+// not happened yet ends the call with a [UsageError] that names the step.
 func (s Step[T]) Of(at stepValues) T {
 	v := s.at(at)
 	if !v.happened {

@@ -40,3 +40,24 @@ func ExampleSteps() {
 	// user is asked: It is 120. Send it by express?
 	// 3 chairs for 120, express: true
 }
+
+// A step that is passed over has no value. Later steps can tell.
+func ExampleStep_Skipped() {
+	var b mrtr.Steps[Order, Receipt]
+	count := mrtr.AskStep(&b, "count", func(context.Context, *mrtr.At[Order]) (mrtr.Question[int], error) {
+		return howMany, nil
+	})
+	discount := mrtr.DoStep(&b, "discount", func(_ context.Context, at *mrtr.At[Order], _ string) (int, error) {
+		if count.Of(at) < 10 {
+			return 0, mrtr.ErrSkip
+		}
+		return 5, nil
+	})
+	b.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) {
+		return Receipt{fmt.Sprintf("%d %s, discount skipped: %t", count.Of(at), at.In.Item, discount.Skipped(at))}, nil
+	})
+	order(b.MustBuild())
+	// Output:
+	// user is asked: How many?
+	// 3 chairs, discount skipped: true
+}

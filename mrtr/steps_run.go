@@ -8,14 +8,15 @@ import (
 	"errors"
 )
 
-// stepList is a list that was built, and does not change any more.
+// stepList is a list of steps that was built, and does not change any more.
 type stepList[In, Out any] struct {
 	steps       []step[In]
 	end         func(ctx context.Context, at *At[In]) (Out, error)
 	fingerprint string
 }
 
-// print tells step lists apart: their keys, kinds, types and order.
+// print is the fingerprint of a list: of the keys, kinds, types and order of its
+// steps.
 func (l *stepList[In, Out]) print() string {
 	h := sha256.New()
 	for _, s := range l.steps {
@@ -30,12 +31,12 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 	if c.st.round > 1 && c.st.steps != l.fingerprint {
 		return nil, none, c.diverged("its list of steps")
 	}
-	c.st.steps = l.fingerprint
+	c.st.useSteps(l.fingerprint)
 	at := &At[In]{Call: c, In: in, steps: l.steps, values: make([]stepValue, len(l.steps))}
 	if err := l.load(at); err != nil {
 		return nil, none, err
 	}
-	var questions []Asking
+	var questions []AnyQuestion
 	for i, s := range l.steps {
 		if len(questions) > 0 && s.kind != alsoKind {
 			break
@@ -89,7 +90,7 @@ func (l *stepList[In, Out]) load(at *At[In]) error {
 // the step could have.
 func (s *step[In]) filed() string { return "step:" + s.key }
 
-// take runs step i: it returns what to ask, or files its value.
+// take runs step i. It returns the question to ask, or records the value.
 func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec, error) {
 	s := &l.steps[i]
 	var v any
@@ -123,6 +124,6 @@ func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec,
 		}
 	}
 	at.values[i] = value
-	at.Call.remember(e)
+	at.Call.record(e)
 	return nil, nil
 }

@@ -47,8 +47,8 @@ type ticket struct {
 	Row  int    `json:"row"`
 }
 
-// A list with all that a list can have. What a step did, no later round does
-// again, on whichever instance; each step sees the values before it, typed.
+// A list with all that a list can have. A step runs in one round only, on
+// whichever instance; each step sees the values before it, typed.
 func TestStepsRunOnce(t *testing.T) {
 	var did deeds
 	build := func() mrtr.Style[tripIn, tripOut] {
@@ -96,9 +96,9 @@ func TestStepsRunOnce(t *testing.T) {
 	}
 }
 
-// A second question of the same list: what was done before it is not done
-// again, and what is asked again for want of an answer does not enter a step.
-func TestStepsEnterOnlyWhatIsNext(t *testing.T) {
+// A second question of the same list: steps before it do not run again, and
+// a question asked again for want of an answer enters no step.
+func TestStepsEnterOnlyTheNextOne(t *testing.T) {
 	var did deeds
 	var log eventLog
 	rt := newTripRuntime(t, &mrtr.Options{Observer: &log})
@@ -318,7 +318,7 @@ func TestStepsNoticeAChangedList(t *testing.T) {
 				require.NoError(t, last.err)
 				return
 			}
-			require.Equal(t, &mrtr.Diverged{What: test.want, Sealed: "v1"}, last.err)
+			require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want + " (begun with version v1)"}, last.err)
 			require.Zero(t, did.count("do d"))
 			require.Zero(t, did.count("do e"))
 		})
@@ -329,7 +329,7 @@ func TestStepsNoticeAChangedList(t *testing.T) {
 		after.End(ends("done"))
 		asked := newTrip(newTripRuntime(t, nil), mrtr.Journal(script(&did, "?q")), "v1").begin()
 		last := newTrip(newTripRuntime(t, nil), mustBuild(t, &after), "v2").answer(asked, "x")
-		require.Equal(t, &mrtr.Diverged{What: "its list of steps", Sealed: "v1"}, last.err)
+		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: "its list of steps" + " (begun with version v1)"}, last.err)
 	})
 	t.Run("another shape under the same name", func(t *testing.T) {
 		var before, after tripSteps
@@ -347,9 +347,8 @@ func TestStepsNoticeAChangedList(t *testing.T) {
 		}
 		asked := newTrip(newTripRuntime(t, nil), mustBuild(t, &before), "v1").begin()
 		last := newTrip(newTripRuntime(t, nil), mustBuild(t, &after), "v2").answer(asked, "x")
-		var diverged *mrtr.Diverged
-		require.ErrorAs(t, last.err, &diverged)
-		require.Equal(t, &mrtr.Diverged{What: `the value of step "d" is of another type`, Sealed: "v1"}, diverged)
+		diverged := ended(t, last.err, mrtr.Diverged)
+		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: `the value of step "d" is of another type` + " (begun with version v1)"}, diverged)
 	})
 }
 

@@ -2,24 +2,25 @@ package mrtr
 
 import "context"
 
-// A Style is a handler in one of the ways to write it: what [Tool], [Prompt]
-// and [Resource] register. To a client all styles are the same.
+// A Style is a handler, written in one of the ways that the engine knows. [Tool],
+// [RawTool], [Prompt] and [Resource] register it. To a client all styles are the
+// same.
 type Style[In, Out any] struct {
 	enter  func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
 	legacy func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
-	// replays is whether a call can go on without the frame that its state names.
+	// replays tells that a call can go on without the frame that its state names.
 	replays bool
 }
 
-// Guarded is a handler that runs from its top in every round. It reads the
+// GuardedFunc is a handler that runs from its top in every round. It reads the
 // answers it has and returns, with [Need], as soon as one is missing. The code
-// above such a guard runs again in each round; the code below the last one
-// runs once.
-type Guarded[In, Out any] func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
+// above such a guard runs again in each round; the code below the last one runs in
+// the last round only.
+type GuardedFunc[In, Out any] func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
 
-// Native is a guarded handler as it is. An effect above a guard belongs in
-// [Once].
-func Native[In, Out any](h Guarded[In, Out]) Style[In, Out] {
+// Native enters a guarded handler in every round. An effect above a guard belongs
+// in [Once].
+func Native[In, Out any](h GuardedFunc[In, Out]) Style[In, Out] {
 	if h == nil {
 		return Style[In, Out]{}
 	}
@@ -31,9 +32,8 @@ func Native[In, Out any](h Guarded[In, Out]) Style[In, Out] {
 
 // ByVersion serves clients of revision 2026-07-28 and later with one style,
 // and legacy ones with another, which may ask over the session
-// ([Question.Over]). A round of a call begun in one era stays in it: a state
-// does not open for the other. With a style that handles nothing on either
-// side, so does the whole.
+// ([Question.AskOver]). A call stays in the era it began in: its state does not
+// open for the other. If either style is the zero Style, so is the result.
 func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 	if !modern.valid() || !legacy.valid() {
 		return Style[In, Out]{}

@@ -1,67 +1,35 @@
 package mrtr
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"maps"
 	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/snapshot"
 	"github.com/mrtr-go/sdk/sse"
 )
-
-// HandlerOptions configure one tool, prompt or resource. The zero value, and
-// nil, mean the runtime's settings.
-type HandlerOptions struct {
-	// Legacy overrides the runtime's policy for old clients.
-	Legacy LegacyPolicy
-	// Version names this version of the handler, for people who read why a call
-	// did not go on after a deployment. If empty, it is that of the build.
-	Version string
-}
-
-// target is what is registered with these options, which it checks.
-func (rt *Runtime) target(opts *HandlerOptions, hasStyle, replays bool) *target {
-	if !hasStyle {
-		panic(misuse("the zero Style handles nothing"))
-	}
-	var o HandlerOptions
-	if opts != nil {
-		o = *opts
-	}
-	if !o.Legacy.valid() {
-		panic(misuse("HandlerOptions.Legacy is not a policy: %d", o.Legacy))
-	}
-	t := &target{policy: o.Legacy, version: o.Version, replays: replays}
-	if t.policy == LegacyInherit {
-		t.policy = rt.opts.Legacy
-	}
-	if t.version == "" {
-		t.version = buildVersion
-	}
-	return t
-}
 
 // A Texter is an output that says its own text, for people and models. The
 // structured output stands beside it.
 type Texter interface{ Text() string }
 
-// Tool makes a style into a tool handler, for mcp.AddTool. Like that it panics on
-// what is wrong with the program: the zero Style, or a policy that is none. So
-// do [RawTool], [Prompt] and [Resource].
+// Tool makes a style into a tool handler, for mcp.AddTool. As that does, it panics
+// where the program is wrong: on the zero Style, and on an unknown policy. So do
+// [RawTool], [Prompt] and [Resource].
 func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.ToolHandlerFor[In, Out] {
 	t := rt.target(opts, s.valid(), s.replays)
-	mutable := hasReferences(reflect.TypeFor[In]())
+	mutable := snapshot.Shares(reflect.TypeFor[In]())
 	h := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var out, none Out
 		var res *mcp.CallToolResult
-		again := repeat(in, mutable)
+		inputs := inputs[In]{next: in, mutable: mutable}
 		need, err := rt.round(ctx, toolExchange(req), t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
-			in, err := again()
-			if err != nil {
-				return nil, err
-			}
-			if ir, out, err = s.run(ctx, c, in); ir == nil && err == nil {
+			if ir, out, err = s.run(ctx, c, inputs.take()); ir == nil && err == nil {
 				res = textResult(&out)
 			}
 			return ir, err
@@ -74,25 +42,79 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		}
 		return res, out, nil
 	}
-	if t.policy.loops() {
-		bridged := sse.Bridge(h, rt.opts.Bridge)
-		return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-			if era.Of(req) != era.Legacy {
-				return bridged(ctx, req, in)
-			}
-			ctx, last := withLastRound(ctx)
-			res, out, err := bridged(ctx, req, in)
-			last.ended(ctx, err)
-			return res, out, err
-		}
+	if !t.policy.loops() {
+		return h
 	}
-	return h
+	bridged := sse.Bridge(h, rt.opts.Bridge)
+	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, out Out, err error) {
+		watch(ctx, era.Of(req), func(ctx context.Context) error {
+			res, out, err = bridged(ctx, req, in)
+			return err
+		})
+		return res, out, err
+	}
 }
 
-// textResult is the content of an output that says its own text, nil for
-// others, whose content go-sdk makes from the structured output. The method may
-// be that of the output's pointer, which has those of the output too, unless
-// that is a pointer or an interface itself.
+// RawTool makes a style into a raw tool handler, for mcp.Server.AddTool and
+// schemas made at run time: the arguments come as they arrived, unchecked, and
+// the result goes out as it is. An error becomes an error result.
+func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
+	t := rt.target(opts, s.valid(), s.replays)
+	h := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var out *mcp.CallToolResult
+		need, err := rt.round(ctx, toolExchange(req), t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+			ir, out, err = s.run(ctx, c, bytes.Clone(req.Params.Arguments))
+			return ir, err
+		})
+		switch {
+		case isProtocolError(err):
+			return nil, err
+		case err != nil:
+			res := &mcp.CallToolResult{}
+			res.SetError(err)
+			return res, nil
+		case need != nil:
+			return &mcp.CallToolResult{InputRequests: need.requests, RequestState: need.token}, nil
+		case out == nil:
+			return &mcp.CallToolResult{}, nil
+		}
+		own := *out // go-sdk writes to the result that it sends
+		own.Meta = maps.Clone(out.Meta)
+		return &own, nil
+	}
+	if !t.policy.loops() {
+		return h
+	}
+	return watched(sse.BridgeTool(h, rt.opts.Bridge), (*mcp.CallToolResult).GetError)
+}
+
+func toolExchange(req *mcp.CallToolRequest) exchange {
+	return exchange{
+		method: "tools/call", name: req.Params.Name, arguments: req.Params.Arguments,
+		token: req.Params.RequestState, answers: req.Params.InputResponses,
+		client: era.ClientOf(req), session: req.Session, request: req,
+	}
+}
+
+// inputs hands out the input of a handler that may be entered several times in a
+// round: every entry gets it as it arrived.
+type inputs[In any] struct {
+	next    In
+	mutable bool // an entry can change memory that next points to
+}
+
+func (i *inputs[In]) take() In {
+	in := i.next
+	if i.mutable {
+		i.next = snapshot.Of(in)
+	}
+	return in
+}
+
+// textResult is the content of an output that says its own text, nil for others,
+// whose content go-sdk makes from the structured output. The method may be that of
+// the output's pointer, which has those of the output too, unless that is a pointer
+// or an interface itself.
 func textResult[Out any](out *Out) *mcp.CallToolResult {
 	text, ok := any(out).(Texter)
 	if !ok {
@@ -105,12 +127,4 @@ func textResult[Out any](out *Out) *mcp.CallToolResult {
 		return nil
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text.Text()}}}
-}
-
-func toolExchange(req *mcp.CallToolRequest) exchange {
-	return exchange{
-		method: "tools/call", name: req.Params.Name, arguments: req.Params.Arguments,
-		token: req.Params.RequestState, answers: req.Params.InputResponses,
-		client: era.ClientOf(req), session: req.Session, request: req,
-	}
 }

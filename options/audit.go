@@ -2,10 +2,10 @@ package options
 
 import "sync"
 
-// Audit is the effect: a log with one line for each lookup. How many lines a
-// call leaves is what tells a safe style from an unsafe one.
+// Audit is the tool's effect: one line for each lookup. A safe style leaves one
+// line for each completed call, an unsafe one leaves more.
 type Audit struct {
-	// Out takes the lines, where somebody else keeps them.
+	// Out gets each line, if it is set. Then Lines stays empty.
 	Out func(line string)
 
 	mu    sync.Mutex
@@ -24,7 +24,7 @@ func (a *Audit) Record(place string) {
 	a.lines = append(a.lines, line)
 }
 
-// Lines are the lines so far.
+// Lines is a copy of the lines so far.
 func (a *Audit) Lines() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

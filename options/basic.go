@@ -13,19 +13,19 @@ type Greeting struct {
 	Greeting string `json:"greeting"`
 }
 
-// Text is the greeting itself.
+// Text is the greeting as people and models read it.
 func (g Greeting) Text() string { return g.Greeting }
 
-// Basic is the smallest whole handler: one question. Every guarded handler
-// makes its two moves, once for each question.
+// Basic is the smallest complete handler: one question. Every guarded handler
+// makes the same two moves, once for each question.
 func Basic(rt *mrtr.Runtime) mcp.ToolHandlerFor[struct{}, Greeting] {
 	return mrtr.Tool(rt, mrtr.Native(greet), nil)
 }
 
 func greet(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, Greeting, error) {
-	name, ok := mrtr.Answer(c, yourName) // move one: read what came back
+	name, ok := mrtr.Answer(c, yourName) // move one: read the answer
 	if !ok {
-		return mrtr.Need(yourName), Greeting{}, nil // move two: ask for what is missing
+		return mrtr.Need(yourName), Greeting{}, nil // move two: ask for it
 	}
 	return nil, Greeting{"Hello, " + name + "."}, nil
 }

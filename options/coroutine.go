@@ -6,16 +6,16 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// Coroutine is style H: linear code that stops where it asks and goes on below.
-// Choose it when the handler is long or branches a lot and its rounds come back
-// to the same process. It costs one held goroutine for each call that waits,
-// and a call whose frame is lost has to be made again; mrtr.Resumable in its
-// place falls back to the journal then.
+// Coroutine is style H: linear code that stops where it asks and goes on with
+// the answer. Choose it when the handler is long or branches a lot, and every
+// round of a call reaches the same process. It costs one held goroutine for each
+// call that waits for its user, and a call whose process is gone must be made
+// again; mrtr.Resumable instead falls back to the journal.
 func Coroutine(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, mrtr.Coroutine(linear(audit)), nil)
 }
 
-func linear(audit *Audit) mrtr.Linear[Query, Report] {
+func linear(audit *Audit) mrtr.LinearFunc[Query, Report] {
 	return func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {

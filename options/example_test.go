@@ -50,8 +50,8 @@ func ExampleMultiRound() {
 	// #7 resolved as Duplicate of #3.
 }
 
-// converse makes a call for a user who fills in each form with what it asks
-// for, and prints the questions, the answers and the result.
+// converse makes a call for a user who fills in every form, and prints the
+// questions, the answers and the result.
 func converse(server *mcp.Server, user map[string]any, params *mcp.CallToolParams) {
 	ctx := context.Background()
 	serverSide, clientSide := mcp.NewInMemoryTransports()
@@ -75,7 +75,7 @@ func converse(server *mcp.Server, user map[string]any, params *mcp.CallToolParam
 		panic(err)
 	}
 	defer session.Close()
-	call := *params // the client writes to what it is given
+	call := *params // CallTool writes into its params
 	res, err := session.CallTool(ctx, &call)
 	if err != nil {
 		panic(err)

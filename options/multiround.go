@@ -30,8 +30,8 @@ func (r Resolution) Text() string {
 }
 
 // MultiRound resolves a work item: the smallest handler whose second question
-// hangs on the first answer. That answer comes back once, in the round after
-// it was given; later rounds have it because it travels in the sealed state.
+// depends on the first answer. The client sends that answer once, in the next
+// request; later rounds have it because it travels in the sealed state.
 func MultiRound(rt *mrtr.Runtime) mcp.ToolHandlerFor[WorkItem, Resolution] {
 	return mrtr.Tool(rt, mrtr.Native(resolve), nil)
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// Native is style E: guards, and the incomplete result in plain sight. Choose
-// it when the tool asks little and you want to see every round in the code. It
-// costs discipline: whatever stands above a guard runs again in each round, so
-// the audit stands below the last one. It holds nothing on the server.
+// Native is style E: guards that return an incomplete result. Choose it when the
+// tool asks one or two questions and every round should be visible in the code.
+// It costs discipline: code above a guard runs again in each round, so the audit
+// stands below the last guard. The server holds nothing.
 //
-// Here it is shown with the policy of defaults for clients from before: they
-// are not asked, and what has no default is refused.
+// It is registered with the policy of defaults for legacy clients: they are not
+// asked, and a question without a default refuses the call.
 func Native(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Legacy: mrtr.LegacyDefaults})
 }
 
-func guarded(audit *Audit) mrtr.Guarded[Query, Report] {
+func guarded(audit *Audit) mrtr.GuardedFunc[Query, Report] {
 	return func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {

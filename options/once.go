@@ -6,15 +6,15 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// Once is style F: style E, with the effect guarded by name. Choose it when an
-// effect has to happen before the last question. It costs a few bytes of state
-// for each effect, and the memory to wrap every one: what is left bare above a
-// guard fires again.
+// Once is style F: style E with the effect in mrtr.Once. Choose it when an effect
+// must happen before the last question. It costs a few bytes of state for each
+// effect, and the discipline to wrap every one: a bare effect above a guard
+// happens again in each round.
 func Once(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, mrtr.Native(remembering(audit)), nil)
 }
 
-func remembering(audit *Audit) mrtr.Guarded[Query, Report] {
+func remembering(audit *Audit) mrtr.GuardedFunc[Query, Report] {
 	return func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/spelling"
 )
 
-// place is what the station knows of a place.
+// place is a place with its weather.
 type place struct {
 	name       string
 	celsius    int
@@ -33,8 +33,9 @@ func Places() []string {
 	return names
 }
 
-// Find lists the full names of the places that a name fits: those that are
-// called so, or whose city is. It is [UnknownPlace] if there are none.
+// Find lists the full names of the places that a name fits: a full name, or the
+// name of a city without its state. If there are none, the error is
+// [UnknownPlace].
 func Find(name string) ([]string, error) {
 	name = strings.TrimSpace(name)
 	var found []string
@@ -50,31 +51,32 @@ func Find(name string) ([]string, error) {
 	return found, nil
 }
 
-// UnknownPlace is the weather's own error. It says by its methods what kind of
-// error it is, so that a layer outside can tell without knowing the weather.
+// UnknownPlace is the weather's own error type. Its methods describe it to
+// package boundary, which knows nothing of the weather.
 type UnknownPlace struct{ Name string }
 
 func (e *UnknownPlace) Error() string {
 	return "Unknown place. Nearest: " + strings.Join(e.nearest(), ", ") + "."
 }
 
-// ToolErrorType names the error for agents.
+// ToolErrorType is the kind of error, for agents.
 func (e *UnknownPlace) ToolErrorType() string { return "not_found" }
 
-// ToolErrorExpected is true: the caller can pick another place.
+// ToolErrorExpected is true: the caller can correct the place.
 func (e *UnknownPlace) ToolErrorExpected() bool { return true }
 
-// ToolErrorHints tells the caller how to go on.
+// ToolErrorHints says how the caller can go on.
 func (e *UnknownPlace) ToolErrorHints() []string {
 	return []string{"Call again with one of the nearest places."}
 }
 
-// ToolErrorSelector tells which argument selected nothing, and what would.
+// ToolErrorSelector is the argument that matched no place, and the nearest
+// values that match one.
 func (e *UnknownPlace) ToolErrorSelector() (selector string, candidates []string) {
 	return "location", e.nearest()
 }
 
-// nearest is the three places that are written most like the name.
+// nearest are the three places whose spelling is nearest to the name.
 func (e *UnknownPlace) nearest() []string {
 	names := Places()
 	typed := strings.ToLower(e.Name[:min(len(e.Name), maxTyped)])
@@ -87,6 +89,6 @@ func (e *UnknownPlace) nearest() []string {
 	return names[:3]
 }
 
-// maxTyped is how much of a name is compared: more than any place has, and
-// little enough for any input.
+// maxTyped limits how much of a name is compared. It is longer than any place,
+// and keeps the comparison cheap for any input.
 const maxTyped = 64

@@ -27,11 +27,11 @@ func TestFind(t *testing.T) {
 		{"Lisbon", []string{"Lisbon"}, "a name that fits one place"},
 		{"lisbon", []string{"Lisbon"}, "case does not matter"},
 		{" Lisbon\n", []string{"Lisbon"}, "nor does space around it"},
-		{"Springfield", springfields, "a city that there are several of"},
+		{"Springfield", springfields, "the city of several places"},
 		{"springfield, missouri", []string{"Springfield, Missouri"}, "the full name is one place"},
 		{"Spring", nil, "a part of a name is no name"},
 		{"Illinois", nil, "nor is the state"},
-		{"", nil, "nor is nothing"},
+		{"", nil, "nor is the empty name"},
 	}
 	require.NotEmpty(t, cases)
 	for _, c := range cases {
@@ -53,12 +53,12 @@ func TestUnknownPlaceNamesTheNearest(t *testing.T) {
 		nearest     []string
 		explanation string
 	}{
-		{"Lisboa", []string{"Lisbon", "Tokyo", "Reykjavik"}, "one letter off; then by what else is short"},
+		{"Lisboa", []string{"Lisbon", "Tokyo", "Reykjavik"}, "one letter off; then the shortest places"},
 		{"REYKJAVÍK", []string{"Reykjavik", "Tokyo", "Lisbon"}, "case does not count, an accent is one letter"},
 		{"Springfeld", []string{"Springfield, Illinois", "Springfield, Massachusetts", "Springfield, Missouri"}, "a city is compared without its state"},
 		{"Springfield, Misouri", []string{"Springfield, Missouri", "Springfield, Illinois", "Springfield, Massachusetts"}, "and with it"},
-		{"", []string{"Tokyo", "Lisbon", "Reykjavik"}, "nothing is nearest to what is short"},
-		{strings.Repeat("x", 4<<20), []string{"Lisbon", "Tokyo", "Reykjavik"}, "four million letters are as quick as sixty; what is equally far keeps its order"},
+		{"", []string{"Tokyo", "Lisbon", "Reykjavik"}, "the empty name is nearest to the shortest places"},
+		{strings.Repeat("x", 4<<20), []string{"Lisbon", "Tokyo", "Reykjavik"}, "four million letters are as quick as sixty; equally near places keep their order"},
 	}
 	require.NotEmpty(t, cases)
 	for _, c := range cases {

@@ -2,8 +2,8 @@ package options
 
 import "embed"
 
-// Source is the source of the styles and of the exhibits, for programs that
-// show what they run.
+// Source holds the Go files of the styles and of the exhibits, for programs that
+// show the code they run.
 //
 //go:embed native.go sse_shim.go version_branch.go two_handlers.go
 //go:embed once.go steps.go coroutine.go journal.go

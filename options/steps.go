@@ -6,10 +6,10 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// Steps is style G: a list of named steps, and one end. Choose it when a tool
-// asks a lot, or does things between its questions: what a step does runs once
-// because of where it stands. It costs a builder's way of writing, and a call
-// cannot go on after a deployment that changed the list.
+// Steps is style G: a list of named steps and one end. Choose it when a tool asks
+// many questions, or has effects between them: an effect in a step runs once,
+// without a wrapper. It costs a builder instead of plain code, and a call cannot
+// go on after a deployment that changed the list.
 func Steps(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, stepwise(audit), nil)
 }

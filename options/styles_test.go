@@ -17,8 +17,8 @@ import (
 	"github.com/mrtr-go/sdk/options/landmine"
 )
 
-// Two styles side by side: the statements that only one of them has. All the
-// others are the same, in the same order, word for word.
+// The handlers of two styles differ in the statements listed here. All others are
+// the same, in the same order, word for word.
 func TestOptionsDifferOnlyWhereStylesDiffer(t *testing.T) {
 	const onced = `_, err = mrtr.Once(ctx, c, "audit", func(context.Context, string) (bool, error) { audit.Record(place) return true, nil })`
 	cases := []struct {
@@ -28,15 +28,15 @@ func TestOptionsDifferOnlyWhereStylesDiffer(t *testing.T) {
 	}{
 		{"native.go guarded", "once.go remembering",
 			[]string{"audit.Record(place)"}, []string{onced, "if err != nil { return nil, Report{}, err }"},
-			"F is E with the audit in Once, and so free to stand where it belongs"},
+			"F is E with the audit in Once, between the questions"},
 		{"native.go guarded", "version_branch.go branching",
-			nil, []string{"if !c.Modern() { place, err := which.Over(ctx, c.Session()) if err != nil { return nil, Report{}, err } " +
-				"units, err := Units.Over(ctx, c.Session()) if err != nil { return nil, Report{}, err } audit.Record(place) return nil, NewReport(place, units), nil }"},
+			nil, []string{"if !c.Modern() { place, err := which.AskOver(ctx, c.Session()) if err != nil { return nil, Report{}, err } " +
+				"units, err := Units.AskOver(ctx, c.Session()) if err != nil { return nil, Report{}, err } audit.Record(place) return nil, NewReport(place, units), nil }"},
 			"C is E with a branch"},
 		{"native.go guarded", "two_handlers.go waiting",
 			[]string{"place, ok := mrtr.Answer(c, which)", "if !ok { return mrtr.Need(which), Report{}, nil }", "units, ok := mrtr.Answer(c, Units)", "if !ok { return mrtr.Need(Units), Report{}, nil }"},
-			[]string{"place, err := which.Over(ctx, c.Session())", "if err != nil { return nil, Report{}, err }", "units, err := Units.Over(ctx, c.Session())", "if err != nil { return nil, Report{}, err }"},
-			"D's other handler waits where E returns"},
+			[]string{"place, err := which.AskOver(ctx, c.Session())", "if err != nil { return nil, Report{}, err }", "units, err := Units.AskOver(ctx, c.Session())", "if err != nil { return nil, Report{}, err }"},
+			"the legacy handler of D waits where E returns"},
 		{"native.go guarded", "landmine/naive.go naive",
 			[]string{"audit.Record(place)"}, []string{"audit.Record(place)"},
 			"N is E with the same line in another place"},
@@ -55,9 +55,9 @@ func TestOptionsDifferOnlyWhereStylesDiffer(t *testing.T) {
 	}
 }
 
-// An option file is the handler and nothing else: functions, and of strings
-// only the keys. What the weather is, and what is asked in which words, is
-// elsewhere, once. And it says when to choose the style and what it costs.
+// The file of a style holds the handler alone: functions, and no strings but
+// keys. The weather and the texts of the questions are shared by all styles. Its
+// doc comment says when to choose the style and how much it costs.
 func TestOptionFilesHoldTheHandlerAlone(t *testing.T) {
 	keys := []string{"place", "units", "audit"}
 	require.Len(t, options.All, 8)
@@ -95,8 +95,8 @@ func TestOptionFilesHoldTheHandlerAlone(t *testing.T) {
 	}
 }
 
-// The catalogues are what programs go by.
-func TestCatalogues(t *testing.T) {
+// Programs look a style up by its letter, its name and the name of its tool.
+func TestCatalogs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range slices.Concat(options.All, landmine.All) {
 		require.False(t, seen[o.Letter] || seen[o.Name], o.Name)
@@ -137,8 +137,8 @@ func statements(t *testing.T, where string) []string {
 	return list
 }
 
-// without is what two lists have apart, when their longest common part is
-// taken out of both.
+// without takes the longest common subsequence out of two lists and returns the
+// rest of each.
 func without(left, right []string) (onlyLeft, onlyRight []string) {
 	common := make([][]int, len(left)+1)
 	for i := range common {

@@ -6,24 +6,24 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// TwoHandlers is style D: the native handler for modern clients, and another
-// one for those from before, which asks over their session and waits. Choose
-// it when the old handler exists and works. It costs the upkeep of both.
+// TwoHandlers is style D: the native handler for modern clients, and another one
+// for legacy clients, which asks over the session and waits. Choose it when the
+// handler for legacy clients exists and works. It costs the upkeep of both.
 func TwoHandlers(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(guarded(audit)), mrtr.Native(waiting(audit))), nil)
 }
 
-func waiting(audit *Audit) mrtr.Guarded[Query, Report] {
+func waiting(audit *Audit) mrtr.GuardedFunc[Query, Report] {
 	return func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {
 			return nil, Report{}, err
 		}
-		place, err := which.Over(ctx, c.Session())
+		place, err := which.AskOver(ctx, c.Session())
 		if err != nil {
 			return nil, Report{}, err
 		}
-		units, err := Units.Over(ctx, c.Session())
+		units, err := Units.AskOver(ctx, c.Session())
 		if err != nil {
 			return nil, Report{}, err
 		}

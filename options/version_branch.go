@@ -6,26 +6,26 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// VersionBranch is style C: one handler that looks at the client's revision,
-// and asks those from before over their session. Choose it when the two eras
-// share most of a handler. It costs a second path through the code, which is
-// only tested by clients that take it.
+// VersionBranch is style C: one handler that looks at the client's revision and
+// asks legacy clients over their session. Choose it when the two eras share most
+// of a handler. It costs a second path through the code, which only legacy
+// clients exercise.
 func VersionBranch(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, mrtr.Native(branching(audit)), nil)
 }
 
-func branching(audit *Audit) mrtr.Guarded[Query, Report] {
+func branching(audit *Audit) mrtr.GuardedFunc[Query, Report] {
 	return func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {
 			return nil, Report{}, err
 		}
 		if !c.Modern() {
-			place, err := which.Over(ctx, c.Session())
+			place, err := which.AskOver(ctx, c.Session())
 			if err != nil {
 				return nil, Report{}, err
 			}
-			units, err := Units.Over(ctx, c.Session())
+			units, err := Units.AskOver(ctx, c.Session())
 			if err != nil {
 				return nil, Report{}, err
 			}

@@ -27,11 +27,11 @@ func (r Report) Text() string {
 	return fmt.Sprintf("Weather in %s: %d°%s, %s.", r.Location, r.Temperature, r.Unit, r.Conditions)
 }
 
-// Handler is what every style yields: the SDK's own handler type.
+// Handler is the type of every style: go-sdk's own handler type.
 type Handler = mcp.ToolHandlerFor[Query, Report]
 
-// WhichPlace asks which of several places is meant. When the name fits only
-// one, nobody is asked.
+// WhichPlace asks which of several places is meant. If the name fits one place,
+// the question is already answered.
 func WhichPlace(name string) (mrtr.Question[string], error) {
 	found, err := Find(name)
 	switch {

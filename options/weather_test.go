@@ -69,5 +69,5 @@ func TestAudit(t *testing.T) {
 	elsewhere := options.Audit{Out: func(line string) { told = append(told, line) }}
 	elsewhere.Record("Tokyo")
 	require.Equal(t, []string{"looked up Tokyo"}, told)
-	require.Empty(t, elsewhere.Lines(), "somebody else keeps them")
+	require.Empty(t, elsewhere.Lines(), "Out keeps them")
 }

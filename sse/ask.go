@@ -15,9 +15,9 @@ import (
 // again. A session that cannot carry a question is [Unreachable].
 //
 // ctx is the handler's own or comes from it: over HTTP that is how the questions
-// find the stream of the call. Of opts only LegTimeout matters, for there are no
-// rounds here and no progress is told. Whoever asks for the same url again sets
-// its ElicitationID, for every Ask makes up a new one.
+// find the stream of the call. Of opts only LegTimeout matters, because there are
+// no rounds here and no progress is told. A caller that asks for the same url
+// again sets its ElicitationID, because every Ask makes up a new one.
 func Ask(ctx context.Context, session *mcp.ServerSession, questions mcp.InputRequestMap, opts *BridgeOptions) (mcp.InputResponseMap, error) {
 	client := era.OfSession(session)
 	for key, q := range questions {

@@ -8,28 +8,27 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 )
 
 func TestAskOutsideABridge(t *testing.T) {
-	accepts := func(value any) func(question) reply {
-		return func(question) reply { return accept(map[string]any{"q": value}) }
-	}
 	cases := []struct {
 		explanation string
 		requested   string
-		caps        any
-		answer      func(question) reply
+		caps        wire.Capabilities
+		answer      wire.Answer
 		reason      sse.Reason
 		action      string // of the answer, empty where there is none
 		asked       int
 	}{
-		{explanation: "an answer", requested: "2025-11-25", caps: formCaps, answer: accepts("yes"), action: "accept", asked: 1},
-		{explanation: "a decline is an answer", requested: "2025-11-25", caps: formCaps, answer: func(question) reply { return act("decline") }, action: "decline", asked: 1},
-		{explanation: "an answer that does not fit is missing", requested: "2025-11-25", caps: formCaps, answer: accepts(5), asked: 1},
-		{explanation: "no answer in time", requested: "2025-11-25", caps: formCaps, answer: silent, reason: sse.TimedOut, asked: 1},
-		{explanation: "nothing declared", requested: "2025-11-25", caps: map[string]any{}, answer: accepts("yes"), reason: sse.Undeclared},
-		{explanation: "negotiated down: go-sdk refuses, and nobody waits", requested: "2026-07-28", caps: formCaps, answer: accepts("yes"), reason: sse.Unreachable},
+		{explanation: "an answer", requested: "2025-11-25", caps: wire.FormOnly, answer: wire.Value("yes"), action: "accept", asked: 1},
+		{explanation: "a decline is an answer", requested: "2025-11-25", caps: wire.FormOnly, answer: wire.Decline, action: "decline", asked: 1},
+		{explanation: "an answer that does not fit is missing", requested: "2025-11-25", caps: wire.FormOnly, answer: wire.Value(5), asked: 1},
+		{explanation: "no answer in time", requested: "2025-11-25", caps: wire.FormOnly, answer: wire.Silent, reason: sse.TimedOut, asked: 1},
+		{explanation: "nothing declared", requested: "2025-11-25", caps: wire.Nothing, answer: wire.Value("yes"), reason: sse.Undeclared},
+		{explanation: "negotiated down: go-sdk refuses, and nobody waits", requested: "2026-07-28", caps: wire.FormOnly, answer: wire.Value("yes"), reason: sse.Unreachable},
 	}
 	require.NotEmpty(t, cases)
 	for _, c := range cases {
@@ -40,15 +39,12 @@ func TestAskOutsideABridge(t *testing.T) {
 			if c.reason == sse.TimedOut {
 				opts = &sse.BridgeOptions{LegTimeout: 20 * time.Millisecond}
 			}
-			answers, failure = sse.Ask(ctx, req.Session, mcp.InputRequestMap{"q": form("q?", "q")}, opts)
+			answers, failure = sse.Ask(ctx, req.Session, mcp.InputRequestMap{"q": trip.Form("q?", "q")}, opts)
 			return say("asked")
 		})
-		client, err := dial(t.Context(), server, "2026-07-28", nil, c.answer)
-		require.NoError(t, err)
-		require.NoError(t, client.initialize(t.Context(), c.requested, c.caps))
-		_, err = client.callTool(t.Context(), "tool", map[string]any{}, nil)
-		require.NoError(t, err)
-		require.Len(t, client.questions(), c.asked, c.explanation)
+		client := connect(t, server, &wire.Options{Version: c.requested, Handshake: true, Capabilities: c.caps})
+		call(t, client, "tool", c.answer)
+		require.Len(t, client.Asked(), c.asked, c.explanation)
 		if c.reason != "" {
 			var failed *sse.Error
 			require.ErrorAs(t, failure, &failed, c.explanation)
@@ -72,7 +68,7 @@ func TestAskOutsideABridge(t *testing.T) {
 }
 
 func TestAskWithoutASession(t *testing.T) {
-	_, err := sse.Ask(t.Context(), nil, mcp.InputRequestMap{"q": form("q?", "q")}, nil)
+	_, err := sse.Ask(t.Context(), nil, mcp.InputRequestMap{"q": trip.Form("q?", "q")}, nil)
 	var failed *sse.Error
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, sse.Unreachable, failed.Reason)

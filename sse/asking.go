@@ -35,7 +35,7 @@ type leg struct {
 // ask puts all questions at once and returns when every one has ended. The first
 // that fails cancels the rest and is the one reported. A panic on the way, in a
 // schema's own marshalling for one, surfaces on the caller's goroutine, where
-// whoever guards the handler can recover it.
+// the code that guards the handler can recover it.
 func (a *asker) ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.InputResponseMap, *Error) {
 	a.nameURLs(questions)
 	legs, cancel := context.WithCancel(ctx)

@@ -6,48 +6,49 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 )
 
-// What the bridge costs a modern request, over the same handler without it.
+// BenchmarkModern compares a modern request with the same handler without the
+// bridge.
 func BenchmarkModern(b *testing.B) {
-	bare := func(context.Context, *mcp.CallToolRequest, tripIn) (*mcp.CallToolResult, tripOut, error) {
-		return nil, tripOut{}, nil
+	bare := func(context.Context, *mcp.CallToolRequest, trip.In) (*mcp.CallToolResult, trip.Out, error) {
+		return nil, trip.Out{}, nil
 	}
-	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: modernMeta(formCaps)}}
-	for name, h := range map[string]mcp.ToolHandlerFor[tripIn, tripOut]{"bare": bare, "bridged": sse.Bridge(bare, nil)} {
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: modernMeta}}
+	for name, h := range map[string]mcp.ToolHandlerFor[trip.In, trip.Out]{"bare": bare, "bridged": sse.Bridge(bare, nil)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, _, _ = h(b.Context(), req, tripIn{})
+				_, _, _ = h(b.Context(), req, trip.In{})
 			}
 		})
 	}
 }
 
-// A legacy call of two rounds through the bridge, beside a handler that asks the
-// same two questions over its session by hand.
+// BenchmarkLegacyTwoRounds compares a legacy call of two rounds through the
+// bridge with a handler that asks the same two questions over its session by hand.
 func BenchmarkLegacyTwoRounds(b *testing.B) {
-	byHand := func(ctx context.Context, req *mcp.CallToolRequest, in tripIn) (*mcp.CallToolResult, tripOut, error) {
-		place, err := req.Session.Elicit(ctx, form("Where to?", "place"))
+	byHand := func(ctx context.Context, req *mcp.CallToolRequest, in trip.In) (*mcp.CallToolResult, trip.Out, error) {
+		place, err := req.Session.Elicit(ctx, trip.Form("Where to?", "place"))
 		if err != nil {
-			return nil, tripOut{}, err
+			return nil, trip.Out{}, err
 		}
-		by, err := req.Session.Elicit(ctx, form("How?", "by"))
+		by, err := req.Session.Elicit(ctx, trip.Form("How?", "by"))
 		if err != nil {
-			return nil, tripOut{}, err
+			return nil, trip.Out{}, err
 		}
-		return nil, tripOut{Text: in.Who + place.Content["place"].(string) + by.Content["by"].(string)}, nil
+		return nil, trip.Out{Text: in.Who + place.Content["place"].(string) + by.Content["by"].(string)}, nil
 	}
-	for name, h := range map[string]mcp.ToolHandlerFor[tripIn, tripOut]{"by hand": byHand, "bridged": sse.Bridge(trip, nil)} {
+	for name, h := range map[string]mcp.ToolHandlerFor[trip.In, trip.Out]{"by hand": byHand, "bridged": sse.Bridge(trip.Handler, nil)} {
 		b.Run(name, func(b *testing.B) {
-			client, err := dial(b.Context(), tripServer(h), "2025-11-25", formCaps, traveller)
-			if err != nil {
-				b.Fatal(err)
-			}
+			client := connect(b, trip.NewServer(h), &wire.Options{Version: wire.Legacy, Answers: trip.Answers})
+			request := wire.Request{Name: "trip", Arguments: map[string]any{"who": "Ada"}}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := client.callTool(b.Context(), "trip", map[string]any{"who": "Ada"}, nil); err != nil {
+				if _, err := client.Exchange(b.Context(), request); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,13 +1,12 @@
 package sse
 
 import (
-	"bytes"
 	"context"
-	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/snapshot"
 )
 
 // Bridge makes a typed tool handler serve legacy clients in full, in as many
@@ -20,23 +19,23 @@ import (
 // with a fresh copy of the request and the input; while h returns an
 // input-required result, it asks the client everything that result asks, all at
 // once, and calls h again the way a modern client would have: with this round's
-// answers in place of the last round's, and the state byte for byte. What h does
-// to its request or input is gone in the next round.
+// answers in place of the last round's, and the state byte for byte. Changes that
+// h makes to its request or input are gone in the next round.
 //
-// What h gets as an answer:
+// The answers that h gets:
 //
 //   - an accept, a decline or a cancel: the client's [mcp.ElicitResult];
 //   - sampling: an [mcp.CreateMessageWithToolsResult], as on the modern path;
 //   - roots: an [mcp.ListRootsResult];
 //   - content that breaks the schema of its question: no entry under that key.
 //     go-sdk refuses such content and drops it, and an accept without content
-//     would claim what nobody said. A missing answer is what handlers already
-//     ask again.
+//     would claim an answer that nobody gave. Handlers ask again for a missing
+//     answer anyway.
 //
 // A round without any answer leaves InputResponses nil, since that is how an
 // empty map arrives from a modern client.
 //
-// What h returns in the end, an error included, is returned as it is. Where the
+// The last result of h, an error included, is returned as it is. Where the
 // questions cannot be answered the call ends with an [*Error].
 func Bridge[In, Out any](h mcp.ToolHandlerFor[In, Out], opts *BridgeOptions) mcp.ToolHandlerFor[In, Out] {
 	o := opts.resolve()
@@ -44,16 +43,17 @@ func Bridge[In, Out any](h mcp.ToolHandlerFor[In, Out], opts *BridgeOptions) mcp
 		if era.Of(req) == era.Modern {
 			return h(ctx, req, in)
 		}
-		return bridgeTyped(ctx, h, o, req, in)
+		return bridgeTyped(ctx, o, req, in, h)
 	}
 }
 
-// bridgeTyped is apart from [Bridge] so that the modern path does not pay for
+// bridgeTyped is a function of its own so that the modern path does not pay for
 // the variables that escape here.
-func bridgeTyped[In, Out any](ctx context.Context, h mcp.ToolHandlerFor[In, Out], o BridgeOptions, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, out Out, err error) {
-	failed := newRounds(ctx, req, o).run(req.Params.InputResponses, req.Params.RequestState, func(a answers) needs {
-		res, out, err = h(ctx, copyTool(req, a), snapshot(in))
-		return toolNeeds(res, err)
+func bridgeTyped[In, Out any](ctx context.Context, o BridgeOptions, req *mcp.CallToolRequest, in In, h mcp.ToolHandlerFor[In, Out]) (*mcp.CallToolResult, Out, error) {
+	var out Out
+	res, failed, err := run(ctx, o, req, tools, func(ctx context.Context, req *mcp.CallToolRequest) (res *mcp.CallToolResult, err error) {
+		res, out, err = h(ctx, req, snapshot.Of(in))
+		return res, err
 	})
 	if failed != nil {
 		var none Out
@@ -66,107 +66,39 @@ func bridgeTyped[In, Out any](ctx context.Context, h mcp.ToolHandlerFor[In, Out]
 // answered the call ends with an error result, and [mcp.CallToolResult.GetError]
 // gives the [*Error].
 func BridgeTool(h mcp.ToolHandler, opts *BridgeOptions) mcp.ToolHandler {
-	o := opts.resolve()
-	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if era.Of(req) == era.Modern {
-			return h(ctx, req)
-		}
-		return bridgeTool(ctx, h, o, req)
-	}
-}
-
-func bridgeTool(ctx context.Context, h mcp.ToolHandler, o BridgeOptions, req *mcp.CallToolRequest) (res *mcp.CallToolResult, err error) {
-	failed := newRounds(ctx, req, o).run(req.Params.InputResponses, req.Params.RequestState, func(a answers) needs {
-		res, err = h(ctx, copyTool(req, a))
-		return toolNeeds(res, err)
-	})
-	if failed != nil {
-		res = &mcp.CallToolResult{}
+	return bridge(h, opts, tools, func(failed *Error) (*mcp.CallToolResult, error) {
+		res := &mcp.CallToolResult{}
 		res.SetError(failed)
 		return res, nil
-	}
-	return res, err
+	})
 }
 
 // BridgePrompt is [Bridge] for a prompt handler. Where the questions cannot be
 // answered it returns an error that is both an [*Error] and a JSON-RPC error.
 func BridgePrompt(h mcp.PromptHandler, opts *BridgeOptions) mcp.PromptHandler {
-	o := opts.resolve()
-	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		if era.Of(req) == era.Modern {
-			return h(ctx, req)
-		}
-		return bridgePrompt(ctx, h, o, req)
-	}
-}
-
-func bridgePrompt(ctx context.Context, h mcp.PromptHandler, o BridgeOptions, req *mcp.GetPromptRequest) (res *mcp.GetPromptResult, err error) {
-	failed := newRounds(ctx, req, o).run(req.Params.InputResponses, req.Params.RequestState, func(a answers) needs {
-		p := *req.Params
-		p.Meta = snapshot(p.Meta)
-		p.Arguments = maps.Clone(p.Arguments)
-		p.InputResponses, p.RequestState = a.responses, a.state
-		res, err = h(ctx, &mcp.GetPromptRequest{Session: req.Session, Params: &p, Extra: copyExtra(req.Extra)})
-		if err != nil || res == nil {
-			return needs{}
-		}
-		return needs{res.InputRequests, res.RequestState, len(res.Messages) > 0}
-	})
-	if failed != nil {
+	return bridge(h, opts, prompts, func(failed *Error) (*mcp.GetPromptResult, error) {
 		return nil, asProtocolError(failed)
-	}
-	return res, err
+	})
 }
 
 // BridgeResource is [Bridge] for a resource handler, and fails as
 // [BridgePrompt] does.
 func BridgeResource(h mcp.ResourceHandler, opts *BridgeOptions) mcp.ResourceHandler {
+	return bridge(h, opts, resources, func(failed *Error) (*mcp.ReadResourceResult, error) {
+		return nil, asProtocolError(failed)
+	})
+}
+
+func bridge[P mcp.RequestParams, R any](h func(context.Context, *mcp.ServerRequest[P]) (R, error), opts *BridgeOptions, m method[P, R], fail func(*Error) (R, error)) func(context.Context, *mcp.ServerRequest[P]) (R, error) {
 	o := opts.resolve()
-	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	return func(ctx context.Context, req *mcp.ServerRequest[P]) (R, error) {
 		if era.Of(req) == era.Modern {
 			return h(ctx, req)
 		}
-		return bridgeResource(ctx, h, o, req)
-	}
-}
-
-func bridgeResource(ctx context.Context, h mcp.ResourceHandler, o BridgeOptions, req *mcp.ReadResourceRequest) (res *mcp.ReadResourceResult, err error) {
-	failed := newRounds(ctx, req, o).run(req.Params.InputResponses, req.Params.RequestState, func(a answers) needs {
-		p := *req.Params
-		p.Meta = snapshot(p.Meta)
-		p.InputResponses, p.RequestState = a.responses, a.state
-		res, err = h(ctx, &mcp.ReadResourceRequest{Session: req.Session, Params: &p, Extra: copyExtra(req.Extra)})
-		if err != nil || res == nil {
-			return needs{}
+		res, failed, err := run(ctx, o, req, m, h)
+		if failed != nil {
+			return fail(failed)
 		}
-		return needs{res.InputRequests, res.RequestState, len(res.Contents) > 0}
-	})
-	if failed != nil {
-		return nil, asProtocolError(failed)
+		return res, err
 	}
-	return res, err
-}
-
-func toolNeeds(res *mcp.CallToolResult, err error) needs {
-	if err != nil || res == nil {
-		return needs{}
-	}
-	return needs{res.InputRequests, res.RequestState, len(res.Content) > 0 || res.StructuredContent != nil}
-}
-
-func copyTool(req *mcp.CallToolRequest, a answers) *mcp.CallToolRequest {
-	p := *req.Params
-	p.Meta = snapshot(p.Meta)
-	p.Arguments = bytes.Clone(p.Arguments)
-	p.InputResponses, p.RequestState = a.responses, a.state
-	return &mcp.CallToolRequest{Session: req.Session, Params: &p, Extra: copyExtra(req.Extra)}
-}
-
-func copyExtra(extra *mcp.RequestExtra) *mcp.RequestExtra {
-	if extra == nil {
-		return nil
-	}
-	e := *extra
-	e.Header = extra.Header.Clone()
-	return &e
 }

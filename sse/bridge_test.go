@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,86 +14,63 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 )
 
-type raw = func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error)
-
-func rawServer(h mcp.ToolHandler) *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "raw", Version: "1"}, nil)
-	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, h)
-	return server
-}
-
-func say(format string, args ...any) (*mcp.CallToolResult, error) {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}, nil
-}
-
-func need(state string, questions mcp.InputRequestMap) (*mcp.CallToolResult, error) {
-	return &mcp.CallToolResult{InputRequests: questions, RequestState: state}, nil
-}
-
-// callRaw bridges h and calls it once as a legacy client.
-func callRaw(t *testing.T, h raw, opts *sse.BridgeOptions, caps any, answer func(question) reply) (map[string]any, *rawClient) {
-	t.Helper()
-	client, err := dial(t.Context(), rawServer(sse.BridgeTool(h, opts)), "2025-11-25", caps, answer)
-	require.NoError(t, err)
-	t.Cleanup(client.hangUp)
-	res, err := client.callTool(t.Context(), "tool", map[string]any{}, nil)
-	require.NoError(t, err)
-	require.NotContains(t, res, "inputRequests", "a legacy client must never see a question as a result")
-	require.NotContains(t, res, "requestState")
-	return res, client
-}
-
 func TestBareHandlerLeaksAndBridgeMends(t *testing.T) {
+	who := map[string]any{"who": "Ada"}
 	for _, version := range []string{"2025-11-25", "2025-06-18"} {
-		bare, err := dial(t.Context(), tripServer(trip), version, formCaps, traveller)
+		bare := connect(t, trip.NewServer(trip.Handler), &wire.Options{Version: version})
+		out, err := bare.Call(t.Context(), "trip", who, trip.Answers)
 		require.NoError(t, err)
-		res, err := bare.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, nil)
-		require.NoError(t, err)
-		require.Contains(t, res, "inputRequests", "go-sdk mended its shim: say so in the docs")
-		require.Empty(t, res["content"])
+		require.Contains(t, string(out.Result), "inputRequests", "go-sdk mended its shim: say so in the docs")
+		require.Empty(t, out.Text)
 
-		mended, err := dial(t.Context(), tripServer(sse.Bridge(trip, nil)), version, formCaps, traveller)
+		mended := connect(t, trip.NewServer(sse.Bridge(trip.Handler, nil)), &wire.Options{Version: version})
+		out, err = mended.Call(t.Context(), "trip", who, trip.Answers)
 		require.NoError(t, err)
-		res, err = mended.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, nil)
-		require.NoError(t, err)
-		require.NotContains(t, res, "inputRequests")
-		require.Equal(t, map[string]any{"text": "Ada goes to Lisbon by train"}, res["structuredContent"])
-		require.Nil(t, res["isError"])
-		require.Equal(t, 1, mended.callsMade())
-		asked := mended.questions()
+		require.NotContains(t, string(out.Result), "inputRequests")
+		require.JSONEq(t, `{"text":"Ada goes to Lisbon by train"}`, string(out.Structured))
+		require.False(t, out.IsError)
+		require.Equal(t, 1, mended.Requests("tools/call"))
+		asked := mended.Asked()
 		require.Len(t, asked, 2)
-		require.Equal(t, []string{"Where to?", "How?"}, []string{asked[0].message(), asked[1].message()})
+		require.Equal(t, []string{"Where to?", "How?"}, []string{asked[0].Message, asked[1].Message})
 	}
 }
 
 func TestModernRequestPassesThrough(t *testing.T) {
-	client, err := dial(t.Context(), tripServer(sse.Bridge(trip, nil)), "2026-07-28", nil, traveller)
+	client := connect(t, trip.NewServer(sse.Bridge(trip.Handler, nil)), nil)
+	reply, err := client.Send(t.Context(), wire.Request{Name: "trip", Arguments: map[string]any{"who": "Ada"}})
 	require.NoError(t, err)
-	res, err := client.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, modernMeta(formCaps))
-	require.NoError(t, err)
-	require.Equal(t, "input_required", res["resultType"])
-	require.Contains(t, res["inputRequests"], "place")
-	require.Empty(t, client.questions())
+	require.Equal(t, "input_required", reply.ResultType)
+	require.Equal(t, "place", reply.Asks[0].Key)
+	require.Empty(t, client.Asked())
 }
 
 func TestPassThroughAllocatesNothing(t *testing.T) {
-	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: modernMeta(formCaps)}}
-	bare := func(context.Context, *mcp.CallToolRequest, tripIn) (*mcp.CallToolResult, tripOut, error) {
-		return nil, tripOut{}, nil
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: modernMeta}}
+	bare := func(context.Context, *mcp.CallToolRequest, trip.In) (*mcp.CallToolResult, trip.Out, error) {
+		return nil, trip.Out{}, nil
 	}
 	bridged := sse.Bridge(bare, nil)
 	tool := sse.BridgeTool(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil }, nil)
+	prompt := sse.BridgePrompt(func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil }, nil)
+	promptReq := &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Meta: modernMeta}}
+	resource := sse.BridgeResource(func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) { return nil, nil }, nil)
+	resourceReq := &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{Meta: modernMeta}}
 	ctx := t.Context()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		_, _, _ = bridged(ctx, req, tripIn{})
+		_, _, _ = bridged(ctx, req, trip.In{})
 		_, _ = tool(ctx, req)
+		_, _ = prompt(ctx, promptReq)
+		_, _ = resource(ctx, resourceReq)
 	}))
 }
 
-// The handler sees of a legacy client what it would see of a modern one.
+// A round looks to the handler as if a modern client had sent it.
 func TestEveryRoundLooksModern(t *testing.T) {
 	type round struct {
 		Keys  []string
@@ -106,26 +84,24 @@ func TestEveryRoundLooksModern(t *testing.T) {
 		rounds = append(rounds, round{slices.Sorted(maps.Keys(p.InputResponses)), p.RequestState, p.InputResponses == nil})
 		switch n := len(rounds); n {
 		case 1:
-			return need(states[1], mcp.InputRequestMap{"a": form("a?", "a"), "b": form("b?", "b")})
+			return need(states[1], mcp.InputRequestMap{"a": trip.Form("a?", "a"), "b": trip.Form("b?", "b")})
 		case 2:
-			return need(states[2], mcp.InputRequestMap{"c": form("c?", "c")})
+			return need(states[2], mcp.InputRequestMap{"c": trip.Form("c?", "c")})
 		case 3:
 			return need(states[3], mcp.InputRequestMap{})
 		default:
 			return say("done")
 		}
 	}
-	res, client := callRaw(t, h, nil, formCaps, func(q question) reply {
-		return accept(map[string]any{q.message()[:1]: "yes"})
-	})
-	require.Equal(t, "done", text(res))
+	out, client := callRaw(t, h, nil, wire.FormOnly, wire.Value("yes"))
+	require.Equal(t, "done", out.Text)
 	require.Equal(t, []round{
 		{nil, "", true},
 		{[]string{"a", "b"}, states[1], false},
 		{[]string{"c"}, states[2], false}, // replaced, not gathered
 		{nil, "", true},
 	}, rounds)
-	require.Len(t, client.questions(), 3)
+	require.Len(t, client.Asked(), 3)
 }
 
 func TestQuestionsOfARoundAreAskedAtOnce(t *testing.T) {
@@ -133,19 +109,19 @@ func TestQuestionsOfARoundAreAskedAtOnce(t *testing.T) {
 		if len(req.Params.InputResponses) == 2 {
 			return say("both")
 		}
-		return need("s", mcp.InputRequestMap{"a": form("a?", "a"), "b": form("b?", "b")})
+		return need("s", mcp.InputRequestMap{"a": trip.Form("a?", "a"), "b": trip.Form("b?", "b")})
 	}
 	// Each user waits for the other: asked one after the other, neither answers.
 	met := make(chan struct{})
 	var waiting atomic.Int32
-	res, _ := callRaw(t, h, nil, formCaps, func(q question) reply {
+	out, _ := callRaw(t, h, nil, wire.FormOnly, func(q wire.Question) any {
 		if waiting.Add(1) == 2 {
 			close(met)
 		}
 		<-met
-		return accept(map[string]any{q.message()[:1]: "yes"})
+		return wire.Value("yes")(q)
 	})
-	require.Equal(t, "both", text(res))
+	require.Equal(t, "both", out.Text)
 }
 
 func TestDeclineAndCancelAreAnswers(t *testing.T) {
@@ -153,13 +129,13 @@ func TestDeclineAndCancelAreAnswers(t *testing.T) {
 		if r, ok := req.Params.InputResponses["q"].(*mcp.ElicitResult); ok {
 			return say("%s, %d fields", r.Action, len(r.Content))
 		}
-		return need("s", mcp.InputRequestMap{"q": form("q?", "q")})
+		return need("s", mcp.InputRequestMap{"q": trip.Form("q?", "q")})
 	}
-	for _, action := range []string{"decline", "cancel"} {
-		res, client := callRaw(t, h, nil, formCaps, func(question) reply { return act(action) })
-		require.Equal(t, action+", 0 fields", text(res))
-		require.Nil(t, res["isError"])
-		require.Len(t, client.questions(), 1)
+	for action, answer := range map[string]wire.Answer{"decline": wire.Decline, "cancel": wire.Cancel} {
+		out, client := callRaw(t, h, nil, wire.FormOnly, answer)
+		require.Equal(t, action+", 0 fields", out.Text)
+		require.False(t, out.IsError)
+		require.Len(t, client.Asked(), 1)
 	}
 }
 
@@ -170,16 +146,16 @@ func TestInvalidAnswerIsAMissingOne(t *testing.T) {
 	h := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		rounds = append(rounds, len(req.Params.InputResponses))
 		state := req.Params.RequestState
-		if _, ok := accepted(req, "a"); ok {
+		if _, ok := trip.Accepted(req, "a"); ok {
 			state += "a"
 		}
-		if _, ok := accepted(req, "b"); ok {
+		if _, ok := trip.Accepted(req, "b"); ok {
 			state += "b"
 		}
 		ask := mcp.InputRequestMap{}
 		for _, key := range []string{"a", "b"} {
 			if !strings.Contains(state, key) {
-				ask[key] = form(key+"?", key)
+				ask[key] = trip.Form(key+"?", key)
 			}
 		}
 		if len(ask) == 0 {
@@ -188,15 +164,15 @@ func TestInvalidAnswerIsAMissingOne(t *testing.T) {
 		return need(state, ask)
 	}
 	var tries atomic.Int32
-	res, client := callRaw(t, h, nil, formCaps, func(q question) reply {
-		if q.message() == "b?" && tries.Add(1) <= 2 {
-			return accept(map[string]any{"b": 5})
+	out, client := callRaw(t, h, nil, wire.FormOnly, func(q wire.Question) any {
+		if q.Key == "b" && tries.Add(1) <= 2 {
+			return wire.Value(5)(q)
 		}
-		return accept(map[string]any{q.message()[:1]: "yes"})
+		return wire.Value("yes")(q)
 	})
-	require.Equal(t, "ab", text(res))
+	require.Equal(t, "ab", out.Text)
 	require.Equal(t, []int{0, 1, 0, 1}, rounds)
-	require.Len(t, client.questions(), 4)
+	require.Len(t, client.Asked(), 4)
 }
 
 type mutableIn struct {
@@ -211,8 +187,9 @@ type mutableIn struct {
 func TestRoundsShareNothing(t *testing.T) {
 	var requests []*mcp.CallToolRequest
 	var seen []string
+	own := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"k": "kept"}}
 	h := func(_ context.Context, req *mcp.CallToolRequest, in mutableIn) (*mcp.CallToolResult, any, error) {
-		now, err := json.Marshal([]any{in, req.Params.Meta, req.Params.Name, string(req.Params.Arguments)})
+		now, err := json.Marshal([]any{in, req.Params.Meta, req.Params.Name, string(req.Params.Arguments), req.Extra.Header})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -224,31 +201,41 @@ func TestRoundsShareNothing(t *testing.T) {
 		req.Params.Meta["note"].(map[string]any)["x"] = "ruined"
 		req.Params.Name = "ruined"
 		copy(req.Params.Arguments, "ruined")
+		req.Extra.Header.Set("X", "ruined")
+		if own, ok := req.Params.InputResponses["own"].(*mcp.ElicitResult); ok {
+			own.Content["k"] = "ruined"
+		}
 		if len(seen) == 3 {
 			return nil, nil, nil
 		}
-		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form("q?", "q")}}, nil, nil
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, nil, nil
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "m", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{
 		"type":       "object",
 		"properties": map[string]any{"preset": map[string]any{"type": "string", "default": "from the schema"}},
-	}}, sse.Bridge(h, nil))
-	client, err := dial(t.Context(), server, "2025-11-25", formCaps, func(question) reply {
-		return accept(map[string]any{"q": "yes"})
+	}}, func(ctx context.Context, req *mcp.CallToolRequest, in mutableIn) (*mcp.CallToolResult, any, error) {
+		req.Extra = &mcp.RequestExtra{Header: http.Header{"X": {"kept"}}}
+		req.Params.InputResponses = mcp.InputResponseMap{"own": own}
+		return sse.Bridge(h, nil)(ctx, req, in)
 	})
+	client := connect(t, server, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"q": wire.Value("yes")}})
+	reply, err := client.Send(t.Context(), wire.Request{Params: map[string]any{
+		"name": "tool",
+		"arguments": map[string]any{
+			"list": []string{"one"}, "map": map[string]string{"k": "v"}, "ptr": 7,
+			"any": map[string]any{"deep": []any{"x"}},
+		},
+		"_meta": map[string]any{"note": map[string]any{"x": "kept"}},
+	}})
 	require.NoError(t, err)
-	res, err := client.callTool(t.Context(), "tool", map[string]any{
-		"list": []string{"one"}, "map": map[string]string{"k": "v"}, "ptr": 7,
-		"any": map[string]any{"deep": []any{"x"}},
-	}, map[string]any{"note": map[string]any{"x": "kept"}})
-	require.NoError(t, err)
-	require.Nil(t, res["isError"], text(res))
+	require.False(t, reply.IsError, reply.Text)
 	require.Len(t, seen, 3)
 	require.Contains(t, seen[0], "from the schema")
 	require.Contains(t, seen[0], "kept")
 	require.Equal(t, seen[0], seen[1])
 	require.Equal(t, seen[0], seen[2])
+	require.Equal(t, "kept", own.Content["k"])
 	require.NotSame(t, requests[0], requests[1])
 	require.NotSame(t, requests[0].Params, requests[1].Params)
 	require.NotSame(t, requests[1].Params, requests[2].Params)
@@ -258,21 +245,19 @@ func TestRoundsShareNothing(t *testing.T) {
 // them.
 func TestQuestionsStayTheHandlers(t *testing.T) {
 	url := &mcp.ElicitParams{Mode: "url", Message: "pay", URL: "https://pay.example/1"}
-	plain := form("q?", "q")
+	plain := trip.Form("q?", "q")
 	h := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if len(req.Params.InputResponses) > 0 {
 			return say("done")
 		}
 		return need("", mcp.InputRequestMap{"pay": url, "q": plain})
 	}
-	callRaw(t, h, nil, map[string]any{"elicitation": map[string]any{"form": map[string]any{}, "url": map[string]any{}}},
-		func(question) reply { return act("accept") })
+	callRaw(t, h, nil, wire.Everything, wire.Raw(`{"action":"accept"}`))
 	require.Equal(t, &mcp.ElicitParams{Mode: "url", Message: "pay", URL: "https://pay.example/1"}, url)
-	require.Equal(t, form("q?", "q"), plain)
+	require.Equal(t, trip.Form("q?", "q"), plain)
 }
 
 func TestURLElicitationHasAnID(t *testing.T) {
-	caps := map[string]any{"elicitation": map[string]any{"url": map[string]any{}}}
 	h := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		switch req.Params.RequestState {
 		case "":
@@ -285,14 +270,16 @@ func TestURLElicitationHasAnID(t *testing.T) {
 		}
 		return say("paid")
 	}
-	res, client := callRaw(t, h, nil, caps, func(question) reply { return act("accept") })
-	require.Equal(t, "paid", text(res))
-	ids := map[string][]any{}
-	for _, q := range client.questions() {
-		require.Equal(t, "url", q.Params["mode"])
-		ids[q.message()] = append(ids[q.message()], q.Params["elicitationId"])
+	out, client := callRaw(t, h, nil, wire.URLOnly, wire.Raw(`{"action":"accept"}`))
+	require.Equal(t, "paid", out.Text)
+	ids := map[string][]string{}
+	for _, q := range client.Asked() {
+		require.Equal(t, "url", q.Mode)
+		var params struct{ ElicitationID string }
+		require.NoError(t, json.Unmarshal(q.Params, &params))
+		ids[q.Message] = append(ids[q.Message], params.ElicitationID)
 	}
-	require.Equal(t, []any{"mine"}, ids["b"])
+	require.Equal(t, []string{"mine"}, ids["b"])
 	require.Len(t, ids["a"], 2)
 	require.NotEmpty(t, ids["a"][0])
 	require.Equal(t, ids["a"][0], ids["a"][1], "the same url asked again is the same elicitation")
@@ -318,25 +305,34 @@ func TestSamplingAndRoots(t *testing.T) {
 		}
 		return say("%s %s %s", plain.Model, tools.Model, roots.Roots[0].URI)
 	}
-	caps := map[string]any{"sampling": map[string]any{"tools": map[string]any{}}, "roots": map[string]any{}}
-	res, client := callRaw(t, h, nil, caps, func(q question) reply {
+	type sampling struct {
+		MaxTokens    int             `json:"maxTokens"`
+		SystemPrompt string          `json:"systemPrompt"`
+		Messages     json.RawMessage `json:"messages"`
+	}
+	read := func(q wire.Question) (s sampling) {
+		require.NoError(t, json.Unmarshal(q.Params, &s))
+		return s
+	}
+	out, client := callRaw(t, h, nil, `{"sampling":{"tools":{}},"roots":{}}`, func(q wire.Question) any {
 		if q.Method == "roots/list" {
-			return reply{result: map[string]any{"roots": []any{map[string]any{"uri": "file:///r"}}}}
+			return map[string]any{"roots": []any{map[string]any{"uri": "file:///r"}}}
 		}
-		return reply{result: map[string]any{
-			"role": "assistant", "model": fmt.Sprint("m", q.Params["maxTokens"]),
+		return map[string]any{
+			"role": "assistant", "model": fmt.Sprint("m", read(q).MaxTokens),
 			"content": map[string]any{"type": "text", "text": "hi"},
-		}}
+		}
 	})
-	require.Equal(t, "m5 m6 file:///r", text(res))
-	for _, q := range client.questions() {
-		if q.Params["maxTokens"] == float64(5) {
-			messages, err := json.Marshal(q.Params["messages"])
-			require.NoError(t, err)
-			require.JSONEq(t, `[{"role":"user","content":{"type":"text","text":"hello"}}]`, string(messages))
-			require.Equal(t, "short", q.Params["systemPrompt"])
+	require.Equal(t, "m5 m6 file:///r", out.Text)
+	plain := 0
+	for _, q := range client.Asked() {
+		if s := read(q); s.MaxTokens == 5 {
+			plain++
+			require.JSONEq(t, `[{"role":"user","content":{"type":"text","text":"hello"}}]`, string(s.Messages))
+			require.Equal(t, "short", s.SystemPrompt)
 		}
 	}
+	require.Equal(t, 1, plain)
 }
 
 func TestPromptsAndResources(t *testing.T) {
@@ -345,57 +341,52 @@ func TestPromptsAndResources(t *testing.T) {
 		arg := req.Params.Arguments["x"]
 		req.Params.Arguments["x"] = "ruined"
 		if state := req.Params.RequestState; len(state) < 2 {
-			return &mcp.GetPromptResult{RequestState: state + "+", InputRequests: mcp.InputRequestMap{"q": form("q?", "q")}}, nil
+			return &mcp.GetPromptResult{RequestState: state + "+", InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, nil
 		}
 		return &mcp.GetPromptResult{Description: arg, Messages: []*mcp.PromptMessage{}}, nil
 	}, nil))
 	server.AddResource(&mcp.Resource{Name: "r", URI: "r://x"}, sse.BridgeResource(func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		if state := req.Params.RequestState; len(state) < 2 {
-			return &mcp.ReadResourceResult{RequestState: state + "+", InputRequests: mcp.InputRequestMap{"q": form("q?", "q")}}, nil
+			return &mcp.ReadResourceResult{RequestState: state + "+", InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, nil
 		}
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "r://x", Text: "content"}}}, nil
 	}, nil))
-	answer := func(question) reply { return accept(map[string]any{"q": "yes"}) }
-	client, err := dial(t.Context(), server, "2025-11-25", formCaps, answer)
+	prompt := wire.Request{Method: "prompts/get", Name: "p", Arguments: map[string]any{"x": "kept"}}
+	resource := wire.Request{Method: "resources/read", Name: "r://x"}
+	client := connect(t, server, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"q": wire.Value("yes")}})
+	reply, err := client.Send(t.Context(), prompt)
 	require.NoError(t, err)
-	res, err := client.call(t.Context(), "prompts/get", map[string]any{"name": "p", "arguments": map[string]any{"x": "kept"}}, nil)
+	require.JSONEq(t, `{"description":"kept","messages":[]}`, string(reply.Result))
+	require.Len(t, client.Asked(), 2)
+	reply, err = client.Send(t.Context(), resource)
 	require.NoError(t, err)
-	require.Equal(t, "kept", res["description"])
-	require.Len(t, client.questions(), 2)
-	res, err = client.call(t.Context(), "resources/read", map[string]any{"uri": "r://x"}, nil)
-	require.NoError(t, err)
-	require.Equal(t, "content", res["contents"].([]any)[0].(map[string]any)["text"])
-	require.NotContains(t, res, "inputRequests")
-	require.Len(t, client.questions(), 4)
+	require.Contains(t, string(reply.Result), `"text":"content"`)
+	require.NotContains(t, string(reply.Result), "inputRequests")
+	require.Len(t, client.Asked(), 4)
 
-	modern, err := dial(t.Context(), server, "2026-07-28", nil, answer)
-	require.NoError(t, err)
-	for method, params := range map[string]map[string]any{
-		"prompts/get":    {"name": "p", "arguments": map[string]any{"x": "kept"}},
-		"resources/read": {"uri": "r://x"},
-	} {
-		res, err := modern.call(t.Context(), method, params, modernMeta(formCaps))
+	modern := connect(t, server, nil)
+	for _, r := range []wire.Request{prompt, resource} {
+		reply, err := modern.Send(t.Context(), r)
 		require.NoError(t, err)
-		require.Equal(t, "input_required", res["resultType"])
+		require.Equal(t, "input_required", reply.ResultType)
 	}
-	require.Empty(t, modern.questions())
+	require.Empty(t, modern.Asked())
 }
 
-// What the handler returns in the end is its own, errors included.
+// The handler's last result is returned as it is, an error included.
 func TestFinalResultIsTheHandlers(t *testing.T) {
 	final := fmt.Errorf("no such place")
-	h := func(_ context.Context, req *mcp.CallToolRequest, _ tripIn) (*mcp.CallToolResult, tripOut, error) {
+	h := func(_ context.Context, req *mcp.CallToolRequest, _ trip.In) (*mcp.CallToolResult, trip.Out, error) {
 		if len(req.Params.InputResponses) == 0 {
-			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": form("q?", "q")}}, tripOut{}, nil
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, trip.Out{}, nil
 		}
-		return nil, tripOut{}, final
+		return nil, trip.Out{}, final
 	}
-	client, err := dial(t.Context(), tripServer(sse.Bridge(h, nil)), "2025-11-25", formCaps, func(question) reply { return act("decline") })
+	client := connect(t, trip.NewServer(sse.Bridge(h, nil)), legacy)
+	out, err := client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, wire.Answers{"q": wire.Decline})
 	require.NoError(t, err)
-	res, err := client.callTool(t.Context(), "trip", map[string]any{"who": "Ada"}, nil)
-	require.NoError(t, err)
-	require.Equal(t, true, res["isError"])
-	require.Equal(t, "no such place", text(res))
+	require.True(t, out.IsError)
+	require.Equal(t, "no such place", out.Text)
 }
 
 // An empty map arrives from a modern client as none at all, and handlers tell
@@ -407,9 +398,9 @@ func TestNoAnswerAtAllIsNil(t *testing.T) {
 		if len(lone) == 2 {
 			return say("done")
 		}
-		return need("s", mcp.InputRequestMap{"q": form("q?", "q")})
+		return need("s", mcp.InputRequestMap{"q": trip.Form("q?", "q")})
 	}
-	callRaw(t, h, nil, formCaps, func(question) reply { return accept(map[string]any{"q": 5}) })
+	callRaw(t, h, nil, wire.FormOnly, wire.Value(5))
 	require.Len(t, lone, 2)
 	require.Nil(t, lone[1])
 }
@@ -421,9 +412,9 @@ func TestStateOnlyRoundsAreBounded(t *testing.T) {
 			entered++
 			return need("s", mcp.InputRequestMap{})
 		}
-		res, client := callRaw(t, h, &sse.BridgeOptions{MaxStateRounds: bound}, formCaps, nil)
-		require.Equal(t, true, res["isError"])
+		out, client := callRaw(t, h, &sse.BridgeOptions{MaxStateRounds: bound}, wire.FormOnly, nil)
+		require.True(t, out.IsError)
 		require.Equal(t, entries, entered)
-		require.Empty(t, client.questions())
+		require.Empty(t, client.Asked())
 	}
 }

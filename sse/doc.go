@@ -8,11 +8,11 @@
 // the call. go-sdk helps such a client through one extra round and then sends it
 // the second round's questions as if they were the result.
 //
-// [Bridge] mends that. It wraps any go-sdk tool, prompt or resource handler,
+// [Bridge] corrects that. It wraps any go-sdk tool, prompt or resource handler,
 // and on a legacy request plays the modern client's part itself: it puts the
 // questions over the session, calls the handler again with the answers and the
 // state, and goes on for as many rounds as the handler takes. On a modern
-// request it is not there.
+// request it calls the handler and does nothing else.
 //
 // The package stands on go-sdk and the standard library alone.
 package sse

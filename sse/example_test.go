@@ -2,45 +2,119 @@ package sse_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 )
 
-// A tool that asks twice, called by a client of revision 2025-11-25 which does
-// as that revision says: it answers what it is asked and takes the result for
-// the result.
+// A tool that asks twice is called by a client of revision 2025-11-25, which
+// answers the questions that come over its connection and takes the result as
+// final. Without the bridge that result is empty and carries the second question.
 func ExampleBridge() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := context.Background()
 	for _, which := range []struct {
 		name    string
-		handler mcp.ToolHandlerFor[tripIn, tripOut]
+		handler mcp.ToolHandlerFor[trip.In, trip.Out]
 	}{
-		{"before", trip},
-		{"after", sse.Bridge(trip, nil)},
+		{"before", trip.Handler},
+		{"after", sse.Bridge(trip.Handler, nil)},
 	} {
-		client, err := dial(ctx, tripServer(which.handler), "2025-11-25", formCaps, traveller)
+		client, err := wire.Connect(ctx, trip.NewServer(which.handler), &wire.Options{Version: "2025-11-25"})
 		if err != nil {
 			log.Fatal(err)
 		}
-		res, err := client.callTool(ctx, "trip", map[string]any{"who": "Ada"}, nil)
+		out, err := client.Call(ctx, "trip", map[string]any{"who": "Ada"}, trip.Answers)
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%s: one call, %d questions\n", which.name, len(client.questions()))
-		fmt.Println("  content:", res["content"])
-		fmt.Println("  questions leaked to the client:", res["inputRequests"] != nil)
+		fmt.Printf("%s: %d call, %d questions\n", which.name, client.Requests("tools/call"), len(client.Asked()))
+		fmt.Printf("  result: %#q\n", out.Structured)
+		fmt.Println("  questions leaked to the client:", out.Incomplete())
+		client.Close()
 	}
 
 	// Output:
-	// before: one call, 1 questions
-	//   content: []
+	// before: 1 call, 1 questions
+	//   result: ``
 	//   questions leaked to the client: true
-	// after: one call, 2 questions
-	//   content: [map[text:{"text":"Ada goes to Lisbon by train"} type:text]]
+	// after: 1 call, 2 questions
+	//   result: `{"text":"Ada goes to Lisbon by train"}`
 	//   questions leaked to the client: false
+}
+
+// A prompt that asks has no result for an error, so a client that cannot be asked
+// gets a JSON-RPC error.
+func ExampleBridgePrompt() {
+	ctx := context.Background()
+	server := mcp.NewServer(&mcp.Implementation{Name: "letters", Version: "1"}, nil)
+	server.AddPrompt(&mcp.Prompt{Name: "letter"}, sse.BridgePrompt(
+		func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			answer, ok := req.Params.InputResponses["to"].(*mcp.ElicitResult)
+			if !ok {
+				return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"to": trip.Form("To whom?", "to")}}, nil
+			}
+			return &mcp.GetPromptResult{Description: fmt.Sprintf("A letter to %v", answer.Content["to"])}, nil
+		}, nil))
+
+	for _, declares := range []wire.Capabilities{wire.FormOnly, wire.Nothing} {
+		client, err := wire.Connect(ctx, server, &wire.Options{Version: "2025-11-25", Capabilities: declares})
+		if err != nil {
+			log.Fatal(err)
+		}
+		out, err := client.Run(ctx, wire.Request{Method: "prompts/get", Name: "letter"}, wire.Answers{"to": wire.Value("Ada")})
+		if err != nil {
+			log.Fatal(err)
+		}
+		if out.Error != nil {
+			fmt.Println(out.Error)
+		} else {
+			fmt.Printf("%s\n", out.Result)
+		}
+		client.Close()
+	}
+
+	// Output:
+	// {"description":"A letter to Ada","messages":null}
+	// question "to": this client does not support form elicitation
+}
+
+// A handler that serves legacy clients in code of its own asks over the session,
+// in the middle of the call.
+func ExampleAsk() {
+	ctx := context.Background()
+	server := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "greet"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		answers, err := sse.Ask(ctx, req.Session, mcp.InputRequestMap{"name": trip.Form("Who are you?", "name")}, nil)
+		if err != nil {
+			return nil, nil, err // a *sse.Error; the client gets an error result
+		}
+		answer, ok := answers["name"].(*mcp.ElicitResult)
+		if !ok || answer.Action != "accept" {
+			return nil, nil, errors.New("no name was given")
+		}
+		return nil, fmt.Sprintf("Hello, %v!", answer.Content["name"]), nil
+	})
+
+	client, err := wire.Connect(ctx, server, &wire.Options{Version: "2025-11-25"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	for _, answer := range []wire.Answer{wire.Value("Ada"), wire.Decline} {
+		out, err := client.Call(ctx, "greet", nil, wire.Answers{"name": answer})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(out.Text)
+	}
+
+	// Output:
+	// "Hello, Ada!"
+	// no name was given
 }

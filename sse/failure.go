@@ -3,9 +3,8 @@ package sse
 import (
 	"fmt"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/rpcerror"
 )
 
 // Reason says why questions could not be answered.
@@ -37,15 +36,15 @@ const (
 //
 // A tool's client gets an error result with this text. A prompt or a resource
 // has no error result, so its client gets a JSON-RPC error with this text: code
-// -32600 where the client cannot be asked what the handler must know, -32603 in
-// every other case. Server middleware finds the *Error either way, by
+// -32603 where the handler is at fault (Endless, Malformed), and -31000 in every
+// other case. Server middleware finds the *Error either way, by
 // [mcp.CallToolResult.GetError] or [errors.As].
 type Error struct {
 	Reason Reason
 	// Key is the question that was concerned, empty where it is none in
 	// particular.
 	Key string
-	// Err is the cause, and may be nil. What the client said is in there.
+	// Err is the cause, and may be nil. It holds the client's own error.
 	Err error
 
 	text string
@@ -76,7 +75,7 @@ func (e *Error) ToolErrorType() string { return "legacy_" + string(e.Reason) }
 // Where it does not, the handler is at fault and an operator should look.
 func (e *Error) ToolErrorExpected() bool { return e.Reason != Endless && e.Reason != Malformed }
 
-// ToolErrorHints says what the caller can do about it, if anything.
+// ToolErrorHints are advice for the caller, if there is any.
 func (e *Error) ToolErrorHints() []string {
 	switch e.Reason {
 	case Unreachable, Undeclared:
@@ -87,24 +86,11 @@ func (e *Error) ToolErrorHints() []string {
 	return nil
 }
 
-// protocolError is an Error on its way out of a handler that has no error
-// result. go-sdk takes the code from the [jsonrpc.Error] that an error wraps and
-// the message from the error itself.
-type protocolError struct {
-	cause *Error
-	wire  *jsonrpc.Error
-}
-
-func (p *protocolError) Error() string { return p.cause.Error() }
-
+// asProtocolError gives an Error its code, on its way out of a handler that has no
+// error result.
 func asProtocolError(e *Error) error {
-	code := int64(jsonrpc.CodeInternalError)
-	if e.Reason == Unreachable || e.Reason == Undeclared {
-		code = jsonrpc.CodeInvalidRequest
+	if e.ToolErrorExpected() {
+		return rpcerror.Stopped(e, e.ToolErrorType())
 	}
-	return &protocolError{e, &jsonrpc.Error{Code: code, Message: e.Error()}}
+	return rpcerror.Fault(e, e.ToolErrorType())
 }
-
-// Unwrap gives our wire error first: a client that failed to answer left its own
-// in the cause's chain, and its code means nothing to this call.
-func (p *protocolError) Unwrap() []error { return []error{p.wire, p.cause} }

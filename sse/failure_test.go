@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,19 +13,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 )
 
 // asksForever wants an answer in every round.
 func asksForever(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return need("s", mcp.InputRequestMap{"q": form("q?", "q")})
+	return need("s", mcp.InputRequestMap{"q": trip.Form("q?", "q")})
 }
 
-func silent(question) reply { return reply{} }
-
-func yes(q question) reply {
-	return accept(map[string]any{strings.TrimSuffix(q.message(), "?"): "yes"})
-}
+var yes = wire.Value("yes")
 
 // Each failure is one error result with a text, for tools, and its typed error
 // is there for the middleware.
@@ -38,9 +36,9 @@ func TestFailuresAreErrorResults(t *testing.T) {
 		explanation string
 		handler     raw
 		opts        *sse.BridgeOptions
-		caps        any
+		caps        wire.Capabilities
 		version     string
-		answer      func(question) reply
+		answer      wire.Answer
 		reason      sse.Reason
 		key         string
 		text        string
@@ -48,77 +46,77 @@ func TestFailuresAreErrorResults(t *testing.T) {
 		takes       time.Duration
 	}{
 		{
-			explanation: "nobody answers", handler: asksForever, caps: formCaps, answer: silent,
+			explanation: "nobody answers", handler: asksForever, caps: wire.FormOnly, answer: wire.Silent,
 			reason: sse.TimedOut, key: "q", text: `question "q": not answered within 10m0s`, asked: 1, takes: 10 * time.Minute,
 		}, {
-			explanation: "nobody answers, with less patience", handler: asksForever, caps: formCaps, answer: silent,
+			explanation: "nobody answers, with less patience", handler: asksForever, caps: wire.FormOnly, answer: wire.Silent,
 			opts:   &sse.BridgeOptions{LegTimeout: time.Second},
 			reason: sse.TimedOut, key: "q", text: `question "q": not answered within 1s`, asked: 1, takes: time.Second,
 		}, {
-			explanation: "an endless handler", handler: asksForever, caps: formCaps, answer: yes,
+			explanation: "an endless handler", handler: asksForever, caps: wire.FormOnly, answer: yes,
 			reason: sse.Endless, text: "the handler asked in more than 9 rounds", asked: 9,
 		}, {
-			explanation: "an endless handler, bound tighter", handler: asksForever, caps: formCaps, answer: yes,
+			explanation: "an endless handler, bound tighter", handler: asksForever, caps: wire.FormOnly, answer: yes,
 			opts:   &sse.BridgeOptions{MaxRounds: 2},
 			reason: sse.Endless, text: "the handler asked in more than 2 rounds", asked: 2,
 		}, {
-			explanation: "a handler that only ever carries state", handler: once(mcp.InputRequestMap{}), caps: formCaps,
+			explanation: "a handler that only ever carries state", handler: once(mcp.InputRequestMap{}), caps: wire.FormOnly,
 			reason: sse.Endless, text: "the handler asked to be called again without a question more than 2 times",
 		}, {
-			explanation: "a client that declares nothing", handler: asksForever, caps: map[string]any{},
+			explanation: "a client that declares nothing", handler: asksForever, caps: wire.Nothing,
 			reason: sse.Undeclared, key: "q", text: `question "q": this client does not support form elicitation`,
 		}, {
 			explanation: "a form to a client that only takes urls", handler: asksForever,
-			caps:   map[string]any{"elicitation": map[string]any{"url": map[string]any{}}},
+			caps:   wire.URLOnly,
 			reason: sse.Undeclared, key: "q", text: `question "q": this client does not support form elicitation`,
 		}, {
-			explanation: "a url to a client that only takes forms", caps: formCaps,
+			explanation: "a url to a client that only takes forms", caps: wire.FormOnly,
 			handler: once(mcp.InputRequestMap{"u": &mcp.ElicitParams{Message: "u", URL: "https://u.example"}}),
 			reason:  sse.Undeclared, key: "u", text: `question "u": this client does not support url elicitation`,
 		}, {
-			explanation: "sampling that was not declared", caps: formCaps,
+			explanation: "sampling that was not declared", caps: wire.FormOnly,
 			handler: once(mcp.InputRequestMap{"s": &mcp.CreateMessageParams{}}),
 			reason:  sse.Undeclared, key: "s", text: `question "s": this client does not support sampling`,
 		}, {
-			explanation: "sampling, but not with tools", caps: map[string]any{"sampling": map[string]any{}},
+			explanation: "sampling, but not with tools", caps: `{"sampling":{}}`,
 			handler: once(mcp.InputRequestMap{"s": &mcp.CreateMessageWithToolsParams{Tools: []*mcp.Tool{{Name: "t"}}}}),
 			reason:  sse.Undeclared, key: "s", text: `question "s": this client does not support sampling with tools`,
 		}, {
-			explanation: "roots that were not declared", caps: formCaps,
+			explanation: "roots that were not declared", caps: wire.FormOnly,
 			handler: once(mcp.InputRequestMap{"r": &mcp.ListRootsParams{}}),
 			reason:  sse.Undeclared, key: "r", text: `question "r": this client does not support roots`,
 		}, {
-			explanation: "one of two cannot be asked: nobody is bothered with the other", caps: formCaps, answer: yes,
-			handler: once(mcp.InputRequestMap{"q": form("q?", "q"), "r": &mcp.ListRootsParams{}}),
+			explanation: "one of two cannot be asked: nobody is bothered with the other", caps: wire.FormOnly, answer: yes,
+			handler: once(mcp.InputRequestMap{"q": trip.Form("q?", "q"), "r": &mcp.ListRootsParams{}}),
 			reason:  sse.Undeclared, key: "r", text: `question "r": this client does not support roots`,
 		}, {
-			explanation: "the second round needs what the client lacks", caps: formCaps, answer: yes,
+			explanation: "the second round needs what the client lacks", caps: wire.FormOnly, answer: yes,
 			handler: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				if len(req.Params.InputResponses) > 0 {
 					return need("s", mcp.InputRequestMap{"r": &mcp.ListRootsParams{}})
 				}
-				return need("s", mcp.InputRequestMap{"q": form("q?", "q")})
+				return need("s", mcp.InputRequestMap{"q": trip.Form("q?", "q")})
 			},
 			reason: sse.Undeclared, key: "r", text: `question "r": this client does not support roots`, asked: 1,
 		}, {
-			explanation: "asked for 2026-07-28 and was negotiated down", handler: asksForever, caps: formCaps, version: "2026-07-28",
+			explanation: "asked for 2026-07-28 and was negotiated down", handler: asksForever, caps: wire.FormOnly, version: "2026-07-28",
 			reason: sse.Unreachable, key: "q", text: `question "q": this client cannot be asked: its requests come without a stream that could carry the question`,
 		}, {
-			explanation: "the client answers with an error", handler: asksForever, caps: formCaps,
-			answer: func(question) reply { return reply{err: &jsonrpc.Error{Code: -32603, Message: "no screen"}} },
+			explanation: "the client answers with an error", handler: asksForever, caps: wire.FormOnly,
+			answer: wire.Fail(-32603, "no screen"),
 			reason: sse.Failed, key: "q", text: `question "q": got no answer: calling "elicitation/create": no screen`, asked: 1,
 		}, {
-			explanation: "a question that is none", handler: once(mcp.InputRequestMap{"n": nil}), caps: formCaps,
+			explanation: "a question that is none", handler: once(mcp.InputRequestMap{"n": nil}), caps: wire.FormOnly,
 			reason: sse.Malformed, key: "n", text: `question "n": the handler asked with a <nil> that cannot be sent`,
 		}, {
-			explanation: "a question that is nil underneath", handler: once(mcp.InputRequestMap{"n": (*mcp.ElicitParams)(nil)}), caps: formCaps,
+			explanation: "a question that is nil underneath", handler: once(mcp.InputRequestMap{"n": (*mcp.ElicitParams)(nil)}), caps: wire.FormOnly,
 			reason: sse.Malformed, key: "n", text: `question "n": the handler asked with a *mcp.ElicitParams that cannot be sent`,
 		}, {
-			explanation: "content and questions in one result", caps: formCaps,
+			explanation: "content and questions in one result", caps: wire.FormOnly,
 			handler: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{
 					Content:       []mcp.Content{&mcp.TextContent{Text: "half"}},
-					InputRequests: mcp.InputRequestMap{"q": form("q?", "q")},
+					InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")},
 				}, nil
 			},
 			reason: sse.Malformed, text: "the handler returned content and questions in one result",
@@ -149,19 +147,16 @@ func TestFailuresAreErrorResults(t *testing.T) {
 					if version == "" {
 						version = "2025-11-25"
 					}
-					client, err := dial(t.Context(), server, "2026-07-28", nil, c.answer)
-					require.NoError(t, err)
-					require.NoError(t, client.initialize(t.Context(), version, c.caps))
+					client := connect(t, server, &wire.Options{Version: version, Handshake: true, Capabilities: c.caps})
 					recorded = nil
 					began := time.Now()
-					res, err := client.callTool(t.Context(), tool, map[string]any{}, nil)
-					require.NoError(t, err)
+					out := call(t, client, tool, c.answer)
 					require.Equal(t, c.takes, time.Since(began))
-					require.Equal(t, true, res["isError"])
-					require.Equal(t, c.text, text(res))
-					require.NotContains(t, res, "inputRequests")
-					require.NotContains(t, res, "structuredContent")
-					require.Len(t, client.questions(), c.asked)
+					require.True(t, out.IsError)
+					require.Equal(t, c.text, out.Text)
+					require.NotContains(t, string(out.Result), "inputRequests")
+					require.Nil(t, out.Structured)
+					require.Len(t, client.Asked(), c.asked)
 
 					var failed *sse.Error
 					require.ErrorAs(t, recorded, &failed)
@@ -171,32 +166,31 @@ func TestFailuresAreErrorResults(t *testing.T) {
 					require.Equal(t, c.reason == sse.TimedOut, failed.Timeout())
 					require.Equal(t, c.reason != sse.Endless && c.reason != sse.Malformed, failed.ToolErrorExpected())
 					require.Equal(t, failed.ToolErrorExpected(), len(failed.ToolErrorHints()) > 0)
-					client.hangUp()
 				}
 			})
 		})
 	}
 }
 
-// Prompts and resources have no error result; what they get is a JSON-RPC error
-// with a code of its own, never the one that the client used for the question.
+// Prompts and resources have no error result. They end with a JSON-RPC error with
+// a code of its own, never the one that the client used for the question.
 func TestFailuresOfPromptsAndResources(t *testing.T) {
 	cases := []struct {
 		explanation string
-		caps        map[string]any
+		caps        wire.Capabilities
 		code        int64
 		reason      sse.Reason
 	}{
-		{"nobody to ask", map[string]any{}, jsonrpc.CodeInvalidRequest, sse.Undeclared},
-		{"the client fails with a code of its own", formCaps, jsonrpc.CodeInternalError, sse.Failed},
+		{"nobody to ask", wire.Nothing, rpcerror.CodeStopped, sse.Undeclared},
+		{"the client fails with a code of its own", wire.FormOnly, rpcerror.CodeStopped, sse.Failed},
 	}
 	for _, c := range cases {
 		server := mcp.NewServer(&mcp.Implementation{Name: "pr", Version: "1"}, nil)
 		server.AddPrompt(&mcp.Prompt{Name: "p"}, sse.BridgePrompt(func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"q": form("q?", "q")}}, nil
+			return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, nil
 		}, nil))
 		server.AddResource(&mcp.Resource{Name: "r", URI: "r://x"}, sse.BridgeResource(func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			return &mcp.ReadResourceResult{InputRequests: mcp.InputRequestMap{"q": form("q?", "q")}}, nil
+			return &mcp.ReadResourceResult{InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, nil
 		}, nil))
 		var recorded error
 		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -206,16 +200,13 @@ func TestFailuresOfPromptsAndResources(t *testing.T) {
 				return res, err
 			}
 		})
-		client, err := dial(t.Context(), server, "2025-11-25", c.caps, func(question) reply {
-			return reply{err: &jsonrpc.Error{Code: 0, Message: "no"}}
-		})
-		require.NoError(t, err)
-		for method, params := range map[string]map[string]any{"prompts/get": {"name": "p"}, "resources/read": {"uri": "r://x"}} {
-			_, err := client.call(t.Context(), method, params, nil)
-			var wire *jsonrpc.Error
-			require.ErrorAs(t, err, &wire, c.explanation)
-			require.Equal(t, c.code, wire.Code, c.explanation)
-			require.Contains(t, wire.Message, `question "q": `)
+		client := connect(t, server, &wire.Options{Version: wire.Legacy, Capabilities: c.caps, Answers: wire.Answers{"q": wire.Fail(0, "no")}})
+		for method, name := range map[string]string{"prompts/get": "p", "resources/read": "r://x"} {
+			reply, err := client.Send(t.Context(), wire.Request{Method: method, Name: name})
+			require.NoError(t, err)
+			require.NotNil(t, reply.Error, c.explanation)
+			require.Equal(t, c.code, reply.Error.Code, c.explanation)
+			require.Contains(t, reply.Error.Message, `question "q": `)
 			var failed *sse.Error
 			require.ErrorAs(t, recorded, &failed)
 			require.Equal(t, c.reason, failed.Reason)
@@ -226,29 +217,28 @@ func TestFailuresOfPromptsAndResources(t *testing.T) {
 func TestFirstFailureCancelsTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return need("", mcp.InputRequestMap{"bad": form("bad?", "bad"), "slow": form("slow?", "slow")})
+			return need("", mcp.InputRequestMap{"bad": trip.Form("bad?", "bad"), "slow": trip.Form("slow?", "slow")})
 		}
 		began := time.Now()
-		res, client := callRaw(t, h, nil, formCaps, func(q question) reply {
-			if q.message() == "slow?" {
-				return reply{}
+		out, client := callRaw(t, h, nil, wire.FormOnly, func(q wire.Question) any {
+			if q.Key == "slow" {
+				return wire.Silent(q)
 			}
 			time.Sleep(time.Second)
-			return reply{err: &jsonrpc.Error{Code: -1, Message: "no"}}
+			return wire.Fail(-1, "no")(q)
 		})
 		require.Equal(t, time.Second, time.Since(began))
-		require.Equal(t, true, res["isError"])
-		require.Contains(t, text(res), `question "bad"`)
+		require.True(t, out.IsError)
+		require.Contains(t, out.Text, `question "bad"`)
 		synctest.Wait()
-		require.Len(t, client.questions(), 2)
-		require.Len(t, client.heard("notifications/cancelled"), 1, "the person is told that the other question is moot")
-		client.hangUp()
+		require.Len(t, client.Asked(), 2)
+		require.Len(t, client.Notifications("notifications/cancelled"), 1, "the person is told that the other question is moot")
 	})
 }
 
 // started makes a call of a bridged tool that records how it ended, and waits
 // until its question is on the way.
-func started(t *testing.T) (client *rawClient, id jsonrpc.ID, outcome *error, handlerCtx *context.Context) {
+func started(t *testing.T) (client *wire.Client, id jsonrpc.ID, outcome *error, handlerCtx *context.Context) {
 	outcome, handlerCtx = new(error), new(context.Context)
 	bridged := sse.BridgeTool(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		*handlerCtx = ctx
@@ -259,28 +249,28 @@ func started(t *testing.T) (client *rawClient, id jsonrpc.ID, outcome *error, ha
 		*outcome = errors.Join(err, res.GetError())
 		return res, err
 	})
-	client, err := dial(t.Context(), server, "2025-11-25", formCaps, silent)
-	require.NoError(t, err)
-	id, _, err = client.start(t.Context(), "tools/call", map[string]any{"name": "tool", "arguments": map[string]any{}})
+	client = connect(t, server, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"*": wire.Silent}})
+	p, err := client.Start(t.Context(), wire.Request{Name: "tool", Arguments: map[string]any{}})
 	require.NoError(t, err)
 	synctest.Wait()
-	require.Len(t, client.questions(), 1)
+	require.Len(t, client.Asked(), 1)
 	require.NoError(t, *outcome)
-	return client, id, outcome, handlerCtx
+	return client, p.ID, outcome, handlerCtx
 }
 
 func TestCancelledCallReachesEveryLeg(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, id, outcome, handlerCtx := started(t)
-		require.NoError(t, client.cancel(t.Context(), id))
+		params, err := json.Marshal(map[string]any{"requestId": id.Raw()})
+		require.NoError(t, err)
+		require.NoError(t, client.Write(t.Context(), &jsonrpc.Request{Method: "notifications/cancelled", Params: params}))
 		synctest.Wait()
 		var failed *sse.Error
 		require.ErrorAs(t, *outcome, &failed)
 		require.Equal(t, sse.Interrupted, failed.Reason)
 		require.ErrorIs(t, failed, context.Canceled)
 		require.Error(t, (*handlerCtx).Err())
-		require.Len(t, client.heard("notifications/cancelled"), 1)
-		client.hangUp()
+		require.Len(t, client.Notifications("notifications/cancelled"), 1)
 	})
 }
 
@@ -288,7 +278,7 @@ func TestClientVanishesWhileAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, _, outcome, handlerCtx := started(t)
 		began := time.Now()
-		client.hangUp()
+		require.NoError(t, client.Close())
 		synctest.Wait()
 		var failed *sse.Error
 		require.ErrorAs(t, *outcome, &failed)
@@ -306,14 +296,11 @@ func TestDeadlineOfTheCallEndsIt(t *testing.T) {
 			defer cancel()
 			return bridged(ctx, req)
 		}
-		client, err := dial(t.Context(), rawServer(hasty), "2025-11-25", formCaps, silent)
-		require.NoError(t, err)
+		client := connect(t, rawServer(hasty), legacy)
 		began := time.Now()
-		res, err := client.callTool(t.Context(), "tool", map[string]any{}, nil)
-		require.NoError(t, err)
+		out := call(t, client, "tool", wire.Silent)
 		require.Equal(t, time.Minute, time.Since(began))
-		require.Equal(t, "the call was interrupted: context deadline exceeded", text(res))
-		client.hangUp()
+		require.Equal(t, "the call was interrupted: context deadline exceeded", out.Text)
 	})
 }
 
@@ -324,31 +311,30 @@ func TestProgressWhileAPersonThinks(t *testing.T) {
 				time.Sleep(time.Hour) // a handler at work reports for itself
 				return say("done")
 			}
-			return need(req.Params.RequestState+"+", mcp.InputRequestMap{"q": form("q?", "q")})
+			return need(req.Params.RequestState+"+", mcp.InputRequestMap{"q": trip.Form("q?", "q")})
 		}
-		slow := func(q question) reply {
+		slow := func(q wire.Question) any {
 			time.Sleep(50 * time.Second)
 			return yes(q)
 		}
-		server := rawServer(sse.BridgeTool(h, nil))
-		client, err := dial(t.Context(), server, "2025-11-25", formCaps, slow)
+		client := connect(t, rawServer(sse.BridgeTool(h, nil)), &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"q": slow}})
+		_, err := client.Exchange(t.Context(), wire.Request{Params: map[string]any{"name": "tool", "_meta": map[string]any{"progressToken": "tok"}}})
 		require.NoError(t, err)
-		_, err = client.callTool(t.Context(), "tool", map[string]any{}, map[string]any{"progressToken": "tok"})
-		require.NoError(t, err)
-		heard := client.heard("notifications/progress")
+		heard := client.Notifications("notifications/progress")
 		require.Len(t, heard, 6, "every 15 s of 50 s, in two rounds")
 		last := 0.0
-		for _, n := range heard {
-			require.Equal(t, "tok", n.Params["progressToken"])
-			require.Greater(t, n.Params["progress"], last)
-			last = n.Params["progress"].(float64)
+		for _, params := range heard {
+			var p mcp.ProgressNotificationParams
+			require.NoError(t, json.Unmarshal(params, &p))
+			require.Equal(t, "tok", p.ProgressToken)
+			require.Greater(t, p.Progress, last)
+			last = p.Progress
 		}
 		require.Less(t, last, 1.0)
 
-		_, err = client.callTool(t.Context(), "tool", map[string]any{}, nil)
+		_, err = client.Exchange(t.Context(), wire.Request{Name: "tool"})
 		require.NoError(t, err)
-		require.Len(t, client.heard("notifications/progress"), 6, "no token, no progress")
-		client.hangUp()
+		require.Len(t, client.Notifications("notifications/progress"), 6, "no token, no progress")
 	})
 }
 
@@ -366,11 +352,7 @@ func TestPanicOfAQuestionIsTheHandlers(t *testing.T) {
 		defer func() { res, err = say("recovered %v", recover()) }()
 		return bridged(ctx, req)
 	})
-	client, err := dial(t.Context(), server, "2025-11-25", formCaps, yes)
-	require.NoError(t, err)
-	res, err := client.callTool(t.Context(), "tool", map[string]any{}, nil)
-	require.NoError(t, err)
-	require.Equal(t, "recovered boom", text(res))
+	require.Equal(t, "recovered boom", call(t, connect(t, server, legacy), "tool", yes).Text)
 }
 
 func TestNegativeOptionsPanic(t *testing.T) {
@@ -382,14 +364,9 @@ func TestNegativeOptionsPanic(t *testing.T) {
 // The words by which the bridge knows an invalid answer from a failure.
 func TestSDKStillSaysSchemaMismatch(t *testing.T) {
 	server := rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		_, err := req.Session.Elicit(ctx, form("q?", "q"))
+		_, err := req.Session.Elicit(ctx, trip.Form("q?", "q"))
 		return say("%v", err)
 	})
-	client, err := dial(t.Context(), server, "2025-11-25", formCaps, func(question) reply {
-		return accept(map[string]any{"q": json.Number("5")})
-	})
-	require.NoError(t, err)
-	res, err := client.callTool(t.Context(), "tool", map[string]any{}, nil)
-	require.NoError(t, err)
-	require.Regexp(t, "^elicitation result content does not match requested schema", text(res))
+	out := call(t, connect(t, server, legacy), "tool", wire.Value(5))
+	require.Regexp(t, "^elicitation result content does not match requested schema", out.Text)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mrtr-go/sdk/era"
 )
 
-// send copies what it sends: the question belongs to the handler, which may
+// send copies the params first: the question belongs to the handler, which may
 // share it among calls, and go-sdk writes to the params it is given.
 func (a *asker) send(ctx context.Context, key string, q mcp.InputRequest) (mcp.InputResponse, error) {
 	switch q := q.(type) {
@@ -69,7 +69,7 @@ func withTools(q *mcp.CreateMessageParams) *mcp.CreateMessageWithToolsParams {
 	}
 }
 
-// brokeSchema recognises the one failure of [mcp.ServerSession.Elicit] that is
+// brokeSchema recognizes the one failure of [mcp.ServerSession.Elicit] that is
 // an answer: the content did not fit the question. go-sdk gives it no type, so
 // its words are all there is; a test holds them, and were they to change, the
 // call would end with an error result rather than ask again.

@@ -19,9 +19,12 @@ var (
 	errExponent  = errors.New("a number has an exponent of more than nine digits")
 )
 
-// canonicaliser appends one JSON value to out in canonical form while it reads
-// it. What is canonical already, as most arguments are, is copied in runs.
-type canonicaliser struct {
+// canonicalizer appends one JSON value to out in canonical form while it reads
+// it. Runs of bytes that are canonical already, as in most arguments, are copied.
+//
+// encoding/json cannot take its place: it rounds numbers, accepts a name given
+// twice and half a surrogate pair, and allocates for every value.
+type canonicalizer struct {
 	raw     []byte
 	at      int
 	out     []byte
@@ -29,12 +32,12 @@ type canonicaliser struct {
 	spare   []byte
 }
 
-// member is where in out an object's member lies. The name is without quotes.
+// member is the range of an object's member in out. The name is without quotes.
 type member struct{ start, nameEnd, end int }
 
-// CheckArguments reports, by an error that wraps [ErrArguments], that no token
-// can be bound to these arguments. Seal would say the same, but later: whoever
-// acts between receiving arguments and sealing for them asks first.
+// CheckArguments returns an error that wraps [ErrArguments] if no token can be bound
+// to these arguments. Seal returns the same error, but only after the caller may
+// have acted on the arguments.
 func CheckArguments(raw []byte) error {
 	w := checks.Get().(*scratch)
 	defer checks.Put(w)
@@ -52,7 +55,7 @@ func (w *scratch) appendArguments(raw []byte) error {
 		w.buf = append(w.buf, '{', '}')
 		return nil
 	}
-	c := canonicaliser{raw: raw, out: w.buf, members: w.members[:0], spare: w.spare}
+	c := canonicalizer{raw: raw, out: w.buf, members: w.members[:0], spare: w.spare}
 	err := c.value(0)
 	if err == nil {
 		if c.space(); c.at != len(raw) {
@@ -63,7 +66,7 @@ func (w *scratch) appendArguments(raw []byte) error {
 	return err
 }
 
-func (c *canonicaliser) value(depth int) error {
+func (c *canonicalizer) value(depth int) error {
 	c.space()
 	switch b := c.peek(); {
 	case b == '{':
@@ -84,7 +87,7 @@ func (c *canonicaliser) value(depth int) error {
 	return errSyntax
 }
 
-func (c *canonicaliser) object(depth int) error {
+func (c *canonicalizer) object(depth int) error {
 	if depth > maxDepth {
 		return errDepth
 	}
@@ -128,12 +131,12 @@ func (c *canonicaliser) object(depth int) error {
 	return nil
 }
 
-func (c *canonicaliser) compare(a, b member) int {
+func (c *canonicalizer) compare(a, b member) int {
 	return bytes.Compare(c.out[a.start+1:a.nameEnd], c.out[b.start+1:b.nameEnd])
 }
 
 // order rewrites the members that lie in out from start on, sorted by name.
-func (c *canonicaliser) order(members []member, start int) error {
+func (c *canonicalizer) order(members []member, start int) error {
 	slices.SortFunc(members, c.compare)
 	c.spare = c.spare[:0]
 	for i, m := range members {
@@ -149,7 +152,7 @@ func (c *canonicaliser) order(members []member, start int) error {
 	return nil
 }
 
-func (c *canonicaliser) array(depth int) error {
+func (c *canonicalizer) array(depth int) error {
 	if depth > maxDepth {
 		return errDepth
 	}
@@ -172,7 +175,7 @@ func (c *canonicaliser) array(depth int) error {
 	return nil
 }
 
-func (c *canonicaliser) literal(word string) error {
+func (c *canonicalizer) literal(word string) error {
 	if !bytes.HasPrefix(c.raw[c.at:], []byte(word)) {
 		return errSyntax
 	}
@@ -182,14 +185,14 @@ func (c *canonicaliser) literal(word string) error {
 }
 
 // peek returns the next byte, or 0 at the end, which begins nothing in JSON.
-func (c *canonicaliser) peek() byte {
+func (c *canonicalizer) peek() byte {
 	if c.at < len(c.raw) {
 		return c.raw[c.at]
 	}
 	return 0
 }
 
-func (c *canonicaliser) skip(b byte) bool {
+func (c *canonicalizer) skip(b byte) bool {
 	if c.peek() != b {
 		return false
 	}
@@ -198,13 +201,13 @@ func (c *canonicaliser) skip(b byte) bool {
 }
 
 // space is small enough to be inlined where there is none.
-func (c *canonicaliser) space() {
+func (c *canonicalizer) space() {
 	if c.peek() <= ' ' {
 		c.skipSpace()
 	}
 }
 
-func (c *canonicaliser) skipSpace() {
+func (c *canonicalizer) skipSpace() {
 	for c.at < len(c.raw) {
 		switch c.raw[c.at] {
 		case ' ', '\t', '\n', '\r':

@@ -12,10 +12,9 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// The limit is what no codec with an HMAC can go below: hash the payload, hash
-// the 32 bytes of the inner hash, make text of both or bytes of the text, and
-// allocate what is returned. It protects nothing: it has no key, no nonce, no
-// binding and no time.
+// The limit is the work of any codec with an HMAC: hash the payload, hash the 32
+// bytes of the inner hash, encode or decode both as text, and allocate the result.
+// It protects nothing: it has no key, no nonce, no binding and no time.
 
 var weather = statecodec.Binding{
 	Method:    "tools/call",
@@ -24,8 +23,8 @@ var weather = statecodec.Binding{
 	Principal: "user-1",
 }
 
-// realState is what an engine seals between two rounds: a call's id, a pending
-// question in full, an answer and an effect.
+// realState is a state as an engine seals it between two rounds: a call's id, a
+// pending question in full, an answer and an effect.
 const realState = `{"id":"c_7Jm0Qx2vVb3uR9aZ","round":2,"pending":[{"key":"units","message":"Which units?",` +
 	`"schema":{"type":"object","properties":{"units":{"type":"string","enum":["metric","imperial"]}},"required":["units"]}}],` +
 	`"answers":[{"key":"place","digest":"q83vEjRWeJq83vEjRWeJq83vEjRWeJq83vEjRWeJ","value":"Springfield, Illinois"}],` +
@@ -107,7 +106,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	run(b, "encrypted, per principal", func() { must(scoped.Open(weather, must(scoped.Seal(weather, payload)))) })
 }
 
-// What an attacker can make the server spend, beside what a client does.
+// The server's cost of an attacker's tokens beside that of a client's.
 func BenchmarkRefuse(b *testing.B) {
 	c := benchCodec(b, false)
 	good := must(c.Seal(weather, []byte(realState)))

@@ -17,8 +17,8 @@ type Codec struct {
 	ring []*ringKey // of the keys; the first seals
 }
 
-// New makes a codec. Options that cannot be met are a [*UsageError]; so are
-// nil options, for a codec has no key of its own: see [NewEphemeral].
+// New makes a codec. Invalid options are a [*UsageError]. So are nil options, since a
+// codec needs a key: see [NewEphemeral].
 func New(opts *Options) (*Codec, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -31,23 +31,23 @@ func New(opts *Options) (*Codec, error) {
 	return c.derive("")
 }
 
-// NewEphemeral makes a codec with a random key that dies with the process.
+// NewEphemeral makes a codec with a random key that exists in this process alone.
 func NewEphemeral() *Codec {
 	c, err := New(&Options{Ephemeral: true})
 	if err != nil {
-		panic(err) // nothing in these options can be refused
+		panic(err) // these options are valid
 	}
 	return c
 }
 
-// Ephemeral reports whether the key is this process's own: its tokens do not
-// survive a restart and do not open on another instance.
+// Ephemeral reports whether the key exists in this process alone, so that its tokens
+// do not open after a restart or on another instance.
 func (c *Codec) Ephemeral() bool { return c.ephemeral }
 
-// For returns a codec with the same settings and sub-keys of another purpose.
-// The tokens of one purpose do not open under another. The purpose replaces
-// that of c; New gives the empty one. It derives keys: call it once and keep
-// the result.
+// For returns a codec with the same settings and with sub-keys for another purpose.
+// The tokens of one purpose do not open under another. The purpose replaces that
+// of c; a codec from New has the empty one. Deriving keys takes time: call For once
+// and keep the result.
 func (c *Codec) For(purpose string) *Codec {
 	derived, err := c.derive(purpose)
 	if err != nil {
@@ -104,10 +104,10 @@ func (c *Codec) Seal(b Binding, payload []byte) (string, error) {
 	return string(w.buf[start:]), nil
 }
 
-// Open returns the payload of a token that was sealed for this binding, in a
-// slice of the caller's own, which is empty and not nil where nothing was
-// sealed. A token that it refuses is a [*TokenError]. It never returns a
-// [*UsageError]: whatever is wrong came with the request.
+// Open returns the payload of a token that was sealed for this binding, in a slice
+// that the caller may keep and change; an empty payload is empty and not nil. A
+// refused token is a [*TokenError]. Open never returns a [*UsageError], since
+// everything it judges came with the request.
 func (c *Codec) Open(b Binding, token string) ([]byte, error) {
 	if len(token) > c.maxToken {
 		return nil, errTooLarge
@@ -129,8 +129,8 @@ func (c *Codec) Open(b Binding, token string) ([]byte, error) {
 	if err := b.appendTo(w); err != nil {
 		return nil, errArguments
 	}
-	// The MAC covers the text and not the bytes it stands for, so a forgery is
-	// refused before its body is decoded, and no second spelling can pass.
+	// The MAC covers the text and not the decoded bytes, so a forgery is refused
+	// before its body is decoded, and no second spelling of a token can pass.
 	start := len(w.buf)
 	text, tag := token[:len(token)-tagTextLen], token[len(token)-tagTextLen:]
 	w.buf = append(w.buf, text...)
@@ -162,7 +162,7 @@ func (c *Codec) find(id KeyID) *ringKey {
 	return nil
 }
 
-// checkTime is for a header that the MAC has vouched for.
+// checkTime must be called after the MAC was checked: the header is authentic then.
 func (c *Codec) checkTime(h *header) *TokenError {
 	now, skew := time.Now().UnixMilli(), c.skew.Milliseconds()
 	switch {
@@ -176,8 +176,8 @@ func (c *Codec) checkTime(h *header) *TokenError {
 	return nil
 }
 
-// encrypt returns a fresh nonce and the payload encrypted under it. The nonce
-// is the whole 16-byte counter block: see SPEC.md for how rarely two meet.
+// encrypt returns a fresh nonce and the payload encrypted under it. The nonce is the
+// whole 16-byte counter block: SPEC.md says how unlikely a collision is.
 func (s *subkeys) encrypt(w *scratch, payload []byte) ([]byte, error) {
 	if need := nonceLen + len(payload); cap(w.body) < need {
 		w.body = make([]byte, need, need+need/4)

@@ -90,8 +90,8 @@ func TestOnlyReadableTokensShowTheirPayload(t *testing.T) {
 	require.NotEqual(t, first[28:], second[28:], "a nonce was used twice")
 }
 
-// The settings say how to seal. What was sealed otherwise still opens, so that
-// a setting can change while tokens are on their way.
+// The settings apply to sealing. Tokens sealed with other settings still open, so
+// that a setting can change while tokens are on their way.
 func TestEverySettingOpensEveryOther(t *testing.T) {
 	for sealing, sealOpts := range everySetting {
 		for opening, openOpts := range everySetting {
@@ -356,7 +356,7 @@ func TestOneCodecServesManyGoroutines(t *testing.T) {
 	require.NoError(t, <-failures)
 }
 
-// More principals than are remembered are derived anew, not refused.
+// The keys of principals beyond those remembered are derived again.
 func TestForgottenScopesAreDerivedAnew(t *testing.T) {
 	c := newCodec(t, statecodec.Options{PerPrincipal: true})
 	tokens := make([]string, 2500)

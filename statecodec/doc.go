@@ -1,23 +1,22 @@
 // Package statecodec seals the request_state of a multi-round call: bytes in,
 // token out, and the same bytes again only for the same request.
 //
-// A server that asks a question hands its client a token and forgets the call.
-// What comes back is the client's to forge, alter, delay, or move to another
+// A server that asks a question gives its client a token and keeps nothing of the
+// call. The client can forge, alter or delay the token, or present it with another
 // call. A token sealed here opens only if all of this holds:
 //
-//   - one of the codec's keys sealed it, and not a character has changed since;
+//   - one of the codec's keys sealed it, and no character has changed since;
 //   - it was sealed for the same [Binding]: method, target, arguments,
 //     principal, audience and session, and the same purpose ([Codec.For]);
 //   - its lifetime has begun and has not ended, give or take the clock skew.
 //
-// The payload is encrypted unless [Options.Readable] is set. What a token does
-// not do is count: it opens as often as it is presented. Single use needs
-// something on the server that remembers.
+// The payload is encrypted unless [Options.Readable] is set. A token opens as often
+// as it is presented: single use needs a store on the server.
 //
-// Three kinds of failure reach three kinds of people. [*UsageError]: the caller
-// must change something. [*TokenError]: the token is refused; its text is one
-// fixed sentence, fit for the client, and [TokenError.Reason] is for the log.
-// [*InternalError]: neither is to blame.
+// There are three kinds of error. A [*UsageError] is a mistake in the calling code. A
+// [*TokenError] is a refused token: its text is one fixed sentence that the client
+// may read, and [TokenError.Reason] is for the log. An [*InternalError] is neither's
+// fault.
 //
 // The construction is that of Go's TLS session tickets: AES-256-CTR under
 // HMAC-SHA256, encrypt-then-MAC, with sub-keys from HKDF. SPEC.md fixes every

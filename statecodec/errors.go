@@ -3,7 +3,7 @@ package statecodec
 import "errors"
 
 // Refusal is the text of every [*TokenError]. A client that could tell an
-// expired token from a forged one would have an oracle to work with.
+// expired token from a forged one would have an oracle.
 const Refusal = "Invalid or expired requestState"
 
 // ErrTooLarge is wrapped by the [*UsageError] of a Seal whose token would
@@ -15,7 +15,8 @@ var ErrTooLarge = errors.New("the token would exceed MaxToken")
 // so a server will want to answer that the arguments are invalid.
 var ErrArguments = errors.New("the arguments have no canonical form")
 
-// UsageError reports misuse: the caller, not the client, has to act.
+// UsageError is a mistake in the code that uses this package, or, where it wraps
+// [ErrTooLarge] or [ErrArguments], a value that cannot be sealed.
 type UsageError struct {
 	message string
 	cause   error
@@ -28,11 +29,11 @@ func (e *UsageError) Error() string {
 	return "statecodec: " + e.message
 }
 
-// Unwrap returns the cause, if there is one to tell apart.
+// Unwrap returns [ErrTooLarge], [ErrArguments] or nil.
 func (e *UsageError) Unwrap() error { return e.cause }
 
-// InternalError reports a failure that neither the caller nor the token has
-// caused, such as a random source that gave nothing.
+// InternalError is a failure that neither the caller nor the token has caused, such
+// as a random source that fails.
 type InternalError struct {
 	message string
 	cause   error
@@ -42,15 +43,14 @@ func (e *InternalError) Error() string {
 	return "statecodec: " + e.message + ": " + e.cause.Error()
 }
 
-// Unwrap returns what failed underneath.
+// Unwrap returns the cause.
 func (e *InternalError) Unwrap() error { return e.cause }
 
-// Reason says in a log why a token was refused. It must not reach a client.
+// Reason is why a token was refused. It is for the log and must not reach a client.
 type Reason string
 
-// The reasons, in the order in which Open looks. Those before ReasonForged
-// rest on text that nobody has authenticated yet: they are what the token
-// claims. Those after it are known.
+// The reasons, in the order in which Open checks them. Those before ReasonForged go
+// by text that is not authenticated yet; those after it are certain.
 const (
 	// ReasonTooLarge: longer than [Options.MaxToken]. Nothing was decoded.
 	ReasonTooLarge Reason = "too_large"
@@ -59,7 +59,7 @@ const (
 	// ReasonUnknownVersion: another version of the format, or a flag that this
 	// version does not have.
 	ReasonUnknownVersion Reason = "unknown_version"
-	// ReasonWrongLength: not as long as its own header says: cut or extended.
+	// ReasonWrongLength: not as long as its own header says, so cut or extended.
 	ReasonWrongLength Reason = "wrong_length"
 	// ReasonUnknownKey: no key in the ring has its key id.
 	ReasonUnknownKey Reason = "unknown_key"
@@ -74,21 +74,21 @@ const (
 	ReasonExpired Reason = "expired"
 	// ReasonFuture: authentic, and sealed later than now by more than the skew.
 	ReasonFuture Reason = "from_the_future"
-	// ReasonNotCanonical: authentic, and still not what Seal would have made.
-	// A holder of the key has another implementation, and it is wrong.
+	// ReasonNotCanonical: authentic, but Seal would not have made it. Another
+	// implementation that has the key is wrong.
 	ReasonNotCanonical Reason = "not_canonical"
 )
 
-// TokenError refuses a token.
+// TokenError is a refused token.
 type TokenError struct{ reason Reason }
 
-// Error returns [Refusal], whatever the reason.
+// Error returns [Refusal] for every reason.
 func (*TokenError) Error() string { return Refusal }
 
-// Reason returns why, for the log alone.
+// Reason returns the reason, for the log alone.
 func (e *TokenError) Reason() Reason { return e.reason }
 
-// Refusing is what an attacker makes a server do most, so it allocates nothing.
+// Refusals are allocated once: an attacker can cause any number of them.
 var (
 	errTooLarge       = &TokenError{ReasonTooLarge}
 	errMalformed      = &TokenError{ReasonMalformed}

@@ -84,9 +84,8 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// FuzzArguments compares the canonical form with that of spec_test.go, which
-// gets it another way: what one has no form for the other has none for, and
-// what has one has the same.
+// FuzzArguments compares the canonical form with that of spec_test.go, which derives
+// it in another way: both refuse the same arguments and agree on all others.
 func FuzzArguments(f *testing.F) {
 	for _, group := range sameArguments {
 		for _, spelling := range group {

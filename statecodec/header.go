@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// The header is 21 bytes, a multiple of three, so that it is 28 characters of
-// its own and can be read without decoding what follows it.
+// The header has 21 bytes, a multiple of three, so that it takes exactly 28
+// characters and can be decoded without the rest.
 const (
 	headerLen     = 21
 	headerTextLen = 28
@@ -24,8 +24,8 @@ const (
 	knownFlags       = flagReadable | flagPerPrincipal | flagPerSession
 )
 
-// header is what a token says in the clear. Nothing in it is to be believed
-// before the MAC is checked; until then it may only serve to refuse.
+// header is the part of a token that is never encrypted. Before the MAC is checked
+// it may be used only to refuse the token.
 type header struct {
 	flags   byte
 	key     KeyID
@@ -34,8 +34,8 @@ type header struct {
 	expires int64
 }
 
-// Base64 ignores the unused low bits of a last character, and Go's decoder line
-// breaks as well. Strict ends the former; the latter shows in the length.
+// Go's base64 decoder ignores the unused low bits of a last character, and line
+// breaks. Strict refuses the bits; line breaks make the length wrong.
 var strict = base64.RawURLEncoding.Strict()
 
 // tokenLen is the length of a token whose body is n bytes.
@@ -51,8 +51,8 @@ func (h *header) append(dst []byte) []byte {
 	return strict.AppendEncode(dst, b[:])
 }
 
-// readHeader reads the header of a token and refuses, without a look at the
-// rest, one that no codec of this version can have sealed.
+// readHeader reads the header of a token. It refuses, without looking at the rest, a
+// token that no codec of this version can have sealed.
 func readHeader(token string) (header, *TokenError) {
 	if len(token) < tokenLen(0) {
 		return header{}, errMalformed

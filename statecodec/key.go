@@ -13,17 +13,16 @@ import (
 	"unicode"
 )
 
-// MinSecret is the fewest bytes that a key may be made from.
+// MinSecret is the least number of bytes for a key.
 const MinSecret = 32
 
-// Key is a secret that seals and opens tokens. It prints as redacted in every
-// fmt verb, in slog and in JSON; [Key.Text] is the one way to see it. The zero
-// Key is no key, and [New] refuses it.
+// Key is a secret that seals and opens tokens. It prints as redacted with every fmt
+// verb, in slog and in JSON; only [Key.Text] shows it. [New] refuses the zero Key.
 type Key struct {
 	id KeyID
-	// The secret lies in a closure because fmt prints one as an address. In
-	// somebody's unexported field it may not call our methods, and it does
-	// follow a pointer there when the verb does not suit it.
+	// The secret lies in a closure because fmt prints a closure as an address.
+	// In an unexported field of another struct fmt does not call our methods,
+	// and it follows a pointer there if the verb does not suit it.
 	material func() material
 }
 

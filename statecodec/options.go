@@ -6,31 +6,32 @@ import (
 )
 
 const (
-	// DefaultTTL leaves a person time to answer.
+	// DefaultTTL gives a person time to answer.
 	DefaultTTL = time.Hour
-	// DefaultSkew is what machines that keep time by NTP stay well within.
+	// DefaultSkew is far more than the clocks of machines with NTP differ by.
 	DefaultSkew = 30 * time.Second
-	// MaxSkew bounds the skew: each token lives longer by it than was asked for.
+	// MaxSkew bounds the skew, which prolongs the life of every token.
 	MaxSkew = 5 * time.Minute
-	// DefaultMaxToken is generous for a state and small beside a request body.
+	// DefaultMaxToken is large for a state and small for a request body.
 	DefaultMaxToken = 64 << 10
-	// MaxMaxToken is the most that MaxToken may be: the header counts the body
-	// in three bytes.
+	// MaxMaxToken bounds MaxToken, since the header counts the body in three
+	// bytes.
 	MaxMaxToken = 16 << 20
 )
 
-// Options configure a codec. Only the keys are required.
+// Options configure a codec. Only the keys are required. A zero limit is the default,
+// and a negative one a [*UsageError].
 //
-// Readable, PerPrincipal and PerSession say how to seal. A token says in its
-// authenticated header how it was sealed, and opens whatever the opener's own
-// setting, so each can be changed while tokens are on their way.
+// Readable, PerPrincipal and PerSession apply to sealing. A token's authenticated
+// header says how it was sealed, and an opener follows it whatever its own setting,
+// so that each can be changed while tokens are on their way.
 type Options struct {
-	// Keys is the ring: the first key seals, all of them open. To rotate
-	// without refusing anybody, append the new key everywhere, then move it to
-	// the front, and drop the old one when its last token has expired.
+	// Keys is the ring: the first key seals, all of them open. To rotate keys
+	// without refusing a token, append the new key on every instance, then move
+	// it to the front, and remove the old one when its last token has expired.
 	Keys []Key
-	// Ephemeral makes a random key for this process instead of taking Keys: no
-	// other process, and not this one after a restart, opens its tokens.
+	// Ephemeral makes a random key for this process in place of Keys. Its tokens
+	// do not open in another process or after a restart.
 	Ephemeral bool
 
 	// TTL is how long a token lives; 0 means [DefaultTTL]. A token carries its
@@ -46,9 +47,8 @@ type Options struct {
 	// a longer one before it decodes anything.
 	MaxToken int
 
-	// Readable leaves the payload legible to whoever holds the token. It is
-	// still authenticated. It is for teaching and debugging: a state usually
-	// carries what the client has no business reading.
+	// Readable leaves the payload unencrypted, though authenticated. It is for
+	// teaching and debugging: most states hold data that is not for the client.
 	Readable bool
 	// PerPrincipal seals with keys derived for the binding's principal.
 	PerPrincipal bool
@@ -80,8 +80,8 @@ func (o *Options) check() (settings, []Key, error) {
 			return settings{}, nil, &UsageError{message: "Options.Keys: key " + strconv.Itoa(i+1) + " is the zero Key"}
 		}
 		if first, ok := seen[key.ID()]; ok {
-			// Two different secrets collide once in four thousand million
-			// pairs: making another key is easier than living with that.
+			// Two different secrets have the same id once in four billion
+			// pairs, and another key is easily made.
 			return settings{}, nil, &UsageError{message: "Options.Keys: keys " + strconv.Itoa(first+1) + " and " +
 				strconv.Itoa(i+1) + " have the same id, " + key.ID().String()}
 		}

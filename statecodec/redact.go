@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Formatter, unlike Stringer, is asked for every verb, %x and %#v included.
+// fmt calls a Formatter for every verb, a Stringer not for %d and %#v.
 
-// Format writes the key's id, whatever the verb.
+// Format writes the key's id for every verb.
 func (k Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.redacted()) }
 
 // LogValue returns the key's id.
@@ -25,7 +25,7 @@ func (k Key) redacted() string {
 	return "statecodec.Key(" + k.ID().String() + ", redacted)"
 }
 
-// Format writes the ids of the codec's keys, whatever the verb.
+// Format writes the ids of the codec's keys for every verb.
 func (c Codec) Format(f fmt.State, _ rune) { io.WriteString(f, c.redacted()) }
 
 // LogValue returns the ids of the codec's keys.

@@ -10,7 +10,7 @@ const hexDigits = "0123456789abcdef"
 
 const maxExponent = 999_999_999
 
-// plain are the bytes that stand for themselves, whatever is beside them.
+// plain are the bytes that a string can hold without an escape.
 var plain = func() (table [256]bool) {
 	for b := byte(0x20); b < utf8.RuneSelf; b++ {
 		table[b] = b != '"' && b != '\\'
@@ -20,7 +20,7 @@ var plain = func() (table [256]bool) {
 
 // string appends a string with the fewest escapes: \" and \\, and \u00xx for
 // control characters. Everything else stands for itself.
-func (c *canonicaliser) string() error {
+func (c *canonicalizer) string() error {
 	end := c.plainEnd(c.at + 1)
 	if end < len(c.raw) && c.raw[end] == '"' { // as most strings are
 		c.out = append(c.out, c.raw[c.at:end+1]...)
@@ -54,15 +54,15 @@ func (c *canonicaliser) string() error {
 }
 
 // plainEnd returns where the run of plain bytes from at on ends.
-func (c *canonicaliser) plainEnd(at int) int {
+func (c *canonicalizer) plainEnd(at int) int {
 	for at < len(c.raw) && plain[c.raw[at]] {
 		at++
 	}
 	return at
 }
 
-// escape reads what follows a backslash.
-func (c *canonicaliser) escape() error {
+// escape reads the rest of an escape after its backslash.
+func (c *canonicalizer) escape() error {
 	b := c.peek()
 	c.at++
 	switch b {
@@ -86,7 +86,7 @@ func (c *canonicaliser) escape() error {
 	return nil
 }
 
-func (c *canonicaliser) unicodeEscape() error {
+func (c *canonicalizer) unicodeEscape() error {
 	r, err := c.hex4()
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *canonicaliser) unicodeEscape() error {
 	return nil
 }
 
-func (c *canonicaliser) hex4() (rune, error) {
+func (c *canonicalizer) hex4() (rune, error) {
 	if len(c.raw)-c.at < 4 {
 		return 0, errSyntax
 	}
@@ -119,7 +119,7 @@ func (c *canonicaliser) hex4() (rune, error) {
 	return rune(v), nil
 }
 
-func (c *canonicaliser) appendRune(r rune) {
+func (c *canonicalizer) appendRune(r rune) {
 	switch {
 	case r == '"' || r == '\\':
 		c.out = append(c.out, '\\', byte(r))
@@ -133,7 +133,7 @@ func (c *canonicaliser) appendRune(r rune) {
 // number appends a number as its significant digits, without zeros at either
 // end, and the power of ten to multiply them by unless that is 0: 100 is 1e2,
 // 0.50 is 5e-1, 42 is itself. No digit is lost however many there are.
-func (c *canonicaliser) number() error {
+func (c *canonicalizer) number() error {
 	if n := plainInteger(c.raw[c.at:]); n > 0 {
 		c.out = append(c.out, c.raw[c.at:c.at+n]...)
 		c.at += n
@@ -206,7 +206,7 @@ func plainInteger(raw []byte) int {
 	return n
 }
 
-func (c *canonicaliser) digits() {
+func (c *canonicalizer) digits() {
 	start := c.at
 	for isDigit(c.peek()) {
 		c.at++
@@ -214,7 +214,7 @@ func (c *canonicaliser) digits() {
 	c.out = append(c.out, c.raw[start:c.at]...)
 }
 
-func (c *canonicaliser) exponent() (int64, error) {
+func (c *canonicalizer) exponent() (int64, error) {
 	negative := c.skip('-')
 	if !negative {
 		c.skip('+')

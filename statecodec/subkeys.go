@@ -61,8 +61,8 @@ func (k *ringKey) subkeys(flags byte, b *Binding) (*subkeys, error) {
 	return sub, nil
 }
 
-// info names the sub-keys to HKDF: no two purposes, and no two principals or
-// sessions where the scope counts them, share one.
+// info is the context that HKDF derives sub-keys for: it differs for any two
+// purposes, and for any two principals or sessions if the scope includes them.
 func (k *ringKey) info(scope byte, b *Binding) string {
 	info := append([]byte(infoToken), scope)
 	info = appendField(info, k.purpose)
@@ -95,11 +95,11 @@ type subkeys struct {
 	pool  sync.Pool // of *scratch
 }
 
-// scratch is what one Seal or Open writes in. It never holds a payload that is
-// to be encrypted, or that has been decrypted.
+// scratch holds the buffers of one Seal or Open. It never holds a payload before its
+// encryption or after its decryption.
 type scratch struct {
 	mac     hash.Hash
-	buf     []byte // what the MAC covers: the binding, then the token's text
+	buf     []byte // the input of the MAC: the binding, then the token's text
 	body    []byte // nonce and ciphertext
 	sum     [tagLen]byte
 	tag     [tagTextLen]byte // the MAC as it should be
@@ -108,7 +108,7 @@ type scratch struct {
 	spare   []byte
 }
 
-// maxRetained keeps one huge request from pinning its buffers for good.
+// maxRetained bounds the buffers that are kept: one huge request must not pin its own.
 const maxRetained = 256 << 10
 
 func (s *subkeys) get() *scratch { return s.pool.Get().(*scratch) }
@@ -128,7 +128,7 @@ func (w *scratch) authenticate() []byte {
 	return w.tag[:]
 }
 
-// appendField appends a string so that where it ends can be told.
+// appendField appends a string with its length before it.
 func appendField(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }

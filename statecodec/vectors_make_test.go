@@ -163,8 +163,8 @@ func refusedRecipes() []recipe {
 			return base64.RawURLEncoding.EncodeToString(h) + token[28:]
 		})
 	}
-	// authentic changes what stands before the MAC and then makes the MAC
-	// right, as only a holder of the key can.
+	// authentic changes the token before its MAC and then makes the MAC right, as
+	// only a holder of the key can.
 	authentic := func(change func(text string) string) func(*vector) {
 		return func(v *vector) {
 			text := change(v.token[:len(v.token)-43])

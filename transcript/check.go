@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Kind is what is wrong with a tool use or with a result.
+// Kind is the kind of a fault.
 type Kind string
 
 const (
@@ -17,12 +17,12 @@ const (
 	// Duplicate is a result for a tool use that has one already, or a tool use
 	// whose id an earlier one has.
 	Duplicate Kind = "duplicate"
-	// Late is a result that stands in a user message further down than the one
-	// directly after its tool use.
+	// Late is a result in a user message further down than the one directly
+	// after its tool use.
 	Late Kind = "late"
 	// OutOfPlace is a tool use in a user message, a result in an assistant
-	// message, or a result in the right message with content around it that may
-	// not be there: before it in [Messages] style, anywhere in [Sampling] style.
+	// message, or a result in the right message that other content precedes
+	// ([Messages]) or accompanies ([Sampling]).
 	OutOfPlace Kind = "out-of-place"
 )
 
@@ -30,11 +30,11 @@ const (
 // and no result.
 type Finding struct {
 	Kind           Kind
-	Message, Block int    // where the faulty block stands, counted from 0
+	Message, Block int    // position of the faulty block, counted from 0
 	ID             string // of the tool use
 	Tool           string // its name, empty for an orphan
 	AtEnd          bool   // of a Missing result: no message follows, so the call may still be running
-	Text           string // what is wrong and what to do about it
+	Text           string // describes the fault and its remedy
 }
 
 // String returns the finding as one line: its position, kind and text.
@@ -46,8 +46,8 @@ func (p place) String() string {
 	return fmt.Sprintf("messages[%d].content[%d]", p.message, p.block)
 }
 
-// Check returns what is wrong with the conversation, in its order; nothing when
-// each tool use is followed by its result.
+// Check returns the faults of the conversation in its order, or nil if each tool use
+// is followed by its result.
 func (t *Transcript) Check() []Finding {
 	return t.findings(t.pair())
 }
@@ -84,7 +84,7 @@ func (t *Transcript) findings(p *pairing) []Finding {
 	return found
 }
 
-// faulty says what is wrong with a result.
+// faulty describes the fault of a result.
 func (t *Transcript) faulty(r *reply) Finding {
 	id, tool := t.at(r.at).id, ""
 	if r.call != nil {
@@ -112,7 +112,7 @@ func finding(kind Kind, at place, id, tool, text string) Finding {
 	return Finding{Kind: kind, Message: at.message, Block: at.block, ID: id, Tool: tool, Text: about(id, tool) + text}
 }
 
-// about names the call that a sentence is about.
+// about names the call at the beginning of a sentence.
 func about(id, tool string) string {
 	if tool == "" {
 		return fmt.Sprintf("id %q: ", id)

@@ -9,8 +9,8 @@ import (
 type editor struct {
 	from    *Transcript
 	newIDs  map[place]string // by the place of the use, and of the result that answers it
-	answers map[int][]block  // the results due after an assistant message, by its index
-	settled map[place]bool   // results that stand in the right message already
+	answers map[int][]block  // the results that belong after an assistant message, by its index
+	settled map[place]bool   // results that are in the right message already
 	out     *Transcript
 }
 
@@ -42,9 +42,9 @@ func newEditor(t *Transcript, p *pairing) *editor {
 	return e
 }
 
-// rename finds a free id for each call whose id is taken: the id and a number.
-// Two calls never get the same one, since the numbers for an id only rise and
-// what stands before the last underscore is the id.
+// rename finds a free id for each call whose id is taken: the id, an underscore and
+// a number. Two calls never get the same id, since the numbers for one id only rise
+// and the last underscore separates id and number.
 func (e *editor) rename(p *pairing) {
 	taken := map[string]bool{}
 	for _, m := range e.from.messages {
@@ -70,7 +70,7 @@ func (e *editor) rename(p *pairing) {
 	}
 }
 
-// edit writes message after message, each answer where it is due.
+// edit writes message after message, with the answers in their places.
 func (e *editor) edit() *Transcript {
 	for i, m := range e.from.messages {
 		due := e.answers[i-1]

@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // conversations are the inputs in testdata: NAME.json, beside NAME.report with
-// what is found and done and NAME.fixed.json with the conversation repaired.
+// the findings and repairs and NAME.fixed.json with the conversation repaired.
 func conversations(t testing.TB) []string {
 	t.Helper()
 	all, err := filepath.Glob("testdata/*.json")

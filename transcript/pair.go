@@ -8,11 +8,11 @@ type call struct {
 	answer   *reply
 }
 
-// reply is a result, wherever it stands.
+// reply is a result, in whatever message it is.
 type reply struct {
 	at    place
-	call  *call // the call it answers, or the one that has its answer already; nil for an orphan
-	fault Kind  // empty where nothing is wrong
+	call  *call // the call it answers, or would answer if that had no answer; nil for an orphan
+	fault Kind  // empty if it has none
 }
 
 // pairing says which result answers which call.
@@ -22,10 +22,9 @@ type pairing struct {
 	strays  []place // tool uses in user messages, which are no calls
 }
 
-// pair matches results to calls. One that stands where it belongs always wins;
-// of the rest, each answers the nearest earlier call of its id that has no
-// answer yet. It takes time in proportion to the number of blocks, however
-// often an id recurs.
+// pair matches results to calls. A result in the right message comes first; each
+// other one answers the nearest earlier call of its id that has no answer yet. The
+// time is proportional to the number of blocks, however often an id recurs.
 func (t *Transcript) pair() *pairing {
 	p := &pairing{}
 	p.inPlace(t)
@@ -33,7 +32,7 @@ func (t *Transcript) pair() *pairing {
 	return p
 }
 
-// inPlace collects calls and results, and matches those in neighbouring messages.
+// inPlace collects calls and results, and matches those in neighboring messages.
 func (p *pairing) inPlace(t *Transcript) {
 	seen := map[string]bool{}
 	var before map[string][]*call // the unanswered calls of the message before
@@ -66,7 +65,7 @@ func (p *pairing) inPlace(t *Transcript) {
 	}
 }
 
-// elsewhere matches what is left, in the order of the conversation.
+// elsewhere matches the remaining results, in the order of the conversation.
 func (p *pairing) elsewhere(t *Transcript) {
 	open := map[string][]*call{}
 	known := map[string]*call{}
@@ -102,8 +101,8 @@ func (p *pairing) elsewhere(t *Transcript) {
 	}
 }
 
-// misplaced returns which blocks of a message may not be a result there, because
-// of what else the message holds.
+// misplaced returns a function that reports whether a result at a position in the
+// message is out of place because of the message's other content.
 func (t *Transcript) misplaced(m message) func(int) bool {
 	first := len(m.blocks)
 	for i, b := range m.blocks {

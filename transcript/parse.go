@@ -9,7 +9,7 @@ import (
 type parser struct {
 	src     []byte
 	style   Style
-	because string // what decided the style, for the message when it is contradicted
+	because string // the evidence for the style, for the error that contradicts it
 }
 
 func (p *parser) fail(at int, path, format string, args ...any) error {
@@ -23,8 +23,8 @@ func (p *parser) fail(at int, path, format string, args ...any) error {
 }
 
 func (p *parser) transcript() (*Transcript, error) {
-	top := skipSpace(p.src, 0)
-	array := span{top, skipValue(p.src, top)}
+	array := trimmed(p.src)
+	top := array.start
 	if p.src[top] == '{' {
 		fields, err := p.fields(array, "", "messages", "max_tokens", "maxTokens")
 		if err != nil {
@@ -49,7 +49,7 @@ func (p *parser) transcript() (*Transcript, error) {
 	if p.src[array.start] != '[' {
 		return nil, p.fail(array.start, "", "a conversation is an array of messages, or an object with such an array under \"messages\"")
 	}
-	places := elements(p.src, array.start)
+	places := elements(p.src, array)
 	t := &Transcript{
 		before:   p.src[:array.start],
 		after:    p.src[array.end:],
@@ -102,7 +102,7 @@ func (p *parser) message(at span, path string) (message, error) {
 		places = []span{content}
 	case '[':
 		m.form = list
-		places = elements(p.src, content.start)
+		places = elements(p.src, content)
 		m.layout = layoutOf(p.src, content, places)
 	default:
 		return message{}, p.fail(content.start, path, "content is a string, a block or a list of blocks")
@@ -162,7 +162,8 @@ func (p *parser) block(at span, path string) (block, error) {
 	return b, nil
 }
 
-// shows takes note that what stands at a position is found in one style alone.
+// shows notes evidence for a style at a position, and fails if it contradicts earlier
+// evidence.
 func (p *parser) shows(style Style, at int, path, what string) error {
 	switch p.style {
 	case style:
@@ -177,14 +178,14 @@ func (p *parser) shows(style Style, at int, path, what string) error {
 	return nil
 }
 
-// fields returns the values of an object's members of those names. One that is
-// given twice is refused: readers differ on which of the two they take.
+// fields returns the values of an object's members with these names. A name given
+// twice is refused, since JSON readers differ on which value counts.
 func (p *parser) fields(at span, path string, names ...string) (map[string]span, error) {
 	if p.src[at.start] != '{' {
 		return nil, p.fail(at.start, path, "not an object")
 	}
 	found := make(map[string]span, len(names))
-	for _, m := range members(p.src, at.start) {
+	for _, m := range members(p.src, at) {
 		for _, name := range names {
 			if m.key != name {
 				continue

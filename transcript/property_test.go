@@ -13,7 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/transcript"
 )
 
-// mended fails unless the repair of a conversation is all that it promises.
+// mended fails unless the repair of a conversation keeps every promise of Repair.
 func mended(t testing.TB, read *transcript.Transcript) {
 	t.Helper()
 	src := string(read.Bytes())
@@ -147,7 +147,7 @@ func accepted(t testing.TB, src string, style transcript.Style) bool {
 	return len(due) == 0
 }
 
-// others returns what is neither a tool use nor a result, byte for byte.
+// others returns the blocks that are neither tool uses nor results, byte for byte.
 func others(t testing.TB, src string) []string {
 	t.Helper()
 	var out []string

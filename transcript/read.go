@@ -7,13 +7,13 @@ import (
 	"io"
 )
 
-// MaxBytes is the size of the largest conversation that [Read] takes.
+// MaxBytes is the size of the largest conversation that [Read] accepts.
 const MaxBytes = 32 << 20
 
-// ErrTooLarge is what [Read] returns for more than [MaxBytes].
+// ErrTooLarge is the error of [Read] for more than [MaxBytes].
 var ErrTooLarge = fmt.Errorf("transcript: the conversation is larger than %d bytes", MaxBytes)
 
-// An Error says why the input is not a conversation, and where.
+// An Error is the reason why the input is not a conversation, with its position.
 type Error struct {
 	Line, Column int    // counted from 1, the column in bytes
 	Path         string // such as messages[3].content[0], empty for JSON that cannot be parsed
@@ -28,23 +28,21 @@ func (e *Error) Error() string {
 	return at + e.Problem
 }
 
-// Read reads a conversation: a JSON array of messages, or an object with such
-// an array under "messages". The style is found from what differs between them:
-// tool_use_id, text content and a request's max_tokens speak for [Messages];
-// toolUseId, content that is a block without a list and a request's maxTokens
-// for [Sampling]. A conversation with none of these is taken as [Messages]; use
-// [ReadAs] where the style is known.
+// Read reads a conversation: a JSON array of messages, or an object with such an
+// array under "messages". The style is detected: tool_use_id, text content and a
+// request's max_tokens mean [Messages]; toolUseId, content that is a block without a
+// list and a request's maxTokens mean [Sampling]. A conversation with none of these
+// is read as [Messages]; use [ReadAs] if the style is known.
 //
-// What is not a conversation is refused with an [*Error]: invalid JSON, a role
-// other than user and assistant, a tool use or result without its id, a field
-// given twice, both styles at once. More than [MaxBytes] is [ErrTooLarge]. An
-// error of r is returned wrapped.
+// Any other input is an [*Error]: invalid JSON, a role other than user and
+// assistant, a tool use or result without its id, a field given twice, both styles
+// at once. More than [MaxBytes] is [ErrTooLarge]. An error of r is returned wrapped.
 func Read(r io.Reader) (*Transcript, error) {
 	return read(r, "")
 }
 
-// ReadAs is [Read] for a conversation whose style is known. One that is written
-// in the other style is refused.
+// ReadAs is [Read] for a known style. A conversation in the other style is an
+// [*Error].
 func ReadAs(r io.Reader, style Style) (*Transcript, error) {
 	if style != Messages && style != Sampling {
 		return nil, fmt.Errorf("transcript: unknown style %q", style)

@@ -2,21 +2,21 @@ package transcript
 
 import "fmt"
 
-// Action is what a repair did.
+// Action is the kind of a repair.
 type Action string
 
 const (
 	Added   Action = "added"   // an error result, for a tool use that had none
-	Moved   Action = "moved"   // a result to where it belongs, or what stood in its way
+	Moved   Action = "moved"   // a result to its place, or the content before it away from there
 	Dropped Action = "dropped" // a block that has no place in the conversation
 	Renamed Action = "renamed" // a tool use, together with its result
 )
 
-// A Repair is what was done about one finding.
+// A Repair is the change made for one finding.
 type Repair struct {
 	Finding Finding
 	Action  Action
-	NewID   string // the id that was given, where Action is Renamed
+	NewID   string // the new id, if Action is Renamed
 }
 
 // String returns the repair as one line.
@@ -36,23 +36,21 @@ func (r Repair) String() string {
 	}
 }
 
-// Repair returns a conversation in which each tool use is followed by its
-// result, and what was done, one repair for each finding of [Transcript.Check]
-// and in their order. A conversation without faults is returned as it is.
+// Repair returns a conversation in which each tool use is followed by its result,
+// and one Repair for each finding of [Transcript.Check], in their order. A
+// conversation without faults is returned as it is.
 //
-// A tool use without a result gets an error result, which tells the model that
-// the call may or may not have taken effect. A result that is late or out of
-// place is moved to where it belongs. Orphans, duplicate results and tool uses
-// in user messages are dropped. A tool use with an id that was used before gets
-// a new one, and its result with it.
+// A tool use without a result gets an error result, which tells the model that the
+// call may or may not have taken effect. A result that is late or out of place is
+// moved. Orphans, duplicate results and tool uses in user messages are dropped. A
+// tool use with an id that was used before gets a new id, and so does its result.
 //
-// A message that is left without content is dropped where the one before it has
-// the same role. Elsewhere its going would bring two messages of a role
-// together, or make an assistant message the first; it stays, with a line of
-// text in place of what it held.
+// A message that is left without content is dropped if the one before it has the
+// same role. Otherwise dropping it would bring two messages of a role together, or
+// make an assistant message the first; it gets a line of text as its content.
 //
-// Repairing does not check anything else. The result may be larger than
-// [MaxBytes] if the conversation was close to it.
+// Nothing else is checked. The repaired conversation may be larger than [MaxBytes]
+// if the original was close to it.
 func (t *Transcript) Repair() (fixed *Transcript, repairs []Repair) {
 	paired := t.pair()
 	found := t.findings(paired)

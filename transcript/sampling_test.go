@@ -13,7 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/transcript"
 )
 
-// What is repaired in sampling style is what go-sdk reads, error results included.
+// go-sdk reads a conversation repaired in sampling style, error results included.
 func TestSamplingIsWhatTheSDKReads(t *testing.T) {
 	paths, err := filepath.Glob("testdata/sampling-*.json")
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestSamplingIsWhatTheSDKReads(t *testing.T) {
 	require.NotZero(t, errorResults)
 }
 
-// What go-sdk writes is recognised as sampling style and judged.
+// A conversation written by go-sdk is recognized as sampling style and checked.
 func TestSamplingFromTheSDK(t *testing.T) {
 	raw, err := json.Marshal([]*mcp.SamplingMessageV2{
 		{Role: "user", Content: []mcp.Content{&mcp.TextContent{Text: "Weather?"}}},

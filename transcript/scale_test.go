@@ -10,8 +10,8 @@ import (
 	"github.com/mrtr-go/sdk/transcript"
 )
 
-// hostile is a conversation of n turns that use one id for everything and put
-// every result where it is late: the worst for whoever looks an id up.
+// hostile is a conversation of n turns with one id for everything and every result
+// late, which is the worst case for looking an id up.
 func hostile(n int) string {
 	var uses, results []string
 	for range n {

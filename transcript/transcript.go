@@ -1,32 +1,30 @@
-// Package transcript checks that every tool use in a conversation with a model
-// is followed by its result, and mends the conversation where it is not.
+// Package transcript checks that every tool use in a conversation with a model is
+// followed by its result, and repairs the conversation if it is not.
 //
-// A model's API refuses a conversation in which an assistant message uses a
-// tool and the message after it does not carry the result. Such a conversation
-// is stuck: every further request repeats the fault. [Read] takes one in,
-// [Transcript.Check] says what is wrong and where, and [Transcript.Repair]
-// returns one that can be sent again.
+// A model's API refuses a conversation in which an assistant message uses a tool and
+// the next message does not hold the result. Every further request then fails in the
+// same way. [Read] reads a conversation, [Transcript.Check] finds the faults, and
+// [Transcript.Repair] returns a conversation that can be sent.
 //
-// Two ways of writing a conversation are understood, see [Messages] and
-// [Sampling]. Both put tool uses in assistant messages and results in the user
-// message after; they differ in the names of fields and in what may stand
-// beside a result.
+// There are two formats, [Messages] and [Sampling]. Both put tool uses in assistant
+// messages and results in the user message after them; they differ in the names of
+// fields and in the content that is allowed beside a result.
 //
-// # What is asked of a conversation
+// # Rules
 //
 //   - Each tool use has exactly one result, in the message directly after it,
-//     which is a user message. Some APIs join neighbouring messages of a role
-//     and would find a result further down; others do not. What is asked here is
-//     what all of them take.
+//     which is a user message. Some APIs join neighboring messages of a role and
+//     would find a result further down; others do not. The rule is the one that
+//     all of them accept.
 //   - No id is used by two tool uses, and each result names a tool use.
-//   - Tool uses stand in assistant messages, results in user messages.
-//   - In a message that answers tool uses, the results come first ([Messages])
-//     or stand alone ([Sampling]).
+//   - Tool uses are in assistant messages, results in user messages.
+//   - In a message that answers tool uses, the results come first ([Messages]), or
+//     the message holds nothing else ([Sampling]).
 //
-// A conversation that ends with a tool use is one that cannot be sent, whether
-// the call is still running or its result was lost, and nothing in it tells the
-// two apart. It is therefore a [Missing] result like any other, with
-// [Finding.AtEnd] set for callers that know their calls to be running.
+// A conversation that ends with a tool use cannot be sent, whether the call is still
+// running or its result was lost; the conversation does not show which. It is a
+// [Missing] result with [Finding.AtEnd] set, for callers who know that the call is
+// running.
 package transcript
 
 import (
@@ -34,7 +32,7 @@ import (
 	"slices"
 )
 
-// Style is a way of writing a conversation as JSON.
+// Style is a format of conversations as JSON.
 type Style string
 
 const (
@@ -50,29 +48,29 @@ const (
 	Sampling Style = "sampling"
 )
 
-// A Transcript is a conversation as it was read. It is never modified, so it
-// may be used from several goroutines at once.
+// A Transcript is a conversation. It is never modified, so it is safe for concurrent
+// use.
 type Transcript struct {
 	style    Style
-	before   []byte // what precedes the list of messages
-	after    []byte // what follows it
+	before   []byte // the bytes before the list of messages
+	after    []byte // and after it
 	list     []byte // the list as it was read; nil once a message was changed
 	layout   layout
 	messages []message
 }
 
-// Style returns the style the conversation is written in.
+// Style returns the conversation's format.
 func (t *Transcript) Style() Style { return t.style }
 
 // Len returns the number of messages.
 func (t *Transcript) Len() int { return len(t.messages) }
 
-// Bytes returns the conversation as JSON, in the style it came in. One that was
-// not repaired is returned byte for byte. In a repaired one that holds for what
-// surrounds the messages, for every message that no repair touched, and, in a
-// touched one, for the fields beside its content and for every block that was
-// kept, except the id of one that had to be renamed. Only white space between
-// messages and between blocks may change.
+// Bytes returns the conversation as JSON, in its own style. A conversation that was
+// not repaired is returned byte for byte. So are these parts of a repaired one: the
+// bytes around the messages, every message that no repair touched, and in a touched
+// message the fields beside its content and every block that was kept, except for
+// the id of a renamed tool use and its result. White space between messages and
+// between blocks may change.
 func (t *Transcript) Bytes() []byte {
 	list := t.list
 	if list == nil {
@@ -85,7 +83,7 @@ func (t *Transcript) Bytes() []byte {
 	return slices.Concat(t.before, list, t.after)
 }
 
-// A message keeps its own bytes, so that writing it back loses nothing.
+// A message keeps its bytes, so that nothing is lost when it is written.
 type message struct {
 	raw     []byte
 	role    string
@@ -100,7 +98,7 @@ const (
 	assistant = "assistant"
 )
 
-// form is how a message's content is written.
+// form is the JSON type of a message's content.
 type form int
 
 const (
@@ -125,10 +123,10 @@ const (
 	result
 )
 
-// place is where a block stands.
+// place is the position of a block.
 type place struct{ message, block int }
 
-// layout is the white space of a list, kept so that an indented file stays one.
+// layout is the white space in a list, which keeps an indented file indented.
 type layout struct{ open, separator, close []byte }
 
 var compact = layout{open: []byte("["), separator: []byte(","), close: []byte("]")}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// with returns the message with other blocks, and itself where they are its own.
+// with returns the message with other blocks, or unchanged if they are its own.
 func (m message) with(blocks []block) message {
 	if slices.EqualFunc(m.blocks, blocks, func(a, b block) bool { return &a.raw[0] == &b.raw[0] }) {
 		return m
@@ -52,8 +52,8 @@ func textBlock(quoted []byte) block {
 	return block{raw: slices.Concat([]byte(`{"type":"text","text":`), quoted, []byte(`}`)), kind: other}
 }
 
-// lost returns the error result for a call whose own was never recorded. Its id
-// is written as the call spells it.
+// lost returns the error result for a call without a recorded result. The id keeps
+// the call's spelling.
 func (e *editor) lost(c *call) block {
 	said := "No result was recorded for this call"
 	if c.tool != "" {

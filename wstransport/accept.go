@@ -23,7 +23,7 @@ import (
 // for a foreign origin or host, 426 for a request that is no WebSocket
 // handshake, 400 for one that does not offer the subprotocol or is malformed.
 // Invalid options are answered with 500 and returned as they are.
-func Accept(w http.ResponseWriter, r *http.Request, opts *AcceptOptions) (mcp.Transport, error) {
+func Accept(w http.ResponseWriter, r *http.Request, opts *HandlerOptions) (mcp.Transport, error) {
 	g, err := newGate(opts)
 	if err != nil {
 		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)

@@ -7,13 +7,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// codeClosing is the code with which the SDK, too, answers a call that comes
-// too late.
-const codeClosing = -32004
+// codeClosing answers a call that comes too late. It is the close code that
+// follows, and outside the range that JSON-RPC reserves for itself.
+const codeClosing = websocket.CloseGoingAway
 
-// calls are those that the peer is owed an answer to. They are kept here because
-// closing a session of the SDK waits for its handlers, but throws their answers
-// away.
+// calls are the calls of the peer that are not answered yet. They are kept here
+// because closing a session of go-sdk waits for its handlers, but throws their
+// answers away.
 type calls struct {
 	mu       sync.Mutex
 	owed     map[jsonrpc.ID]struct{}

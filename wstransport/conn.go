@@ -18,12 +18,12 @@ const (
 	keptBuffer = 64 << 10
 )
 
-// A conn is one WebSocket connection as the SDK sees it. Every failure, on
-// either side of it, goes through [conn.finish] exactly once.
+// A conn is the [mcp.Connection] over one WebSocket. Every failure, on either side
+// of it, goes through [conn.finish] exactly once.
 type conn struct {
 	ws     *websocket.Conn
 	limits Limits
-	extra  *mcp.RequestExtra // what each request is given; nil on the client's side
+	extra  *mcp.RequestExtra // for each request; nil on the client's side
 
 	readTurn   chan struct{} // held while reading from ws
 	readBuf    bytes.Buffer  // of the holder
@@ -89,7 +89,7 @@ func (c *conn) take(ctx context.Context, ch chan struct{}) error {
 }
 
 // Close implements [mcp.Connection]. It does not wait for the peer, but a Read
-// that is under way does, for as long as [closeGrace].
+// that is under way does, for as long as Limits.closeGrace.
 func (c *conn) Close() error {
 	_ = c.finish(ending{code: websocket.CloseNormalClosure, cause: io.EOF})
 	return nil

@@ -17,8 +17,8 @@ import (
 // handshakeTimeout bounds a handshake whose context has no deadline.
 const handshakeTimeout = 30 * time.Second
 
-// dialWriteBuffer is the size of the pieces in which a client sends: it masks
-// what it sends, which takes a buffer, and one system call a piece.
+// dialWriteBuffer is the size of the pieces in which a client sends: it masks its
+// messages, which takes a buffer, and makes one system call a piece.
 const dialWriteBuffer = 16 << 10
 
 // dialWriteBuffers are lent to connections while they write.
@@ -35,7 +35,7 @@ func Dial(ctx context.Context, url string, opts *DialOptions) (mcp.Transport, er
 	if opts == nil {
 		opts = &DialOptions{}
 	}
-	limits, err := opts.withDefaults(DefaultDialReadLimit)
+	limits, err := opts.withDefaults(clientReadLimit)
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
 // Package wstransport carries the Model Context Protocol over WebSocket, for
-// servers and clients, as transports of the go-sdk.
+// servers and clients, as transports of go-sdk.
 //
 // A [Handler] serves every connection of an HTTP endpoint; [Accept] serves one
 // by hand; [Dial] is the client's side. All three speak the subprotocol "mcp"
@@ -7,10 +7,10 @@
 // messages. Compression is never negotiated.
 //
 // Both eras of the protocol work on one connection. Requests of 2026-07-28 and
-// later say their version in _meta and ask through incomplete results. Older
+// later say their version in _meta and ask through incomplete results. Legacy
 // clients initialize first and are asked over the connection, which runs both
-// ways. As over stdio, a connection is one session and has no session id: what
-// an id is for, coming back to a session, cannot be done here.
+// ways. As over stdio, a connection is one session and has no session id, because
+// nobody can come back to it.
 //
 // # How a connection ends
 //
@@ -30,12 +30,12 @@
 // half a message. It sees 1006, as it does when this end is killed.
 //
 // Text that is no JSON-RPC message closes the connection and is not answered
-// with a parse error. The SDK ends a session on the first message that it
-// cannot read; and an error without an id tells nobody which call to give up,
-// so that call would hang.
+// with a parse error. go-sdk ends a session on the first message that it cannot
+// read, and after an error without an id the peer would wait forever for the call
+// that it belongs to.
 //
 // However it ends, the context of every request that is running is cancelled as
-// soon as this end notices, and what it was asking the client returns an error.
+// soon as this end notices, and its open questions to the client return an error.
 // [context.Cause] of such a context, and the Wait method of the session, give a
 // [*CloseError] when a code was sent by either side. Wait returns nil after 1000.
 //

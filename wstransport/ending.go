@@ -11,11 +11,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// closeGrace is how long a peer may take to answer a close frame.
-const closeGrace = time.Second
-
-// An ending is what the peer is told, nothing if code is 0, and what this end
-// is told.
+// An ending is a close frame for the peer, none if code is 0, and an error for
+// this end.
 type ending struct {
 	code   int
 	reason string
@@ -41,8 +38,8 @@ func (c *conn) finish(e ending) error {
 
 func (c *conn) release(e ending) {
 	defer close(c.released)
-	deadline := time.Now().Add(closeGrace)
-	giveUp := time.AfterFunc(closeGrace, func() { _ = c.ws.Close() })
+	deadline := time.Now().Add(c.limits.closeGrace)
+	giveUp := time.AfterFunc(c.limits.closeGrace, func() { _ = c.ws.Close() })
 	defer giveUp.Stop()
 	if e.code != 0 {
 		_ = c.ws.WriteControl(websocket.CloseMessage, closePayload(e), deadline)
@@ -71,7 +68,7 @@ func (c *conn) awaitClose() {
 	}
 }
 
-// closePayload cuts the reason to what a control frame can hold.
+// closePayload cuts the reason so that it fits into a control frame.
 func closePayload(e ending) []byte {
 	const most = 123
 	reason := e.reason
@@ -88,7 +85,7 @@ func trimToRune(s string, n int) string {
 	return s[:n]
 }
 
-// diagnose turns what the reader of ws met into an ending.
+// diagnose turns an error of reading ws into an ending.
 func (c *conn) diagnose(err error) ending {
 	var closed *websocket.CloseError
 	var netErr net.Error

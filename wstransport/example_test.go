@@ -2,19 +2,21 @@ package wstransport_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
 // A server that asks, and a client that answers, over one WebSocket.
-func Example() {
+func ExampleHandler() {
 	ctx := context.Background()
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1.0.0"}, nil)
@@ -64,4 +66,59 @@ func Example() {
 	// Who are you?
 	// Hello, Ada!
 	// wstransport: peer closed with code 1001: the server is shutting down
+}
+
+// A client that must say who it is, and takes large results.
+func ExampleDial() {
+	web := httptest.NewServer(auth.RequireBearerToken(
+		func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
+			return nil, auth.ErrInvalidToken
+		}, nil,
+	)(http.NotFoundHandler()))
+	defer web.Close()
+	_, err := wstransport.Dial(context.Background(), "ws"+strings.TrimPrefix(web.URL, "http"), &wstransport.DialOptions{
+		Limits: wstransport.Limits{ReadLimit: 64 << 20},
+		Header: http.Header{"Authorization": {"Bearer expired"}},
+	})
+	var refused *wstransport.RefusedError
+	if errors.As(err, &refused) {
+		fmt.Println(refused.StatusCode, refused.Message)
+	}
+	// Output:
+	// 401 invalid token
+}
+
+// Accept leaves the session to the caller, who learns here how it ended.
+func ExampleAccept() {
+	ended := make(chan error, 1)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		transport, err := wstransport.Accept(w, r, nil)
+		if err != nil {
+			return // the client has its refusal
+		}
+		server := mcp.NewServer(&mcp.Implementation{Name: "of one connection", Version: "1.0.0"}, nil)
+		session, err := server.Connect(r.Context(), transport, nil)
+		if err != nil {
+			ended <- err
+			return
+		}
+		ended <- session.Wait()
+	}))
+	defer web.Close()
+
+	ctx := context.Background()
+	transport, err := wstransport.Dial(ctx, "ws"+strings.TrimPrefix(web.URL, "http"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1.0.0"}, nil).Connect(ctx, transport, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(session.InitializeResult().ServerInfo.Name)
+	session.Close()
+	fmt.Println(<-ended)
+	// Output:
+	// of one connection
+	// <nil>
 }

@@ -20,7 +20,7 @@ import (
 // from a loopback client would give it.
 func upgraded(t testing.TB, socket net.Conn, limits Limits) *conn {
 	t.Helper()
-	g, err := newGate(&AcceptOptions{Limits: limits})
+	g, err := newGate(&HandlerOptions{Limits: limits})
 	require.NoError(t, err)
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header = http.Header{
@@ -42,7 +42,7 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h.socket, bufio.NewReadWriter(bufio.NewReader(h.socket), bufio.NewWriter(h.socket)), nil
 }
 
-// A script is a peer that sends what is written and keeps what it is sent.
+// A script is a peer that sends fixed bytes and keeps those it receives.
 type script struct {
 	net.Conn
 	in  *bytes.Reader

@@ -39,7 +39,7 @@ type served struct {
 // NewHandler returns a handler that serves each connection with the server that
 // getServer returns for it; one server may serve many. A connection for
 // which it returns nil is refused with 400. The error is about the options.
-func NewHandler(getServer func(*http.Request) *mcp.Server, opts *AcceptOptions) (*Handler, error) {
+func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions) (*Handler, error) {
 	if getServer == nil {
 		return nil, errors.New("wstransport: getServer is nil")
 	}
@@ -121,9 +121,9 @@ func (h *Handler) leave(s *served) {
 
 // Shutdown closes every connection with 1001 and refuses new ones with 503. A
 // connection on which requests are running is closed after the last of them is
-// answered; those that still come in get a JSON-RPC error. When the context
-// ends first, Shutdown closes what is left, which cancels what is running there,
-// and returns the context's error.
+// answered; those that still come in get a JSON-RPC error with the code 1001, too.
+// When the context ends first, Shutdown closes the other connections, which
+// cancels the requests that run there, and returns the context's error.
 //
 // [http.Server.Shutdown] does not touch connections that were upgraded, so both
 // are needed.
@@ -154,8 +154,8 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// cutOff closes what Shutdown has no time left for, and returns when the
-// clients have been told.
+// cutOff closes the connections that Shutdown has no time left for, and returns
+// when the close frames are sent.
 func cutOff(open []*served) {
 	for _, s := range open {
 		if c := s.conn.Load(); c != nil {

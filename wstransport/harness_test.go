@@ -25,8 +25,8 @@ const (
 
 var impl = &mcp.Implementation{Name: "test", Version: "1"}
 
-// patience is how long a test waits for what must happen, and within is what
-// is promised about a peer that is gone.
+// patience is how long a test waits for an event that must come. within is the
+// promised time in which the loss of a peer is noticed.
 const (
 	patience = 20 * time.Second
 	within   = time.Second
@@ -60,9 +60,16 @@ type endpoint struct {
 	ended   chan struct{} // receives once for each ServeHTTP that returned
 }
 
-func serve(t testing.TB, server *mcp.Server, opts *wstransport.AcceptOptions, wrap ...func(http.Handler) http.Handler) *endpoint {
+func serve(t testing.TB, server *mcp.Server, opts *wstransport.HandlerOptions, wrap ...func(http.Handler) http.Handler) *endpoint {
 	t.Helper()
-	handler, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, opts)
+	var o wstransport.HandlerOptions
+	if opts != nil {
+		o = *opts
+	}
+	if !o.HasCloseGrace() { // most peers here answer no close frame
+		o.Limits = o.WithCloseGrace(100 * time.Millisecond)
+	}
+	handler, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, &o)
 	require.NoError(t, err)
 	var h http.Handler = handler
 	for _, w := range wrap {
@@ -151,8 +158,8 @@ func openFiles(t testing.TB) int {
 	return len(entries)
 }
 
-// requireNoLeak runs f and requires that goroutines and descriptors come back
-// to what they were.
+// requireNoLeak runs f and requires that as many goroutines and descriptors are
+// left as there were before.
 func requireNoLeak(t *testing.T, f func()) {
 	t.Helper()
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)

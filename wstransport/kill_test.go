@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runClient calls a tool and never answers what it is asked.
+// runClient calls a tool and never answers a question.
 func runClient(url, version, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience) // in case nobody kills it
 	defer cancel()
@@ -51,10 +51,10 @@ func runClient(url, version, name string) error {
 	return err
 }
 
-// An unblocked is what a handler says when it is let go.
+// An unblocked is a handler's report after its context ended.
 type unblocked struct {
 	at     time.Time
-	answer error // what the elicitation returned, if there was one
+	answer error // of the elicitation, if there was one
 	ctx    error // of the handler
 	cause  error
 }

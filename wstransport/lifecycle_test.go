@@ -136,7 +136,9 @@ func TestShutdown(t *testing.T) {
 	status, _, _ := handshake(t, e.url, func(*http.Request) {})
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	_, err := session.ListTools(t.Context(), nil)
-	require.ErrorContains(t, err, "shutting down", "no new calls")
+	var late *jsonrpc.Error
+	require.ErrorAs(t, err, &late, "no new calls")
+	require.Equal(t, jsonrpc.Error{Code: 1001, Message: "the server is shutting down"}, *late)
 	require.Empty(t, down, "a call is still running")
 	close(finish)
 	require.Equal(t, "finished", textOf(t, receive(t, results)))

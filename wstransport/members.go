@@ -5,9 +5,10 @@ import (
 	"iter"
 )
 
-// members ranges over the names and values of a JSON object, in order and
-// without copying; there are none if data is another value. The data must be valid JSON,
-// which is what lets this be a walk and not a parser.
+// members ranges over the names and values of a JSON object, in order and without
+// copying; there are none if data is another value. The data must be valid JSON,
+// which keeps the walk this simple. encoding/json has no such walk: into a struct
+// it matches names in any case, and into a map it allocates for every member.
 func members(data []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		i := skipSpace(data, 0)

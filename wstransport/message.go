@@ -11,12 +11,12 @@ import (
 )
 
 // decode is [jsonrpc.DecodeMessage] for the whole of data, which it does not
-// keep: what follows the first value is an error and not ignored. The SDK's
-// function allocates a 32 KiB buffer twice a request; this one copies params or
-// result, and that is nearly all.
+// keep: bytes after the first value are an error and not ignored. go-sdk's function
+// allocates a 32 KiB buffer twice a request; this one allocates little more than
+// the copy of params or result.
 //
-// Names match exactly. A peer that took "Method" for "method" would be read
-// differently by what stands between the two.
+// Names match exactly. Were "Method" taken for "method", a proxy that reads names
+// exactly would see another message.
 func decode(data []byte) (jsonrpc.Message, error) {
 	if !json.Valid(data) {
 		return nil, errors.New("not one JSON value")

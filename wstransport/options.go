@@ -13,30 +13,35 @@ import (
 // which may hold images, from a server it chose; a server reads requests from
 // anybody.
 const (
-	DefaultAcceptReadLimit = 4 << 20
-	DefaultDialReadLimit   = 16 << 20
+	serverReadLimit = 4 << 20
+	clientReadLimit = 16 << 20
 )
 
 // The timings where those of [Limits] are zero.
 const (
-	DefaultPingInterval = 15 * time.Second
-	DefaultPongWait     = 40 * time.Second
-	DefaultWriteTimeout = 30 * time.Second
+	defaultPingInterval = 15 * time.Second
+	defaultPongWait     = 40 * time.Second
+	defaultWriteTimeout = 30 * time.Second
+	defaultCloseGrace   = time.Second
 )
 
-// Limits bound what a peer can make this end hold, and how long it can make it
-// wait. Zero fields take the defaults; negative ones are an error.
+// Limits bound the memory that a peer can take of this end, and the time that it
+// can make it wait. Zero fields take the defaults; negative ones are an error.
 type Limits struct {
-	// ReadLimit is the size in bytes of the largest message that is read.
+	// ReadLimit is the size in bytes of the largest message that is read; if zero
+	// 4 MiB for a server, 16 MiB for a client.
 	ReadLimit int64
-	// PingInterval is the time between two pings sent to the peer.
+	// PingInterval is the time between two pings sent to the peer; 15 seconds if
+	// zero.
 	PingInterval time.Duration
 	// PongWait is how long a peer may be silent, pongs included, before it is
-	// taken for dead. It must be longer than PingInterval.
+	// taken for dead; 40 seconds if zero. It must be longer than PingInterval.
 	PongWait time.Duration
-	// WriteTimeout is how long the peer may take to accept one message. Whoever
-	// writes waits that long at most; then the connection is dropped.
+	// WriteTimeout is how long the peer may take to accept one message; 30 seconds
+	// if zero. A writer waits that long at most; then the connection is dropped.
 	WriteTimeout time.Duration
+
+	closeGrace time.Duration // how long the peer may take to answer a close frame; tests shorten it
 }
 
 func (l Limits) withDefaults(readLimit int64) (Limits, error) {
@@ -44,9 +49,10 @@ func (l Limits) withDefaults(readLimit int64) (Limits, error) {
 		return l, errors.New("wstransport: a limit is negative")
 	}
 	l.ReadLimit = orDefault(l.ReadLimit, readLimit)
-	l.PingInterval = orDefault(l.PingInterval, DefaultPingInterval)
-	l.PongWait = orDefault(l.PongWait, DefaultPongWait)
-	l.WriteTimeout = orDefault(l.WriteTimeout, DefaultWriteTimeout)
+	l.PingInterval = orDefault(l.PingInterval, defaultPingInterval)
+	l.PongWait = orDefault(l.PongWait, defaultPongWait)
+	l.WriteTimeout = orDefault(l.WriteTimeout, defaultWriteTimeout)
+	l.closeGrace = orDefault(l.closeGrace, defaultCloseGrace)
 	if l.PongWait <= l.PingInterval {
 		return l, fmt.Errorf("wstransport: PongWait %v must be longer than PingInterval %v", l.PongWait, l.PingInterval)
 	}
@@ -60,29 +66,28 @@ func orDefault[T int64 | time.Duration](v, def T) T {
 	return v
 }
 
-// AcceptOptions configure the server's side. Nil means the defaults.
-type AcceptOptions struct {
+// HandlerOptions configure the server's side, a [Handler] or [Accept]. Nil, and
+// the zero value, mean the defaults.
+type HandlerOptions struct {
 	Limits
 
-	// AllowedOrigins are the web origins, besides the server's own, whose pages
-	// may connect, each written scheme://host or scheme://host:port. A page of
-	// any other origin is refused with 403. A request without an Origin header
-	// does not come from a web page and is let through.
-	AllowedOrigins []string
-
-	// AllowedHosts are the values of the Host header that are served; a host
-	// without a port stands for every port. When empty, every host is
-	// served, except that a connection arriving on a loopback address must name
-	// a loopback host: a web page that points its own name at 127.0.0.1 is of
-	// the same origin as what it finds there, and only the name gives it away.
-	// A server behind a proxy on the same machine lists its public names here.
+	// AllowedHosts are the lower-case names, without port, that a request's Host
+	// header may carry. A loopback name is fine besides, on a connection to a
+	// loopback address. Where AllowedHosts is empty any name is fine on a
+	// connection to another address, and only a loopback name on a connection to a
+	// loopback address: a page whose name was rebound to 127.0.0.1 is refused. A
+	// server behind a proxy on the same machine lists its public names here.
 	AllowedHosts []string
-
-	// Logger is told who was refused and why connections ended. Nil is silent.
+	// AllowedOrigins are the browser origins, as scheme://host or
+	// scheme://host:port, that may call besides the server's own. A request that
+	// does not come from a web page has no origin and is let through.
+	AllowedOrigins []string
+	// Logger hears who was refused and why connections ended. Nil is silent.
 	Logger *slog.Logger
 }
 
-// DialOptions configure the client's side. Nil means the defaults.
+// DialOptions configure the client's side. Nil, and the zero value, mean the
+// defaults.
 type DialOptions struct {
 	Limits
 

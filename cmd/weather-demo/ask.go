@@ -14,13 +14,13 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// prompter has a person answer the questions of a call.
+// prompter lets a person answer the questions of a call.
 type prompter struct {
 	ctx   context.Context
 	out   io.Writer
 	paint paint
 	lines <-chan string
-	// echoes is whether what is typed shows by itself.
+	// echoes says that the terminal shows the typed text by itself.
 	echoes bool
 
 	mu sync.Mutex // one question at a time
@@ -41,8 +41,8 @@ func newPrompter(ctx context.Context, t terminal) *prompter {
 	return &prompter{ctx: ctx, out: t.out, paint: painterFor(t.out), lines: lines, echoes: isTerminal(t.in)}
 }
 
-// answer asks until it is told something that can be sent. When the input
-// ends, the question is cancelled.
+// answer asks until the person types an answer that fits. The end of the input
+// cancels the question.
 func (p *prompter) answer(q wire.Question) any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *prompter) answer(q wire.Question) any {
 	for i, choice := range choices {
 		fmt.Fprintf(p.out, "    %d  %s\n", i+1, choice)
 	}
-	fmt.Fprint(p.out, "    d  decline to say\n    c  cancel\n")
+	fmt.Fprint(p.out, "    d  decline\n    c  cancel\n")
 	for {
 		fmt.Fprint(p.out, "  your answer: ")
 		select {
@@ -59,7 +59,7 @@ func (p *prompter) answer(q wire.Question) any {
 			return wire.Cancel(q)
 		case typed, ok := <-p.lines:
 			if !ok {
-				fmt.Fprint(p.out, "\n  (the input has ended: cancelled)\n\n")
+				fmt.Fprint(p.out, "\n  (end of input: cancelled)\n\n")
 				return wire.Cancel(q)
 			}
 			if !p.echoes {
@@ -74,7 +74,7 @@ func (p *prompter) answer(q wire.Question) any {
 	}
 }
 
-// understand turns what was typed into a response, or nil.
+// understand turns the typed text into a response, nil if it fits none.
 func understand(q wire.Question, typed string, choices []string) any {
 	typed = strings.TrimSpace(typed)
 	switch strings.ToLower(typed) {
@@ -94,7 +94,7 @@ func understand(q wire.Question, typed string, choices []string) any {
 }
 
 func notUnderstood(typed string, choices int) string {
-	return fmt.Sprintf("%q is none of these: type a number from 1 to %d, d or c.", shorten(typed, 20), choices)
+	return fmt.Sprintf("%q is not a choice: type a number from 1 to %d, d or c.", shorten(typed, 20), choices)
 }
 
 // choicesOf are the values that a question's form allows.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -26,13 +27,16 @@ func withBinary(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "weather-demo")
-	// A program built with -race waits a second at its end, for races to come.
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	// A program built with -race sleeps for a second before it exits.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=20"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	// Like go run, no revision is stamped in: it is part of every state, and
-	// its length shows in the figures.
+	// As with go run, no revision is stamped in: it is part of every state, and
+	// its length would show in the figures.
 	args := []string{"build", "-buildvcs=false", "-o", binary}
 	if raceEnabled {
 		args = append(args, "-race")
@@ -58,8 +62,8 @@ func weatherDemo(t *testing.T, input string, args ...string) outcome {
 	return outcome{stdout.String(), stderr.String(), status}
 }
 
-// runBinary runs it to its end. Where both streams are one, their lines come in
-// order.
+// runBinary runs it to its end. If both streams are one writer, their lines keep
+// their order.
 func runBinary(t *testing.T, input string, stdout, stderr io.Writer, args ...string) (status int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)

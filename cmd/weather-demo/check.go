@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -13,17 +14,17 @@ import (
 )
 
 const checkAbout = `Reads a conversation with a model as JSON, from FILE or, for -, from stdin, and
-finds each tool use that is not followed by its result: a model's API refuses
-such a conversation, and so it is stuck. The status is 1 if anything was found.
+finds each tool use that is not followed by its result. A model's API refuses
+such a conversation. The status is 1 if anything was found.
 
   weather-demo check chat.json
-  weather-demo check chat.json -repair > mended.json`
+  weather-demo check chat.json -repair > repaired.json`
 
 // check looks for tool uses without a result in a conversation.
 func check(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("check", flag.ContinueOnError)
-	repair := f.Bool("repair", false, "print the conversation mended, and on stderr what was done")
-	style := f.String("style", "", "read it as this `style`, messages or sampling (default whichever it looks like)")
+	repair := f.Bool("repair", false, "print the repaired conversation, and the repairs on stderr")
+	style := f.String("style", "", "the `style` of the conversation, messages or sampling (default: detected)")
 	files, err := parse(f, args, t)
 	if err != nil {
 		return err
@@ -33,7 +34,7 @@ func check(ctx context.Context, args []string, t terminal) error {
 		return err
 	}
 	if *repair {
-		return mend(conversation, t)
+		return repaired(conversation, t)
 	}
 	findings := conversation.Check()
 	for _, finding := range findings {
@@ -46,7 +47,7 @@ func check(ctx context.Context, args []string, t terminal) error {
 	return nil
 }
 
-func mend(conversation *transcript.Transcript, t terminal) error {
+func repaired(conversation *transcript.Transcript, t terminal) error {
 	fixed, repairs := conversation.Repair()
 	for _, r := range repairs {
 		writeFinding(t.err, painterFor(t.err).good, r.String())
@@ -60,6 +61,9 @@ func readConversation(file, style string, t terminal) (*transcript.Transcript, e
 	var in io.Reader = t.in
 	if file != "-" {
 		f, err := os.Open(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, usageError{fmt.Sprintf("there is no file %s", file)}
+		}
 		if err != nil {
 			return nil, usageError{err.Error()}
 		}
@@ -83,7 +87,7 @@ func readConversation(file, style string, t terminal) (*transcript.Transcript, e
 	return conversation, err
 }
 
-// writeFinding puts the place on a line of its own, where the eye looks for it.
+// writeFinding puts the place on a line of its own, before the explanation.
 func writeFinding(w io.Writer, paint func(string) string, text string) {
 	place, rest, _ := strings.Cut(text, ": ")
 	fmt.Fprintln(w, paint(place))

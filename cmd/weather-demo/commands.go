@@ -5,30 +5,29 @@ import (
 	"fmt"
 )
 
-// command is one word behind weather-demo.
+// command is one command of weather-demo.
 type command struct {
 	name    string
-	takes   string // what stands behind the name, beside flags
+	takes   string // its arguments, as usage shows them
 	summary string
 	about   string
 	run     func(ctx context.Context, args []string, t terminal) error
 }
 
-// commands lists what weather-demo can do. The first is run where none is
-// named.
+// commands are all commands. The first is the default.
 func commands() []command {
 	return []command{
-		{"show", "", "one call as it happened, then the table of styles", showAbout, show},
-		{"table", "", "the table of all styles alone", tableAbout, table},
-		{"basic", "", "the smallest handler that asks, explained as it runs", basicAbout, basic},
-		{"multiround", "", "two questions, each round on another server", multiroundAbout, multiround},
-		{"quadrant", "", "old and new clients, with and without a stream", quadrantAbout, quadrant},
-		{"compare", "STYLE STYLE", "the sources of two styles, what differs marked", compareAbout, compare},
-		{"errors", "", "every error there is, as an agent sees it", errorsAbout, showErrors},
+		{"show", "", "play one call, then print the table of styles", showAbout, show},
+		{"table", "", "print the table of styles", tableAbout, table},
+		{"basic", "", "explain the smallest handler that asks, as it runs", basicAbout, basic},
+		{"multiround", "", "play two questions, each round on another server", multiroundAbout, multiround},
+		{"quadrant", "", "modern and legacy clients, with and without a stream", quadrantAbout, quadrant},
+		{"compare", "STYLE STYLE", "show the code of two styles, differences marked", compareAbout, compare},
+		{"errors", "", "provoke every error, and print it as an agent sees it", errorsAbout, showErrors},
 		{"check", "FILE", "find tool uses without a result in a conversation", checkAbout, check},
-		{"probe", "URL|COMMAND...", "whether a running server keeps the rules of tool calls", probeAbout, probeServer},
+		{"probe", "URL|COMMAND...", "check a running server against the rules of tool calls", probeAbout, probeServer},
 		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", serveAbout, serve},
-		{"help", "[COMMAND]", "this list, or what a command takes", "Lists the commands, or tells what one of them takes.", help},
+		{"help", "[COMMAND]", "list the commands, or explain one", "Lists the commands, or explains one of them and its flags.", help},
 	}
 }
 

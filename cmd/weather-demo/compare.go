@@ -13,17 +13,17 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-const compareAbout = `Shows the sources of two styles with the lines that differ marked: side by side
-where there is room for that, one below the other in a narrow terminal. Package
-clause and imports are left out.
+const compareAbout = `Shows the code of two styles and marks the lines that differ: side by side, or
+one below the other in a terminal of less than 100 columns. Package clause and
+imports are left out.
 
-  weather-demo compare E G        guards, and steps
-  weather-demo compare once N     an effect remembered, and one that is not`
+  weather-demo compare E G        guards and steps
+  weather-demo compare once N     an effect that runs once, and one that repeats`
 
-// compare lays the sources of two styles side by side.
+// compare shows the code of two styles and marks the lines that differ.
 func compare(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("compare", flag.ContinueOnError)
-	width := f.Int("width", 0, "lay out for so many `columns` (default the terminal's, or 120)")
+	width := f.Int("width", 0, "the width in `columns` (default: the terminal's, else 120)")
 	names, err := parse(f, args, t)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func widthOf(w io.Writer) int {
 	return 120
 }
 
-// sourceOf reads the file of a style, without what every file begins with.
+// sourceOf reads the file of a style, without package clause and imports.
 func sourceOf(o options.Option) (file string, lines []string, err error) {
 	file = o.Name + ".go"
 	raw, err := options.Source.ReadFile(file)
@@ -84,8 +84,8 @@ func sourceOf(o options.Option) (file string, lines []string, err error) {
 	return "options/" + file, joinComments(strings.Split(code, "\n")), nil
 }
 
-// joinComments makes one line of each paragraph of comments, to be broken where
-// there is room.
+// joinComments makes one line of each paragraph of comments, which is then
+// wrapped to the width of its column.
 func joinComments(lines []string) []string {
 	var joined []string
 	for _, line := range lines {
@@ -99,7 +99,7 @@ func joinComments(lines []string) []string {
 	return joined
 }
 
-// comparison writes aligned sources.
+// comparison writes aligned lines.
 type comparison struct {
 	w     io.Writer
 	paint paint
@@ -132,10 +132,10 @@ func (c comparison) sideBySide(heads [2]string, pairs []pair) {
 			fmt.Fprintln(c.w, strings.TrimRight(line, " "))
 		}
 	}
-	fmt.Fprintf(c.w, "\n%s\n", c.paint.dim(fmt.Sprintf("%d of %d lines differ: | changed, < only left, > only right.", differing, len(pairs))))
+	fmt.Fprintf(c.w, "\n%s\n", c.paint.dim(fmt.Sprintf("%d of %d lines differ: | changed, < left only, > right only.", differing, len(pairs))))
 }
 
-// stacked writes the left lines of a difference above the right ones.
+// stacked writes the left lines of each difference above the right ones.
 func (c comparison) stacked(heads [2]string, pairs []pair) {
 	fmt.Fprintf(c.w, "%s\n%s\n\n", c.paint.bad("- "+heads[0]), c.paint.good("+ "+heads[1]))
 	var right []string
@@ -161,7 +161,7 @@ func (c comparison) stacked(heads [2]string, pairs []pair) {
 	flush()
 }
 
-// fold breaks a line of code that is too long, further in than it begins.
+// fold breaks a line of code that is too long, and indents the rest.
 func fold(line *string, width int) []string {
 	if line == nil {
 		return nil

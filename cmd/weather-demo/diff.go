@@ -1,13 +1,13 @@
 package main
 
-// pair is a line of two texts laid beside each other. A side is nil where the
-// other one has a line of its own.
+// pair is one line of each of two texts. A side is nil where only the other text
+// has a line.
 type pair struct{ left, right *string }
 
 func (p pair) same() bool { return p.left != nil && p.right != nil && *p.left == *p.right }
 
-// align finds the lines that two texts share, as many as can be, and puts what
-// differs in between, side by side.
+// align pairs the lines of two texts: the longest common subsequence on equal
+// lines, and the differing lines between them side by side.
 func align(left, right []string) []pair {
 	// shared[i][j] counts the lines that left[i:] and right[j:] have in common.
 	shared := make([][]int, len(left)+1)

@@ -12,9 +12,9 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-const errorsAbout = `Provokes every error that this demo can produce, each by a real call through the
-boundary (package boundary), and prints what the agent gets: the text that its
-model reads, and the facts beside it, which are under one key of _meta.`
+const errorsAbout = `Provokes every error of this demo by a real call through package boundary, and
+prints it as an agent gets it: the text that its model reads, and the report
+that the boundary adds under one key of _meta.`
 
 // showErrors provokes each error and prints it as the agent sees it.
 func showErrors(ctx context.Context, args []string, t terminal) error {
@@ -40,12 +40,12 @@ func showErrors(ctx context.Context, args []string, t terminal) error {
 	return nil
 }
 
-const errorsIntro = `Every call ends in one well-formed result, whatever went wrong. An error result
-is for the model, which can often go on from it; a protocol error says that the
-request itself was at fault, and is for the client. "expected" tells what an
-agent may correct from what somebody who runs the server has to mend. Left out
-here: the hints, which are the last block of the text as well, and what every
-result has, its tool, a request id and a duration.
+const errorsIntro = `Every call ends in one well-formed result. An error result is for the model,
+which can often correct the call. A protocol error is for the client: the
+request itself was wrong. "expected" is true if the agent can correct the error,
+and false if an operator has to repair the server. Not shown: hints, which
+repeat the last block of the text, and the tool, request id and duration, which
+every result has.
 
 `
 
@@ -63,8 +63,8 @@ func writeReply(w io.Writer, p paint, reply *wire.Reply) {
 		callResult
 		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	var face boundary.Face
-	if json.Unmarshal(reply.Result, &r) != nil || json.Unmarshal(r.Meta[boundary.MetaKey], &face) != nil || !r.IsError {
+	var report boundary.Report
+	if json.Unmarshal(reply.Result, &r) != nil || json.Unmarshal(r.Meta[boundary.MetaKey], &report) != nil || !r.IsError {
 		fmt.Fprintf(w, "  %s\n\n", p.bad("not an error result: "+string(reply.Result)))
 		return
 	}
@@ -72,7 +72,7 @@ func writeReply(w io.Writer, p paint, reply *wire.Reply) {
 	for _, block := range r.Content {
 		writeText(w, block.Text)
 	}
-	writeFacts(w, p, face)
+	writeFacts(w, p, report)
 	fmt.Fprintln(w)
 }
 
@@ -82,7 +82,7 @@ func writeText(w io.Writer, text string) {
 	}
 }
 
-// cut shortens what go-sdk repeats of a request, state included.
+// cut shortens a message of go-sdk's that repeats the whole request.
 func cut(s string, width int) string {
 	if short := shorten(s, width); short != s {
 		return fmt.Sprintf("%s (and %d bytes more)", short, len(s)-len(short))
@@ -90,23 +90,23 @@ func cut(s string, width int) string {
 	return s
 }
 
-// writeFacts prints what stands beside the text, but for the tool, the request's
-// id and its duration.
-func writeFacts(w io.Writer, p paint, face boundary.Face) {
+// writeFacts prints the report that the boundary adds to a result, without the
+// fields that errorsIntro names.
+func writeFacts(w io.Writer, p paint, report boundary.Report) {
 	var fields []string
-	for _, f := range face.Fields {
+	for _, f := range report.Fields {
 		fields = append(fields, f.Pointer+" "+f.Problem)
 	}
-	expected := face.Expected != nil && *face.Expected
+	expected := report.Expected != nil && *report.Expected
 	for _, fact := range []struct{ name, text string }{
-		{"type", face.Type},
-		{"code", face.Code},
+		{"type", report.Type},
+		{"code", report.Code},
 		{"expected", fmt.Sprint(expected)},
 		{"fields", strings.Join(fields, "\n")},
-		{"selector", face.Selector},
-		{"candidates", strings.Join(face.Candidates, ", ")},
-		{"operation", face.Operation},
-		{"effect", face.Effect},
+		{"selector", report.Selector},
+		{"candidates", strings.Join(report.Candidates, ", ")},
+		{"operation", report.Operation},
+		{"effect", report.Effect},
 	} {
 		if fact.text == "" {
 			continue

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.golden and the blocks of the README anew")
 
-// invocation is one run of the binary, with what is typed.
+// invocation is one run of the binary with its input.
 type invocation struct{ args, input string }
 
 // goldens are the files in testdata, each with the runs that it records.
@@ -57,16 +57,16 @@ var goldens = map[string][]invocation{
 	},
 }
 
-// wide are the goldens that need more than a narrow terminal: two columns of
-// code, and a conversation for programs.
+// wide are the goldens with wider lines: two columns of code, and a conversation
+// that is printed as it was written.
 var wide = map[string]int{"compare": 120, "check": 210}
 
-// masks hide what differs from run to run. Nothing else does: the sizes of
-// states are the same for one build.
-var masks = []struct{ what, pattern, mask string }{
+// masks hide the parts that differ from run to run. The sizes of states do not
+// differ, since the binary is built without a revision.
+var masks = []struct{ part, pattern, mask string }{
 	{"a call's id", `"call": "[0-9a-f]{32}"`, `"call": "(an id)"`},
 	{"the beginning of a token", `"[\w-]{12}… `, `"(a token)… `},
-	{"a key's id and the time", `sealed with key [0-9a-f]{8}, opens until [0-9:]{8}`, "sealed with key (its id), opens until (a time)"},
+	{"a key's id and the time", `sealed with key [0-9a-f]{8}, valid until [0-9:]{8}`, "sealed with key (its id), valid until (a time)"},
 }
 
 func (i invocation) transcript(t *testing.T) string {
@@ -112,13 +112,13 @@ func TestGolden(t *testing.T) {
 			}
 			want, err := os.ReadFile(file)
 			require.NoError(t, err)
-			require.Equal(t, string(want), got, "if it should be so: go test ./cmd/weather-demo -run TestGolden -update")
+			require.Equal(t, string(want), got, "if this change is intended: go test ./cmd/weather-demo -run TestGolden -update")
 		})
 	}
 }
 
 func TestEveryCommandHasAGoldenRun(t *testing.T) {
-	runs := map[string]bool{"show": true, "serve": true, "probe": true} // the first is the default; servers are no goldens
+	runs := map[string]bool{"show": true, "serve": true, "probe": true} // show is run by default; servers have no goldens
 	for _, invocations := range goldens {
 		for _, i := range invocations {
 			runs[strings.Split(i.args, " ")[0]] = true

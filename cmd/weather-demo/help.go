@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// help lists the commands, or lets one tell about itself.
+// help lists the commands, or explains one.
 func help(ctx context.Context, args []string, t terminal) error {
 	if len(args) > 0 && args[0] != "help" {
 		c, err := findCommand(args[0])
@@ -20,7 +20,7 @@ func help(ctx context.Context, args []string, t terminal) error {
 	}
 	p := painterFor(t.out)
 	fmt.Fprintln(t.out, p.bold("weather-demo [COMMAND] [FLAGS]"))
-	fmt.Fprint(t.out, "\nOne weather tool, written in every style in which a tool can ask its user.\n\n")
+	fmt.Fprint(t.out, "\nOne weather tool that asks its user, written in every handler style.\n\n")
 	for i, c := range commands() {
 		note := ""
 		if i == 0 {
@@ -28,13 +28,13 @@ func help(ctx context.Context, args []string, t terminal) error {
 		}
 		fmt.Fprintf(t.out, "  %s%s%s\n", p.bold(fmt.Sprintf("%-12s", c.name)), c.summary, note)
 	}
-	fmt.Fprint(t.out, "\nweather-demo help COMMAND tells what a command does and takes.\n")
+	fmt.Fprint(t.out, "\nweather-demo help COMMAND explains a command and its flags.\n")
 	return nil
 }
 
-// parse reads a command's flags, which may also stand behind its arguments,
-// and returns the latter: as many as the command takes. What cannot be read is
-// a usageError that names the nearest flag there is.
+// parse reads a command's flags, which may also follow its arguments, and returns
+// the arguments: as many as the command takes. A mistake is a usageError; for an
+// unknown flag it names the nearest one.
 func parse(f *flag.FlagSet, args []string, t terminal) ([]string, error) {
 	c := mustFind(f.Name())
 	f.SetOutput(io.Discard)
@@ -46,7 +46,7 @@ func parse(f *flag.FlagSet, args []string, t terminal) ([]string, error) {
 		}
 		args = f.Args()
 		if open := strings.HasSuffix(c.takes, "..."); open && len(args) > 0 {
-			return args, nil // flags from here on are not ours
+			return args, nil // the flags of another program follow
 		}
 		if len(args) == 0 {
 			break
@@ -70,14 +70,14 @@ func misread(f *flag.FlagSet, c command, err error, t terminal) error {
 		var names []string
 		f.VisitAll(func(f *flag.Flag) { names = append(names, "-"+f.Name) })
 		if len(names) == 0 {
-			return usageError{fmt.Sprintf("%s takes no flags, so no -%s", c.name, name)}
+			return usageError{fmt.Sprintf("%s takes no flags, such as -%s", c.name, name)}
 		}
 		return usageError{unknown("flag", "-"+name, names)}
 	}
 	return usageError{err.Error()}
 }
 
-// explain writes what a command does and takes.
+// explain prints a command's usage, description and flags.
 func (c command) explain(f *flag.FlagSet, t terminal) {
 	usage := strings.TrimSpace("weather-demo " + c.name + " " + c.takes)
 	flags := ""

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// runsOf is what -json prints, decoded without the types that printed it.
+// runsOf decodes the output of -json without the types that printed it.
 func runsOf(t *testing.T, args ...string) []map[string]any {
 	t.Helper()
 	got := weatherDemo(t, "", append(args, "-json")...)
@@ -122,7 +122,7 @@ func TestJSONOfAnUnknownPlace(t *testing.T) {
 	require.Len(t, runs, 20)
 	for _, r := range runs {
 		require.Equal(t, true, r["is_error"])
-		require.Equal(t, "Unknown place. Nearest: Lisbon, Tokyo, Reykjavik.", r["text"], "what the tool itself says")
+		require.Equal(t, "Unknown place. Nearest: Lisbon, Tokyo, Reykjavik.", r["text"], "the tool's own text")
 		require.Zero(t, r["effects"])
 		require.Equal(t, []any{}, r["questions"])
 	}

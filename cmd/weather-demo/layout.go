@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// layout writes JSON so that it can be read: what fits on a line stands on one,
-// and the order of members is kept. The first line is not indented. replace,
-// if any, can put another value in a member's place.
+// layout formats JSON for people: a value that fits on a line stays on one, and
+// members keep their order. The first line is not indented. replace, if not nil,
+// returns the value to show for a member.
 func layout(raw json.RawMessage, indent string, replace func(name string, value json.RawMessage) json.RawMessage) string {
 	l := layouter{replace}
 	return l.value(raw, indent, len(indent))
@@ -25,7 +25,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// value lays out a value that begins in the given column.
+// value formats a value that begins in the given column.
 func (l layouter) value(raw json.RawMessage, indent string, column int) string {
 	brackets, members := l.open(raw)
 	flat := l.flat(raw)
@@ -67,7 +67,8 @@ func quoted(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// open takes an object or a list apart. Anything else has no brackets.
+// open returns the members of an object or an array. Any other value has no
+// brackets.
 func (l layouter) open(raw json.RawMessage) (brackets string, members []member) {
 	raw = bytes.TrimSpace(raw)
 	d := json.NewDecoder(bytes.NewReader(raw))

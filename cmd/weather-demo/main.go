@@ -1,7 +1,7 @@
 // Command weather-demo shows one weather tool in every handler style.
 //
-// Without a command it plays a call in memory and prints what happened, then
-// the table of all styles. `weather-demo help` lists the rest.
+// Without a command it plays a call in memory and prints every step, then the
+// table of all styles. `weather-demo help` lists the other commands.
 package main
 
 import (
@@ -29,15 +29,15 @@ type terminal struct {
 	out, err io.Writer
 }
 
-// usageError is a mistake on the command line: its text is all there is to say.
+// usageError is a mistake on the command line.
 type usageError struct{ message string }
 
 func (e usageError) Error() string { return e.message }
 
-// errFound ends a command that did its work and found fault. It has said so.
+// errFound ends a command that found faults and has printed them.
 var errFound = errors.New("found fault")
 
-// The statuses that a shell sees.
+// The exit statuses.
 const (
 	statusFailed      = 1
 	statusMisused     = 2

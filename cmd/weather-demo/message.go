@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// message is the part of a JSON-RPC message that a person is shown.
+// message holds the fields of a JSON-RPC message that are shown.
 type message struct {
 	ID     any             `json:"id"`
 	Method string          `json:"method"`
@@ -48,7 +48,7 @@ type elicitParams struct {
 	RequestedSchema form   `json:"requestedSchema"`
 }
 
-// form is the part of a question's schema from which a person can choose.
+// form holds the choices in a question's schema.
 type form struct {
 	Properties map[string]struct {
 		Enum []string `json:"enum"`

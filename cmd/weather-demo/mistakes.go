@@ -11,7 +11,7 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// mistake is something that goes wrong, and how to make it.
+// mistake is an error, with the call that provokes it.
 type mistake struct {
 	heading, title string
 	provoke        func(ctx context.Context) (*wire.Reply, error)
@@ -19,42 +19,42 @@ type mistake struct {
 
 const (
 	inTheCall    = "the call is wrong"
-	byTheUser    = "the user says no"
-	byTheClient  = "the client cannot, or cheats"
-	betweenRound = "the server changed between two rounds"
+	byTheUser    = "the user does not answer"
+	byTheClient  = "the client cannot answer, or cheats"
+	betweenRound = "the server cannot go on"
 	inTheTool    = "the tool is broken"
 )
 
-// mistakes are all of them. Unless they say otherwise, the client is modern and
-// can do everything.
+// mistakes are all errors, in the order in which they are shown. The client is
+// modern and declares every capability, unless a mistake says otherwise.
 var mistakes = []mistake{
-	{inTheCall, "The place is unknown.", stage{}.calls("weather_native", `{"location":"Lisbonn"}`)},
-	{inTheCall, "An argument has the wrong name.", stage{}.calls("weather_native", `{"locaton":"Lisbon"}`)},
-	{inTheCall, "An argument has the wrong type.", stage{}.calls("weather_native", `{"location":5}`)},
-	{inTheCall, "The agent's own scheduling flag has leaked into the arguments.", stage{}.calls("weather_native", `{"location":"Lisbon","wait_for_previous":true}`)},
-	{inTheCall, "There is no such tool.", stage{}.calls("weather_natve", `{"location":"Lisbon"}`)},
-	{inTheCall, "The tool is not offered here, as its tier is denied.", stage{boundary: boundary.Options{Deny: []boundary.Tier{boundary.Write}}}.calls("resolve_work_item", `{"work_item_id":4522}`)},
+	{inTheCall, "The place is unknown.", setup{}.calls("weather_native", `{"location":"Lisbonn"}`)},
+	{inTheCall, "An argument has the wrong name.", setup{}.calls("weather_native", `{"locaton":"Lisbon"}`)},
+	{inTheCall, "An argument has the wrong type.", setup{}.calls("weather_native", `{"location":5}`)},
+	{inTheCall, "The arguments hold a scheduling flag of the agent's.", setup{}.calls("weather_native", `{"location":"Lisbon","wait_for_previous":true}`)},
+	{inTheCall, "There is no such tool.", setup{}.calls("weather_natve", `{"location":"Lisbon"}`)},
+	{inTheCall, "The server denies tools of this tier.", setup{boundary: boundary.Options{Deny: []boundary.Tier{boundary.Write}}}.calls("resolve_work_item", `{"work_item_id":4522}`)},
 
-	{byTheUser, "A question is declined.", stage{answers: wire.Answers{"units": wire.Decline}}.calls("weather_native", lisbon)},
-	{byTheUser, "A question is dismissed.", stage{answers: wire.Answers{"units": wire.Cancel}}.calls("weather_native", lisbon)},
-	{byTheUser, "No answer fits the question, however often it is asked.", stage{answers: wire.Answers{"units": wire.Value("kelvin")}}.calls("weather_native", lisbon)},
+	{byTheUser, "A question is declined.", setup{answers: wire.Answers{"units": wire.Decline}}.calls("weather_native", lisbon)},
+	{byTheUser, "A question is cancelled.", setup{answers: wire.Answers{"units": wire.Cancel}}.calls("weather_native", lisbon)},
+	{byTheUser, "No answer fits the question.", setup{answers: wire.Answers{"units": wire.Value("kelvin")}}.calls("weather_native", lisbon)},
 
-	{byTheClient, "A client from before, which cannot be asked, and no default.", stage{
+	{byTheClient, "A legacy client cannot be asked, and the question has no default.", setup{
 		runtime: mrtr.Options{Legacy: mrtr.LegacyDefaults}, client: wire.Options{Version: wire.Legacy, Capabilities: wire.Nothing},
 	}.calls("weather_steps", springfield)},
-	{byTheClient, "A modern client that does not declare the capability.", stage{client: wire.Options{Capabilities: wire.Nothing}}.calls("weather_native", lisbon)},
+	{byTheClient, "A modern client does not declare the capability.", setup{client: wire.Options{Capabilities: wire.Nothing}}.calls("weather_native", lisbon)},
 	{byTheClient, "The state was forged.", forged},
 	{byTheClient, "The state belongs to a call with other arguments.", transplanted},
-	{byTheClient, "The answer has no shape that the protocol knows.", stage{answers: wire.Answers{"units": wire.Raw(`{"yes":true}`)}}.calls("weather_native", lisbon)},
+	{byTheClient, "The answer is of no kind that the protocol knows.", setup{answers: wire.Answers{"units": wire.Raw(`{"yes":true}`)}}.calls("weather_native", lisbon)},
 
-	{betweenRound, "The held handler is not here (style coroutine).", elsewhere("weather_coroutine", nil)},
-	{betweenRound, "The steps are not those the call began with.", elsewhere("weather_steps", changedSteps)},
-	{betweenRound, "Too many calls are held already.", stage{runtime: mrtr.Options{MaxFrames: 1}}.twice("weather_coroutine", lisbon)},
-	{betweenRound, "The state outgrew its limit.", stage{runtime: mrtr.Options{MaxStateBytes: 64}}.calls("weather_native", lisbon)},
+	{betweenRound, "The held handler is in another process (style coroutine).", elsewhere("weather_coroutine", nil)},
+	{betweenRound, "The list of steps has changed since the call began.", elsewhere("weather_steps", changedSteps)},
+	{betweenRound, "Too many handlers are held.", setup{runtime: mrtr.Options{MaxFrames: 1}}.twice("weather_coroutine", lisbon)},
+	{betweenRound, "The state exceeds its limit.", setup{runtime: mrtr.Options{MaxStateBytes: 64}}.calls("weather_native", lisbon)},
 
-	{inTheTool, "It panics.", stage{}.calls("panics", `{}`)},
-	{inTheTool, "Its result cannot be sent.", stage{}.calls("unsendable", `{}`)},
-	{inTheTool, "It does not come back in time.", stage{boundary: boundary.Options{Deadline: 50 * time.Millisecond}}.calls("hangs", `{}`)},
+	{inTheTool, "It panics.", setup{}.calls("panics", `{}`)},
+	{inTheTool, "Its result cannot be sent.", setup{}.calls("unsendable", `{}`)},
+	{inTheTool, "It does not return in time.", setup{boundary: boundary.Options{Deadline: 50 * time.Millisecond}}.calls("hangs", `{}`)},
 }
 
 const (
@@ -62,27 +62,27 @@ const (
 	springfield = `{"location":"Springfield"}`
 )
 
-// forged changes one character of a state.
+// forged changes one bit of a state.
 func forged(ctx context.Context) (*wire.Reply, error) {
-	return stage{}.secondRound(ctx, "weather_native", lisbon, func(r *wire.Request) {
+	return setup{}.secondRound(ctx, "weather_native", lisbon, func(r *wire.Request) {
 		middle := []byte(r.State)
 		middle[len(middle)/2] ^= 1
 		r.State = string(middle)
 	})
 }
 
-// transplanted sends the state of a call with another one.
+// transplanted sends the state of one call with the arguments of another.
 func transplanted(ctx context.Context) (*wire.Reply, error) {
-	return stage{}.secondRound(ctx, "weather_native", lisbon, func(r *wire.Request) {
+	return setup{}.secondRound(ctx, "weather_native", lisbon, func(r *wire.Request) {
 		r.Arguments = map[string]string{"location": "Tokyo"}
 	})
 }
 
-// elsewhere makes the second round on another server, which shares the key.
-// There the tool may be another one.
+// elsewhere makes the second round on another server, which has the same key. If
+// other is not nil, it replaces weather_steps there.
 func elsewhere(tool string, other func(*mrtr.Runtime) options.Handler) func(context.Context) (*wire.Reply, error) {
 	return func(ctx context.Context) (*wire.Reply, error) {
-		s := stage{runtime: mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}}}
+		s := setup{runtime: mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}}}
 		var request wire.Request
 		if _, err := s.secondRound(ctx, tool, springfield, func(r *wire.Request) { request = *r }); err != nil {
 			return nil, err

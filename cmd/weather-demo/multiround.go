@@ -13,11 +13,11 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-const multiroundAbout = `Runs options/multiround.go: two questions, the second of which hangs on the
-first answer. Each round is answered by a server that was built for it alone.`
+const multiroundAbout = `Runs options/multiround.go: two questions, of which the second depends on the
+first answer. Each round goes to a new server.`
 
-// multiround resolves a work item. Each round goes to a server built for it
-// alone: all that they share is the key.
+// multiround resolves a work item. Each round goes to a new server; the servers
+// share nothing but the key.
 func multiround(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("multiround", flag.ContinueOnError)
 	if _, err := parse(f, args, t); err != nil {
@@ -28,14 +28,14 @@ func multiround(ctx context.Context, args []string, t terminal) error {
 	key := statecodec.GenerateKey()
 	answers := map[string]any{"resolution": "Duplicate", "duplicate_of": 4301}
 	request := wire.Request{Name: "resolve_work_item", Arguments: map[string]int{"work_item_id": 4522}}
-	carried := ""
+	earlier := ""
 	for round := 1; ; round++ {
 		reply, err := onFreshServer(ctx, key, request)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s a fresh server, with the key\n", p.bold(fmt.Sprintf("Round %d:", round)))
-		fmt.Fprintf(w, "  read    %s\n", whatCameBack(request, carried))
+		fmt.Fprintf(w, "%s a new server with the same key\n", p.bold(fmt.Sprintf("Round %d:", round)))
+		fmt.Fprintf(w, "  read    %s\n", answersIn(request, earlier))
 		if !reply.Incomplete() {
 			fmt.Fprint(w, "  ask     nothing is missing\n")
 			fmt.Fprintf(w, "  result  %s: %s\n", reply.ResultType, p.good(reply.Text))
@@ -46,27 +46,26 @@ func multiround(ctx context.Context, args []string, t terminal) error {
 		fmt.Fprintf(w, "  ask     %s %s\n", q.Message, p.dim(fmt.Sprintf("(and a sealed state, %d bytes)", len(reply.State))))
 		fmt.Fprintf(w, "  user    %s = %v\n\n", q.Key, answer)
 		if request.Responses != nil {
-			carried = ", the earlier answer from the state"
+			earlier = "; the earlier answer from the state"
 		}
 		request.State = reply.State
 		request.Responses = map[string]any{q.Key: wire.Value(answer)(q)}
 	}
 }
 
-const multiroundIntro = `Two questions, the second of which hangs on the first answer
-(options/multiround.go). Every round below is answered by a server that was
-built for it and thrown away: what they share is the key and nothing else. An
-answer is sent once, in the round after its question; that the last round still
-has the first one is because it travels in the sealed state.
+const multiroundIntro = `Two questions, of which the second depends on the first answer
+(options/multiround.go). Each round below goes to a new server; the servers
+share nothing but the key. The client sends an answer once, in the next request;
+later rounds have it because it travels in the sealed state.
 
 `
 
-func whatCameBack(request wire.Request, carried string) string {
+func answersIn(request wire.Request, earlier string) string {
 	responses, ok := request.Responses.(map[string]any)
 	if !ok {
-		return "nothing has come back yet"
+		return "there is no answer yet"
 	}
-	return sortedKeys(responses)[0] + " from the request" + carried
+	return sortedKeys(responses)[0] + " from the request" + earlier
 }
 
 func onFreshServer(ctx context.Context, key statecodec.Key, request wire.Request) (*wire.Reply, error) {

@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// paint colours text for a terminal, and leaves it alone elsewhere.
+// paint colours text if it is true.
 type paint bool
 
-// painterFor paints for terminals, unless NO_COLOR says otherwise.
+// painterFor paints for terminals, unless NO_COLOR is set or TERM is dumb.
 func painterFor(w io.Writer) paint {
 	return paint(isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
 }

@@ -30,15 +30,15 @@ func (e era) client() *wire.Options {
 	return nil
 }
 
-// scene is a call to be played.
-type scene struct {
+// plannedCall is a call to be played.
+type plannedCall struct {
 	option   options.Option
 	era      era
 	location string
 	answers  wire.Answers
-	// readable leaves the states legible to whoever watches.
+	// readable seals the states without encrypting them.
 	readable bool
-	// watch is told of every moment when it comes; it may be nil.
+	// watch is called with each moment as it happens. It may be nil.
 	watch func(moment)
 }
 
@@ -58,14 +58,14 @@ type run struct {
 	StateBytes     int             `json:"state_bytes"`
 }
 
-// firstChoices is a user who takes the first of every few choices.
+// firstChoices is a user who always takes the first choice.
 var firstChoices = wire.Answers{
 	"place": wire.Value("Springfield, Illinois"),
 	"units": wire.Value("metric"),
 }
 
 // play makes the call in memory, with a server and a client of its own.
-func (s scene) play(ctx context.Context) (*run, error) {
+func (s plannedCall) play(ctx context.Context) (*run, error) {
 	audit := &options.Audit{}
 	rec := &recorder{audit: audit, watch: s.watch}
 	rt, err := mrtr.New(&mrtr.Options{Observer: rec, State: &statecodec.Options{Readable: s.readable}})
@@ -80,7 +80,7 @@ func (s scene) play(ctx context.Context) (*run, error) {
 	if _, err := server.Connect(ctx, serverSide, nil); err != nil {
 		return nil, err
 	}
-	client, err := wire.Dial(ctx, tap{clientSide, rec}, s.era.client())
+	client, err := wire.Dial(ctx, recordingTransport{clientSide, rec}, s.era.client())
 	if err != nil {
 		return nil, err
 	}
@@ -107,12 +107,8 @@ func (s scene) play(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-func (s scene) title() string {
-	client := "a modern client"
-	if s.era == legacy {
-		client = "a client from before 2026-07-28"
-	}
-	return fmt.Sprintf("%s (%s), %q, %s", s.option.Tool(), s.option.Letter, shorten(s.location, 20), client)
+func (s plannedCall) title() string {
+	return fmt.Sprintf("%s, %q, %s client", s.option.Tool(), shorten(s.location, 20), s.era)
 }
 
 func (r *run) summary() string {
@@ -125,5 +121,5 @@ func (r *run) summary() string {
 
 var implementation = &mcp.Implementation{Name: "weather-demo", Version: "1.0.0"}
 
-// everyStyle is the styles and, behind them, the exhibits.
+// everyStyle lists the styles, then the exhibits.
 func everyStyle() []options.Option { return slices.Concat(options.All, landmine.All) }

@@ -11,18 +11,18 @@ import (
 	"github.com/mrtr-go/sdk/internal/probe"
 )
 
-const probeAbout = `Calls the read-only tools of a running server with good input and with bad, and
-says of each rule whether the server kept it. The server is reached by its URL,
-or started by a command that speaks over stdio. Tools that are not annotated
-read-only are never called. The status is 1 if a rule was broken.
+const probeAbout = `Calls the read-only tools of a running server with valid and invalid arguments,
+and reports each rule of tool calls as kept or broken. The server is reached by
+its URL, or started by a command and reached over stdio. Tools that are not
+annotated read-only are never called. The status is 1 if a rule was broken.
 
   weather-demo probe http://127.0.0.1:8080/mcp
   weather-demo probe -era modern weather-demo serve -stdio`
 
-// probeServer probes a server in the eras it is asked to.
+// probeServer probes a server as a modern and as a legacy client.
 func probeServer(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("probe", flag.ContinueOnError)
-	only := f.String("era", "", "only as a client of this `era`, modern or legacy (default both)")
+	only := f.String("era", "", "probe as a client of this `era` only: modern or legacy")
 	words, err := parse(f, args, t)
 	if err != nil {
 		return err
@@ -56,15 +56,15 @@ func probeServer(ctx context.Context, args []string, t terminal) error {
 }
 
 func probeIn(ctx context.Context, target string, e probe.Era) (*probe.Report, error) {
-	w, err := probe.Dial(ctx, target)
+	client, err := probe.Dial(ctx, target, e)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close()
-	return probe.Run(ctx, w, e, nil)
+	defer client.Close()
+	return probe.Run(ctx, client, nil)
 }
 
-// writeProbe writes a report a tool at a time. Only what was broken needs words.
+// writeProbe prints a report tool by tool. A rule that was kept takes one line.
 func writeProbe(w io.Writer, report *probe.Report) {
 	p := painterFor(w)
 	fmt.Fprintf(w, "%s\n\n", p.bold("As a "+string(report.Era)+" client"))
@@ -88,7 +88,7 @@ func writeProbe(w io.Writer, report *probe.Report) {
 		}
 	}
 	if len(report.Skipped) > 0 {
-		fmt.Fprintln(w, "  not called, for they are not read-only")
+		fmt.Fprintln(w, "  not called, as they are not read-only")
 		for _, line := range wrap(strings.Join(report.Skipped, ", "), lineWidth-4) {
 			fmt.Fprintf(w, "    %s\n", line)
 		}

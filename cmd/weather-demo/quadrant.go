@@ -16,19 +16,19 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-const quadrantAbout = `Calls the same tools over HTTP on a server that holds a stream to its clients
-and on one that does not, as a modern client and as one from before 2026-07-28.`
+const quadrantAbout = `Calls the same tools over HTTP as a modern and as a legacy client, on a server
+that holds a stream to its clients and on one that does not.`
 
-const quadrantIntro = `Whether a client can be asked hangs on two things: its revision of the protocol,
-and whether the server holds a stream to it. These tools are served over HTTP
-with the policy "ask over the stream, else use the questions' defaults";
-weather_native alone never asks an old client. "units" has a default, "place"
-has none. Every client sees all tools, and may use those that ask nothing.
+const quadrantIntro = `Whether a client can be asked depends on its revision of the protocol and on
+whether the server holds a stream to it. The tools below are served over HTTP
+with the policy "ask over the stream, else use the questions' defaults", except
+weather_native, which never asks a legacy client. "units" has a default, "place"
+has none. Every client sees all tools, and can use those that ask nothing.
 
 `
 
-// quadrant calls the same tools over HTTP with a server that holds a stream
-// and one that does not, as a modern client and as one from before.
+// quadrant calls the same tools over HTTP as both eras of clients, on a server
+// that holds a stream and on one that does not.
 func quadrant(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("quadrant", flag.ContinueOnError)
 	if _, err := parse(f, args, t); err != nil {
@@ -38,17 +38,17 @@ func quadrant(ctx context.Context, args []string, t terminal) error {
 	fmt.Fprint(w, quadrantIntro)
 	for _, stateless := range []bool{false, true} {
 		for _, e := range []era{modern, legacy} {
-			c := corner{stateless: stateless, era: e}
+			c := combination{stateless: stateless, era: e}
 			lines, err := c.play(ctx)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(w, "%s\n", p.bold(c.title()))
 			for _, line := range lines {
-				what := fmt.Sprintf("%-28s", line.what)
-				for _, got := range wrap(line.got, lineWidth-len(what)-2) {
-					fmt.Fprintf(w, "  %s%s\n", what, got)
-					what = strings.Repeat(" ", len(what))
+				call := fmt.Sprintf("%-28s", line.call)
+				for _, text := range wrap(line.outcome, lineWidth-len(call)-2) {
+					fmt.Fprintf(w, "  %s%s\n", call, text)
+					call = strings.Repeat(" ", len(call))
 				}
 			}
 			fmt.Fprintln(w)
@@ -57,27 +57,23 @@ func quadrant(ctx context.Context, args []string, t terminal) error {
 	return nil
 }
 
-// corner is one kind of client with one kind of server.
-type corner struct {
+// combination is one kind of client with one kind of server.
+type combination struct {
 	stateless bool
 	era       era
 }
 
-type cornerLine struct{ what, got string }
+type outcomeLine struct{ call, outcome string }
 
-func (c corner) title() string {
+func (c combination) title() string {
 	server := "a server that holds a stream"
 	if c.stateless {
-		server = "a server that holds none"
+		server = "a server that holds no stream"
 	}
-	client := "A modern client"
-	if c.era == legacy {
-		client = "A client from before"
-	}
-	return client + ", " + server
+	return fmt.Sprintf("A %s client, %s", c.era, server)
 }
 
-func (c corner) play(ctx context.Context) ([]cornerLine, error) {
+func (c combination) play(ctx context.Context) ([]outcomeLine, error) {
 	rt, err := mrtr.New(&mrtr.Options{Legacy: mrtr.LegacyBridgeOrDefaults})
 	if err != nil {
 		return nil, err
@@ -102,7 +98,7 @@ func (c corner) play(ctx context.Context) ([]cornerLine, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := []cornerLine{{"tools/list", count(len(tools.Tools), "tool")}}
+	lines := []outcomeLine{{"tools/list", count(len(tools.Tools), "tool")}}
 	for _, call := range []struct{ tool, location string }{
 		{"places", ""},
 		{"weather_steps", "Lisbon"}, {"weather_steps", "Springfield"},
@@ -118,7 +114,7 @@ func (c corner) play(ctx context.Context) ([]cornerLine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", call.tool, err)
 		}
-		lines = append(lines, cornerLine{call.tool + " " + call.location, verdict(res, asked)})
+		lines = append(lines, outcomeLine{call.tool + " " + call.location, verdict(res, asked)})
 	}
 	return lines, nil
 }
@@ -149,8 +145,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// dialHTTP connects with go-sdk's client. For old clients its habit of
-// retrying what only modern ones may is switched off.
+// dialHTTP connects with go-sdk's client. As a legacy client it must not answer
+// an input_required result, which it does by default in either era.
 func dialHTTP(ctx context.Context, url string, e era, asked *int) (*mcp.ClientSession, error) {
 	opts := &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {

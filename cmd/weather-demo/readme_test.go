@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// readmeBlocks are what the README shows of the program, by the name in the
-// comments around it: <!-- table:begin --> and <!-- table:end -->.
+// readmeBlocks are the runs whose output the README shows, by the name in the
+// comments around each block: <!-- table:begin --> and <!-- table:end -->.
 var readmeBlocks = map[string]string{
 	"table": "table",
 	"run":   "-style native -era modern -location Lisbon",

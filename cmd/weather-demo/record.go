@@ -12,18 +12,18 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// recorder sees a call in the order in which things happen: what goes over the
-// wire, what the engine does, what is audited.
+// recorder puts the events of a call into one order: messages on the wire, events
+// of the engine, audit lines.
 type recorder struct {
 	audit *options.Audit
-	watch func(moment) // told of each moment, one at a time; may be nil
+	watch func(moment) // called with each moment, one at a time; may be nil
 
 	mu      sync.Mutex
 	entered int
 	audited int
 }
 
-// moment is one thing that happened. One of its fields is set.
+// moment is one event. One of its fields is set.
 type moment struct {
 	toServer json.RawMessage
 	toClient json.RawMessage
@@ -31,7 +31,7 @@ type moment struct {
 	audited  string
 }
 
-// Observe takes down what the engine does.
+// Observe records an event of the engine.
 func (r *recorder) Observe(_ context.Context, e mrtr.Event) { r.add(moment{event: &e}) }
 
 func (r *recorder) add(m moment) {
@@ -53,30 +53,30 @@ func (r *recorder) tell(m moment) {
 	}
 }
 
-// entries counts how often a function of the author's was started.
+// entries counts the calls of the author's functions.
 func (r *recorder) entries() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.entered
 }
 
-// tap is a transport that shows the recorder each message that passes.
-type tap struct {
+// recordingTransport is a transport that records each message.
+type recordingTransport struct {
 	mcp.Transport
 	to *recorder
 }
 
-func (t tap) Connect(ctx context.Context) (mcp.Connection, error) {
+func (t recordingTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	conn, err := t.Transport.Connect(ctx)
-	return tappedConn{conn, t.to}, err
+	return recordingConn{conn, t.to}, err
 }
 
-type tappedConn struct {
+type recordingConn struct {
 	mcp.Connection
 	to *recorder
 }
 
-func (c tappedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c recordingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	msg, err := c.Connection.Read(ctx)
 	if err == nil {
 		c.to.add(moment{toClient: encode(msg)})
@@ -84,7 +84,7 @@ func (c tappedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return msg, err
 }
 
-func (c tappedConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (c recordingConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	c.to.add(moment{toServer: encode(msg)})
 	return c.Connection.Write(ctx, msg)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -27,10 +28,10 @@ func TestLayoutChangesNothingButWhiteSpace(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, `{"b": 1, "a": [1, 2]}`, layout(json.RawMessage(`{"b":1,"a":[1,2]}`), "", nil), "one line, in the order it came")
+	require.Equal(t, `{"b": 1, "a": [1, 2]}`, layout(json.RawMessage(`{"b":1,"a":[1,2]}`), "", nil), "one line, members in their order")
 }
 
-func TestReadTokenReadsWhatCanBeRead(t *testing.T) {
+func TestReadTokenReadsAReadableToken(t *testing.T) {
 	binding := statecodec.Binding{Method: "tools/call", Target: "weather"}
 	payload := `{"v":1}`
 	readable, err := statecodec.New(&statecodec.Options{Ephemeral: true, Readable: true})
@@ -90,7 +91,7 @@ func TestEveryStyleHasASource(t *testing.T) {
 	for _, o := range everyStyle() {
 		file, lines, err := sourceOf(o)
 		require.NoError(t, err)
-		require.True(t, strings.HasPrefix(lines[0], "// "), "%s begins with what it is, not with %q", file, lines[0])
+		require.True(t, strings.HasPrefix(lines[0], "// "), "%s begins with its doc comment, not with %q", file, lines[0])
 		require.Contains(t, strings.Join(lines, "\n"), "func ")
 	}
 }
@@ -111,4 +112,14 @@ func TestWrap(t *testing.T) {
 	for _, tt := range tests {
 		require.Equal(t, tt.want, wrap(tt.text, tt.width), tt.text)
 	}
+}
+
+func TestBasicShowsTheHandlerThatRuns(t *testing.T) {
+	source, err := os.ReadFile("../../options/basic.go")
+	require.NoError(t, err)
+	_, code, _ := strings.Cut(basicIntro, "\n\n")
+	code = strings.TrimSpace(code)
+	require.Contains(t, code, "mrtr.Answer(")
+	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	require.Contains(t, words(string(source)), words(code))
 }

@@ -13,8 +13,8 @@ type selection struct {
 	locations []string
 }
 
-// narrow goes by what was named on the command line. A place need not be a
-// known one: then the call shows what the tool says to that.
+// narrow applies the flags of the command line. A place may be unknown: the call
+// then ends in the tool's error.
 func (s *selection) narrow(style, only, location string) error {
 	if style != "" {
 		o, err := findStyle(style)
@@ -36,7 +36,7 @@ func (s *selection) narrow(style, only, location string) error {
 	return nil
 }
 
-// preferOne leaves one call of what would be many.
+// preferOne reduces the selection to one call.
 func (s *selection) preferOne(location string, named bool) {
 	s.styles, s.eras = s.styles[:1], s.eras[:1]
 	if !named {
@@ -55,12 +55,12 @@ func findStyle(name string) (options.Option, error) {
 	return options.Option{}, usageError{unknown("style", name, names)}
 }
 
-// each goes through the calls of the selection.
-func (s selection) each(f func(scene) error) error {
+// each calls f with every call of the selection.
+func (s selection) each(f func(plannedCall) error) error {
 	for _, o := range s.styles {
 		for _, e := range s.eras {
 			for _, location := range s.locations {
-				if err := f(scene{option: o, era: e, location: location}); err != nil {
+				if err := f(plannedCall{option: o, era: e, location: location}); err != nil {
 					return err
 				}
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// sequence writes a call as what passes between client and server, and what
-// happens on the server in between.
+// sequence prints a call: the messages between client and server, and the events
+// on the server.
 type sequence struct {
 	w     io.Writer
 	paint paint
@@ -37,7 +37,7 @@ func (s sequence) moment(m moment) {
 	}
 }
 
-// line writes a text in its lane. Its first words can be painted.
+// line prints a text in its lane, its head painted.
 func (s sequence) line(lane string, how func(string) string, head, rest string) {
 	for i, text := range wrap(head+rest, lineWidth-utf8.RuneCountInString(lane)) {
 		if after, ok := strings.CutPrefix(text, strings.TrimSpace(head)); ok && i == 0 && head != "" {
@@ -54,7 +54,7 @@ func (s sequence) event(e *mrtr.Event) {
 	switch {
 	case e.Kind != mrtr.HandlerEntered:
 	case e.Handler == "":
-		s.plain(inside, "▸ handler entered, from its top")
+		s.plain(inside, "▸ handler entered, from the top")
 	default:
 		s.plain(inside, "▸ step "+e.Handler)
 	}
@@ -77,7 +77,7 @@ func (s sequence) sent(raw json.RawMessage) {
 			s.plain(inside, "+ answer: "+p.InputResponses[key].String())
 		}
 		if p.RequestState != "" {
-			s.plain(inside, fmt.Sprintf("+ request_state, %d bytes, as it came", len(p.RequestState)))
+			s.plain(inside, fmt.Sprintf("+ request_state, %d bytes, unchanged", len(p.RequestState)))
 		}
 	case m.Method == "" && m.Result != nil:
 		var r elicitResponse

@@ -24,8 +24,9 @@ import (
 )
 
 const serveAbout = `Serves the tools until SIGINT, SIGTERM or, on stdio, the end of the input. Each
-round is one line on stderr. States are sealed with the keys in MRTR_KEYS, each
-of 32 bytes or more in base64 or hex, separated by commas; the first one seals.
+round is logged as one line on stderr. MRTR_KEYS holds the keys that seal
+states: 32 bytes or more each, in base64 or hex, separated by commas. The first
+key seals, and all of them open.
 
   weather-demo serve -stdio
   weather-demo serve -http 127.0.0.1:8080
@@ -34,16 +35,14 @@ of 32 bytes or more in base64 or hex, separated by commas; the first one seals.
 // keysVariable names the environment variable with the keys that seal states.
 const keysVariable = "MRTR_KEYS"
 
-// drainTime is how long running rounds may take to finish at the end.
-const drainTime = 3 * time.Second
-
-// serve offers the tools until it is told to stop.
+// serve serves the tools until a signal or the end of the input.
 func serve(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("serve", flag.ContinueOnError)
-	address := f.String("http", "", "serve HTTP on this `address`: /mcp for both eras, /ws for WebSocket; port 0 takes a free one")
-	stdio := f.Bool("stdio", false, "serve stdin and stdout; so does serve without flags")
-	stateless := f.Bool("stateless", false, "with -http: hold no session, so that old clients cannot be asked")
-	withLandmine := f.Bool("landmine", false, "serve the two exhibits, B and N, as well")
+	address := f.String("http", "", "serve HTTP on this `address`: /mcp for modern and legacy clients, /ws for WebSocket; port 0 picks a free one")
+	stdio := f.Bool("stdio", false, "serve stdin and stdout (the default)")
+	stateless := f.Bool("stateless", false, "with -http: hold no sessions, so that legacy clients cannot be asked")
+	limit := f.Duration("drain", 3*time.Second, "with -http: how long running calls may take at the end, such as 10s (default 3s)")
+	withLandmine := f.Bool("landmine", false, "also serve the exhibits B and N, which audit twice")
 	if _, err := parse(f, args, t); err != nil {
 		return err
 	}
@@ -74,10 +73,11 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	if *address == "" {
 		return serveStdio(ctx, server, t)
 	}
-	return serveHTTP(ctx, server, *address, *stateless, log, logger, t)
+	h := httpServer{*address, *stateless, *limit, log, logger}
+	return h.serve(ctx, server, t)
 }
 
-// newRuntime takes its keys from the environment. Without, it makes one up.
+// newRuntime takes its keys from the environment, or makes one up.
 func newRuntime(log *serveLog, overHTTP bool) (*mrtr.Runtime, error) {
 	opts := &mrtr.Options{Observer: log}
 	if os.Getenv(keysVariable) != "" {
@@ -87,15 +87,24 @@ func newRuntime(log *serveLog, overHTTP bool) (*mrtr.Runtime, error) {
 		}
 		opts.State = &statecodec.Options{Keys: keys}
 	} else if overHTTP {
-		log.printf("warning: %s is not set, so states are sealed with a key of this process alone:", keysVariable)
-		log.printf("warning: no other instance, nor this one after a restart, can go on with its calls")
+		log.printf("warning: %s is not set, so this process made up its own key:", keysVariable)
+		log.printf("warning: its calls cannot go on at another instance, or after a restart")
 	}
 	return mrtr.New(opts)
 }
 
-func serveHTTP(ctx context.Context, server *mcp.Server, address string, stateless bool, log *serveLog, logger *slog.Logger, t terminal) error {
+// httpServer is how to serve over HTTP.
+type httpServer struct {
+	address    string
+	stateless  bool
+	drainLimit time.Duration
+	log        *serveLog
+	logger     *slog.Logger
+}
+
+func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) error {
 	getServer := func(*http.Request) *mcp.Server { return server }
-	both, err := mcphttp.NewHandler(getServer, &mcphttp.HandlerOptions{Stateless: stateless, Logger: logger})
+	both, err := mcphttp.NewHandler(getServer, &mcphttp.HandlerOptions{Stateless: h.stateless, Logger: h.logger})
 	if err != nil {
 		return err
 	}
@@ -106,12 +115,12 @@ func serveHTTP(ctx context.Context, server *mcp.Server, address string, stateles
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", both)
 	mux.Handle("/ws", ws)
-	listener, err := net.Listen("tcp", address)
+	listener, err := net.Listen("tcp", h.address)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(t.out, "listening on http://%s\n", listener.Addr())
-	fmt.Fprintf(t.out, "  http://%s/mcp  for clients of both eras\n", listener.Addr())
+	fmt.Fprintf(t.out, "  http://%s/mcp  for modern and legacy clients\n", listener.Addr())
 	fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket\n", listener.Addr())
 
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
@@ -122,13 +131,13 @@ func serveHTTP(ctx context.Context, server *mcp.Server, address string, stateles
 		return err
 	case <-ctx.Done():
 	}
-	return drain(web, log, ws.Shutdown, both.Shutdown)
+	return h.drain(web, ws.Shutdown, both.Shutdown)
 }
 
-// drain stops the endpoints, then the server under them. Calls that do not end
-// in time are cancelled, which is not a failure: a user may think for long.
-func drain(web *http.Server, log *serveLog, endpoints ...func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+// drain stops the endpoints, then the server under them. It cancels the calls
+// that take longer than drainLimit, which is no failure: they wait for their users.
+func (h httpServer) drain(web *http.Server, endpoints ...func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), h.drainLimit)
 	defer cancel()
 	errs := make([]error, len(endpoints))
 	var all sync.WaitGroup
@@ -138,13 +147,13 @@ func drain(web *http.Server, log *serveLog, endpoints ...func(context.Context) e
 	all.Wait()
 	err := errors.Join(errs...)
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.printf("the calls still under way after %s were cancelled", drainTime)
+		h.log.printf("the calls that were running after %s were cancelled", h.drainLimit)
 		err = nil
 	}
 	grace, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if web.Shutdown(grace) != nil {
-		_ = web.Close() // what is left are connections of clients that do not let go
+		_ = web.Close() // the clients of the remaining connections do not close them
 	}
 	return err
 }

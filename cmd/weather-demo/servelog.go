@@ -18,14 +18,13 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// serveLog writes one line for each round that ends. Neither answers nor states
-// are in it.
+// serveLog logs one line for each round. It never logs an answer or a state.
 type serveLog struct {
 	mu  sync.Mutex
 	out io.Writer
 }
 
-// Write lets other loggers write between the lines.
+// Write lets another logger share the output, line by line.
 func (l *serveLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,7 +39,7 @@ func (l *serveLog) round(call string, round int, tool, outcome string, took time
 	l.printf("call %-8.8s  round %-2d  %-22s  %8.2fms  %s", call, round, printable(tool), float64(took.Microseconds())/1000, outcome)
 }
 
-// Observe takes the rounds that reach the engine.
+// Observe logs the rounds that reach the engine.
 func (l *serveLog) Observe(ctx context.Context, e mrtr.Event) {
 	outcome := ""
 	switch e.Kind {
@@ -61,11 +60,11 @@ func (l *serveLog) Observe(ctx context.Context, e mrtr.Event) {
 	l.round(orDash(e.Call), e.Round, e.Name, outcome, e.Duration)
 }
 
-// seenKey holds whether a request has had its line from the engine.
+// seenKey is the context key of a flag: Observe has logged this request.
 type seenKey struct{}
 
-// middleware takes the calls that never reach the engine: those of tools that
-// ask nothing, and those that were turned away before.
+// middleware logs the calls that do not reach the engine: those of tools that ask
+// nothing, and those that were refused before.
 func (l *serveLog) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		call, ok := req.(*mcp.CallToolRequest)
@@ -88,13 +87,13 @@ func outcomeOf(res mcp.Result, err error) string {
 	case err != nil || !ok:
 		return "refused"
 	case result.IsError:
-		face, _ := boundary.FaceOf(result)
+		face, _ := boundary.ReportOf(result)
 		return "stopped: " + face.Type
 	}
 	return "completed"
 }
 
-// typeOf is what an error says it is. Its text may hold anything.
+// typeOf is the kind of an error. The text is not logged: it may hold an answer.
 func typeOf(err error) string {
 	var typed interface{ ToolErrorType() string }
 	if errors.As(err, &typed) {
@@ -103,7 +102,7 @@ func typeOf(err error) string {
 	return "error"
 }
 
-// printable is a name that a client made up, on one line and not for ever.
+// printable makes one short line of a name that a client may have made up.
 func printable(name string) string {
 	return shorten(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -120,8 +119,8 @@ func orDash(s string) string {
 	return s
 }
 
-// onlyFaults passes what somebody must mend, and drops what the lines of the
-// rounds tell already.
+// onlyFaults passes errors on, and drops the records that repeat the lines of
+// the rounds.
 type onlyFaults struct{ slog.Handler }
 
 func (h onlyFaults) Enabled(_ context.Context, level slog.Level) bool {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serving is the binary, serving.
+// serving is a running weather-demo serve.
 type serving struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -39,7 +40,7 @@ func startServing(t *testing.T, env []string, args ...string) *serving {
 	require.NoError(t, s.cmd.Start())
 	t.Cleanup(func() {
 		if s.cmd.ProcessState == nil {
-			_ = s.cmd.Process.Kill() // the test has failed before it stopped the server
+			_ = s.cmd.Process.Kill() // the test failed before it stopped the server
 			_ = s.cmd.Wait()
 		}
 	})
@@ -57,9 +58,15 @@ func serveHTTPOnAnyPort(t *testing.T, env []string, args ...string) *serving {
 	return s
 }
 
-// stops signals the server and requires that it ends in time, with status 0.
+// stops signals the server and requires that it ends in time, with status 0. On
+// Windows, which sends no such signals, the server is killed.
 func (s *serving) stops(signal os.Signal) {
 	s.t.Helper()
+	if runtime.GOOS == "windows" {
+		require.NoError(s.t, s.cmd.Process.Kill())
+		_ = s.cmd.Wait() // the status is that of a killed process
+		return
+	}
 	require.NoError(s.t, s.cmd.Process.Signal(signal))
 	s.ends()
 }
@@ -71,8 +78,8 @@ func (s *serving) ends() {
 	select {
 	case err := <-ended:
 		require.NoError(s.t, err, "the log: %s", s.log.String())
-	case <-time.After(drainTime + 5*time.Second):
-		_ = s.cmd.Process.Signal(syscall.SIGQUIT) // its goroutines, for the log
+	case <-time.After(10 * time.Second):
+		_ = s.cmd.Process.Signal(syscall.SIGQUIT) // prints its goroutines into the log
 		<-ended
 		require.Fail(s.t, "the server did not stop", s.log.String())
 	}
@@ -85,7 +92,7 @@ func (s *serving) logs(text string) {
 		10*time.Second, 5*time.Millisecond, "%q", text)
 }
 
-// within is a context for what should be over soon.
+// within is a context that fails a test which hangs.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)

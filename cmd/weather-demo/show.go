@@ -6,31 +6,30 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-const showAbout = `Plays a call in memory, with a server and a client of its own, and tells what
-passed between them and what happened on the server. Without a style the table
-of all styles follows.
+const showAbout = `Plays calls in memory, with a server and a client for each, and prints the
+messages between them and the events on the server. Without flags it plays one
+call and then prints the table of all styles.
 
   weather-demo                                  start here
   weather-demo -style steps                     one style, both eras and places
-  weather-demo -style H -location Springfield   a letter will do
+  weather-demo -style H -location Springfield   a style by its letter
   weather-demo -ask                             answer the questions yourself
-  weather-demo -trace -style once               the wire, with states decoded
-  weather-demo -json                            for programs`
+  weather-demo -trace -style once               the messages, states decoded
+  weather-demo -json                            the figures, for programs`
 
-// show plays one call and tells what happened, then tabulates every style.
+// show plays the selected calls; without flags, one call and then the table.
 func show(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("show", flag.ContinueOnError)
-	style := f.String("style", "", "only this `style`, by its name or letter, such as native or E")
-	location := f.String("location", "", "the `place` to ask about (default Lisbon and Springfield)")
-	only := f.String("era", "", "only clients of this `era`, modern or legacy (default both)")
-	ask := f.Bool("ask", false, "answer the questions yourself (default -era modern -location Springfield and -style native, for old clients sse_shim)")
-	trace := f.Bool("trace", false, "print the wire frames, with the state decoded beside them (default -style native -era modern -location Lisbon)")
-	asJSON := f.Bool("json", false, "print the runs for programs")
+	style := f.String("style", "", "play this `style` only, by its name or letter, such as native or E")
+	location := f.String("location", "", "the `place` to ask about (default: Lisbon and Springfield)")
+	only := f.String("era", "", "play clients of this `era` only: modern (2026-07-28) or legacy (2025-11-25)")
+	ask := f.Bool("ask", false, "answer the questions of one call yourself (default: -era modern -location Springfield -style native, or sse_shim with -era legacy)")
+	trace := f.Bool("trace", false, "print the messages of one call, with the state decoded (default: -style native -era modern -location Lisbon)")
+	asJSON := f.Bool("json", false, "print the figures of each call as JSON")
 	if _, err := parse(f, args, t); err != nil {
 		return err
 	}
@@ -41,7 +40,7 @@ func show(ctx context.Context, args []string, t terminal) error {
 	answers := firstChoices
 	if *ask {
 		if *style == "" && s.eras[0] == legacy {
-			s.styles = s.styles[1:] // the first asks no old client
+			s.styles = s.styles[1:] // the first one never asks a legacy client
 		}
 		s.preferOne("Springfield", *location != "")
 		answers = wire.Answers{"*": newPrompter(ctx, t).answer}
@@ -64,7 +63,7 @@ func (s selection) json(ctx context.Context, w io.Writer) error {
 	var out struct {
 		Runs []*run `json:"runs"`
 	}
-	err := s.each(func(sc scene) error {
+	err := s.each(func(sc plannedCall) error {
 		sc.answers = firstChoices
 		r, err := sc.play(ctx)
 		out.Runs = append(out.Runs, r)
@@ -79,10 +78,10 @@ func (s selection) json(ctx context.Context, w io.Writer) error {
 	return enc.Encode(out)
 }
 
-// sequences plays the calls and writes down what happens when it does.
+// sequences plays the calls and prints the events as they happen.
 func (s selection) sequences(ctx context.Context, w io.Writer, answers wire.Answers) error {
 	p := painterFor(w)
-	return s.each(func(sc scene) error {
+	return s.each(func(sc plannedCall) error {
 		fmt.Fprintf(w, "%s\n\n", p.bold(sc.title()))
 		seq := sequence{w: w, paint: p, calls: map[any]bool{}}
 		sc.answers, sc.watch = answers, seq.moment
@@ -92,14 +91,4 @@ func (s selection) sequences(ctx context.Context, w io.Writer, answers wire.Answ
 		}
 		return err
 	})
-}
-
-// isTerminal reports whether somebody may be looking at this, or typing it.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

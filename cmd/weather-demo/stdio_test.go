@@ -19,7 +19,7 @@ func TestServeStdio(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text)
 		s.logs("completed")
-		require.NotContains(t, s.log.String(), "warning", "nobody shares the states of a process on stdio")
+		require.NotContains(t, s.log.String(), "warning", "a server on stdio has one client, which ends with it")
 		require.NoError(t, s.stdin.Close())
 		s.ends()
 	}
@@ -40,7 +40,7 @@ func TestServeStdioEndsInTheMiddleOfACall(t *testing.T) {
 				require.NoError(t, err)
 				asked, release := make(chan bool), make(chan bool)
 				go func() {
-					// It ends with the connection, which is the point.
+					// The call ends with the connection.
 					_, _ = client.Call(within(t), "weather_coroutine", map[string]string{"location": "Lisbon"}, wire.Answers{
 						"units": func(q wire.Question) any { close(asked); <-release; return wire.Cancel(q) },
 					})

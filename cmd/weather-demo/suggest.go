@@ -7,9 +7,9 @@ import (
 	"github.com/mrtr-go/sdk/internal/spelling"
 )
 
-// unknown says that a word is not one of those known, and which was likely
-// meant.
-func unknown(what, word string, known []string) string {
+// unknown is the message for a word that is not a known one. It suggests the
+// nearest, or lists them all if none is near.
+func unknown(kind, word string, known []string) string {
 	best, distance := "", len(word)/2+2
 	for _, k := range known {
 		if d := spelling.Distance(strings.ToLower(word), strings.ToLower(k)); d < distance {
@@ -17,7 +17,7 @@ func unknown(what, word string, known []string) string {
 		}
 	}
 	if best != "" {
-		return fmt.Sprintf("no %s %q; did you mean %q?", what, word, best)
+		return fmt.Sprintf("no %s %q; did you mean %q?", kind, word, best)
 	}
-	return fmt.Sprintf("no %s %q; there is %s", what, word, strings.Join(known, ", "))
+	return fmt.Sprintf("no %s %q; use one of %s", kind, word, strings.Join(known, ", "))
 }

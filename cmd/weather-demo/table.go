@@ -11,8 +11,8 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-const tableAbout = `Plays every style with a modern client and with one from before, in Lisbon and
-in Springfield, and tabulates what came of it.`
+const tableAbout = `Plays every style with a modern and a legacy client, about Lisbon and about
+Springfield, and prints one row for each style.`
 
 // table prints the table alone.
 func table(ctx context.Context, args []string, t terminal) error {
@@ -23,14 +23,14 @@ func table(ctx context.Context, args []string, t terminal) error {
 	return writeTable(ctx, t.out, []string{"Lisbon", "Springfield"})
 }
 
-// row is one style in the table: its calls with a modern and an old client.
+// row is one style in the table.
 type row struct {
 	option         options.Option
 	modern, legacy []*run // by location
 }
 
-// writeTable plays every style in both eras at each location. The locations'
-// figures stand side by side.
+// writeTable plays every style in both eras at each location, and prints the
+// figures of the locations side by side.
 func writeTable(ctx context.Context, w io.Writer, locations []string) error {
 	rows, err := tabulate(ctx, locations)
 	if err != nil {
@@ -49,22 +49,23 @@ func writeTable(ctx context.Context, w io.Writer, locations []string) error {
 			figures(r.modern, func(r *run) int { return r.Rounds }), audits,
 			figures(r.modern, func(r *run) int { return r.HandlerEntries }),
 			figures(r.modern, func(r *run) int { return r.StateBytes }),
-			r.before(), p.dim(r.option.Lesson))
+			r.legacyOutcome(), p.dim(r.option.Lesson))
 	}
 	fmt.Fprint(w, "\n", tableLegend, "\n")
 	writeResults(w, rows)
 	return nil
 }
 
-const tableHead = "    style           rounds  audits  entered  state      from before 2026-07-28"
+const tableHead = "    style           rounds  audits  entered  state      legacy client"
 
-const tableLegend = `  rounds    requests of a modern client: one, and one more for each question
-  audits    how often the tool's one effect happened; once is right
-  entered   how often a function of the author's was started
-  state     bytes of the largest request_state
-  from before 2026-07-28
-            what an older client gets, compared with a modern one; it makes one
-            request, and is asked while it waits
+const tableLegend = `  E, A, ... short names of the styles, for -style and compare
+  rounds    requests of a modern client: one, and one more for each question
+  audits    how often the audit line, the tool's one effect, was written
+  entered   how often one of the author's functions was called
+  state     size of the largest request_state, in bytes
+  legacy client
+            outcome with a client of revision 2025-11-25, compared with the
+            modern one; it makes one request and is asked while that is open
 `
 
 func tabulate(ctx context.Context, locations []string) ([]row, error) {
@@ -72,7 +73,7 @@ func tabulate(ctx context.Context, locations []string) ([]row, error) {
 	for _, o := range everyStyle() {
 		r := row{option: o}
 		for _, location := range locations {
-			s := scene{option: o, era: modern, location: location, answers: firstChoices}
+			s := plannedCall{option: o, era: modern, location: location, answers: firstChoices}
 			m, err := s.play(ctx)
 			if err != nil {
 				return nil, err
@@ -106,43 +107,43 @@ func (r row) soundAudits() bool {
 	return true
 }
 
-// before says what a client from before 2026-07-28 got, compared with a modern
-// one: by location, if that makes a difference.
-func (r row) before() string {
+// legacyOutcome compares the legacy client's calls with the modern one's. Equal
+// comparisons at several locations are given once.
+func (r row) legacyOutcome() string {
 	var each []string
-	for i, old := range r.legacy {
-		got := "as modern"
+	for i, run := range r.legacy {
+		outcome := "same"
 		switch {
-		case old.IsError && !r.modern[i].IsError:
-			got = "a refusal"
-		case len(old.Questions) < len(r.modern[i].Questions):
-			got = "a default"
-		case old.Effects > 1:
-			got = fmt.Sprintf("as modern, %d audits", old.Effects)
+		case run.IsError && !r.modern[i].IsError:
+			outcome = "refused"
+		case len(run.Questions) < len(r.modern[i].Questions):
+			outcome = "default used"
+		case run.Effects > 1:
+			outcome = fmt.Sprintf("same, %d audits", run.Effects)
 		}
-		if !slices.Contains(each, got) {
-			each = append(each, got)
+		if !slices.Contains(each, outcome) {
+			each = append(each, outcome)
 		}
 	}
 	return strings.Join(each, " / ")
 }
 
-// writeResults tells what the calls came to: one line a place where every
-// style came to the same.
+// writeResults prints the text of the results: one line for each location, or
+// for each group of styles where they differ.
 func writeResults(w io.Writer, rows []row) {
 	for i := range rows[0].modern {
-		letters := map[string]string{} // by what was said
-		var said []string
+		letters := map[string]string{} // by text
+		var texts []string
 		for _, r := range rows {
 			text := r.modern[i].Text
 			if letters[text] == "" {
-				said = append(said, text)
+				texts = append(texts, text)
 			}
 			letters[text] += r.option.Letter
 		}
-		for _, text := range said {
-			who := "each"
-			if len(said) > 1 {
+		for _, text := range texts {
+			who := "every style"
+			if len(texts) > 1 {
 				who = letters[text]
 			}
 			for _, line := range wrap(who+" answered: "+text, lineWidth-2) {

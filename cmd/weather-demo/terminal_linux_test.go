@@ -43,7 +43,7 @@ func inTerminal(t *testing.T, columns int, env []string, args ...string) *emulat
 	require.NoError(t, e.cmd.Start())
 	go e.read()
 	t.Cleanup(func() {
-		_ = e.cmd.Process.Kill() // it may have ended, as it should
+		_ = e.cmd.Process.Kill() // unless it has ended
 		_ = e.cmd.Wait()
 		master.Close()
 	})
@@ -65,12 +65,12 @@ func (e *emulator) read() {
 			e.output <- string(buffer[:n])
 		}
 		if err != nil {
-			return // the program has ended, and its side is closed
+			return // the program has ended and closed its side
 		}
 	}
 }
 
-// sees waits until this is on the screen, and takes it off with all before it.
+// sees waits until text is on the screen, and returns the output before it.
 func (e *emulator) sees(text string) string {
 	e.t.Helper()
 	timeout := time.After(20 * time.Second)
@@ -95,7 +95,7 @@ func (e *emulator) types(keys string) {
 	require.NoError(e.t, err)
 }
 
-// ends waits for the program, and returns its status and what it still wrote.
+// ends waits for the program, and returns its status and the rest of its output.
 func (e *emulator) ends() (status int, rest string) {
 	e.t.Helper()
 	timeout := time.After(20 * time.Second)
@@ -106,7 +106,7 @@ func (e *emulator) ends() (status int, rest string) {
 				e.screen += more
 				continue
 			}
-			_ = e.cmd.Wait() // the status tells
+			_ = e.cmd.Wait() // the status says how it ended
 			return e.cmd.ProcessState.ExitCode(), e.screen
 		case <-timeout:
 			require.Fail(e.t, "the program did not end", e.screen)
@@ -124,7 +124,7 @@ func TestAskInATerminal(t *testing.T) {
 	}{
 		{"answers by number", "-style G", "3\n", "+ answer: place = Springfield, Missouri", "2\n", "Weather in Springfield, Missouri: 70°F, sunny."},
 		{"answers in words", "-style H", "springfield, illinois\n", "+ answer: place = Springfield, Illinois", "metric\n", "Weather in Springfield, Illinois: 18°C, clear."},
-		{"an old client", "-style J -era legacy", "1\n", "answer: place = Springfield, Illinois", "2\n", "Weather in Springfield, Illinois: 64°F, clear."},
+		{"a legacy client", "-style J -era legacy", "1\n", "answer: place = Springfield, Illinois", "2\n", "Weather in Springfield, Illinois: 64°F, clear."},
 		{"declines", "-style E", "1\n", "+ answer: place = Springfield, Illinois", "d\n", `Stopped: "units" was declined.`},
 		{"cancels", "-style F", "2\n", "+ answer: place = Springfield, Massachusetts", "cancel\n", `Stopped: "units" was cancelled.`},
 		{"ends the input", "-style C", "2\n", "+ answer: place = Springfield, Massachusetts", ctrlD, `Stopped: "units" was cancelled.`},
@@ -137,7 +137,7 @@ func TestAskInATerminal(t *testing.T) {
 			e.sees("c  cancel")
 			e.sees("your answer: ")
 			e.types("4\n")
-			e.sees(`"4" is none of these`)
+			e.sees(`"4" is not a choice`)
 			e.sees("your answer: ")
 			e.types(tt.place)
 			e.sees(tt.afterPlace)
@@ -146,7 +146,7 @@ func TestAskInATerminal(t *testing.T) {
 			e.types(tt.units)
 			e.sees(tt.ends)
 			status, _ := e.ends()
-			require.Zero(t, status, "a no is an outcome as well")
+			require.Zero(t, status, "a decline is an outcome as well")
 		})
 	}
 }
@@ -171,8 +171,8 @@ func TestColours(t *testing.T) {
 		explanation string
 	}{
 		{"TERM=xterm", true, "a terminal has colours"},
-		{"NO_COLOR=1", false, "who sets NO_COLOR wants none"},
-		{"TERM=dumb", false, "not every terminal has them"},
+		{"NO_COLOR=1", false, "NO_COLOR is set"},
+		{"TERM=dumb", false, "a dumb terminal has none"},
 	}
 	for _, tt := range tests {
 		e := inTerminal(t, 80, []string{tt.env}, "table")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// tokenContent is what can be read off a token that was sealed readable, as
-// statecodec/SPEC.md lays it out. Reading is not opening: nothing is checked.
+// tokenContent are the legible parts of a token that was sealed readable, laid
+// out as statecodec/SPEC.md says. Reading checks nothing, as opening would.
 type tokenContent struct {
 	key     []byte
 	expires time.Time

@@ -10,11 +10,11 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// traces prints every frame of the selected calls. The states are left legible
-// for it, which makes them shorter and changes nothing else.
+// traces prints every message of the selected calls. Their states are sealed
+// readable, which makes them shorter and changes nothing else.
 func (s selection) traces(ctx context.Context, w io.Writer, answers wire.Answers) error {
 	p := painterFor(w)
-	return s.each(func(sc scene) error {
+	return s.each(func(sc plannedCall) error {
 		fmt.Fprintf(w, "%s\n\n", p.bold(sc.title()))
 		sc.answers, sc.readable, sc.watch = answers, true, tracer{w, p}.moment
 		r, err := sc.play(ctx)
@@ -25,7 +25,7 @@ func (s selection) traces(ctx context.Context, w io.Writer, answers wire.Answers
 	})
 }
 
-// tracer writes the frames of a call.
+// tracer prints the messages of a call.
 type tracer struct {
 	w     io.Writer
 	paint paint
@@ -34,21 +34,21 @@ type tracer struct {
 func (t tracer) moment(m moment) {
 	switch {
 	case m.toServer != nil:
-		t.frame("client ──▶ server", m.toServer)
+		t.message("client ──▶ server", m.toServer)
 	case m.toClient != nil:
-		t.frame("client ◀── server", m.toClient)
+		t.message("client ◀── server", m.toClient)
 	case m.audited != "":
 		fmt.Fprintf(t.w, "%s\n\n", t.paint.effect("● audit: "+m.audited))
 	case m.event.Kind == mrtr.HandlerEntered && m.event.Handler != "":
 		fmt.Fprintf(t.w, "▸ step %s\n\n", m.event.Handler)
 	case m.event.Kind == mrtr.HandlerEntered:
-		fmt.Fprint(t.w, "▸ handler entered, from its top\n\n")
+		fmt.Fprint(t.w, "▸ handler entered, from the top\n\n")
 	}
 }
 
-// frame writes one message and, beside it, what the state in it holds. The
-// state is cut short in the message itself.
-func (t tracer) frame(head string, raw json.RawMessage) {
+// message prints one message, its state shortened, and below it the content of
+// the state.
+func (t tracer) message(head string, raw json.RawMessage) {
 	fmt.Fprintln(t.w, t.paint.bold(head))
 	var shown string
 	text := layout(raw, "  ", func(name string, value json.RawMessage) json.RawMessage {
@@ -70,6 +70,6 @@ func (t tracer) state(token string) {
 		fmt.Fprintf(t.w, "    └ this requestState cannot be read: %v\n", err)
 		return
 	}
-	fmt.Fprintln(t.w, t.paint.dim(fmt.Sprintf("    └ sealed with key %x, opens until %s; it holds:", held.key, held.expires.Format("15:04:05"))))
+	fmt.Fprintln(t.w, t.paint.dim(fmt.Sprintf("    └ sealed with key %x, valid until %s, holds:", held.key, held.expires.Format("15:04:05"))))
 	fmt.Fprintf(t.w, "      %s\n", t.paint.effect(layout(held.payload, "      ", nil)))
 }

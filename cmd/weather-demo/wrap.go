@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// lineWidth is how wide everything is that may be read in a terminal.
+// lineWidth is the widest line that any command prints, compare excepted.
 const lineWidth = 80
 
-// wrap breaks a text into lines of at most so many runes, between words where
-// it can. It returns at least one line.
+// wrap breaks a text into lines of at most width runes, between words where
+// possible. It returns at least one line.
 func wrap(text string, width int) []string {
 	var lines []string
 	for _, paragraph := range strings.Split(text, "\n") {
@@ -40,9 +40,9 @@ func shorten(s string, width int) string {
 	return s
 }
 
-func count(n int, what string) string {
+func count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
 }

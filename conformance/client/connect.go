@@ -10,7 +10,7 @@ import (
 // user answers a question; nil where nobody is to be asked.
 type user func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
-// accepts is a user who agrees, and fills in what is given.
+// accepts is a user who agrees and fills in this content.
 func accepts(content map[string]any) user {
 	return func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: "accept", Content: content}, nil

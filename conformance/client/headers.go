@@ -6,8 +6,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// useEverything sends each kind of request that names what it is about, for
-// the headers that go with it.
+// useEverything sends each kind of request that names a tool, prompt or resource,
+// for the headers that go with it.
 func useEverything(ctx context.Context, at *setting) error {
 	session, err := connect(ctx, at, nil, nil)
 	if err != nil {

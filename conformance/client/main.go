@@ -1,5 +1,5 @@
-// Command client is what the official conformance suite runs as a client. The
-// suite appends the address of its server to the command line, and names the
+// Command client is run by the official conformance suite as a client. The suite
+// appends the address of its server to the command line, and names the
 // scenario in the environment.
 package main
 
@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// A scenario is what the suite wants to see a client do.
+// A scenario is one task of the suite for a client.
 type scenario func(ctx context.Context, at *setting) error
 
-// setting is what the suite tells of a run.
+// setting are the parameters of a run, from the suite.
 type setting struct {
 	URL     string
 	Version string // the revision to speak; "" for the newest

@@ -6,8 +6,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// addChanges registers the tools that change what the server lists, for those
-// who subscribed to hear of it. Each leaves the list as it was.
+// addChanges registers the tools that change the lists of the server, for clients
+// that subscribed to such changes. Each leaves the list as it was.
 func addChanges(s *mcp.Server) {
 	const guest = "test_guest"
 	add(s, "test_trigger_tool_change", "Adds a tool, and removes it.",

@@ -8,8 +8,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// The two forms are spelled out because they hold what a Go type does not say:
-// values to begin with, and the enum spelling that the protocol has retired.
+// The two forms are spelled out because a Go type cannot express them: values to
+// begin with, and the enum spelling that the protocol has retired.
 
 var defaultsForm = mrtr.ElicitSchema("profile", "Who are you?", json.RawMessage(`{
 	"type": "object",

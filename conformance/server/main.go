@@ -1,5 +1,5 @@
-// Command server is what the official conformance suite calls as a server: its
-// fixtures, both eras of the protocol on one URL.
+// Command server is called by the official conformance suite: it serves the
+// fixtures to both eras of the protocol on one URL.
 //
 // Its first line on stdout is "listening on URL". It stops on SIGINT and
 // SIGTERM.

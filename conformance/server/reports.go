@@ -17,8 +17,8 @@ func addReports(s *mcp.Server) {
 	add(s, "test_error_handling", "Fails.", fail)
 }
 
-// The suite wants to see what arrives before the result, so there is a while
-// between two reports.
+// The suite looks at the reports that arrive before the result, so there is a
+// pause between two of them.
 const pace = 50 * time.Millisecond
 
 func logSteps(ctx context.Context, req *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, said, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// The suite asks of most results only that there is one. Here is what they
-// say, to a client of either era that answers everything.
+// The suite checks of most results only that there is one. This test checks their
+// contents, with a client of either era that answers everything.
 func TestFixturesThatAsk(t *testing.T) {
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(version, func(t *testing.T) {

@@ -11,8 +11,8 @@ var (
 	maybeGreeting = mrtr.Optional(greeting)
 )
 
-// whatever asks two questions that may stay open. What the client did not
-// declare is not put to it, and reads as nil.
+// whatever asks two questions that may stay open. A question that needs an
+// undeclared capability is not sent, and its answer is nil.
 func whatever(_ context.Context, c *mrtr.Call, _ nothing) (*mrtr.IncompleteResult, said, error) {
 	user, haveUser := mrtr.Answer(c, maybeName)
 	words, haveWords := mrtr.Answer(c, maybeGreeting)

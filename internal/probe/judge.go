@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// An Outcome is which of the four ways a call ended.
+// An Outcome is one of the four ways in which a call ends.
 type Outcome string
 
 const (
@@ -26,7 +26,7 @@ const (
 func Judge(era Era, res *jsonrpc.Response, output *jsonschema.Resolved) (Outcome, error) {
 	switch {
 	case res == nil:
-		return "", errNoAnswer
+		return "", errors.New("no answer came")
 	case res.Error != nil:
 		return judgeError(res.Error)
 	case len(res.Result) == 0:

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/probe"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 type forecast struct {
@@ -50,18 +51,15 @@ func misbehaving(t *testing.T) *mcp.Server {
 	return s
 }
 
-func wires(t *testing.T, server *mcp.Server, era probe.Era) map[string]probe.Wire {
-	there, here := mcp.NewInMemoryTransports()
-	_, err := server.Connect(t.Context(), there, nil)
-	require.NoError(t, err)
-	memory, err := probe.NewWire(t.Context(), here)
+func clients(t *testing.T, server *mcp.Server, era probe.Era) map[string]*wire.Client {
+	memory, err := wire.Connect(t.Context(), server, probe.As(era))
 	require.NoError(t, err)
 	front := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: era == probe.Modern}))
-	t.Cleanup(func() { memory.Close(); front.CloseClientConnections(); front.Close() })
-	web, err := probe.Dial(t.Context(), front.URL)
+	web, err := probe.Dial(t.Context(), front.URL, era)
 	require.NoError(t, err)
-	return map[string]probe.Wire{"memory": memory, "http": web}
+	t.Cleanup(func() { memory.Close(); web.Close(); front.CloseClientConnections(); front.Close() })
+	return map[string]*wire.Client{"memory": memory, "http": web}
 }
 
 func faults(r *probe.Report) map[string]bool {
@@ -76,10 +74,10 @@ func faults(r *probe.Report) map[string]bool {
 
 func TestFindsWhatABareServerBreaks(t *testing.T) {
 	for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
-		for name, w := range wires(t, misbehaving(t), era) {
+		for name, client := range clients(t, misbehaving(t), era) {
 			t.Run(name+"/"+string(era), func(t *testing.T) {
 				t.Parallel() // they mostly wait for answers that never come
-				report, err := probe.Run(t.Context(), w, era, &probe.Options{Patience: 300 * time.Millisecond})
+				report, err := probe.Run(t.Context(), client, &probe.Options{Patience: 300 * time.Millisecond})
 				require.NoError(t, err)
 				require.Equal(t, []string{"deletes"}, report.Skipped)
 				broken := faults(report)
@@ -99,8 +97,8 @@ func TestABoundaryKeepsEveryRule(t *testing.T) {
 	for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
 		server := misbehaving(t)
 		require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
-		for name, w := range wires(t, server, era) {
-			report, err := probe.Run(t.Context(), w, era, nil)
+		for name, client := range clients(t, server, era) {
+			report, err := probe.Run(t.Context(), client, nil)
 			require.NoError(t, err)
 			require.NotEmpty(t, report.Findings)
 			require.Zero(t, report.Faults(), "%s %s\n%s", name, era, report)
@@ -113,11 +111,11 @@ func TestCannotProbe(t *testing.T) {
 	mcp.AddTool(s, &mcp.Tool{Name: "deletes"}, func(context.Context, *mcp.CallToolRequest, forecast) (*mcp.CallToolResult, any, error) {
 		return nil, nil, nil
 	})
-	for _, w := range wires(t, s, probe.Modern) {
-		_, err := probe.Run(t.Context(), w, probe.Modern, nil)
+	for _, client := range clients(t, s, probe.Modern) {
+		_, err := probe.Run(t.Context(), client, nil)
 		require.ErrorContains(t, err, "none of the server's 1 tools is annotated read-only")
 	}
-	_, err := probe.Dial(t.Context(), " ")
+	_, err := probe.Dial(t.Context(), " ", probe.Modern)
 	require.ErrorContains(t, err, "a URL or a command")
 }
 

@@ -58,7 +58,8 @@ func refused(o Outcome, _ string) string {
 	return fmt.Sprintf("it ended as %s", o)
 }
 
-// Rules names the rules with what each demands, in the order they are tried.
+// Rules are the names of the rules, each with its demand, in the order in which
+// they are tried.
 func Rules() [][2]string {
 	var all [][2]string
 	for _, r := range rules {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 // Options configure [Run]. A nil *Options is the zero value.
@@ -17,7 +19,7 @@ type Options struct {
 	Patience time.Duration
 }
 
-// A Finding is what became of one rule on one tool.
+// A Finding is the outcome of one rule on one tool.
 type Finding struct {
 	Tool   string `json:"tool,omitempty"` // empty for what concerns the server
 	Rule   string `json:"rule"`
@@ -43,7 +45,7 @@ func (r *Report) Faults() int {
 	return n
 }
 
-// String is the report a line a finding.
+// String writes one line per finding.
 func (r *Report) String() string {
 	var b strings.Builder
 	for _, f := range r.Findings {
@@ -64,20 +66,17 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// Run tries every rule on every read-only tool. An error means that the server
+// Run tries every rule on every read-only tool, as the client that is given; see
+// [As]. An error means that the server
 // could not be probed at all: it does not list its tools, or has none that is
 // read-only. A server that dies on the way is a finding and ends the run.
-func Run(ctx context.Context, w Wire, era Era, opts *Options) (*Report, error) {
-	r := &run{wire: w, patience: 10 * time.Second, report: &Report{Era: era}}
+func Run(ctx context.Context, client *wire.Client, opts *Options) (*Report, error) {
+	r := &run{client: client, patience: 10 * time.Second, report: &Report{Era: eraOf(client)}}
 	if opts != nil && opts.Patience < 0 {
 		return nil, errors.New("probe: negative patience")
 	}
 	if opts != nil && opts.Patience > 0 {
 		r.patience = opts.Patience
-	}
-	var err error
-	if r.session, err = Open(ctx, w, era); err != nil {
-		return nil, err
 	}
 	tools, err := r.tools(ctx)
 	if err != nil {
@@ -103,16 +102,27 @@ func Run(ctx context.Context, w Wire, era Era, opts *Options) (*Report, error) {
 }
 
 type run struct {
-	wire     Wire
-	session  *Session
+	client   *wire.Client
 	patience time.Duration
 	report   *Report
 }
 
-func (r *run) ask(ctx context.Context, method string, params map[string]any) (*jsonrpc.Response, error) {
+func (r *run) ask(ctx context.Context, request wire.Request) (*jsonrpc.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
-	return r.session.Ask(ctx, method, params)
+	return r.client.Exchange(ctx, request)
+}
+
+// list asks for a page of the tools.
+func (r *run) list(ctx context.Context, cursor string) (*jsonrpc.Response, error) {
+	params := map[string]any{}
+	if meta := r.client.Meta(); meta != nil {
+		params["_meta"] = meta
+	}
+	if cursor != "" {
+		params["cursor"] = cursor
+	}
+	return r.ask(ctx, wire.Request{Method: "tools/list", Params: params})
 }
 
 func (r *run) found(f Finding) { r.report.Findings = append(r.report.Findings, f) }
@@ -120,9 +130,9 @@ func (r *run) found(f Finding) { r.report.Findings = append(r.report.Findings, f
 func (r *run) tools(ctx context.Context) ([]*tool, error) {
 	const maxPages = 1000
 	var all []*tool
-	params := map[string]any{}
+	cursor := ""
 	for range maxPages {
-		res, err := r.ask(ctx, "tools/list", params)
+		res, err := r.list(ctx, cursor)
 		if err == nil {
 			err = res.Error
 		}
@@ -137,10 +147,9 @@ func (r *run) tools(ctx context.Context) ([]*tool, error) {
 			return nil, fmt.Errorf("probe: tools/list: %w", err)
 		}
 		all = append(all, page.Tools...)
-		if page.NextCursor == "" {
+		if cursor = page.NextCursor; cursor == "" {
 			return all, nil
 		}
-		params = map[string]any{"cursor": page.NextCursor}
 	}
 	return nil, fmt.Errorf("probe: tools/list has no end after %d pages", maxPages)
 }
@@ -154,14 +163,14 @@ func (r *run) try(ctx context.Context, t *tool) bool {
 			continue
 		}
 		f := Finding{Tool: t.Name, Rule: rule.name}
-		res, err := r.ask(ctx, "tools/call", map[string]any{"name": t.Name, "arguments": args})
+		res, err := r.ask(ctx, wire.Request{Name: t.Name, Arguments: args})
 		if err != nil {
 			f.Fault = "no answer: " + err.Error()
 		} else {
 			f.Result, f.Fault = r.verdict(rule, t, res)
 		}
 		r.found(f)
-		if _, err := r.ask(ctx, "tools/list", nil); err != nil {
+		if _, err := r.list(ctx, ""); err != nil {
 			r.found(Finding{Tool: t.Name, Rule: ruleNext, Fault: fmt.Sprintf("after %s the server answers no more: %v", rule.name, err)})
 			return false
 		}
@@ -170,7 +179,7 @@ func (r *run) try(ctx context.Context, t *tool) bool {
 }
 
 func (r *run) verdict(rule rule, t *tool, res *jsonrpc.Response) (result, fault string) {
-	outcome, err := Judge(r.session.Era(), res, t.output)
+	outcome, err := Judge(r.report.Era, res, t.output)
 	if err != nil {
 		return "", err.Error()
 	}
@@ -184,10 +193,10 @@ func (r *run) verdict(rule rule, t *tool, res *jsonrpc.Response) (result, fault 
 // server tries the rules that concern no tool in particular.
 func (r *run) server(ctx context.Context) {
 	f := Finding{Rule: ruleUnknownTool}
-	res, err := r.ask(ctx, "tools/call", map[string]any{"name": "no_such_tool", "arguments": map[string]any{}})
+	res, err := r.ask(ctx, wire.Request{Name: "no_such_tool", Arguments: map[string]any{}})
 	if err != nil {
 		f.Fault = "no answer: " + err.Error()
-	} else if outcome, err := Judge(r.session.Era(), res, nil); err != nil {
+	} else if outcome, err := Judge(r.report.Era, res, nil); err != nil {
 		f.Fault = err.Error()
 	} else if f.Result = string(outcome); outcome != ProtocolError {
 		f.Fault = fmt.Sprintf("it ended as %s", outcome)
@@ -195,7 +204,7 @@ func (r *run) server(ctx context.Context) {
 	r.found(f)
 
 	f = Finding{Rule: ruleOnce, Result: "no surplus"}
-	if n := r.wire.Surplus(); n > 0 {
+	if n := r.client.Surplus(); n > 0 {
 		f.Fault = fmt.Sprintf("%d answers came that nothing waited for", n)
 	}
 	r.found(f)

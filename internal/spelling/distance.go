@@ -2,8 +2,8 @@
 package spelling
 
 // Distance counts the letters to insert, delete or replace to make one word of
-// the other. Its cost is the product of their lengths: bound what a stranger
-// may give it.
+// the other. Its cost is the product of their lengths: bound the length of
+// untrusted words.
 func Distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	row := make([]int, len(to)+1)

@@ -2,11 +2,15 @@ package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// Answer makes the response to a question: anything that encodes as JSON, and
-// nil for none.
+// Answer makes the response to a question: anything that encodes as JSON, nil
+// for none, or a *[jsonrpc.Error]. A modern client has no way to send an error
+// and leaves the answer out.
 type Answer func(q Question) any
 
 // Answers is a script: answers by the question's key, and under "*" for every
@@ -30,15 +34,27 @@ func Raw(response string) Answer {
 	return func(Question) any { return json.RawMessage(response) }
 }
 
-// Decline is a user's no.
+// Decline is a user who declines.
 func Decline(Question) any { return map[string]any{"action": "decline"} }
 
 // Cancel is a user who dismissed the question.
 func Cancel(Question) any { return map[string]any{"action": "cancel"} }
 
-// Missing leaves the answer out. An old client, which cannot, answers with a
-// JSON-RPC error.
+// Missing leaves the answer out. A legacy client, which cannot do that, answers
+// with a JSON-RPC error.
 func Missing(Question) any { return nil }
+
+// Silent never answers: a question over the connection stays open.
+func Silent(Question) any { return silence{} }
+
+type silence struct{}
+
+var errSilence = errors.New("wire: the question stays open")
+
+// Fail answers with a JSON-RPC error.
+func Fail(code int64, message string) Answer {
+	return func(Question) any { return &jsonrpc.Error{Code: code, Message: message} }
+}
 
 // InTurn gives one answer each time it is asked, and the last ever after.
 func InTurn(answers ...Answer) Answer {
@@ -49,6 +65,8 @@ func InTurn(answers ...Answer) Answer {
 	}
 }
 
+// answer is nil where the script has none. A script that fails on purpose gives
+// the *[jsonrpc.Error], and one that is silent errSilence.
 func (a Answers) answer(q Question) (json.RawMessage, error) {
 	answer := a[q.Key]
 	if answer == nil {
@@ -57,9 +75,14 @@ func (a Answers) answer(q Question) (json.RawMessage, error) {
 	if answer == nil {
 		return nil, nil
 	}
-	response := answer(q)
-	if response == nil {
+	switch response := answer(q).(type) {
+	case nil:
 		return nil, nil
+	case silence:
+		return nil, errSilence
+	case *jsonrpc.Error:
+		return nil, response
+	default:
+		return json.Marshal(response)
 	}
-	return json.Marshal(response)
 }

@@ -3,24 +3,14 @@ package wire
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// Request is one round as the client sends it.
-type Request struct {
-	Method    string // tools/call if empty
-	Name      string // of the tool or prompt, or the resource's address
-	Arguments any
-	// State and Responses make it a later round. Responses is anything that
-	// encodes as JSON; nil leaves it out.
-	State     string
-	Responses any
-}
-
-// Reply is what came back: a result, complete or not, or a JSON-RPC error.
+// Reply is a response, read: a result, complete or not, or a JSON-RPC error.
 type Reply struct {
 	Error *jsonrpc.Error
 	// Result is the result as it was on the wire; the fields below are parts
@@ -50,35 +40,15 @@ type Outcome struct {
 	Replies   []*Reply   // of all rounds
 }
 
-// maxRounds is far beyond what any server may ask for: it ends a test that
-// would otherwise not.
+// maxRounds is more than any server may ask for. It ends a test that would
+// otherwise go on forever.
 const maxRounds = 50
 
 // Send makes one request and returns its reply, a JSON-RPC error included. An
-// error means that there was no reply.
+// error means that there was no reply, or one that is no result of a call;
+// [Client.Exchange] returns that too.
 func (c *Client) Send(ctx context.Context, r Request) (*Reply, error) {
-	if r.Method == "" {
-		r.Method = "tools/call"
-	}
-	params := map[string]any{}
-	if meta := c.meta(); meta != nil {
-		params["_meta"] = meta
-	}
-	if r.Method == "resources/read" {
-		params["uri"] = r.Name
-	} else {
-		params["name"] = r.Name
-	}
-	if r.Arguments != nil {
-		params["arguments"] = r.Arguments
-	}
-	if r.State != "" {
-		params["requestState"] = r.State
-	}
-	if r.Responses != nil {
-		params["inputResponses"] = r.Responses
-	}
-	res, err := c.request(ctx, r.Method, params)
+	res, err := c.Exchange(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +81,7 @@ func (c *Client) Run(ctx context.Context, r Request, answers Answers) (*Outcome,
 		if out.Rounds++; out.Rounds == maxRounds {
 			return nil, fmt.Errorf("wire: no end after %d rounds", maxRounds)
 		}
-		// An old client knows no incomplete result: it takes what comes.
+		// A legacy client knows no incomplete result and takes any for final.
 		if !reply.Incomplete() || c.opts.Handshake {
 			out.Questions = append(out.Questions, c.Asked()[before:]...)
 			return out, nil
@@ -128,7 +98,8 @@ func (a Answers) responses(questions []Question) (any, error) {
 	responses := map[string]json.RawMessage{}
 	for _, q := range questions {
 		answer, err := a.answer(q)
-		if err != nil {
+		var failure *jsonrpc.Error
+		if err != nil && !errors.Is(err, errSilence) && !errors.As(err, &failure) {
 			return nil, err
 		}
 		if answer != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"net/http"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,7 +17,8 @@ const (
 	Legacy = "2025-11-25"
 )
 
-// Capabilities is what a client declares, as JSON.
+// Capabilities are the JSON object in which a client declares the questions that
+// it can be sent.
 type Capabilities string
 
 // Sets of capabilities that tests need often.
@@ -26,41 +27,53 @@ const (
 	FormOnly   Capabilities = `{"elicitation":{"form":{}}}`
 	URLOnly    Capabilities = `{"elicitation":{"url":{}}}`
 	Nothing    Capabilities = `{}`
+	// Omitted leaves the member out, which is not the same as declaring nothing.
+	Omitted Capabilities = "omitted"
 )
 
 // Options describe the client. Nil, and the zero value, are a modern client
 // that declares everything.
 type Options struct {
-	// Version is the revision the client speaks; Modern if empty.
+	// Version is the revision the client asks for; Modern if empty.
 	Version string
-	// Capabilities are what it declares; Everything if empty.
+	// Capabilities are those it declares; Everything if empty.
 	Capabilities Capabilities
-	// Handshake makes a modern client send initialize, as an old one would, and
+	// Handshake makes a modern client send initialize, as a legacy one does, and
 	// leave out the _meta of its requests.
 	Handshake bool
+	// Name is the client's name in clientInfo; "client" if empty.
+	Name string
+	// Answers are the script for questions that come over the connection outside
+	// of Call and Run, which bring their own.
+	Answers Answers
 }
 
 // Client is one connection. Its methods may be used from several goroutines,
-// except that the questions of concurrent Calls of an old client cannot be told
-// apart.
+// except that concurrent Calls of a legacy client share one script of answers:
+// a question over the connection does not say which call it belongs to.
 type Client struct {
 	opts Options
-	conn mcp.Connection
+	link link
 	gone chan struct{} // closed when the connection is
 
-	mu       sync.Mutex
-	nextID   int64
-	waiting  map[string]chan *jsonrpc.Response
-	frames   []Frame
-	requests map[string]int
-	asked    []Question
-	script   Answers
+	mu      sync.Mutex
+	version string // as negotiated
+	nextID  int64
+	waiting map[jsonrpc.ID]chan<- ended
+	record  []recorded
+	surplus int
+	asked   []Question
+	script  Answers
 }
 
-// Frame is one message, as it was on the wire.
-type Frame struct {
-	Sent    bool // by the client
-	Message json.RawMessage
+// link carries messages to the server, and hands those from it to
+// [Client.receive].
+type link interface {
+	// send hands over one message. Where a request has a stream of its own, the
+	// end of ctx hangs up on it, and the channel closes when the stream has ended;
+	// otherwise the channel is nil.
+	send(ctx context.Context, m jsonrpc.Message) (<-chan struct{}, error)
+	close() error
 }
 
 // Connect dials a server in memory.
@@ -72,14 +85,33 @@ func Connect(ctx context.Context, server *mcp.Server, opts *Options) (*Client, e
 	return Dial(ctx, clientSide, opts)
 }
 
-// Dial connects over a transport, and shakes hands where the revision has
-// that. The connection lasts until [Client.Close].
+// Dial connects over a transport with one connection, and shakes hands where the
+// revision has that. ctx bounds only this; the connection lasts until
+// [Client.Close].
 func Dial(ctx context.Context, transport mcp.Transport, opts *Options) (*Client, error) {
-	c := &Client{
-		gone:     make(chan struct{}),
-		waiting:  map[string]chan *jsonrpc.Response{},
-		requests: map[string]int{},
+	conn, err := transport.Connect(ctx)
+	if err != nil {
+		return nil, err
 	}
+	c := newClient(opts)
+	c.link = connLink{conn}
+	go c.read(context.WithoutCancel(ctx), conn)
+	return c.shakeHands(ctx)
+}
+
+// DialHTTP speaks streamable HTTP with the endpoint at url, one POST a message,
+// and is otherwise as [Dial]. A nil client means one of its own. A request whose
+// context ends is hung up on. The standing stream of a session is not opened, so
+// the client is asked only on the streams of its requests; and Close does not end
+// the session, as a client that vanishes does not.
+func DialHTTP(ctx context.Context, url string, client *http.Client, opts *Options) (*Client, error) {
+	c := newClient(opts)
+	c.link = newHTTPLink(c, url, client)
+	return c.shakeHands(ctx)
+}
+
+func newClient(opts *Options) *Client {
+	c := &Client{gone: make(chan struct{}), waiting: map[jsonrpc.ID]chan<- ended{}}
 	if opts != nil {
 		c.opts = *opts
 	}
@@ -89,165 +121,94 @@ func Dial(ctx context.Context, transport mcp.Transport, opts *Options) (*Client,
 	if c.opts.Capabilities == "" {
 		c.opts.Capabilities = Everything
 	}
+	if c.opts.Name == "" {
+		c.opts.Name = "client"
+	}
 	c.opts.Handshake = c.opts.Handshake || c.opts.Version < Modern
-	var err error
-	if c.conn, err = transport.Connect(ctx); err != nil {
-		return nil, err
-	}
-	go c.read(context.WithoutCancel(ctx))
-	if c.opts.Handshake {
-		if err := c.initialize(ctx); err != nil {
-			_ = c.conn.Close()
-			return nil, err
-		}
-	}
-	return c, nil
+	c.version = c.opts.Version
+	c.script = c.opts.Answers
+	return c
 }
 
-// Close hangs up, and returns when the last frame has been read.
+// Close hangs up, and returns when the last message has been read.
 func (c *Client) Close() error {
-	err := c.conn.Close()
+	err := c.link.close()
 	<-c.gone
 	return err
 }
 
-// Frames is everything that went over the wire so far, in order.
-func (c *Client) Frames() []Frame {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return append([]Frame(nil), c.frames...)
-}
+// Handshaken reports whether the client began with initialize, as legacy clients
+// do.
+func (c *Client) Handshaken() bool { return c.opts.Handshake }
 
-// Requests counts the requests that the client sent with this method.
-func (c *Client) Requests(method string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.requests[method]
-}
-
-// Asked is what the server asked over the connection, which it may only do
-// with an old client.
-func (c *Client) Asked() []Question {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return append([]Question(nil), c.asked...)
+func (c *Client) shakeHands(ctx context.Context) (*Client, error) {
+	if !c.opts.Handshake {
+		return c, nil
+	}
+	if err := c.initialize(ctx); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 func (c *Client) initialize(ctx context.Context) error {
-	res, err := c.request(ctx, "initialize", map[string]any{
-		"protocolVersion": c.opts.Version,
-		"capabilities":    json.RawMessage(c.opts.Capabilities),
-		"clientInfo":      clientInfo,
-	})
+	params := map[string]any{"protocolVersion": c.opts.Version, "clientInfo": c.info()}
+	if c.opts.Capabilities != Omitted {
+		params["capabilities"] = json.RawMessage(c.opts.Capabilities)
+	}
+	res, err := c.Exchange(ctx, Request{Method: "initialize", Params: params})
 	if err != nil {
 		return err
 	}
 	if res.Error != nil {
 		return res.Error
 	}
-	return c.write(ctx, &jsonrpc.Request{Method: "notifications/initialized", Params: json.RawMessage(`{}`)})
+	var negotiated struct {
+		Version string `json:"protocolVersion"`
+	}
+	if err := json.Unmarshal(res.Result, &negotiated); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.version = negotiated.Version
+	c.mu.Unlock()
+	return c.Write(ctx, &jsonrpc.Request{Method: "notifications/initialized", Params: json.RawMessage(`{}`)})
 }
 
-var clientInfo = map[string]any{"name": "client", "version": "1"}
-
-// meta is what a modern client puts into every request.
-func (c *Client) meta() map[string]any {
+// Meta is the _meta that the client puts into its requests; nil after a
+// handshake.
+func (c *Client) Meta() map[string]any {
 	if c.opts.Handshake {
 		return nil
 	}
-	return map[string]any{
-		mcp.MetaKeyProtocolVersion:    c.opts.Version,
-		mcp.MetaKeyClientInfo:         clientInfo,
-		mcp.MetaKeyClientCapabilities: json.RawMessage(c.opts.Capabilities),
+	meta := map[string]any{mcp.MetaKeyProtocolVersion: c.opts.Version, mcp.MetaKeyClientInfo: c.info()}
+	if c.opts.Capabilities != Omitted {
+		meta[mcp.MetaKeyClientCapabilities] = json.RawMessage(c.opts.Capabilities)
 	}
+	return meta
 }
 
-// request sends a request and waits for its response.
-func (c *Client) request(ctx context.Context, method string, params any) (*jsonrpc.Response, error) {
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	c.nextID++
-	c.requests[method]++
-	id, err := jsonrpc.MakeID(float64(c.nextID))
-	response := make(chan *jsonrpc.Response, 1)
-	c.waiting[fmt.Sprint(id.Raw())] = response
-	c.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: raw}); err != nil {
-		return nil, err
-	}
-	select {
-	case r := <-response:
-		return r, nil
-	case <-c.gone:
-		return nil, errors.New("wire: the connection is gone")
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+func (c *Client) info() map[string]any { return map[string]any{"name": c.opts.Name, "version": "1"} }
+
+// connLink is a connection that carries everything.
+type connLink struct{ conn mcp.Connection }
+
+func (l connLink) send(ctx context.Context, m jsonrpc.Message) (<-chan struct{}, error) {
+	return nil, l.conn.Write(ctx, m)
 }
 
-func (c *Client) write(ctx context.Context, m jsonrpc.Message) error {
-	c.record(true, m)
-	return c.conn.Write(ctx, m)
-}
+func (l connLink) close() error { return l.conn.Close() }
 
-func (c *Client) record(sent bool, m jsonrpc.Message) {
-	raw, err := jsonrpc.EncodeMessage(m)
-	if err != nil {
-		return // then it cannot be written either, which is reported
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.frames = append(c.frames, Frame{Sent: sent, Message: raw})
-}
-
-func (c *Client) read(ctx context.Context) {
+func (c *Client) read(ctx context.Context, conn mcp.Connection) {
 	defer close(c.gone)
 	for {
-		m, err := c.conn.Read(ctx)
+		m, err := conn.Read(ctx)
 		if err != nil {
 			return
 		}
-		c.record(false, m)
-		switch m := m.(type) {
-		case *jsonrpc.Response:
-			c.mu.Lock()
-			id := fmt.Sprint(m.ID.Raw())
-			response := c.waiting[id]
-			delete(c.waiting, id)
-			c.mu.Unlock()
-			if response != nil {
-				response <- m
-			}
-		case *jsonrpc.Request:
-			if m.IsCall() {
-				go c.respond(ctx, m)
-			}
-		}
+		c.receive(ctx, m, 0)
 	}
 }
 
-// respond answers a question that came over the connection.
-func (c *Client) respond(ctx context.Context, m *jsonrpc.Request) {
-	q := askedOver(m)
-	c.mu.Lock()
-	c.asked = append(c.asked, q)
-	script := c.script
-	c.mu.Unlock()
-	response := &jsonrpc.Response{ID: m.ID}
-	answer, err := script.answer(q)
-	switch {
-	case err != nil:
-		response.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-	case answer == nil:
-		response.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "no answer"}
-	default:
-		response.Result = answer
-	}
-	_ = c.write(ctx, response) // the connection may be gone, and the asker with it
-}
+var errGone = errors.New("wire: the connection is gone")

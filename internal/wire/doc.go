@@ -1,20 +1,39 @@
-// Package wire is a client that does nothing on its own: no retries, no
-// validation, no decoding into types. It sends what it is told, answers a
-// question with whatever JSON the script holds for it, fit or not, and keeps
-// every frame. What a careful client would hide, a test sees here.
+// Package wire is a raw MCP client: JSON-RPC and no more. It retries nothing,
+// repairs nothing and validates nothing. It sends each message as it was told
+// to, answers a question with whatever JSON its script holds, and records every
+// message in both directions. A client library hides many faults of a server,
+// for instance a missing resultType, a second answer to one request, or
+// questions leaked to a client that cannot answer them; this one shows them.
 //
 //	client, err := wire.Connect(ctx, server, nil)
 //	...
+//	defer client.Close()
 //	out, err := client.Call(ctx, "weather", map[string]any{"location": "Lisbon"}, wire.Answers{
 //		"units": wire.Value("metric"),
 //	})
 //	// out.Rounds, out.Questions, out.Text, out.Structured, out.IsError, out.Error
 //
-// [Client.Call] goes through all rounds of a call with a script of answers;
-// [Client.Send] makes one request, for tests that forge, replay or reorder
-// rounds themselves.
+// # Connecting
 //
-// Clients of revision 2026-07-28 put their version and capabilities into each
-// request; older ones shake hands first, and answer the questions that come
-// over their connection from the same script.
+// [Connect] reaches a server in memory, [Dial] one behind any [mcp.Transport]
+// (stdio, a pipe, a WebSocket), [DialHTTP] one behind a streamable HTTP
+// endpoint. [Client.Close] hangs up.
+//
+// # Both eras
+//
+// A modern client, the default, puts its version and capabilities into the _meta
+// of each request. A legacy client ([Options.Version] before [Modern]) sends
+// initialize first, and answers the questions that come over its connection.
+//
+// # Sending
+//
+// From the most comfortable to the rawest: [Client.Call] makes a tool call with
+// all of its rounds, [Client.Run] does so for any method, [Client.Send] makes one
+// request and reads the reply, [Client.Exchange] returns the response unread,
+// [Client.Start] does not wait for it, and [Client.Write] sends any message.
+//
+// # Looking
+//
+// [Client.Messages] is the record. [Client.Requests], [Client.Responses],
+// [Client.Surplus] and [Client.Asked] count and pick from it.
 package wire

@@ -10,9 +10,9 @@ import (
 
 // Question is something the server asked.
 type Question struct {
-	// Key is what the answer is filed under. A question that comes over the
-	// connection has none there: then it is the name of its form's property
-	// where that has one only, and the method otherwise.
+	// Key names the answer. A question that comes over the connection has no key
+	// of its own: then it is the name of its form's property where the form has
+	// one only, and the method otherwise.
 	Key string
 	// Method is elicitation/create, sampling/createMessage or roots/list.
 	Method string

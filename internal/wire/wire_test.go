@@ -12,8 +12,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// newServer has a tool that asks "a", then "b", and says what it was told. It
-// checks nothing, so that the client's own doing shows.
+// newServer has a tool that asks "a", then "b", and returns the answers as it got
+// them. It checks nothing, so any check must be the client's.
 func newServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 	ask := func(key, state string) *mcp.CallToolResult {
@@ -70,7 +70,7 @@ func TestSendMakesOneRequest(t *testing.T) {
 	require.EqualValues(t, -32602, reply.Error.Code)
 }
 
-func TestAnOldClientTakesWhatComes(t *testing.T) {
+func TestALegacyClientTakesWhatComes(t *testing.T) {
 	client := connect(t, &wire.Options{Version: wire.Legacy})
 	out, err := client.Call(t.Context(), "two", nil, wire.Answers{"a": wire.Value("x")})
 	require.NoError(t, err)
@@ -90,16 +90,17 @@ func TestAnswersInTurn(t *testing.T) {
 	require.Equal(t, wire.Decline(q), answer(q))
 }
 
-func TestFramesHoldEverything(t *testing.T) {
+func TestMessagesHoldEverything(t *testing.T) {
 	client := connect(t, &wire.Options{Version: wire.Legacy, Capabilities: wire.Nothing})
 	_, err := client.Call(t.Context(), "two", nil, nil)
 	require.NoError(t, err)
 	var sent, received []string
-	for _, f := range client.Frames() {
-		if f.Sent {
-			sent = append(sent, string(f.Message))
+	for _, m := range client.Messages() {
+		if m.Sent {
+			sent = append(sent, string(m.JSON))
 		} else {
-			received = append(received, string(f.Message))
+			require.Empty(t, m.Method)
+			received = append(received, string(m.JSON))
 		}
 	}
 	require.Len(t, sent, 3)

@@ -8,36 +8,35 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// Await is exhibit B: linear code that looks as if it waited for its user, on
-// an engine that cannot wait. What it does to you: the function is abandoned at
-// the first question without an answer and run again from its top in the next
-// round, with the answers so far. Its source shows a line that is passed once;
-// the line is passed once for each question below it.
+// Await is exhibit B: linear code that looks as if it waited for its user, on an
+// engine that cannot wait. The engine abandons the function at the first question
+// without an answer, and runs it again from the top in the next round with the
+// answers so far. So a line that the source shows once runs once for each
+// question below it.
 //
-// A client from before is asked over its open session, so there the code does
-// wait, and the same tool audits once. That it depends on the client is what
-// makes it a landmine: it passes the test and fails in production, or the
-// other way about.
+// A legacy client is asked over its open session, so there the code does wait
+// and audits once. The bug depends on the client: a test with a legacy client
+// passes, and production with modern clients fails.
 func Await(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
 	return mrtr.Tool(rt, mrtr.ByVersion(rerun(bare(audit)), mrtr.Coroutine(bare(audit))), nil)
 }
 
-// rerun is the engine that does it, built on what mrtr offers everybody: in a
-// guarded handler Ask says what it would have asked, and this returns it as an
-// incomplete result.
-func rerun[In, Out any](h mrtr.Linear[In, Out]) mrtr.Style[In, Out] {
+// rerun is that engine, built on mrtr's exported pieces: in a guarded handler Ask
+// returns the question it cannot wait for as an error, and rerun returns that
+// question as an incomplete result.
+func rerun[In, Out any](h mrtr.LinearFunc[In, Out]) mrtr.Style[In, Out] {
 	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, in In) (*mrtr.IncompleteResult, Out, error) {
 		out, err := h(ctx, c, in)
-		var unasked *mrtr.Unasked
-		if errors.As(err, &unasked) {
-			return mrtr.Need(unasked.Questions...), out, nil
+		var usage *mrtr.UsageError
+		if errors.As(err, &usage) && usage.Unasked != nil {
+			return mrtr.Need(usage.Unasked...), out, nil
 		}
 		return nil, out, err
 	})
 }
 
 // bare is the function of styles H and J without Once around its audit.
-func bare(audit *options.Audit) mrtr.Linear[options.Query, options.Report] {
+func bare(audit *options.Audit) mrtr.LinearFunc[options.Query, options.Report] {
 	return func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
 		which, err := options.WhichPlace(q.Location)
 		if err != nil {

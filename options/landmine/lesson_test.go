@@ -12,12 +12,10 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// One function, written the way anybody would write it, run by three engines.
-// Whether its audit happens once is not in its source: only the engine that
-// truly waits keeps the promise that the code seems to make. Once makes it the
-// code's own, and then the engine does not matter.
+// One linear function is run by three engines. A bare audit happens once only on
+// the engine that really waits; an audit in Once happens once on all three.
 func TestTheLesson(t *testing.T) {
-	type linear = mrtr.Linear[options.Query, options.Report]
+	type linear = mrtr.LinearFunc[options.Query, options.Report]
 	lessons := []struct {
 		engine      string
 		style       func(linear) mrtr.Style[options.Query, options.Report]
@@ -25,9 +23,9 @@ func TestTheLesson(t *testing.T) {
 		inOnce      int // audits of the same function with Once around its audit
 		explanation string
 	}{
-		{"parked", mrtr.Coroutine[options.Query, options.Report], 1, 1, "held where it asks: no line is passed twice"},
-		{"re-run", rerun[options.Query, options.Report], 2, 1, "entered anew with the answers so far"},
-		{"journal", mrtr.Journal[options.Query, options.Report], 2, 1, "entered anew with answers and effects replayed; a bare effect is none that it knows of"},
+		{"parked", mrtr.Coroutine[options.Query, options.Report], 1, 1, "the handler is held where it asks: no line runs twice"},
+		{"re-run", rerun[options.Query, options.Report], 2, 1, "run again with the answers so far"},
+		{"journal", mrtr.Journal[options.Query, options.Report], 2, 1, "run again with answers and effects replayed; a bare effect is not recorded, so it happens again"},
 	}
 	for _, l := range lessons {
 		t.Run(l.engine, func(t *testing.T) {
@@ -39,8 +37,8 @@ func TestTheLesson(t *testing.T) {
 	}
 }
 
-// inOnce is bare, with its audit in Once.
-func inOnce(audit *options.Audit) mrtr.Linear[options.Query, options.Report] {
+// inOnce is the function bare with its audit in Once.
+func inOnce(audit *options.Audit) mrtr.LinearFunc[options.Query, options.Report] {
 	return func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
 		which, err := options.WhichPlace(q.Location)
 		if err != nil {
@@ -65,11 +63,12 @@ func inOnce(audit *options.Audit) mrtr.Linear[options.Query, options.Report] {
 	}
 }
 
-// audits calls the tool for a user who answers everything, and counts.
+// audits calls the tool for a user who answers everything, and counts the audit
+// lines.
 func audits(
 	t *testing.T,
-	style func(mrtr.Linear[options.Query, options.Report]) mrtr.Style[options.Query, options.Report],
-	function func(*options.Audit) mrtr.Linear[options.Query, options.Report],
+	style func(mrtr.LinearFunc[options.Query, options.Report]) mrtr.Style[options.Query, options.Report],
+	function func(*options.Audit) mrtr.LinearFunc[options.Query, options.Report],
 	place string,
 ) int {
 	rt, err := mrtr.New(nil)

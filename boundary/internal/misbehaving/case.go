@@ -1,7 +1,6 @@
-// Package misbehaving is a server of tools that go wrong, each in a way of its
-// own. The tests of package boundary put a boundary around it and hold what
-// comes out against the table in it; the command in server lets other people's
-// clients do the same.
+// Package misbehaving is a server of tools that go wrong, each in a different way,
+// with a table of the outcomes that a boundary must give. The tests of package
+// boundary check them; the command in server lets other people's clients do the same.
 package misbehaving
 
 import (
@@ -13,8 +12,8 @@ import (
 )
 
 // A Case is one way for a tool call to go wrong. The tool is named after it.
-// Exactly one of Raw and Typed makes the tool; neither means that the name is one
-// that no tool has, or one that the server's middleware reacts to.
+// At most one of Raw and Typed makes the tool. With neither there is no tool of this
+// name, or the server's middleware reacts to it.
 type Case struct {
 	Name        string
 	Explanation string
@@ -26,16 +25,16 @@ type Case struct {
 
 	Want   probe.Outcome
 	Type   string        // the error's type, for error results
-	Legacy probe.Outcome // what a client from before gets, where it differs
+	Legacy probe.Outcome // for a legacy client, if it differs
 }
 
-// Input is what the typed tools take.
+// Input is the input of the typed tools.
 type Input struct {
 	Place string `json:"place,omitempty"`
 	Days  int    `json:"days,omitempty"`
 }
 
-// Cases are all of them. Those that hang do so until release is closed, for ever
+// Cases returns all cases. Tools that hang do so until release is closed, or for ever
 // if it is nil.
 func Cases(release <-chan struct{}) []Case {
 	return slices.Concat(
@@ -43,7 +42,7 @@ func Cases(release <-chan struct{}) []Case {
 }
 
 // Wanted is the outcome that a boundary must give in the era, and the error's
-// type, or "" where there is none to compare.
+// type, or "" if there is none to compare.
 func (c Case) Wanted(era probe.Era) (probe.Outcome, string) {
 	want := c.Want
 	if era == probe.Legacy && c.Legacy != "" {

@@ -14,8 +14,9 @@ import (
 	"github.com/mrtr-go/sdk/internal/probe"
 )
 
-// failing are the tools that return an error. Those of them that would keep a
-// bare server's processor busy for ever rest in the end, until release is closed.
+// failing are the tools that return an error. An error that would keep the processor
+// of a server without a boundary busy for ever sleeps in the end until release is
+// closed.
 func failing(release <-chan struct{}) []Case {
 	return []Case{
 		{Name: "error_plain_raw", Explanation: "a raw handler's error goes out as a protocol error with code 0", Raw: fails(errors.New("the station is closed")), Want: probe.ErrorResult, Type: "execution"},
@@ -41,8 +42,7 @@ func failing(release <-chan struct{}) []Case {
 	}
 }
 
-// BadState and MissingCapability are protocol errors that are meant for the
-// client.
+// BadState and MissingCapability are protocol errors intended for the client.
 var (
 	BadState = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid or expired requestState"}
 
@@ -62,13 +62,13 @@ func raises(err error) mcp.ToolHandlerFor[Input, any] {
 	}
 }
 
-// fragile is an error whose Error method minds its receiver.
+// fragile is an error whose Error method panics on a nil receiver.
 type fragile struct{ text string }
 
 func (f *fragile) Error() string { return f.text }
 
-// endless is an error that unwraps to itself. Whoever walks its chain to an end
-// that never comes is let go on for a million turns.
+// endless is an error that unwraps to itself. Code that walks its chain to the end
+// takes a million steps and then sleeps.
 type endless struct {
 	turns   atomic.Int64
 	release <-chan struct{}

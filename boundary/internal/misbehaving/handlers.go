@@ -19,7 +19,7 @@ func Panics(v any) mcp.ToolHandler {
 	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic(v) }
 }
 
-// Returns makes a handler that returns a copy of res, as the SDK writes to it.
+// Returns makes a handler that returns a copy of res, since go-sdk writes to it.
 func Returns(res *mcp.CallToolResult) mcp.ToolHandler {
 	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if res == nil {
@@ -52,7 +52,7 @@ type marshaler func() ([]byte, error)
 
 func (m marshaler) MarshalJSON() ([]byte, error) { return m() }
 
-// foreign is a content block of a type that is not the SDK's.
+// foreign is a content block of a type outside go-sdk.
 type foreign struct {
 	*mcp.TextContent
 	marshal func() ([]byte, error)

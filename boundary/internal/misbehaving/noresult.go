@@ -10,7 +10,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/probe"
 )
 
-// noResult are the tools that return what is no result.
+// noResult are the tools that return no result, or a malformed one.
 func noResult() []Case {
 	return []Case{
 		{Name: "nil_nil", Explanation: "neither a result nor an error", Raw: Returns(nil), Want: probe.ErrorResult, Type: "no_result"},

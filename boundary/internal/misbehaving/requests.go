@@ -4,8 +4,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/probe"
 )
 
-// misused are calls of which the request is at fault, and those that the
-// server's middleware spoils.
+// misused are calls with a wrong request, and calls that the server's middleware
+// breaks.
 func misused() []Case {
 	return []Case{
 		{Name: "no_such_tool", Explanation: "unknown to the server", Want: probe.ProtocolError},

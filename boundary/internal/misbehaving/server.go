@@ -13,8 +13,8 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 )
 
-// NewServer is a server with a tool for every case, and "healthy", which is not
-// one.
+// NewServer is a server with a tool for every case, and a tool "healthy" that does
+// nothing wrong.
 func NewServer(cases []Case) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "misbehaving", Version: "1"}, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
 	s.AddReceivingMiddleware(spoil)
@@ -35,8 +35,8 @@ func NewServer(cases []Case) *mcp.Server {
 // maxResultBytes is the limit of a Bounded server's results.
 const maxResultBytes = 64 << 10
 
-// Bounded is the same server behind a boundary, which gives the tools that hang
-// little time and the others plenty.
+// Bounded is the same server with a boundary, whose deadline is short for the tools
+// that hang.
 func Bounded(cases []Case) (*mcp.Server, error) {
 	o := &boundary.Options{
 		Logger: slog.New(slog.DiscardHandler), MaxResultBytes: maxResultBytes,

@@ -1,8 +1,8 @@
-// Command server serves the misbehaving tools behind a boundary over HTTP, on
-// nothing but go-sdk's own handlers: without sessions under /modern/mcp, with
-// them under /legacy/mcp, since the SDK asks each era's clients in one of the two
-// only. Under /cases it tells of each tool what its call is to come to. It says
-// where it listens, and ends at the end of its input.
+// Command server serves the misbehaving tools behind a boundary over HTTP, with
+// go-sdk's own handlers: without sessions under /modern/mcp, with sessions under
+// /legacy/mcp, since go-sdk can ask each era's clients in only one of the two ways.
+// /cases lists the outcome that each tool's call must have. The command prints its
+// address, and ends at the end of its input.
 package main
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/mrtr-go/sdk/internal/probe"
 )
 
-// expectation is what a client needs to know of a case.
+// expectation is the part of a case that a client needs.
 type expectation struct {
 	Name      string                      `json:"name"`
-	Arguments any                         `json:"arguments,omitempty"` // those that are at fault
+	Arguments any                         `json:"arguments,omitempty"` // the wrong ones
 	Unlawful  bool                        `json:"unlawful,omitempty"`  // no client library sends such arguments
 	Outcomes  map[probe.Era]probe.Outcome `json:"outcomes"`
 }

@@ -51,15 +51,18 @@ func TestGoSDK(t *testing.T) {
 	})
 }
 
-// Our own modules have the findings that they are there to show. go test does not
+// What is found in our own modules is known, one by one. go test does not
 // see that the sources of other modules change: with -count=1 it looks again.
 func TestOurModules(t *testing.T) {
 	const root = "../../../.."
 	shown := map[string][]expected{
 		".": {
 			{"uncheckedanswer", "boundary/internal/misbehaving/unreturned.go:_ = req.Params.InputResponses", "a handler that misbehaves on purpose: the boundary is shown to survive it"},
+			{"unsealedstate", "internal/trip/trip.go:RequestState:  place,", "a handler for tests of the transports, which look at rounds and not at states"},
 			{"unsealedstate", "interop/bare/main.go:place := req.Params.RequestState", "a tool on go-sdk alone, kept as small as it gets: the contrast"},
 			{"unsealedstate", "interop/bare/main.go:result.RequestState = place", "the same tool, where it writes the state"},
+			{"uncheckedanswer", "mrtr/example_questions_test.go:style := oneQuestion(q, func(m *mcp.CreateMessageWithToolsResult)", "a model that answers with an image, or with nothing, ends the example's call with a panic"},
+			{"sessionask", "sse/example_test.go:answers, err := sse.Ask(", "the example serves a legacy client alone; a modern one would get an error"},
 		},
 	}
 	modules := modulesBelow(t, root)

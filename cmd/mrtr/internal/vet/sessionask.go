@@ -16,7 +16,7 @@ var SessionAsk = analyzer("sessionask", `report questions over the session in ha
 Since revision 2026-07-28 a server cannot call back into its client:
 (*mcp.ServerSession).Elicit, CreateMessage, CreateMessageWithTools and ListRoots
 return an error on a modern session, and the tool fails for every client that
-is up to date. (mrtr.Question).Over and sse.Ask are refused alike.
+is up to date. (mrtr.Question).AskOver and sse.Ask are refused alike.
 
 	answer, err := req.Session.Elicit(ctx, question) // an error for modern clients
 
@@ -38,7 +38,7 @@ request or the session.`, runSessionAsk)
 var sessionAsks = names{
 	mcpPath + ".ServerSession.Elicit", mcpPath + ".ServerSession.CreateMessage",
 	mcpPath + ".ServerSession.CreateMessageWithTools", mcpPath + ".ServerSession.ListRoots",
-	mrtrPath + ".Question.Over", ssePath + ".Ask",
+	mrtrPath + ".Question.AskOver", ssePath + ".Ask",
 }
 
 var (

@@ -105,7 +105,7 @@ func resource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResou
 var units = mrtr.Elicit[string]("units", "Which units?")
 
 func overSession(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, string, error) {
-	got, err := units.Over(ctx, c.Session()) // want `mrtr.Question.Over in a handler`
+	got, err := units.AskOver(ctx, c.Session()) // want `mrtr.Question.AskOver in a handler`
 	return nil, got, err
 }
 
@@ -211,14 +211,14 @@ func legacy(ctx context.Context, req request) (result, error) {
 
 func branching(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, string, error) {
 	if !c.Modern() {
-		got, err := units.Over(ctx, c.Session())
+		got, err := units.AskOver(ctx, c.Session())
 		return nil, got, err
 	}
 	return mrtr.Need(units), "", nil
 }
 
 func legacyArm(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, string, error) {
-	got, err := units.Over(ctx, c.Session())
+	got, err := units.AskOver(ctx, c.Session())
 	return nil, got, err
 }
 

@@ -1,0 +1,110 @@
+package boundary
+
+import (
+	"context"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	methodCallTool  = "tools/call"
+	methodListTools = "tools/list"
+)
+
+// An endpoint answers one tool call, with a result or an error and never both or
+// neither. Only the innermost endpoint may return a malformed result, which
+// normalize mends.
+type endpoint func(ctx context.Context, c *call) (*mcp.CallToolResult, error)
+
+// A layer wraps the endpoint inside it.
+type layer struct {
+	name string // also the name of its file
+	wrap func(b *boundary, next endpoint) endpoint
+}
+
+// layers, outermost first. log is outermost because it records the result that
+// the client gets, whichever layer made it. isolation is next, so that deadline
+// and recovery cover the marshalling of a tool's result too: a MarshalJSON method
+// is the tool's own code.
+func layers() []layer {
+	return []layer{
+		{"log", (*boundary).log},
+		{"isolation", (*boundary).isolation},
+		{"sizelimit", (*boundary).sizeLimit},
+		{"normalize", (*boundary).normalize},
+		{"tiers", (*boundary).tiers},
+		{"arguments", (*boundary).arguments},
+	}
+}
+
+// Layers returns the names of the layers around a tool, outermost first.
+func Layers() []string {
+	var names []string
+	for _, l := range layers() {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+// boundary is the state that the layers of one server share.
+type boundary struct {
+	opts      Options
+	catalog   *catalog
+	abandoned abandoned
+	answer    endpoint // all layers and the tool
+}
+
+func newBoundary(opts Options, next mcp.MethodHandler) *boundary {
+	b := &boundary{
+		opts:      opts,
+		catalog:   &catalog{next: next, logger: opts.Logger},
+		abandoned: abandoned{limit: opts.MaxAbandoned},
+	}
+	b.answer = b.tool(next)
+	all := layers()
+	for i := len(all) - 1; i >= 0; i-- {
+		b.answer = all[i].wrap(b, b.answer)
+	}
+	return b
+}
+
+// receive sends tool calls through the layers and everything else past them, with
+// panics recovered.
+func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	if c := callFrom(ctx); c != nil && c.session == req.GetSession() {
+		return next(ctx, method, req) // a boundary further out has this call
+	}
+	tool, ok := req.(*mcp.CallToolRequest)
+	if !ok || method != methodCallTool {
+		res, err := b.contain(ctx, next, method, req)
+		if list, ok := res.(*mcp.ListToolsResult); ok && err == nil && method == methodListTools {
+			return b.withoutDenied(list), nil
+		}
+		return res, err
+	}
+	c := newCall(tool)
+	res, err := b.answer(context.WithValue(ctx, callKey{}, c), c)
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// tool is the innermost endpoint: the server's other middleware and the tool.
+func (b *boundary) tool(next mcp.MethodHandler) endpoint {
+	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
+		c.enter()
+		res, err := next(ctx, methodCallTool, c.req)
+		if err != nil {
+			return nil, err
+		}
+		tool, ok := res.(*mcp.CallToolResult)
+		if !ok || tool == nil {
+			return nil, errNoResult
+		}
+		return tool, nil
+	}
+}
+
+var errNoResult = errors.New("the handler returned neither a result nor an error")

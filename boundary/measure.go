@@ -1,0 +1,86 @@
+package boundary
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// sizeOf is the length of the content and the structured content as JSON.
+// normalize has marshalled the structured content.
+func sizeOf(res *mcp.CallToolResult) int {
+	total := 0
+	for _, block := range res.Content {
+		total += blockSize(block)
+	}
+	if raw, ok := res.StructuredContent.(json.RawMessage); ok {
+		total += jsonSize(raw)
+	}
+	return total
+}
+
+// blockSize is the length of a block's JSON and the comma after it. Texts and
+// binary data are measured without marshalling them.
+func blockSize(block mcp.Content) int {
+	const comma = 1
+	switch c := block.(type) {
+	case *mcp.TextContent:
+		if c.Meta == nil && c.Annotations == nil {
+			return len(`{"type":"text","text":""}`) + escapedSize(c.Text) + comma
+		}
+	case *mcp.ImageContent:
+		hull := *c
+		hull.Data = nil
+		return marshalledSize(&hull) + base64.StdEncoding.EncodedLen(len(c.Data)) + comma
+	case *mcp.AudioContent:
+		hull := *c
+		hull.Data = nil
+		return marshalledSize(&hull) + base64.StdEncoding.EncodedLen(len(c.Data)) + comma
+	}
+	return marshalledSize(block) + comma
+}
+
+func marshalledSize(block mcp.Content) int {
+	data, err := block.MarshalJSON()
+	if err != nil {
+		return 0 // normalize has proved that it marshals
+	}
+	return len(data)
+}
+
+// jsonSize is the length of JSON after json.Marshal has escaped the characters in it
+// that have a meaning in HTML and JavaScript.
+func jsonSize(raw json.RawMessage) int {
+	n := len(raw)
+	for _, short := range []string{"<", ">", "&", "\u2028", "\u2029"} {
+		n += bytes.Count(raw, []byte(short)) * (len(`\u003c`) - len(short))
+	}
+	return n
+}
+
+// escapedSize is the length of s inside a JSON string, as json.Marshal writes it.
+func escapedSize(s string) int {
+	n := 0
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		n += escapedRuneSize(r, size)
+		s = s[size:]
+	}
+	return n
+}
+
+func escapedRuneSize(r rune, size int) int {
+	switch r {
+	case '"', '\\', '\b', '\f', '\n', '\r', '\t':
+		return 2
+	case '<', '>', '&', '\u2028', '\u2029':
+		return len(`\u003c`)
+	}
+	if r < ' ' || r == utf8.RuneError && size == 1 {
+		return len(`\u0000`)
+	}
+	return size
+}

@@ -1,0 +1,196 @@
+package boundary
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// normalize turns whatever the tool and its middleware returned into something
+// that go-sdk can send: a result that marshals, or an intended protocol error.
+func (b *boundary) normalize(next endpoint) endpoint {
+	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
+		res, err := next(ctx, c)
+		switch {
+		case err != nil:
+			if endless(err) {
+				return c.errorResult(b, failureOf(ctx, c, err)), nil
+			}
+			if wire := c.protocolError(err); wire != nil && !isSDKBugReport(wire) {
+				return nil, b.withSuggestions(ctx, c, wire)
+			}
+			return c.errorResult(b, b.raised(ctx, c, err)), nil
+		case res.InputRequests != nil:
+			return b.asking(c, res)
+		case res.IsError:
+			return b.erroneous(ctx, c, res)
+		}
+		return b.successful(ctx, c, res), nil
+	}
+}
+
+// raised is the failure of an error that came without a result.
+func (b *boundary) raised(ctx context.Context, c *call, err error) *failure {
+	if errors.Is(err, errNoResult) {
+		return &failure{kind: "no_result", text: "The tool returned nothing, neither a result nor an error. The arguments are not the reason.", err: err, cause: err.Error()}
+	}
+	wire, ok := err.(*jsonrpc.Error)
+	switch {
+	case ok && wire == nil:
+		return &failure{kind: "internal", text: internalText(c.tool), cause: "the handler returned a nil *jsonrpc.Error as its error"}
+	case ok && isSDKBugReport(wire):
+		return malformed(wire.Message)
+	}
+	return failureOf(ctx, c, err)
+}
+
+// asking passes an input_required result unchanged if it can be sent. One that
+// go-sdk did not stamp as input_required is for a client that cannot be asked
+// again: it would read there as an empty success. A state without questions is
+// valid: it makes the client call again.
+func (b *boundary) asking(c *call, res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
+	switch {
+	case res.IsError:
+		return c.errorResult(b, malformed("the result is an error and asks for input at the same time")), nil
+	case len(res.InputRequests) == 0 && res.RequestState == "":
+		return c.errorResult(b, malformed("the result asks for input but holds neither a question nor a requestState")), nil
+	case hasNilQuestion(res.InputRequests):
+		return c.errorResult(b, malformed("the result holds a nil question")), nil
+	case !res.NeedsInput():
+		return c.errorResult(b, &failure{
+			kind:  "input_unsupported",
+			text:  "The tool needs another answer from the user, and this client cannot be asked for it.",
+			cause: "a legacy client was left with a further round of questions",
+		}), nil
+	}
+	if err := checkMarshals(res); err != nil {
+		return c.errorResult(b, malformed(err.Error())), nil
+	}
+	return res, nil
+}
+
+func hasNilQuestion(questions mcp.InputRequestMap) bool {
+	for _, q := range questions {
+		if isNil(q) {
+			return true
+		}
+	}
+	return false
+}
+
+// erroneous handles an error result that the tool built itself, or that go-sdk
+// built from the error the tool returned.
+func (b *boundary) erroneous(ctx context.Context, c *call, res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
+	f := &failure{kind: "execution"}
+	if err := res.GetError(); err != nil {
+		if _, bare := err.(*jsonrpc.Error); !bare && !endless(err) {
+			if wire := c.protocolError(err); wire != nil {
+				return nil, wire
+			}
+		}
+		f = failureOf(ctx, c, err)
+		if text, ok := onlyText(res); ok && text == err.Error() {
+			return c.errorResult(b, f), nil // go-sdk built it, and the failure's text may be better than the error's
+		}
+	}
+	made := c.newResult()
+	var err error
+	if made.Content, err = plainContent(res.Content); err != nil {
+		return c.errorResult(b, malformed(err.Error())), nil
+	}
+	if made.Meta, err = plainMeta(res.Meta); err != nil {
+		made.Meta = nil // losing the error over its _meta would be worse
+	}
+	if len(made.Content) == 0 {
+		made.Content = []mcp.Content{&mcp.TextContent{Text: "The tool failed and gave no reason."}}
+	}
+	if text, ok := made.Content[0].(*mcp.TextContent); ok && f.text == "" {
+		f.text = text.Text
+	}
+	c.makeError(b, made, f)
+	return made, nil
+}
+
+// onlyText is the text of a result with nothing else in it.
+func onlyText(res *mcp.CallToolResult) (string, bool) {
+	if len(res.Content) != 1 || res.Meta != nil {
+		return "", false
+	}
+	text, ok := res.Content[0].(*mcp.TextContent)
+	if !ok || text == nil {
+		return "", false
+	}
+	return text.Text, text.Meta == nil && text.Annotations == nil
+}
+
+// successful rebuilds a complete result, so that it has its resultType and nothing
+// in it can fail to marshal later.
+func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolResult) *mcp.CallToolResult {
+	if res.RequestState != "" {
+		return c.errorResult(b, malformed("the result carries a requestState but asks for nothing: InputRequests must not be nil"))
+	}
+	content, err := plainContent(res.Content)
+	if err != nil {
+		return c.errorResult(b, malformed(err.Error()))
+	}
+	meta, err := plainMeta(res.Meta)
+	if err != nil {
+		return c.errorResult(b, malformed(err.Error()))
+	}
+	structured, err := marshalled(res.StructuredContent)
+	if err != nil {
+		return c.errorResult(b, malformed("structured content: "+err.Error()))
+	}
+	if cause := b.outputFault(ctx, c, structured); cause != "" {
+		f := malformed(cause)
+		f.kind = "invalid_output"
+		return c.errorResult(b, f)
+	}
+	made := c.newResult()
+	made.Meta = meta
+	if content != nil {
+		made.Content = content
+	}
+	if structured != nil {
+		made.StructuredContent = structured
+	}
+	c.addReport(made, nil, false)
+	return made
+}
+
+// malformed is the failure of a tool that succeeded and whose result cannot be
+// sent.
+func malformed(cause string) *failure {
+	return &failure{kind: "malformed_result", text: undeliverableText, undelivered: true, cause: cause}
+}
+
+// marshalled is v as valid JSON, or nil if v is nil. go-sdk copies JSON as it is,
+// so this does not marshal twice.
+func marshalled(v any) (json.RawMessage, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case json.RawMessage:
+		if len(v) == 0 {
+			return nil, errors.New("an empty json.RawMessage")
+		}
+		if !json.Valid(v) {
+			return nil, errors.New("a json.RawMessage that is not JSON")
+		}
+		return v, nil
+	}
+	return json.Marshal(v)
+}
+
+// isNil reports whether v is nil or an interface that holds a nil pointer.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
+}

@@ -1,0 +1,76 @@
+package boundary
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// MetaKey is the key in a result's _meta that holds the boundary's [Report].
+const MetaKey = "io.github.mrtr-go/boundary"
+
+// A Report is the metadata that the boundary puts under [MetaKey]. The first three
+// fields are in every complete result and every error result, the others in error
+// results alone.
+type Report struct {
+	Tool       string  `json:"tool"`
+	RequestID  string  `json:"requestId"`
+	DurationMS float64 `json:"durationMs"`
+
+	Type       string       `json:"type,omitempty"`       // such as "not_found", "timeout", "internal"
+	Code       string       `json:"code,omitempty"`       // the author's own
+	Expected   *bool        `json:"expected,omitempty"`   // the agent can correct it; set in every error
+	Hints      []string     `json:"hints,omitempty"`      // sentences on what to try next
+	Fields     []FieldError `json:"fields,omitempty"`     // problems of the arguments
+	Operation  string       `json:"operation,omitempty"`  // the operation that failed
+	Selector   string       `json:"selector,omitempty"`   // the argument that did not select one thing
+	Candidates []string     `json:"candidates,omitempty"` // and values that would
+	Effect     string       `json:"effect,omitempty"`     // "applied" or "unknown"; empty if none is known of
+}
+
+// ReportOf reads the report of a result, in a client or in process. It is false for
+// an input_required result and for one that no boundary made.
+func ReportOf(res *mcp.CallToolResult) (Report, bool) {
+	if res == nil {
+		return Report{}, false
+	}
+	switch v := res.Meta[MetaKey].(type) {
+	case nil:
+		return Report{}, false
+	case *Report:
+		return *v, true
+	default:
+		var f Report
+		data, err := json.Marshal(v)
+		if err != nil || json.Unmarshal(data, &f) != nil {
+			return Report{}, false
+		}
+		return f, true
+	}
+}
+
+// addReport gives the result a _meta of its own and puts the report into it. The
+// handler may share its map between calls, and go-sdk writes to it.
+func (c *call) addReport(res *mcp.CallToolResult, f *failure, bareKeys bool) {
+	meta := make(mcp.Meta, len(res.Meta)+2)
+	maps.Copy(meta, res.Meta)
+	r := &Report{Tool: c.tool, RequestID: c.requestID, DurationMS: milliseconds(time.Since(c.start))}
+	if f != nil {
+		r.Type, r.Code, r.Expected = f.kind, f.code, &f.expected
+		r.Hints, r.Fields = f.hints, f.fields
+		r.Operation, r.Selector, r.Candidates = f.operation, f.selector, f.candidates
+		r.Effect = f.effect
+		if bareKeys {
+			meta["error_type"] = f.kind
+			meta["expected"] = f.expected
+			if len(f.hints) > 0 {
+				meta["suggestion"] = strings.Join(f.hints, " ")
+			}
+		}
+	}
+	meta[MetaKey] = r
+	res.Meta = meta
+}

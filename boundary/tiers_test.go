@@ -1,0 +1,171 @@
+package boundary_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+)
+
+// listing is middleware that changes the answer to tools/list.
+func listing(change func(res *mcp.ListToolsResult, err error) (*mcp.ListToolsResult, error)) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if method != "tools/list" {
+				return res, err
+			}
+			list, _ := res.(*mcp.ListToolsResult)
+			if list, err = change(list, err); err != nil || list == nil {
+				return nil, err
+			}
+			return list, nil
+		}
+	}
+}
+
+// While a tier is denied, only tools known to be of another tier run.
+func TestTheGateFailsShut(t *testing.T) {
+	const unknown = `{"code":-32602,"message":"unknown tool \"wipe\""}`
+	for _, tc := range []struct {
+		explanation string
+		pageSize    int
+		others      int
+		change      func(*mcp.ListToolsResult, error) (*mcp.ListToolsResult, error)
+		protocol    string // the error's JSON; empty: a result of type "denied"
+	}{
+		{explanation: "a rate limiter refuses the list", change: func(*mcp.ListToolsResult, error) (*mcp.ListToolsResult, error) {
+			return nil, errors.New("rate limited")
+		}},
+		{explanation: "middleware answers with nothing", change: func(*mcp.ListToolsResult, error) (*mcp.ListToolsResult, error) {
+			return nil, nil
+		}},
+		{explanation: "the pages go in a circle", change: func(list *mcp.ListToolsResult, err error) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{NextCursor: "again"}, nil
+		}},
+		{explanation: "the tool lies beyond the last page that is read", pageSize: 1, others: 1001},
+		{explanation: "a filter hides the tool, which is then unknown", change: func(list *mcp.ListToolsResult, err error) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{}}, err
+		}, protocol: unknown},
+	} {
+		t.Run(tc.explanation, func(t *testing.T) {
+			var ran atomic.Int32
+			var log journal
+			s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: quiet, PageSize: tc.pageSize})
+			for i := range tc.others {
+				mcp.AddTool(s, &mcp.Tool{Name: fmt.Sprintf("other%d", i)}, outputs("fine"))
+			}
+			mcp.AddTool(s, &mcp.Tool{Name: "wipe"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+				ran.Add(1)
+				return text("wiped"), nil, nil
+			})
+			if tc.change != nil {
+				s.AddReceivingMiddleware(listing(tc.change))
+			}
+			session := connect(t, s, &boundary.Options{Logger: log.logger(), Deny: []boundary.Tier{boundary.Destructive}})
+			if tc.protocol != "" {
+				require.Equal(t, tc.protocol, refusal(t, session, "wipe"))
+			} else {
+				res, report := callTool(t, session, "wipe", nil)
+				require.True(t, res.IsError)
+				require.Equal(t, "denied", report.Type)
+				require.Empty(t, report.Effect)
+				records := log.records(t)
+				last := records[len(records)-1]
+				require.Equal(t, "ERROR", last["level"], "an operator must mend the list")
+				require.Contains(t, last["cause"], "tools/list")
+			}
+			require.Zero(t, ran.Load())
+		})
+	}
+}
+
+// A list that was read while the tool was harmless does not pass it later.
+func TestTheGateBelievesNoOldList(t *testing.T) {
+	var refuse, ran atomic.Bool
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, outputs("fine"))
+	s.AddReceivingMiddleware(listing(func(list *mcp.ListToolsResult, err error) (*mcp.ListToolsResult, error) {
+		if refuse.Load() {
+			return nil, errors.New("rate limited")
+		}
+		return list, err
+	}))
+	session := connect(t, s, &boundary.Options{Logger: silent, Deny: []boundary.Tier{boundary.Destructive}})
+	res, _ := callTool(t, session, "t", nil)
+	require.False(t, res.IsError)
+
+	mcp.AddTool(s, &mcp.Tool{Name: "t"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+		ran.Store(true)
+		return text("wiped"), nil, nil
+	})
+	refuse.Store(true)
+	_, report := callTool(t, session, "t", nil)
+	require.Equal(t, "denied", report.Type)
+	require.False(t, ran.Load())
+}
+
+// The tiers layer answers for an unknown tool as go-sdk does without a boundary.
+func TestAnUnknownToolBehindTheGate(t *testing.T) {
+	bare := refusal(t, dial(t, newServer()), `no "such" tool`)
+	gated := refusal(t, connect(t, newServer(), &boundary.Options{Logger: silent, Deny: []boundary.Tier{boundary.Destructive}}), `no "such" tool`)
+	require.Equal(t, bare, gated)
+}
+
+// refusal is the JSON of the protocol error that a call ends in.
+func refusal(t *testing.T, session *mcp.ClientSession, name string) string {
+	t.Helper()
+	_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
+	var wire *jsonrpc.Error
+	require.ErrorAs(t, err, &wire)
+	data, err := json.Marshal(wire)
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestTiers(t *testing.T) {
+	var log journal
+	var ran atomic.Bool
+	s := newServer()
+	no, yes := false, true
+	for name, a := range map[string]*mcp.ToolAnnotations{
+		"reads": {ReadOnlyHint: true}, "writes": {DestructiveHint: &no}, "destroys": {DestructiveHint: &yes}, "unsaid": nil, "unsaid_too": {},
+	} {
+		mcp.AddTool(s, &mcp.Tool{Name: name, Annotations: a}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+			ran.Store(true)
+			return text("fine"), nil, nil
+		})
+	}
+	session := connect(t, s, &boundary.Options{Logger: log.logger(), Deny: []boundary.Tier{boundary.Destructive}})
+	list, err := session.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	require.Equal(t, []string{"reads", "writes"}, names)
+	for _, name := range []string{"destroys", "unsaid", "unsaid_too"} {
+		res, report := callTool(t, session, name, nil)
+		require.True(t, res.IsError)
+		require.Equal(t, "denied", report.Type)
+		require.Empty(t, report.Effect)
+	}
+	require.False(t, ran.Load())
+	records := log.records(t)
+	require.Len(t, records, 3, "a tierDenied is audited")
+	require.Equal(t, "denied", records[0]["type"])
+
+	res, _ := callTool(t, session, "reads", nil)
+	require.False(t, res.IsError)
+	mcp.AddTool(s, &mcp.Tool{Name: "reads"}, outputs("now it destroys"))
+	_, report := callTool(t, session, "reads", nil)
+	require.Equal(t, "denied", report.Type, "a tool that was replaced by a more dangerous one")
+}

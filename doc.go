@@ -1,0 +1,42 @@
+// Package sdk is the front page of mrtr: Model Context Protocol tools in Go
+// that stop to ask the user something, on the official go-sdk. The package
+// itself is empty. Its examples are those of the README, and its tests hold the
+// promises that no single package can.
+//
+// # The problem
+//
+// In revision 2026-07-28 of the protocol (SEP-2322, multi round-trip requests)
+// a server can no longer call its client back. A tool that needs its user ends
+// with the result type input_required, which holds questions (elicitations,
+// sampling, roots) and an opaque request state. The client asks, and calls the
+// tool again from the top with the answers and the state.
+//
+// So the code above a question runs once for each round, the state that comes
+// back may be forged, stale or somebody else's, and legacy clients, which speak
+// an earlier revision, cannot answer at all. mrtr deals with the three.
+//
+// # The packages
+//
+//   - [github.com/mrtr-go/sdk/mrtr] is the engine. A handler is written in
+//     one of several styles and registered with go-sdk's own AddTool;
+//     prompts and resources ask in the same way. Start there.
+//   - [github.com/mrtr-go/sdk/statecodec] seals the request state. Its
+//     format is in SPEC.md, with test vectors.
+//   - [github.com/mrtr-go/sdk/sse] asks legacy clients over their session,
+//     for any go-sdk handler. mrtr does so by itself.
+//   - [github.com/mrtr-go/sdk/mcphttp] serves modern and legacy clients on
+//     one URL; [github.com/mrtr-go/sdk/wstransport] carries MCP over
+//     WebSocket.
+//   - [github.com/mrtr-go/sdk/boundary] makes every call end in exactly one
+//     well-formed result, whatever the tool does.
+//   - [github.com/mrtr-go/sdk/transcript] finds tool uses without a result
+//     in a conversation with a model.
+//   - [github.com/mrtr-go/sdk/era] tells the revision of a request and the
+//     capabilities of its client.
+//   - [github.com/mrtr-go/sdk/options] is one weather tool in every style,
+//     to read and to compare.
+//
+// The command cmd/weather-demo shows all of it; in a checkout:
+//
+//	go run ./cmd/weather-demo
+package sdk

@@ -1,0 +1,184 @@
+package form
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
+
+// property is one field of a form.
+type property struct {
+	name     string
+	schema   json.RawMessage
+	required bool
+}
+
+// Types derives forms from Go types.
+type Types struct {
+	// Choices gives the values of an enum type, and false for any other type.
+	Choices func(t reflect.Type) ([]Choice, bool)
+
+	// derived holds the form of a struct, and the one property of any other type.
+	// Its size is bounded by the program's types, not by names, which may be made
+	// at run time.
+	derived sync.Map // reflect.Type to json.RawMessage
+}
+
+// Schema derives a form from a Go type. A struct is the whole form; any other
+// type is its one property, with the given name. It returns an error for a type
+// that has no form: one that nests, or that no JSON value of a form can fill.
+func (d *Types) Schema(t reflect.Type, name string) (json.RawMessage, error) {
+	whole := IsWhole(t)
+	schema, ok := d.derived.Load(t)
+	if !ok {
+		var made json.RawMessage
+		var err error
+		if whole {
+			made, err = d.structSchema(t)
+		} else {
+			made, err = d.valueSchema(t, "")
+		}
+		if err != nil {
+			return nil, err
+		}
+		schema, _ = d.derived.LoadOrStore(t, made)
+	}
+	if whole {
+		return schema.(json.RawMessage), nil
+	}
+	return objectSchema([]property{{name: name, schema: schema.(json.RawMessage), required: true}}), nil
+}
+
+func (d *Types) structSchema(t reflect.Type) (json.RawMessage, error) {
+	if t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%s is not a struct", t)
+	}
+	var properties []property
+	seen := map[string]bool{}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "-" && options == "" {
+			continue
+		}
+		if field.Anonymous || !field.IsExported() {
+			return nil, fmt.Errorf("%s.%s: a form has exported, named fields only", t, field.Name)
+		}
+		if name == "" {
+			name = field.Name
+		}
+		optional := field.Type.Kind() == reflect.Pointer
+		for _, option := range strings.Split(options, ",") {
+			optional = optional || option == "omitempty" || option == "omitzero"
+			if option == "string" {
+				return nil, fmt.Errorf("%s.%s: the json option \"string\" makes its value another type than the form's", t, field.Name)
+			}
+		}
+		if seen[name] {
+			return nil, fmt.Errorf("%s: two fields are named %q", t, name)
+		}
+		seen[name] = true
+		typ := field.Type
+		if typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		value, err := d.valueSchema(typ, field.Tag.Get("jsonschema"))
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %v", t, field.Name, err)
+		}
+		properties = append(properties, property{name: name, schema: value, required: !optional})
+	}
+	if len(properties) == 0 {
+		return nil, fmt.Errorf("%s has no fields to fill in", t)
+	}
+	return objectSchema(properties), nil
+}
+
+// valueSchema is the schema of one property. It is written by hand because
+// the wire's form schemas are a small dialect (flat, no null, enums spelled
+// out) and because the order of a form's fields matters to people.
+func (d *Types) valueSchema(t reflect.Type, description string) (json.RawMessage, error) {
+	if c, ok := d.Choices(t); ok {
+		if t.Kind() != reflect.String {
+			return nil, fmt.Errorf("%s has a method Choices, which only string types may", t)
+		}
+		s, err := enumSchema(c)
+		return describe(s, description), err
+	}
+	if t == reflect.TypeFor[time.Time]() {
+		return describe(json.RawMessage(`{"type":"string","format":"date-time"}`), description), nil
+	}
+	var s string
+	switch t.Kind() {
+	case reflect.String:
+		s = `{"type":"string"}`
+	case reflect.Bool:
+		s = `{"type":"boolean"}`
+	case reflect.Float64:
+		s = `{"type":"number"}`
+	case reflect.Float32:
+		s = fmt.Sprintf(`{"type":"number","minimum":%g,"maximum":%[2]g}`, -math.MaxFloat32, math.MaxFloat32)
+	case reflect.Int, reflect.Int64:
+		s = `{"type":"integer"}`
+	case reflect.Uint, reflect.Uint64, reflect.Uintptr:
+		s = `{"type":"integer","minimum":0}`
+	case reflect.Int8, reflect.Int16, reflect.Int32:
+		s = fmt.Sprintf(`{"type":"integer","minimum":%d,"maximum":%d}`, -1<<(t.Bits()-1), 1<<(t.Bits()-1)-1)
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		s = fmt.Sprintf(`{"type":"integer","minimum":0,"maximum":%d}`, uint64(1)<<t.Bits()-1)
+	case reflect.Slice:
+		c, ok := d.Choices(t.Elem())
+		if !ok || t.Elem().Kind() != reflect.String {
+			return nil, fmt.Errorf("%s: a list can only hold an enum (a string type with a method Choices)", t)
+		}
+		items, err := itemsSchema(c)
+		if err != nil {
+			return nil, err
+		}
+		s = `{"type":"array","items":` + string(items) + `}`
+	default:
+		return nil, fmt.Errorf("%s cannot be asked for in a form: only strings, booleans, numbers, enums and lists of enums can", t)
+	}
+	return describe(json.RawMessage(s), description), nil
+}
+
+// describe puts a description into a schema object.
+func describe(schema json.RawMessage, description string) json.RawMessage {
+	if description == "" || len(schema) == 0 {
+		return schema
+	}
+	s := append(json.RawMessage(nil), schema[:len(schema)-1]...)
+	s = append(s, `,"description":`...)
+	s = jsontext.AppendString(s, description)
+	return append(s, '}')
+}
+
+func objectSchema(properties []property) json.RawMessage {
+	s := make(json.RawMessage, 0, 256)
+	s = append(s, `{"type":"object","properties":{`...)
+	for i, p := range properties {
+		if i > 0 {
+			s = append(s, ',')
+		}
+		s = append(jsontext.AppendString(s, p.name), ':')
+		s = append(s, p.schema...)
+	}
+	s = append(s, '}')
+	separator := `,"required":[`
+	for _, p := range properties {
+		if p.required {
+			s = jsontext.AppendString(append(s, separator...), p.name)
+			separator = ","
+		}
+	}
+	if separator == "," {
+		s = append(s, ']')
+	}
+	return append(s, '}')
+}

@@ -1,0 +1,61 @@
+package form
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"time"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
+
+// IsWhole reports whether a Go type stands for the whole object of an answer. Any
+// other type stands for its one property.
+func IsWhole(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Map || t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]()
+}
+
+// Decode reads an answer, whose one property, where T is not a whole form, has the
+// given name.
+func Decode[T any](answer json.RawMessage, name string) (v T, err error) {
+	if IsWhole(reflect.TypeFor[T]()) {
+		err = json.Unmarshal(answer, &v)
+		return v, err
+	}
+	if s, ok := any(&v).(*string); ok {
+		if text, ok := plainText(answer, name); ok {
+			*s = text
+			return v, nil
+		}
+	}
+	var content map[string]json.RawMessage
+	if err = json.Unmarshal(answer, &content); err == nil {
+		err = json.Unmarshal(content[name], &v)
+	}
+	return v, err
+}
+
+// plainText reads {"name":"text"} without a decoder, where the text needs no
+// unescaping, as in the answers to most enums.
+func plainText(answer json.RawMessage, name string) (string, bool) {
+	rest, ok := bytes.CutPrefix(answer, []byte(`{"`))
+	if !ok || len(rest) < len(name)+5 || string(rest[:len(name)]) != name {
+		return "", false
+	}
+	rest, ok = bytes.CutPrefix(rest[len(name):], []byte(`":`))
+	if end := jsontext.SkipString(rest); ok && end == len(rest)-1 && rest[end] == '}' && bytes.IndexByte(rest, '\\') < 0 {
+		return string(rest[1 : end-1]), true
+	}
+	return "", false
+}
+
+// Encode is the reverse of [Decode].
+func Encode[T any](v T, name string) (json.RawMessage, error) {
+	if IsWhole(reflect.TypeFor[T]()) {
+		return json.Marshal(v)
+	}
+	return json.Marshal(map[string]T{name: v})
+}

@@ -1,0 +1,82 @@
+package jsontext
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// Writer appends an object whose members have one fixed order. Members with an
+// empty value are left out, except for the first of each object.
+type Writer struct{ b []byte }
+
+// Begin starts the object behind the bytes of b, with a number.
+func Begin(b []byte, name string, v int) Writer {
+	w := Writer{append(b, '{')}
+	w.quote(name)
+	w.b = strconv.AppendInt(w.b, int64(v), 10)
+	return w
+}
+
+// End closes the object and returns all the bytes.
+func (w *Writer) End() []byte { return append(w.b, '}') }
+
+func (w *Writer) Text(name, v string) {
+	if v != "" {
+		w.name(name)
+		w.b = AppendString(w.b, v)
+	}
+}
+
+func (w *Writer) Number(name string, v int) {
+	if v != 0 {
+		w.name(name)
+		w.b = strconv.AppendInt(w.b, int64(v), 10)
+	}
+}
+
+func (w *Writer) Flag(name string, v bool) {
+	if v {
+		w.name(name)
+		w.b = append(w.b, "true"...)
+	}
+}
+
+// Raw writes v as it is, which has to be JSON.
+func (w *Writer) Raw(name string, v json.RawMessage) {
+	if len(v) > 0 {
+		w.name(name)
+		w.b = append(w.b, v...)
+	}
+}
+
+// List starts a list of objects. A list without any is to be left out.
+func (w *Writer) List(name string) {
+	w.name(name)
+	w.b = append(w.b, '[')
+}
+
+func (w *Writer) EndList() { w.b = append(w.b, ']') }
+
+// Object starts the i-th object of a list, with a text.
+func (w *Writer) Object(i int, name, v string) {
+	if i > 0 {
+		w.b = append(w.b, ',')
+	}
+	w.b = append(w.b, '{')
+	w.quote(name)
+	w.b = AppendString(w.b, v)
+}
+
+func (w *Writer) EndObject() { w.b = append(w.b, '}') }
+
+func (w *Writer) name(name string) {
+	w.b = append(w.b, ',')
+	w.quote(name)
+}
+
+// quote writes a member's name, which needs no escaping.
+func (w *Writer) quote(name string) {
+	w.b = append(w.b, '"')
+	w.b = append(w.b, name...)
+	w.b = append(w.b, '"', ':')
+}

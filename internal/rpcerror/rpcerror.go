@@ -1,0 +1,48 @@
+// Package rpcerror decides the JSON-RPC code of a call that ends without a
+// result, on prompts and resources, which have no error results. The same cause
+// has the same code whichever package finds it:
+//
+//	-31000  an outcome: the client or its user ended the call, or can cure it
+//	        (declined, unanswered, cannot be asked, frame gone, busy, interrupted)
+//	-32603  a fault: the server's program has to be mended
+//	        (misuse, a panic, a limit exceeded, an error of the handler's own)
+//
+// Both carry the reason in data, for middleware: of an error that also has to stay
+// recognizable by its cause, go-sdk v1.8 sends code and message alone. The codes from -32768 to -32000 belong to
+// JSON-RPC and to the Model Context Protocol, so that an application's own code
+// lies outside. Refused requests keep the codes that the protocol gives them
+// (-32602, -32021).
+package rpcerror
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
+
+// CodeStopped is the code of an outcome.
+const CodeStopped = -31000
+
+// Stopped makes an outcome of cause.
+func Stopped(cause error, reason string) error { return end(CodeStopped, cause, reason) }
+
+// Fault makes a fault of cause.
+func Fault(cause error, reason string) error { return end(jsonrpc.CodeInternalError, cause, reason) }
+
+func end(code int64, cause error, reason string) error {
+	data := append(jsontext.AppendString([]byte(`{"reason":`), reason), '}')
+	return &ended{cause, &jsonrpc.Error{Code: code, Message: cause.Error(), Data: json.RawMessage(data)}}
+}
+
+// ended is an error that go-sdk sends with our code and middleware recognizes by
+// its cause. go-sdk takes the first [jsonrpc.Error] in the chain, and there may be
+// another one in the cause: that of a client which failed to answer.
+type ended struct {
+	cause error
+	wire  *jsonrpc.Error
+}
+
+func (e *ended) Error() string   { return e.cause.Error() }
+func (e *ended) Unwrap() []error { return []error{e.wire, e.cause} }

@@ -1,0 +1,187 @@
+package sdk_test
+
+import (
+	"github.com/mrtr-go/sdk/internal/invariant"
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+// row is a contract of the weather tool, on one line.
+type row struct {
+	name     string
+	location string
+	answers  script
+	asks     []invariant.Question
+	requests int
+	ends     invariant.Ending
+	effects  invariant.Effects
+}
+
+// script are answers by the question's key, in turn.
+type script map[string][]wire.Answer
+
+func contractsOf(rows []row) []invariant.Contract {
+	var contracts []invariant.Contract
+	for _, r := range rows {
+		contracts = append(contracts, invariant.Contract{
+			Name: r.name, Tool: weather, Arguments: map[string]any{"location": r.location}, Answers: r.answers,
+			Asks: r.asks, Requests: r.requests, Ends: r.ends, Effects: r.effects,
+		})
+	}
+	return contracts
+}
+
+var (
+	placeAsk = invariant.Question{Key: "place", Message: "Which Springfield?", Schema: `{"type":"object","properties":{"place":{"type":"string",` +
+		`"enum":["Springfield, Illinois","Springfield, Massachusetts","Springfield, Missouri"]}},"required":["place"]}`}
+	unitsAsk = invariant.Question{Key: "units", Message: "Which units?", Schema: `{"type":"object","properties":{"units":{"type":"string","enum":["metric","imperial"]}},"required":["units"]}`}
+)
+
+// asAgain is the question as it is asked again, with a note on the answer.
+func asAgain(q invariant.Question, note string) invariant.Question {
+	q.Message += "\n\n" + note
+	return q
+}
+
+const (
+	placeMisfit = `The answer did not fit: place must be one of the choices.`
+	unitsMisfit = `The answer did not fit: units must be one of the choices.`
+	noAction    = "Please accept, decline or cancel."
+	otherKind   = "The answer was of another kind than the question."
+)
+
+var (
+	metric, imperial = wire.Value("metric"), wire.Value("imperial")
+	kelvin, ohio     = wire.Value("kelvin"), wire.Value("Springfield, Ohio")
+	missouri         = wire.Value("Springfield, Missouri")
+	banana           = wire.Raw(`{"action":"banana"}`)
+	contentless      = wire.Raw(`{"action":"accept"}`)
+	roots            = wire.Raw(`{"roots":[]}`)
+)
+
+func report(text, structured string) invariant.Ending {
+	return invariant.Ending{Text: text, Structured: structured}
+}
+
+func stopped(text string) invariant.Ending { return invariant.Ending{Text: text, IsError: true} }
+
+func refused(key, lacks string) invariant.Ending {
+	return stopped(`This client cannot be asked for "` + key + `": it lacks ` + lacks)
+}
+
+var (
+	lisbonMetric     = report("Weather in Lisbon: 22°C, partly cloudy.", `{"location":"Lisbon","temperature":22,"unit":"C","conditions":"partly cloudy"}`)
+	lisbonImperial   = report("Weather in Lisbon: 72°F, partly cloudy.", `{"location":"Lisbon","temperature":72,"unit":"F","conditions":"partly cloudy"}`)
+	missouriMetric   = report("Weather in Springfield, Missouri: 21°C, sunny.", `{"location":"Springfield, Missouri","temperature":21,"unit":"C","conditions":"sunny"}`)
+	missouriImperial = report("Weather in Springfield, Missouri: 70°F, sunny.", `{"location":"Springfield, Missouri","temperature":70,"unit":"F","conditions":"sunny"}`)
+	unknownPlace     = stopped("Unknown place. Nearest: Lisbon, Tokyo, Reykjavik.")
+)
+
+// completed are the effects of a call that completes; noUnits those of one that
+// stops at the units: a style that audits between the questions has audited by
+// then. A call that stops before the place is known has audited nothing.
+func completed(place string) invariant.Effects {
+	return invariant.Effects{Line: "looked up " + place, AtEnd: 1, BetweenQuestions: 1}
+}
+
+func noUnits(place string) invariant.Effects {
+	return invariant.Effects{Line: "looked up " + place, BetweenQuestions: 1}
+}
+
+var nothing = invariant.Effects{}
+
+func asking(questions ...invariant.Question) []invariant.Question { return questions }
+
+// modernContracts are the calls of clients of 2026-07-28.
+func modernContracts() []invariant.Contract {
+	const lisbon, springfield = "Lisbon", "Springfield, Missouri"
+	rows := []row{
+		{"Lisbon, metric", lisbon, script{"units": {metric}}, asking(unitsAsk), 2, lisbonMetric, completed(lisbon)},
+		{"Lisbon, imperial", lisbon, script{"units": {imperial}}, asking(unitsAsk), 2, lisbonImperial, completed(lisbon)},
+		{"Lisbon, declined at units", lisbon, script{"units": {wire.Decline}}, asking(unitsAsk), 2, stopped(`Stopped: "units" was declined.`), noUnits(lisbon)},
+		{"Lisbon, cancelled at units", lisbon, script{"units": {wire.Cancel}}, asking(unitsAsk), 2, stopped(`Stopped: "units" was cancelled.`), noUnits(lisbon)},
+		{"Lisbon, units missing first", lisbon, script{"units": {wire.Missing, metric}}, asking(unitsAsk, unitsAsk), 3, lisbonMetric, completed(lisbon)},
+		{"Lisbon, units of no such value first", lisbon, script{"units": {kelvin, imperial}}, asking(unitsAsk, asAgain(unitsAsk, unitsMisfit)), 3, lisbonImperial, completed(lisbon)},
+		{"Lisbon, units without content first", lisbon, script{"units": {contentless, metric}}, asking(unitsAsk, asAgain(unitsAsk, unitsMisfit)), 3, lisbonMetric, completed(lisbon)},
+		{"Lisbon, units with no such action first", lisbon, script{"units": {banana, metric}}, asking(unitsAsk, asAgain(unitsAsk, noAction)), 3, lisbonMetric, completed(lisbon)},
+		{"Lisbon, units answered with roots first", lisbon, script{"units": {roots, metric}}, asking(unitsAsk, asAgain(unitsAsk, otherKind)), 3, lisbonMetric, completed(lisbon)},
+		{"Lisbon, units never answered", lisbon, script{"units": {wire.Missing}}, asking(unitsAsk, unitsAsk, unitsAsk, unitsAsk), 5,
+			stopped(`Stopped: "units" was asked 4 times without a usable answer.`), noUnits(lisbon)},
+
+		{"Springfield, metric", "Springfield", script{"place": {missouri}, "units": {metric}}, asking(placeAsk, unitsAsk), 3, missouriMetric, completed(springfield)},
+		{"Springfield, imperial", "Springfield", script{"place": {missouri}, "units": {imperial}}, asking(placeAsk, unitsAsk), 3, missouriImperial, completed(springfield)},
+		{"Springfield, declined at place", "Springfield", script{"place": {wire.Decline}}, asking(placeAsk), 2, stopped(`Stopped: "place" was declined.`), nothing},
+		{"Springfield, cancelled at place", "Springfield", script{"place": {wire.Cancel}}, asking(placeAsk), 2, stopped(`Stopped: "place" was cancelled.`), nothing},
+		{"Springfield, declined at units", "Springfield", script{"place": {missouri}, "units": {wire.Decline}}, asking(placeAsk, unitsAsk), 3,
+			stopped(`Stopped: "units" was declined.`), noUnits(springfield)},
+		{"Springfield, cancelled at units", "Springfield", script{"place": {missouri}, "units": {wire.Cancel}}, asking(placeAsk, unitsAsk), 3,
+			stopped(`Stopped: "units" was cancelled.`), noUnits(springfield)},
+		{"Springfield, place missing first", "Springfield", script{"place": {wire.Missing, missouri}, "units": {metric}},
+			asking(placeAsk, placeAsk, unitsAsk), 4, missouriMetric, completed(springfield)},
+		{"Springfield, units missing first", "Springfield", script{"place": {missouri}, "units": {wire.Missing, metric}},
+			asking(placeAsk, unitsAsk, unitsAsk), 4, missouriMetric, completed(springfield)},
+		{"Springfield, place of no such value first", "Springfield", script{"place": {ohio, missouri}, "units": {imperial}},
+			asking(placeAsk, asAgain(placeAsk, placeMisfit), unitsAsk), 4, missouriImperial, completed(springfield)},
+		{"Springfield, units of no such value first", "Springfield", script{"place": {missouri}, "units": {kelvin, imperial}},
+			asking(placeAsk, unitsAsk, asAgain(unitsAsk, unitsMisfit)), 4, missouriImperial, completed(springfield)},
+		{"Springfield, both of no such value first", "Springfield", script{"place": {ohio, missouri}, "units": {kelvin, metric}},
+			asking(placeAsk, asAgain(placeAsk, placeMisfit), unitsAsk, asAgain(unitsAsk, unitsMisfit)), 5, missouriMetric, completed(springfield)},
+	}
+	for how, answer := range map[string]wire.Answer{
+		"metric": metric, "imperial": imperial, "declined": wire.Decline, "cancelled": wire.Cancel, "missing": wire.Missing, "invalid": kelvin,
+	} {
+		rows = append(rows, row{"unknown place, " + how, "Atlantis", script{"place": {answer}, "units": {answer}}, nil, 1, unknownPlace, nothing})
+	}
+	return contractsOf(rows)
+}
+
+// legacyContracts differ from the modern ones in three points. There is one
+// request. go-sdk drops an answer that breaks its schema before the engine sees
+// it, so the question is repeated without a note; any other unusable answer is
+// noted as in a modern call. And a client that leaves a question unanswered must
+// say so with an error, which ends the call.
+func legacyContracts() []invariant.Contract {
+	const lisbon, springfield = "Lisbon", "Springfield, Missouri"
+	return contractsOf([]row{
+		{"Lisbon, metric", lisbon, script{"units": {metric}}, asking(unitsAsk), 1, lisbonMetric, completed(lisbon)},
+		{"Lisbon, imperial", lisbon, script{"units": {imperial}}, asking(unitsAsk), 1, lisbonImperial, completed(lisbon)},
+		{"Lisbon, declined at units", lisbon, script{"units": {wire.Decline}}, asking(unitsAsk), 1, stopped(`Stopped: "units" was declined.`), noUnits(lisbon)},
+		{"Lisbon, cancelled at units", lisbon, script{"units": {wire.Cancel}}, asking(unitsAsk), 1, stopped(`Stopped: "units" was cancelled.`), noUnits(lisbon)},
+		{"Lisbon, units missing", lisbon, script{"units": {wire.Missing}}, asking(unitsAsk), 1, unansweredBy("units"), noUnits(lisbon)},
+		{"Lisbon, units of no such value first", lisbon, script{"units": {kelvin, metric}}, asking(unitsAsk, unitsAsk), 1, lisbonMetric, completed(lisbon)},
+		{"Lisbon, units never of any use", lisbon, script{"units": {kelvin}}, asking(unitsAsk, unitsAsk, unitsAsk, unitsAsk), 1,
+			stopped(`Stopped: "units" was asked 4 times without a usable answer.`), noUnits(lisbon)},
+		{"Lisbon, units with no such action first", "Lisbon", script{"units": {banana, metric}}, asking(unitsAsk, asAgain(unitsAsk, noAction)), 1, lisbonMetric, completed(lisbon)},
+		{"Lisbon, units without content first", "Lisbon", script{"units": {contentless, metric}}, asking(unitsAsk, asAgain(unitsAsk, unitsMisfit)), 1, lisbonMetric, completed(lisbon)},
+
+		{"Springfield, metric", "Springfield", script{"place": {missouri}, "units": {metric}}, asking(placeAsk, unitsAsk), 1, missouriMetric, completed(springfield)},
+		{"Springfield, imperial", "Springfield", script{"place": {missouri}, "units": {imperial}}, asking(placeAsk, unitsAsk), 1, missouriImperial, completed(springfield)},
+		{"Springfield, declined at place", "Springfield", script{"place": {wire.Decline}}, asking(placeAsk), 1, stopped(`Stopped: "place" was declined.`), nothing},
+		{"Springfield, cancelled at place", "Springfield", script{"place": {wire.Cancel}}, asking(placeAsk), 1, stopped(`Stopped: "place" was cancelled.`), nothing},
+		{"Springfield, place missing", "Springfield", script{"place": {wire.Missing}}, asking(placeAsk), 1, unansweredBy("place"), nothing},
+		{"Springfield, declined at units", "Springfield", script{"place": {missouri}, "units": {wire.Decline}}, asking(placeAsk, unitsAsk), 1,
+			stopped(`Stopped: "units" was declined.`), noUnits(springfield)},
+		{"Springfield, cancelled at units", "Springfield", script{"place": {missouri}, "units": {wire.Cancel}}, asking(placeAsk, unitsAsk), 1,
+			stopped(`Stopped: "units" was cancelled.`), noUnits(springfield)},
+		{"Springfield, units missing", "Springfield", script{"place": {missouri}, "units": {wire.Missing}}, asking(placeAsk, unitsAsk), 1,
+			unansweredBy("units"), noUnits(springfield)},
+		{"Springfield, both of no such value first", "Springfield", script{"place": {ohio, missouri}, "units": {kelvin, metric}},
+			asking(placeAsk, placeAsk, unitsAsk, unitsAsk), 1, missouriMetric, completed(springfield)},
+
+		{"unknown place", "Atlantis", nil, nil, 1, unknownPlace, nothing},
+	})
+}
+
+func unansweredBy(key string) invariant.Ending {
+	return stopped(`question "` + key + `": got no answer: calling "elicitation/create": no answer`)
+}
+
+// refusals are the calls of a client that cannot be asked. The engine finds that
+// out when there is something to ask, so a refusal at the units comes after the
+// audit of a style that audits between the questions.
+func refusals(atPlace, atUnits invariant.Ending) []invariant.Contract {
+	return contractsOf([]row{
+		{"Springfield", "Springfield", nil, nil, 1, atPlace, nothing},
+		{"Lisbon", "Lisbon", nil, nil, 1, atUnits, noUnits("Lisbon")},
+		{"unknown place", "Atlantis", nil, nil, 1, unknownPlace, nothing},
+	})
+}

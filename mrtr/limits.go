@@ -1,0 +1,72 @@
+package mrtr
+
+import (
+	"time"
+
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// The limits of a call that no option changes.
+const (
+	// maxAsks and maxCarries bound the rounds of a call that ask, and those that
+	// only carry state. They are the rounds that go-sdk's own client follows.
+	maxAsks    = 9
+	maxCarries = 2
+	// maxTries is how often one question is asked again for a usable answer.
+	maxTries = 3
+)
+
+// tooManyRounds ends a call of more rounds than a client follows.
+func tooManyRounds(asks bool) error {
+	if asks {
+		return limitExceeded(maxAsks, "rounds of questions in one call")
+	}
+	return limitExceeded(maxCarries, "rounds that only carry state in one call")
+}
+
+// resolveLimits puts the default where a limit is zero, and refuses a negative one.
+func (o *Options) resolveLimits() error {
+	for _, limit := range []struct {
+		name     string
+		value    *int
+		fallback int
+	}{
+		{"MaxStateBytes", &o.MaxStateBytes, 32 << 10},
+		{"MaxQuestions", &o.MaxQuestions, 16},
+		{"MaxFrames", &o.MaxFrames, 100_000},
+		{"MaxFramesPerPrincipal", &o.MaxFramesPerPrincipal, 1000},
+		{"MaxFrameBytes", &o.MaxFrameBytes, 256 << 20},
+	} {
+		if *limit.value < 0 {
+			return misuse("Options.%s is negative", limit.name)
+		}
+		if *limit.value == 0 {
+			*limit.value = limit.fallback
+		}
+	}
+	if o.FrameTTL < 0 {
+		return misuse("Options.FrameTTL is negative")
+	}
+	if o.FrameTTL == 0 {
+		o.FrameTTL = 15 * time.Minute
+	}
+	if b := o.Bridge; b != nil && (b.MaxRounds < 0 || b.MaxStateRounds < 0 || b.LegTimeout < 0 || b.ProgressInterval < 0) {
+		return misuse("Options.Bridge has a negative value")
+	}
+	return nil
+}
+
+// resolveState puts a key of this process where none is given, and makes room for
+// the largest state.
+func (o *Options) resolveState() {
+	var s statecodec.Options
+	if o.State != nil {
+		s = *o.State
+	}
+	s.Ephemeral = s.Ephemeral || len(s.Keys) == 0
+	if s.MaxToken == 0 {
+		const overhead = 1 << 10 // more than sealing adds, beside base64
+		s.MaxToken = min(max(statecodec.DefaultMaxToken, o.MaxStateBytes/3*4+overhead), statecodec.MaxMaxToken)
+	}
+	o.State = &s
+}

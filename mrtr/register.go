@@ -1,0 +1,112 @@
+package mrtr
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
+)
+
+// HandlerOptions configure one tool, prompt or resource. The zero value, and
+// nil, mean the runtime's settings.
+type HandlerOptions struct {
+	// Legacy overrides the runtime's policy for legacy clients.
+	Legacy LegacyPolicy
+	// Version names this version of the handler, for people who read why a call
+	// did not go on after a deployment. If empty, it is that of the build.
+	Version string
+}
+
+// target is one registered tool, prompt or resource.
+type target struct {
+	policy  LegacyPolicy
+	version string
+	replays bool // a call can go on without the frame that its state names
+}
+
+// target checks the options of a registration. It panics on misuse, as go-sdk's
+// functions for registering do.
+func (rt *Runtime) target(opts *HandlerOptions, hasStyle, replays bool) *target {
+	if !hasStyle {
+		panic(misuse("the zero Style handles nothing: its handler is nil, or Build failed"))
+	}
+	var o HandlerOptions
+	if opts != nil {
+		o = *opts
+	}
+	if !o.Legacy.valid() {
+		panic(misuse("HandlerOptions.Legacy is not a policy: %d", o.Legacy))
+	}
+	t := &target{policy: o.Legacy, version: o.Version, replays: replays}
+	if t.policy == LegacyInherit {
+		t.policy = rt.opts.Legacy
+	}
+	if t.version == "" {
+		t.version = buildVersion
+	}
+	return t
+}
+
+// buildVersion names this build in states, for the text of [Diverged].
+var buildVersion = func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return s.Value[:12]
+		}
+	}
+	return info.Main.Version
+}()
+
+// watched is a bridged handler whose calls end properly, see [watch]. errorOf finds
+// the error of a result that carries one.
+func watched[P mcp.RequestParams, R any](bridged func(context.Context, *mcp.ServerRequest[P]) (R, error), errorOf func(R) error) func(context.Context, *mcp.ServerRequest[P]) (R, error) {
+	return func(ctx context.Context, req *mcp.ServerRequest[P]) (res R, err error) {
+		watch(ctx, era.Of(req), func(ctx context.Context) error {
+			if res, err = bridged(ctx, req); err == nil && errorOf != nil {
+				return errorOf(res)
+			}
+			return err
+		})
+		return res, err
+	}
+}
+
+// watch runs a call through its bridge. A bridge whose client does not answer ends
+// the call by itself, without another round of the engine; then watch unwinds the
+// frame that the call holds, and tells the observer.
+func watch(ctx context.Context, e era.Era, call func(context.Context) error) {
+	if e != era.Legacy {
+		_ = call(ctx) // it has no bridge, and returns its error elsewhere
+		return
+	}
+	last := &lastRound{}
+	err := call(context.WithValue(ctx, lastRoundKey{}, last))
+	if c := last.call; c != nil {
+		c.abandonFrame()
+		c.observe(ctx, Event{Kind: CallStopped, Err: err})
+	}
+}
+
+// lastRound is the round of a bridged call that its bridge has to answer, nil
+// where there is none.
+type lastRound struct{ call *Call }
+
+type lastRoundKey struct{}
+
+// noteRound notes a round that asks, and forgets it when the next one has come.
+func noteRound(ctx context.Context, c *Call, asks bool) {
+	last, ok := ctx.Value(lastRoundKey{}).(*lastRound)
+	switch {
+	case !ok:
+	case asks:
+		last.call = c
+	default:
+		last.call = nil
+	}
+}

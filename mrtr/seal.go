@@ -1,0 +1,123 @@
+package mrtr
+
+import (
+	"context"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// The first and the last hop of a round: the state token that came in is opened,
+// and the one that goes out is sealed, both bound to the request.
+
+// open begins a call, or takes up one whose state came back.
+func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, error) {
+	principal, err := rt.principal(ctx, ex.request)
+	if err != nil {
+		return nil, err
+	}
+	c := &Call{rt: rt, target: t, ex: ex, principal: principal}
+	if ex.token == "" {
+		// Sealing would refuse them too, but after the handler has acted.
+		if err := statecodec.CheckArguments(ex.arguments); err != nil {
+			return nil, badArguments()
+		}
+		c.id = newID()
+		c.st = newState(c.id, t.version)
+		return c, nil
+	}
+	payload, err := rt.codec.Open(c.binding(), ex.token)
+	if err != nil {
+		var bad *statecodec.TokenError
+		if !errors.As(err, &bad) {
+			return nil, err
+		}
+		return nil, c.refuseState(ctx, string(bad.Reason()))
+	}
+	st, ok := decodeState(payload)
+	if !ok {
+		return nil, c.refuseState(ctx, "sealed by another release")
+	}
+	st.nextRound()
+	c.id, c.st = st.id, st
+	return c, nil
+}
+
+// refuseState tells the observer why, and the client nothing of it.
+func (c *Call) refuseState(ctx context.Context, reason string) error {
+	c.observe(ctx, Event{Kind: StateRefused, Reason: reason})
+	return badState()
+}
+
+// asked is the answer to a request whose call is not complete.
+type asked struct {
+	requests mcp.InputRequestMap // never nil: an empty map only carries state
+	token    string
+}
+
+// reply makes the requests for the questions that are still open, holds the handler
+// where its style does so, and seals the state.
+func (c *Call) reply() (*asked, error) {
+	requests := make(mcp.InputRequestMap, len(c.st.pending))
+	for i := range c.st.pending {
+		p := &c.st.pending[i]
+		if p.settled() {
+			continue
+		}
+		request, err := p.request(p.note)
+		if err != nil {
+			return nil, err
+		}
+		requests[p.key] = request
+	}
+	if err := c.st.countRound(len(requests) > 0); err != nil {
+		return nil, err
+	}
+	if err := c.holdFrame(); err != nil {
+		return nil, err
+	}
+	token, err := c.seal()
+	if err != nil {
+		return nil, err
+	}
+	return &asked{requests: requests, token: token}, nil
+}
+
+func (c *Call) seal() (string, error) {
+	var buf [1024]byte
+	payload := c.st.appendTo(buf[:0])
+	if limit := c.rt.opts.MaxStateBytes; len(payload) > limit {
+		return "", limitExceeded(limit, "bytes of state")
+	}
+	token, err := c.rt.codec.Seal(c.binding(), payload)
+	switch {
+	case errors.Is(err, statecodec.ErrArguments):
+		return "", badArguments()
+	case errors.Is(err, statecodec.ErrTooLarge):
+		return "", limitExceeded(c.rt.opts.State.MaxToken, "bytes of sealed state")
+	}
+	return token, err
+}
+
+// binding ties a state to its request, so that it opens for no other.
+func (c *Call) binding() statecodec.Binding {
+	b := statecodec.Binding{
+		Method:    c.ex.method,
+		Target:    c.ex.name,
+		Arguments: c.ex.arguments,
+		Principal: c.principal,
+		Audience:  c.rt.opts.Audience,
+	}
+	// A call stays in the era it began in, whose handler may be another one, and
+	// a legacy call in its session.
+	if e := c.ex.client.Era; e != era.Modern {
+		b.Session = e.String()
+		if c.ex.session != nil {
+			b.Session += " " + c.ex.session.ID()
+		}
+	}
+	return b
+}

@@ -1,0 +1,102 @@
+package mrtr
+
+import "github.com/mrtr-go/sdk/internal/jsontext"
+
+// stateFormat is the version of the encoding. A state of another version is
+// refused: the client has to begin anew.
+const stateFormat = 1
+
+// appendTo writes the state as JSON with its fields in one fixed order, so
+// that any tool can read a state left legible, and decodeState can read it in
+// one pass. Empty fields are left out.
+func (st *state) appendTo(b []byte) []byte {
+	w := jsontext.Begin(b, "v", stateFormat)
+	w.Text("call", st.id)
+	w.Number("round", st.round)
+	w.Number("asked", st.asked)
+	w.Number("carried", st.carried)
+	w.Text("version", st.version)
+	w.Text("steps", st.steps)
+	w.Text("frame", st.frame)
+	w.Raw("author", st.author)
+	if len(st.done) > 0 {
+		w.List("done")
+		for i, e := range st.done {
+			w.Object(i, "kind", string(e.kind))
+			w.Text("key", e.key)
+			w.Text("digest", e.digest)
+			w.Raw("value", e.value)
+			w.EndObject()
+		}
+		w.EndList()
+	}
+	if len(st.pending) > 0 {
+		w.List("pending")
+		for i := range st.pending {
+			p := &st.pending[i]
+			w.Object(i, "kind", string(p.kind))
+			w.Text("key", p.key)
+			w.Text("message", p.message)
+			w.Text("url", p.url)
+			w.Raw("schema", p.schema)
+			w.Flag("lenient", p.lenient)
+			w.Number("tries", p.tries)
+			w.Text("note", p.note)
+			w.Raw("answer", p.answer)
+			w.EndObject()
+		}
+		w.EndList()
+	}
+	return w.End()
+}
+
+// decodeState reads the text of appendTo in its one spelling, so that writing
+// the state again gives the same bytes; the values inside are not looked into.
+// The text has been authenticated: one that does not fit was sealed by another
+// release, and ok is false.
+func decodeState(b []byte) (st state, ok bool) {
+	r, format := jsontext.Open(b, "v")
+	if format != stateFormat {
+		return st, false
+	}
+	st.id = r.Text("call")
+	st.round = r.Number("round")
+	st.asked = r.Number("asked")
+	st.carried = r.Number("carried")
+	st.version = r.Text("version")
+	st.steps = r.Text("steps")
+	st.frame = r.Text("frame")
+	st.author = r.Raw("author")
+	if r.List("done") {
+		st.done = make([]entry, 0, 4)
+		for i := 0; r.Object(i); i++ {
+			st.done = append(st.done, entry{
+				kind:   entryKind(r.First("kind")),
+				key:    r.Text("key"),
+				digest: r.Text("digest"),
+				value:  r.Raw("value"),
+			})
+			r.EndObject()
+		}
+	}
+	if r.List("pending") {
+		st.pending = make([]pending, 0, 1)
+		for i := 0; r.Object(i); i++ {
+			st.pending = append(st.pending, pending{
+				spec: spec{
+					kind:    kind(r.First("kind")),
+					key:     r.Text("key"),
+					message: r.Text("message"),
+					url:     r.Text("url"),
+					schema:  r.Raw("schema"),
+					lenient: r.Flag("lenient"),
+				},
+				tries:  r.Number("tries"),
+				note:   r.Text("note"),
+				answer: r.Raw("answer"),
+			})
+			r.EndObject()
+		}
+	}
+	return st, r.End() && st.id != "" && st.round > 0
+}

@@ -1,0 +1,254 @@
+// Package natsmrtr remembers rounds in a stream of NATS JetStream, for a fleet
+// of processes. It needs a server of version 2.12 or later.
+//
+// A record is the last message of its subject, and its revision is that
+// message's sequence. The stream's subjects carry the epoch: a publish for a
+// stream that was deleted, or made anew, has nowhere to go.
+//
+// How much the stream survives is up to the servers. With three replicas
+// ([Options.Replicas]) it survives the loss of one. A single server writes to
+// its disk at intervals: set its sync_interval to "always" if a power cut must
+// not lose rounds. After the stream was restored from a backup, delete it: an
+// older copy does not know of the rounds that ran since.
+package natsmrtr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/mrtr-go/sdk/store"
+)
+
+// Options says where rounds are remembered. The zero value is good for one
+// server; a cluster wants Replicas.
+type Options struct {
+	// Stream names the stream. Empty means "MRTR_ROUNDS".
+	Stream string
+	// Replicas is how many servers keep the stream that Open makes: 1, 3 or 5.
+	// Zero means 1. A stream that is there stays as it is.
+	Replicas int
+	// MaxBytes bounds the stream that Open makes, for accounts that demand a
+	// bound. The server then refuses every write, an Update too, with
+	// [store.ErrFull]. Zero means none.
+	MaxBytes int64
+	// MaxValue bounds a value. Zero means [store.DefaultMaxValue]. The server's
+	// max_payload must leave 4 KiB beside it.
+	MaxValue int
+}
+
+// Store is a [store.Store] and a [store.Watcher] in one stream. It holds nothing
+// that needs closing; the connection is the caller's.
+type Store struct {
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	stream   jetstream.Stream // for direct gets: it knows the name alone
+	opts     Options
+	maxValue int
+}
+
+const (
+	defaultStream = "MRTR_ROUNDS"
+	// headers is more than a publish needs beside its value.
+	headers = 4 << 10
+	// noRevision is a sequence that no message has.
+	noRevision = store.Revision(math.MaxInt64)
+	// longestStart is how long the replicas of a new stream may take to listen.
+	longestStart = 2 * time.Second
+)
+
+// Open finds the stream, or makes it.
+//
+// The connection must have been made with nats.ReconnectBufSize(-1). Otherwise
+// it keeps what is written while it has no server, and delivers it at some later
+// time, when nobody waits for it any more.
+func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	s := &Store{nc: nc, opts: *opts}
+	if s.opts.Stream == "" {
+		s.opts.Stream = defaultStream
+	}
+	var err error
+	if s.maxValue, err = store.MaxValue(opts.MaxValue); err != nil {
+		return nil, err
+	}
+	switch {
+	case nc == nil:
+		return nil, store.Misuse("natsmrtr: the connection is nil")
+	case nc.Opts.ReconnectBufSize >= 0:
+		return nil, store.Misuse("natsmrtr: the connection buffers while it has no server: connect with nats.ReconnectBufSize(-1)")
+	case opts.Replicas < 0 || opts.MaxBytes < 0:
+		return nil, store.Misuse("natsmrtr: Replicas is %d and MaxBytes %d: neither is negative", opts.Replicas, opts.MaxBytes)
+	}
+	if s.js, err = jetstream.New(nc); err != nil {
+		return nil, failed("open", err)
+	}
+	if _, err := s.Epoch(ctx); err != nil {
+		return nil, err
+	}
+	if s.stream, err = s.js.Stream(ctx, s.opts.Stream); err != nil {
+		return nil, failed("open", err)
+	}
+	if limit := nc.MaxPayload(); limit > 0 && limit < int64(s.maxValue+headers) {
+		return nil, store.Misuse("natsmrtr: MaxValue %d does not fit in a message: the server's max_payload is %d", s.maxValue, limit)
+	}
+	return s, nil
+}
+
+// Scope is [store.Cluster].
+func (s *Store) Scope() store.Scope { return store.Cluster }
+
+// Epoch implements [store.Store].
+func (s *Store) Epoch(ctx context.Context) (string, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", failed("epoch", err)
+		}
+		stream, err := s.js.Stream(ctx, s.opts.Stream)
+		if err == nil {
+			epoch, err := epochOf(stream.CachedInfo().Config)
+			if err != nil {
+				return "", failed("epoch", err)
+			}
+			return epoch, nil
+		}
+		if !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return "", failed("epoch", err)
+		}
+		// Of all who make it, one wins, as each has an epoch of its own.
+		_, err = s.js.CreateStream(ctx, s.config())
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return "", failed("epoch", err)
+		}
+	}
+}
+
+// Create implements [store.Store].
+func (s *Store) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
+	return s.write(ctx, key, 0, value, ttl, store.ErrExists)
+}
+
+// Update implements [store.Store].
+func (s *Store) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	if at == 0 { // to the server it means that there is no message
+		at = noRevision
+	}
+	return s.write(ctx, key, at, value, ttl, store.ErrConflict)
+}
+
+// write publishes, if the subject's last message is the expected one. It is a
+// publish and not an update of the key-value API, which drops the time to live.
+// It is tried once: a second attempt would conflict with the first.
+func (s *Store) write(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, conflict error) (store.Revision, error) {
+	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
+		return 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, failed("write", err)
+	}
+	// The server counts in seconds and cuts off the rest.
+	ttl = (ttl + time.Second - 1).Truncate(time.Second)
+	ack, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject(key), Data: value},
+		jetstream.WithExpectLastSequencePerSubject(uint64(at)),
+		jetstream.WithExpectStream(s.opts.Stream),
+		jetstream.WithMsgTTL(ttl),
+		jetstream.WithRetryAttempts(0))
+	if err == nil {
+		return store.Revision(ack.Sequence), nil
+	}
+	if errors.Is(err, jetstream.ErrNoStreamResponse) {
+		// The stream is gone, or has no leader at the moment.
+		if compared := s.compare(ctx, key.Epoch); compared != nil {
+			return 0, failed("write", compared)
+		}
+	}
+	return 0, failed("write", verdict(err, conflict))
+}
+
+// Get implements [store.Store]. A replica that answers it may lag.
+func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
+	if err := key.Check(); err != nil {
+		return nil, 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, 0, failed("get", err)
+	}
+	for began := time.Now(); ; {
+		msg, err := s.last(ctx, key)
+		switch {
+		case err == nil:
+			return msg.Data, store.Revision(msg.Sequence), nil
+		case errors.Is(err, store.ErrNotFound):
+			return nil, 0, err
+		case !errors.Is(err, nats.ErrNoResponders):
+			return nil, 0, failed("get", err)
+		}
+		// The stream is gone, or its replicas are not listening yet.
+		if compared := s.compare(ctx, key.Epoch); compared != nil {
+			return nil, 0, failed("get", compared)
+		}
+		if time.Since(began) > longestStart {
+			return nil, 0, failed("get", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, 0, failed("get", ctx.Err())
+		case <-time.After(soon):
+		}
+	}
+}
+
+// compare looks up whether the stream is still the one that the epoch is about.
+func (s *Store) compare(ctx context.Context, epoch string) error {
+	stream, err := s.js.Stream(ctx, s.opts.Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return store.ErrForgotten
+	}
+	if err != nil {
+		return err
+	}
+	now, err := epochOf(stream.CachedInfo().Config)
+	if err == nil && now != epoch {
+		err = store.ErrForgotten
+	}
+	return err
+}
+
+// verdict says what the server's refusal means.
+func verdict(err, conflict error) error {
+	var refusal *jetstream.APIError
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	switch refusal.ErrorCode {
+	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
+		return conflict
+	case codeAccountFull, codeServerFull, codeStorageFull:
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	case codeStoreFailed: // also for a broken disk: tell them apart by the text
+		if refusal.Description == "maximum bytes exceeded" || refusal.Description == "maximum messages exceeded" {
+			return fmt.Errorf("%w: %w", store.ErrFull, err)
+		}
+	case codeMessageTooLong:
+		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
+	}
+	return err
+}
+
+// Error codes of the server for which nats.go has no name.
+const (
+	codeAccountFull    jetstream.ErrorCode = 10002
+	codeServerFull     jetstream.ErrorCode = 10023
+	codeStorageFull    jetstream.ErrorCode = 10047
+	codeMessageTooLong jetstream.ErrorCode = 10054
+	codeStoreFailed    jetstream.ErrorCode = 10077
+)
+
+func failed(op string, err error) error { return fmt.Errorf("natsmrtr: %s: %w", op, err) }

@@ -1,0 +1,219 @@
+package store
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+)
+
+// DefaultMaxBytes is how much a [Memory] keeps unless its options say otherwise.
+const DefaultMaxBytes = 64 << 20
+
+// MemoryOptions bounds a [Memory]. The zero value is good for most.
+type MemoryOptions struct {
+	// MaxBytes bounds the records together, each counted with its name and the
+	// book-keeping. What does not fit is refused with [ErrFull]: to drop an
+	// older record instead would let its round run again. Zero means
+	// [DefaultMaxBytes].
+	MaxBytes int
+	// MaxValue bounds a value. Zero means [DefaultMaxValue], or MaxBytes if
+	// that is less.
+	MaxValue int
+}
+
+// Memory is the [Store] of one process. Its records end with it, so a state
+// that was sealed by an earlier process is refused with [ErrForgotten].
+//
+// It has no goroutine and needs no closing. What has expired is removed by the
+// writes that follow.
+type Memory struct {
+	epoch              string
+	maxBytes, maxValue int
+
+	mu      sync.Mutex
+	records map[string]*record
+	due     byExpiry
+	bytes   int
+	last    Revision
+}
+
+// perRecord is about what a record occupies beside its name and its value.
+const perRecord = 256
+
+// sweepAtOnce bounds how many expired records a write removes, so that no
+// write pays for a whole burst of them. It is more than one, so that the
+// expired do not pile up.
+const sweepAtOnce = 16
+
+// NewMemory returns an empty store. It panics if a limit is negative or too
+// small for any record at all, as that is a mistake in the program's text.
+func NewMemory(opts *MemoryOptions) *Memory {
+	m := &Memory{epoch: rand.Text(), maxBytes: DefaultMaxBytes, records: map[string]*record{}}
+	var option int
+	if opts != nil {
+		if opts.MaxBytes != 0 {
+			m.maxBytes = opts.MaxBytes
+		}
+		option = opts.MaxValue
+	}
+	longest := m.maxBytes - perRecord - MaxName
+	if longest <= 0 {
+		panic(Misuse("MaxBytes is %d: no record fits", m.maxBytes))
+	}
+	limit, err := MaxValue(option)
+	if err != nil {
+		panic(err)
+	}
+	if option > longest {
+		panic(Misuse("MaxValue is %d: such a record does not fit in MaxBytes %d", option, m.maxBytes))
+	}
+	m.maxValue = min(limit, longest)
+	return m
+}
+
+// Scope is [Process].
+func (m *Memory) Scope() Scope { return Process }
+
+// Epoch returns a name of this Memory alone.
+func (m *Memory) Epoch(ctx context.Context) (string, error) {
+	return m.epoch, ctx.Err()
+}
+
+// Create implements [Store].
+func (m *Memory) Create(ctx context.Context, key Key, value []byte, ttl time.Duration) (Revision, error) {
+	if err := CheckWrite(key, value, m.maxValue, ttl); err != nil {
+		return 0, err
+	}
+	if err := m.admit(ctx, key); err != nil {
+		return 0, err
+	}
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sweep(now, 0)
+	if m.live(key.Name, now) != nil {
+		return 0, ErrExists
+	}
+	if old := m.records[key.Name]; old != nil { // expired, and not swept yet
+		m.remove(old)
+	}
+	size := len(key.Name) + len(value) + perRecord
+	if m.sweep(now, size); size > m.maxBytes-m.bytes {
+		return 0, ErrFull
+	}
+	m.last++
+	r := &record{name: key.Name, value: bytes.Clone(value), revision: m.last, expires: now.Add(ttl)}
+	m.records[r.name] = r
+	heap.Push(&m.due, r)
+	m.bytes += size
+	return r.revision, nil
+}
+
+// Update implements [Store].
+func (m *Memory) Update(ctx context.Context, key Key, at Revision, value []byte, ttl time.Duration) (Revision, error) {
+	if err := CheckWrite(key, value, m.maxValue, ttl); err != nil {
+		return 0, err
+	}
+	if err := m.admit(ctx, key); err != nil {
+		return 0, err
+	}
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.live(key.Name, now)
+	if r == nil || r.revision != at {
+		return 0, ErrConflict
+	}
+	more := len(value) - len(r.value)
+	if m.sweep(now, more); more > 0 && more > m.maxBytes-m.bytes {
+		return 0, ErrFull
+	}
+	m.last++
+	r.value, r.revision, r.expires = bytes.Clone(value), m.last, now.Add(ttl)
+	heap.Fix(&m.due, r.index)
+	m.bytes += more
+	r.announce()
+	return r.revision, nil
+}
+
+// Get implements [Store]. It never lags.
+func (m *Memory) Get(ctx context.Context, key Key) ([]byte, Revision, error) {
+	if err := m.admit(ctx, key); err != nil {
+		return nil, 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.live(key.Name, time.Now())
+	if r == nil {
+		return nil, 0, ErrNotFound
+	}
+	return bytes.Clone(r.value), r.revision, nil
+}
+
+// Wait implements [Watcher]. It also returns when the record expires.
+func (m *Memory) Wait(ctx context.Context, key Key, at Revision) error {
+	if err := m.admit(ctx, key); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	now := time.Now()
+	r := m.live(key.Name, now)
+	if r == nil || r.revision > at {
+		m.mu.Unlock()
+		return nil
+	}
+	changed, left := r.watch(), r.expires.Sub(now)
+	m.mu.Unlock()
+	expired := time.NewTimer(left)
+	defer expired.Stop()
+	select {
+	case <-changed:
+		return nil
+	case <-expired.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// admit says why an operation cannot begin.
+func (m *Memory) admit(ctx context.Context, key Key) error {
+	if err := key.Check(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if key.Epoch != m.epoch {
+		return ErrForgotten
+	}
+	return nil
+}
+
+func (m *Memory) live(name string, now time.Time) *record {
+	if r := m.records[name]; r != nil && now.Before(r.expires) {
+		return r
+	}
+	return nil
+}
+
+// sweep removes expired records: a few, and as many more as it takes to make
+// room for so many bytes.
+func (m *Memory) sweep(now time.Time, room int) {
+	for removed := 0; len(m.due) > 0 && !now.Before(m.due[0].expires); removed++ {
+		if removed >= sweepAtOnce && room <= m.maxBytes-m.bytes {
+			return
+		}
+		m.remove(m.due[0])
+	}
+}
+
+func (m *Memory) remove(r *record) {
+	heap.Remove(&m.due, r.index)
+	delete(m.records, r.name)
+	m.bytes -= len(r.name) + len(r.value) + perRecord
+	r.announce()
+}

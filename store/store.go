@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// A Store remembers records for a while. It is safe for concurrent use, by the
+// goroutines of a process and, within its [Scope], by many processes.
+//
+// # Errors
+//
+// The errors of this package are verdicts: whoever gets one knows that nothing
+// was written, and why. Any other error leaves the operation unsettled. That
+// includes the errors of a context, a lost connection and a lock timeout. An
+// unsettled write was done, was not done, or is still on its way and will be
+// done later; it is never done in part. To settle it, look: a Create that
+// answers [ErrExists] may mean the caller's own record, so a record should say
+// who wrote it. A store does not repeat an unsettled write by itself, because
+// the second attempt would report the first as somebody else's.
+//
+// An operation returns soon after its context ends.
+//
+// # Values
+//
+// A store keeps no reference to a value it is given, and a value it returns
+// belongs to the caller. A value may be empty and may hold any bytes.
+type Store interface {
+	// Epoch returns the name of the store's present contents. It is chosen at
+	// random when the store is empty, and lost with the records: a store that
+	// was wiped has another epoch. It is the same for every process that uses
+	// the store. A caller keeps it and passes it on in each [Key].
+	//
+	// Epoch asks the backend each time it is called. It begins an epoch if the
+	// backend has none.
+	Epoch(ctx context.Context) (string, error)
+
+	// Create makes a record that expires after ttl, and returns its revision.
+	//
+	// It fails with [ErrForgotten] if the key's epoch is not the store's, with
+	// [ErrExists] if there is such a record, with [ErrTooLarge] if the value
+	// exceeds the store's limit, and with [ErrFull] if there is no room. The
+	// backend compares the epoch in the same operation that writes, so a store
+	// that is wiped in between is noticed.
+	//
+	// ErrExists is also the answer while another Create of the key is being
+	// decided, so a Get that follows may find nothing yet.
+	Create(ctx context.Context, key Key, value []byte, ttl time.Duration) (Revision, error)
+
+	// Update replaces the record if it is still at revision at, and returns its
+	// new revision. The record now expires after ttl from this moment.
+	//
+	// It fails with [ErrConflict] if the record is at another revision, has
+	// expired, never existed, or is being written by somebody else, and with
+	// [ErrForgotten] and [ErrTooLarge] as Create does. [ErrFull] is possible:
+	// but a store that is at a limit of its own takes every Update whose value
+	// is not longer than the one it replaces.
+	Update(ctx context.Context, key Key, at Revision, value []byte, ttl time.Duration) (Revision, error)
+
+	// Get returns the record's value and its revision, or [ErrNotFound].
+	//
+	// It may lag behind the writes for a moment, also behind the caller's own:
+	// it may miss a new record and return an older revision. Never decide by
+	// Get alone; Create and Update decide. For a key of another epoch it
+	// returns ErrNotFound or [ErrForgotten], and never a value.
+	Get(ctx context.Context, key Key) ([]byte, Revision, error)
+
+	// Scope says who shares the records. It never changes.
+	Scope() Scope
+}
+
+// A Watcher is a [Store] that can tell when a record changes. [Wait] uses it,
+// and asks again and again where a store is none.
+type Watcher interface {
+	// Wait returns nil once the record's revision is larger than at, and at
+	// once if it is already or if there is no such record. A nil may come too
+	// early, though not time after time: look with Get. Wait returns the
+	// context's error when that ends first, and ErrForgotten or any other error
+	// when it cannot tell.
+	Wait(ctx context.Context, key Key, at Revision) error
+}
+
+// A Revision numbers the writes of a store. Within an epoch no two writes have
+// the same, whatever their keys and even if the record expired in between, and
+// a later write of a key has the larger one. So an Update at a revision is
+// fenced: it cannot touch what somebody else wrote meanwhile. Zero is none.
+type Revision uint64
+
+// Scope says who shares the records of a store.
+type Scope int
+
+const (
+	// Process: the goroutines of one process. The records end with it.
+	Process Scope = iota + 1
+	// Machine: the processes of one machine. The records outlive them.
+	Machine
+	// Cluster: whoever reaches the backend. The records outlive them.
+	Cluster
+)
+
+// String returns "process", "machine" or "cluster".
+func (s Scope) String() string {
+	switch s {
+	case Process:
+		return "process"
+	case Machine:
+		return "machine"
+	case Cluster:
+		return "cluster"
+	}
+	return "scope " + strconv.Itoa(int(s))
+}

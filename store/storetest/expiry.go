@@ -1,0 +1,94 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mrtr-go/sdk/store"
+)
+
+// life is the time to live in the rules about it. With a real clock it is what
+// the suite waits for.
+const life = 2 * time.Second
+
+var expiryRules = []rule{{
+	name:        "a record lives its time",
+	explanation: "A record is there until its time to live has passed, and then it is gone: Get does not find it, Update conflicts, and the key can be created again. A record that went early would let its round run twice.",
+	check: func(tr *trial) error {
+		for try := range 3 {
+			key := tr.key(fmt.Sprintf("record.%d", try))
+			began := time.Now()
+			at, err := tr.Store.Create(tr.ctx, key, []byte("one"), life)
+			if err != nil {
+				return err
+			}
+			if err := tr.holds(tr.Store, key, []byte("one"), at); err != nil {
+				return err
+			}
+			tr.sleep(life - 300*time.Millisecond - time.Since(began))
+			_, err = tr.Store.Create(tr.ctx, key, []byte("too early"), life)
+			if time.Since(began) >= life {
+				continue // the machine stood still: this proves nothing
+			}
+			if err := want("Create before the time has passed", err, store.ErrExists); err != nil {
+				return err
+			}
+			tr.sleep(life + tr.Slack - time.Since(began))
+			return tr.gone(key, at)
+		}
+		return errors.New("the machine is too slow to say")
+	},
+}, {
+	name:        "an update renews the time",
+	explanation: "After an Update the record lives its new time to live, whatever the old one was: a holder keeps its claim alive by writing it again.",
+	check: func(tr *trial) error {
+		longer, shorter := tr.key("longer"), tr.key("shorter")
+		at, err := tr.Store.Create(tr.ctx, longer, []byte("one"), life)
+		if err != nil {
+			return err
+		}
+		was, err := tr.create("shorter", "one")
+		if err != nil {
+			return err
+		}
+		at, err = tr.Store.Update(tr.ctx, longer, at, []byte("two"), ttl)
+		if err != nil {
+			return err
+		}
+		short, err := tr.Store.Update(tr.ctx, shorter, was, []byte("two"), life)
+		if err != nil {
+			return err
+		}
+		tr.sleep(life + max(tr.Slack, time.Second))
+		if err := tr.holds(tr.Store, longer, []byte("two"), at); err != nil {
+			return fmt.Errorf("after the first time to live had passed: %w", err)
+		}
+		if _, err = tr.Store.Update(tr.ctx, longer, at, []byte("three"), ttl); err != nil {
+			return fmt.Errorf("Update after the first time to live had passed: %w", err)
+		}
+		return tr.gone(shorter, short)
+	},
+}}
+
+// gone checks that an expired record is one no more.
+func (tr *trial) gone(key store.Key, at store.Revision) error {
+	if err := tr.soon(func() error {
+		_, _, err := tr.Store.Get(tr.ctx, key)
+		return want("Get after the time has passed", err, store.ErrNotFound)
+	}); err != nil {
+		return err
+	}
+	_, err := tr.Store.Update(tr.ctx, key, at, []byte("too late"), life)
+	if err := want("Update after the time has passed", err, store.ErrConflict); err != nil {
+		return err
+	}
+	now, err := tr.Store.Create(tr.ctx, key, []byte("anew"), life)
+	if errors.Is(err, store.ErrExists) {
+		return errors.New("Create after the time has passed: the record is still in the way")
+	}
+	if err != nil {
+		return err
+	}
+	return tr.holds(tr.Store, key, []byte("anew"), now)
+}
