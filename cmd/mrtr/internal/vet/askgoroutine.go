@@ -1,0 +1,89 @@
+package vet
+
+import (
+	"go/token"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// AskGoroutine reports questions that are asked away from the handler's
+// goroutine.
+var AskGoroutine = analyzer("askgoroutine", `report mrtr.Ask and mrtr.AskAll on a goroutine that the handler started
+
+A question stops the handler: its goroutine is parked, or ended and run again
+in the next round. That can be done to the handler's own goroutine only, so on
+any other one Ask and AskAll ask nothing and return an error.
+
+	g.Go(func() error { units, err = mrtr.Ask(ctx, c, whichUnits); return err })
+	g.Go(func() error { place, err = mrtr.Ask(ctx, c, whichPlace); return err })
+
+Ask on the handler's goroutine. Several questions in one round are one AskAll:
+
+	if err := mrtr.AskAll(ctx, c, whichUnits, whichPlace); err != nil { ... }
+	units, _ := mrtr.Answer(c, whichUnits)
+
+Goroutines are those of a go statement, (*errgroup.Group).Go and TryGo,
+(*sync.WaitGroup).Go, time.AfterFunc and context.AfterFunc.`, runAskGoroutine)
+
+// asks stop their handler until there is an answer.
+var asks = names{mrtrPath + ".Ask", mrtrPath + ".AskAll"}
+
+// starters run a function on a goroutine of its own.
+var starters = names{
+	"golang.org/x/sync/errgroup.Group.Go", "golang.org/x/sync/errgroup.Group.TryGo",
+	"sync.WaitGroup.Go", "time.AfterFunc", "context.AfterFunc",
+}
+
+func runAskGoroutine(p *program, r *reporter) {
+	for _, f := range p.funcs {
+		for _, instr := range instructions(f) {
+			call, ok := instr.(ssa.CallInstruction)
+			if !ok {
+				continue
+			}
+			var started []*ssa.Function
+			if _, ok := call.(*ssa.Go); ok {
+				started = p.callees(call)
+				if asks.has(calledFunc(call)) {
+					r.report(call.Pos(), "%s on a goroutine of its own asks nothing: only the handler's goroutine can stop for an answer", shortNameOf(calledFunc(call)))
+				}
+			} else if starters.has(calledFunc(call)) {
+				for _, arg := range argsOf(call) {
+					started = append(started, p.functions(arg)...)
+				}
+			}
+			for _, g := range started {
+				if at := p.firstAsk(g, map[*ssa.Function]bool{}); at.IsValid() {
+					r.report(call.Pos(), "the goroutine started here asks on line %d: only the handler's goroutine can stop for an answer, so nothing is asked", r.line(at))
+					break
+				}
+			}
+		}
+	}
+}
+
+// firstAsk is where a function, or one of this package that it calls, asks.
+func (p *program) firstAsk(f *ssa.Function, seen map[*ssa.Function]bool) token.Pos {
+	if seen[f] {
+		return token.NoPos
+	}
+	seen[f] = true
+	for _, instr := range instructions(f) {
+		call, ok := instr.(ssa.CallInstruction)
+		if !ok {
+			continue
+		}
+		if _, elsewhere := call.(*ssa.Go); elsewhere {
+			continue
+		}
+		if asks.has(calledFunc(call)) {
+			return call.Pos()
+		}
+		for _, g := range p.callees(call) {
+			if at := p.firstAsk(g, seen); at.IsValid() {
+				return at
+			}
+		}
+	}
+	return token.NoPos
+}

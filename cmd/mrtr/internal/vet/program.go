@@ -1,0 +1,165 @@
+package vet
+
+import (
+	"go/ast"
+	"go/types"
+	"reflect"
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+)
+
+// program is one package in SSA form, and who calls whom in it. The analyzers
+// share it.
+type program struct {
+	pass  *analysis.Pass
+	ssa   *ssa.Program
+	funcs []*ssa.Function // every function with a body here, literals included
+
+	// calls are the static calls of a function. A function that is also used as
+	// a value has callers that nobody sees.
+	calls   map[*ssa.Function][]ssa.CallInstruction
+	escaped map[*ssa.Function]bool
+}
+
+// build makes the SSA form. It is here in place of go/analysis's own buildssa
+// because that one needs facts about every dependency, so a run would have to
+// load the sources of all of them; what ends a program is a short list instead.
+var build = &analysis.Analyzer{
+	Name:       "mrtrssa",
+	Doc:        "build the SSA form that the analyzers of mrtr vet share",
+	Run:        func(pass *analysis.Pass) (any, error) { return newProgram(pass), nil },
+	ResultType: reflect.TypeFor[*program](),
+}
+
+func programOf(pass *analysis.Pass) *program { return pass.ResultOf[build].(*program) }
+
+func newProgram(pass *analysis.Pass) *program {
+	p := &program{
+		pass:    pass,
+		ssa:     ssa.NewProgram(pass.Fset, 0),
+		calls:   map[*ssa.Function][]ssa.CallInstruction{},
+		escaped: map[*ssa.Function]bool{},
+	}
+	p.ssa.SetNoReturn(func(f *types.Func) bool { return endsProgram.has(f) })
+	for _, imported := range pass.Pkg.Imports() {
+		p.ssa.CreatePackage(imported, nil, nil, true)
+	}
+	pkg := p.ssa.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false)
+	pkg.Build()
+
+	for _, file := range pass.Files {
+		for _, decl := range file.Decls {
+			if d, ok := decl.(*ast.FuncDecl); ok && d.Name.Name != "_" {
+				if f, ok := pass.TypesInfo.Defs[d.Name].(*types.Func); ok {
+					p.add(p.ssa.FuncValue(f))
+				}
+			}
+		}
+	}
+	if pkgInit := pkg.Func("init"); pkgInit != nil {
+		p.add(pkgInit) // what package variables are set to
+	}
+	for _, f := range p.funcs {
+		for _, instr := range instructions(f) {
+			p.note(instr)
+		}
+	}
+	return p
+}
+
+func (p *program) add(f *ssa.Function) {
+	if f == nil || slices.Contains(p.funcs, f) {
+		return
+	}
+	p.funcs = append(p.funcs, f)
+	for _, literal := range f.AnonFuncs {
+		p.add(literal)
+	}
+}
+
+// note remembers the call that an instruction makes and the functions that it
+// takes as values.
+func (p *program) note(instr ssa.Instruction) {
+	var called ssa.Value
+	if call, ok := instr.(ssa.CallInstruction); ok {
+		if f := p.local(call.Common().StaticCallee()); f != nil {
+			called = call.Common().Value
+			p.calls[f] = append(p.calls[f], call)
+		}
+	}
+	for _, operand := range instr.Operands(nil) {
+		if *operand == nil || *operand == called {
+			continue
+		}
+		if f, ok := (*operand).(*ssa.Function); ok {
+			if _, closes := instr.(*ssa.MakeClosure); closes {
+				continue // judged where the closure is used
+			}
+			if f = p.local(f); f != nil {
+				p.escaped[f] = true
+			}
+		}
+		if closure, ok := (*operand).(*ssa.MakeClosure); ok {
+			if f := p.local(closure.Fn.(*ssa.Function)); f != nil {
+				p.escaped[f] = true
+			}
+		}
+	}
+}
+
+// local is the function of this package whose body runs when f is called: of an
+// instance its generic function, of a bound method the method. It is nil for
+// functions of other packages.
+func (p *program) local(f *ssa.Function) *ssa.Function {
+	if f == nil {
+		return nil
+	}
+	if f.Origin() != nil {
+		f = f.Origin()
+	}
+	if f.Synthetic != "" && f.Syntax() == nil {
+		method, ok := f.Object().(*types.Func)
+		if !ok {
+			return nil
+		}
+		f = p.ssa.FuncValue(method.Origin())
+	}
+	if f == nil || len(f.Blocks) == 0 {
+		return nil
+	}
+	return f
+}
+
+// callees are the functions of this package that a call enters, as far as its
+// source shows them.
+func (p *program) callees(call ssa.CallInstruction) []*ssa.Function {
+	common := call.Common()
+	var found []*ssa.Function
+	if !common.IsInvoke() {
+		found = p.functions(common.Value)
+	}
+	for _, arg := range common.Args {
+		// The body of a loop over an iterator is a function that the iterator calls.
+		if closure, ok := arg.(*ssa.MakeClosure); ok && isLoopBody(closure.Fn.(*ssa.Function)) {
+			found = append(found, closure.Fn.(*ssa.Function))
+		} else if f, ok := arg.(*ssa.Function); ok && isLoopBody(f) {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func isLoopBody(f *ssa.Function) bool {
+	_, ok := f.Syntax().(*ast.RangeStmt)
+	return ok
+}
+
+func instructions(f *ssa.Function) []ssa.Instruction {
+	var all []ssa.Instruction
+	for _, b := range f.Blocks {
+		all = append(all, b.Instrs...)
+	}
+	return all
+}

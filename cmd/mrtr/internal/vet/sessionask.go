@@ -1,0 +1,203 @@
+package vet
+
+import (
+	"go/constant"
+	"go/types"
+	"regexp"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// SessionAsk reports questions over the session in handlers that modern
+// requests reach.
+var SessionAsk = analyzer("sessionask", `report questions over the session in handlers that modern requests reach
+
+Since revision 2026-07-28 a server cannot call back into its client:
+(*mcp.ServerSession).Elicit, CreateMessage, CreateMessageWithTools and ListRoots
+return an error on a modern session, and the tool fails for every client that
+is up to date. (mrtr.Question).AskOver and sse.Ask are refused alike.
+
+	answer, err := req.Session.Elicit(ctx, question) // an error for modern clients
+
+Return the question instead, or use mrtr.Ask, which serves both:
+
+	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"name": question}}, nil, nil
+
+Where legacy clients are to be asked over their session, look at the revision
+first: era.Of(req) != era.Legacy, (*mrtr.Call).Modern, or the protocol version.
+
+A handler is a function given to mcp.AddTool or to AddTool, AddPrompt,
+AddResource or AddResourceTemplate of a server, directly or through sse.Bridge,
+and one given to mrtr.Native, Coroutine, Journal or Resumable, unless the style
+is only the legacy one of mrtr.ByVersion. A condition on the revision counts as
+the check, and so does one on what a function of another package makes of the
+request or the session.`, runSessionAsk)
+
+// sessionAsks call back into the client.
+var sessionAsks = names{
+	mcpPath + ".ServerSession.Elicit", mcpPath + ".ServerSession.CreateMessage",
+	mcpPath + ".ServerSession.CreateMessageWithTools", mcpPath + ".ServerSession.ListRoots",
+	mrtrPath + ".Question.AskOver", ssePath + ".Ask",
+}
+
+var (
+	// registrations take a handler as their last argument.
+	registrations = names{
+		mcpPath + ".AddTool", mcpPath + ".Server.AddTool", mcpPath + ".Server.AddPrompt",
+		mcpPath + ".Server.AddResource", mcpPath + ".Server.AddResourceTemplate",
+	}
+	bridges   = names{ssePath + ".Bridge*"}
+	styles    = names{mrtrPath + ".Native", mrtrPath + ".Coroutine", mrtrPath + ".Journal", mrtrPath + ".Resumable"}
+	byVersion = names{mrtrPath + ".ByVersion"}
+)
+
+func runSessionAsk(p *program, r *reporter) {
+	h := handlers{program: p, reporter: r, seen: map[*ssa.Function]bool{}}
+	for _, f := range p.funcs {
+		for _, instr := range instructions(f) {
+			call, ok := instr.(*ssa.Call)
+			if !ok || !r.counts(call.Pos()) {
+				continue
+			}
+			args := argsOf(call)
+			switch named := calledFunc(call); {
+			case len(args) == 0:
+			case registrations.has(named):
+				h.registered(args[len(args)-1])
+			case styles.has(named) && !legacyOnly(call):
+				h.registered(args[0])
+			}
+		}
+	}
+}
+
+// legacyOnly reports whether a style is given to ByVersion, as its legacy one,
+// and to nothing else.
+func legacyOnly(style *ssa.Call) bool {
+	uses := *style.Referrers()
+	for _, use := range uses {
+		call, ok := use.(*ssa.Call)
+		if !ok || !byVersion.has(calledFunc(call)) || len(call.Call.Args) != 2 ||
+			call.Call.Args[0] == style || call.Call.Args[1] != style {
+			return false
+		}
+	}
+	return len(uses) > 0
+}
+
+type handlers struct {
+	*program
+	*reporter
+	seen map[*ssa.Function]bool
+}
+
+func (h *handlers) registered(handler ssa.Value) {
+	for _, f := range h.functions(handler) {
+		h.walk(f)
+	}
+	for _, v := range h.origins(handler) {
+		if call, ok := v.(*ssa.Call); ok && bridges.has(calledFunc(call)) {
+			h.registered(call.Call.Args[0])
+		}
+	}
+}
+
+// walk looks at what runs on modern requests: a function, and those it calls
+// without having looked at the revision.
+func (h *handlers) walk(f *ssa.Function) {
+	if h.seen[f] {
+		return
+	}
+	h.seen[f] = true
+	for _, instr := range instructions(f) {
+		call, ok := instr.(ssa.CallInstruction)
+		if !ok || h.placed(call.Block()) {
+			continue
+		}
+		if named := calledFunc(call); sessionAsks.has(named) {
+			h.report(call.Pos(), "%s in a handler that modern requests reach: it fails for clients of revision 2026-07-28 and later; return the question as an input request, or look at the revision first", shortNameOf(named))
+		}
+		for _, g := range h.callees(call) {
+			h.walk(g)
+		}
+	}
+}
+
+// placed reports whether a block is entered only after a condition that looks
+// at the revision, or that may.
+func (p *program) placed(block *ssa.BasicBlock) bool {
+	for _, d := range decided(block) {
+		if p.looksAtRevision(d.cond, map[ssa.Value]bool{}) {
+			return true
+		}
+	}
+	return false
+}
+
+var errorType = types.Universe.Lookup("error").Type()
+
+var revision = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
+
+func (p *program) looksAtRevision(v ssa.Value, seen map[ssa.Value]bool) bool {
+	if v == nil || seen[v] || types.Unalias(v.Type()) == errorType {
+		return false
+	}
+	seen[v] = true
+	if _, name, _ := field(v); name == "ProtocolVersion" {
+		return true
+	}
+	switch v := v.(type) {
+	case *ssa.Const:
+		return v.Value != nil && v.Value.Kind() == constant.String && revision.MatchString(constant.StringVal(v.Value))
+	case *ssa.Call:
+		return p.mayPlace(v, seen)
+	case *ssa.Extract:
+		if call, ok := v.Tuple.(*ssa.Call); ok {
+			return p.mayPlace(call, seen)
+		}
+	}
+	instr, ok := v.(ssa.Instruction)
+	if !ok {
+		return false
+	}
+	for _, operand := range instr.Operands(nil) {
+		if *operand != nil && p.looksAtRevision(*operand, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayPlace reports whether the value of a call may tell the revision: a
+// function that is for it, one of this package that looks at it, or any of
+// another package that sees the request or the session.
+func (p *program) mayPlace(call *ssa.Call, seen map[ssa.Value]bool) bool {
+	named := calledFunc(call)
+	if named != nil && named.Pkg() != nil {
+		switch path := named.Pkg().Path(); path {
+		case eraPath:
+			return true
+		case mrtrPath:
+			return named.Name() == "Modern"
+		case mcpPath:
+			return strings.HasSuffix(nameOf(named), ".ProtocolVersion") || named.Name() == "InitializeParams"
+		}
+	}
+	for _, f := range p.callees(call) {
+		for _, instr := range instructions(f) {
+			if v, ok := instr.(ssa.Value); ok && p.looksAtRevision(v, seen) {
+				return true
+			}
+		}
+	}
+	if len(p.callees(call)) > 0 {
+		return false
+	}
+	for _, arg := range call.Call.Args {
+		if isType(arg.Type(), mcpPath, "ServerRequest", "ServerSession", "InitializeParams") || isType(arg.Type(), mrtrPath, "Call") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,95 @@
+// Package askgoroutine asks on goroutines of its own, and on the handler's.
+package askgoroutine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+var (
+	place = mrtr.Elicit[string]("place", "Which place?")
+	units = mrtr.Elicit[string]("units", "Which units?")
+)
+
+func inGo(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
+	answers := make(chan string, 1)
+	go func() { // want `the goroutine started here asks on line \d+`
+		got, _ := mrtr.Ask(ctx, c, place)
+		answers <- got
+	}()
+	return <-answers, nil
+}
+
+func inGoDirectly(ctx context.Context, c *mrtr.Call) {
+	go mrtr.AskAll(ctx, c, place, units) // want `mrtr.AskAll on a goroutine of its own asks nothing`
+	go askBoth(ctx, c)                   // want `the goroutine started here asks on line \d+`
+}
+
+func nested(ctx context.Context, c *mrtr.Call) {
+	go func() { // its own goroutine asks nothing
+		go func() { _ = askBoth(ctx, c) }() // want `the goroutine started here asks`
+	}()
+}
+
+func askBoth(ctx context.Context, c *mrtr.Call) error { return mrtr.AskAll(ctx, c, place, units) }
+
+func inGroup(ctx context.Context, c *mrtr.Call) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, q := range []mrtr.Question[string]{place, units} {
+		g.Go(func() error { // want `the goroutine started here asks`
+			_, err := mrtr.Ask(ctx, c, q)
+			return err
+		})
+	}
+	ask := func() error { return askBoth(ctx, c) }
+	g.TryGo(ask) // want `the goroutine started here asks`
+	return g.Wait()
+}
+
+func inWaitGroup(ctx context.Context, c *mrtr.Call) {
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = askBoth(ctx, c) }) // want `the goroutine started here asks`
+	wg.Wait()
+}
+
+func later(ctx context.Context, c *mrtr.Call) {
+	time.AfterFunc(time.Minute, func() { _ = askBoth(ctx, c) })       // want `the goroutine started here asks`
+	context.AfterFunc(ctx, func() { _, _ = mrtr.Ask(ctx, c, place) }) // want `the goroutine started here asks`
+}
+
+// From here on the handler's goroutine asks.
+
+func together(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
+	if err := mrtr.AskAll(ctx, c, place, units); err != nil {
+		return "", err
+	}
+	got, _ := mrtr.Answer(c, place)
+	return got, nil
+}
+
+func worksBeside(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		_, err := mrtr.Once(ctx, c, "warm", func(context.Context, string) (bool, error) { return true, nil })
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return "", err
+	}
+	func() { _ = askBoth(ctx, c) }()
+	return mrtr.Ask(ctx, c, place)
+}
+
+// The function is made on the goroutine, not called there.
+func makesHandlers(handlers chan<- mrtr.Style[struct{}, string]) {
+	go func() {
+		handlers <- mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
+			return mrtr.Ask(ctx, c, place)
+		})
+	}()
+}

@@ -1,0 +1,176 @@
+package vet
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// UncheckedAnswer reports answers that are read as if the client could send
+// nothing else.
+var UncheckedAnswer = analyzer("uncheckedanswer", `report type assertions on a client's answers that can panic
+
+A client decides what comes back under a key: nothing, a result of another
+kind, a decline (whose content is nil) or content of another type. A type
+assertion without the second value panics on all of these, and go-sdk does not
+recover: one such answer ends the process with every call in it.
+
+	name := req.Params.InputResponses["name"].(*mcp.ElicitResult).Content["name"].(string)
+
+Check each step, and ask again for what is missing:
+
+	answer, ok := req.Params.InputResponses["name"].(*mcp.ElicitResult)
+	if !ok || answer.Action != "accept" {
+		return askForName(), nil, nil
+	}
+	name, ok := answer.Content["name"].(string)
+
+Or let mrtr.Ask and mrtr.Answer read it: they cannot panic. Reported too is a
+pointer whose check is thrown away (r, _ := ...) and which is then used without
+a comparison with nil.`, runUncheckedAnswer)
+
+func runUncheckedAnswer(p *program, r *reporter) {
+	for _, f := range p.funcs {
+		for _, instr := range instructions(f) {
+			assert, ok := instr.(*ssa.TypeAssert)
+			if !ok {
+				continue
+			}
+			read := p.answer(assert.X, map[ssa.Value]bool{})
+			if read == "" {
+				continue
+			}
+			want := types.TypeString(assert.AssertedType, func(p *types.Package) string { return p.Name() })
+			if !assert.CommaOk {
+				if !asserted(assert) {
+					r.report(assert.Pos(), "%s is asserted to be %s without a check: a client that sends something else, or nothing, makes the handler panic", read, want)
+				}
+			} else if use := uncheckedUse(assert); use.IsValid() {
+				r.report(use, "%s may not be %s, the check on line %d is discarded, and the nil pointer is used here: a client that sends something else, or nothing, makes the handler panic", read, want, r.line(assert.Pos()))
+			}
+		}
+	}
+}
+
+// answer says which part of a client's answer a value is, "" where it is none.
+func (p *program) answer(v ssa.Value, seen map[ssa.Value]bool) string {
+	if seen[v] {
+		return ""
+	}
+	seen[v] = true
+	for _, v := range p.origins(v) {
+		if _, made := v.(*ssa.MakeInterface); made {
+			continue // a result that the program made itself
+		}
+		if isType(v.Type(), mcpPath, "InputResponse") {
+			return "an input response"
+		}
+		of, name, _ := field(v)
+		if name == "Content" && isType(of, mcpPath, "ElicitResult", "CreateMessageResult", "CreateMessageWithToolsResult") {
+			return "the content of an answer"
+		}
+		if from := container(v); from != nil {
+			if read := p.answer(from, seen); read != "" {
+				return read
+			}
+		}
+	}
+	return ""
+}
+
+// container is the value that v was taken out of.
+func container(v ssa.Value) ssa.Value {
+	switch v := v.(type) {
+	case *ssa.Lookup:
+		return v.X
+	case *ssa.Index:
+		return v.X
+	case *ssa.TypeAssert:
+		return v.X
+	case *ssa.UnOp:
+		if at, ok := v.X.(*ssa.IndexAddr); ok && v.Op == token.MUL {
+			return at.X
+		}
+	case *ssa.Extract:
+		switch tuple := v.Tuple.(type) {
+		case *ssa.Lookup:
+			return tuple.X
+		case *ssa.TypeAssert:
+			return tuple.X
+		case *ssa.Next:
+			if each, ok := tuple.Iter.(*ssa.Range); ok {
+				return each.X
+			}
+		}
+	}
+	return nil
+}
+
+// asserted reports whether a checked assertion has already shown what an
+// unchecked one claims.
+func asserted(assert *ssa.TypeAssert) bool {
+	for _, d := range decided(assert.Block()) {
+		ok, is := d.cond.(*ssa.Extract)
+		if !is || !d.taken || ok.Index != 1 {
+			continue
+		}
+		checked, is := ok.Tuple.(*ssa.TypeAssert)
+		if is && checked.X == assert.X && types.Identical(checked.AssertedType, assert.AssertedType) {
+			return true
+		}
+	}
+	return false
+}
+
+// uncheckedUse is where the pointer of an assertion whose check is discarded is
+// used without a comparison with nil.
+func uncheckedUse(assert *ssa.TypeAssert) token.Pos {
+	var pointer *ssa.Extract
+	for _, use := range *assert.Referrers() {
+		if e, ok := use.(*ssa.Extract); ok {
+			if e.Index == 1 && len(*e.Referrers()) > 0 {
+				return token.NoPos
+			}
+			if e.Index == 0 {
+				pointer = e
+			}
+		}
+	}
+	if pointer == nil {
+		return token.NoPos
+	}
+	if _, ok := assert.AssertedType.Underlying().(*types.Pointer); !ok {
+		return token.NoPos
+	}
+	for _, use := range *pointer.Referrers() {
+		switch use := use.(type) {
+		case *ssa.FieldAddr:
+			if !knownNotNil(pointer, use.Block()) {
+				return use.Pos()
+			}
+		case *ssa.UnOp:
+			if use.Op == token.MUL && !knownNotNil(pointer, use.Block()) {
+				return use.Pos()
+			}
+		}
+	}
+	return token.NoPos
+}
+
+func knownNotNil(v ssa.Value, block *ssa.BasicBlock) bool {
+	for _, d := range decided(block) {
+		compared, ok := d.cond.(*ssa.BinOp)
+		if !ok || compared.X != v && compared.Y != v {
+			continue
+		}
+		other := compared.X
+		if other == v {
+			other = compared.Y
+		}
+		if c, ok := other.(*ssa.Const); ok && c.IsNil() && (compared.Op == token.NEQ) == d.taken {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,85 @@
+// Command mrtr judges tools that ask their users.
+//
+//	mrtr vet ./...
+//
+// Run `mrtr help` for the commands, and `mrtr help vet` for what one does.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// command is one of the things that mrtr does.
+type command struct {
+	name  string
+	short string // one line, for the list of commands
+	help  func(w io.Writer, args []string) error
+	run   func(args []string, out, err io.Writer) status
+}
+
+var commands = []command{
+	{"vet", "find mistakes in the source of tools that ask", helpVet, runVet},
+}
+
+// status is what a shell sees.
+type status int
+
+const (
+	statusClean   status = 0
+	statusFound   status = 1 // there are findings
+	statusMisused status = 2 // nothing was judged
+)
+
+func main() {
+	if askedByGoVet(os.Args[1:]) {
+		serveGoVet()
+		return
+	}
+	os.Exit(int(execute(os.Args[1:], os.Stdout, os.Stderr)))
+}
+
+func execute(args []string, out, err io.Writer) status {
+	if len(args) == 0 {
+		usage(err)
+		return statusMisused
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		if failed := help(args[1:], out); failed != nil {
+			fmt.Fprintln(err, "mrtr:", failed)
+			return statusMisused
+		}
+		return statusClean
+	}
+	for _, c := range commands {
+		if c.name == args[0] {
+			return c.run(args[1:], out, err)
+		}
+	}
+	fmt.Fprintf(err, "mrtr: there is no command %q\n", args[0])
+	usage(err)
+	return statusMisused
+}
+
+func help(args []string, out io.Writer) error {
+	if len(args) == 0 {
+		usage(out)
+		return nil
+	}
+	for _, c := range commands {
+		if c.name == args[0] {
+			return c.help(out, args[1:])
+		}
+	}
+	return fmt.Errorf("there is no command %q", args[0])
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "mrtr judges tools that ask their users.\n\nusage: mrtr COMMAND [arguments]\n\n")
+	for _, c := range commands {
+		fmt.Fprintf(w, "  %-8s%s\n", c.name, c.short)
+	}
+	fmt.Fprintf(w, "  %-8s%s\n", "help", "say more about a command: mrtr help vet")
+}
