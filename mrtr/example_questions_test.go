@@ -80,7 +80,14 @@ func ExampleSample() {
 		MaxTokens: 10,
 		Messages:  []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.TextContent{Text: "Is it warm?"}}}},
 	})
-	style := oneQuestion(q, func(m *mcp.CreateMessageWithToolsResult) string { return m.Content[0].(*mcp.TextContent).Text })
+	style := oneQuestion(q, func(m *mcp.CreateMessageWithToolsResult) string {
+		for _, content := range m.Content {
+			if text, ok := content.(*mcp.TextContent); ok { // a model may answer with an image, or with nothing
+				return text.Text
+			}
+		}
+		return "no answer in words"
+	})
 	callWeather(newWeather(style), nil)
 	// Output:
 	// result: {"summary":"Yes."}
@@ -88,7 +95,12 @@ func ExampleSample() {
 
 // The client itself is asked, for the folders that it works in.
 func ExampleRoots() {
-	style := oneQuestion(mrtr.Roots("roots"), func(r *mcp.ListRootsResult) string { return r.Roots[0].URI })
+	style := oneQuestion(mrtr.Roots("roots"), func(r *mcp.ListRootsResult) string {
+		if len(r.Roots) == 0 {
+			return "nowhere"
+		}
+		return r.Roots[0].URI
+	})
 	callWeather(newWeather(style), nil)
 	// Output:
 	// result: {"summary":"file:///home/user/trips"}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
@@ -90,6 +91,9 @@ func ExampleAsk() {
 	ctx := context.Background()
 	server := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "greet"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		if era.Of(req) != era.Legacy {
+			return nil, nil, errors.New("this tool serves legacy clients alone")
+		}
 		answers, err := sse.Ask(ctx, req.Session, mcp.InputRequestMap{"name": trip.Form("Who are you?", "name")}, nil)
 		if err != nil {
 			return nil, nil, err // a *sse.Error; the client gets an error result

@@ -61,8 +61,6 @@ func TestOurModules(t *testing.T) {
 			{"unsealedstate", "internal/trip/trip.go:RequestState:  place,", "a handler for tests of the transports, which look at rounds and not at states"},
 			{"unsealedstate", "interop/bare/main.go:place := req.Params.RequestState", "a tool on go-sdk alone, kept as small as it gets: the contrast"},
 			{"unsealedstate", "interop/bare/main.go:result.RequestState = place", "the same tool, where it writes the state"},
-			{"uncheckedanswer", "mrtr/example_questions_test.go:style := oneQuestion(q, func(m *mcp.CreateMessageWithToolsResult)", "a model that answers with an image, or with nothing, ends the example's call with a panic"},
-			{"sessionask", "sse/example_test.go:answers, err := sse.Ask(", "the example serves a legacy client alone; a modern one would get an error"},
 		},
 	}
 	modules := modulesBelow(t, root)
