@@ -145,7 +145,7 @@ func (s *Store) Update(ctx context.Context, key store.Key, at store.Revision, va
 
 // write publishes, if the subject's last message is the expected one. It is a
 // publish and not an update of the key-value API, which drops the time to live.
-// It is tried once: a second attempt would conflict with the first.
+// It is said once: a second attempt would conflict with the first.
 func (s *Store) write(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, conflict error) (store.Revision, error) {
 	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
 		return 0, err
@@ -155,21 +155,23 @@ func (s *Store) write(ctx context.Context, key store.Key, at store.Revision, val
 	}
 	// The server counts in seconds and cuts off the rest.
 	ttl = (ttl + time.Second - 1).Truncate(time.Second)
-	ack, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject(key), Data: value},
-		jetstream.WithExpectLastSequencePerSubject(uint64(at)),
-		jetstream.WithExpectStream(s.opts.Stream),
-		jetstream.WithMsgTTL(ttl),
-		jetstream.WithRetryAttempts(0))
-	if err == nil {
-		return store.Revision(ack.Sequence), nil
-	}
-	if errors.Is(err, jetstream.ErrNoStreamResponse) {
-		// The stream is gone, or has no leader at the moment.
-		if compared := s.compare(ctx, key.Epoch); compared != nil {
-			return 0, failed("write", compared)
+	for began := time.Now(); ; {
+		ack, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject(key), Data: value},
+			jetstream.WithExpectLastSequencePerSubject(uint64(at)),
+			jetstream.WithExpectStream(s.opts.Stream),
+			jetstream.WithMsgTTL(ttl),
+			jetstream.WithRetryAttempts(0))
+		if err == nil {
+			return store.Revision(ack.Sequence), nil
+		}
+		if !errors.Is(err, jetstream.ErrNoStreamResponse) {
+			return 0, failed("write", verdict(err, conflict))
+		}
+		// Nobody has heard it, so it may be said again.
+		if err := s.listening(ctx, key.Epoch, began, err); err != nil {
+			return 0, failed("write", err)
 		}
 	}
-	return 0, failed("write", verdict(err, conflict))
 }
 
 // Get implements [store.Store]. A replica that answers it may lag.
@@ -190,18 +192,27 @@ func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision,
 		case !errors.Is(err, nats.ErrNoResponders):
 			return nil, 0, failed("get", err)
 		}
-		// The stream is gone, or its replicas are not listening yet.
-		if compared := s.compare(ctx, key.Epoch); compared != nil {
-			return nil, 0, failed("get", compared)
-		}
-		if time.Since(began) > longestStart {
+		if err := s.listening(ctx, key.Epoch, began, err); err != nil {
 			return nil, 0, failed("get", err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, 0, failed("get", ctx.Err())
-		case <-time.After(soon):
-		}
+	}
+}
+
+// listening returns nil after a moment if it is worth asking again, when nobody
+// listened: the stream is gone, has no leader, or is so new that its replicas
+// are not there yet.
+func (s *Store) listening(ctx context.Context, epoch string, began time.Time, err error) error {
+	if compared := s.compare(ctx, epoch); compared != nil {
+		return compared
+	}
+	if time.Since(began) > longestStart {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(soon):
+		return nil
 	}
 }
 

@@ -110,6 +110,10 @@ func TestUnfitStreamsAreRefused(t *testing.T) {
 	srv := runServer(t, &server.Options{})
 	nc := connect(t, srv.ClientURL())
 	js := jetStream(t, nc)
+	// A server that is deleting its last stream may fail to make the next one, so
+	// let there be another.
+	open(t, nc, nil)
+	made := 0
 	for explanation, change := range map[string]func(*jetstream.StreamConfig){
 		"":              func(*jetstream.StreamConfig) {},
 		"not on disk":   func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
@@ -123,21 +127,22 @@ func TestUnfitStreamsAreRefused(t *testing.T) {
 		"several":       func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "other") },
 		"subject is":    func(c *jetstream.StreamConfig) { c.Subjects[0] = "other.>" },
 	} {
+		made++
 		config := jetstream.StreamConfig{
-			Name: "MINE", Subjects: []string{"mrtr.rounds.E.>"}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
+			Name: fmt.Sprintf("MINE_%d", made), Subjects: []string{fmt.Sprintf("mrtr.rounds.E%d.>", made)}, Storage: jetstream.FileStorage, Discard: jetstream.DiscardNew,
 			MaxMsgsPerSubject: 1, AllowMsgTTL: true, AllowDirect: true, DenyDelete: true, DenyPurge: true,
 		}
 		change(&config)
 		_, err := js.CreateStream(t.Context(), config)
 		require.NoError(t, err, explanation)
-		_, err = natsmrtr.Open(t.Context(), nc, &natsmrtr.Options{Stream: "MINE"})
+		_, err = natsmrtr.Open(t.Context(), nc, &natsmrtr.Options{Stream: config.Name})
 		if explanation == "" {
 			require.NoError(t, err)
 		} else {
 			require.ErrorContains(t, err, explanation)
 			require.False(t, store.IsVerdict(err), err)
 		}
-		require.NoError(t, js.DeleteStream(t.Context(), "MINE"))
+		require.NoError(t, js.DeleteStream(t.Context(), config.Name)) // its subjects would be in the way
 	}
 }
 

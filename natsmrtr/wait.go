@@ -29,8 +29,13 @@ func (s *Store) Wait(ctx context.Context, key store.Key, at store.Revision) erro
 	if err := ctx.Err(); err != nil {
 		return failed("wait", err)
 	}
-	published := make(chan *nats.Msg, 1)
-	subscription, err := s.nc.ChanSubscribe(subject(key), published)
+	published := make(chan struct{}, 1)
+	subscription, err := s.nc.Subscribe(subject(key), func(*nats.Msg) {
+		select {
+		case published <- struct{}{}:
+		default: // one look serves them all
+		}
+	})
 	if err != nil {
 		return failed("wait", err)
 	}
