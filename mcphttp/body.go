@@ -28,6 +28,8 @@ var errLongBatch = fmt.Errorf("batch exceeds %d messages", maxBatch)
 type contents struct {
 	modern bool         // a call whose _meta names a modern revision
 	calls  []jsonrpc.ID // of requests that await a response
+	opens  bool         // holds an initialize
+	kept   int64        // size of the messages that go-sdk keeps until the session ends
 }
 
 // peek reads as much of a body as routing needs, and reads it as go-sdk will: a
@@ -46,7 +48,17 @@ func peek(body []byte) (contents, error) {
 			return contents{}, err
 		}
 		call, ok := message.(*jsonrpc.Request)
-		if !ok || !call.IsCall() {
+		if !ok {
+			continue
+		}
+		switch call.Method {
+		case "initialize":
+			found.opens = true
+			found.kept += int64(len(raw))
+		case "notifications/initialized":
+			found.kept += int64(len(raw))
+		}
+		if !call.IsCall() {
 			continue
 		}
 		found.calls = append(found.calls, call.ID)
@@ -110,6 +122,20 @@ func paramsMeta(params json.RawMessage) map[string]any {
 		}
 	}
 	return meta
+}
+
+// maxInitialized bounds a notification that go-sdk keeps and no client fills.
+const maxInitialized = 4 << 10
+
+// tooLarge says what of the contents is larger than a session may keep.
+func (c contents) tooLarge(maxInitialize int64) error {
+	if !c.opens {
+		maxInitialize = maxInitialized
+	}
+	if c.kept > maxInitialize {
+		return fmt.Errorf("the messages that open a session exceed %d bytes", maxInitialize)
+	}
+	return nil
 }
 
 // readBody reads the body of a POST, puts it back for the next reader, and returns

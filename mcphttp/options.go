@@ -1,7 +1,7 @@
 package mcphttp
 
 import (
-	"fmt"
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -26,8 +26,19 @@ type HandlerOptions struct {
 	// scheme://host:port, that may call besides the server's own. A request that
 	// does not come from a web page has no origin and is let through.
 	AllowedOrigins []string
-	// MaxBody bounds a request's body in bytes; 4 MiB if zero.
-	MaxBody int64
+	// MaxMessageBytes bounds a request's body; 4 MiB if zero.
+	MaxMessageBytes int64
+	// MaxInitializeBytes bounds the initialize message of a legacy client, which is
+	// kept as long as its session and takes many times its size; 64 KiB if zero. The
+	// initialize messages of all sessions together are bounded by 2 KiB for each
+	// session of MaxSessions.
+	MaxInitializeBytes int64
+	// MaxSessions bounds the legacy sessions; 10,000 if zero. The one that is idle
+	// longest makes room for the next.
+	MaxSessions int
+	// MaxSessionsPerPrincipal bounds those of one UserID of an auth.TokenInfo; 1,000 if
+	// zero. Requests without a token count towards MaxSessions alone.
+	MaxSessionsPerPrincipal int
 	// SessionTimeout ends a legacy session in which the client sent nothing for
 	// that long; 30 minutes if zero. A session with a call in flight is not idle.
 	SessionTimeout time.Duration
@@ -40,14 +51,23 @@ func (o *HandlerOptions) resolve() (HandlerOptions, error) {
 	if o != nil {
 		r = *o
 	}
-	if r.MaxBody < 0 || r.SessionTimeout < 0 {
-		return r, fmt.Errorf("mcphttp: negative limit in HandlerOptions: MaxBody %d, SessionTimeout %v", r.MaxBody, r.SessionTimeout)
+	limits := []struct {
+		name  string
+		value int64
+	}{
+		{"MaxMessageBytes", r.MaxMessageBytes}, {"MaxInitializeBytes", r.MaxInitializeBytes},
+		{"MaxSessions", int64(r.MaxSessions)}, {"MaxSessionsPerPrincipal", int64(r.MaxSessionsPerPrincipal)},
+		{"SessionTimeout", int64(r.SessionTimeout)},
 	}
-	if r.MaxBody == 0 {
-		r.MaxBody = mcp.DefaultMaxRequestBodyBytes
+	for _, l := range limits {
+		if l.value < 0 {
+			return r, usage("HandlerOptions.%s is negative: %d", l.name, l.value)
+		}
 	}
-	if r.SessionTimeout == 0 {
-		r.SessionTimeout = 30 * time.Minute
-	}
+	r.MaxMessageBytes = cmp.Or(r.MaxMessageBytes, mcp.DefaultMaxRequestBodyBytes)
+	r.MaxInitializeBytes = cmp.Or(r.MaxInitializeBytes, 64<<10)
+	r.MaxSessions = cmp.Or(r.MaxSessions, 10_000)
+	r.MaxSessionsPerPrincipal = cmp.Or(r.MaxSessionsPerPrincipal, 1_000)
+	r.SessionTimeout = cmp.Or(r.SessionTimeout, 30*time.Minute)
 	return r, nil
 }

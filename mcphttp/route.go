@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	"github.com/mrtr-go/sdk/era"
 )
 
@@ -29,15 +27,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveStream(w, r)
 		return
 	}
-	body, ok := readBody(w, r, h.maxBody)
+	body, ok := readBody(w, r, h.maxBytes)
 	if !ok {
 		return
 	}
 	if body.modern {
 		h.serveModern(w, r)
-	} else {
-		h.serveLegacy(w, r, body.calls)
+		return
 	}
+	if err := body.tooLarge(h.maxInitialize); err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	h.serveLegacy(w, r, body)
 }
 
 // serveModern hands the request to the stateless handler. A subscription lives
@@ -73,14 +75,20 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.stateful.ServeHTTP(w, r)
+	if id := r.Header.Get(sessionHeader); r.Method == http.MethodDelete && !h.exists(r.Context(), id) {
+		h.sessions.forget(id)
+	}
 }
 
 // serveLegacy hands a POST to the stateful handler. A message of a session that is
 // no call (the answer to a question, a cancellation) passes while the server
 // drains, because the running calls wait for it.
-func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, calls []jsonrpc.ID) {
+func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, body contents) {
 	session := r.Header.Get(sessionHeader)
-	if session != "" && len(calls) == 0 {
+	if session != "" {
+		defer h.sessions.use(session, principal(r))()
+	}
+	if session != "" && len(body.calls) == 0 {
 		h.stateful.ServeHTTP(w, r)
 		return
 	}
@@ -91,18 +99,37 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, calls []js
 	defer h.calls.leave()
 	r, done := until(r, h.serving)
 	defer done()
-	if session == "" {
-		var o *opening
-		r, o = expectSession(r)
-		h.stateful.ServeHTTP(w, r)
-		session = w.Header().Get(sessionHeader)
-		h.sessions.add(o.session(session))
+	if session == "" && body.opens {
+		var ok bool
+		if session, ok = h.openSession(w, r, body.kept); !ok {
+			return
+		}
 	} else {
 		h.stateful.ServeHTTP(w, r)
 	}
-	if r.Context().Err() != nil && session != "" && len(calls) > 0 {
-		h.cancelCalls(r, session, calls)
+	if r.Context().Err() != nil && session != "" && len(body.calls) > 0 {
+		h.cancelCalls(r, session, body.calls)
 	}
+}
+
+// openSession serves a request with an initialize, and returns the id of the
+// session that it opened, empty where it opened none. Where it returns false it
+// has refused the request.
+func (h *Handler) openSession(w http.ResponseWriter, r *http.Request, bytes int64) (string, bool) {
+	place := h.sessions.claim(r, bytes)
+	if place == nil {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+		return "", false
+	}
+	h.stateful.ServeHTTP(w, r)
+	id := w.Header().Get(sessionHeader)
+	if id == "" || !h.exists(r.Context(), id) { // go-sdk closes one that was not initialized
+		h.sessions.give(place)
+		return id, true
+	}
+	h.sessions.opened(place, id)
+	return id, true
 }
 
 // until ends a request's context when over is, if not before.
