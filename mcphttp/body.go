@@ -138,9 +138,9 @@ func (c contents) tooLarge(maxInitialize int64) error {
 	return nil
 }
 
-// readBody reads the body of a POST, puts it back for the next reader, and returns
-// its contents. Where it returns false it has answered the request.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bool) {
+// readBody reads the body of a POST and puts it back for the next reader. Where it
+// returns false it has answered the request.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		var tooLarge *http.MaxBytesError
@@ -149,8 +149,15 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bo
 		} else {
 			http.Error(w, "failed to read body", http.StatusBadRequest)
 		}
-		return contents{}, false
+		return nil, false
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return body, true
+}
+
+// readContents returns the contents of a body. Where it returns false it has
+// answered the request.
+func readContents(w http.ResponseWriter, body []byte) (contents, bool) {
 	found, err := peek(body)
 	switch {
 	case errors.Is(err, errLongBatch):
@@ -160,6 +167,5 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bo
 		http.Error(w, fmt.Sprintf("malformed payload: %v", err), http.StatusBadRequest)
 		return contents{}, false
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	return found, true
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/inflight"
 	"github.com/mrtr-go/sdk/internal/origin"
 )
 
@@ -23,9 +24,10 @@ import (
 //
 // Handler refuses, before anything of a request reaches go-sdk: a foreign Host
 // or a cross-origin request from a browser (403), a body over the limit (413),
-// new work after [Handler.Shutdown] (503). Of a legacy client it refuses besides,
-// unless it is stateless, a body that is no JSON-RPC (400) and a batch of more
-// than 100 messages (413).
+// calls beyond those that may be in flight (429 for the client's share, 503 for
+// the server's), new work after [Handler.Shutdown] (503). Of a legacy client it
+// refuses besides a body that is no JSON-RPC (400) and a batch of more than 100
+// messages (413).
 //
 // A legacy session is held until its client sent nothing for
 // [HandlerOptions.SessionTimeout]. When there are [HandlerOptions.MaxSessions], the
@@ -43,6 +45,8 @@ type Handler struct {
 	guard                   *origin.Guard
 	maxBytes, maxInitialize int64
 	calls                   inFlight
+	load                    *inflight.Counter
+	ties                    ties
 	sessions                sessions
 	listening               context.Context // over when subscriptions must end
 	unlisten                context.CancelFunc
@@ -67,12 +71,13 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 	}
 	h := &Handler{guard: guard, maxBytes: o.MaxMessageBytes, maxInitialize: o.MaxInitializeBytes}
 	h.sessions = sessions{
-		most: o.MaxSessions, mostOfOne: o.MaxSessionsPerPrincipal, timeout: o.SessionTimeout, end: h.endSession,
+		most: o.MaxSessions, mostCalls: o.MaxCallsPerSession, mostOfOne: o.MaxSessionsPerPrincipal, timeout: o.SessionTimeout, end: h.endSession,
 		open: map[string]*session{}, owners: map[string]*owner{},
 	}
+	h.load = inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal)
 	h.listening, h.unlisten = context.WithCancel(context.Background())
 	h.serving, h.abort = context.WithCancel(context.Background())
-	h.stateless = mcp.NewStreamableHTTPHandler(getServer, &mcp.StreamableHTTPOptions{
+	h.stateless = mcp.NewStreamableHTTPHandler(h.ties.tie(getServer), &mcp.StreamableHTTPOptions{
 		Stateless:                    true,
 		Logger:                       o.Logger,
 		DisableLocalhostProtection:   true, // the guard has the stricter rule

@@ -39,6 +39,16 @@ type HandlerOptions struct {
 	// MaxSessionsPerPrincipal bounds those of one UserID of an auth.TokenInfo; 1,000 if
 	// zero. Requests without a token count towards MaxSessions alone.
 	MaxSessionsPerPrincipal int
+	// MaxCalls bounds the calls that are in flight, subscriptions included; 10,000 if
+	// zero. One more is refused with 503.
+	MaxCalls int
+	// MaxCallsPerPrincipal bounds those of one UserID of an auth.TokenInfo, or of one
+	// connection where a request has no token; 1,000 if zero. One more is refused
+	// with 429.
+	MaxCallsPerPrincipal int
+	// MaxCallsPerSession bounds those of one legacy session; 100 if zero. One more is
+	// refused with 429. Answers to questions and cancellations always pass.
+	MaxCallsPerSession int
 	// SessionTimeout ends a legacy session in which the client sent nothing for
 	// that long; 30 minutes if zero. A session with a call in flight is not idle.
 	SessionTimeout time.Duration
@@ -57,7 +67,8 @@ func (o *HandlerOptions) resolve() (HandlerOptions, error) {
 	}{
 		{"MaxMessageBytes", r.MaxMessageBytes}, {"MaxInitializeBytes", r.MaxInitializeBytes},
 		{"MaxSessions", int64(r.MaxSessions)}, {"MaxSessionsPerPrincipal", int64(r.MaxSessionsPerPrincipal)},
-		{"SessionTimeout", int64(r.SessionTimeout)},
+		{"MaxCalls", int64(r.MaxCalls)}, {"MaxCallsPerPrincipal", int64(r.MaxCallsPerPrincipal)},
+		{"MaxCallsPerSession", int64(r.MaxCallsPerSession)}, {"SessionTimeout", int64(r.SessionTimeout)},
 	}
 	for _, l := range limits {
 		if l.value < 0 {
@@ -68,6 +79,9 @@ func (o *HandlerOptions) resolve() (HandlerOptions, error) {
 	r.MaxInitializeBytes = cmp.Or(r.MaxInitializeBytes, 64<<10)
 	r.MaxSessions = cmp.Or(r.MaxSessions, 10_000)
 	r.MaxSessionsPerPrincipal = cmp.Or(r.MaxSessionsPerPrincipal, 1_000)
+	r.MaxCalls = cmp.Or(r.MaxCalls, 10_000)
+	r.MaxCallsPerPrincipal = cmp.Or(r.MaxCallsPerPrincipal, 1_000)
+	r.MaxCallsPerSession = cmp.Or(r.MaxCallsPerSession, 100)
 	r.SessionTimeout = cmp.Or(r.SessionTimeout, 30*time.Minute)
 	return r, nil
 }

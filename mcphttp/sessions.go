@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/mrtr-go/sdk/internal/inflight"
 )
 
 // bytesPerSession times MaxSessions is what the initialize messages of all
@@ -19,6 +21,7 @@ const bytesPerSession = 2 << 10
 // [mcp.Server.Sessions] copies the whole list, so they are known by id here.
 type sessions struct {
 	most, mostOfOne int
+	mostCalls       int // in flight in one session
 	timeout         time.Duration
 	end             func(*session) // closes it in go-sdk, and may block on its handlers
 
@@ -45,6 +48,7 @@ type session struct {
 	ctx       context.Context // of the request that opened it, without its end; go-sdk keeps it too
 	bytes     int64
 	running   int // POSTs
+	calls     int // in them
 	since     time.Time
 	timer     *time.Timer
 	place     *list.Element // in sessions.idle; nil when it is not idle
@@ -123,23 +127,29 @@ func (s *sessions) give(c *session) {
 	s.leave(c)
 }
 
-// use keeps a session from being idle until the function it returns is called.
-func (s *sessions) use(id, principal string) func() {
+// use keeps a session from being idle until the function it returns is called,
+// unless it has too many calls in flight.
+func (s *sessions) use(id, principal string, calls int) (func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.open[id]
 	if c == nil || c.principal != principal {
-		return func() {} // go-sdk refuses it
+		return func() {}, nil // go-sdk refuses it
+	}
+	if calls > 0 && c.calls+calls > s.mostCalls {
+		return nil, inflight.ErrShare
 	}
 	c.running++
+	c.calls += calls
 	s.unrest(c)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		c.calls -= calls
 		if c.running--; c.running == 0 && !c.gone {
 			s.rest(c)
 		}
-	}
+	}, nil
 }
 
 // forget drops a session that go-sdk has closed.

@@ -52,7 +52,7 @@ func newConn(ws *websocket.Conn, limits Limits) *conn {
 		ended:     make(chan struct{}),
 		released:  make(chan struct{}),
 	}
-	ws.SetReadLimit(limits.ReadLimit)
+	ws.SetReadLimit(limits.MaxMessageBytes)
 	// The answer to a close frame is left to finish, so that a reader never
 	// waits for a writer that is stuck.
 	ws.SetCloseHandler(func(int, string) error { return nil })

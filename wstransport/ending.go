@@ -99,7 +99,7 @@ func (c *conn) diagnose(err error) ending {
 		}
 		return ending{closed.Code, "", &CloseError{Code: closed.Code, Reason: closed.Text, Remote: true}}
 	case errors.Is(err, websocket.ErrReadLimit):
-		return broken(websocket.CloseMessageTooBig, fmt.Sprintf("a message is over %d bytes", c.limits.ReadLimit))
+		return broken(websocket.CloseMessageTooBig, fmt.Sprintf("a message is over %d bytes", c.limits.MaxMessageBytes))
 	case errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &netErr) && netErr.Timeout():
 		return broken(websocket.CloseInternalServerErr, fmt.Sprintf("nothing was heard for %v", c.limits.PongWait))
 	case errors.As(err, &netErr) || errors.Is(err, net.ErrClosed):

@@ -93,7 +93,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		socket := &script{in: bytes.NewReader(data)}
-		c := upgraded(t, socket, Limits{ReadLimit: 4096})
+		c := upgraded(t, socket, Limits{MaxMessageBytes: 4096})
 		handshake := socket.out.Len()
 		var cause error
 		for messages := 0; cause == nil; messages++ {

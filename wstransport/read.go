@@ -23,8 +23,8 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if !ok {
 			return msg, nil
 		}
-		if !c.calls.begin(req) {
-			if err := c.Write(ctx, closing(req.ID)); err != nil {
+		if why := c.calls.begin(req); why != nil {
+			if err := c.Write(ctx, refused(req.ID, why)); err != nil {
 				return nil, err
 			}
 			continue

@@ -174,7 +174,7 @@ func TestQuietPeerStays(t *testing.T) {
 
 		answers.Store(true)
 		time.Sleep(10 * defaultPongWait)
-		_, err := far.Write(masked(0x81, call))
+		_, err := far.Write(masked(0x81, `{"jsonrpc":"2.0","id":2,"method":"ping"}`))
 		require.NoError(t, err)
 		require.NotNil(t, <-read)
 

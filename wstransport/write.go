@@ -71,7 +71,7 @@ func (c *conn) writeInTurn(msg jsonrpc.Message) error {
 	var netErr net.Error
 	switch {
 	case err == nil:
-		if resp, ok := msg.(*jsonrpc.Response); ok && c.calls.answered(resp.ID) {
+		if resp, ok := msg.(*jsonrpc.Response); ok && resp.Extra != (refusal{}) && c.calls.answered(resp.ID) {
 			c.goAway()
 		}
 		return nil
