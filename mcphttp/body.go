@@ -2,11 +2,14 @@ package mcphttp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -140,17 +143,28 @@ func (c contents) tooLarge(maxInitialize int64) error {
 
 // readBody reads the body of a POST and puts it back for the next reader. Where it
 // returns false it has answered the request.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	if err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			http.Error(w, fmt.Sprintf("request body exceeds %d bytes", limit), http.StatusRequestEntityTooLarge)
-		} else {
-			http.Error(w, "failed to read body", http.StatusBadRequest)
-		}
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(h.bodyTimeout)) // a body without deadlines has its own limits
+	cut := context.AfterFunc(h.receiving, func() { _ = control.SetReadDeadline(time.Now()) })
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.maxBytes))
+	if !cut() && err != nil {
+		refuseWork(w)
 		return nil, false
 	}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		http.Error(w, fmt.Sprintf("request body exceeds %d bytes", h.maxBytes), http.StatusRequestEntityTooLarge)
+		return nil, false
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		http.Error(w, fmt.Sprintf("the body took longer than %v", h.bodyTimeout), http.StatusRequestTimeout)
+		return nil, false
+	case err != nil:
+		http.Error(w, "failed to read body", http.StatusBadRequest)
+		return nil, false
+	}
+	_ = control.SetReadDeadline(time.Time{}) // or the client would seem gone when it passes
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return body, true
 }

@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -40,18 +41,21 @@ import (
 // no resuming here, so nobody could receive the result, and a question without
 // anyone to answer it would hold its call for as long as the bridge waits.
 type Handler struct {
-	stateless               *mcp.StreamableHTTPHandler
-	stateful                *mcp.StreamableHTTPHandler // nil where everything is stateless
-	guard                   *origin.Guard
-	maxBytes, maxInitialize int64
-	calls                   inFlight
-	load                    *inflight.Counter
-	ties                    ties
-	sessions                sessions
-	listening               context.Context // over when subscriptions must end
-	unlisten                context.CancelFunc
-	serving                 context.Context // over when running requests must end
-	abort                   context.CancelFunc
+	stateless                            *mcp.StreamableHTTPHandler
+	stateful                             *mcp.StreamableHTTPHandler // nil where everything is stateless
+	guard                                *origin.Guard
+	maxBytes, maxInitialize              int64
+	calls                                inFlight
+	load                                 *inflight.Counter
+	bodyTimeout, writeTimeout, heartbeat time.Duration
+	ties                                 ties
+	sessions                             sessions
+	listening                            context.Context // over when subscriptions must end
+	unlisten                             context.CancelFunc
+	receiving                            context.Context // over when bodies are no longer waited for
+	cut                                  context.CancelFunc
+	serving                              context.Context // over when running requests must end
+	abort                                context.CancelFunc
 }
 
 // NewHandler makes a handler for the server that getServer names for a request,
@@ -69,13 +73,15 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 	if err != nil {
 		return nil, usage("HandlerOptions.%w", err)
 	}
-	h := &Handler{guard: guard, maxBytes: o.MaxMessageBytes, maxInitialize: o.MaxInitializeBytes}
+	h := &Handler{guard: guard, maxBytes: o.MaxMessageBytes, maxInitialize: o.MaxInitializeBytes,
+		bodyTimeout: o.BodyTimeout, writeTimeout: o.WriteTimeout, heartbeat: o.Heartbeat}
 	h.sessions = sessions{
 		most: o.MaxSessions, mostCalls: o.MaxCallsPerSession, mostOfOne: o.MaxSessionsPerPrincipal, timeout: o.SessionTimeout, end: h.endSession,
 		open: map[string]*session{}, owners: map[string]*owner{},
 	}
 	h.load = inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal)
 	h.listening, h.unlisten = context.WithCancel(context.Background())
+	h.receiving, h.cut = context.WithCancel(context.Background())
 	h.serving, h.abort = context.WithCancel(context.Background())
 	h.stateless = mcp.NewStreamableHTTPHandler(h.ties.tie(getServer), &mcp.StreamableHTTPOptions{
 		Stateless:                    true,

@@ -268,7 +268,7 @@ func TestOversizedBody(t *testing.T) {
 
 func TestHandlerOptionsAreChecked(t *testing.T) {
 	for _, o := range []mcphttp.HandlerOptions{
-		{MaxMessageBytes: -1}, {MaxInitializeBytes: -1}, {MaxSessions: -1}, {MaxSessionsPerPrincipal: -1}, {MaxCalls: -1}, {MaxCallsPerPrincipal: -1}, {MaxCallsPerSession: -1}, {SessionTimeout: -1},
+		{MaxMessageBytes: -1}, {MaxInitializeBytes: -1}, {MaxSessions: -1}, {MaxSessionsPerPrincipal: -1}, {MaxCalls: -1}, {MaxCallsPerPrincipal: -1}, {MaxCallsPerSession: -1}, {SessionTimeout: -1}, {BodyTimeout: -1}, {WriteTimeout: -1}, {Heartbeat: -1},
 		{AllowedHosts: []string{""}}, {AllowedHosts: []string{"mcp.example:80"}}, {AllowedHosts: []string{"MCP.example"}}, {AllowedHosts: []string{"http://mcp.example"}}, {AllowedHosts: []string{"mcp.example/x"}},
 		{AllowedOrigins: []string{"app.example"}}, {AllowedOrigins: []string{"https://app.example/path"}},
 	} {

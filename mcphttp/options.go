@@ -52,6 +52,16 @@ type HandlerOptions struct {
 	// SessionTimeout ends a legacy session in which the client sent nothing for
 	// that long; 30 minutes if zero. A session with a call in flight is not idle.
 	SessionTimeout time.Duration
+	// BodyTimeout bounds the time that a client may take to send a body; 1 minute if
+	// zero.
+	BodyTimeout time.Duration
+	// WriteTimeout bounds the time that a client may take to read one message; 30
+	// seconds if zero. After that its connection is dropped. A stream may stay open
+	// and silent for any time, so leave [http.Server.WriteTimeout] at zero.
+	WriteTimeout time.Duration
+	// Heartbeat is how long a stream is silent before it carries a comment, which
+	// keeps proxies from closing it; 15 seconds if zero.
+	Heartbeat time.Duration
 	// Logger is handed to go-sdk; nothing is logged where it is nil.
 	Logger *slog.Logger
 }
@@ -69,6 +79,7 @@ func (o *HandlerOptions) resolve() (HandlerOptions, error) {
 		{"MaxSessions", int64(r.MaxSessions)}, {"MaxSessionsPerPrincipal", int64(r.MaxSessionsPerPrincipal)},
 		{"MaxCalls", int64(r.MaxCalls)}, {"MaxCallsPerPrincipal", int64(r.MaxCallsPerPrincipal)},
 		{"MaxCallsPerSession", int64(r.MaxCallsPerSession)}, {"SessionTimeout", int64(r.SessionTimeout)},
+		{"BodyTimeout", int64(r.BodyTimeout)}, {"WriteTimeout", int64(r.WriteTimeout)}, {"Heartbeat", int64(r.Heartbeat)},
 	}
 	for _, l := range limits {
 		if l.value < 0 {
@@ -82,6 +93,9 @@ func (o *HandlerOptions) resolve() (HandlerOptions, error) {
 	r.MaxCalls = cmp.Or(r.MaxCalls, 10_000)
 	r.MaxCallsPerPrincipal = cmp.Or(r.MaxCallsPerPrincipal, 1_000)
 	r.MaxCallsPerSession = cmp.Or(r.MaxCallsPerSession, 100)
+	r.BodyTimeout = cmp.Or(r.BodyTimeout, time.Minute)
+	r.WriteTimeout = cmp.Or(r.WriteTimeout, 30*time.Second)
+	r.Heartbeat = cmp.Or(r.Heartbeat, 15*time.Second)
 	r.SessionTimeout = cmp.Or(r.SessionTimeout, 30*time.Minute)
 	return r, nil
 }

@@ -28,7 +28,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	raw, ok := readBody(w, r, h.maxBytes)
+	raw, ok := h.readBody(w, r)
 	if !ok {
 		return
 	}
@@ -86,7 +86,9 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 		refuseWork(w)
 		return
 	}
-	h.stateful.ServeHTTP(w, r)
+	p := h.newReply(w, false)
+	defer p.end()
+	h.stateful.ServeHTTP(p, r)
 	if id := r.Header.Get(sessionHeader); r.Method == http.MethodDelete && !h.exists(r.Context(), id) {
 		h.sessions.forget(id)
 	}
@@ -171,5 +173,8 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, call
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(over, cancel)()
-	serve(w, r.WithContext(ctx))
+	// The header of a response that opens a session names the session.
+	p := h.newReply(w, h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern || r.Header.Get(sessionHeader) != "")
+	defer p.end()
+	serve(p, r.WithContext(ctx))
 }

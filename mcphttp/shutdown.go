@@ -19,6 +19,7 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		h.abort()
 	}
+	h.cut()
 	closed := h.sessions.closeAll()
 	if err := ctx.Err(); err != nil {
 		return err
