@@ -20,7 +20,7 @@ import (
 // from a loopback client would give it.
 func upgraded(t testing.TB, socket net.Conn, limits Limits) *conn {
 	t.Helper()
-	g, err := newGate(&HandlerOptions{Limits: limits})
+	g, err := newGate(&HandlerOptions{Limits: limits, FirstRequestTimeout: 1000 * time.Hour})
 	require.NoError(t, err)
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header = http.Header{

@@ -17,10 +17,13 @@ const (
 
 // The timings where those of [Limits] are zero.
 const (
-	defaultPingInterval = 15 * time.Second
-	defaultPongWait     = 40 * time.Second
-	defaultWriteTimeout = 30 * time.Second
-	defaultCloseGrace   = time.Second
+	defaultPingInterval   = 15 * time.Second
+	defaultPongWait       = 40 * time.Second
+	defaultWriteTimeout   = 30 * time.Second
+	defaultMessageTimeout = time.Minute
+	defaultFirstRequest   = 30 * time.Second
+	defaultUnread         = 64 << 20
+	defaultCloseGrace     = time.Second
 )
 
 // The numbers where those of [HandlerOptions] are zero.
@@ -47,18 +50,26 @@ type Limits struct {
 	// WriteTimeout is how long the peer may take to accept one message; 30 seconds
 	// if zero. A writer waits that long at most; then the connection is dropped.
 	WriteTimeout time.Duration
+	// MessageTimeout is how long the peer may take to send one message, from its
+	// first frame on; 1 minute if zero.
+	MessageTimeout time.Duration
+	// MaxUnreadBytes bounds what waits to be written because the peer does not read;
+	// 64 MiB if zero. A single message may be larger. A peer with more is dropped.
+	MaxUnreadBytes int64
 
 	closeGrace time.Duration // how long the peer may take to answer a close frame; tests shorten it
 }
 
 func (l Limits) withDefaults(maxMessage int64) (Limits, error) {
-	if l.MaxMessageBytes < 0 || l.PingInterval < 0 || l.PongWait < 0 || l.WriteTimeout < 0 {
+	if l.MaxMessageBytes < 0 || l.PingInterval < 0 || l.PongWait < 0 || l.WriteTimeout < 0 || l.MessageTimeout < 0 || l.MaxUnreadBytes < 0 {
 		return l, usage("a limit is negative")
 	}
 	l.MaxMessageBytes = orDefault(l.MaxMessageBytes, maxMessage)
 	l.PingInterval = orDefault(l.PingInterval, defaultPingInterval)
 	l.PongWait = orDefault(l.PongWait, defaultPongWait)
 	l.WriteTimeout = orDefault(l.WriteTimeout, defaultWriteTimeout)
+	l.MessageTimeout = orDefault(l.MessageTimeout, defaultMessageTimeout)
+	l.MaxUnreadBytes = orDefault(l.MaxUnreadBytes, defaultUnread)
 	l.closeGrace = orDefault(l.closeGrace, defaultCloseGrace)
 	if l.PongWait <= l.PingInterval {
 		return l, usage("PongWait %v must be longer than PingInterval %v", l.PongWait, l.PingInterval)
@@ -77,6 +88,10 @@ func (o *HandlerOptions) resolve() (HandlerOptions, error) {
 		return r, err
 	}
 	r.Limits = limits
+	if r.FirstRequestTimeout < 0 {
+		return r, usage("HandlerOptions.FirstRequestTimeout is negative: %v", r.FirstRequestTimeout)
+	}
+	r.FirstRequestTimeout = orDefault(r.FirstRequestTimeout, defaultFirstRequest)
 	for _, n := range []struct {
 		name     string
 		value    *int
@@ -119,6 +134,9 @@ type HandlerOptions struct {
 	// scheme://host:port, that may call besides the server's own. A request that
 	// does not come from a web page has no origin and is let through.
 	AllowedOrigins []string
+	// FirstRequestTimeout is how long a connection may live without a request other
+	// than ping; 30 seconds if zero. It is then closed with 1008.
+	FirstRequestTimeout time.Duration
 	// MaxConnections bounds the connections of a [Handler]; 10,000 if zero. One more
 	// is refused with 503. [Accept] does not count connections.
 	MaxConnections int

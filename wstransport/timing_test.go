@@ -166,10 +166,10 @@ func TestQuietPeerStays(t *testing.T) {
 		for _, b := range frame {
 			_, err := far.Write([]byte{b})
 			require.NoError(t, err)
-			time.Sleep(5 * defaultPongWait / time.Duration(len(frame)))
+			time.Sleep(5 * defaultPongWait / 4 / time.Duration(len(frame)))
 		}
 		require.NotNil(t, <-read)
-		require.Greater(t, time.Since(began), 4*defaultPongWait)
+		require.Greater(t, time.Since(began), defaultPongWait)
 		require.NotEmpty(t, pings, "there was something to answer")
 
 		answers.Store(true)
