@@ -2,13 +2,14 @@ package mcphttp
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // heartbeat is a comment of an event stream, which clients skip.
@@ -35,6 +36,10 @@ type reply struct {
 	late   bool // the body of an error that came after a heartbeat
 	done   bool
 	beat   *time.Timer
+	batch  bool         // of calls
+	last   []byte       // what was written last, where there is one call
+	ids    []jsonrpc.ID // that were answered, where there are several
+	wrote  map[any]bool // the ids of the answers that were written
 }
 
 // newReply makes a reply to a request. It may begin with a heartbeat only where it
@@ -83,7 +88,7 @@ func (p *reply) Write(data []byte) (int, error) {
 	}
 	if p.late {
 		if json.Valid(data) {
-			_, err := p.write(fmt.Appendf(nil, "event: message\ndata: %s\n\n", data))
+			_, err := p.write(asEvent(data))
 			return len(data), err
 		}
 		return len(data), nil // the text of an error that is no message
@@ -95,6 +100,9 @@ func (p *reply) write(data []byte) (int, error) {
 	p.limit()
 	n, err := p.w.Write(data)
 	p.beat.Reset(p.every)
+	if err == nil {
+		p.note(data)
+	}
 	return n, err
 }
 
@@ -144,6 +152,7 @@ func (p *reply) end() {
 	defer p.mu.Unlock()
 	p.done = true
 	p.beat.Stop()
+	p.last, p.ids = nil, nil
 	if p.sent {
 		p.limit()
 		_ = p.control.Flush()

@@ -176,5 +176,9 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, call
 	// The header of a response that opens a session names the session.
 	p := h.newReply(w, h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern || r.Header.Get(sessionHeader) != "")
 	defer p.end()
+	p.batch = calls > 1
 	serve(p, r.WithContext(ctx))
+	if over.Err() != nil && r.Context().Err() == nil {
+		p.answerRest(raw)
+	}
 }

@@ -1,21 +1,20 @@
 package wstransport
 
 import (
+	"context"
+	"encoding/json"
 	"sync"
 
 	"github.com/gorilla/websocket"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/inflight"
 )
 
-// codeClosing answers a call that comes too late. It is the close code that
-// follows, and outside the range that JSON-RPC reserves for itself.
-const codeClosing = websocket.CloseGoingAway
-
 // The reasons why a call is not taken.
 var (
-	errClosing = &jsonrpc.Error{Code: codeClosing, Message: "the server is shutting down"}
+	errClosing = &jsonrpc.Error{Code: inflight.CodeClosing, Message: "the server is shutting down"}
 	errTooMany = &jsonrpc.Error{Code: inflight.CodeBusy, Message: "too many calls in flight on one connection"}
 	errIDInUse = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a call with this id is in flight"}
 )
@@ -27,12 +26,19 @@ type calls struct {
 	most int // no limit if zero
 
 	mu       sync.Mutex
-	owed     map[jsonrpc.ID]bool // true of what a drain waits for
+	owed     map[jsonrpc.ID]*owed
 	awaited  int
 	draining bool
 
 	load *inflight.Counter // of all connections; nil where there is one alone
 	who  string
+}
+
+// owed is a call without an answer.
+type owed struct {
+	awaited bool // a drain waits for it
+	claimed bool // its answer is on its way
+	taken   bool // this package has answered it
 }
 
 // begin notes a call. It returns an error, and notes nothing, when the call is not
@@ -58,10 +64,10 @@ func (c *calls) begin(req *jsonrpc.Request) *jsonrpc.Error {
 		}
 	}
 	if c.owed == nil {
-		c.owed = make(map[jsonrpc.ID]bool)
+		c.owed = make(map[jsonrpc.ID]*owed)
 	}
 	awaited := req.Method != "subscriptions/listen" // lives as long as the client wants
-	c.owed[req.ID] = awaited
+	c.owed[req.ID] = &owed{awaited: awaited}
 	if awaited {
 		c.awaited++
 	}
@@ -73,12 +79,12 @@ func (c *calls) begin(req *jsonrpc.Request) *jsonrpc.Error {
 func (c *calls) answered(id jsonrpc.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	awaited, ok := c.owed[id]
+	call, ok := c.owed[id]
 	if !ok {
 		return false
 	}
 	delete(c.owed, id)
-	if awaited {
+	if call.awaited {
 		c.awaited--
 	}
 	if c.load != nil {
@@ -106,12 +112,63 @@ func (c *calls) over() {
 	c.owed = nil
 }
 
-// goAway closes the connection because the server is going.
-func (c *conn) goAway() {
-	_ = c.end(websocket.CloseGoingAway, "the server is shutting down")
+// claim is called before an answer is written, and reports false when this package
+// has answered the call itself.
+func (c *calls) claim(id jsonrpc.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call, ok := c.owed[id]
+	if !ok {
+		return true
+	}
+	call.claimed = !call.taken
+	return call.claimed
 }
 
-// refusal marks the answer to a call that was not taken.
+// take gives the answers to everything that is owed and not on its way: a
+// subscription is complete, and a call is cut off.
+func (c *calls) take() []*jsonrpc.Response {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var answers []*jsonrpc.Response
+	for id, call := range c.owed {
+		if call.claimed || call.taken {
+			continue
+		}
+		call.taken = true
+		answer := refused(id, errClosing)
+		if !call.awaited {
+			result, err := json.Marshal(map[string]any{"resultType": "complete", "_meta": map[string]any{mcp.MetaKeySubscriptionID: id.Raw()}})
+			if err == nil {
+				answer.Result, answer.Error = result, nil
+			}
+		}
+		answers = append(answers, answer)
+	}
+	return answers
+}
+
+// goAway closes the connection because the server is going. Whatever is still owed
+// gets an answer first, if the peer reads it. It does not block.
+func (c *conn) goAway() {
+	answers := c.calls.take()
+	if len(answers) == 0 {
+		_ = c.end(websocket.CloseGoingAway, "the server is shutting down")
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), c.limits.closeGrace)
+		defer cancel()
+		for _, answer := range answers {
+			if c.Write(ctx, answer) != nil {
+				break
+			}
+		}
+		_ = c.end(websocket.CloseGoingAway, "the server is shutting down")
+	}()
+}
+
+// refusal marks an answer of this package's own.
 type refusal struct{}
 
 func refused(id jsonrpc.ID, why *jsonrpc.Error) *jsonrpc.Response {

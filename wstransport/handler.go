@@ -160,8 +160,9 @@ func (h *Handler) leave(s *served) {
 // Shutdown closes every connection with 1001 and refuses new ones with 503. A
 // connection on which requests are running is closed after the last of them is
 // answered; those that still come in get a JSON-RPC error with the code 1001, too.
-// When the context ends first, Shutdown closes the other connections, which
-// cancels the requests that run there, and returns the context's error.
+// Subscriptions are completed. When the context ends first, Shutdown answers what
+// still runs with that error, closes the connections, which cancels the requests,
+// and returns the context's error, at most two seconds later.
 //
 // [http.Server.Shutdown] does not touch connections that were upgraded, so both
 // are needed.

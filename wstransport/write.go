@@ -25,6 +25,9 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if resp, ok := msg.(*jsonrpc.Response); ok && resp.Extra != (refusal{}) && !c.calls.claim(resp.ID) {
+		return nil
+	}
 	size := sizeOf(msg)
 	if waiting := c.unread.Add(size); waiting > c.limits.MaxUnreadBytes && waiting > size {
 		_ = c.finish(ending{cause: lost(fmt.Errorf("the peer left %d bytes unread", waiting-size))})

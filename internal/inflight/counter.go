@@ -17,6 +17,10 @@ var (
 // It lies outside the range that JSON-RPC and the Model Context Protocol reserve.
 const CodeBusy = -31000
 
+// CodeClosing is the JSON-RPC code of a call that a shutdown refused or cut off.
+// WebSocket has the same number for a server that goes.
+const CodeClosing = 1001
+
 // Counter counts. Its zero value refuses everything; see [New].
 type Counter struct {
 	most, mostOfOne int
