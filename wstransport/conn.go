@@ -40,6 +40,7 @@ type conn struct {
 
 	firstRequest time.Duration // how long the peer may make none; no limit if zero
 	requested    atomic.Bool
+	largeIDs     atomic.Bool // one was received
 
 	calls calls
 

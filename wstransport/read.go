@@ -3,6 +3,7 @@ package wstransport
 import (
 	"bytes"
 	"context"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -105,6 +106,11 @@ func (c *conn) readInTurn() (jsonrpc.Message, error) {
 	msg, err := decode(data)
 	if err != nil {
 		return nil, c.end(websocket.CloseInvalidFramePayloadData, err.Error())
+	}
+	if req, ok := msg.(*jsonrpc.Request); ok && !c.largeIDs.Load() {
+		if id, ok := req.ID.Raw().(string); ok && strings.HasPrefix(id, largeID) {
+			c.largeIDs.Store(true)
+		}
 	}
 	return msg, nil
 }

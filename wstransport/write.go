@@ -84,6 +84,9 @@ func (c *conn) writeInTurn(msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
+	if c.largeIDs.Load() {
+		data = restoreLarge(data)
+	}
 	if cap(data) <= keptBuffer {
 		c.writeBuf = data
 	}
