@@ -24,7 +24,8 @@ type HandlerOptions struct {
 	AllowedHosts []string
 	// AllowedOrigins are the browser origins, as scheme://host or
 	// scheme://host:port, that may call besides the server's own. A request that
-	// does not come from a web page has no origin and is let through.
+	// does not come from a web page has no origin and is let through. Pages of these
+	// origins get the headers of the CORS protocol; see [Handler.WithCORS].
 	AllowedOrigins []string
 	// MaxMessageBytes bounds a request's body; 4 MiB if zero.
 	MaxMessageBytes int64

@@ -19,6 +19,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Forbidden: "+err.Error(), http.StatusForbidden)
 		return
 	}
+	if h.preflight(w, r) {
+		return
+	}
 	modern := r.Header.Get(versionHeader) >= era.FirstModern
 	if r.Method != http.MethodPost {
 		if modern || h.stateful == nil {
