@@ -74,9 +74,10 @@ func (c *calls) begin(req *jsonrpc.Request) *jsonrpc.Error {
 	return nil
 }
 
-// answered notes an answer and reports whether it was the last one before a
-// connection that drains can be closed.
-func (c *calls) answered(id jsonrpc.ID) bool {
+// settle forgets a call whose answer is about to be written, because the peer may
+// use its id again as soon as it has read that. It reports whether a drain waits
+// for the answer.
+func (c *calls) settle(id jsonrpc.ID) (awaited bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	call, ok := c.owed[id]
@@ -84,12 +85,18 @@ func (c *calls) answered(id jsonrpc.ID) bool {
 		return false
 	}
 	delete(c.owed, id)
-	if call.awaited {
-		c.awaited--
-	}
 	if c.load != nil {
 		c.load.Leave(c.who, 1)
 	}
+	return call.awaited
+}
+
+// written notes that an answer for which a drain waits was written, and reports
+// whether it was the last one before a connection that drains can be closed.
+func (c *calls) written() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.awaited--
 	return c.draining && c.awaited == 0
 }
 

@@ -169,3 +169,15 @@ func TestConnectionsAreBounded(t *testing.T) {
 	e.sessionEnds(t)
 	require.Equal(t, http.StatusSwitchingProtocols, status("bob"))
 }
+
+// An id may be used again, and the next call made, as soon as the answer is read.
+func TestAnAnswerFreesItsPlace(t *testing.T) {
+	s := newPark()
+	close(s.release)
+	ws := dialRaw(t, serve(t, s.server, &wstransport.HandlerOptions{MaxCallsPerConnection: 1}).url)
+	for range 300 {
+		callTheTool(t, ws, "1")
+		receive(t, s.began)
+		require.NotEmpty(t, readRPC(t, ws).Result)
+	}
+}

@@ -90,12 +90,16 @@ func (c *conn) writeInTurn(msg jsonrpc.Message) error {
 	if cap(data) <= keptBuffer {
 		c.writeBuf = data
 	}
+	awaited := false
+	if resp, ok := msg.(*jsonrpc.Response); ok && resp.Extra != (refusal{}) {
+		awaited = c.calls.settle(resp.ID)
+	}
 	_ = c.ws.SetWriteDeadline(time.Now().Add(c.limits.WriteTimeout)) // never fails: it is kept for the next write
 	err = c.ws.WriteMessage(websocket.TextMessage, data)
 	var netErr net.Error
 	switch {
 	case err == nil:
-		if resp, ok := msg.(*jsonrpc.Response); ok && resp.Extra != (refusal{}) && c.calls.answered(resp.ID) {
+		if awaited && c.calls.written() {
 			c.goAway()
 		}
 		return nil
