@@ -27,6 +27,7 @@ func commands() []command {
 		{"errors", "", "every error there is, as an agent sees it", errorsAbout, showErrors},
 		{"check", "FILE", "find tool uses without a result in a conversation", checkAbout, check},
 		{"probe", "URL|COMMAND...", "whether a running server keeps the rules of tool calls", probeAbout, probeServer},
+		{"page", "", "serve a page on which to play and attack a call", pageAbout, servePage},
 		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", serveAbout, serve},
 		{"help", "[COMMAND]", "this list, or what a command takes", "Lists the commands, or tells what one of them takes.", help},
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/page"
 	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
@@ -43,6 +44,7 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	address := f.String("http", "", "serve HTTP on this `address`: /mcp for both eras, /ws for WebSocket; port 0 takes a free one")
 	stdio := f.Bool("stdio", false, "serve stdin and stdout; so does serve without flags")
 	stateless := f.Bool("stateless", false, "with -http: hold no session, so that old clients cannot be asked")
+	public := f.Bool("page", false, "with -http: serve the page to other machines too; on a loopback address it is always served")
 	withLandmine := f.Bool("landmine", false, "serve the two exhibits, B and N, as well")
 	if _, err := parse(f, args, t); err != nil {
 		return err
@@ -74,7 +76,8 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	if *address == "" {
 		return serveStdio(ctx, server, t)
 	}
-	return serveHTTP(ctx, server, *address, *stateless, log, logger, t)
+	front := &httpFront{server: server, address: *address, stateless: *stateless, publicPage: *public}
+	return front.serve(ctx, log, logger, t)
 }
 
 // newRuntime takes its keys from the environment. Without, it makes one up.
@@ -93,9 +96,17 @@ func newRuntime(log *serveLog, overHTTP bool) (*mrtr.Runtime, error) {
 	return mrtr.New(opts)
 }
 
-func serveHTTP(ctx context.Context, server *mcp.Server, address string, stateless bool, log *serveLog, logger *slog.Logger, t terminal) error {
-	getServer := func(*http.Request) *mcp.Server { return server }
-	both, err := mcphttp.NewHandler(getServer, &mcphttp.HandlerOptions{Stateless: stateless, Logger: logger})
+// httpFront is what serve puts on an HTTP address.
+type httpFront struct {
+	server     *mcp.Server
+	address    string
+	stateless  bool
+	publicPage bool
+}
+
+func (f *httpFront) serve(ctx context.Context, log *serveLog, logger *slog.Logger, t terminal) error {
+	getServer := func(*http.Request) *mcp.Server { return f.server }
+	both, err := mcphttp.NewHandler(getServer, &mcphttp.HandlerOptions{Stateless: f.stateless, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -103,16 +114,23 @@ func serveHTTP(ctx context.Context, server *mcp.Server, address string, stateles
 	if err != nil {
 		return err
 	}
+	played, err := page.New(&page.Options{Public: f.publicPage, Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer played.Close()
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", both)
 	mux.Handle("/ws", ws)
-	listener, err := net.Listen("tcp", address)
+	mux.Handle("/", played)
+	listener, err := net.Listen("tcp", f.address)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(t.out, "listening on http://%s\n", listener.Addr())
 	fmt.Fprintf(t.out, "  http://%s/mcp  for clients of both eras\n", listener.Addr())
 	fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket\n", listener.Addr())
+	fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser\n", listener.Addr())
 
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)
