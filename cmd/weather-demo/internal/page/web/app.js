@@ -179,4 +179,4 @@ function switchTheme() {
 }
 
 const { styles } = await source();
-globalThis.weatherDemo = new App(document.getElementById("app"), styles);
+new App(document.getElementById("app"), styles);

@@ -13,7 +13,7 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 export class Attack {
 	constructor(app) {
 		this.app = app;
-		this.stage = new Stage({ changed: () => app.draw(), extraTab: { id: "styles", title: "Every style", view: () => this.#everyStyle() } });
+		this.stage = new Stage({ changed: (now) => app.draw(now), extraTab: { id: "styles", title: "Every style", view: () => this.#everyStyle() } });
 		this.style = app.style("native");
 		this.attack = attacks[0];
 		this.store = false;

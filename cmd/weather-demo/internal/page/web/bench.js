@@ -51,7 +51,7 @@ export class Bench {
 			this.#clients.set(url.href, client);
 			client.closed.then(() => this.#clients.delete(url.href));
 		}
-		client.watch = watch;
+		if (watch) client.watch = watch;
 		return client;
 	}
 

@@ -52,13 +52,6 @@ export class Matrix {
 		this.app.draw();
 	}
 
-	// runs are the figures of every cell, in the form of weather-demo -json.
-	runs() {
-		return this.styles.flatMap((style) =>
-			columns.map((c) => ({ style: style.name, letter: style.letter, era: c.legacy ? "legacy" : "modern", location: c.place, ...figures(this.cells.get(cellKey(style, c))) })),
-		);
-	}
-
 	view() {
 		const total = this.styles.length * columns.length;
 		return h("div.scrolling.matrix", { key: "matrix" },
@@ -94,7 +87,7 @@ export class Matrix {
 						? h("span.dim", "…")
 						: cell instanceof Error
 							? h("span.refusal", cell.message)
-							: h("button", { type: "button", onclick: () => this.app.play({ style: style.name, place: c.place, legacy: c.legacy }) }, h("span.sr", `Play ${style.name}, ${era}, ${c.place}: `), score(cell), caption(cell)),
+							: h("button", { type: "button", "data-run": JSON.stringify({ style: style.name, era: c.legacy ? "legacy" : "modern", location: c.place, ...figures(cell) }), onclick: () => this.app.play({ style: style.name, place: c.place, legacy: c.legacy }) }, h("span.sr", `Play ${style.name}, ${era}, ${c.place}: `), score(cell), caption(cell)),
 				);
 			}),
 		);

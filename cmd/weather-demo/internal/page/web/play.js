@@ -13,7 +13,7 @@ import * as words from "./words.js";
 export class Play {
 	constructor(app) {
 		this.app = app;
-		this.stage = new Stage({ changed: () => app.draw() });
+		this.stage = new Stage({ changed: (now) => app.draw(now) });
 		this.stage.onopened = () => this.reached();
 		this.choice = { style: "native", place: "Lisbon", legacy: false, resumes: false };
 		this.step = null; // of the tour
@@ -76,7 +76,7 @@ export class Play {
 			if (call.story.requests > 1 || call.story.runs > 1) this.stage.caption = words.running(call.story);
 			await this.stage.advance();
 		};
-		this.app.draw();
+		this.app.focus(".client-land");
 		try {
 			await call.play((question) => this.#ask(call, question), {
 				instance: () => this.to,
@@ -110,7 +110,7 @@ export class Play {
 		this.stage.caption = words.asked(call.story);
 		this.askedAt = performance.now();
 		this.app.draw();
-		this.app.focus("[data-first=true]");
+		this.app.focus("[data-first]");
 		return new Promise((resolve) => {
 			this.answer = (result) => {
 				const gap = call.story.items.findLast((i) => i.kind === "gap");
@@ -131,7 +131,7 @@ export class Play {
 		this.to = instance === "a" ? "b" : "a";
 		this.stage.caption = words.killed(this.current.story, instance);
 		this.app.draw();
-		this.app.focus("[data-first=true]");
+		this.app.focus("[data-first]");
 	}
 
 	// reached marks the step as done when its point was made.
@@ -152,7 +152,7 @@ export class Play {
 	}
 
 	#land() {
-		return h("section.client-land", { key: "client", "aria-label": "Your client" },
+		return h("section.client-land", { key: "client", tabindex: "-1", "aria-label": "Your client" },
 			h("p.land-title", "Your client"),
 			this.phase === "setup" ? this.#setup() : [this.#summary(), this.#middle()],
 		);

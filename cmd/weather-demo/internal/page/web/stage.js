@@ -57,7 +57,7 @@ export class Stage {
 			this.revealing = true;
 			if (item.token) this.token = item.token;
 			if (!this.still) {
-				this.redraw();
+				this.changed(true);
 				await this.#reveal(item);
 				if (this.story !== story) break;
 			}
@@ -66,7 +66,7 @@ export class Stage {
 		}
 		if (this.story !== story) return;
 		this.playing = false;
-		this.changed();
+		this.changed(true);
 		this.#follow();
 	}
 
@@ -74,7 +74,7 @@ export class Stage {
 		if (item.kind === "run") {
 			for (const t of item.trace) {
 				this.step++;
-				this.redraw();
+				this.changed(true);
 				this.#follow();
 				await this.#wait(t.kind === "effect" ? pace.effect : pace.line);
 				if (this.still) return;
@@ -97,10 +97,6 @@ export class Stage {
 		if (!this.playing) return;
 		this.skipping = true;
 		this.#wake?.();
-	}
-
-	redraw() {
-		this.changed();
 	}
 
 	// shownRuns are the runs so far, the one that plays cut where it is.
