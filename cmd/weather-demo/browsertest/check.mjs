@@ -169,7 +169,7 @@ await check("attacks", { hash: "attack" }, async (page) => {
 });
 
 await check("store", { hash: "attack" }, async (page) => {
-  const on = page.locator("input[name=store][value=true]");
+  const on = page.locator("input[name=store][value=on]");
   if ((await on.count()) === 0) return "none";
   await on.check({ force: true });
   await page.locator(".every .pending").first().waitFor({ state: "detached" });
@@ -195,7 +195,7 @@ await check("matrix", { hash: "matrix" }, async (page) => {
 });
 
 await check("keyboard", {}, async (page) => {
-  const active = () => page.evaluate(() => document.activeElement.textContent + (document.activeElement.value ?? ""));
+  const active = () => page.evaluate(() => (document.activeElement.closest("label") ?? document.activeElement).textContent);
   for (let i = 0; i < 60 && !(await active()).startsWith("Call weather_"); i++) await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await asked(page, "Which units?");

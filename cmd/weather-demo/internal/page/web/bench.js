@@ -6,41 +6,31 @@ import { Client } from "./client.js";
 
 const base = new URL("../", import.meta.url); // the page may live behind any path
 
-async function post(path, body = {}) {
-	const response = await fetch(new URL(path, base), {
-		method: "POST",
-		headers: { "Content-Type": "application/json" },
-		body: JSON.stringify(body),
-	});
+async function ask(path, options) {
+	const response = await fetch(new URL(path, base), options);
 	if (!response.ok) throw new Error(await response.text());
 	return response.status === 204 ? null : response.json();
 }
 
-async function get(path) {
-	const response = await fetch(new URL(path, base));
-	if (!response.ok) throw new Error(await response.text());
-	return response.json();
-}
+const post = (path, body = {}) => ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
-export const source = () => get("demo/source");
-export const quadrant = () => get("demo/quadrant");
+export const source = () => ask("demo/source");
+export const quadrant = () => ask("demo/quadrant");
 
 export class Bench {
-	#clients = new Map(); // by instance and settings
+	#clients = new Map(); // modern ones, by address
 	#seen = 0; // the last event that was fetched
 	#turn = Promise.resolve();
 
 	static async open() {
-		const bench = new Bench();
-		Object.assign(bench, await post("demo")); // id, instances, store, life_ms, places
-		bench.killed = new Set();
-		return bench;
+		// id, instances, store, life_ms
+		return Object.assign(new Bench(), await post("demo"), { killed: new Set() });
 	}
 
 	// client returns a connected client, and keeps modern ones for the next call.
-	async client(instance, { store = false, short = false, user = "", legacy = false, watch = null } = {}) {
+	async client(instance, { store, short, user, legacy, watch } = {}) {
 		const url = new URL(`demo/${this.id}/${instance}/ws`, base);
-		url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+		url.protocol = url.protocol.replace("http", "ws");
 		if (store) url.searchParams.set("store", "on");
 		if (short) url.searchParams.set("life", "short");
 		if (user) url.searchParams.set("user", user);
@@ -58,8 +48,8 @@ export class Bench {
 	// events returns what happened since it was called last. A round's events are
 	// there before its response is sent.
 	async events() {
-		const events = await get(`demo/${this.id}/events?after=${this.#seen}`);
-		if (events.length > 0) this.#seen = events.at(-1).seq;
+		const events = await ask(`demo/${this.id}/events?after=${this.#seen}`);
+		this.#seen = events.at(-1)?.seq ?? this.#seen;
 		return events;
 	}
 
@@ -72,7 +62,7 @@ export class Bench {
 		await post(`demo/${this.id}/${instance}/kill`);
 	}
 
-	// revive starts again whatever was killed.
+	// revive starts again what was killed.
 	async revive() {
 		for (const instance of this.killed) await post(`demo/${this.id}/${instance}/start`);
 		this.killed.clear();
@@ -87,20 +77,13 @@ export class Bench {
 	}
 }
 
-// Header is what anybody can read off a token: its first 21 bytes are not
+// readHeader reads what anybody can read off a token: its first 21 bytes are not
 // encrypted (statecodec/SPEC.md, section 1).
 export function readHeader(token) {
-	const bytes = Uint8Array.from(atob(token.slice(0, 28).replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-	const number = (from, to) => bytes.slice(from, to).reduce((n, b) => n * 256 + b, 0);
-	return {
-		key: [...bytes.slice(2, 6)].map((b) => b.toString(16).padStart(2, "0")).join(""),
-		issued: new Date(number(9, 15)),
-		expires: new Date(number(15, 21)),
-	};
+	const bytes = [...atob(token.slice(0, 28).replaceAll("-", "+").replaceAll("_", "/"))].map((c) => c.charCodeAt(0));
+	const time = (from) => new Date(bytes.slice(from, from + 6).reduce((n, b) => n * 256 + b, 0));
+	return { key: bytes.slice(2, 6).map((b) => b.toString(16).padStart(2, "0")).join(""), issued: time(9), expires: time(15) };
 }
 
-// changeOneByte replaces one character behind the header, where the payload is.
-export function changeOneByte(token) {
-	const at = 40;
-	return token.slice(0, at) + (token[at] === "A" ? "B" : "A") + token.slice(at + 1);
-}
+// changeOneByte replaces one character behind the header.
+export const changeOneByte = (token) => token.slice(0, 40) + (token[40] === "A" ? "B" : "A") + token.slice(41);

@@ -6,37 +6,29 @@ import { Story } from "./story.js";
 
 export class Call {
 	constructor(bench, { style, place, legacy = false, store = false, short = false }) {
-		this.bench = bench;
-		this.style = style;
-		this.settings = { store, short };
-		this.args = { location: place };
-		this.story = new Story({ style, place, legacy });
-		this.legacy = legacy;
+		Object.assign(this, { bench, style, legacy, settings: { store, short }, args: { location: place }, story: new Story({ style, place, legacy }) });
 		this.show = async () => {}; // called when the story has grown
 	}
 
-	// send makes one request of a modern call, and returns its response.
-	async send(instance, params, { user = "", ...note } = {}) {
-		const response = await this.bench.inTurn(async () => {
-			const client = await this.bench.client(instance, { ...this.settings, user, watch: this.story.watcher(instance, note) });
-			const response = await settle(client.round(params));
-			await this.#take();
-			return response;
-		});
-		await this.show();
+	// send makes one request of a modern call, and returns its response. What is
+	// special about it is noted in the story; user is who sends it.
+	async send(instance, params, { user, ...note } = {}) {
+		const [response] = await this.#sendTo([instance], params, user, note);
 		return response;
 	}
 
 	// sendBoth makes the same request of both instances at once.
-	async sendBoth(params) {
+	sendBoth(params) {
+		return this.#sendTo(["a", "b"], params);
+	}
+
+	async #sendTo(instances, params, user, note) {
 		const responses = await this.bench.inTurn(async () => {
 			const clients = [];
-			for (const instance of ["a", "b"]) {
-				clients.push(await this.bench.client(instance, { ...this.settings, watch: this.story.watcher(instance) }));
-			}
-			const responses = await Promise.all(clients.map((client) => settle(client.round(params))));
+			for (const i of instances) clients.push(await this.bench.client(i, { ...this.settings, user, watch: this.story.watcher(i, note) }));
+			const all = await Promise.all(clients.map((client) => settle(client.round(params))));
 			await this.#take();
-			return responses;
+			return all;
 		});
 		await this.show();
 		return responses;
@@ -46,46 +38,40 @@ export class Call {
 		return { name: this.style.tool, arguments: this.args };
 	}
 
-	// answering is the request of the next round.
-	answering(state, answers) {
-		const inputResponses = {};
-		for (const [key, value] of Object.entries(answers)) inputResponses[key] = { action: "accept", content: { [key]: value } };
-		return { ...this.first(), requestState: state, inputResponses };
+	// answering is the request of the round after a result.
+	answering({ inputRequests, requestState }, answers) {
+		const accept = (key) => [key, { action: "accept", content: { [key]: answers[key] ?? answers.units } }];
+		return { ...this.first(), requestState, inputResponses: Object.fromEntries(Object.keys(inputRequests).map(accept)) };
 	}
 
 	// play makes the whole call. ask answers each question; instance names the
 	// one that takes the next round, and change may change its request.
-	async play(ask, { instance = () => "a", change = (params) => [params, {}] } = {}) {
-		if (this.legacy) return this.#playLegacy(ask, instance());
-		const client = await this.bench.client(instance(), this.settings);
-		return settle(
-			client.callTool(this.style.tool, this.args, ask, async (original) => {
-				const [params, note] = change(original);
-				const { result, error } = await this.send(instance(), params, note);
+	async play(ask, { instance = () => "a", change = (params) => [params] } = {}) {
+		const { bench, settings, legacy, story, style, args } = this;
+		if (!legacy) {
+			const client = await bench.client(instance(), settings);
+			return settle(client.callTool(style.tool, args, ask, async (original) => {
+				const { result, error } = await this.send(instance(), ...change(original));
 				if (error) throw error;
 				return result;
-			}),
-		);
-	}
-
-	async #playLegacy(ask, instance) {
-		const client = await this.bench.client(instance, { ...this.settings, legacy: true, watch: this.story.watcher(instance) });
-		this.client = client;
-		const answer = async (question) => {
+			}));
+		}
+		const client = await bench.client(instance(), { ...settings, legacy, watch: story.watcher(instance()) });
+		const grow = async () => {
 			await this.#take();
 			await this.show();
-			return ask(question);
 		};
-		const response = await settle(client.callTool(this.style.tool, this.args, answer));
-		await this.#take();
-		await this.show();
+		const response = await settle(client.callTool(style.tool, args, async (question) => {
+			await grow();
+			return ask(question);
+		}));
+		await grow();
 		client.close();
 		return response;
 	}
 
 	async #take() {
-		const events = await this.bench.events();
-		this.story.take(events);
+		this.story.take(await this.bench.events());
 	}
 }
 
@@ -100,8 +86,6 @@ async function settle(promise) {
 }
 
 // scripted is a user who takes these answers.
-export function scripted(answers) {
-	return async ({ key }) => ({ action: "accept", content: { [key]: answers[key] } });
-}
+export const scripted = (answers) => async ({ key }) => ({ action: "accept", content: { [key]: answers[key] } });
 
 export const usual = { place: "Springfield, Illinois", units: "metric" };

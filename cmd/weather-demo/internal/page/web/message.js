@@ -4,32 +4,20 @@ import { h } from "./dom.js";
 
 export function messageView(item) {
 	if (!item) return h("p.empty", "Press Call, then choose a message in the diagram.");
-	const messages = item.messages ?? [item];
-	return messages.map((m) =>
-		h("section.message",
-			h("p", h("b", m.sent ? `client → instance ${m.instance.toUpperCase()}` : `instance ${m.instance.toUpperCase()} → client`), `, ${new TextEncoder().encode(m.text).length} bytes`),
-			h("pre", { tabindex: "0", "aria-label": "The message as JSON" }, json(m.message, "")),
-		),
-	);
+	return (item.messages ?? [item]).map(({ sent, instance, text, message }) => {
+		const server = `instance ${instance.toUpperCase()}`;
+		return h("section.message",
+			h("p", h("b", sent ? `client → ${server}` : `${server} → client`), `, ${new TextEncoder().encode(text).length} bytes`),
+			h("pre", { tabindex: "0", "aria-label": "The message as JSON" }, pretty(message)));
+	});
 }
 
-// json lays a value out two spaces deep. What is short stays on one line, and a
-// token is cut: nobody can read the rest.
-function json(value, indent, key = "") {
-	if (key === "requestState" && typeof value === "string") {
-		return [h("mark", `"${value.slice(0, 24)}…"`), ` sealed, ${value.length} bytes`];
-	}
-	if (value === null || typeof value !== "object") return [JSON.stringify(value)];
-	const flat = JSON.stringify(value);
-	const entries = Array.isArray(value) ? value.map((v) => ["", v]) : Object.entries(value);
-	if (entries.length === 0) return [flat];
-	const [open, close] = Array.isArray(value) ? "[]" : "{}";
-	const short = flat.length < 44 && !("requestState" in value) && entries.every(([, v]) => v === null || typeof v !== "object");
-	const inner = short ? " " : `\n${indent}  `;
-	const parts = entries.map(([k, v], i) => [
-		i > 0 ? `,${inner}` : short ? "" : inner,
-		k && [h("b", JSON.stringify(k)), ": "],
-		json(v, `${indent}  `, k),
-	]);
-	return [open, ...parts, short ? "" : `\n${indent}`, close];
+// pretty lays a message out two spaces deep. A token is cut: nobody can read it.
+function pretty(message) {
+	const tokens = [];
+	const cut = (key, value) => (key === "requestState" ? `${value.slice(0, 24)}…` + (tokens.push(value), "") : value);
+	return JSON.stringify(message, cut, 2).split(/("(?:[^"\\]|\\.)*"(?=:)|"[\w-]{24}…")/).map((piece, i) => {
+		if (i % 2 === 0) return piece;
+		return piece.endsWith('…"') ? [h("mark", piece), ` sealed, ${tokens.shift().length} bytes`] : h("b", piece);
+	});
 }

@@ -4,19 +4,21 @@
 import { changeOneByte } from "./bench.js";
 import { Call } from "./call.js";
 import { ConnectionLost } from "./client.js";
+import { button, h, radios } from "./dom.js";
+import { envelope } from "./envelope.js";
 import { about, contentOf, fieldsOf, inputsFor } from "./form.js";
-import { h } from "./dom.js";
-import { Stage, holdsState } from "./stage.js";
+import { Stage } from "./stage.js";
 import { Story, textOf } from "./story.js";
 import * as words from "./words.js";
+
+const places = { Lisbon: "", Tokyo: "", Reykjavik: "", Springfield: "There are three, so you will be asked twice.", Atlantis: "There is none." };
 
 export class Play {
 	constructor(app) {
 		this.app = app;
-		this.stage = new Stage({ changed: (now) => app.draw(now) });
-		this.stage.onopened = () => this.reached();
+		this.stage = new Stage((now) => app.draw(now));
 		this.choice = { style: "native", place: "Lisbon", legacy: false, resumes: false };
-		this.step = null; // of the tour
+		this.step = -1; // of the tour
 		this.done = new Set(); // steps that were done
 		this.startOver();
 	}
@@ -27,24 +29,11 @@ export class Play {
 	}
 
 	startOver() {
+		const { choice } = this;
+		this.current = null; // the call
 		this.phase = "setup"; // setup, calling, asked, ended, lost
-		this.question = null;
-		this.changed = false;
-		this.answer = null;
-		this.bench?.revive();
-		const { place, legacy } = this.choice;
-		this.stage.reset(new Story({ style: this.style, place, legacy }));
-		this.stage.changedToken = null;
-		this.stage.caption = this.step === null ? words.tour[0].caption : words.tour[this.step].caption;
-		if (this.step === null) this.stage.caption = this.opening();
-	}
-
-	opening() {
-		const { style, place, legacy } = this.choice;
-		if (style === "native" && place === "Lisbon" && !legacy) return words.tour[0].caption;
-		if (place === "Atlantis") return "Press Call. There is no such place, so the tool will fail before it asks.";
-		if (legacy) return words.tour[5].caption;
-		return `Press Call. ${this.style.lesson}`;
+		const caption = words.tour[this.step]?.caption ?? words.opening(choice, this.style);
+		this.stage.reset(new Story({ ...choice, style: this.style }), this.app.bench, caption);
 	}
 
 	choose(change) {
@@ -56,24 +45,21 @@ export class Play {
 	// take presets a step of the tour.
 	take(step) {
 		this.step = step;
-		const { style, place, legacy = false } = words.tour[step];
-		this.choice = { style, place, legacy, resumes: false };
-		this.startOver();
+		this.choose({ legacy: false, resumes: false, ...words.tour[step].preset });
 	}
 
 	async call() {
-		const { place, legacy } = this.choice;
-		this.bench = this.app.bench;
-		await this.bench.revive();
-		const call = new Call(this.bench, { style: this.style, place, legacy });
+		const { bench } = this.app;
+		await bench.revive();
+		const call = new Call(bench, { ...this.choice, style: this.style });
+		const { story } = call;
 		this.current = call;
 		this.to = "a";
 		this.phase = "calling";
-		this.stage.reset(call.story).caption = legacy ? "The request is on its way, and stays open." : "The request is on its way.";
+		this.stage.reset(story, bench, "The request is on its way.");
 		call.show = async () => {
 			if (this.current !== call) return;
-			if (!call.story.result) this.stage.caption = words.running(call.story);
-			if (call.story.requests > 1 || call.story.runs > 1) this.stage.caption = words.running(call.story);
+			this.stage.caption = words.running(story);
 			await this.stage.advance();
 		};
 		this.app.focus(".client-land");
@@ -81,222 +67,160 @@ export class Play {
 			await call.play((question) => this.#ask(call, question), {
 				instance: () => this.to,
 				change: (params) => {
-					if (!this.changed) return [params, {}];
-					call.story.facts.changed = true;
+					if (!this.changed || !params.requestState) return [params, {}];
+					story.facts.changed = true;
 					return [{ ...params, requestState: changeOneByte(params.requestState) }, { warning: "one byte of the state is changed", changed: true }];
 				},
 			});
+			if (this.current !== call) return;
+			this.phase = "ended";
+			this.stage.caption = words.ended(story);
+			this.#reached(story);
 		} catch (error) {
 			if (this.current !== call) return;
 			this.phase = "lost";
-			this.stage.caption = error instanceof ConnectionLost ? words.cutOff(call.story.facts.asker ?? "a") : String(error.message);
-			this.app.draw();
-			return;
+			this.stage.caption = error instanceof ConnectionLost ? words.cutOff(story.facts.asker) : error.message;
 		}
-		if (this.current !== call) return;
-		this.phase = "ended";
-		this.stage.caption = words.ended(call.story);
-		this.reached();
-		this.app.draw();
 		this.app.focus(".result h2");
 	}
 
 	#ask(call, question) {
 		if (this.current !== call) return new Promise(() => {}); // the visitor has moved on
+		const { story, bench } = call;
 		this.phase = "asked";
 		this.question = question;
 		this.changed = false;
-		this.to = this.bench.killed.has("a") ? "b" : call.story.facts.asker ?? "a";
-		this.stage.caption = words.asked(call.story);
-		this.askedAt = performance.now();
-		this.app.draw();
+		this.to = bench.killed.has("a") ? "b" : story.facts.asker;
+		this.stage.caption = words.asked(story);
+		const asked = performance.now();
 		this.app.focus("[data-first]");
 		return new Promise((resolve) => {
-			this.answer = (result) => {
-				const gap = call.story.items.findLast((i) => i.kind === "gap");
-				if (gap) gap.thought = Math.round((performance.now() - this.askedAt) / 1000);
+			this.answer = (action, content) => {
+				if (this.phase !== "asked") return;
+				story.items.at(-1).thought = Math.round((performance.now() - asked) / 1000);
 				this.phase = "calling";
-				this.question = null;
-				this.answer = null;
-				this.stage.caption = words.running(call.story);
-				this.app.draw();
-				resolve(result);
+				this.stage.caption = words.running(story);
+				this.app.focus(".client-land");
+				resolve({ action, content });
 			};
 		});
 	}
 
-	async kill(instance) {
-		await this.bench.kill(instance);
-		this.current.story.kill(instance);
+	async #kill(instance) {
+		const { bench, story } = this.current;
+		await bench.kill(instance);
+		story.kill(instance);
 		this.to = instance === "a" ? "b" : "a";
-		this.stage.caption = words.killed(this.current.story, instance);
-		this.app.draw();
+		this.stage.caption = words.killed(story, instance);
 		this.app.focus("[data-first]");
 	}
 
-	// reached marks the step as done when its point was made.
-	reached() {
-		if (this.step === null) return;
-		const { goal } = words.tour[this.step];
-		const { story } = this.stage;
-		if (this.phase !== "ended" && goal !== "opened") return;
-		if (!goal || story.facts[goal]) this.done.add(this.step);
-		else if (this.phase === "ended") this.stage.caption += ` ${words.missedGoal(goal)}`;
+	// #reached marks the step of the tour as done when its point was made.
+	#reached({ facts }) {
+		const { goal } = words.tour[this.step] ?? {};
+		if (!goal || facts[goal]) this.done.add(this.step);
+		else this.stage.caption += ` ${words.missed[goal]}`;
 	}
 
 	view(width) {
-		const { stage } = this;
-		const asker = stage.story.facts.asker ?? "a";
-		const killable = this.phase === "asked" && !this.bench.killed.has(asker) && this.bench.killed.size === 0 ? asker : null;
-		return [this.#land(), stage.wire({ width, killable, onkill: (i) => this.kill(i) }), stage.server({ bench: this.bench })];
-	}
-
-	#land() {
-		return h("section.client-land", { key: "client", tabindex: "-1", "aria-label": "Your client" },
-			h("p.land-title", "Your client"),
-			this.phase === "setup" ? this.#setup() : [this.#summary(), this.#middle()],
-		);
+		const { phase, stage } = this;
+		const killable = phase === "asked" && !this.current.bench.killed.size ? stage.story.facts.asker : null;
+		const middle = { asked: () => this.#form(), calling: () => h("p.lesson", { key: "with" }, "The request is with the server.") }[phase] ?? (() => this.#result());
+		return [
+			h("section.client-land", { key: "client", tabindex: -1, "aria-label": "Your client" }, h("p.land-title", "Your client"), phase === "setup" ? this.#setup() : [this.#summary(), middle()]),
+			stage.wire(width, killable, (i) => this.#kill(i)),
+			stage.server(),
+		];
 	}
 
 	#setup() {
 		const { choice } = this;
-		return h("form.setup", { key: "setup", onsubmit: (e) => { e.preventDefault(); this.call(); } },
-			h("fieldset.styles",
-				h("legend", "The tool is written in style"),
-				words.groups.map(([group, title]) =>
-					h(
-						"div",
-						{ class: `group of-${group}` },
-						h("p.group-title", title),
-						h("div.tiles",
-							this.app.styles.filter((s) => s.group === group && s.name !== "resumable").map((s) =>
-								h(
-									"label",
-									{ key: s.name, class: "tile" },
-									h("input", { type: "radio", name: "style", value: s.name, checked: choice.style === s.name, onchange: () => this.choose({ style: s.name }) }),
-									h("span", h("code", s.name), h("small", s.letter)),
-								),
-							),
-						),
-					),
-				),
+		const tile = (s) => [s.name, [h("code", s.name), h("small", s.letter)]];
+		const send = (e) => {
+			e.preventDefault();
+			this.call();
+		};
+		return h("form.setup", { key: "setup", onsubmit: send },
+			h("fieldset.styles", h("legend", "The tool is written in style"),
+				words.groups.map(([group, title]) => radios(`tiles.of-${group}`, title, "style", this.app.styles.filter((s) => s.group === group && s.name !== "resumable").map(tile), choice.style, (style) => this.choose({ style }))),
 				h("p.lesson", this.style.lesson),
-				choice.style === "coroutine" &&
-					h("label.switch", h("input", { type: "checkbox", checked: choice.resumes, onchange: (e) => this.choose({ resumes: e.target.checked }) }), h("span", "and replay where the frame is gone")),
-			),
-			h("fieldset.segments",
-				h("legend", "The client speaks"),
-				h("div", [[false, "2026-07-28"], [true, "legacy, 2025-11-25"]].map(([legacy, title]) =>
-					h("label", h("input", { type: "radio", name: "era", value: String(legacy), checked: choice.legacy === legacy, onchange: () => this.choose({ legacy }) }), h("span", title)),
-				)),
-			),
-			h("fieldset.pills",
-				h("legend", "Weather in"),
-				h("div", Object.keys(words.places).map((place) =>
-					h("label", h("input", { type: "radio", name: "place", value: place, checked: choice.place === place, onchange: () => this.choose({ place }) }), h("span", place)),
-				)),
-				words.places[choice.place] && h("p.lesson", words.places[choice.place]),
-			),
-			h("p.primary-bar", h("button.primary", { disabled: !this.app.bench }, "Call ", h("code", this.style.tool))),
-		);
+				choice.style === "coroutine" && h("label.switch", h("input", { type: "checkbox", checked: choice.resumes, onchange: (e) => this.choose({ resumes: e.target.checked }) }), "and replay where the frame is gone")),
+			radios("segments", "The client speaks", "era", [["modern", "2026-07-28"], ["legacy", "legacy, 2025-11-25"]], choice.legacy ? "legacy" : "modern", (era) => this.choose({ legacy: era === "legacy" })),
+			radios("pills", "Weather in", "place", Object.keys(places).map((p) => [p, p]), choice.place, (place) => this.choose({ place })),
+			places[choice.place] && h("p.lesson", places[choice.place]),
+			h("p.primary-bar", h("button.primary", { disabled: !this.app.bench }, "Call ", h("code", this.style.tool))));
 	}
 
 	#summary() {
-		return h("p.summary", { key: "summary" },
-			h("span", h("code", this.style.tool), ` ${this.choice.place}${this.choice.legacy ? ", legacy" : ""}`),
-			h("button", {
-				type: "button", class: "link",
-				onclick: () => {
-					this.current = null;
-					this.startOver();
-					this.app.draw();
-				},
-			}, "Start over"),
-		);
-	}
-
-	#middle() {
-		if (this.phase === "asked") return [this.#form(), this.stage.token && !this.choice.legacy && this.#inHand()];
-		if (this.phase === "ended" || (this.phase === "lost")) return this.#result();
-		return h("p.lesson", { key: "with" }, "The request is with the server.");
+		const again = () => {
+			this.startOver();
+			this.app.draw();
+		};
+		return h("p.summary", { key: "summary" }, h("span", h("code", this.style.tool), ` ${this.choice.place}${this.choice.legacy ? ", legacy" : ""}`), button("Start over", again, { class: "link" }));
 	}
 
 	#form() {
-		const { question, choice, bench } = this;
+		const { question, choice, current } = this;
 		const fields = fieldsOf(question.requestedSchema);
 		const send = (e) => {
 			e.preventDefault();
-			this.answer?.({ action: "accept", content: contentOf(e.target, fields) });
+			this.answer("accept", contentOf(e.target, fields));
 		};
-		return h(
-			"form",
-			{ key: `form-${this.stage.story.requests}-${this.stage.story.items.length}`, class: "question", onsubmit: send, "aria-label": "The question" },
-			fields ? inputsFor(fields, question.message) : h("fieldset", h("legend", question.message), h("pre", JSON.stringify(question.requestedSchema, null, 2))),
-			h("p.about", about(question.key, fields, choice.legacy)),
-			!choice.legacy &&
-				(bench.killed.size > 0
+		const to = (i) => {
+			this.to = i;
+			this.app.draw();
+		};
+		return [
+			h("form.question", { key: `asked${current.story.items.length}`, onsubmit: send, "aria-label": "The question" },
+				fields ? inputsFor(fields, question.message) : h("fieldset", h("legend", question.message), h("pre", JSON.stringify(question.requestedSchema, null, 2))),
+				h("p.about", about(question.key, fields, choice.legacy)),
+				!choice.legacy && (current.bench.killed.size
 					? h("p.to", "Answer to ", h("b", `instance ${this.to.toUpperCase()}`), ", the one that is left")
-					: h("fieldset.to.segments",
-							h("legend", "Answer to"),
-							h("div", ["a", "b"].map((i) =>
-								h("label", h("input", { type: "radio", name: "to", value: i, checked: this.to === i, onchange: () => { this.to = i; this.app.draw(); } }), h("span", `instance ${i.toUpperCase()}`)),
-							)),
-						)),
-			h("p.buttons",
-				fields && h("button.primary", "Answer"),
-				h("button", { type: "button", onclick: () => this.answer?.({ action: "decline" }) }, "Decline"),
-				h("button", { type: "button", onclick: () => this.answer?.({ action: "cancel" }) }, "Dismiss"),
-			),
-		);
+					: radios("to.segments", "Answer to", "to", [["a", "instance A"], ["b", "instance B"]], this.to, to)),
+				h("p.buttons", fields && h("button.primary", "Answer"), button("Decline", () => this.answer("decline")), button("Dismiss", () => this.answer("cancel")))),
+			!choice.legacy && this.#inHand(),
+		];
 	}
 
 	#inHand() {
-		const { stage } = this;
-		return holdsState(stage, {
-			changed: this.changed,
-			onopen: async () => {
-				stage.token = stage.story.states.at(-1);
-				stage.showTab("state");
-				await stage.open(this.bench);
-			},
-			onchange: () => {
-				this.changed = !this.changed;
-				stage.token = this.changed ? changeOneByte(stage.story.states.at(-1)) : stage.story.states.at(-1);
-				stage.changedToken = this.changed ? stage.token : null;
-				stage.opened = null;
-				this.app.draw();
-			},
-		});
+		const { stage, changed } = this;
+		const token = this.current.story.states.at(-1);
+		const open = () => {
+			stage.actions.openState(changed ? stage.changedToken : token);
+			stage.open();
+		};
+		const change = () => {
+			this.changed = !changed;
+			stage.opened = null;
+			stage.token = changed ? token : (stage.changedToken = changeOneByte(token));
+			this.app.draw();
+		};
+		return h("div.in-hand", { key: "in-hand" }, envelope(84, { torn: changed }),
+			h("div", h("b", changed ? "You changed one byte" : "You hold the sealed state"), h("p", changed ? "Send it, and see." : `${token.length} bytes that you cannot read.`),
+				h("p.links", button("Open", open, { class: "link seal" }), button(changed ? "Change it back" : "Change one byte", change, { class: "link refusal" }))));
 	}
 
 	#result() {
-		const { result } = this.stage.story;
-		const kind = !result ? "The connection is gone" : result.error ? `Error ${String(result.error.code).replace("-", "−")}` : result.result.isError ? "An error result, which the model can read" : "The result";
-		const text = !result ? "No result came." : result.error ? result.error.message : textOf(result.result).replace("Weather in ", "");
-		const next = this.step !== null && this.done.has(this.step) ? words.tour[this.step + 1] : null;
-		return h("div.result", { key: "result" },
-			h("p", { class: `kind${!result || result.error || result.result.isError ? " refusal" : ""}` }, kind),
-			h("h2", { tabindex: "-1" }, text),
-			h("p.stacked",
-				next && h("button", { type: "button", class: "primary", onclick: () => this.app.go(`tour-${this.step + 2}`) }, `Next: ${next.title[0].toLowerCase()}${next.title.slice(1)}`),
-				this.step === 5 && this.done.has(5) && h("button", { type: "button", class: "primary", onclick: () => this.app.go("attack") }, "Next: now try to break it"),
-				h("button", { type: "button", class: next || (this.step === 5 && this.done.has(5)) ? "" : "primary", onclick: () => this.call() }, "Call again"),
-			),
-			h("ul.next", this.#nextSteps().map(([title, text, act]) => h("li", h("button", { type: "button", onclick: act }, h("b", title), h("span", text))))),
-		);
-	}
-
-	#nextSteps() {
-		const { choice, app } = this;
+		const { result, error } = this.stage.story.result ?? {};
+		const { app, choice } = this;
+		const bad = !result || result.isError;
+		const kind = error ? `Error ${String(error.code).replace("-", "−")}` : !result ? "The connection is gone" : bad ? "An error result, which the model can read" : "The result";
+		const next = this.done.has(this.step) && (words.tour[this.step + 1] ?? { title: "Now try to break it", hash: "attack" });
 		const leave = (change) => () => {
-			this.step = null;
+			this.step = -1;
 			this.choose(change);
 		};
-		return [
+		const more = [
 			choice.style !== "naive" && ["Put the audit above the question", "Style naive: the same tool, one line moved.", leave({ style: "naive" })],
 			!choice.legacy && ["Send the last answer again", "As a network does, or a second click.", () => app.attack(this.style.name, "resend")],
 			!choice.legacy && ["Call it as a legacy client", "One request, and the server waits.", leave({ legacy: true })],
 			["Compare two styles", "What differs in the code, and on the wire.", () => app.go("compare")],
 		].filter(Boolean);
+		return h("div.result", { key: "result" },
+			h("p.kind", { class: bad && "refusal" }, kind),
+			h("h2", { tabindex: -1 }, error?.message ?? (result ? textOf(result).replace("Weather in ", "") : "No result came.")),
+			h("p.stacked", next && button(`Next: ${next.title[0].toLowerCase()}${next.title.slice(1)}`, () => app.go(next.hash ?? `tour-${this.step + 2}`), { class: "primary" }),
+				button("Call again", () => this.call(), { class: next ? "" : "primary" })),
+			h("ul.next", more.map(([title, text, act]) => h("li", button([h("b", title), h("span", text)], act)))));
 	}
 }

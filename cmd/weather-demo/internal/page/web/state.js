@@ -2,76 +2,59 @@
 // server with the key can take out of it.
 
 import { readHeader } from "./bench.js";
-import { h } from "./dom.js";
+import { button, circle, h, path, rect, text } from "./dom.js";
 
 const time = (date) => date.toLocaleTimeString("en-GB");
 
 // stateView shows a token. opened is what the server found in it, or null.
-export function stateView({ token, opened, story, legacy, changed }, actions) {
-	if (legacy) {
-		return h("p.empty", "There is no sealed state: a legacy client is asked while its one request stays open, and the server keeps what it has to know.");
-	}
+export function stateView({ token, opened, story, changed }, actions) {
+	if (story.legacy) return h("p.empty", "There is no sealed state: a legacy client is asked while its one request stays open, and the server keeps what it has to know.");
 	if (!token) return h("p.empty", "There is no sealed state yet. Press Call: the first question comes with one.");
 	const header = readHeader(token);
+	const { payload, refused } = opened ?? {};
 	return h("div.state",
-		opened?.payload ? letter(opened.payload, header, story) : sealed(token, header, changed),
-		opened?.payload
-			? h("p.about", h("b", "Only a server with the key reads this. "), "This demo opens it for you. A client cannot, and must not try.")
-			: h("p.about",
-					opened?.refused
-						? [h("b.refused", `The server cannot open it: ${opened.refused}. `), "A client is never told this reason; it is for the server's log."]
-						: [h("b", `${token.length} bytes of text, encrypted. `), "This is all that your client has. It can keep it, send it back, or lose it. It cannot read or change it."],
-				),
-		h("p.buttons",
-			opened
-				? h("button", { type: "button", onclick: actions.close }, "Close it")
-				: h("button", { type: "button", onclick: actions.open }, "Open it, as the server does"),
-			opened?.payload && h("button", { type: "button", onclick: actions.wire }, "Show it on the wire"),
-		),
-	);
+		payload ? letter(payload, header, story) : sealed(token, header, changed),
+		h("p.about", payload ? [h("b", "Only a server with the key reads this. "), "This demo opens it for you. A client cannot, and must not try."]
+			: refused ? [h("b.refused", `The server cannot open it: ${refused}. `), "A client is never told this reason; it is for the server's log."]
+			: [h("b", `${token.length} bytes of text, encrypted. `), "This is all that your client has. It can keep it, send it back, or lose it. It cannot read or change it."]),
+		h("p.buttons", opened ? button("Close it", actions.close) : button("Open it, as the server does", actions.open), payload && button("Show it on the wire", actions.wire)));
 }
 
-function sealed(token, header, changed) {
-	const rows = [0, 1, 2, 3, 4].map((i) => token.slice(i * 54, i * 54 + 54));
-	return h(
-		"svg",
-		{ key: "sealed", class: `big env${changed ? " torn" : ""}`, viewBox: "-1 -1 432 242", role: "img", "aria-label": `A sealed envelope. It opens until ${time(header.expires)}, with key ${header.key}.` },
-		h("clipPath", { id: "flap-clip" }, h("path", { d: "M0 0H430L215 142Z" })),
-		h("rect.paper", { width: 430, height: 240, rx: 6 }),
-		h("path.fold", { d: "M2 238 170 110M428 238 260 110" }),
-		h("path.flap", { d: "M0 2 215 142 430 2" }),
-		h("g", { "clip-path": "url(#flap-clip)" }, rows.map((row, i) => h("text.print", { x: 22, y: 20 + i * 15 }, row))),
-		h("circle.wax", { cx: 215, cy: 130, r: 33 }),
-		h("circle.wax-ring", { cx: 215, cy: 130, r: 26 }),
-		h("text.wax-key", { x: 215, y: 134 }, header.key.slice(0, 6)),
-		h("text.address", { x: 215, y: 218 }, `Opens until ${time(header.expires)}, with key ${header.key}.`),
-		changed && h("path.tear", { d: "M250 0 214 60 262 104 206 150 248 190 218 240" }),
-	);
-}
+const sealed = (token, header, changed) => h("svg.big.env",
+	{ key: "sealed", viewBox: "-1 -1 432 242", role: "img", "aria-label": `A sealed envelope. It opens until ${time(header.expires)}, with key ${header.key}.` },
+	h("clipPath", { id: "flap-clip" }, path("clip", "M0 0H430L215 142Z")),
+	rect("paper", 0, 0, 430, 240, 6),
+	path("fold", "M2 238 170 110M428 238 260 110"),
+	path("flap", "M0 2 215 142 430 2"),
+	h("g", { "clip-path": "url(#flap-clip)" }, [0, 1, 2, 3, 4].map((i) => text("print", 22, 20 + i * 15, token.slice(i * 54, i * 54 + 54)))),
+	circle("wax", 215, 130, 33),
+	circle("wax-ring", 215, 130, 26),
+	text("wax-key", 215, 134, header.key.slice(0, 6)),
+	text("address", 215, 218, `Opens until ${time(header.expires)}, with key ${header.key}.`),
+	changed && path("tear", "M250 0 214 60 262 104 206 150 248 190 218 240"));
 
 function letter(payload, header, { style, place }) {
-	const rows = [["Call", [h("code", payload.call.slice(0, 8).toLowerCase()), `, round ${payload.round}`]]];
-	const of = (kind) => (payload.done ?? []).filter((e) => e.kind === kind);
-	const plain = (value) => (value === Object(value) ? Object.values(value).join(", ") : String(value));
-	for (const e of of("answer")) rows.push(["Answered", `${e.key} = ${plain(e.value)}`]);
-	for (const e of [...of("effect"), ...of("nested")]) rows.push(["Done", [h("b.effect", e.key), ", so it does not run again"]]);
-	for (const e of of("known")) rows.push(["Known", `${e.key} = ${plain(e.value)}`]);
-	for (const e of of("skipped")) rows.push(["Skipped", e.key]);
-	if (payload.steps) rows.push(["Step list", [h("code", payload.steps.slice(0, 8)), ", so that a changed list is noticed"]]);
-	if (payload.frame) rows.push(["Handler", ["held under ", h("code", `${payload.frame.slice(0, 6)}…`)]]);
-	for (const p of payload.pending ?? []) rows.push(["Waiting for", `${p.key}: ${choices(p.schema)}`]);
+	const short = (id, n = 8) => h("code", id.slice(0, n));
+	const plain = (value) => (Object(value) === value ? Object.values(value).join(", ") : value);
+	const done = (payload.done ?? []).map(({ kind, key, value }) => ({
+		answer: ["Answered", `${key} = ${plain(value)}`],
+		known: ["Known", `${key} = ${plain(value)}`],
+		skipped: ["Skipped", key],
+	})[kind] ?? ["Done", h("b.effect", key), ", so it does not run again"]);
+	const rows = [
+		["Call", short(payload.call.toLowerCase()), `, round ${payload.round}`],
+		...done,
+		payload.steps && ["Step list", short(payload.steps), ", so that a changed list is noticed"],
+		payload.frame && ["Handler", "held under ", short(payload.frame, 6), "…"],
+		...(payload.pending ?? []).map((p) => ["Waiting for", `${p.key}: ${choices(p.schema)}`]),
+	];
 	return h("div.opened", { key: "letter" },
-		h("dl.letter", rows.map(([term, text]) => h("div", h("dt", term), h("dd", text)))),
-		h("div.flap-up", { "aria-hidden": "true" }),
-		h("p.front",
-			"For ", h("code", `${style.tool} ${JSON.stringify({ location: place })}`), ", and no other tool, arguments or caller. ",
-			`Opens until ${time(header.expires)}, with key `, h("code", header.key), ".",
-		),
-	);
+		h("dl.letter", rows.filter(Boolean).map(([term, ...words]) => h("div", h("dt", term), h("dd", words)))),
+		h("p.front", "For ", h("code", `${style.tool} ${JSON.stringify({ location: place })}`), `, and no other tool, arguments or caller. Opens until ${time(header.expires)}, with key `, h("code", header.key), "."));
 }
 
 function choices(schema) {
 	const [property] = Object.values(schema?.properties ?? {});
 	const values = property?.enum ?? property?.oneOf?.map((c) => c.const);
-	return values ? values.map((v) => String(v).replace("Springfield, ", "")).join(", ") : property?.type ?? "an answer";
+	return values?.join(", ").replaceAll("Springfield, ", "") ?? property?.type ?? "an answer";
 }

@@ -5,46 +5,44 @@
 import { asksForInput } from "./client.js";
 import { walk } from "./derive.js";
 
-const closing = new Set(["questions asked", "call completed", "call stopped"]);
+const closing = ["questions asked", "call completed", "call stopped"];
 
 export class Story {
-	constructor({ style, place, legacy }) {
-		this.style = style;
-		this.place = place;
-		this.legacy = legacy;
-		this.handler = (legacy && style.handlers[1]) || style.handlers[0];
+	constructor({ style, place, legacy = false }) {
+		Object.assign(this, { style, place, legacy, handler: (legacy && style.handlers[1]) || style.handlers[0] });
 		this.items = [];
 		this.requests = 0; // tools/call requests sent
 		this.entries = 0; // times the author's functions were entered
-		this.audits = []; // audit events, each with its run
 		this.runs = 0;
-		this.states = []; // tokens received, in order
+		this.audits = []; // audit events, each with its request and run
+		this.states = []; // tokens received
 		this.asked = []; // keys asked, in order
-		this.result = null; // the last response: { result } or { error }
+		this.pending = []; // keys asked now
+		this.result = null; // the last response
 		this.marked = null; // how many audit lines there were when an attack began
-		this.facts = {}; // what the user did: killed, opened, changed, instance
+		this.facts = {}; // what the user did: killed, opened, changed; and who asked, who was answered
+		this.held = null; // where a handler stopped and is held: instance, part, statement
 		this.inbox = [];
 		this.passed = new Set(); // lines that ran before
-		this.held = null; // where a handler stopped and is held: its statement, and the instance
-		this.pending = []; // the keys that are asked now
 	}
 
 	// watcher takes down the messages of a connection to this instance.
 	watcher(instance, note = {}) {
-		return (m) => this.inbox.push({ ...m, instance, note });
+		return (m) => this.inbox.push({ ...note, ...m, instance });
 	}
 
 	// take turns what came in, and the events of the same time, into items.
 	take(events) {
 		const inbox = this.inbox.splice(0);
+		const received = inbox.filter((m) => !m.sent);
 		for (const m of inbox) if (m.sent) this.#sent(m);
-		this.#audited(events);
+		this.audits.push(...events.filter((e) => e.kind === "audit").map((e) => ({ ...e, number: this.#number(e.instance), run: this.runs + 1 })));
 		for (const instance of ["a", "b"]) {
 			const own = events.filter((e) => e.instance === instance);
-			const reply = inbox.find((m) => !m.sent && m.instance === instance && m.message.method !== "ping" && !isHandshake(m));
-			if (reply || own.length > 0) this.#ran(instance, own, reply);
+			const reply = received.find((m) => m.instance === instance && !isHandshake(m))?.message;
+			if (reply || own.length) this.#ran(instance, own, reply);
 		}
-		for (const m of inbox) if (!m.sent) this.#received(m);
+		for (const m of received) this.#received(m);
 	}
 
 	rule(label) {
@@ -53,217 +51,150 @@ export class Story {
 	}
 
 	kill(instance) {
-		const gap = this.items.findLast((i) => i.kind === "gap" && i.instance === instance);
-		if (gap) gap.killed = true;
-		else this.items.push({ kind: "gap", instance, killed: true, bytes: 0, holds: "nothing" });
+		const gap = this.items.at(-1);
+		gap.killed = true;
 		if (this.held?.instance === instance) this.held = null;
 		this.facts.killed = instance;
 	}
 
 	get question() {
-		return this.items.at(-1)?.kind === "gap" && this.pending.length > 0;
-	}
-
-	#sent(m) {
-		const { message } = m;
-		if (message.method === "initialize") {
-			this.items.push({ kind: "initialize", instance: m.instance, messages: [m] });
-			return;
-		}
-		if (message.method === "notifications/initialized") {
-			this.items.findLast((i) => i.kind === "initialize").messages.push(m);
-			return;
-		}
-		const item = { kind: "message", from: "client", instance: m.instance, ...m, lines: [] };
-		if (message.method === "tools/call") {
-			const { name, arguments: args, inputResponses, requestState } = message.params;
-			item.number = ++this.requests;
-			item.title = `tools/call ${name}`;
-			item.short = name;
-			item.state = requestState;
-			item.lines = inputResponses ? answersIn(inputResponses) : [JSON.stringify(args)];
-			item.isAnswer = Boolean(inputResponses);
-			item.warning = m.note.warning;
-			item.changed = m.note.changed;
-			if (m.note.showArguments) item.lines = [JSON.stringify(args), ...item.lines];
-		} else {
-			item.title = "answer";
-			item.lines = answersIn({ [this.pending[0]]: message.result ?? {} });
-			item.isAnswer = true;
-			this.action = message.result?.action;
-		}
-		this.facts.answered = item.isAnswer ? m.instance : this.facts.answered;
-		this.items.push(item);
-	}
-
-	#received(m) {
-		const { message, instance } = m;
-		if (isHandshake(m)) {
-			const item = this.items.findLast((i) => i.kind === "initialize" && i.instance === instance);
-			item.messages.splice(1, 0, m);
-			return;
-		}
-		const item = { kind: "message", from: "server", instance, ...m, lines: [] };
-		this.items.push(item);
-		if (message.method === "elicitation/create") {
-			item.title = message.method;
-			item.lines = [`? ${message.params.message}`];
-			this.pending = Object.keys(message.params.requestedSchema?.properties ?? {}).slice(0, 1);
-			this.asked.push(...this.pending);
-			this.facts.asker = instance;
-			this.items.push({ kind: "gap", instance, bytes: 0, holds: "stream" });
-			return;
-		}
-		this.result = message;
-		if (message.error) {
-			item.title = `error ${message.error.code}`;
-			item.lines = [message.error.message];
-			item.refusal = true;
-			this.pending = [];
-			return;
-		}
-		const { result } = message;
-		if (asksForInput(result)) {
-			item.title = "input_required";
-			item.lines = Object.values(result.inputRequests ?? {}).map((q) => `? ${q.params.message.split("\n")[0]}`);
-			item.state = result.requestState;
-			this.states.push(result.requestState);
-			this.pending = Object.keys(result.inputRequests ?? {});
-			if (!this.again) this.asked.push(...this.pending);
-			this.facts.asker = instance;
-			const holds = this.held?.instance === instance ? "handler" : "nothing";
-			this.items.push({ kind: "gap", instance, bytes: result.requestState.length, holds, token: result.requestState });
-			return;
-		}
-		item.title = result.isError ? "error result" : "complete";
-		item.refusal = Boolean(result.isError);
-		item.lines = [textOf(result)];
-		this.pending = [];
-		this.held = null;
-	}
-
-	// #ran makes runs of the events of one instance, or the stamp that says why
-	// there is none.
-	#ran(instance, events, reply) {
-		const number = this.numberOf(instance);
-		const runs = [];
-		let run = null;
-		let stopped = null;
-		const asked = this.pending;
-		for (const e of events) {
-			if (e.kind === "handler entered") {
-				this.entries++;
-				if (run && !run.ended && this.handler.engine !== "Steps") run.ended = { again: true };
-				if (run && this.handler.engine === "Steps") run.parts.push(e.handler);
-				else runs.push((run = { parts: [e.handler ?? ""], audits: [], ended: null, heldAt: null }));
-			} else if (e.kind === "audit") {
-				if (!run) runs.push((run = this.#resumed(instance)));
-				run.audits.push(e);
-			} else if (closing.has(e.kind)) {
-				stopped = e;
-				if (!run && this.#goesOn(instance, e, asked)) runs.push((run = this.#resumed(instance)));
-				if (run) run.ended = endedBy(e, reply);
-				run = null;
-			} else if (e.kind === "state refused") {
-				stopped = e;
-			}
-		}
-		// A handler that asks over the session has not ended: it waits.
-		if (run) run.ended = { asked: overAsked(reply) };
-		this.again = runs.length === 0 && stopped?.kind === "questions asked";
-		for (const r of runs) this.#addRun(instance, number, r);
-		if (runs.length === 0) this.#stamp(instance, stopped, reply);
-	}
-
-	// #goesOn tells a held handler that went on from a round that the engine
-	// answered itself.
-	#goesOn(instance, e, asked) {
-		if (!this.held || this.held.instance !== instance) return false;
-		if (this.held.statement.kind === "over") return true;
-		if (e.kind === "questions asked") return !e.questions.some((key) => asked.includes(key));
-		return e.kind === "call completed" || !["declined", "cancelled", "unanswered", "frame_gone"].includes(e.error_type);
-	}
-
-	#resumed() {
-		return { parts: [this.held?.part ?? ""], audits: [], ended: null, heldAt: this.held?.statement ?? null };
-	}
-
-	#addRun(instance, number, r) {
-		const { engine, parts, path } = this.handler;
-		const trace = [];
-		let at = null;
-		let key = "";
-		for (key of r.parts) {
-			const part = parts.find((p) => p.key === key) ?? parts[0];
-			const way = walk(part, {
-				engine, legacy: this.legacy, audits: r.audits, ended: r.ended, heldAt: r.heldAt,
-				answer: r.heldAt?.kind === "over" ? this.action : "accept",
-			});
-			trace.push(...way.trace);
-			at = way.stoppedAt ?? at;
-		}
-		const item = { kind: "run", instance, number, index: ++this.runs, path, trace, resumed: Boolean(r.heldAt), audits: 0 };
-		for (const t of trace) {
-			t.again = this.passed.has(`${path}:${t.line}`);
-			if (t.kind === "effect") item.audits++;
-		}
-		for (const t of trace) this.passed.add(`${path}:${t.line}`);
-		this.items.push(item);
-		const parks = engine === "Coroutine" || engine === "Resumable" || at?.kind === "over";
-		this.held = at && parks ? { instance, statement: at, part: key } : this.held?.instance === instance ? null : this.held;
-		return item;
-	}
-
-	#stamp(instance, e, reply) {
-		const made = { kind: "stamp", instance, reason: e?.reason };
-		const message = reply?.message;
-		if (e?.kind === "state refused" || message?.error) Object.assign(made, { label: "refused", tone: "refusal" });
-		else if (e?.error_type === "frame_gone") Object.assign(made, { label: "not here", tone: "refusal" });
-		else if (e?.kind === "questions asked") Object.assign(made, { label: "asks again", tone: "engine" });
-		else if (e?.kind === "call stopped") Object.assign(made, { label: "ended here", tone: "engine" });
-		else Object.assign(made, { label: "stored", tone: "stored" });
-		made.error = e?.error_type;
-		this.items.push(made);
-	}
-
-	// #audited notes the audit lines of a round, with the run that wrote each.
-	#audited(events) {
-		for (const e of events) {
-			if (e.kind === "audit") this.audits.push({ ...e, number: this.numberOf(e.instance), run: this.runs + 1 });
-		}
-	}
-
-	// numberOf is the number of the last request that went to an instance.
-	numberOf(instance) {
-		return this.items.findLast((i) => i.number && i.instance === instance && i.kind === "message")?.number ?? this.requests;
+		return this.pending.length > 0;
 	}
 
 	get sealedBytes() {
 		return Math.max(0, ...this.states.map((t) => t.length));
 	}
+
+	// #number is the number of the last request that went to an instance.
+	#number(instance) {
+		return this.items.findLast((i) => i.number && i.instance === instance)?.number;
+	}
+
+	#sent(m) {
+		const { method, params, result } = m.message;
+		if (method === "initialize") return this.items.push({ kind: "initialize", instance: m.instance, messages: [m] });
+		if (method === "notifications/initialized") return this.items.at(-1).messages.push(m);
+		const item = { ...m, kind: "message", from: "client" };
+		const answers = method ? params.inputResponses : { [this.pending[0]]: result };
+		if (method) {
+			Object.assign(item, { number: ++this.requests, title: `tools/call ${params.name}`, short: params.name, state: params.requestState });
+		} else {
+			item.title = "answer";
+			this.action = result.action;
+		}
+		item.isAnswer = Boolean(answers);
+		item.lines = answers ? Object.entries(answers).map(inWords) : [JSON.stringify(params.arguments)];
+		if (answers) this.facts.answered = m.instance;
+		return this.items.push(item);
+	}
+
+	#received(m) {
+		const { instance, message } = m;
+		const { method, params, error, result } = message;
+		if (isHandshake(m)) return this.items.findLast((i) => i.kind === "initialize").messages.splice(1, 0, m);
+		const item = { ...m, kind: "message", from: "server" };
+		const gap = { kind: "gap", instance, bytes: 0, holds: "stream" };
+		const asks = method || (result && asksForInput(result));
+		this.items.push(item);
+		this.pending = [];
+		if (!method) this.result = message;
+		if (!asks) {
+			this.held = null;
+			item.refusal = Boolean(error || result.isError);
+			item.title = error ? `error ${error.code}` : result.isError ? "error result" : "complete";
+			item.lines = [error?.message ?? textOf(result)];
+			return;
+		}
+		this.facts.asker = instance;
+		if (method) {
+			this.pending = formKeys(message).slice(0, 1);
+			Object.assign(item, { title: method, lines: [`? ${params.message}`] });
+		} else {
+			const { inputRequests = {}, requestState } = result;
+			this.pending = Object.keys(inputRequests);
+			this.states.push(requestState);
+			Object.assign(item, { title: "input_required", state: requestState, lines: Object.values(inputRequests).map((q) => `? ${q.params.message.split("\n")[0]}`) });
+			Object.assign(gap, { token: requestState, bytes: requestState.length, holds: this.held?.instance === instance ? "handler" : "nothing" });
+		}
+		if (!this.again) this.asked.push(...this.pending);
+		this.items.push(gap);
+	}
+
+	// #ran makes runs of the events of one instance, or the stamp that says why
+	// there is none.
+	#ran(instance, events, reply) {
+		const runs = [];
+		const { engine } = this.handler;
+		const resumed = () => ({ parts: [this.held?.part ?? ""], audits: [], ended: {}, heldAt: this.held?.statement });
+		let run = null;
+		let closed = null;
+		for (const e of events) {
+			if (e.kind === "handler entered") {
+				this.entries++;
+				if (run && engine === "Steps") {
+					run.parts.push(e.handler);
+					continue;
+				}
+				if (run) run.ended = { again: true };
+				runs.push((run = { parts: [e.handler ?? ""], audits: [], ended: {} }));
+			} else if (e.kind === "audit") {
+				if (!run) runs.push((run = resumed()));
+				run.audits.push(e);
+			} else if (e.kind === "state refused") {
+				closed = e;
+			} else if (closing.includes(e.kind)) {
+				closed = e;
+				if (!run && this.#goesOn(instance, e)) runs.push((run = resumed()));
+				if (run) run.ended = { asked: e.questions, error: e.error_type, key: /"(\w+)"/.exec(textOf(reply?.result))?.[1] };
+				run = null;
+			}
+		}
+		if (run) run.ended = { asked: formKeys(reply) }; // it asks over the session, and waits
+		this.again = !runs.length && closed?.kind === "questions asked";
+		for (const r of runs) this.#addRun(instance, r);
+		if (!runs.length) this.#stamp(instance, closed, reply);
+	}
+
+	// #goesOn tells a held handler that went on from a round that the engine
+	// answered itself.
+	#goesOn(instance, { kind, questions, error_type }) {
+		if (this.held?.instance !== instance) return false;
+		if (this.held.statement.kind === "over") return true;
+		if (kind === "questions asked") return !questions.some((key) => this.pending.includes(key));
+		return !["declined", "cancelled", "unanswered", "frame_gone"].includes(error_type);
+	}
+
+	#addRun(instance, { parts, heldAt, ...r }) {
+		const { engine, path } = this.handler;
+		const refused = heldAt?.kind === "over" && this.action !== "accept";
+		const trace = [];
+		let at = null;
+		for (const key of parts) {
+			const way = walk(this.handler.parts.find((p) => p.key === key), { ...r, engine, heldAt, refused, legacy: this.legacy });
+			trace.push(...way.trace);
+			at = way.stoppedAt ?? at;
+		}
+		for (const t of trace) t.again = this.passed.has(path + t.line);
+		for (const t of trace) this.passed.add(path + t.line);
+		this.items.push({ kind: "run", instance, number: this.#number(instance), index: ++this.runs, trace, resumed: Boolean(heldAt) });
+		if (at && (["Coroutine", "Resumable"].includes(engine) || at.kind === "over")) this.held = { instance, statement: at, part: parts.at(-1) };
+		else if (this.held?.instance === instance) this.held = null;
+	}
+
+	#stamp(instance, closed, reply) {
+		const { kind, error_type: error, reason } = closed ?? {};
+		const [label, tone] = kind === "state refused" || reply?.error ? ["refused", "refusal"]
+			: error === "frame_gone" ? ["not here", "refusal"]
+			: kind === "questions asked" ? ["asks again", "engine"]
+			: kind === "call stopped" ? ["ended here", "engine"] : ["stored", "stored"];
+		this.items.push({ kind: "stamp", instance, label, tone, reason, error });
+	}
 }
 
-function isHandshake(m) {
-	return !m.sent && Boolean(m.message.result?.protocolVersion);
-}
+const isHandshake = (m) => Boolean(m.message.result?.protocolVersion);
+const formKeys = (message) => Object.keys(message?.params?.requestedSchema?.properties ?? {});
 
-function endedBy(e, reply) {
-	if (e.kind === "questions asked") return { asked: e.questions ?? [] };
-	if (e.kind === "call completed") return {};
-	const [, key] = /"(\w+)"/.exec(textOf(reply?.message.result)) ?? [];
-	return { error: { type: e.error_type, key } };
-}
+export const textOf = (result) => (result?.content ?? []).map((c) => c.text ?? "").join(" ");
 
-function overAsked(reply) {
-	return Object.keys(reply?.message.params?.requestedSchema?.properties ?? {});
-}
-
-export function textOf(result) {
-	return (result?.content ?? []).map((c) => c.text ?? "").join(" ");
-}
-
-function answersIn(responses) {
-	return Object.entries(responses).map(([key, r]) =>
-		r.action === "accept" ? Object.entries(r.content ?? {}).map(([k, v]) => `${k} = ${v}`).join(", ") || `${key}: accepted` : `${key}: ${r.action === "decline" ? "declined" : "dismissed"}`,
-	);
-}
+const inWords = ([key, { action, content }]) => action !== "accept" ? `${key}: ${action === "decline" ? "declined" : "dismissed"}`
+	: Object.entries(content).map(([k, v]) => `${k} = ${v}`).join(", ");
