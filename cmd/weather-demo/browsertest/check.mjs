@@ -20,13 +20,18 @@ function same(got, want, what) {
   must(JSON.stringify(got) === JSON.stringify(want), `${what}: got ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
 }
 
+const checks = [];
+
 // check runs f on a page of its own. Whatever f does, the console stays silent.
-async function check(name, options, f) {
-  if (only && !name.includes(only)) return;
+function check(name, options, f) {
+  if (!only || name.includes(only)) checks.push(() => run(name, options, f));
+}
+
+async function run(name, options, f) {
   let error = null;
   let data = null;
   const v = await visit(browser, url, options);
-  v.page.setDefaultTimeout(15_000);
+  v.page.setDefaultTimeout(30_000);
   try {
     data = (await f(v.page)) ?? null;
     same(v.complaints, [], "the console");
@@ -51,7 +56,7 @@ async function playTo(page, setting, answer = "Answer") {
 for (const style of styles) {
   for (const legacy of [false, true]) {
     for (const place of ["Lisbon", "Springfield"]) {
-      await check(`completes/${style}/${legacy ? "legacy" : "modern"}/${place}`, {}, async (page) => {
+      check(`completes/${style}/${legacy ? "legacy" : "modern"}/${place}`, {}, async (page) => {
         if (style === "native" && legacy) {
           // It does not ask such a client: the default, or a refusal.
           await choose(page, { style, legacy, place });
@@ -76,7 +81,7 @@ for (const style of styles) {
 }
 
 for (const [answer, kind] of [["Decline", "declined"], ["Dismiss", "cancelled"]]) {
-  await check(`no/${kind}`, {}, async (page) => {
+  check(`no/${kind}`, {}, async (page) => {
     await playTo(page, { style: "native" }, answer);
     const r = await result(page);
     same(r.kind, "An error result, which the model can read", "kind");
@@ -86,7 +91,7 @@ for (const [answer, kind] of [["Decline", "declined"], ["Dismiss", "cancelled"]]
   });
 }
 
-await check("tampered", {}, async (page) => {
+check("tampered", {}, async (page) => {
   await playTo(page, { style: "native" }, null);
   await press(page, "Change one byte");
   await page.getByText("You changed one byte").waitFor();
@@ -97,7 +102,7 @@ await check("tampered", {}, async (page) => {
   must(r.caption.includes("forged_or_transplanted"), r.caption);
 });
 
-await check("opened", {}, async (page) => {
+check("opened", {}, async (page) => {
   await playTo(page, { style: "once", place: "Springfield" }, null);
   await press(page, "Open");
   const letter = await page.locator(".letter").innerText();
@@ -110,7 +115,7 @@ await check("opened", {}, async (page) => {
 
 const surviving = [["native", {}], ["once", {}], ["steps", {}], ["journal", {}], ["coroutine", { resumes: true }], ["coroutine", {}]];
 for (const [style, extra] of surviving) {
-  await check(`killed/${style}${extra.resumes ? " with the journal" : ""}`, {}, async (page) => {
+  check(`killed/${style}${extra.resumes ? " with the journal" : ""}`, {}, async (page) => {
     await playTo(page, { style, ...extra }, null);
     await press(page, /^kill it/);
     await page.getByText("the one that is left").waitFor();
@@ -129,7 +134,7 @@ for (const [style, extra] of surviving) {
   });
 }
 
-await check("killed/legacy", {}, async (page) => {
+check("killed/legacy", {}, async (page) => {
   await playTo(page, { style: "sse_shim", legacy: true }, null);
   await press(page, /^kill it/);
   await page.getByText("The connection is gone").waitFor();
@@ -149,13 +154,13 @@ const measured = {
   kill: ["native completes", "once completes", "steps completes", "journal completes", "resumable completes", "coroutine handler gone"],
   unoffered: ["native asked again", "once asked again", "coroutine asked again", "journal asked again"],
 };
-await check("attacks", { hash: "attack" }, async (page) => {
+check("attacks", { hash: "attack" }, async (page) => {
   page.setDefaultTimeout(60_000);
   const rows = page.locator(".attacks li");
   same(await rows.count(), Object.keys(measured).length, "attacks");
   for (const [i, id] of Object.keys(measured).entries()) {
     await rows.nth(i).getByRole("button").first().click();
-    await page.locator(".every .badge").first().waitFor();
+    await page.locator(".every h2", { hasText: await rows.nth(i).locator("button b").textContent() }).waitFor();
     await page.locator(".every .pending").first().waitFor({ state: "detached" });
     const table = (await page.locator(".every tbody tr").allInnerTexts()).map((t) => t.replace(/\s+/g, " "));
     for (const want of measured[id]) {
@@ -168,7 +173,7 @@ await check("attacks", { hash: "attack" }, async (page) => {
   }
 });
 
-await check("store", { hash: "attack" }, async (page) => {
+check("store", { hash: "attack" }, async (page) => {
   const on = page.locator("input[name=store][value=on]");
   if ((await on.count()) === 0) return "none";
   await on.check({ force: true });
@@ -179,14 +184,14 @@ await check("store", { hash: "attack" }, async (page) => {
   return "played";
 });
 
-await check("compare", { hash: "compare" }, async (page) => {
+check("compare", { hash: "compare" }, async (page) => {
   await page.getByRole("heading", { name: "11 lines differ. On the wire, none." }).waitFor();
   await page.locator("#compare-0").selectOption("coroutine");
   await page.locator("#compare-1").selectOption("journal");
   await page.getByRole("heading", { name: /^2 lines differ. On the wire, none\.$/ }).waitFor();
 });
 
-await check("matrix", { hash: "matrix" }, async (page) => {
+check("matrix", { hash: "matrix" }, async (page) => {
   await page.getByText(/40 of 40, /).waitFor();
   await page.locator(".outcome").first().waitFor();
   const corners = await page.locator(".quadrant td").allInnerTexts();
@@ -194,7 +199,7 @@ await check("matrix", { hash: "matrix" }, async (page) => {
   return { runs, corners: corners.map((c) => c.replace(/\s+/g, " ")) };
 });
 
-await check("keyboard", {}, async (page) => {
+check("keyboard", {}, async (page) => {
   const active = () => page.evaluate(() => (document.activeElement.closest("label") ?? document.activeElement).textContent);
   for (let i = 0; i < 60 && !(await active()).startsWith("Call weather_"); i++) await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
@@ -206,7 +211,7 @@ await check("keyboard", {}, async (page) => {
   same((await result(page)).text, "Lisbon: 72°F, partly cloudy.", "text");
 });
 
-await check("moving", { motion: "no-preference" }, async (page) => {
+check("moving", { motion: "no-preference" }, async (page) => {
   await playTo(page, { style: "once" }, null);
   await press(page, "Answer");
   await page.locator(".row.now").first().waitFor(); // a line runs
@@ -214,7 +219,7 @@ await check("moving", { motion: "no-preference" }, async (page) => {
   same((await result(page)).audits, 1, "audits");
 });
 
-await check("typed text stays text", {}, async (page) => {
+check("typed text stays text", {}, async (page) => {
   const got = await page.evaluate(async () => {
     const base = document.querySelector("script[type=module]").src;
     const { h, render } = await import(new URL("dom.js", base));
@@ -256,7 +261,7 @@ await check("typed text stays text", {}, async (page) => {
 for (const theme of ["light", "dark"]) {
   for (const width of [1440, 390]) {
     for (const [name, state] of Object.entries(states)) {
-      await check(`axe/${theme}/${width}/${name}`, { theme, width, height: width === 390 ? 844 : 900, hash: state.hash }, async (page) => {
+      check(`axe/${theme}/${width}/${name}`, { theme, width, height: width === 390 ? 844 : 900, hash: state.hash }, async (page) => {
         await state.reach?.(page);
         // The page's policy forbids what axe needs to be injected as; its
         // debugger's channel does not ask the page.
@@ -271,4 +276,9 @@ for (const theme of ["light", "dark"]) {
   }
 }
 
+// Three at a time: most of a check is waiting.
+const next = async () => {
+  for (let f = checks.shift(); f; f = checks.shift()) await f();
+};
+await Promise.all([next(), next(), next()]);
 await browser.close();

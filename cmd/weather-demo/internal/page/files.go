@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 )
 
@@ -33,6 +34,7 @@ func embedded() ([]file, error) {
 		if err != nil {
 			return err
 		}
+		content = lean(path.Base(name), content)
 		sum := sha256.Sum256(content)
 		f := file{route: "/page/" + path.Base(name), name: name, content: content, etag: `"` + hex.EncodeToString(sum[:8]) + `"`}
 		if path.Base(name) == "index.html" {
@@ -42,6 +44,27 @@ func embedded() ([]file, error) {
 		return nil
 	})
 	return files, err
+}
+
+// lean leaves out what only a reader of the repository needs: comments that have
+// lines of their own, and indentation. Every line keeps its number, so that an
+// error in a browser points into the file here. The client module is there to be
+// read, and is served as it is.
+func lean(name string, content []byte) []byte {
+	if name == "client.js" || path.Ext(name) != ".js" && path.Ext(name) != ".css" {
+		return content
+	}
+	lines := strings.Split(string(content), "\n")
+	inComment := false
+	for i, line := range lines {
+		line = strings.TrimLeft(line, "\t ")
+		inComment = inComment || strings.HasPrefix(line, "/*")
+		if lines[i] = line; inComment || strings.HasPrefix(line, "//") {
+			lines[i] = ""
+		}
+		inComment = inComment && !strings.HasSuffix(line, "*/")
+	}
+	return []byte(strings.Join(lines, "\n"))
 }
 
 func (f file) ServeHTTP(w http.ResponseWriter, r *http.Request) {

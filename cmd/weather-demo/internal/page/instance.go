@@ -48,6 +48,7 @@ type instance struct {
 // stand is a runtime with its server, and the sockets to it.
 type stand struct {
 	rt     *mrtr.Runtime
+	server *mcp.Server
 	ws     *wstransport.Handler
 	silent atomic.Bool // since it was killed
 	wires  wires
@@ -82,17 +83,17 @@ func (i *instance) newStand(s settings) (*stand, error) {
 		return nil, err
 	}
 	audit := &options.Audit{Out: watch.audited}
-	server := mcp.NewServer(&mcp.Implementation{Name: "weather-demo", Version: "1.0.0"}, nil)
+	st.server = mcp.NewServer(&mcp.Implementation{Name: "weather-demo", Version: "1.0.0"}, nil)
 	for _, o := range everyStyle() {
-		mcp.AddTool(server, &mcp.Tool{
+		mcp.AddTool(st.server, &mcp.Tool{
 			Name: o.Tool(), Description: "The weather at a place. " + o.Lesson,
 			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
 		}, o.New(st.rt, audit))
 	}
-	if err := boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if err := boundary.Install(st.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err
 	}
-	st.ws, err = wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	st.ws, err = wstransport.NewHandler(func(*http.Request) *mcp.Server { return st.server }, nil)
 	return st, err
 }
 

@@ -33,7 +33,7 @@ type Handler struct {
 	opts     Options
 	files    []file
 	benches  *benches
-	source   []byte
+	styles   []style
 	quadrant sync.Mutex
 	corners  []byte // the quadrant, once it was played
 }
@@ -52,7 +52,7 @@ func New(opts *Options) (*Handler, error) {
 	if h.files, err = embedded(); err != nil {
 		return nil, err
 	}
-	if h.source, err = sourceJSON(); err != nil {
+	if h.styles, err = readStyles(); err != nil {
 		return nil, err
 	}
 	h.benches = newBenches()
@@ -61,6 +61,8 @@ func New(opts *Options) (*Handler, error) {
 	}
 	demo := func(pattern string, serve http.HandlerFunc) { h.mux.Handle(pattern, h.guarded(serve)) }
 	demo("GET /demo/source", h.serveSource)
+	demo("POST /demo/way", h.serveWay)
+	demo("GET /demo/compare", h.serveCompare)
 	demo("GET /demo/quadrant", h.serveQuadrant)
 	demo("POST /demo", h.openBench)
 	demo("GET /demo/{bench}/events", h.onBench(serveEvents))

@@ -3,7 +3,6 @@ package page
 import (
 	"encoding/json"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +10,9 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -93,27 +94,29 @@ func (s served) events(bench string) []event {
 	return all
 }
 
-// maxPage is what the page may weigh, all of it and uncompressed.
+// maxPage is what the page may weigh as a browser gets it: all of it, and
+// uncompressed.
 const maxPage = 120_000
 
 func TestThePageIsSmallAndPutsNoTextInAsHTML(t *testing.T) {
 	forbidden := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|srcdoc|\beval\(|new Function|https?://[^w]`)
+	files, err := embedded()
+	require.NoError(t, err)
 	total := 0
-	err := fs.WalkDir(web, "web", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		content, err := web.ReadFile(name)
+	for _, f := range files {
+		total += len(f.content)
+		content, err := web.ReadFile(f.name)
 		require.NoError(t, err)
-		total += len(content)
-		require.Contains(t, contentTypes, path.Ext(name))
-		require.Empty(t, forbidden.FindAllString(string(content), -1), "%s", name)
-		if path.Ext(name) == ".html" {
+		require.Contains(t, contentTypes, path.Ext(f.name))
+		require.Empty(t, forbidden.FindAllString(string(content), -1), f.name)
+		require.Equal(t, strings.Count(string(content), "\n"), strings.Count(string(f.content), "\n"), "lines of %s", f.name)
+		for i, line := range strings.Split(string(content), "\n") {
+			require.Zero(t, strings.Count(line, "`")%2, "%s:%d: a text over several lines would lose its indentation", f.name, i+1)
+		}
+		if path.Ext(f.name) == ".html" {
 			require.NotRegexp(t, `(?i)<style|\sstyle=|\son\w+=|<script[^>]*>[^<]`, string(content), "the policy forbids it")
 		}
-		return nil
-	})
-	require.NoError(t, err)
+	}
 	require.Greater(t, total, 60_000, "the page was not found")
 	require.LessOrEqual(t, total, maxPage)
 }
@@ -224,10 +227,8 @@ func TestEveryStyleIsServedAndItsAuditLineIsFound(t *testing.T) {
 	s := serve(t, nil)
 	bench := s.bench()
 	client := s.dial(bench, "/a/ws")
-	var shown struct{ Styles []style }
-	require.NoError(t, json.Unmarshal(s.h.source, &shown))
-	require.Len(t, shown.Styles, len(options.All)+3, "the styles, the journaled coroutine, and two exhibits")
-	for _, st := range shown.Styles {
+	require.Len(t, s.h.styles, len(options.All)+3, "the styles, the journaled coroutine, and two exhibits")
+	for _, st := range s.h.styles {
 		before := len(s.events(bench))
 		out, err := client.Call(t.Context(), st.Tool, map[string]any{"location": "Lisbon"}, metric)
 		require.NoError(t, err)
@@ -254,11 +255,11 @@ func kindsOf(h handler) map[int][]string {
 	add = func(body []statement) {
 		for _, s := range body {
 			kinds[s.From] = append(kinds[s.From], s.Kind)
-			add(s.Body)
+			add(s.body)
 		}
 	}
-	for _, p := range h.Parts {
-		add(p.Body)
+	for _, p := range h.parts {
+		add(p.body)
 	}
 	return kinds
 }
@@ -345,19 +346,28 @@ func TestAStateIsOpenedForItsVisitorAlone(t *testing.T) {
 }
 
 func TestStatesOfAShortLifeExpire(t *testing.T) {
-	s := serve(t, nil)
-	bench := s.bench()
-	client := s.dial(bench, "/a/ws?life=short")
-	request := lisbon("weather_native")
-	first, err := client.Send(t.Context(), request)
-	require.NoError(t, err)
-	time.Sleep(shortLife + 50*time.Millisecond) // a real clock: the codec takes no other
-	request.State, request.Responses = first.State, map[string]any{"units": wire.Value("metric")(first.Asks[0])}
-	late, err := client.Send(t.Context(), request)
-	require.NoError(t, err)
-	require.EqualValues(t, -32602, late.Error.Code)
-	all := s.events(bench)
-	require.Equal(t, "expired", all[len(all)-1].Reason)
+	synctest.Test(t, func(t *testing.T) {
+		var closing sync.WaitGroup
+		b, err := newBench("bench", &closing)
+		require.NoError(t, err)
+		st, err := b.instances["a"].stand(settings{short: true})
+		require.NoError(t, err)
+		client, err := wire.Connect(t.Context(), st.server, nil)
+		require.NoError(t, err)
+		request := lisbon("weather_native")
+		first, err := client.Send(t.Context(), request)
+		require.NoError(t, err)
+		time.Sleep(shortLife + time.Second)
+		request.State, request.Responses = first.State, map[string]any{"units": wire.Value("metric")(first.Asks[0])}
+		late, err := client.Send(t.Context(), request)
+		require.NoError(t, err)
+		require.EqualValues(t, -32602, late.Error.Code)
+		all := b.events.after(0)
+		require.Equal(t, "expired", all[len(all)-1].Reason)
+		require.NoError(t, client.Close())
+		b.close()
+		closing.Wait()
+	})
 }
 
 func TestBenchesAreBounded(t *testing.T) {

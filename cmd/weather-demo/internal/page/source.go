@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -38,24 +37,32 @@ type handler struct {
 	excerpt
 	Name   string `json:"name"`
 	Engine string `json:"engine"` // what runs it: Native, Coroutine, Journal, Resumable, rerun, Steps
-	Parts  []part `json:"parts"`
+	parts  []part
+}
+
+// handlerFor is the handler that a client of this era reaches.
+func (s style) handlerFor(legacy bool) handler {
+	if legacy {
+		return s.Handlers[len(s.Handlers)-1]
+	}
+	return s.Handlers[0]
 }
 
 // part is a function that the engine enters: the handler, or one of its steps.
 type part struct {
-	Key  string      `json:"key"` // of a step, else ""
-	Body []statement `json:"body"`
+	key  string // of a step, else ""
+	body []statement
 }
 
 // statement is a line or several. Its kind says what it means for the way
 // through the handler.
 type statement struct {
-	Kind    string      `json:"kind"`
-	From    int         `json:"from"`
-	To      int         `json:"to"`
-	Key     string      `json:"key,omitempty"`     // of the question
-	Default bool        `json:"default,omitempty"` // whether the question has one
-	Body    []statement `json:"body,omitempty"`
+	Kind       string `json:"kind"`
+	From       int    `json:"from"`
+	To         int    `json:"to"`
+	key        string // of the question
+	hasDefault bool   // whether the question has one
+	body       []statement
 }
 
 // questions are the weather tool's, by the name they have in the handlers.
@@ -72,16 +79,14 @@ type sources struct {
 }
 
 func (h *Handler) serveSource(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(h.source)
+	writeJSON(w, h.styles)
 }
 
-func sourceJSON() ([]byte, error) {
+func readStyles() (styles []style, err error) {
 	src, err := parseSources()
 	if err != nil {
 		return nil, err
 	}
-	var styles []style
 	for _, o := range everyStyle() {
 		s, err := src.style(o)
 		if err != nil {
@@ -89,7 +94,7 @@ func sourceJSON() ([]byte, error) {
 		}
 		styles = append(styles, s)
 	}
-	return json.Marshal(map[string]any{"styles": styles})
+	return styles, nil
 }
 
 func parseSources() (*sources, error) {
@@ -197,7 +202,7 @@ func (src *sources) handler(f *ast.FuncDecl, engine string) (handler, error) {
 		return h, fmt.Errorf("%s does not return a function literal", h.Name)
 	}
 	body, err := src.statements(lit.Body.List)
-	h.Parts = []part{{Body: body}}
+	h.parts = []part{{body: body}}
 	return h, err
 }
 
@@ -212,20 +217,20 @@ func (src *sources) steps(h *handler, f *ast.FuncDecl) (err error) {
 		if !ok {
 			return true
 		}
-		p := part{Key: "end"}
+		p := part{key: "end"}
 		if len(call.Args) > 1 {
 			if name, ok := call.Args[len(call.Args)-2].(*ast.BasicLit); ok {
-				p.Key, err = strconv.Unquote(name.Value)
+				p.key, err = strconv.Unquote(name.Value)
 			}
 		}
 		if err != nil {
 			return false
 		}
-		p.Body, err = src.statements(lit.Body.List)
-		h.Parts = append(h.Parts, p)
+		p.body, err = src.statements(lit.Body.List)
+		h.parts = append(h.parts, p)
 		return false
 	})
-	if err == nil && len(h.Parts) == 0 {
+	if err == nil && len(h.parts) == 0 {
 		err = fmt.Errorf("%s has no steps", h.Name)
 	}
 	return err
@@ -254,7 +259,7 @@ func (src *sources) statement(stmt ast.Stmt) (s statement, err error) {
 		if s.Kind = kinds[cond]; s.Kind == "" || stmt.Else != nil {
 			return s, fmt.Errorf("line %d: the page does not know when %q holds", s.From, cond)
 		}
-		s.Body, err = src.statements(stmt.Body.List)
+		s.body, err = src.statements(stmt.Body.List)
 	case *ast.AssignStmt, *ast.ExprStmt:
 		ast.Inspect(stmt, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
@@ -288,7 +293,7 @@ func (src *sources) call(s *statement, call *ast.CallExpr, err *error) bool {
 			*err = fmt.Errorf("line %d: Once without a function literal", s.From)
 			return false
 		}
-		s.Body, *err = src.statements(lit.Body.List)
+		s.body, *err = src.statements(lit.Body.List)
 		return false
 	}
 	return true
@@ -306,6 +311,6 @@ func (s *statement) asks(question ast.Expr) error {
 	if !ok {
 		return fmt.Errorf("line %d asks %q, which is no question of the weather tool", s.From, name)
 	}
-	s.Key, s.Default = q.key, q.hasDefault
+	s.key, s.hasDefault = q.key, q.hasDefault
 	return nil
 }

@@ -4,7 +4,7 @@ import { Attack } from "./attack.js";
 import { attacks } from "./attacks.js";
 import { Bench, source } from "./bench.js";
 import { Compare } from "./compare.js";
-import { button, circle, h, path, render, sr, svg } from "./dom.js";
+import { button, circle, h, path, quiet, render, sr, svg } from "./dom.js";
 import { envelope } from "./envelope.js";
 import { Matrix } from "./matrix.js";
 import { Play } from "./play.js";
@@ -123,7 +123,7 @@ class App {
 			const state = here ? "here" : done.has(i) ? "done" : "";
 			const hash = `tour-${i + 1}`;
 			return h("li", h("a", { href: `#${hash}`, class: state, "aria-current": here && "step", onclick: () => location.hash === `#${hash}` && this.#route() },
-				h("i", { "aria-hidden": "true" }, state === "done" ? "✓" : i + 1), title, state === "done" && sr(" (done)")));
+				h("i", quiet, state === "done" ? "✓" : i + 1), title, state === "done" && sr(" (done)")));
 		};
 		return h("nav.tour", { key: "tour", "aria-label": "The tour" }, h("span", "Two minutes:"), h("ol", tour.map(link)));
 	}
@@ -153,5 +153,4 @@ function switchTheme() {
 	dataset.theme = dark ? "light" : "dark";
 }
 
-const { styles } = await source();
-new App(document.getElementById("app"), styles);
+new App(document.getElementById("app"), await source());

@@ -3,7 +3,7 @@
 import { attacks, outcome, verdictOf } from "./attacks.js";
 import { Bench } from "./bench.js";
 import { Call } from "./call.js";
-import { button, h, radios } from "./dom.js";
+import { button, h, radios, th } from "./dom.js";
 import { Stage } from "./stage.js";
 import { Story } from "./story.js";
 import { groups } from "./words.js";
@@ -17,7 +17,8 @@ export class Attack {
 		this.style = app.style("native");
 		this.attack = attacks[0];
 		this.store = false;
-		this.verdicts = new Map(); // by style, attack and store
+		// By style, attack and store.
+		this.verdicts = new Map();
 		this.stage.reset(new Story({ style: this.style }), null, "");
 	}
 
@@ -99,10 +100,10 @@ export class Attack {
 		const row = (s) => {
 			const { before, after } = this.#verdict(attack, s) ?? {};
 			return h("tr", { key: s.name, class: s === this.style && "chosen" },
-				h("th", { scope: "row" }, button([h("code", s.name), h("small", s.letter)], () => this.choose({ style: s }))), h("td", this.#badge(attack, s)), h("td", before === after ? after : `${before} → ${after}`));
+				th(button([h("code", s.name), h("small", s.letter)], () => this.choose({ style: s })), "row"), h("td", this.#badge(attack, s)), h("td", before === after ? after : `${before} → ${after}`));
 		};
 		return h("div.every", h("h2", attack.title), h("p.dim", `The same attack on every style, ${attack.place ?? "Lisbon"}, ${this.store ? "with" : "without"} a store.`),
-			h("table", h("thead", h("tr", ["style", "the attack", "audits, before → after"].map((t) => h("th", { scope: "col" }, t)))), h("tbody", this.app.styles.map(row))));
+			h("table", h("thead", h("tr", ["style", "the attack", "audits, before → after"].map((t) => th(t)))), h("tbody", this.app.styles.map(row))));
 	}
 }
 

@@ -4,7 +4,8 @@
 
 import { Client } from "./client.js";
 
-const base = new URL("../", import.meta.url); // the page may live behind any path
+// The page may live behind any path.
+const base = new URL("../", import.meta.url);
 
 async function ask(path, options) {
 	const response = await fetch(new URL(path, base), options);
@@ -16,10 +17,15 @@ const post = (path, body = {}) => ask(path, { method: "POST", headers: { "Conten
 
 export const source = () => ask("demo/source");
 export const quadrant = () => ask("demo/quadrant");
+export const sideBySide = (left, right) => ask(`demo/compare?left=${left}&right=${right}`);
+// Which lines a run passed.
+export const wayOf = (run) => post("demo/way", run);
 
 export class Bench {
-	#clients = new Map(); // modern ones, by address
-	#seen = 0; // the last event that was fetched
+	// Modern ones, by address.
+	#clients = new Map();
+	// The last event that was fetched.
+	#seen = 0;
 	#turn = Promise.resolve();
 
 	static async open() {
@@ -82,7 +88,7 @@ export class Bench {
 export function readHeader(token) {
 	const bytes = [...atob(token.slice(0, 28).replaceAll("-", "+").replaceAll("_", "/"))].map((c) => c.charCodeAt(0));
 	const time = (from) => new Date(bytes.slice(from, from + 6).reduce((n, b) => n * 256 + b, 0));
-	return { key: bytes.slice(2, 6).map((b) => b.toString(16).padStart(2, "0")).join(""), issued: time(9), expires: time(15) };
+	return { key: bytes.slice(2, 6).map((b) => b.toString(16).padStart(2, "0")).join(""), expires: time(15) };
 }
 
 // changeOneByte replaces one character behind the header.

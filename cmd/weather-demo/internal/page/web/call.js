@@ -7,7 +7,8 @@ import { Story } from "./story.js";
 export class Call {
 	constructor(bench, { style, place, legacy = false, store = false, short = false }) {
 		Object.assign(this, { bench, style, legacy, settings: { store, short }, args: { location: place }, story: new Story({ style, place, legacy }) });
-		this.show = async () => {}; // called when the story has grown
+		// Called when the story has grown.
+		this.show = async () => {};
 	}
 
 	// send makes one request of a modern call, and returns its response. What is
@@ -71,7 +72,7 @@ export class Call {
 	}
 
 	async #take() {
-		this.story.take(await this.bench.events());
+		await this.story.take(await this.bench.events());
 	}
 }
 

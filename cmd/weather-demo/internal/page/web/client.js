@@ -1,5 +1,5 @@
-// A client of the Model Context Protocol over WebSocket, in both eras, with
-// nothing left out that a multi-round call needs. It depends on no other file.
+// A client of the Model Context Protocol over WebSocket, in both eras, with all
+// that a multi-round call needs. It depends on no other file.
 //
 //   const client = await Client.connect("ws://127.0.0.1:8080/ws");
 //   const result = await client.callTool("weather_native", { location: "Lisbon" }, askUser);
@@ -8,10 +8,9 @@
 // or promises { action: "accept", content: { ... } }, { action: "decline" } or
 // { action: "cancel" }.
 //
-// Since revision 2026-07-28 a server cannot ask while a request is open. It
-// ends the request with its questions and a sealed state, and the client makes
-// the request again, with the answers and the state. Before, the server asked
-// by a request of its own over the open connection.
+// Since revision 2026-07-28 a server ends the request with its questions and a
+// sealed state, and the client makes it again, with the answers and the state.
+// Before, the server asked by a request of its own over the open connection.
 
 export const MODERN = "2026-07-28";
 export const LEGACY = "2025-11-25";
@@ -19,7 +18,6 @@ export const LEGACY = "2025-11-25";
 const CLIENT_INFO = { name: "weather-demo page", version: "1.0.0" };
 const CAPABILITIES = { elicitation: { form: {} } };
 
-// A server may ask in several rounds. One that never stops is given up.
 const MAX_ROUNDS = 10;
 
 // ProtocolError is a JSON-RPC error: the request itself was refused. A tool
@@ -63,8 +61,7 @@ export class Client {
 		socket.addEventListener("message", (e) => this.#receive(e.data));
 	}
 
-	// connect opens the WebSocket. A legacy client also shakes hands; a modern
-	// one says with each request who it is.
+	// A legacy client shakes hands; a modern one says with each request who it is.
 	static async connect(url, options = {}) {
 		const socket = new WebSocket(url, "mcp");
 		const client = new Client(socket, options);
@@ -126,8 +123,7 @@ export class Client {
 		});
 	}
 
-	// #answer asks the user all questions of a round, one after the other. A
-	// result without questions only wants its state back.
+	// A result without questions only wants its state back.
 	async #answer(questions, ask) {
 		const responses = {};
 		for (const [key, { method, params }] of Object.entries(questions ?? {})) {
@@ -155,8 +151,7 @@ export class Client {
 		else waiting?.resolve(message.result);
 	}
 
-	// #respond answers a request of the server's, which only comes to a legacy
-	// client.
+	// A server's request only comes to a legacy client.
 	async #respond({ id, method, params }) {
 		if (method === "ping") return this.#send({ jsonrpc: "2.0", id, result: {} });
 		if (method !== "elicitation/create" || !this.ask) {

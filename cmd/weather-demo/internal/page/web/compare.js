@@ -2,9 +2,9 @@
 // client saw of each.
 
 import { styleSelect } from "./attack.js";
-import { Bench } from "./bench.js";
+import { Bench, sideBySide } from "./bench.js";
 import { Call, scripted, usual } from "./call.js";
-import { h } from "./dom.js";
+import { h, quiet, th } from "./dom.js";
 import { caption, score } from "./score.js";
 import { code } from "./source.js";
 
@@ -13,10 +13,12 @@ export class Compare {
 		this.app = app;
 		this.pair = [app.style("native"), app.style("once")];
 		this.stories = [];
+		this.rows = [];
 	}
 
 	async open() {
 		const { pair } = this;
+		const rows = await sideBySide(...pair.map((s) => s.name));
 		this.lab ??= await Bench.open();
 		const stories = [];
 		for (const style of pair) {
@@ -24,14 +26,14 @@ export class Compare {
 			await call.play(scripted(usual));
 			stories.push(call.story);
 		}
-		if (pair !== this.pair) return; // others were chosen meanwhile
-		this.stories = stories;
+		// Others were chosen meanwhile.
+		if (pair !== this.pair) return;
+		Object.assign(this, { stories, rows });
 		this.app.draw();
 	}
 
 	view() {
-		const { pair, stories } = this;
-		const rows = align(...pair.map(linesOf));
+		const { pair, stories, rows } = this;
 		const differing = rows.filter((r) => r.differs).length;
 		const messages = compared(...stories.map((s) => s.items.filter((i) => i.kind === "message")));
 		const others = messages.filter((m) => !m.same).length;
@@ -39,7 +41,6 @@ export class Compare {
 		const select = (i) => styleSelect(this.app.styles, pair[i].name, (style) => {
 			this.pair = pair.with(i, style);
 			this.stories = [];
-			this.app.draw();
 			this.open();
 		}, { id: `compare-${i}`, "aria-label": `The style on the ${i ? "right" : "left"}` });
 		const head = (s, i) => h("div.style-head", h("h2", h("code", s.name), h("small", s.letter)), h("p", s.lesson),
@@ -52,7 +53,7 @@ export class Compare {
 			h("section.sheet.diff", { "aria-label": "The sources" }, h("div.pair", pair.map(head)), h("div.diff-rows", rows.map((r) => diffRow(r, pair)))),
 			h("section.sheet.saw", h("h2", "What the client saw"),
 				h("p", "Each message of both calls, compared after leaving out what must differ: the tool's name, the figures in ", h("code", "_meta"), ", and the sealed state, which no client can read."),
-				h("table", h("thead", h("tr", h("th", { scope: "col" }, "message"), h("th.num", { scope: "col" }, "sealed state"), h("th.num", { scope: "col" }, "compared"))), h("tbody", messages.map(messageRow)))));
+				h("table", h("thead", h("tr", th("message"), th("sealed state", "col", { class: "num" }), th("compared", "col", { class: "num" }))), h("tbody", messages.map(messageRow)))));
 	}
 }
 
@@ -70,40 +71,8 @@ function compared(left = [], right = []) {
 	return Array.from({ length: Math.max(left.length, right.length) }, (_, i) => ({ a: left[i], b: right[i], same: bare(left[i]) === bare(right[i]) }));
 }
 
-// linesOf are a style's own lines: the function that makes it, and its handlers.
-function linesOf({ wiring, handlers }) {
-	const parts = [wiring, ...handlers.filter((p, i) => handlers.findIndex((q) => q.name === p.name) === i)];
-	return parts.flatMap(({ lines, from }, n) => [...(n ? [{ text: "" }] : []), ...lines.map((text, i) => ({ text, line: from + i }))]);
-}
-
-// align puts equal lines beside each other, and between them what only one side
-// has, in pairs as far as they go.
-function align(left, right) {
-	const equal = (i, j) => left[i].text.trim() === right[j].text.trim();
-	const common = Array.from({ length: left.length + 1 }, () => Array(right.length + 1).fill(0));
-	for (let i = left.length - 1; i >= 0; i--) {
-		for (let j = right.length - 1; j >= 0; j--) common[i][j] = equal(i, j) ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
-	}
-	const rows = [];
-	let only = [[], []];
-	const flush = () => {
-		const [a, b] = only;
-		for (let k = 0; k < Math.max(a.length, b.length); k++) rows.push({ a: a[k], b: b[k], differs: true });
-		only = [[], []];
-	};
-	for (let i = 0, j = 0; i < left.length || j < right.length; ) {
-		if (left[i] && right[j] && equal(i, j)) {
-			flush();
-			rows.push({ a: left[i++], b: right[j++] });
-		} else if (!right[j] || (left[i] && common[i + 1][j] >= common[i][j + 1])) only[0].push(left[i++]);
-		else only[1].push(right[j++]);
-	}
-	flush();
-	return rows;
-}
-
 function diffRow({ a, b, differs }, styles) {
 	const cell = (l, i) => h(`div.cell.${i ? "right" : "left"}`, { class: differs && (l ? "differs" : "missing") },
-		l && [h("span.letter", { "aria-hidden": "true" }, differs && styles[i].letter), h("span.no", { "aria-hidden": "true" }, l.line), code(l.text)]);
+		l && [h("span.letter", quiet, differs && styles[i].letter), h("span.no", quiet, l.line), code(l.text)]);
 	return h("div.pair", { class: differs && "differs" }, cell(a, 0), cell(b, 1));
 }

@@ -1,11 +1,13 @@
 // The wire: the client's lane, the lanes of both instances, and what goes
 // between them, from top to bottom.
 
-import { button, circle, h, line, path, rect, sr, text } from "./dom.js";
+import { button, circle, h, line, path, quiet, rect, sr, text } from "./dom.js";
 import { envelopeParts } from "./envelope.js";
 
-const LINE = 17; // of a label
-const CHAR = 7.55; // the width of one of its characters
+// Of a label.
+const LINE = 17;
+// The width of one of its characters.
+const CHAR = 7.55;
 
 // geometry is where the lanes stand in a diagram of this width.
 export const geometry = (width) => width < 440
@@ -18,7 +20,8 @@ function place(items, g, codeLines, preview) {
 	const columns = preview ? 99 : Math.floor((g.a - g.box / 2 - g.client - 28) / CHAR);
 	const placed = [];
 	let y = 20;
-	let runs = {}; // the last run of each instance since the last request
+	// The last run of each instance since the last request.
+	let runs = {};
 	for (const item of items) {
 		const p = { item, y, lane: g[item.instance] };
 		const last = placed.at(-1);
@@ -77,7 +80,7 @@ export function diagram(stage, width) {
 	const { placed, height } = place(story.items.slice(0, stage.shown + (stage.revealing ? 1 : 0)), g, story.handler.lines.length, stage.preview);
 	const fresh = (i) => (i >= stage.roundStart ? "new" : "");
 	return h("div.diagram", { class: stage.preview && "preview", style: { height: `${height}px` } },
-		h("svg.lines", { width, "aria-hidden": "true" }, hatch, lanes(placed, g), placed.map((p, i) => draw[p.item.kind](p, g, stage, i, { key: i, class: fresh(i) }))),
+		h("svg.lines", { width, ...quiet }, hatch, lanes(placed, g), placed.map((p, i) => draw[p.item.kind](p, g, stage, i, { key: i, class: fresh(i) }))),
 		placed.map((p, i) => label(p, g, stage, { key: i, class: fresh(i) })));
 }
 
@@ -85,7 +88,8 @@ const hatch = h("pattern", { id: "hatch", width: 7, height: 7, patternUnits: "us
 	rect("hatch-ground", 0, 0, 7, 7), rect("hatch-line", 0, 0, 3.5, 7));
 
 function lanes(placed, g) {
-	const end = 4000; // as far as one can see
+	// As far as one can see.
+	const end = 4000;
 	const of = (instance) => {
 		const mine = (p, ...kinds) => p.item.instance === instance && kinds.includes(p.item.kind);
 		const gaps = placed.filter((p) => mine(p, "gap"));

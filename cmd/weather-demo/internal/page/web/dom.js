@@ -3,7 +3,8 @@
 // Text becomes text nodes: there is no way from a string to HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
-const described = new WeakMap(); // the properties an element was given last
+// The properties an element was given last.
+const described = new WeakMap();
 
 // h("p.about", { id: "x" }, "text") is a paragraph of class "about". The
 // properties may be left out; those that begin with "on" are handlers.
@@ -20,6 +21,8 @@ export function h(name, props, ...kids) {
 const tidy = (kids) => kids.flat(Infinity).filter((k) => k || k === 0).map((k) => (typeof k === "object" ? k : { text: String(k) }));
 
 // What the views need often.
+export const quiet = { "aria-hidden": "true" };
+export const th = (words, scope = "col", props) => h("th", { scope, ...props }, words);
 export const sr = (...text) => h("span.sr", text);
 export const button = (label, onclick, props = {}) => h("button", { type: "button", onclick, ...props }, label);
 export const rect = (name, x, y, width, height, rx) => h(`rect.${name}`, { x, y, width, height, rx });
@@ -27,7 +30,7 @@ export const line = (name, x1, y1, x2, y2, props) => h(`line.${name}`, { x1, y1,
 export const circle = (name, cx, cy, r, props) => h(`circle.${name}`, { cx, cy, r, ...props });
 export const path = (name, d) => h(`path.${name}`, { d });
 export const text = (name, x, y, words) => h(`text.${name}`, { x, y }, words);
-export const svg = (name, width, height, ...kids) => h(`svg.${name}`, { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" }, kids);
+export const svg = (name, width, height, ...kids) => h(`svg.${name}`, { viewBox: `0 0 ${width} ${height}`, width, height, ...quiet }, kids);
 
 // radios lets one of a few be chosen: options are pairs of value and label.
 export function radios(cls, legend, name, options, chosen, choose) {

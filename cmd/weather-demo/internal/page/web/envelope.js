@@ -1,6 +1,6 @@
 // The sealed state, drawn as an envelope of 64 by 42.
 
-import { circle, h, path, rect } from "./dom.js";
+import { circle, h, path, quiet, rect } from "./dom.js";
 
 export const envelopeParts = ({ torn, draining } = {}) => [
 	rect("paper", 0, 0, 64, 42, 2),
@@ -13,4 +13,4 @@ export const envelopeParts = ({ torn, draining } = {}) => [
 ];
 
 export const envelope = (width, options) =>
-	h("svg.env", { viewBox: "-2 -2 68 46", width, height: Math.round(width * 0.68), "aria-hidden": "true" }, envelopeParts(options));
+	h("svg.env", { viewBox: "-2 -2 68 46", width, height: Math.round(width * 0.68), ...quiet }, envelopeParts(options));

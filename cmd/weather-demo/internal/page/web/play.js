@@ -18,8 +18,10 @@ export class Play {
 		this.app = app;
 		this.stage = new Stage((now) => app.draw(now));
 		this.choice = { style: "native", place: "Lisbon", legacy: false, resumes: false };
-		this.step = -1; // of the tour
-		this.done = new Set(); // steps that were done
+		// Of the tour.
+		this.step = -1;
+		// Steps that were done.
+		this.done = new Set();
 		this.startOver();
 	}
 
@@ -30,8 +32,10 @@ export class Play {
 
 	startOver() {
 		const { choice } = this;
-		this.current = null; // the call
-		this.phase = "setup"; // setup, calling, asked, ended, lost
+		// The call.
+		this.current = null;
+		// Setup, calling, asked, ended, lost.
+		this.phase = "setup";
 		const caption = words.tour[this.step]?.caption ?? words.opening(choice, this.style);
 		this.stage.reset(new Story({ ...choice, style: this.style }), this.app.bench, caption);
 	}
@@ -85,7 +89,8 @@ export class Play {
 	}
 
 	#ask(call, question) {
-		if (this.current !== call) return new Promise(() => {}); // the visitor has moved on
+		// The visitor has moved on.
+		if (this.current !== call) return new Promise(() => {});
 		const { story, bench } = call;
 		this.phase = "asked";
 		this.question = question;

@@ -3,16 +3,20 @@
 
 import { circle, h, line, path, rect, svg } from "./dom.js";
 
-const TOP = 10; // the client's line
-const BOTTOM = 38; // the server's
-const THOUGHT = 46; // the width of a user's thought
+// The client's line.
+const TOP = 10;
+// The server's.
+const BOTTOM = 38;
+// The width of a user's thought.
+const THOUGHT = 46;
 
 export function score(story) {
 	const marks = [];
 	const dots = [];
 	let x = 8;
 	let audits = 0;
-	let ran = 0; // where the last run ended
+	// Where the last run ended.
+	let ran = 0;
 	for (const { kind, from, refusal, trace, bytes, holds } of story.items) {
 		if (kind === "message") {
 			marks.push(line(from === "client" ? "call" : refusal ? "no" : "reply", x, TOP, x, BOTTOM - 4));

@@ -1,7 +1,7 @@
 // The source that runs, with its real line numbers, and beside each line the
 // requests that passed it.
 
-import { h, sr } from "./dom.js";
+import { h, quiet, sr } from "./dom.js";
 
 const asking = /(mrtr\.(?:Answer|Need|Once|AskStep|Ask)|\w+\.Over|audit\.Record)\b/;
 
@@ -21,8 +21,8 @@ export function sourceView(stage) {
 		const ran = runs.filter((run) => run.trace.some((t) => t.line === line));
 		const marks = { ran: ran.length, eff: ran.some((run) => run.trace.some((t) => t.line === line && t.kind === "effect")), now: now?.line === line, "now-eff": now?.line === line && now.kind === "effect", held: held === line };
 		return h("div.row", { key: line, class: Object.keys(marks).filter((m) => marks[m]).join(" "), "data-line": line },
-			h("span.marks", { "aria-hidden": "true" }, runs.length ? runs.map((run) => mark(run, line)) : h("i")),
-			h("span.no", { "aria-hidden": "true" }, line),
+			h("span.marks", quiet, runs.length ? runs.map((run) => mark(run, line)) : h("i")),
+			h("span.no", quiet, line),
 			code(text),
 			ran.length > 0 && sr(` (ran in ${legacy ? "run" : "request"} ${ran.map(number).join(" and ")})`));
 	});

@@ -8,7 +8,8 @@ import { messageView } from "./message.js";
 import { sourceView } from "./source.js";
 import { stateView } from "./state.js";
 
-const pace = { ran: 70, remembered: 70, effect: 420, message: 460, initialize: 460, rule: 200, gap: 700, stamp: 420 }; // in ms
+// In ms.
+const pace = { ran: 70, remembered: 70, effect: 420, message: 460, initialize: 460, rule: 200, gap: 700, stamp: 420 };
 
 export class Stage {
 	// changed is called when there is something new to draw. A stage may have a

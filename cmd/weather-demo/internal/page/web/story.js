@@ -2,8 +2,8 @@
 // in between, in order. It is made from the messages that this page's clients
 // sent and received, and from the events of the instances.
 
+import { wayOf } from "./bench.js";
 import { asksForInput } from "./client.js";
-import { walk } from "./derive.js";
 
 const closing = ["questions asked", "call completed", "call stopped"];
 
@@ -11,19 +11,30 @@ export class Story {
 	constructor({ style, place, legacy = false }) {
 		Object.assign(this, { style, place, legacy, handler: (legacy && style.handlers[1]) || style.handlers[0] });
 		this.items = [];
-		this.requests = 0; // tools/call requests sent
-		this.entries = 0; // times the author's functions were entered
+		// How many tools/call requests were sent.
+		this.requests = 0;
+		// How often the author's functions were entered.
+		this.entries = 0;
 		this.runs = 0;
-		this.audits = []; // audit events, each with its request and run
-		this.states = []; // tokens received
-		this.asked = []; // keys asked, in order
-		this.pending = []; // keys asked now
-		this.result = null; // the last response
-		this.marked = null; // how many audit lines there were when an attack began
-		this.facts = {}; // what the user did: killed, opened, changed; and who asked, who was answered
-		this.held = null; // where a handler stopped and is held: instance, part, statement
+		// Audit events, each with its request and run.
+		this.audits = [];
+		// Tokens received.
+		this.states = [];
+		// Keys asked, in order.
+		this.asked = [];
+		// Keys asked now.
+		this.pending = [];
+		// The last response.
+		this.result = null;
+		// How many audit lines there were when an attack began.
+		this.marked = null;
+		// What the user did: killed, opened, changed; and who asked, who was answered.
+		this.facts = {};
+		// Where a handler stopped and is held: instance, part, statement.
+		this.held = null;
 		this.inbox = [];
-		this.passed = new Set(); // lines that ran before
+		// Lines that ran before.
+		this.passed = new Set();
 	}
 
 	// watcher takes down the messages of a connection to this instance.
@@ -32,7 +43,7 @@ export class Story {
 	}
 
 	// take turns what came in, and the events of the same time, into items.
-	take(events) {
+	async take(events) {
 		const inbox = this.inbox.splice(0);
 		const received = inbox.filter((m) => !m.sent);
 		for (const m of inbox) if (m.sent) this.#sent(m);
@@ -40,7 +51,7 @@ export class Story {
 		for (const instance of ["a", "b"]) {
 			const own = events.filter((e) => e.instance === instance);
 			const reply = received.find((m) => m.instance === instance && !isHandshake(m))?.message;
-			if (reply || own.length) this.#ran(instance, own, reply);
+			if (reply || own.length) await this.#ran(instance, own, reply);
 		}
 		for (const m of received) this.#received(m);
 	}
@@ -122,10 +133,10 @@ export class Story {
 
 	// #ran makes runs of the events of one instance, or the stamp that says why
 	// there is none.
-	#ran(instance, events, reply) {
+	async #ran(instance, events, reply) {
 		const runs = [];
 		const { engine } = this.handler;
-		const resumed = () => ({ parts: [this.held?.part ?? ""], audits: [], ended: {}, heldAt: this.held?.statement });
+		const resumed = () => ({ parts: [this.held?.part ?? ""], audits: 0, ended: {}, heldAt: this.held?.statement });
 		let run = null;
 		let closed = null;
 		for (const e of events) {
@@ -136,10 +147,10 @@ export class Story {
 					continue;
 				}
 				if (run) run.ended = { again: true };
-				runs.push((run = { parts: [e.handler ?? ""], audits: [], ended: {} }));
+				runs.push((run = { parts: [e.handler ?? ""], audits: 0, ended: {} }));
 			} else if (e.kind === "audit") {
 				if (!run) runs.push((run = resumed()));
-				run.audits.push(e);
+				run.audits++;
 			} else if (e.kind === "state refused") {
 				closed = e;
 			} else if (closing.includes(e.kind)) {
@@ -149,9 +160,10 @@ export class Story {
 				run = null;
 			}
 		}
-		if (run) run.ended = { asked: formKeys(reply) }; // it asks over the session, and waits
+		// It asks over the session, and waits.
+		if (run) run.ended = { asked: formKeys(reply) };
 		this.again = !runs.length && closed?.kind === "questions asked";
-		for (const r of runs) this.#addRun(instance, r);
+		for (const r of runs) await this.#addRun(instance, r);
 		if (!runs.length) this.#stamp(instance, closed, reply);
 	}
 
@@ -164,15 +176,16 @@ export class Story {
 		return !["declined", "cancelled", "unanswered", "frame_gone"].includes(error_type);
 	}
 
-	#addRun(instance, { parts, heldAt, ...r }) {
+	async #addRun(instance, { parts, heldAt, audits, ended }) {
 		const { engine, path } = this.handler;
-		const refused = heldAt?.kind === "over" && this.action !== "accept";
 		const trace = [];
 		let at = null;
-		for (const key of parts) {
-			const way = walk(this.handler.parts.find((p) => p.key === key), { ...r, engine, heldAt, refused, legacy: this.legacy });
+		for (const part of parts) {
+			const refused = heldAt?.kind === "over" && this.action !== "accept";
+			const way = await wayOf({ tool: this.style.tool, legacy: this.legacy, part, audits, held_at: heldAt?.from, refused, ...ended });
 			trace.push(...way.trace);
-			at = way.stoppedAt ?? at;
+			audits -= way.trace.filter((t) => t.kind === "effect").length;
+			at = way.stopped ?? at;
 		}
 		for (const t of trace) t.again = this.passed.has(path + t.line);
 		for (const t of trace) this.passed.add(path + t.line);

@@ -18,9 +18,9 @@ export const tour = [
 
 // missed is said where a step of the tour ended without its point.
 export const missed = {
-	opened: "The state was not opened this time. Call again, and open it when the tool asks.",
-	killed: "Nothing was killed this time. Call again, and kill the instance when the tool asks.",
-	changed: "No byte was changed this time. Call again, and change one before you answer.",
+	opened: "The state stayed closed this time. Call again, and open it.",
+	killed: "Nothing was killed this time. Call again, and do it.",
+	changed: "No byte was changed this time. Call again, and do it.",
 };
 
 export const groups = [["effect", "how an effect stays single"], ["legacy", "what legacy clients get"], ["exhibit", "how it goes wrong"]];
@@ -47,9 +47,7 @@ export function asked({ items, pending, held, handler }) {
 	if (last.kind === "stamp") return `The answer to ${keys} did not fit, so the engine asked again. The handler was not entered.`;
 	const stop = last.trace.findLast((t) => t.stop)?.line;
 	if (holds === "stream") {
-		return held
-			? `The handler asks at line ${stop} and waits there: ${name(instance)} holds it, and the open connection, until you answer.`
-			: `The handler returned its question at line ${stop}. The bridge asks it over the open connection, which ${name(instance)} holds until you answer.`;
+		return `The handler ${held ? `asks at line ${stop}, and waits there` : `returned its question at line ${stop}, and the bridge asks it`}. ${Name(instance)} holds the open connection until you answer.`;
 	}
 	if (holds === "handler") return `The handler stopped at line ${stop} and stays there: ${name(instance)} holds it until you answer. The state says which one it is.`;
 	return `${handler.engine === "Steps" ? `The step for ${keys} returned its question at line ${stop}.` : `The handler ran down to line ${stop}, found no answer to ${keys}, and returned the question.`} ${Name(instance)} keeps nothing. What the next round needs is in the sealed state.`;
@@ -63,6 +61,8 @@ export function killed({ handler, legacy }, instance) {
 
 export const cutOff = (instance) => `${Name(instance)} is gone, and the open request with it: the call cannot go on. A legacy client's call lives on one server.`;
 
+const replayed = "ran again from its top, with the answers and the audit replayed from the sealed state.";
+
 // ended is said when the call is over.
 export function ended(story) {
 	const { result, handler, style, facts, requests, items } = story;
@@ -72,22 +72,17 @@ export function ended(story) {
 	if (result.error) return `The ${facts.changed ? "changed state" : "request"} was refused before the handler was entered. The client is not told why; the server's log says ${stamp?.reason ?? "nothing of it"}.`;
 	if (result.result.isError) return failed(textOf(result.result), stamp, audits);
 	if (story.legacy) return legacyEnd(story, audits);
-	if (audits > 1) return twice(story, audits);
+	if (audits > 1) return `Line ${story.audits[0].line} writes to the audit log and stands above a question, so it ran in every round from there on: ${lines(audits)} for one call.`;
 	const other = facts.asker !== facts.answered ? `${Name(facts.answered)} finished a call that it had never seen. ` : "";
 	if (last.resumed) return `The handler went on behind line ${last.trace[0].line - 1}, where it was held. ${handler.engine === "Coroutine" ? "Nothing ran twice." : "Had its instance been gone, it would have been replayed."}`;
 	switch (style.name) {
-		case "resumable": return `${other}The handler that was held is not there, so the function ran again from its top, with the answers and the audit replayed from the sealed state.`;
-		case "journal": return `${other}The very function of style coroutine, and nothing held: it ran again from its top, with the answers and the audit replayed from the sealed state.`;
+		case "resumable": return `${other}The handler that was held is not there, so the function ${replayed}`;
+		case "journal": return `${other}The very function of style coroutine, and nothing held: it ${replayed}`;
 		case "steps": return `${other}Your answer went out as a second call. A step that has its answer is not run again; the end ran once: ${lines(audits)}.`;
 		case "once": return `${other}The handler ran again from its top. Once found the audit in the sealed state and did not run it again: ${lines(audits)}.`;
 	}
 	const again = last.trace.filter((t) => t.again).map((t) => t.line);
 	return `${other}Your answer went out as a ${["", "first", "second", "third"][requests]} call. Lines ${Math.min(...again)} to ${Math.max(...again)} ran again; the audit stands below the last question, so it ran once.`;
-}
-
-function twice({ style, audits: [{ line }] }, audits) {
-	if (style.name === "await") return `The code reads as if it waited at its question. It ran again from its top instead, past line ${line}: ${lines(audits)} for one call.`;
-	return `Line ${line} writes to the audit log and stands above a question, so it ran in every round from there on: ${lines(audits)} for one call.`;
 }
 
 function failed(text, stamp, audits) {

@@ -1,4 +1,5 @@
-package main
+// Package browsertest plays the demo's page in a real Chromium.
+package browsertest
 
 import (
 	"bufio"
@@ -12,6 +13,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// binary is weather-demo, built for these tests.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(withBinary(m)) }
+
+func withBinary(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "weather-demo")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "weather-demo")
+	// Like go run, no revision is stamped in: it is part of every state.
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "..").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building weather-demo: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
 
 // seen is what the browser test says of one check.
 type seen struct {
@@ -38,6 +60,17 @@ func TestThePageInABrowser(t *testing.T) {
 	})
 }
 
+// countedRuns is what weather-demo -json counts.
+func countedRuns(t *testing.T) []map[string]any {
+	t.Helper()
+	out, err := exec.Command(binary, "-json").Output()
+	require.NoError(t, err)
+	var counted struct{ Runs []map[string]any }
+	require.NoError(t, json.Unmarshal(out, &counted))
+	require.Len(t, counted.Runs, 40)
+	return counted.Runs
+}
+
 // requireCounts holds what the page drew from messages and events against what
 // weather-demo -json counts in the same calls.
 func requireCounts(t *testing.T, drawn []map[string]any) {
@@ -45,7 +78,7 @@ func requireCounts(t *testing.T, drawn []map[string]any) {
 	for _, r := range drawn {
 		byCall[fmt.Sprint(r["style"], r["era"], r["location"])] = r
 	}
-	for _, counted := range runsOf(t) {
+	for _, counted := range countedRuns(t) {
 		name := fmt.Sprint(counted["style"], counted["era"], counted["location"])
 		r := byCall[name]
 		require.NotNil(t, r, "the page has no run %s", name)
@@ -59,7 +92,6 @@ func requireCounts(t *testing.T, drawn []map[string]any) {
 func startPage(t *testing.T) (url string) {
 	t.Helper()
 	cmd := exec.Command(binary, "page")
-	cmd.Env = append(os.Environ(), keysVariable+"=")
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -75,7 +107,7 @@ func startPage(t *testing.T) (url string) {
 func checksOn(t *testing.T, url string) []seen {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "node", "check.mjs", url)
-	cmd.Dir, cmd.Stderr = "browsertest", os.Stderr
+	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	require.NoError(t, err)
 	var checks []seen
@@ -100,7 +132,7 @@ func needsABrowser(t *testing.T) {
 	missing := ""
 	if _, err := exec.LookPath("node"); err != nil {
 		missing = "node"
-	} else if _, err := os.Stat(filepath.Join("browsertest", "node_modules")); err != nil {
+	} else if _, err := os.Stat("node_modules"); err != nil {
 		missing = "the driver"
 	} else if _, err := exec.LookPath(chromium); err != nil {
 		missing = "Chromium"
