@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -319,6 +321,23 @@ func TestAKilledInstanceIsGoneAndTheOtherGoesOn(t *testing.T) {
 		_, err = s.dial(bench, "/a/ws").Send(t.Context(), lisbon(tool))
 		require.NoError(t, err)
 	}
+}
+
+func TestAKilledInstanceSaysNoGoodbye(t *testing.T) {
+	s := serve(t, nil)
+	bench := s.bench()
+	dialer := websocket.Dialer{Subprotocols: []string{wstransport.Subprotocol}}
+	conn, _, err := dialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+bench+"/a/ws", nil)
+	require.NoError(t, err)
+	defer conn.Close()
+	status, _ := s.post(bench+"/a/kill", "{}")
+	require.Equal(t, http.StatusNoContent, status)
+	_, _, err = conn.ReadMessage()
+	var closed *websocket.CloseError
+	if errors.As(err, &closed) { // else the connection was reset, which says nothing either
+		require.Equal(t, websocket.CloseAbnormalClosure, closed.Code)
+	}
+	require.Error(t, err)
 }
 
 func TestAStateIsOpenedForItsVisitorAlone(t *testing.T) {
