@@ -70,6 +70,7 @@ var importStair = []struct {
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},
 	{"boundary/internal/misbehaving/server", []string{anything}, "a main wires packages together"},
+	{"cmd/weather-demo/internal/page", []string{anything}, "the page serves every style, over every part that it shows"},
 	{"cmd/weather-demo", []string{anything}, "a main wires packages together"},
 	{"conformance", nil, "it is tests alone"},
 	{"conformance/client", []string{gosdk}, "the suite is run against a client that is go-sdk's"},
