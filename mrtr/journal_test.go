@@ -97,8 +97,8 @@ func TestJournalNoticesAChangedHandler(t *testing.T) {
 					require.Equal(t, 1, did.count("z"))
 				} else {
 					diverged := ended(t, last.err, mrtr.Diverged)
-					require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want + " (begun with version v1)"}, diverged)
-					require.EqualError(t, diverged, "The tool changed during this call: "+test.want+" (begun with version v1). Call the tool again.")
+					require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want + " (begun with version v1)", Applied: []string{"a", "b"}}, diverged)
+					require.EqualError(t, diverged, "The tool changed during this call: "+test.want+" (begun with version v1). \"a\", \"b\" were done: do not call the tool again without checking.")
 					require.Zero(t, did.count("z"))
 					require.Zero(t, did.count("new"))
 					require.Zero(t, did.count("A"))

@@ -36,9 +36,7 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	switch {
 	case err != nil:
 		c.abandonFrame()
-		if c.hasEffects() && !isProtocolError(err) {
-			err = afterEffect{err}
-		}
+		err = c.tellEffects(err)
 		c.observe(ctx, Event{Kind: CallStopped, Err: err, Duration: time.Since(began)})
 	case out == nil:
 		c.observe(ctx, Event{Kind: CallCompleted, Duration: time.Since(began)})
@@ -74,10 +72,7 @@ func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err erro
 			return nil, err
 		}
 		if need == nil {
-			for _, fn := range c.onComplete {
-				fn(ctx)
-			}
-			return nil, nil
+			return nil, c.complete(ctx)
 		}
 		answered, err := c.take(need)
 		if err != nil {
@@ -88,4 +83,17 @@ func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err erro
 		}
 	}
 	return nil, tooManyRounds(true)
+}
+
+// complete runs the functions registered with [Call.OnComplete].
+func (c *Call) complete(ctx context.Context) error {
+	if len(c.onComplete) == 0 {
+		return nil
+	}
+	return apart(func() error {
+		for _, fn := range c.onComplete {
+			fn(ctx)
+		}
+		return nil
+	})
 }
