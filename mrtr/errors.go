@@ -3,8 +3,9 @@ package mrtr
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
+
+	"github.com/mrtr-go/sdk/internal/stacktrace"
 )
 
 // A call that ends without a result ends with an [*Error], the outcome of
@@ -45,7 +46,7 @@ const (
 	FrameGone Reason = "frame_gone"
 	// Diverged: the handler took another way than in an earlier round, so that the
 	// answers and effects in the state may mean something else. Detail names the
-	// difference, and the version of the tool that the call began with.
+	// difference. The version that the call began with is in the event.
 	Diverged Reason = "diverged"
 	// Busy: as many calls are held as may be. Detail names the limit. The client may
 	// call later.
@@ -128,7 +129,8 @@ func unasked(questions []AnyQuestion) error {
 }
 
 // PanicError is a panic of the author's code. Its text is for the client and says
-// nothing of the cause; value and stack are for the log.
+// nothing of the cause. Value and Stack are for the log; Stack names functions and
+// lines, and shows no values.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -166,7 +168,7 @@ func panicError(v any) error {
 	if err, ok := v.(*UsageError); ok { // of a step that reads a later one
 		return err
 	}
-	return &PanicError{Value: v, Stack: debug.Stack()}
+	return &PanicError{Value: v, Stack: stacktrace.Of(0)}
 }
 
 // afterEffect marks an error that came after an effect had run, so that nobody

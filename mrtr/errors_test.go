@@ -21,7 +21,7 @@ func TestReasonsOfErrors(t *testing.T) {
 		{mrtr.Error{Reason: mrtr.Unanswered, Key: "q"}, "unanswered", true, false, `Stopped: "q" was asked 4 times without a usable answer.`},
 		{mrtr.Error{Reason: mrtr.CannotBeAsked, Key: "q", Detail: "roots"}, "client_cannot_be_asked", true, false, `This client cannot be asked for "q": it lacks roots.`},
 		{mrtr.Error{Reason: mrtr.FrameGone}, "frame_gone", true, false, `This call's frame is gone: it was held by a server that no longer has it. Call the tool again.`},
-		{mrtr.Error{Reason: mrtr.Diverged, Detail: "x (begun with version v1)"}, "diverged", true, false, `The tool changed during this call: x (begun with version v1). Call the tool again.`},
+		{mrtr.Error{Reason: mrtr.Diverged, Detail: "x"}, "diverged", true, false, `The tool changed during this call: x. Call the tool again.`},
 		{mrtr.Error{Reason: mrtr.Busy, Detail: "7"}, "busy", true, false, `Too many calls are waiting for answers (limit 7). Try again later.`},
 		{mrtr.Error{Reason: mrtr.LimitExceeded, Detail: "9 rounds"}, "limit_exceeded", false, false, `Stopped: more than 9 rounds.`},
 		{mrtr.Error{Reason: mrtr.ShuttingDown}, "shutting_down", true, false, `Stopped: this server is shutting down. Call the tool again.`},

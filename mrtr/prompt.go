@@ -22,7 +22,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		}
 		var out *mcp.GetPromptResult
 		need, err := rt.round(ctx, exchange{
-			method: "prompts/get", name: req.Params.Name, arguments: arguments,
+			method: promptsGet, name: req.Params.Name, arguments: arguments,
 			token: req.Params.RequestState, answers: req.Params.InputResponses,
 			client: era.ClientOf(req), session: req.Session, request: req,
 		}, t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {

@@ -14,8 +14,8 @@ import (
 type HandlerOptions struct {
 	// Legacy overrides the runtime's policy for legacy clients.
 	Legacy LegacyPolicy
-	// Version names this version of the handler, for people who read why a call
-	// did not go on after a deployment. If empty, it is that of the build.
+	// Version names this version of the handler, for operators who read why a call
+	// did not go on after a deployment ([Event]). If empty, it is that of the build.
 	Version string
 }
 
@@ -49,7 +49,7 @@ func (rt *Runtime) target(opts *HandlerOptions, hasStyle, replays bool) *target 
 	return t
 }
 
-// buildVersion names this build in states, for the text of [Diverged].
+// buildVersion names this build in states, for the events of calls that [Diverged].
 var buildVersion = func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

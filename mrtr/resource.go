@@ -18,7 +18,7 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 	h := func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		var out *mcp.ReadResourceResult
 		need, err := rt.round(ctx, exchange{
-			method: "resources/read", name: req.Params.URI,
+			method: resourcesRead, name: req.Params.URI,
 			token: req.Params.RequestState, answers: req.Params.InputResponses,
 			client: era.ClientOf(req), session: req.Session, request: req,
 		}, t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {

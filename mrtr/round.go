@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mrtr-go/sdk/era"
@@ -39,13 +40,23 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 		if c.hasEffects() && !isProtocolError(err) {
 			err = afterEffect{err}
 		}
-		c.observe(ctx, Event{Kind: CallStopped, Err: err, Duration: time.Since(began)})
+		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
 	case out == nil:
 		c.observe(ctx, Event{Kind: CallCompleted, Duration: time.Since(began)})
 	case rt.observer != nil:
 		c.observe(ctx, Event{Kind: QuestionsAsked, Questions: c.st.openKeys(), StateBytes: len(out.token), Duration: time.Since(began)})
 	}
 	return out, err
+}
+
+// begunWith tells operators of a call that diverged which version it began with.
+// Clients have no business with our builds.
+func (c *Call) begunWith(err error) string {
+	var e *Error
+	if errors.As(err, &e) && e.Reason == Diverged {
+		return "begun with version " + c.st.version
+	}
+	return ""
 }
 
 // advance settles the questions that were asked, and enters the handler only when

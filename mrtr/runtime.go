@@ -25,7 +25,7 @@ type Options struct {
 	// Principal identifies the sender of a request, to bind states to it. If nil,
 	// that is the UserID of go-sdk's token info, "" for a request without a token; a
 	// token that names no user is an error, since all such users would be one. An
-	// error refuses the request.
+	// error refuses the request: the observer gets it, and the client a fixed text.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// Legacy is the policy for legacy clients; LegacyBridge if zero.
 	Legacy LegacyPolicy
@@ -109,6 +109,8 @@ func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (_ string, er
 	return rt.opts.Principal(ctx, req)
 }
 
+var errNoUser = misuse("the request's token names no user")
+
 // tokenUser is the user of the bearer token, over HTTP.
 func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
 	info := auth.TokenInfoFromContext(ctx)
@@ -119,7 +121,7 @@ func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
 	case info == nil:
 		return "", nil
 	case info.UserID == "":
-		return "", misuse("the request's token names no user: have its verifier set UserID, or set Options.Principal")
+		return "", errNoUser
 	}
 	return info.UserID, nil
 }

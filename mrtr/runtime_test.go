@@ -72,13 +72,14 @@ func TestThePrincipalIsTheTokensUser(t *testing.T) {
 // All tokens without a user would be one principal, and could take up each
 // other's calls.
 func TestATokenWithoutAUserIsRefused(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, seen := newRuntime(t, nil)
 	h := mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil)
 	extra := &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{"sub": "ada"}}}
 	_, _, err := h(context.Background(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}, Extra: extra}, input{})
-	var usage *mrtr.UsageError
-	require.ErrorAs(t, err, &usage)
-	require.ErrorContains(t, err, "Options.Principal")
+	require.EqualError(t, err, "This request was refused: its sender is not identified.")
+	refused := seen.of(mrtr.RequestRefused)
+	require.Len(t, refused, 1)
+	require.Equal(t, "its token names no user: have the verifier set UserID, or set Options.Principal", refused[0].Reason)
 }
 
 func TestALogObserverWithoutALoggerUsesTheDefault(t *testing.T) {

@@ -90,7 +90,7 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *H
 
 func toolExchange(req *mcp.CallToolRequest) exchange {
 	return exchange{
-		method: "tools/call", name: req.Params.Name, arguments: req.Params.Arguments,
+		method: toolsCall, name: req.Params.Name, arguments: req.Params.Arguments,
 		token: req.Params.RequestState, answers: req.Params.InputResponses,
 		client: era.ClientOf(req), session: req.Session, request: req,
 	}
