@@ -56,8 +56,9 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 }
 
 // RawTool makes a style into a raw tool handler, for mcp.Server.AddTool and
-// schemas made at run time: the arguments come as they arrived, unchecked, and
-// the result goes out as it is. An error becomes an error result.
+// schemas made at run time: the arguments come as they arrived, unchecked
+// but for what no state can be bound to ([statecodec.Binding]), and the result goes
+// out as it is. An error becomes an error result.
 func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
 	t := rt.target(opts, s.valid(), s.replays)
 	h := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
