@@ -155,7 +155,8 @@ func TestATransplantedStateIsRefused(t *testing.T) {
 	for i, m := range methods {
 		t.Run(m.first.Method, func(t *testing.T) {
 			rt, seen := newRuntime(t, options)
-			client := connect(t, everything(rt), nil)
+			server := everything(rt)
+			client := connect(t, server, nil)
 			retry := begin(t, client, m.first)
 			const transplanted = "forged_or_transplanted"
 
@@ -195,7 +196,7 @@ func TestATransplantedStateIsRefused(t *testing.T) {
 				requireRefused(t, connect(t, everything(rt), nil), seen, retry, "unknown_key")
 			})
 			t.Run("to the other era", func(t *testing.T) {
-				old := connect(t, everything(rt), &wire.Options{Version: wire.Legacy})
+				old := connect(t, server, &wire.Options{Version: wire.Legacy})
 				requireRefused(t, old, seen, retry, transplanted)
 			})
 			require.Equal(t, 1, seen.entries())

@@ -143,7 +143,7 @@ func TestALogHoldsNoSecrets(t *testing.T) {
 			}
 			return nil, output{a + v}, nil
 		}
-		server := serveTool(rt, handler, nil)
+		server := serveTool(rt, handler, &mrtr.HandlerOptions{Audience: end})
 		var tokens []string
 		for _, opts := range []*wire.Options{nil, legacyClient, legacyMute} {
 			client := connect(t, server, opts)

@@ -3,6 +3,7 @@ package mrtr
 import (
 	"context"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -17,13 +18,24 @@ type HandlerOptions struct {
 	// Version names this version of the handler, for operators who read why a call
 	// did not go on after a deployment ([Event]). If empty, it is that of the build.
 	Version string
+	// Audience names the server, or servers, that this handler belongs to, where one
+	// Runtime has several handlers under one name: a state sealed by one of them opens
+	// for those of the same audience alone. Without it a handler that is not the first
+	// under its name refuses its calls, because the Runtime cannot know which servers
+	// share their states. One handler may be registered with many servers, and needs
+	// no audience for that.
+	Audience string
 }
 
 // target is one registered tool, prompt or resource.
 type target struct {
 	policy  LegacyPolicy
 	version string
-	replays bool // a call can go on without the frame that its state names
+	// audience is what states are bound to; ownAudience tells that HandlerOptions
+	// name it.
+	audience    string
+	ownAudience bool
+	replays     bool // a call can go on without the frame that its state names
 }
 
 // target checks the options of a registration. It panics on misuse, as go-sdk's
@@ -39,7 +51,10 @@ func (rt *Runtime) target(opts *HandlerOptions, hasStyle, replays bool) *target 
 	if !o.Legacy.valid() {
 		panic(misuse("HandlerOptions.Legacy is not a policy: %d", o.Legacy))
 	}
-	t := &target{policy: o.Legacy, version: o.Version, replays: replays}
+	t := &target{policy: o.Legacy, version: o.Version, audience: rt.opts.Audience, replays: replays}
+	if o.Audience != "" {
+		t.audience, t.ownAudience = strconv.Quote(rt.opts.Audience)+strconv.Quote(o.Audience), true
+	}
 	if t.policy == LegacyInherit {
 		t.policy = rt.opts.Legacy
 	}

@@ -20,7 +20,9 @@ type Options struct {
 	// rounds need the same keys.
 	State *statecodec.Options
 	// Audience names this server where several share keys: a state sealed for
-	// one does not open at another.
+	// one does not open at another. Servers that differ, such as one for production
+	// and one to try things out, need audiences that differ, since the same tool may
+	// ask the same question at both.
 	Audience string
 	// Principal identifies the sender of a request, to bind states to it. If nil,
 	// that is the UserID of go-sdk's token info, "" for a request without a token; a
@@ -50,7 +52,9 @@ type Options struct {
 	FrameTTL time.Duration
 }
 
-// Runtime serves the rounds of many calls, of one server or several. It seals their
+// Runtime serves the rounds of many calls of one server, or of several that serve
+// the same handlers. Two handlers under one name need a Runtime each, with keys or an
+// Audience of its own, or a [HandlerOptions] Audience each. It seals their
 // states, holds the handlers that wait, and recovers the panics of the author's
 // functions on the goroutines that it runs them on.
 //
@@ -61,6 +65,8 @@ type Runtime struct {
 	opts     Options
 	frames   *frameTable
 	observer Observer
+
+	registrations registrations
 }
 
 // sealer is statecodec.Codec, except in the tests that show the need for a seal.

@@ -16,6 +16,9 @@ import (
 // open begins a call, or takes up one whose state came back.
 func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, error) {
 	c := &Call{rt: rt, target: t, ex: ex}
+	if !rt.registrations.serve(ex.method, ex.name, t) {
+		return nil, c.misregistered(ctx)
+	}
 	var err error
 	if c.principal, err = rt.principal(ctx, ex.request); err != nil {
 		return nil, c.unidentified(ctx, err)
@@ -109,7 +112,7 @@ func (c *Call) binding() statecodec.Binding {
 		Target:    c.ex.name,
 		Arguments: c.ex.arguments,
 		Principal: c.principal,
-		Audience:  c.rt.opts.Audience,
+		Audience:  c.target.audience,
 	}
 	// A call stays in the era it began in, whose handler may be another one, and
 	// a legacy call in its session.
