@@ -18,6 +18,12 @@ type HandlerOptions struct {
 	// Version names this version of the handler, for operators who read why a call
 	// did not go on after a deployment ([Event]). If empty, it is that of the build.
 	Version string
+	// Needs are questions that every call asks. A client that cannot be asked one of
+	// them, and for whom no default stands in, is refused before the handler is
+	// entered, with the error that it would get at the question, so that no effect above
+	// the question has run. The words of a question do not matter here, only its key,
+	// its kind and its default. Those of [AskQuestion] are known without being listed.
+	Needs []AnyQuestion
 	// Audience names the server, or servers, that this handler belongs to, where one
 	// Runtime has several handlers under one name: a state sealed by one of them opens
 	// for those of the same audience alone. Without it a handler that is not the first
@@ -35,13 +41,14 @@ type target struct {
 	// name it.
 	audience    string
 	ownAudience bool
+	needs       needs
 	replays     bool // a call can go on without the frame that its state names
 }
 
 // target checks the options of a registration. It panics on misuse, as go-sdk's
 // functions for registering do.
-func (rt *Runtime) target(opts *HandlerOptions, hasStyle, replays bool) *target {
-	if !hasStyle {
+func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
+	if !s.valid {
 		panic(misuse("the zero Style handles nothing: its handler is nil, or Build failed"))
 	}
 	var o HandlerOptions
@@ -51,7 +58,10 @@ func (rt *Runtime) target(opts *HandlerOptions, hasStyle, replays bool) *target 
 	if !o.Legacy.valid() {
 		panic(misuse("HandlerOptions.Legacy is not a policy: %d", o.Legacy))
 	}
-	t := &target{policy: o.Legacy, version: o.Version, audience: rt.opts.Audience, replays: replays}
+	t := &target{policy: o.Legacy, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays}
+	if err := t.needs.add(o.Needs); err != nil {
+		panic(err)
+	}
 	if o.Audience != "" {
 		t.audience, t.ownAudience = strconv.Quote(rt.opts.Audience)+strconv.Quote(o.Audience), true
 	}

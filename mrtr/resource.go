@@ -14,7 +14,7 @@ import (
 // Resource makes a style into a resource handler. Its input is the address that is
 // read. As with [Prompt], every error is a JSON-RPC error.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
-	t := rt.target(opts, s.valid(), s.replays)
+	t := rt.target(opts, s.facts())
 	h := func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		var out *mcp.ReadResourceResult
 		need, err := rt.round(ctx, exchange{

@@ -64,6 +64,11 @@ func (c *Call) begunWith(err error) string {
 // code runs in here, so that a panic ends this call and nothing else.
 func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err error) {
 	defer recovered(&err)
+	if c.st.round == 1 {
+		if err := c.refuseUnaskable(); err != nil {
+			return nil, err
+		}
+	}
 	if len(c.st.pending) > 0 {
 		settled, err := c.settle()
 		if err != nil {

@@ -22,7 +22,7 @@ type Texter interface{ Text() string }
 // where the program is wrong: on the zero Style, and on an unknown policy. So do
 // [RawTool], [Prompt] and [Resource].
 func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.ToolHandlerFor[In, Out] {
-	t := rt.target(opts, s.valid(), s.replays)
+	t := rt.target(opts, s.facts())
 	mutable := snapshot.Shares(reflect.TypeFor[In]())
 	h := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var out, none Out
@@ -60,7 +60,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 // but for what no state can be bound to ([statecodec.Binding]), and the result goes
 // out as it is. An error becomes an error result.
 func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
-	t := rt.target(opts, s.valid(), s.replays)
+	t := rt.target(opts, s.facts())
 	h := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var out *mcp.CallToolResult
 		need, err := rt.round(ctx, toolExchange(req), t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
