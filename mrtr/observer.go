@@ -149,7 +149,11 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 		attrs = append(attrs, slog.Bool("effects", true))
 	}
 	if e.Err != nil {
-		attrs = append(attrs, slog.String("error_type", errorType(e.Err)))
+		kind := errorType(e.Err)
+		if lacksCapability(e.Err) { // the same as of a legacy client
+			kind = string(CannotBeAsked)
+		}
+		attrs = append(attrs, slog.String("error_type", kind))
 		var panicked *PanicError
 		if errors.As(e.Err, &panicked) {
 			attrs = append(attrs, slog.String("stack", string(panicked.Stack)))
@@ -173,7 +177,7 @@ func (o logObserver) level(e Event) slog.Level {
 		switch {
 		case isQuiet(e.Err):
 			return slog.LevelInfo
-		case isExpected(e.Err):
+		case isExpected(e.Err), lacksCapability(e.Err):
 			return slog.LevelWarn
 		}
 		return slog.LevelError

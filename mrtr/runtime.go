@@ -13,7 +13,8 @@ import (
 
 // Options configure a [Runtime]. The zero value, and nil, mean the defaults:
 // states sealed with a key of this process, legacy clients asked over their
-// session. A limit of zero is its default, and a negative one is an error.
+// session. A limit of zero is its default. A negative one is an error, and so is one
+// that another limit keeps from being reached.
 type Options struct {
 	// State configures how states are sealed. Without keys a random one is used,
 	// and a restart ends the calls under way. Instances that serve one another's
@@ -90,6 +91,9 @@ func New(opts *Options) (*Runtime, error) {
 	}
 	if o.Principal == nil {
 		o.Principal = tokenUser
+	}
+	if err := o.checkLimits(); err != nil {
+		return nil, err
 	}
 	if err := o.resolveLimits(); err != nil {
 		return nil, err

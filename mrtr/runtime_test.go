@@ -27,10 +27,28 @@ func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
 		"negative life of a frame": {FrameTTL: -1},
 		"negative rounds":          {Bridge: &sse.BridgeOptions{MaxRounds: -1}},
 		"negative wait":            {Bridge: &sse.BridgeOptions{LegTimeout: -time.Second}},
+
+		"more rounds than a call has":             {Bridge: &sse.BridgeOptions{MaxRounds: 10}},
+		"more rounds of state":                    {Bridge: &sse.BridgeOptions{MaxStateRounds: 3}},
+		"more frames of one than of all":          {MaxFrames: 10, MaxFramesPerPrincipal: 11},
+		"a state that no token holds":             {MaxStateBytes: 16 << 20},
+		"a state that the token is too small for": {MaxStateBytes: 4096, State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
 	} {
 		_, err := mrtr.New(opts)
 		var usage *mrtr.UsageError
 		require.ErrorAs(t, err, &usage, explanation)
+	}
+	for explanation, opts := range map[string]*mrtr.Options{
+		"as many rounds as a call has":              {Bridge: &sse.BridgeOptions{MaxRounds: 9, MaxStateRounds: 2}},
+		"as many frames of one as of all":           {MaxFrames: 10, MaxFramesPerPrincipal: 10},
+		"fewer frames than one may have by default": {MaxFrames: 10},
+		"a large state":                             {MaxStateBytes: 12_000_000},
+		"a small token":                             {State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
+		"a state that just fits":                    {MaxStateBytes: 2304, State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
+	} {
+		rt, err := mrtr.New(opts)
+		require.NoError(t, err, explanation)
+		require.NoError(t, rt.Close())
 	}
 	_, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: make([]statecodec.Key, 1)}})
 	var usage *statecodec.UsageError
