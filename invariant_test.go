@@ -110,20 +110,19 @@ func TestInvariantForLegacyClients(t *testing.T) {
 // A modern client that lacks a capability gets a JSON-RPC error that names it.
 func TestInvariantOfAMissingCapability(t *testing.T) {
 	missing := invariant.Ending{ProtocolError: `{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"form":{}}}}}`}
-	invariant.Run(t, allStyles(), refusals(missing, missing), silentModern)
+	invariant.Run(t, allStyles(), refusals(missing), silentModern)
 }
 
 // A legacy client that lacks a capability gets an error result that names it,
 // since the policy of these styles is to ask.
 func TestInvariantOfARefusal(t *testing.T) {
-	lacking := func(key string) invariant.Ending { return refused(key, "form elicitation.") }
-	invariant.Run(t, styles(askingLegacy...), refusals(lacking("place"), lacking("units")), silentLegacy)
+	invariant.Run(t, styles(askingLegacy...), refusals(refused("units", "form elicitation.")), silentLegacy)
 }
 
 // A client that was negotiated down is refused with the same words in every
 // style, whether the engine would ask it or the handler itself.
 func TestInvariantOfAClientNegotiatedDown(t *testing.T) {
-	invariant.Run(t, styles(askingLegacy...), refusals(refused("place", noSession), refused("units", noSession)), negotiatedDown)
+	invariant.Run(t, styles(askingLegacy...), refusals(refused("units", noSession)), negotiatedDown)
 }
 
 const noSession = "protocol revision 2026-07-28, or a session that can carry a question."

@@ -45,6 +45,13 @@ type exchange struct {
 	request   mcp.Request
 }
 
+// The methods of an exchange.
+const (
+	toolsCall     = "tools/call"
+	promptsGet    = "prompts/get"
+	resourcesRead = "resources/read"
+)
+
 // ID identifies the call in all of its rounds. It is minted in the first.
 func (c *Call) ID() string { return c.id }
 

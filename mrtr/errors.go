@@ -3,8 +3,9 @@ package mrtr
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
+
+	"github.com/mrtr-go/sdk/internal/stacktrace"
 )
 
 // A call that ends without a result ends with an [*Error], the outcome of
@@ -51,7 +52,7 @@ const (
 	FrameGone Reason = "frame_gone"
 	// Diverged: the handler took another way than in an earlier round, so that the
 	// answers and effects in the state may mean something else. Detail names the
-	// difference, and the version of the tool that the call began with. The client
+	// difference. The version that the call began with is in the event. The client
 	// may call again if nothing was done.
 	Diverged Reason = "diverged"
 	// Busy: as many calls are held as may be. Detail names the limit. The client may
@@ -137,7 +138,8 @@ func unasked(questions []AnyQuestion) error {
 }
 
 // PanicError is a panic of the author's code. Its text is for the client and says
-// nothing of the cause; value and stack are for the log.
+// nothing of the cause. Value and Stack are for the log; Stack names functions and
+// lines, and shows no values.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -178,7 +180,7 @@ func panicError(v any) error {
 	case *PanicError: // of an effect, which knows its stack
 		return err
 	}
-	return &PanicError{Value: v, Stack: debug.Stack()}
+	return &PanicError{Value: v, Stack: stacktrace.Of(0)}
 }
 
 func isExpected(err error) bool {

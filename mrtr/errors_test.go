@@ -23,7 +23,7 @@ func TestReasonsOfErrors(t *testing.T) {
 		{mrtr.Error{Reason: mrtr.FrameGone}, "frame_gone", true, false, `This call's frame is gone: it was held by a server that no longer has it. What it has done is unknown: do not call the tool again without checking.`},
 		{mrtr.Error{Reason: mrtr.FrameGone, Applied: []string{"a", "b"}}, "frame_gone", true, false, `This call's frame is gone: it was held by a server that no longer has it. "a", "b" were done, and perhaps more: do not call the tool again without checking.`},
 		{mrtr.Error{Reason: mrtr.FrameGone, Applied: []string{"a"}, Unknown: []string{"b"}}, "frame_gone", true, false, `This call's frame is gone: it was held by a server that no longer has it. "a" was done; whether "b" was done is unknown: do not call the tool again without checking.`},
-		{mrtr.Error{Reason: mrtr.Diverged, Detail: "x (begun with version v1)"}, "diverged", true, false, `The tool changed during this call: x (begun with version v1). Call the tool again.`},
+		{mrtr.Error{Reason: mrtr.Diverged, Detail: "x"}, "diverged", true, false, `The tool changed during this call: x. Call the tool again.`},
 		{mrtr.Error{Reason: mrtr.Diverged, Detail: "x", Applied: []string{"a"}}, "diverged", true, false, `The tool changed during this call: x. "a" was done: do not call the tool again without checking.`},
 		{mrtr.Error{Reason: mrtr.Diverged, Detail: "x", Unknown: []string{"b"}}, "diverged", true, false, `The tool changed during this call: x. Whether "b" was done is unknown: do not call the tool again without checking.`},
 		{mrtr.Error{Reason: mrtr.Busy, Detail: "7"}, "busy", true, false, `Too many calls are waiting for answers (limit 7). Try again later.`},

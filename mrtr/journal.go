@@ -187,5 +187,5 @@ func (r *linearRun) claim(key string) {
 }
 
 func (c *Call) diverged(format string, args ...any) error {
-	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...) + " (begun with version " + c.st.version + ")"}
+	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
 }

@@ -46,7 +46,7 @@ import (
 //     asked for again: the effect did run, and does not run twice.
 //
 // A client that cannot be asked is found out when a question is asked: effects
-// above the first question have run by then.
+// above the first question have run by then, unless [HandlerOptions] Needs name it.
 //
 // The promise is "once along one chain of states". A client that sends the same
 // state twice, on purpose or for a lost response, gets the effects after that state

@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mrtr-go/sdk/era"
@@ -37,7 +38,7 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	case err != nil:
 		c.abandonFrame()
 		err = c.tellEffects(err)
-		c.observe(ctx, Event{Kind: CallStopped, Err: err, Duration: time.Since(began)})
+		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
 	case out == nil:
 		c.observe(ctx, Event{Kind: CallCompleted, Duration: time.Since(began)})
 	case rt.observer != nil:
@@ -46,12 +47,27 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	return out, err
 }
 
+// begunWith tells operators of a call that diverged which version it began with.
+// Clients have no business with our builds.
+func (c *Call) begunWith(err error) string {
+	var e *Error
+	if errors.As(err, &e) && e.Reason == Diverged {
+		return "begun with version " + c.st.version
+	}
+	return ""
+}
+
 // advance judges the answers that came back, and enters the handler only when
 // all are answered; then it asks those that the handler needs. Guards and
 // steps run in here, so that their panic ends this call and nothing else; linear
 // code has a goroutine of its own, which recovers there.
 func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err error) {
 	defer recovered(&err)
+	if c.st.round == 1 {
+		if err := c.refuseUnaskable(); err != nil {
+			return nil, err
+		}
+	}
 	if len(c.st.pending) > 0 {
 		settled, err := c.judgeAnswers()
 		if err != nil {

@@ -39,6 +39,8 @@ type step[In any] struct {
 	typ  reflect.Type
 	// wrong is what is wrong with the question, where that is known before the call.
 	wrong error
+	// always is the question of a step that asks the same in every call, else nil.
+	always *spec
 	// ask makes the question of an asking step: its spec, or its value if
 	// nobody has to be asked.
 	ask func(ctx context.Context, at *At[In]) (*spec, any, error)
@@ -65,14 +67,17 @@ func AskStep[In, Out, T any](b *Steps[In, Out], key string, question func(ctx co
 }
 
 // AskQuestion adds a step that always asks q, or has its value if q is [Known].
-// Build refuses a q that is malformed or has another key than the step.
+// Build refuses a q that is malformed or has another key than the step. A client that
+// cannot be asked q is refused before the first step runs ([HandlerOptions]).
 func AskQuestion[In, Out, T any](b *Steps[In, Out], key string, q Question[T]) Step[T] {
 	s := AskStep(b, key, func(context.Context, *At[In]) (Question[T], error) { return q, nil })
-	wrong := q.Err()
-	if wrong == nil && q.spec != nil && q.spec.key != key {
-		wrong = anotherKey(key, q.spec.key)
+	added := &b.steps[s.index]
+	if added.wrong = q.Err(); added.wrong == nil && q.spec != nil {
+		added.always = q.spec
+		if q.spec.key != key {
+			added.wrong = anotherKey(key, q.spec.key)
+		}
 	}
-	b.steps[s.index].wrong = wrong
 	return s
 }
 
@@ -168,7 +173,7 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 	}
 	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end}
 	l.fingerprint = l.print()
-	return Style[In, Out]{enter: l.enter}, nil
+	return Style[In, Out]{enter: l.enter, needs: alwaysAsks(l.always())}, nil
 }
 
 // MustBuild is [Steps.Build] for lists that are part of the program: it panics

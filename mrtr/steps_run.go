@@ -25,6 +25,16 @@ func (l *stepList[In, Out]) print() string {
 	return shortDigest(text)
 }
 
+// always are the questions that every call comes to, unless an earlier step ends it.
+func (l *stepList[In, Out]) always() (specs []*spec) {
+	for _, s := range l.steps {
+		if s.always != nil {
+			specs = append(specs, s.always)
+		}
+	}
+	return specs
+}
+
 // enter goes through the list from where the state says the call stands.
 func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (need *IncompleteResult, out Out, err error) {
 	err = apart(func() (err error) {

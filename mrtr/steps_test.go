@@ -319,7 +319,7 @@ func TestStepsNoticeAChangedList(t *testing.T) {
 				require.NoError(t, last.err)
 				return
 			}
-			require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want + " (begun with version v1)"}, last.err)
+			require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want}, last.err)
 			require.Zero(t, did.count("do d"))
 			require.Zero(t, did.count("do e"))
 		})
@@ -330,7 +330,7 @@ func TestStepsNoticeAChangedList(t *testing.T) {
 		after.End(ends("done"))
 		asked := newTrip(newTripRuntime(t, nil), mrtr.Journal(script(&did, "?q")), "v1").begin()
 		last := newTrip(newTripRuntime(t, nil), mustBuild(t, &after), "v2").answer(asked, "x")
-		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: "its list of steps" + " (begun with version v1)"}, last.err)
+		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: "its list of steps"}, last.err)
 	})
 	t.Run("another shape under the same name", func(t *testing.T) {
 		var before, after tripSteps
@@ -349,7 +349,7 @@ func TestStepsNoticeAChangedList(t *testing.T) {
 		asked := newTrip(newTripRuntime(t, nil), mustBuild(t, &before), "v1").begin()
 		last := newTrip(newTripRuntime(t, nil), mustBuild(t, &after), "v2").answer(asked, "x")
 		diverged := ended(t, last.err, mrtr.Diverged)
-		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: "its list of steps (begun with version v1)", Applied: []string{"d"}}, diverged)
+		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: "its list of steps", Applied: []string{"d"}}, diverged)
 	})
 }
 

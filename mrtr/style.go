@@ -13,6 +13,7 @@ type Style[In, Out any] struct {
 	legacy func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
 	// replays tells that a call can go on without the frame that its state names.
 	replays bool
+	needs   needs
 }
 
 // GuardedFunc is a handler that runs from its top in every round. It reads the
@@ -48,7 +49,10 @@ func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 	if !modern.valid() || !legacy.valid() {
 		return Style[In, Out]{}
 	}
-	both := Style[In, Out]{enter: modern.enter, legacy: legacy.enter}
+	both := Style[In, Out]{
+		enter: modern.enter, legacy: legacy.enter,
+		needs: needs{modern: modern.needs.modern, others: legacy.needs.others},
+	}
 	if legacy.legacy != nil {
 		both.legacy = legacy.legacy
 	}
@@ -56,6 +60,16 @@ func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 }
 
 func (s Style[In, Out]) valid() bool { return s.enter != nil }
+
+// styleFacts are what a registration knows of a style.
+type styleFacts struct {
+	valid, replays bool
+	needs          needs
+}
+
+func (s Style[In, Out]) facts() styleFacts {
+	return styleFacts{valid: s.valid(), replays: s.replays, needs: s.needs}
+}
 
 // run enters the style for this round's client.
 func (s Style[In, Out]) run(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
