@@ -3,18 +3,17 @@ package boundary
 import "sync"
 
 // abandoned counts the handlers that were left running after their calls ended, by
-// tool and by client. It refuses a call in three cases:
+// tool (or prompt, or resource) and by client. It refuses a call in these cases:
 //
 //   - The tool has limit handlers left behind. It is refused to everybody.
 //   - There are limit in all, or perClient of this client, and this client left one
 //     of this tool behind. The tool is refused to this client alone, so that a tool
 //     that hangs for one client takes neither that tool nor another from the rest.
+//   - The client has left mostPerClient times perClient behind. It is refused
+//     everything, or it could go from one resource to the next.
 //
-// So there are at most limit for each tool, and for one client perClient and one more
-// for each further tool, besides the calls that were already running.
-//
-// All names that nothing is known by count as one. Otherwise a client could call one
-// made-up name after another and never be refused.
+// All names that no tool is known by count as one. Otherwise a client could call one
+// made-up name after another.
 type abandoned struct {
 	limit, perClient int
 
@@ -29,6 +28,8 @@ type clientAbandoned struct {
 	tools map[counted]int
 }
 
+const mostPerClient = 4
+
 // counted is under which a handler is counted. Its name is empty if nothing is known
 // by the name.
 type counted struct {
@@ -37,7 +38,7 @@ type counted struct {
 }
 
 func (c *call) countedAs(known bool) counted {
-	if known {
+	if known || c.kind != toolCall {
 		return counted{c.kind, c.tool}
 	}
 	return counted{kind: c.kind}
@@ -52,7 +53,11 @@ func (a *abandoned) refuses(client any, tool counted) (total int, refused bool) 
 		return a.total, true
 	}
 	own := a.clients[client]
-	return a.total, own != nil && own.tools[tool] > 0 && (a.total >= a.limit || own.total >= a.perClient)
+	if own == nil {
+		return a.total, false
+	}
+	full := a.total >= a.limit || own.total >= a.perClient
+	return a.total, full && own.tools[tool] > 0 || own.total >= mostPerClient*a.perClient
 }
 
 func (a *abandoned) add(client any, tool counted) {

@@ -56,7 +56,6 @@ func answered[R mcp.Result](ctx context.Context, b *boundary, c *call, next mcp.
 		b.logEnd(ctx, c, ending{err: a.wire, failed: a.failed})
 		return nil, a.wire
 	}
-	b.catalog.gave(c)
 	b.logEnd(ctx, c, ending{asks: a.asks(), measured: func() (int, string) { return a.size, digestOfOther(a.res) }})
 	return a.res, nil
 }
@@ -111,7 +110,7 @@ func (c *call) intended(err error) *jsonrpc.Error {
 		made.Code = jsonrpc.CodeInvalidParams // which revision 2026-07-28 has instead
 	}
 	if made.Message == "" {
-		made.Message = "The " + c.kind.attr + " failed and gave no reason."
+		made.Message = silentText(c)
 	}
 	if !sendableData(made.Data) {
 		made.Data = nil

@@ -47,7 +47,7 @@ type catalog struct {
 	mu       sync.Mutex
 	sessions map[weak.Pointer[mcp.ServerSession]]map[string]shown
 	tools    map[*mcp.Tool]*definition
-	names    map[counted]struct{} // of what is known to exist
+	names    map[string]struct{} // of the tools that were listed
 }
 
 // shown is the definition of a tool that a session was shown last, and when.
@@ -217,35 +217,23 @@ func (k *catalog) know(tools []*mcp.Tool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, tool := range tools {
-		if tool != nil {
-			k.note(counted{toolCall, tool.Name})
+		if tool == nil {
+			continue
 		}
+		if _, ok := k.names[tool.Name]; ok {
+			continue
+		}
+		if k.names == nil || len(k.names) == maxKept {
+			k.names = map[string]struct{}{}
+		}
+		k.names[tool.Name] = struct{}{}
 	}
 }
 
-// note is to be called with mu locked.
-func (k *catalog) note(name counted) {
-	if _, ok := k.names[name]; ok {
-		return
-	}
-	if k.names == nil || len(k.names) == maxKept {
-		k.names = map[counted]struct{}{}
-	}
-	k.names[name] = struct{}{}
-}
-
-// knows reports whether there is something of the call's name: a tool that was
-// listed, to whomever, or a prompt or resource that gave a result before.
+// knows reports whether a tool of the call's name was listed, to whomever.
 func (k *catalog) knows(c *call) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, ok := k.names[c.countedAs(true)]
+	_, ok := k.names[c.tool]
 	return ok
-}
-
-// gave notes that a prompt or resource gave a result.
-func (k *catalog) gave(c *call) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.note(c.countedAs(true))
 }

@@ -15,7 +15,14 @@ var errDeadline = errors.New("the tool's deadline has passed")
 
 // deadline is how long the tool may run for this call.
 func (o *Options) deadline(c *call) time.Duration {
-	if d, ok := o.ToolDeadlines[c.tool]; ok && c.kind == toolCall {
+	single := o.ToolDeadlines
+	switch c.kind {
+	case promptCall:
+		single = o.PromptDeadlines
+	case resourceCall:
+		single = o.ResourceDeadlines
+	}
+	if d, ok := single[c.tool]; ok {
 		return d
 	}
 	if c.legacy {

@@ -35,6 +35,10 @@ type Options struct {
 	// allowed here.
 	ToolDeadlines map[string]time.Duration
 
+	// PromptDeadlines and ResourceDeadlines do the same for prompts, by name, and
+	// resources, by URI.
+	PromptDeadlines, ResourceDeadlines map[string]time.Duration
+
 	// MaxAbandoned is how many handlers of one tool may be left running after
 	// their calls ended, by a deadline or by the client: from then on the tool is
 	// refused to everybody. Once as many are left of all tools together, a client
@@ -94,9 +98,13 @@ func (o *Options) normalized() (Options, error) {
 	if n.MaxResultBytes < minResultBytes {
 		return Options{}, misuse("MaxResultBytes is %d, must be at least %d", n.MaxResultBytes, minResultBytes)
 	}
-	for name, d := range n.ToolDeadlines {
-		if d <= 0 {
-			return Options{}, misuse("ToolDeadlines[%q] is %s, must be positive", name, d)
+	for option, deadlines := range map[string]map[string]time.Duration{
+		"ToolDeadlines": n.ToolDeadlines, "PromptDeadlines": n.PromptDeadlines, "ResourceDeadlines": n.ResourceDeadlines,
+	} {
+		for name, d := range deadlines {
+			if d <= 0 {
+				return Options{}, misuse("%s[%q] is %s, must be positive", option, name, d)
+			}
 		}
 	}
 	for _, t := range n.Deny {

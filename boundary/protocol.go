@@ -57,6 +57,9 @@ func (c *call) protocolError(err error) *jsonrpc.Error {
 	if wire != nil && withdrawn(wire) && c.modern {
 		return nil
 	}
+	if wire != nil && wire.Message == "" {
+		wire = &jsonrpc.Error{Code: wire.Code, Message: silentText(c), Data: wire.Data}
+	}
 	if p, ok := carried[carriesProtocol](err); wire != nil && ok {
 		if e, ok := p.(error); ok {
 			c.note(errors.Unwrap(e))
@@ -64,6 +67,8 @@ func (c *call) protocolError(err error) *jsonrpc.Error {
 	}
 	return wire
 }
+
+func silentText(c *call) string { return "The " + c.kind.attr + " failed and gave no reason." }
 
 // withdrawn reports whether modern revisions no longer have the error's code: they
 // have another one for a missing resource, and ask the user to open a URL by a
