@@ -13,6 +13,7 @@ import (
 // once for the schema, however many values are judged by it.
 type parts struct {
 	mu       sync.Mutex
+	made     int                              // how often something was made
 	compiled map[partKey]*jsonschema.Resolved // nil: it does not compile
 	values   map[partKey][]any                // of enum and const, as they are decoded
 	sorted   map[*jsonschema.Schema][]string
@@ -116,6 +117,7 @@ func once[K comparable, V any](p *parts, kept *map[K]V, key K, makeOne func() V)
 			*kept = map[K]V{}
 		}
 		v = makeOne()
+		p.made++
 		(*kept)[key] = v
 	}
 	return v

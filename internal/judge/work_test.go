@@ -62,7 +62,7 @@ func TestFindingsAreBounded(t *testing.T) {
 					hints += min(1, len(f.Hint))
 				}
 				require.LessOrEqual(t, hints, maxHints)
-				require.LessOrEqual(t, len(s.parts.compiled), 4, "compiled once, not for each item")
+				require.LessOrEqual(t, s.parts.made, 12, "made once, not for each item")
 
 				var args map[string]any
 				require.NoError(t, json.Unmarshal(raw, &args))

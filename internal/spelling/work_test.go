@@ -41,7 +41,9 @@ func TestWorkIsBounded(t *testing.T) {
 		want              string
 	}{
 		{"ordinary names", "list_invoice_0500x", func(i int) string { return fmt.Sprintf("list_invoices_%04d", i) }, "list_invoices_0500"},
-		{"names that are all alike, and as long as may be", strings.Repeat("ab", 64), func(i int) string { return strings.Repeat("ab", 50) + strings.Repeat("ba", 10) + fmt.Sprintf("%08d", i) }, ""},
+		{"names that are all alike, and as long as may be", strings.Repeat("ab", 64), func(i int) string {
+			return strings.Repeat("ab", 50) + strings.Repeat("ba", 10) + fmt.Sprintf("%08d", i)
+		}, ""},
 		{"letters in another order", strings.Repeat("abcdefgh", 16), func(i int) string { return strings.Repeat("hgfedcba", 16) }, ""},
 	} {
 		var names []string

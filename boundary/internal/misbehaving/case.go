@@ -32,6 +32,7 @@ type Case struct {
 
 	Elsewhere  probe.Outcome // on prompts and resources, if it does not follow from Want
 	NoResource bool          // a resource has no place for what is wrong
+	Asks       bool          // it asks the user, so that a client that can be asked gets another answer
 }
 
 // Input is the input of the typed tools.

@@ -30,8 +30,12 @@ func afterwards(release <-chan struct{}) []Case {
 			req.Params = nil
 			return nil, errors.New("no")
 		}, Want: probe.ErrorResult, Type: "execution"},
-		{Name: "params_nil_asks", Explanation: "or asks", Raw: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		{Name: "params_nil_asks", Asks: true, Explanation: "or asks", Raw: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			answered := req.Params.InputResponses != nil
 			req.Params = nil
+			if answered {
+				return Text("answered"), nil
+			}
 			return Asking(), nil
 		}, Want: probe.InputRequired, Legacy: probe.ErrorResult, Type: "execution"},
 		{Name: "session_nil", Explanation: "or forgets its session", Raw: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -45,7 +49,7 @@ func afterwards(release <-chan struct{}) []Case {
 		{Name: "hang_in_unwrap", Explanation: "an error whose chain never ends", Raw: fails(&unwrapping{func() error { <-release; return nil }}), Want: probe.ErrorResult, Type: "timeout"},
 		{Name: "hang_in_panic_value", Explanation: "a panic with such an error", Raw: Panics(saying(func() string { <-release; return "late" })), Want: probe.ErrorResult, Type: "timeout"},
 		{Name: "hang_in_meta", Explanation: "a _meta whose MarshalJSON never returns", Raw: Returns(&mcp.CallToolResult{Meta: mcp.Meta{"x": hanging(release)}}), Want: probe.ErrorResult, Type: "timeout"},
-		{Name: "hang_in_question", Explanation: "a form whose MarshalJSON never returns", Raw: Returns(asks(&mcp.ElicitParams{Message: "?", RequestedSchema: hanging(release)})), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "hang_in_question", Asks: true, Explanation: "a form whose MarshalJSON never returns", Raw: Returns(asks(&mcp.ElicitParams{Message: "?", RequestedSchema: hanging(release)})), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
 		{Name: "error_exits", Explanation: "an error whose Error ends the goroutine", Raw: fails(saying(func() string { runtime.Goexit(); return "" })), Want: probe.ErrorResult, Type: "internal"},
 		{Name: "error_twice", Explanation: "an error whose Error panics the second time", Raw: fails(saying(second(func() string { return "no" }))), Want: probe.ErrorResult},
 		{Name: "error_described_badly", Explanation: "an error whose description of itself panics", Typed: raises(describedBadly{}), Want: probe.ErrorResult, Type: "internal"},
@@ -78,10 +82,16 @@ func afterwards(release <-chan struct{}) []Case {
 		{Name: "twice_block", Explanation: "a block of the author's own type", Raw: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return Content(foreign{marshal: twice(`{"type":"text","text":"foreign"}`)}), nil
 		}, Want: probe.Complete},
-		{Name: "twice_question", Explanation: "the schema of a question", Raw: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		{Name: "twice_question", Asks: true, Explanation: "the schema of a question", Raw: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if req.Params.InputResponses != nil {
+				return Text("answered"), nil
+			}
 			return asks(&mcp.ElicitParams{Message: "?", RequestedSchema: twice(`{"type":"object","properties":{}}`)}), nil
 		}, Want: probe.InputRequired, Legacy: probe.ErrorResult},
-		{Name: "twice_question_meta", Explanation: "the _meta of a question", Raw: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		{Name: "twice_question_meta", Asks: true, Explanation: "the _meta of a question", Raw: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if req.Params.InputResponses != nil {
+				return Text("answered"), nil
+			}
 			return asks(&mcp.ElicitParams{Message: "?", Meta: mcp.Meta{"x": twice(`1`)}}), nil
 		}, Want: probe.InputRequired, Legacy: probe.ErrorResult},
 		{Name: "shared_meta", Explanation: "one _meta for all calls, to which go-sdk writes", Raw: Returns(&mcp.CallToolResult{Content: Text("fine").Content, Meta: sharedMeta}), Want: probe.Complete},

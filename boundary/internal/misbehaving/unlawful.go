@@ -19,7 +19,12 @@ func unlawful() []Case {
 	}
 	deep := json.RawMessage(strings.Repeat("[", 1200) + strings.Repeat("]", 1200))
 	form := func(schema any) mcp.ToolHandler {
-		return Returns(asks(&mcp.ElicitParams{Message: "?", RequestedSchema: schema}))
+		return func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if req.Params.InputResponses != nil {
+				return Text("answered"), nil
+			}
+			return asks(&mcp.ElicitParams{Message: "?", RequestedSchema: schema}), nil
+		}
 	}
 	return []Case{
 		{Name: "structured_not_utf8", Explanation: "raw JSON that is not UTF-8", Raw: Returns(Structured(json.RawMessage("{\"a\":\"\xff\"}"))), Want: probe.ErrorResult, Type: "malformed_result"},
@@ -46,17 +51,17 @@ func unlawful() []Case {
 		{Name: "annotation_good", Explanation: "lawful annotations pass", Raw: note(mcp.Annotations{Audience: []mcp.Role{"user"}, LastModified: "2026-01-02T15:04:05Z", Priority: 1}), Want: probe.Complete},
 		{Name: "icon_theme", Explanation: "an icon with a theme that there is not", Raw: Returns(Content(&mcp.ResourceLink{URI: "file:///a", Name: "a", Icons: []mcp.Icon{{Source: "https://example.com/a.png", Theme: "blue"}}})), NoResource: true, Want: probe.ErrorResult, Type: "malformed_result"},
 
-		{Name: "form_none", Explanation: "a form without a schema gets one without fields", Raw: form(nil), Want: probe.InputRequired, Legacy: probe.ErrorResult},
-		{Name: "form_text", Explanation: "a schema that is a string", Raw: form("text"), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
-		{Name: "form_array", Explanation: "a form for an array", Raw: form(map[string]any{"type": "array"}), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
-		{Name: "form_nested", Explanation: "a form within the form", Raw: form(map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "object"}}}), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
-		{Name: "form_panics", Explanation: "a schema whose MarshalJSON panics", Raw: form(marshaler(func() ([]byte, error) { panic("boom") })), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
-		{Name: "form_not_utf8", Explanation: "a schema that is not UTF-8", Raw: form(json.RawMessage("{\"type\":\"object\",\"properties\":{},\"title\":\"\xff\"}")), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
-		{Name: "question_mode", Explanation: "a mode that there is not", Raw: Returns(asks(&mcp.ElicitParams{Mode: "dance", Message: "?"})), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
-		{Name: "question_no_url", Explanation: "a visit to nowhere", Raw: Returns(asks(&mcp.ElicitParams{Mode: "url", Message: "?"})), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
-		{Name: "sampling_nil_message", Explanation: "a nil message for the model", Raw: Returns(asks(&mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{nil}})), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
-		{Name: "sampling_role", Explanation: "a message of a robot", Raw: Returns(asks(&mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{{Role: "robot", Content: Text("a").Content}}})), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
-		{Name: "state_not_utf8", Explanation: "a state that would come back changed", Raw: Returns(&mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, RequestState: "\xff"}), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "form_none", Asks: true, Explanation: "a form without a schema gets one without fields", Raw: form(nil), Want: probe.InputRequired, Legacy: probe.ErrorResult},
+		{Name: "form_text", Asks: true, Explanation: "a schema that is a string", Raw: form("text"), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "form_array", Asks: true, Explanation: "a form for an array", Raw: form(map[string]any{"type": "array"}), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "form_nested", Asks: true, Explanation: "a form within the form", Raw: form(map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "object"}}}), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "form_panics", Asks: true, Explanation: "a schema whose MarshalJSON panics", Raw: form(marshaler(func() ([]byte, error) { panic("boom") })), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "form_not_utf8", Asks: true, Explanation: "a schema that is not UTF-8", Raw: form(json.RawMessage("{\"type\":\"object\",\"properties\":{},\"title\":\"\xff\"}")), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "question_mode", Asks: true, Explanation: "a mode that there is not", Raw: Returns(asks(&mcp.ElicitParams{Mode: "dance", Message: "?"})), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "question_no_url", Asks: true, Explanation: "a visit to nowhere", Raw: Returns(asks(&mcp.ElicitParams{Mode: "url", Message: "?"})), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "sampling_nil_message", Asks: true, Explanation: "a nil message for the model", Raw: Returns(asks(&mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{nil}})), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "sampling_role", Asks: true, Explanation: "a message of a robot", Raw: Returns(asks(&mcp.CreateMessageWithToolsParams{MaxTokens: 1, Messages: []*mcp.SamplingMessageV2{{Role: "robot", Content: Text("a").Content}}})), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
+		{Name: "state_not_utf8", Asks: true, Explanation: "a state that would come back changed", Raw: Returns(&mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, RequestState: "\xff"}), Want: probe.ErrorResult, Legacy: probe.ErrorResult},
 
 		{Name: "arguments_overflow", Explanation: "an integer beyond 64 bits", Typed: Outputs("fine"), Wire: `{"days":1e30}`, Want: probe.ErrorResult, Type: "validation"},
 		{Name: "arguments_time", Explanation: "a time that is none", Add: addTimed, Wire: `{"at":"s3cret"}`, Want: probe.ErrorResult, Type: "validation"},
