@@ -30,13 +30,12 @@ func afterwards(release <-chan struct{}) []Case {
 			req.Params = nil
 			return nil, errors.New("no")
 		}, Want: probe.ErrorResult, Type: "execution"},
-		{Name: "params_nil_asks", Asks: true, Explanation: "or asks", Raw: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			answered := req.Params.InputResponses != nil
-			req.Params = nil
-			if answered {
-				return Text("answered"), nil
+		{Name: "params_nil_asks", Asks: true, Explanation: "or has asked before", Raw: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if req.Params.InputResponses == nil {
+				return Asking(), nil
 			}
-			return Asking(), nil
+			req.Params = nil
+			return Text("answered"), nil
 		}, Want: probe.InputRequired, Legacy: probe.ErrorResult, Type: "execution"},
 		{Name: "session_nil", Explanation: "or forgets its session", Raw: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			req.Extra = nil
