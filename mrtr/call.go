@@ -30,6 +30,7 @@ type Call struct {
 	running    map[string]int // effects under way, each with the length of st.done when it began
 	onComplete []func(context.Context)
 	linear     *linearRun // nil in other styles
+	answered   []pending  // the questions whose answers came in this round
 }
 
 // exchange is one request, whichever of the three methods it is for.

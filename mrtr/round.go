@@ -55,7 +55,7 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err error) {
 	defer recovered(&err)
 	if len(c.st.pending) > 0 {
-		settled, err := c.judgeAnswers()
+		settled, err := c.judgeAnswers(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -70,6 +70,15 @@ func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err erro
 			c.onComplete = nil
 		}
 		need, err := enter(ctx, c)
+		if need != nil || err == errRefused {
+			again, err := c.takeBack()
+			if err != nil {
+				return nil, err
+			}
+			if again {
+				return c.reply()
+			}
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -83,6 +83,7 @@ func (c *Call) reply() (*asked, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.st.keepForms()
 	return &asked{requests: requests, token: token}, nil
 }
 
