@@ -92,6 +92,7 @@ func AskAlso[In, Out, T any](b *Steps[In, Out], key string, question func(ctx co
 }
 
 func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, question func(ctx context.Context, at *At[In]) (Question[T], error)) Step[T] {
+	answerTypeName[T]() // so that answers are judged by it before the first question is made
 	s := step[In]{key: key, kind: kind, typ: reflect.TypeFor[T](), decode: func(e *entry) (any, error) {
 		if e.kind == answerEntry {
 			return decodeAnswer[T](e.value, e.key)
