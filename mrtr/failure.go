@@ -8,8 +8,11 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // failure is what a journal keeps of the error or the panic of an effect. The author
@@ -32,7 +35,18 @@ type typedFact struct {
 // maxChain bounds the errors of a chain that are looked at: a chain may be endless.
 const maxChain = 32
 
+// failureOf is the failure as it is read back, so that a text which JSON cannot carry is
+// the same the first time.
 func failureOf(err error) *failure {
+	f := described(err)
+	back, e := readFailure(f.encode())
+	if e != nil {
+		return &failure{Text: strings.ToValidUTF8(f.Text, "\uFFFD"), Panic: f.Panic}
+	}
+	return back
+}
+
+func described(err error) *failure {
 	f := &failure{}
 	if p, ok := err.(*PanicError); ok {
 		f.Panic = true
@@ -123,7 +137,10 @@ func readBack(value json.RawMessage, t reflect.Type) (v reflect.Value, ok bool) 
 }
 
 func (f *failure) encode() json.RawMessage {
-	value, _ := json.Marshal(f) // texts and raw JSON always encode
+	value, err := json.Marshal(f)
+	if err != nil { // a method gave what JSON cannot carry
+		value = jsontext.AppendString(nil, f.Text)
+	}
 	return value
 }
 

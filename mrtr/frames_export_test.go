@@ -47,3 +47,14 @@ func JanitorPending(rt *Runtime) bool {
 	defer rt.frames.mu.Unlock()
 	return rt.frames.janitor != nil && rt.frames.janitor.Stop()
 }
+
+// Expire evicts every frame, as if the time of all were up.
+func Expire(rt *Runtime) {
+	t := rt.frames
+	t.mu.Lock()
+	for r := t.parked.first; r != nil; r = r.next {
+		r.expires = 0
+	}
+	t.mu.Unlock()
+	t.evict()
+}
