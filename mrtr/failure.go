@@ -8,11 +8,8 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // failure is what a journal keeps of the error or the panic of an effect. The author
@@ -39,11 +36,10 @@ const maxChain = 32
 // the same the first time.
 func failureOf(err error) *failure {
 	f := described(err)
-	back, e := readFailure(f.encode())
-	if e != nil {
-		return &failure{Text: strings.ToValidUTF8(f.Text, "\uFFFD"), Panic: f.Panic}
+	if back, err := readFailure(f.encode()); err == nil {
+		return back
 	}
-	return back
+	return f
 }
 
 func described(err error) *failure {
@@ -139,7 +135,7 @@ func readBack(value json.RawMessage, t reflect.Type) (v reflect.Value, ok bool) 
 func (f *failure) encode() json.RawMessage {
 	value, err := json.Marshal(f)
 	if err != nil { // a method gave what JSON cannot carry
-		value = jsontext.AppendString(nil, f.Text)
+		value, _ = json.Marshal(&failure{Text: f.Text, Panic: f.Panic})
 	}
 	return value
 }

@@ -191,7 +191,7 @@ func TestStepsNoticeAChangedShape(t *testing.T) {
 				require.NoError(t, last.err)
 				continue
 			}
-			require.Contains(t, ended(t, last.err, mrtr.Diverged, i, j).Detail, "its list of steps")
+			require.Contains(t, ended(t, last.err, mrtr.Diverged, "%d read as %d", i, j).Detail, "its list of steps")
 		}
 	}
 }
