@@ -54,3 +54,14 @@ func CountRegistrations(rt *Runtime) int {
 	defer rt.registrations.mu.Unlock()
 	return len(rt.registrations.served)
 }
+
+// Expire evicts every frame, as if the time of all were up.
+func Expire(rt *Runtime) {
+	t := rt.frames
+	t.mu.Lock()
+	for r := t.parked.first; r != nil; r = r.next {
+		r.expires = 0
+	}
+	t.mu.Unlock()
+	t.evict()
+}

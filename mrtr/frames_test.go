@@ -107,6 +107,8 @@ func TestFramesAreCappedWhereTheyPark(t *testing.T) {
 	ended(t, err, mrtr.Busy)
 	var effect interface{ ToolErrorEffect() string }
 	require.ErrorAs(t, err, &effect)
+	require.Equal(t, "applied", effect.ToolErrorEffect())
+	require.EqualError(t, err, `Too many calls are waiting for answers (limit 1). "start" was done: do not call the tool again without checking.`)
 	soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{Parked: 1, Tokens: 1, Places: 1} }, "one is held")
 }
 
