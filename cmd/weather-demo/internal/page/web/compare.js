@@ -73,6 +73,6 @@ function compared(left = [], right = []) {
 
 function diffRow({ a, b, differs }, styles) {
 	const cell = (l, i) => h(`div.cell.${i ? "right" : "left"}`, { class: differs && (l ? "differs" : "missing") },
-		l && [h("span.letter", quiet, differs && styles[i].letter), h("span.no", quiet, l.line), code(l.text)]);
+		l && [h("span.side", quiet, differs && styles[i].letter), h("span.no", quiet, l.line), code(l.text)]);
 	return h("div.pair", { class: differs && "differs" }, cell(a, 0), cell(b, 1));
 }
