@@ -152,7 +152,7 @@ const draw = {
 	stamp(p, g, stage, i, props) {
 		const { label, tone } = p.item;
 		const x = Math.min(p.lane, g.width - 50);
-		return h(`g.stamp.${tone}`, { ...props, transform: `rotate(${tone === "engine" ? 0 : -4} ${x} ${p.top + 18})` }, rect("frame", x - 48, p.top, 96, 36, 6), text("word", x, p.top + 23, label));
+		return h(`g.stamp.${tone}`, props, h("g", { transform: `rotate(${tone === "engine" ? 0 : -4} ${x} ${p.top + 18})` }, rect("frame", x - 48, p.top, 96, 36, 6), text("word", x, p.top + 23, label)));
 	},
 
 	gap(p, g, stage, i, props) {
