@@ -39,8 +39,9 @@ export class Compare {
 		const others = messages.filter((m) => !m.same).length;
 		const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 		const select = (i) => styleSelect(this.app.styles, pair[i].name, (style) => {
-			this.pair = pair.with(i, style);
+			this.pair = this.pair.with(i, style);
 			this.stories = [];
+			this.app.draw();
 			this.open();
 		}, { id: `compare-${i}`, "aria-label": `The style on the ${i ? "right" : "left"}` });
 		const head = (s, i) => h("div.style-head", h("h2", h("code", s.name), h("small", s.letter)), h("p", s.lesson),
