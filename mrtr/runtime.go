@@ -47,7 +47,7 @@ type Options struct {
 	MaxFrames int
 	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero.
 	MaxFramesPerPrincipal int
-	// MaxFrameBytes bounds what the held handlers hold on to, beside the few KiB of
+	// MaxFrameBytes bounds the memory of the held handlers, beside the few KiB of
 	// each one's stack: the decoded input (of a resource, its address), answers and
 	// effects; 256 MiB if zero. No principal holds more than three quarters of
 	// it, nor do all callers without one. A call that is held, and whose next answer

@@ -37,7 +37,7 @@ type step[In any] struct {
 	key  string
 	kind stepKind
 	typ  reflect.Type
-	// wrong is what is wrong with the question, where that is known before the call.
+	// wrong is the mistake in the question, where it is found before the call.
 	wrong error
 	// always is the question of a step that asks the same in every call, else nil.
 	always *spec

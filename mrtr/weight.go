@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// weigh estimates, from above, the memory that a handler's input holds on to: what it
-// was decoded into, which can be many times its text. It stops at limit, so that
+// weigh estimates, from above, the memory of a handler's decoded input, which
+// can be many times that of its text. It stops at limit, so that
 // nothing takes longer to weigh than it takes to exceed the limit.
 func weigh[In any](in *In, limit int) int {
 	s := scale{left: limit}
@@ -15,7 +15,7 @@ func weigh[In any](in *In, limit int) int {
 	return limit - s.left
 }
 
-// scale is what is left of a limit, less than zero once it is exceeded.
+// scale counts a limit down. It is below zero once the limit is exceeded.
 type scale struct{ left int }
 
 // maxNesting bounds the depth to which an input is weighed. go-sdk decodes a thousand

@@ -22,7 +22,7 @@ type tree struct {
 	Parent   *tree     `json:"-"`
 }
 
-// An input is weighed by what it was decoded into. It weighs no less than the memory
+// An input is weighed as it was decoded. It weighs no less than the memory
 // that it takes, and not many times as much.
 func TestAnInputWeighsItsMemory(t *testing.T) {
 	for explanation, c := range map[string]struct {
