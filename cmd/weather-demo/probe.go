@@ -23,7 +23,7 @@ into its schema. The questions of a modern call are answered with values that
 fit their forms.
 
   weather-demo probe http://127.0.0.1:8080/mcp
-  weather-demo probe -args 'forecast={"place":"Lisbon"}' http://127.0.0.1:8080/mcp
+  weather-demo probe -args 'trip={"to":"Rome"}' http://127.0.0.1:8080/mcp
   weather-demo probe -era modern weather-demo serve -stdio`
 
 // probeServer probes a server as a modern and as a legacy client.
