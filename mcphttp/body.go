@@ -132,7 +132,7 @@ func wholeBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, boo
 // its contents. Where it returns false it has answered the request.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bool) {
 	body, ok := wholeBody(w, r, limit)
-	if !ok {
+	if !ok || refuseAltered(w, body) {
 		return contents{}, false
 	}
 	found, err := peek(body)

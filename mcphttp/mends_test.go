@@ -125,6 +125,25 @@ func TestTwoSessionsInOneRequest(t *testing.T) {
 	}
 }
 
+// An id that would be altered is refused in a session too, before the call has an
+// effect.
+func TestAlteredIDsInASession(t *testing.T) {
+	ran := make(chan struct{}, 10)
+	_, url := front(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ran <- struct{}{}
+		return say("ran")
+	}), nil)
+	session := send(t, http.MethodPost, url, initializeBody, nil).header.Get("Mcp-Session-Id")
+	for _, id := range []string{"9007199254740993", "1.5", "-18446744073709551617"} {
+		for _, body := range []string{callBody(id, `"x":0`), "[" + callBody("1", `"x":0`) + "," + callBody(id, `"x":0`) + "]"} {
+			res := send(t, http.MethodPost, url, body, func(r *http.Request) { r.Header.Set("Mcp-Session-Id", session) })
+			require.Equal(t, http.StatusBadRequest, res.status)
+			require.Contains(t, res.body, `"id":`+id+`,"error":{"code":-32600`)
+		}
+	}
+	require.Empty(t, ran)
+}
+
 // The end of a session cancels its calls. A handler that does not heed that keeps
 // nobody waiting.
 func TestDeleteDoesNotWaitForCalls(t *testing.T) {

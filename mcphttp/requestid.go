@@ -14,24 +14,32 @@ import (
 // wholeFloats bounds the numbers that a float64 holds one by one.
 const wholeFloats = 1 << 53
 
-// keepID refuses a POST with an id that go-sdk would alter, and puts the body
-// back for the next reader. Where it returns false it has answered the request.
+// keepID refuses a modern POST with an id that go-sdk would alter, and puts the
+// body back for the next reader. Where it returns false it has answered the
+// request.
 func keepID(w http.ResponseWriter, r *http.Request, limit int64) (*http.Request, bool) {
 	if r.Method != http.MethodPost {
 		return r, true
 	}
 	body, ok := wholeBody(w, r, limit)
-	if !ok {
-		return nil, false
-	}
-	if id := alteredID(body); id != nil {
-		writeError(w, id, jsonrpc.CodeInvalidRequest, "invalid id: "+
-			"a number must be whole and within 2^53, or its answer cannot be told from others; use a string")
+	if !ok || refuseAltered(w, body) {
 		return nil, false
 	}
 	r = r.WithContext(r.Context()) // the caller's request keeps its body
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return r, true
+}
+
+// refuseAltered reports whether it has refused a body with an id that go-sdk would
+// alter.
+func refuseAltered(w http.ResponseWriter, body []byte) bool {
+	id := alteredID(body)
+	if id == nil {
+		return false
+	}
+	writeError(w, id, jsonrpc.CodeInvalidRequest, "invalid id: "+
+		"a number must be whole and within 2^53, or its answer cannot be told from others; use a string")
+	return true
 }
 
 // alteredID is the first id of a body that go-sdk would answer under another

@@ -35,10 +35,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveStream(w, r)
 		return
 	}
-	r, ok := keepID(w, r, h.maxBody)
-	if !ok {
-		return
-	}
 	body, ok := readBody(w, r, h.maxBody)
 	if !ok {
 		return
