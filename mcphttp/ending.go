@@ -1,6 +1,7 @@
 package mcphttp
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -72,10 +73,12 @@ func (h *Handler) endSession(w http.ResponseWriter, r *http.Request) {
 		h.cancelCalls(notice, session, []jsonrpc.ID{id})
 	}
 	answer := &answer{header: http.Header{}}
+	ending := r.Clone(context.WithoutCancel(r.Context())) // it may outlive the request
+	ending.Body = http.NoBody
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		h.stateful.ServeHTTP(answer, r)
+		h.stateful.ServeHTTP(answer, ending)
 	}()
 	patience := time.NewTimer(endingPatience)
 	defer patience.Stop()

@@ -110,6 +110,19 @@ func TestMendsLeaveTheRequestOfTheCallerAlone(t *testing.T) {
 	require.Equal(t, "x_1", r.Header.Get("Last-Event-ID"))
 }
 
+// A client can call a tool whose name no header carries as it is.
+func TestNamesBeyondASCII(t *testing.T) {
+	const name = "wetter-für-übermorgen"
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return say("ran")
+	})
+	_, url := front(t, server, nil)
+	out, err := dial(t, url, nil).Call(t.Context(), name, map[string]any{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, "ran", out.Text, "%v", out.Error)
+}
+
 // A legacy request with two sessions is refused: a proxy may have looked at the
 // other.
 func TestTwoSessionsInOneRequest(t *testing.T) {

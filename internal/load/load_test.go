@@ -92,7 +92,7 @@ func TestLoad(t *testing.T) {
 	t.Logf("%v: %d calm calls completed, %d effects, %d errors; %d hostile bodies answered; peak of the heap %d MiB",
 		*duration, completed.Load(), total, len(failures), answered.Load(), peak>>20)
 
-	require.Empty(t, failures)
+	require.Emptyf(t, failures[:min(5, len(failures))], "the first of %d failures", len(failures))
 	require.Equal(t, int(completed.Load()), total, "completed calls and effects")
 	require.NotZero(t, answered.Load(), "no hostile body was answered")
 	require.Less(t, peak, uint64(maxHeap))
