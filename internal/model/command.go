@@ -123,7 +123,7 @@ const (
 var (
 	actions = []action{
 		start, start, start, retry, retry, retry, retry, retry, retry, retry, retry, again, again, twice, twice,
-		alter, transplant, transplant, legacy, legacy, restart, restart, desks, wait,
+		alter, transplant, transplant, legacy, legacy, legacy, restart, restart, desks, wait,
 	}
 	mannersOfUsers = []manner{
 		right, right, right, right, other, other, other, declined, cancelled, missing, missing, misfit, misfit, wrongKind, undefined, shapeless,
@@ -145,8 +145,11 @@ var scripts = rapid.Custom(func(t *rapid.T) Script {
 
 var chapters = rapid.SliceOfN(commands, 1, 12)
 
+// planned are the plans by number; few scripts come to the end of the long one.
+var planned = []int{0, 1, 2, 3, 4, 5, 6, 6, 6}
+
 var tools = rapid.Custom(func(t *rapid.T) Tool {
-	return Tool{Plan: rapid.IntRange(0, len(plans)-1).Draw(t, "plan"), Style: rapid.SampledFrom(styleNames).Draw(t, "style")}
+	return Tool{Plan: rapid.SampledFrom(planned).Draw(t, "plan"), Style: rapid.SampledFrom(styleNames).Draw(t, "style")}
 })
 
 var commands = rapid.Custom(func(t *rapid.T) Command {

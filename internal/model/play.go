@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing/synctest"
 	"time"
 
@@ -269,14 +270,17 @@ func (p *player) legacy(c Command) error {
 
 // answers is the script of a legacy client's user.
 func (l *legacyCall) answers() wire.Answers {
+	var mu sync.Mutex // the questions of a round come at once
 	nth := map[string]int{}
 	return wire.Answers{"*": func(q wire.Question) any {
 		asked := l.tool.asked(q)
 		if asked == nil {
 			return nil
 		}
+		mu.Lock()
 		n := nth[asked.key]
 		nth[asked.key]++
+		mu.Unlock()
 		if response := asked.response(l.manner(asked, n)); response != nil {
 			return response
 		}
