@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"time"
+
+	"github.com/mrtr-go/sdk/internal/stacktrace"
 )
 
 // running yields the outcome of a function that runs on its own goroutine, once.
@@ -31,7 +32,7 @@ func start[T any](f func() (T, error)) running[T] {
 				if v := recover(); v != nil {
 					ended = outcome[T]{panicked: true, value: v}
 				}
-				ended.stack = debug.Stack()
+				ended.stack = stacktrace.Of(0)
 			}
 			r <- ended
 		}()

@@ -34,6 +34,7 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 	c.mu.Lock()
 	found := c.st.answer(q.spec.key)
 	if found != nil {
+		found.noteRead()
 		e = *found
 	}
 	c.mu.Unlock()
@@ -83,6 +84,9 @@ func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
 	for _, sp := range specs {
 		c.mu.Lock()
 		e := c.st.answer(sp.key)
+		if e != nil {
+			e.noteRead()
+		}
 		c.mu.Unlock()
 		if e == nil {
 			return unasked(questions)

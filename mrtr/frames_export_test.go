@@ -47,3 +47,10 @@ func JanitorPending(rt *Runtime) bool {
 	defer rt.frames.mu.Unlock()
 	return rt.frames.janitor != nil && rt.frames.janitor.Stop()
 }
+
+// CountRegistrations counts the names whose handlers a runtime remembers.
+func CountRegistrations(rt *Runtime) int {
+	rt.registrations.mu.Lock()
+	defer rt.registrations.mu.Unlock()
+	return len(rt.registrations.served)
+}

@@ -124,7 +124,7 @@ func TestFramesAreEvicted(t *testing.T) {
 		require.Equal(t, 1, did.count("unwound"), "the older one's time is up")
 		require.Equal(t, []string{"no answer came in time (effects: true)"}, log.abandoned())
 		gone := ended(t, tool.answer(old, "x").err, mrtr.FrameGone)
-		require.EqualError(t, gone, "This call's frame is gone: it was held by a server that no longer has it. Call the tool again.")
+		require.EqualError(t, gone, "This call's frame is gone: it was held by a server that no longer has it. \"start\" was done, and perhaps more: do not call the tool again without checking.")
 
 		young = tool.answer(young, "x")
 		require.NoError(t, young.err, "the younger one goes on")

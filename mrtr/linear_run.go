@@ -3,6 +3,7 @@ package mrtr
 import (
 	"context"
 	"errors"
+	"maps"
 	"runtime"
 )
 
@@ -87,15 +88,16 @@ func (r *linearRun) fill(round *Call) {
 	r.waiting = false
 }
 
-// readBack takes over into the round the answers and effects of the handler. An
-// effect that is still running, which only a handler that has ended leaves
-// behind, is not part of it.
+// readBack takes over into the round the answers and effects of the handler. Whether
+// an effect happens that is still running, which only a handler that has ended
+// or was given up leaves behind, the round does not learn.
 func (r *linearRun) readBack(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
 	round.st, round.onComplete = r.call.st, r.call.onComplete
 	if len(r.call.running) > 0 {
 		round.st.unshare()
+		round.running = maps.Clone(r.call.running)
 	}
 }
 
@@ -171,7 +173,7 @@ func (r *linearRun) finish(returned bool, panicked any) {
 	case r.ending:
 		r.err = r.cause // nil where it waits for answers to its journal
 	default:
-		r.err = misuse("the handler ended its goroutine with runtime.Goexit")
+		r.err = exited()
 	}
 	r.ending = true
 	end, alone := turn{err: r.err}, r.alone

@@ -154,7 +154,12 @@ func (s *spec) digest() string {
 		buf = append(buf, part...)
 		buf = append(buf, 0)
 	}
-	sum := sha256.Sum256(append(buf, s.schema...))
+	return shortDigest(append(buf, s.schema...))
+}
+
+// shortDigest is enough of a digest to tell two texts of one call apart.
+func shortDigest(b []byte) string {
+	sum := sha256.Sum256(b)
 	var text [12]byte
 	base64.RawURLEncoding.Encode(text[:], sum[:9])
 	return string(text[:])

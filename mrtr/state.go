@@ -12,6 +12,7 @@ type state struct {
 	asked   int    // rounds so far that asked something
 	carried int    // rounds so far that only carried state
 	version string // of the tool that sealed it
+	journal bool   // the call began in Journal or Resumable
 	steps   string // fingerprint of the step list, "" for other styles
 	frame   string // the token of the frame, "" where none is held
 	author  json.RawMessage
@@ -22,15 +23,25 @@ type state struct {
 // entry is an answer, or the value of an effect. Entries are in the order in which
 // they happened.
 type entry struct {
-	kind   entryKind
-	key    string
-	digest string // of the question; "" for effects
-	value  json.RawMessage
+	kind    entryKind
+	key     string
+	digest  string // of the question; "" for effects
+	value   json.RawMessage
+	unknown bool // of an effect: nobody knows whether it happened
+
+	// Of an answer, in this round alone: it has just come, and the handler read it.
+	fresh, read bool
 }
+
+// happened reports whether the entry is an effect that is known to have happened.
+func (e *entry) happened() bool { return e.kind.isEffect() && !e.unknown && len(e.value) > 0 }
 
 type entryKind string
 
 func (k entryKind) isEffect() bool { return k == effectEntry || k == nestedEntry }
+
+// isAttempt reports whether the entry is an effect, or an attempt at one.
+func (k entryKind) isAttempt() bool { return k.isEffect() || k == failedEntry || k == triedEntry }
 
 const (
 	answerEntry entryKind = "answer"
@@ -38,6 +49,10 @@ const (
 	// nestedEntry is an effect that ran inside another: code that replays the outer
 	// one need not ask for it.
 	nestedEntry entryKind = "nested"
+	// failedEntry is an effect that failed in code that replays: it meets the error,
+	// which is the value, again. triedEntry is any other attempt that failed.
+	failedEntry entryKind = "failed"
+	triedEntry  entryKind = "tried"
 	// knownEntry is a question that a step found answered already, and
 	// skippedEntry a step that was passed over.
 	knownEntry   entryKind = "known"
@@ -76,6 +91,8 @@ func (st *state) countRound(asks bool) error {
 	return nil
 }
 
+func (st *state) useJournal() { st.journal = true }
+
 func (st *state) useSteps(fingerprint string) { st.steps = fingerprint }
 
 func (st *state) useFrame(token string) { st.frame = token }
@@ -93,10 +110,13 @@ func (st *state) open(specs []*spec) {
 // file moves the answers of a settled round to done, in the order of the questions.
 // The answer to a question that was asked anew replaces the one before.
 func (st *state) file() {
+	for i := range st.done {
+		st.done[i].fresh = false
+	}
 	for i := range st.pending {
 		p := &st.pending[i]
 		st.forget(p.key)
-		st.record(entry{kind: answerEntry, key: p.key, digest: p.digest(), value: p.answer})
+		st.record(entry{kind: answerEntry, key: p.key, digest: p.digest(), value: p.answer, fresh: true})
 	}
 	st.pending = nil
 }
@@ -111,6 +131,20 @@ func (st *state) forget(key string) {
 }
 
 func (st *state) record(e entry) { st.done = append(st.done, e) }
+
+// tried notes a failed attempt that no code meets again, once for each effect.
+func (st *state) tried(key string, unknown bool) {
+	for i := range st.done {
+		if e := &st.done[i]; e.kind == triedEntry && e.key == key {
+			e.unknown = e.unknown || unknown
+			return
+		}
+	}
+	st.record(entry{kind: triedEntry, key: key, unknown: unknown})
+}
+
+// noteRead notes that the handler read an answer.
+func (e *entry) noteRead() { e.read = true }
 
 // nest makes the effects since an index part of the one that ran around them: code
 // that replays the outer effect need not ask for them.
@@ -171,9 +205,10 @@ func (st *state) answer(key string) *entry {
 	return nil
 }
 
+// hasEffects reports whether an effect has happened, or may have.
 func (st *state) hasEffects() bool {
 	for i := range st.done {
-		if st.done[i].kind.isEffect() {
+		if e := &st.done[i]; e.kind.isEffect() || e.unknown {
 			return true
 		}
 	}
