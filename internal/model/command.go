@@ -11,7 +11,7 @@ import (
 
 // Script is one case: the tools that are served, and what happens to them. Its
 // numbers that choose among things which exist only when it is played (rounds,
-// requests) count from the latest and are taken modulo how many there are.
+// requests) count from the latest, and end at the first.
 type Script struct {
 	Tools    []Tool
 	Commands []Command
@@ -123,7 +123,7 @@ const (
 var (
 	actions = []action{
 		start, start, start, retry, retry, retry, retry, retry, retry, retry, retry, again, again, twice, twice,
-		alter, transplant, transplant, legacy, legacy, legacy, restart, restart, desks, wait,
+		alter, transplant, transplant, legacy, legacy, legacy, restart, restart, restart, desks, wait,
 	}
 	mannersOfUsers = []manner{
 		right, right, right, right, other, other, other, declined, cancelled, missing, missing, misfit, misfit, wrongKind, undefined, shapeless,

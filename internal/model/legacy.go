@@ -31,10 +31,7 @@ func (w *world) predictLegacy(l *legacyCall) (p *prediction, questions int) {
 	p = &prediction{}
 	w.calls++
 	p.call = w.calls
-	s := &state{
-		call: w.calls, tool: l.tool, args: l.args, who: l.who, at: l.at,
-		answers: map[string]given{}, effects: map[string]*effectRun{}, failures: map[int]bool{},
-	}
+	s := w.begin(l.request)
 	if s.tool.style == versions {
 		return w.overSession(p, s, l)
 	}
@@ -95,7 +92,6 @@ func (w *world) overSession(p *prediction, s *state, l *legacyCall) (_ *predicti
 				return p, questions
 			}
 			told.answer(i, q.key, read)
-			s.answers[q.key] = given{read, w.worded(s)}
 		}
 	}
 	p.outcome = outcome{kind: completes}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -21,18 +22,29 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Whatever clients send, in whatever order, the engine answers as the model says.
-// The story of a failure is shortened, and can be told again with the seed that
-// rapid names.
+// Whatever clients send, in whatever order, the engine answers as the model says. A
+// script that shows otherwise is shortened by rapid, whose seed plays it again, and
+// then without it.
 func TestTheEngineAgreesWithTheModel(t *testing.T) {
+	var failing *Script
+	if !t.Run("explored", func(t *testing.T) { explore(t, &failing) }) && failing != nil {
+		story := shorten(*failing, func(s Script) (err error) {
+			synctest.Test(t, func(t *testing.T) { _, err = Play(t.Context(), s, nil) })
+			return err
+		})
+		t.Fatalf("In short, %v", story)
+	}
+}
+
+func explore(t *testing.T, failing **Script) {
 	// A script has more than five steps on average, so that these are enough. Those
 	// beyond the budget are not played.
 	require.NoError(t, flag.Set("rapid.checks", strconv.Itoa(*budget/5+1)))
 	require.NoError(t, flag.Set("rapid.nofailfile", "true"))
-	explored, disagrees := 0, false
+	explored := 0
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		if explored >= *budget && !disagrees {
+		if explored >= *budget && *failing == nil {
 			return
 		}
 		script := scripts.Draw(t, "script")
@@ -40,7 +52,7 @@ func TestTheEngineAgreesWithTheModel(t *testing.T) {
 			steps, err := Play(t.Context(), script, func(style, outcome string) { seen[style+" "+outcome]++ })
 			explored += steps
 			if err != nil {
-				disagrees = true
+				*failing = &script
 				t.Fatalf("%v", err)
 			}
 		})
@@ -55,6 +67,23 @@ func TestTheEngineAgreesWithTheModel(t *testing.T) {
 	for _, what := range reachable() {
 		require.NotZerof(t, seen[what], "%d steps never came to this: %s", explored, what)
 	}
+}
+
+// shorten leaves out commands as long as the rest still fails, and returns the
+// error of what is left.
+func shorten(s Script, play func(Script) error) error {
+	err := play(s)
+	for size := len(s.Commands); size > 0; size /= 2 {
+		for at := 0; at+size <= len(s.Commands); {
+			less := Script{Tools: s.Tools, Commands: slices.Concat(s.Commands[:at], s.Commands[at+size:])}
+			if shorter := play(less); shorter != nil {
+				s, err = less, shorter
+			} else {
+				at++
+			}
+		}
+	}
+	return err
 }
 
 // reachable are the outcomes that an exploration has to come to, by style: one that

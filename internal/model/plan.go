@@ -104,14 +104,6 @@ func (t *tool) asked(q wire.Question) *question {
 	return nil
 }
 
-// worded is the wording of the tool's questions on an instance. Steps keep theirs.
-func (t *tool) worded(w int) int {
-	if t.style == stepList {
-		return 0
-	}
-	return w
-}
-
 // order is the order in which the items happen. A native handler has its effects
 // below the last guard. Steps do not carry.
 func (t *tool) order() []int {

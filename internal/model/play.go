@@ -77,7 +77,7 @@ func (p *player) play(c Command) (steps int, err error) {
 		if len(p.sent) == 0 {
 			return 0, nil
 		}
-		_, err := p.send(p.sent[len(p.sent)-1-c.Latest%len(p.sent)], "sends again: ")
+		_, err := p.send(p.sent[max(0, len(p.sent)-1-c.Latest)], "sends again: ")
 		return 1, err
 	case restart:
 		worded := p.site.instance(c.At).worded
@@ -101,7 +101,7 @@ func (p *player) play(c Command) (steps int, err error) {
 	if len(p.rounds) == 0 {
 		return 0, nil
 	}
-	return p.reply(c, p.rounds[len(p.rounds)-1-c.Latest%len(p.rounds)])
+	return p.reply(c, p.rounds[max(0, len(p.rounds)-1-c.Latest)])
 }
 
 // answered is the retry of a round whose questions, in their order, are answered in
@@ -330,8 +330,8 @@ func (p *player) accept(r *request, want *prediction, token string, runs []run) 
 }
 
 // note holds the names of calls and effects against those before: a call keeps its
-// id, an effect of a call with one history of answers has one idempotency key, and
-// nothing else has that.
+// id, and an idempotency key stands for one effect of one call after the same
+// answers, as that for it.
 func (p *player) note(want *prediction, expected *effectRun, r run) error {
 	name, ok := p.names[want.call]
 	if ok && name != r.call {
@@ -341,14 +341,14 @@ func (p *player) note(want *prediction, expected *effectRun, r run) error {
 	if r.idem == "" {
 		return nil
 	}
-	effect, one := r.call+" "+r.key, "key "+r.call+" "+r.key+" "+expected.before
-	if of, ok := p.idems["of "+r.idem]; ok && of != effect {
-		return fmt.Errorf("two effects have the same idempotency key")
+	one := fmt.Sprintf("%s of %s after %s", r.key, r.call, expected.before)
+	if other, ok := p.idems["of "+r.idem]; ok && other != one {
+		return fmt.Errorf("effect %q has the idempotency key of another, or of itself after other answers", r.key)
 	}
 	if key, ok := p.idems[one]; ok && key != r.idem {
-		return fmt.Errorf("effect %q has another idempotency key than in an earlier attempt", r.key)
+		return fmt.Errorf("effect %q has another idempotency key than in an earlier attempt after the same answers", r.key)
 	}
-	p.idems["of "+r.idem], p.idems[one] = effect, r.idem
+	p.idems["of "+r.idem], p.idems[one] = one, r.idem
 	return nil
 }
 

@@ -52,10 +52,7 @@ func (w *world) predict(r *request) *prediction {
 	if r.from == nil {
 		w.calls++
 		p.call = w.calls
-		w.enter(p, &state{
-			call: w.calls, tool: r.tool, args: r.args, who: r.who, at: r.at,
-			answers: map[string]given{}, effects: map[string]*effectRun{}, failures: map[int]bool{},
-		}, false)
+		w.enter(p, w.begin(r), false)
 		return p
 	}
 	p.call = r.from.state.call
@@ -80,6 +77,11 @@ func (w *world) predict(r *request) *prediction {
 	return p
 }
 
+// begin is the state of a call that begins.
+func (w *world) begin(r *request) *state {
+	return newState(w.calls, r.tool, r, w.site.instance(r.at).worded)
+}
+
 // opens reports whether the state of a retry opens for its request.
 func (r *request) opens() bool {
 	s := r.from.state
@@ -93,7 +95,8 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 		v, read := q.judge(r.manners[q.key])
 		switch v {
 		case answer:
-			q.answer = &given{read, q.worded}
+			m := r.manners[q.key]
+			q.answer = &given{read, m == declined || m == cancelled, q.message}
 		case refusal:
 			p.stop(string(r.manners[q.key]))
 			return false
@@ -108,10 +111,7 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 		w.seal(p, s, false)
 		return false
 	}
-	for _, q := range s.pending {
-		s.answers[q.key] = *q.answer
-	}
-	s.pending = nil
+	s.file()
 	return true
 }
 
@@ -130,19 +130,22 @@ func (w *world) enter(p *prediction, s *state, later bool) {
 		}
 		w.drop(s)
 	}
-	replayed = replayed || s.tool.style == journal
-	for again := true; again; {
-		again = w.pass(p, s, replayed)
+	compared := s.tool.comparison(replayed)
+	for w.pass(p, s, compared) {
+		if s.tool.style == stepList { // whose answers have been held against their questions
+			compared = ignored
+		}
 	}
 }
 
 // pass goes through the items once. It is true where the handler is entered again
 // at once, since nobody had to be asked.
-func (w *world) pass(p *prediction, s *state, replayed bool) (again bool) {
-	worded := w.worded(s)
+func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) {
+	worded := w.instance(s).worded
 	told, ran := make(told, len(s.tool.plan.items)), map[string]*effectRun{}
 	var values []func()
-	for _, i := range s.tool.order() {
+	order := s.tool.order()
+	for n, i := range order {
 		it := s.tool.plan.items[i]
 		switch {
 		case it.carry:
@@ -165,17 +168,25 @@ func (w *world) pass(p *prediction, s *state, replayed bool) (again bool) {
 				values = append(values, func() { told.effect(i, it.effect, run.value) })
 			}
 		default:
+			var asks []*question
 			for _, q := range it.ask {
 				given, ok := s.answers[q.key]
-				reworded := ok && q.worded[given.worded].message != q.worded[worded].message
-				if reworded && replayed {
+				reworded := ok && given.message != q.worded[worded].message && compared.minds(q, s.begun != worded)
+				switch {
+				case reworded && (compared == allOrDiverge || compared == asSteps && s.wentOn(order[n+1:])):
 					p.stop(stopDiverged)
 					return false
+				case !ok || reworded:
+					asks = append(asks, q)
+				default:
+					told.answer(i, q.key, given.read)
 				}
-				if !ok || reworded && q.confirm && s.tool.style.guarded() {
-					return w.ask(p, s, it.ask)
-				}
-				told.answer(i, q.key, given.read)
+			}
+			if len(asks) > 0 && compared != asSteps {
+				asks = it.ask // they are one guard, or one AskAll
+			}
+			if len(asks) > 0 {
+				return w.ask(p, s, asks)
 			}
 		}
 	}
@@ -203,7 +214,7 @@ func (w *world) effect(p *prediction, s *state, i int, ran map[string]*effectRun
 	if run := remembered[it.effect]; run != nil {
 		return run, true
 	}
-	run := &effectRun{key: it.effect, fails: w.deskClosed, before: s.history()}
+	run := &effectRun{key: it.effect, fails: w.deskClosed, before: s.attempted(it.effect)}
 	p.runs = append(p.runs, run)
 	if !run.fails {
 		remembered[it.effect] = run
@@ -217,14 +228,14 @@ func (w *world) effect(p *prediction, s *state, i int, ran map[string]*effectRun
 
 // ask sends questions, as far as this client can be asked.
 func (w *world) ask(p *prediction, s *state, questions []*question) (again bool) {
-	worded := w.worded(s)
+	worded := w.instance(s).worded
 	s.pending = nil
 	for _, q := range questions {
-		o := open{question: q, worded: worded}
+		o := open{question: q, message: q.worded[worded].message}
 		if !declares(s.who.caps, q.medium) {
 			switch {
 			case q.lenient:
-				o.answer = &given{q.refused, worded}
+				o.answer = &given{q.refused, true, o.message}
 			case s.who.legacy:
 				p.stop(stopCannotAsk)
 				return false
@@ -239,10 +250,7 @@ func (w *world) ask(p *prediction, s *state, questions []*question) (again bool)
 		w.seal(p, s, true)
 		return false
 	}
-	for _, q := range s.pending {
-		s.answers[q.key] = *q.answer
-	}
-	s.pending = nil
+	s.file()
 	return true
 }
 
@@ -268,7 +276,7 @@ func (w *world) seal(p *prediction, s *state, parks bool) {
 	}
 	p.outcome = outcome{kind: asksUser}
 	for _, q := range s.openQuestions() {
-		p.asks = append(p.asks, asked{q.key, q.question.worded[q.worded].message})
+		p.asks = append(p.asks, asked{q.key, q.message})
 	}
 	sortAsked(p.asks)
 	s.expires = time.Now().Add(tokenLife)
@@ -284,5 +292,55 @@ func (w *world) drop(s *state) {
 
 func (w *world) instance(s *state) *instance { return w.site.instance(s.at) }
 
-// worded is the wording that the call's tool has where it runs.
-func (w *world) worded(s *state) int { return s.tool.worded(w.instance(s).worded) }
+// comparison is how the answers of earlier rounds are held against the questions
+// that the tool asks today, after a deployment that worded them differently.
+type comparison string
+
+const (
+	ignored      comparison = "ignored"
+	consent      comparison = "consent" // a Confirm is asked anew
+	allOrDiverge comparison = "replay"  // every difference ends the call
+	asSteps      comparison = "steps"   // asked anew where no later step went by it
+)
+
+func (t *tool) comparison(replayed bool) comparison {
+	switch {
+	case replayed || t.style == journal:
+		return allOrDiverge
+	case t.style.guarded():
+		return consent
+	case t.style == stepList:
+		return asSteps
+	}
+	return ignored
+}
+
+// minds reports whether another wording of a question makes a difference. Steps ask
+// for consent alone unless the tool's version is another than the call began with.
+func (c comparison) minds(q *question, deployed bool) bool {
+	switch c {
+	case allOrDiverge:
+		return true
+	case consent:
+		return q.confirm
+	case asSteps:
+		return q.confirm || deployed
+	}
+	return false
+}
+
+// wentOn reports whether any of these items has happened.
+func (s *state) wentOn(items []int) bool {
+	for _, i := range items {
+		it := s.tool.plan.items[i]
+		if s.effects[it.effect] != nil {
+			return true
+		}
+		for _, q := range it.ask {
+			if _, ok := s.answers[q.key]; ok {
+				return true
+			}
+		}
+	}
+	return false
+}

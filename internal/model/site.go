@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -102,7 +103,7 @@ func (s *site) start(at, worded int) *instance {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
 	for _, t := range s.tools {
-		mcp.AddTool(server, &mcp.Tool{Name: t.name}, mrtr.Tool(rt, t.build(s.desk, t.worded(worded)), nil))
+		mcp.AddTool(server, &mcp.Tool{Name: t.name}, mrtr.Tool(rt, t.build(s.desk, worded), &mrtr.HandlerOptions{Version: strconv.Itoa(worded)}))
 	}
 	server.AddReceivingMiddleware(tellReason)
 	return &instance{runtime: rt, server: server, worded: worded, clients: map[caller]*wire.Client{}}
