@@ -36,15 +36,19 @@ func TestTheEngineAgreesWithTheModel(t *testing.T) {
 	}
 }
 
+// explore plays scripts until the budget is spent and every outcome was seen. It
+// fails where five times the budget does not show an outcome.
 func explore(t *testing.T, failing **Script) {
-	// A script has more than five steps on average, so that these are enough. Those
-	// beyond the budget are not played.
-	require.NoError(t, flag.Set("rapid.checks", strconv.Itoa(*budget/5+1)))
+	// These are more scripts than it takes; those that are left are not played.
+	require.NoError(t, flag.Set("rapid.checks", strconv.Itoa(*budget)))
 	require.NoError(t, flag.Set("rapid.nofailfile", "true"))
 	explored := 0
 	seen := map[string]int{}
+	enough := func() bool {
+		return explored >= *budget && (explored >= 5**budget || len(unseen(seen)) == 0)
+	}
 	rapid.Check(t, func(t *rapid.T) {
-		if explored >= *budget && *failing == nil {
+		if *failing == nil && enough() {
 			return
 		}
 		script := scripts.Draw(t, "script")
@@ -61,12 +65,11 @@ func explore(t *testing.T, failing **Script) {
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%7d %s", seen[what], what)
 	}
-	if *budget < 20_000 {
-		return
-	}
-	for _, what := range reachable() {
-		require.NotZerof(t, seen[what], "%d steps never came to this: %s", explored, what)
-	}
+	require.Emptyf(t, unseen(seen), "%d steps never came to these outcomes", explored)
+}
+
+func unseen(seen map[string]int) []string {
+	return slices.DeleteFunc(reachable(), func(what string) bool { return seen[what] > 0 })
 }
 
 // shorten leaves out commands as long as the rest still fails, and returns the

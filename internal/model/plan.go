@@ -33,7 +33,7 @@ var plans = []plan{
 	{"one", []item{asks(seat("seat")), effect("hold")}},
 	{"two", []item{asks(seat("seat")), effect("hold"), asks(pay), effect("charge")}},
 	{"three", []item{
-		asks(seat("seat"), pay), effect("hold"), attempt("mail"), asks(party), attempt("mail"), asks(terms), effect("charge"),
+		asks(seat("seat"), pay), attempt("mail"), asks(party), attempt("mail"), effect("hold"), asks(terms), effect("charge"),
 	}},
 	{"client", []item{asks(folders), effect("index"), asks(motto), effect("print")}},
 	{"carried", []item{asks(party), effect("hold"), {carry: true}, effect("charge"), asks(note)}},

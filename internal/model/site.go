@@ -165,10 +165,16 @@ func principal(_ context.Context, req mcp.Request) (string, error) {
 }
 
 // tellReason puts the reason of an error result beside its text, so that the model
-// need not read texts.
+// need not read texts. A panic of the engine becomes an error that no call has, where
+// it would end the process without a story.
 func tellReason(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				res, err = nil, fmt.Errorf("the engine panicked: %v", v)
+			}
+		}()
+		res, err = next(ctx, method, req)
 		if called, ok := res.(*mcp.CallToolResult); ok && err == nil && called.IsError {
 			if called.Meta == nil {
 				called.Meta = mcp.Meta{}
