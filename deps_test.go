@@ -51,7 +51,7 @@ var importStair = []struct {
 	{"internal/origin", nil, "it reads the headers of a request"},
 	{"mcphttp", []string{gosdk, "era", "internal/origin"}, "a transport knows nothing of rounds"},
 	{"wstransport", []string{gosdk, gorilla, "internal/origin"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "era", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, "era", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
 	{"mrtr", []string{gosdk, jsonschema, "era", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},

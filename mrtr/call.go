@@ -31,6 +31,7 @@ type Call struct {
 	onComplete []func(context.Context)
 	linear     *linearRun // nil in other styles
 	entered    bool       // steps: the list was entered before in this round
+	answered   []pending  // the questions whose answers came in this round
 }
 
 // exchange is one request, whichever of the three methods it is for.

@@ -32,7 +32,17 @@ type typedFact struct {
 // maxChain bounds the errors of a chain that are looked at: a chain may be endless.
 const maxChain = 32
 
+// failureOf is the failure as it is read back, so that a text which JSON cannot carry is
+// the same the first time.
 func failureOf(err error) *failure {
+	f := described(err)
+	if back, err := readFailure(f.encode()); err == nil {
+		return back
+	}
+	return f
+}
+
+func described(err error) *failure {
 	f := &failure{}
 	if p, ok := err.(*PanicError); ok {
 		f.Panic = true
@@ -123,7 +133,10 @@ func readBack(value json.RawMessage, t reflect.Type) (v reflect.Value, ok bool) 
 }
 
 func (f *failure) encode() json.RawMessage {
-	value, _ := json.Marshal(f) // texts and raw JSON always encode
+	value, err := json.Marshal(f)
+	if err != nil { // a method gave what JSON cannot carry
+		value, _ = json.Marshal(&failure{Text: f.Text, Panic: f.Panic})
+	}
 	return value
 }
 

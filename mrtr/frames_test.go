@@ -107,6 +107,8 @@ func TestFramesAreCappedWhereTheyPark(t *testing.T) {
 	ended(t, err, mrtr.Busy)
 	var effect interface{ ToolErrorEffect() string }
 	require.ErrorAs(t, err, &effect)
+	require.Equal(t, "applied", effect.ToolErrorEffect())
+	require.EqualError(t, err, `Too many calls are waiting for answers (limit 1). "start" was done: do not call the tool again without checking.`)
 	soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{Parked: 1, Tokens: 1, Places: 1} }, "one is held")
 }
 
@@ -342,14 +344,14 @@ func (l *eventLog) entered() (handlers []string) {
 
 func TestFramesAreCappedInBytes(t *testing.T) {
 	var did deeds
-	rt := newTripRuntime(t, &mrtr.Options{MaxFrameBytes: 100})
+	rt := newTripRuntime(t, &mrtr.Options{MaxFrameBytes: 10_000})
 	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
 	begin := func(who string) tripReply { return tool.round(t.Context(), who, "", nil) }
-	long := strings.Repeat("x", 60)
+	long := strings.Repeat("x", 5_000)
 	first := begin(long)
 	require.NoError(t, first.err)
 	busy := ended(t, begin(long).err, mrtr.Busy)
-	require.EqualError(t, busy, "Too many calls are waiting for answers (limit 100 bytes). Try again later.")
+	require.EqualError(t, busy, "Too many calls are waiting for answers (limit 10000 bytes). Try again later.")
 	require.Equal(t, 1, did.count("start"), "a call that is refused has done nothing")
 	second := tool.round(t.Context(), long, first.state, accepting(first, "x"))
 	require.Equal(t, "x y", tool.round(t.Context(), long, second.state, accepting(second, "y")).plan)

@@ -14,6 +14,9 @@ const (
 	maxCarries = 2
 	// maxTries is how often one question is asked again for a usable answer.
 	maxTries = 3
+	// maxAnswerOver bounds an answer that [Question.AskOver] gets, which no state has
+	// to hold. It is the bound of other answers under the default MaxStateBytes.
+	maxAnswerOver = 16 << 10
 )
 
 // tooManyRounds ends a call of more rounds than a client follows.

@@ -59,6 +59,8 @@ func (b *linearBody[In, Out]) run(ctx context.Context, c *Call) (err error) {
 	return err
 }
 
+func (b *linearBody[In, Out]) weigh(limit int) int { return weigh(&b.in, limit) }
+
 func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] {
 	if h == nil {
 		return Style[In, Out]{}

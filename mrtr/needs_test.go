@@ -55,7 +55,7 @@ func chargingSteps(charge func()) mrtr.Style[input, output] {
 	return b.MustBuild()
 }
 
-// A client that cannot be asked what every call asks is refused before anything
+// A client that cannot be asked a question of every call is refused before anything
 // has happened, with the words that it would hear at the question, in both eras
 // and in every style.
 func TestNeedsRefuseBeforeAnythingHappens(t *testing.T) {
@@ -131,7 +131,7 @@ func TestNeedsHeedDefaultsAndEras(t *testing.T) {
 	said(t, call(t, connect(t, server, legacyClient), nil), "metric")
 	require.EqualValues(t, -32021, call(t, connect(t, server, &wire.Options{Capabilities: wire.Nothing}), nil).Error.Code)
 
-	// What the steps for one era always ask is no need of the other.
+	// The questions that the steps for one era always ask are not needs of the other.
 	silent := mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 		return nil, output{"x"}, nil
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// wiping serves tools, prompts and resources that wipe what the server stands for,
+// wiping serves tools, prompts and resources that wipe the server,
 // if the user confirms. They ask in the same words everywhere.
 func wiping(rt *mrtr.Runtime, wiped func(), opts *mrtr.HandlerOptions) *mcp.Server {
 	sure := mrtr.Confirm("sure", "Wipe everything?")

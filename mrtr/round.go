@@ -69,7 +69,7 @@ func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err erro
 		}
 	}
 	if len(c.st.pending) > 0 {
-		settled, err := c.judgeAnswers()
+		settled, err := c.judgeAnswers(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -84,6 +84,15 @@ func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err erro
 			c.onComplete = nil
 		}
 		need, err := enter(ctx, c)
+		if need != nil || err == errRefused {
+			again, err := c.takeBack()
+			if err != nil {
+				return nil, err
+			}
+			if again {
+				return c.reply()
+			}
+		}
 		if err != nil {
 			return nil, err
 		}

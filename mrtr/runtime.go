@@ -41,12 +41,17 @@ type Options struct {
 	MaxStateBytes int
 	// MaxQuestions bounds the questions of one round; 16 if zero.
 	MaxQuestions int
-	// MaxFrames bounds the handlers held at once; 100,000 if zero.
+	// MaxFrames bounds the handlers held at once; 100,000 if zero. The callers without
+	// a principal share three quarters of them: however many such callers there are, a
+	// known one finds a place.
 	MaxFrames int
 	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero.
 	MaxFramesPerPrincipal int
-	// MaxFrameBytes bounds the arguments of the calls whose handlers are held;
-	// 256 MiB if zero.
+	// MaxFrameBytes bounds the memory of the held handlers, beside the few KiB of
+	// each one's stack: the decoded input (of a resource, its address), answers and
+	// effects; 256 MiB if zero. No principal holds more than three quarters of
+	// it, nor do all callers without one. A call that is held, and whose next answer
+	// does not fit, ends with [Busy], or goes on without its frame if it is [Resumable].
 	MaxFrameBytes int
 	// FrameTTL is how long a held handler waits for its answer before it is
 	// unwound; 15 minutes if zero.

@@ -86,6 +86,7 @@ func (c *Call) reply() (*asked, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.st.keepForms()
 	return &asked{requests: requests, token: token}, nil
 }
 

@@ -3,6 +3,8 @@ package mrtr
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/mrtr-go/sdk/internal/form"
 )
 
 // state holds the facts of a call that survive from round to round, in the token.
@@ -67,6 +69,8 @@ type pending struct {
 	tries  int             // answers that did not fit
 	note   string          // tells the user why the last one did not fit
 	answer json.RawMessage // held until the rest of the round is answered
+
+	refusedBy string // in this round: why the handler could not read it
 }
 
 // null is the answer to a lenient question that got none.
@@ -121,6 +125,15 @@ func (st *state) file() {
 	st.pending = nil
 }
 
+// reopen takes back the answers of a round, some of which were of no use.
+func (st *state) reopen(pending []pending) {
+	for i := range pending {
+		st.forget(pending[i].key)
+		pending[i].refusedBy = ""
+	}
+	st.pending = pending
+}
+
 func (st *state) forget(key string) {
 	for i := range st.done {
 		if e := &st.done[i]; e.kind == answerEntry && e.key == key {
@@ -162,6 +175,11 @@ func (st *state) unshare() { st.done = slices.Clone(st.done) }
 // settle holds an answer until the rest of the round has one.
 func (p *pending) settle(answer json.RawMessage) { p.answer = answer }
 
+func (p *pending) useForm(f *form.Form) { p.form = f }
+
+// refuse notes why the handler could not read the answer.
+func (p *pending) refuse(note string) { p.refusedBy = note }
+
 // again drops an answer that is of no use, and leaves a note for the question's
 // next appearance. It ends a call that has asked too often.
 func (p *pending) again(note string) error {
@@ -193,6 +211,15 @@ func (st *state) openKeys() []string {
 		}
 	}
 	return keys
+}
+
+// keepForms keeps the forms of the questions that go out, for their answers.
+func (st *state) keepForms() {
+	for i := range st.pending {
+		if p := &st.pending[i]; p.form != nil && !p.settled() {
+			form.Keep(p.schema, p.form)
+		}
+	}
 }
 
 // answer finds the answer to a question, nil if there is none.

@@ -37,7 +37,7 @@ type step[In any] struct {
 	key  string
 	kind stepKind
 	typ  reflect.Type
-	// wrong is what is wrong with the question, where that is known before the call.
+	// wrong is the mistake in the question, where it is found before the call.
 	wrong error
 	// always is the question of a step that asks the same in every call, else nil.
 	always *spec
@@ -92,6 +92,7 @@ func AskAlso[In, Out, T any](b *Steps[In, Out], key string, question func(ctx co
 }
 
 func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, question func(ctx context.Context, at *At[In]) (Question[T], error)) Step[T] {
+	answerTypeName[T]() // so that answers are judged by it before the first question is made
 	s := step[In]{key: key, kind: kind, typ: reflect.TypeFor[T](), decode: func(e *entry) (any, error) {
 		if e.kind == answerEntry {
 			return decodeAnswer[T](e.value, e.key)

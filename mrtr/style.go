@@ -61,7 +61,7 @@ func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 
 func (s Style[In, Out]) valid() bool { return s.enter != nil }
 
-// styleFacts are what a registration knows of a style.
+// styleFacts describe a style to a registration.
 type styleFacts struct {
 	valid, replays bool
 	needs          needs

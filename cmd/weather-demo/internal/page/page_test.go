@@ -309,7 +309,7 @@ func TestAKilledInstanceIsGoneAndTheOtherGoesOn(t *testing.T) {
 		require.NoError(t, err)
 		if tool == "weather_coroutine" {
 			require.True(t, last.IsError)
-			require.Contains(t, last.Text, "Call the tool again.")
+			require.Contains(t, last.Text, "This call's frame is gone")
 		} else {
 			require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", last.Text, tool)
 		}

@@ -213,6 +213,12 @@ func (src *sources) steps(h *handler, f *ast.FuncDecl) (err error) {
 		if !ok || err != nil || len(call.Args) == 0 {
 			return err == nil
 		}
+		if called(call) == "AskQuestion" { // it has no function: the engine asks at this line
+			var p part
+			p, err = src.fixedStep(call)
+			h.parts = append(h.parts, p)
+			return false
+		}
 		lit, ok := call.Args[len(call.Args)-1].(*ast.FuncLit)
 		if !ok {
 			return true
@@ -234,6 +240,15 @@ func (src *sources) steps(h *handler, f *ast.FuncDecl) (err error) {
 		err = fmt.Errorf("%s has no steps", h.Name)
 	}
 	return err
+}
+
+// fixedStep reads a step that asks the same question in every call.
+func (src *sources) fixedStep(call *ast.CallExpr) (part, error) {
+	at := statement{Kind: "ask", From: src.fset.Position(call.Pos()).Line, To: src.fset.Position(call.End()).Line}
+	if err := at.asks(call.Args[len(call.Args)-1]); err != nil {
+		return part{}, err
+	}
+	return part{key: at.key, body: []statement{at}}, nil
 }
 
 func (src *sources) statements(list []ast.Stmt) ([]statement, error) {
@@ -281,7 +296,7 @@ func (src *sources) call(s *statement, call *ast.CallExpr, err *error) bool {
 	case "Answer", "Ask":
 		s.Kind = strings.ToLower(called(call))
 		*err = s.asks(call.Args[len(call.Args)-1])
-	case "Over":
+	case "AskOver":
 		s.Kind = "over"
 		*err = s.asks(call.Fun.(*ast.SelectorExpr).X)
 	case "Record":

@@ -110,7 +110,7 @@ export const attacks = [
 	{
 		id: "unoffered", title: "Answer what was not offered", reason: "The client does not check its user's answer.",
 		naive: "a server that trusts the form puts whatever comes into its next query.",
-		why: "The answer is judged by the question as it was sent, which is in the state. It does not fit, so the engine asks again; the handler is not entered.",
+		why: "The answer is judged by the question as it was sent, which is in the state. It does not fit, so the engine asks again.",
 		run: onSecond("an answer that was no choice", (params, call) => [call.answering({ inputRequests: params.inputResponses, requestState: params.requestState }, { units: "kelvin" })]),
 	},
 ];

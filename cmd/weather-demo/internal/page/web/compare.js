@@ -39,8 +39,9 @@ export class Compare {
 		const others = messages.filter((m) => !m.same).length;
 		const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 		const select = (i) => styleSelect(this.app.styles, pair[i].name, (style) => {
-			this.pair = pair.with(i, style);
+			this.pair = this.pair.with(i, style);
 			this.stories = [];
+			this.app.draw();
 			this.open();
 		}, { id: `compare-${i}`, "aria-label": `The style on the ${i ? "right" : "left"}` });
 		const head = (s, i) => h("div.style-head", h("h2", h("code", s.name), h("small", s.letter)), h("p", s.lesson),
@@ -73,6 +74,6 @@ function compared(left = [], right = []) {
 
 function diffRow({ a, b, differs }, styles) {
 	const cell = (l, i) => h(`div.cell.${i ? "right" : "left"}`, { class: differs && (l ? "differs" : "missing") },
-		l && [h("span.letter", quiet, differs && styles[i].letter), h("span.no", quiet, l.line), code(l.text)]);
+		l && [h("span.side", quiet, differs && styles[i].letter), h("span.no", quiet, l.line), code(l.text)]);
 	return h("div.pair", { class: differs && "differs" }, cell(a, 0), cell(b, 1));
 }

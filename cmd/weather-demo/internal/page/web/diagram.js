@@ -17,7 +17,7 @@ export const geometry = (width) => width < 440
 // place gives each item its coordinates: top, and where its arrow is.
 function place(items, g, codeLines, preview) {
 	const pitch = Math.max(3, Math.min(100 / codeLines, 5));
-	const columns = preview ? 99 : Math.floor((g.a - g.box / 2 - g.client - 28) / CHAR);
+	const columns = preview ? (g.narrow ? 26 : 99) : Math.floor((g.a - g.box / 2 - g.client - 28) / CHAR);
 	const placed = [];
 	let y = 20;
 	// The last run of each instance since the last request.
@@ -45,7 +45,7 @@ function place(items, g, codeLines, preview) {
 			y += 8;
 		} else if (item.kind === "message") {
 			p.run = runs[item.instance];
-			p.lines = item.lines.flatMap((l) => wrapped(l, p.run ? columns : columns + 4));
+			p.lines = item.lines.flatMap((l) => wrapped(l, columns));
 			p.labels = 1 + p.lines.length;
 			const least = (p.run?.top ?? last?.arrow ?? y) + p.labels * LINE + 22;
 			p.arrow = Math.max(p.run ? p.run.top + p.run.height - 6 : 0, least, last?.item.from === "server" ? y + p.labels * LINE + 8 : 0);
@@ -152,7 +152,7 @@ const draw = {
 	stamp(p, g, stage, i, props) {
 		const { label, tone } = p.item;
 		const x = Math.min(p.lane, g.width - 50);
-		return h(`g.stamp.${tone}`, { ...props, transform: `rotate(${tone === "engine" ? 0 : -4} ${x} ${p.top + 18})` }, rect("frame", x - 48, p.top, 96, 36, 6), text("word", x, p.top + 23, label));
+		return h(`g.stamp.${tone}`, props, h("g", { transform: `rotate(${tone === "engine" ? 0 : -4} ${x} ${p.top + 18})` }, rect("frame", x - 48, p.top, 96, 36, 6), text("word", x, p.top + 23, label)));
 	},
 
 	gap(p, g, stage, i, props) {

@@ -39,7 +39,7 @@ export class Story {
 
 	// watcher takes down the messages of a connection to this instance.
 	watcher(instance, note = {}) {
-		return (m) => this.inbox.push({ ...note, ...m, instance });
+		return (m) => this.inbox.push({ ...(m.sent && note), ...m, instance });
 	}
 
 	// take turns what came in, and the events of the same time, into items.
