@@ -2,6 +2,7 @@ package model
 
 import (
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"runtime/debug"
@@ -29,6 +30,11 @@ func TestTheEngineAgreesWithTheModel(t *testing.T) {
 	var failing *Script
 	if !t.Run("explored", func(t *testing.T) { explore(t, &failing) }) && failing != nil {
 		story := shorten(*failing, func(s Script) (err error) {
+			defer func() {
+				if v := recover(); v != nil { // goroutines were left behind
+					err = fmt.Errorf("%s %v", marker, v)
+				}
+			}()
 			synctest.Test(t, func(t *testing.T) { _, err = Play(t.Context(), s, nil) })
 			return err
 		})

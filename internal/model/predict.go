@@ -1,8 +1,6 @@
 package model
 
-import (
-	"time"
-)
+import "time"
 
 // prediction is what the model expects of one request.
 type prediction struct {
@@ -22,28 +20,6 @@ type world struct {
 	site       *site
 	deskClosed bool
 	calls      int
-}
-
-// request is one request as the model knows it. Sending it again is another
-// request with the same contents.
-type request struct {
-	at   int
-	who  caller
-	tool *tool
-	args int
-	// A retry has the round whose state it sends, and the user's manner by question.
-	from     *round
-	manners  map[string]manner
-	extra    bool // right answers to every question of the tool, asked or not
-	altered  alteration
-	position int  // where
-	respelt  bool // the arguments are written differently
-}
-
-// round is an answer of a server that waits for another request.
-type round struct {
-	token string
-	state *state
 }
 
 // predict says how a request is answered now, and notes what becomes of frames.
@@ -80,13 +56,6 @@ func (w *world) predict(r *request) *prediction {
 // begin is the state of a call that begins.
 func (w *world) begin(r *request) *state {
 	return newState(w.calls, r.tool, r, w.site.instance(r.at).worded)
-}
-
-// opens reports whether the state of a retry opens for its request.
-func (r *request) opens() bool {
-	s := r.from.state
-	return r.altered == "" && r.tool == s.tool && r.args == s.args && r.who.user == s.who.user && !r.who.legacy &&
-		(r.at == elsewhere) == (s.at == elsewhere) && time.Now().Before(s.expires)
 }
 
 // judge takes the answers of a retry. It is false where the handler is not entered.
@@ -291,56 +260,3 @@ func (w *world) drop(s *state) {
 }
 
 func (w *world) instance(s *state) *instance { return w.site.instance(s.at) }
-
-// comparison is how the answers of earlier rounds are held against the questions
-// that the tool asks today, after a deployment that worded them differently.
-type comparison string
-
-const (
-	ignored      comparison = "ignored"
-	consent      comparison = "consent" // a Confirm is asked anew
-	allOrDiverge comparison = "replay"  // every difference ends the call
-	asSteps      comparison = "steps"   // asked anew where no later step went by it
-)
-
-func (t *tool) comparison(replayed bool) comparison {
-	switch {
-	case replayed || t.style == journal:
-		return allOrDiverge
-	case t.style.guarded():
-		return consent
-	case t.style == stepList:
-		return asSteps
-	}
-	return ignored
-}
-
-// minds reports whether another wording of a question makes a difference. Steps ask
-// for consent alone unless the tool's version is another than the call began with.
-func (c comparison) minds(q *question, deployed bool) bool {
-	switch c {
-	case allOrDiverge:
-		return true
-	case consent:
-		return q.confirm
-	case asSteps:
-		return q.confirm || deployed
-	}
-	return false
-}
-
-// wentOn reports whether any of these items has happened.
-func (s *state) wentOn(items []int) bool {
-	for _, i := range items {
-		it := s.tool.plan.items[i]
-		if s.effects[it.effect] != nil {
-			return true
-		}
-		for _, q := range it.ask {
-			if _, ok := s.answers[q.key]; ok {
-				return true
-			}
-		}
-	}
-	return false
-}
