@@ -141,7 +141,9 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 			}
 			continue
 		}
-		form.Keep(p.schema, p.form)
+		if p.form != nil { // the other kinds of question have none
+			form.Keep(p.schema, p.form)
+		}
 		if err := p.judge(answers[p.key], maxAnswerOver); err != nil {
 			return none, err
 		}
