@@ -24,56 +24,55 @@ var boundedPlaces = []struct {
 	name   string
 	style  func(there func()) boundedStyle
 	effect string // as the error reports it
-	goexit string // the same after a Goexit, if it differs: in a guarded handler that unwinds the engine too, which alone knows of the effect
 }{
 	{"guarded, above the guard", func(there func()) boundedStyle {
 		return boundedGuarded(func(context.Context, *mrtr.Call) error { there(); return nil }, nil)
-	}, "unknown", ""},
+	}, "unknown"},
 	{"guarded, below the guard", func(there func()) boundedStyle {
 		return boundedGuarded(nil, func(context.Context, *mrtr.Call) error { there(); return nil })
-	}, "unknown", ""},
-	{"guarded, inside Once", func(there func()) boundedStyle { return boundedGuarded(boundedOnce(there), nil) }, "unknown", ""},
+	}, "unknown"},
+	{"guarded, inside Once", func(there func()) boundedStyle { return boundedGuarded(boundedOnce(there), nil) }, "unknown"},
 	{"guarded, after Once", func(there func()) boundedStyle {
 		return boundedGuarded(boundedOnce(func() {}), func(context.Context, *mrtr.Call) error { there(); return nil })
-	}, "applied", "unknown"},
+	}, "applied"},
 	{"guarded, OnComplete", func(there func()) boundedStyle {
 		return boundedGuarded(nil, func(_ context.Context, c *mrtr.Call) error {
 			c.OnComplete(func(context.Context) { there() })
 			return nil
 		})
-	}, "unknown", ""},
+	}, "unknown"},
 	{"coroutine, before the question", func(there func()) boundedStyle {
 		return mrtr.Coroutine(boundedLinear(func(context.Context, *mrtr.Call) error { there(); return nil }, nil))
-	}, "unknown", ""},
+	}, "unknown"},
 	{"coroutine, after the question", func(there func()) boundedStyle {
 		return mrtr.Coroutine(boundedLinear(nil, func(context.Context, *mrtr.Call) error { there(); return nil }))
-	}, "unknown", ""},
-	{"coroutine, inside Once", func(there func()) boundedStyle { return mrtr.Coroutine(boundedLinear(boundedOnce(there), nil)) }, "unknown", ""},
+	}, "unknown"},
+	{"coroutine, inside Once", func(there func()) boundedStyle { return mrtr.Coroutine(boundedLinear(boundedOnce(there), nil)) }, "unknown"},
 	{"coroutine, after Once", func(there func()) boundedStyle {
 		return mrtr.Coroutine(boundedLinear(boundedOnce(func() {}), func(context.Context, *mrtr.Call) error { there(); return nil }))
-	}, "applied", ""},
+	}, "applied"},
 	{"journal, before the question", func(there func()) boundedStyle {
 		return mrtr.Journal(boundedLinear(func(context.Context, *mrtr.Call) error { there(); return nil }, nil))
-	}, "unknown", ""},
+	}, "unknown"},
 	{"journal, after the question", func(there func()) boundedStyle {
 		return mrtr.Journal(boundedLinear(nil, func(context.Context, *mrtr.Call) error { there(); return nil }))
-	}, "unknown", ""},
-	{"journal, inside Once", func(there func()) boundedStyle { return mrtr.Journal(boundedLinear(boundedOnce(there), nil)) }, "unknown", ""},
+	}, "unknown"},
+	{"journal, inside Once", func(there func()) boundedStyle { return mrtr.Journal(boundedLinear(boundedOnce(there), nil)) }, "unknown"},
 	{"journal, after Once", func(there func()) boundedStyle {
 		return mrtr.Journal(boundedLinear(boundedOnce(func() {}), func(context.Context, *mrtr.Call) error { there(); return nil }))
-	}, "applied", ""},
+	}, "applied"},
 	{"journal, OnComplete", func(there func()) boundedStyle {
 		return mrtr.Journal(boundedLinear(nil, func(_ context.Context, c *mrtr.Call) error {
 			c.OnComplete(func(context.Context) { there() })
 			return nil
 		}))
-	}, "unknown", ""},
+	}, "unknown"},
 	{"resumable, after the question", func(there func()) boundedStyle {
 		return mrtr.Resumable(boundedLinear(nil, func(context.Context, *mrtr.Call) error { there(); return nil }))
-	}, "unknown", ""},
-	{"steps, making a question", func(there func()) boundedStyle { return boundedSteps(there, nil, nil) }, "unknown", ""},
-	{"steps, a step that does", func(there func()) boundedStyle { return boundedSteps(nil, there, nil) }, "unknown", ""},
-	{"steps, the end", func(there func()) boundedStyle { return boundedSteps(nil, nil, there) }, "applied", "unknown"},
+	}, "unknown"},
+	{"steps, making a question", func(there func()) boundedStyle { return boundedSteps(there, nil, nil) }, "unknown"},
+	{"steps, a step that does", func(there func()) boundedStyle { return boundedSteps(nil, there, nil) }, "unknown"},
+	{"steps, the end", func(there func()) boundedStyle { return boundedSteps(nil, nil, there) }, "applied"},
 	{"the output's MarshalJSON", func(there func()) boundedStyle {
 		return mrtr.Native(func(_ context.Context, c *mrtr.Call, _ boundedIn) (*mrtr.IncompleteResult, any, error) {
 			if _, ok := mrtr.Answer(c, options.Units); !ok {
@@ -81,7 +80,7 @@ var boundedPlaces = []struct {
 			}
 			return nil, boundedMarshaler(there), nil
 		})
-	}, "unknown", ""},
+	}, "unknown"},
 }
 
 // boundedWays are the ways in which code ends early.

@@ -36,6 +36,7 @@ var importStair = []struct {
 	{"internal/spelling", nil, "it compares words"},
 	{"internal/snapshot", nil, "it copies values"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
+	{"internal/stacktrace", nil, "it reads the stack"},
 	{"internal/form", []string{jsonschema, "internal/jsontext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"transcript", nil, "a conversation is text, and checking it needs no protocol"},
@@ -51,10 +52,10 @@ var importStair = []struct {
 	{"internal/inflight", nil, "it counts"},
 	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/origin"}, "a transport knows nothing of rounds"},
 	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/origin"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "era", "internal/toolschema", "internal/snapshot", "internal/spelling"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, "era", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
-	{"mrtr", []string{gosdk, jsonschema, "era", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "era", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
@@ -71,11 +72,13 @@ var importStair = []struct {
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},
 	{"boundary/internal/misbehaving/server", []string{anything}, "a main wires packages together"},
+	{"cmd/weather-demo/internal/page", []string{anything}, "the page serves every style, over every part that it shows"},
 	{"cmd/weather-demo", []string{anything}, "a main wires packages together"},
 	{"conformance", nil, "it is tests alone"},
 	{"conformance/client", []string{gosdk}, "the suite is run against a client that is go-sdk's"},
 	{"conformance/server", []string{anything}, "a main wires packages together"},
 	{"interop", nil, "it is tests alone"},
+	{"internal/load", nil, "it is tests alone"},
 	{"interop/bare", []string{gosdk}, "it is the server without us, to compare with"},
 }
 

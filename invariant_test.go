@@ -62,7 +62,7 @@ func TestInvariantAcrossInstances(t *testing.T) {
 }
 
 // The coroutine's frame is held by one instance. A round that reaches another
-// instance ends the call with an error that says to call again, and has no
+// instance ends the call with an error that says what was done, and has no
 // effect twice. A call that needs no held handler keeps its contract.
 func TestInvariantOfALostFrame(t *testing.T) {
 	coroutine := styles("coroutine")[0]
@@ -78,7 +78,7 @@ func TestInvariantOfALostFrame(t *testing.T) {
 			saw, err := invariant.Play(t.Context(), coroutine, c, fresh)
 			require.NoError(t, err)
 			require.True(t, saw.Last.IsError)
-			require.Equal(t, "This call's frame is gone: it was held by a server that no longer has it. Call the tool again.", saw.Last.Text)
+			require.Equal(t, "This call's frame is gone: it was held by a server that no longer has it."+lostAdvice(len(saw.Effects)), saw.Last.Text)
 			require.Empty(t, saw.Last.Structured)
 			require.Empty(t, saw.Last.State)
 			require.LessOrEqual(t, len(saw.Effects), 1)
@@ -86,6 +86,14 @@ func TestInvariantOfALostFrame(t *testing.T) {
 	}
 	require.NotZero(t, kept)
 	require.NotZero(t, lost)
+}
+
+// lostAdvice is what the error of a lost frame says of the effects before it.
+func lostAdvice(effects int) string {
+	if effects == 0 {
+		return " What it has done is unknown: do not call the tool again without checking."
+	}
+	return ` "audit" was done, and perhaps more: do not call the tool again without checking.`
 }
 
 // resumes reports whether a call needs the held handler in a later round: to
@@ -102,20 +110,19 @@ func TestInvariantForLegacyClients(t *testing.T) {
 // A modern client that lacks a capability gets a JSON-RPC error that names it.
 func TestInvariantOfAMissingCapability(t *testing.T) {
 	missing := invariant.Ending{ProtocolError: `{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"form":{}}}}}`}
-	invariant.Run(t, allStyles(), refusals(missing, missing), silentModern)
+	invariant.Run(t, allStyles(), refusals(missing), silentModern)
 }
 
 // A legacy client that lacks a capability gets an error result that names it,
 // since the policy of these styles is to ask.
 func TestInvariantOfARefusal(t *testing.T) {
-	lacking := func(key string) invariant.Ending { return refused(key, "form elicitation.") }
-	invariant.Run(t, styles(askingLegacy...), refusals(lacking("place"), lacking("units")), silentLegacy)
+	invariant.Run(t, styles(askingLegacy...), refusals(refused("units", "form elicitation.")), silentLegacy)
 }
 
 // A client that was negotiated down is refused with the same words in every
 // style, whether the engine would ask it or the handler itself.
 func TestInvariantOfAClientNegotiatedDown(t *testing.T) {
-	invariant.Run(t, styles(askingLegacy...), refusals(refused("place", noSession), refused("units", noSession)), negotiatedDown)
+	invariant.Run(t, styles(askingLegacy...), refusals(refused("units", noSession)), negotiatedDown)
 }
 
 const noSession = "protocol revision 2026-07-28, or a session that can carry a question."

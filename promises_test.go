@@ -18,7 +18,7 @@ func TestPromisesNameTestsThatExist(t *testing.T) {
 	text, err := os.ReadFile("docs/promises.md")
 	require.NoError(t, err)
 	row := regexp.MustCompile(`(?m)^\| .+ \| (.+) \|$`)
-	named := regexp.MustCompile("`((?:[\\w.]+/)*)((?:Test|Fuzz|Example)\\w*)`")
+	named := regexp.MustCompile("`((?:[\\w.-]+/)*)((?:Test|Fuzz|Example)\\w*)`")
 	exists := map[string]map[string]bool{}
 	promises := map[string]int{}
 	for _, line := range row.FindAllStringSubmatch(string(text), -1) {

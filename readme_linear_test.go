@@ -26,12 +26,12 @@ func bookLinear(ctx context.Context, c *mrtr.Call, trip Trip) (Booking, error) {
 // One linear handler, replayed from the sealed state or held in the process.
 // Either way its effect happens once.
 func Example_linear() {
-	rt, err := mrtr.New(nil)
-	if err != nil {
-		panic(err)
-	}
-	defer rt.Close()
 	for _, style := range []mrtr.Style[Trip, Booking]{mrtr.Journal(bookLinear), mrtr.Coroutine(bookLinear)} {
+		rt, err := mrtr.New(nil)
+		if err != nil {
+			panic(err)
+		}
+		defer rt.Close()
 		desk.held = 0
 		server := mcp.NewServer(&mcp.Implementation{Name: "travel", Version: "1"}, nil)
 		mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, style, nil))

@@ -2,121 +2,128 @@ package main
 
 import (
 	"fmt"
-	"slices"
+	"math"
+
+	"github.com/mrtr-go/sdk/bench/internal/sample"
 )
 
-// reading is one number of one benchmark, by its unit. Several units joined
-// by + are added up.
-type reading struct {
-	contender
-	unit string
-}
-
-// measured is how ours is compared with theirs.
-type measured int
-
-const (
-	times  measured = iota // ours over theirs, at most the target
-	faster                 // theirs over ours, at least the target
-	adds                   // ours less theirs, at most the target
-	given                  // ours is the ratio, as the benchmark prints it
-)
-
-// figure is one line of the table.
+// figure is what was found for a row.
 type figure struct {
-	what         string
-	ours, theirs reading
-	measured     measured
-	target       float64 // 0 where there is none
-	// idle is the same call with a handler that does nothing, whose cost is
-	// go-sdk's share. Zero where go-sdk has none.
-	idle reading
+	row
+	unit         quantity // "" for a quotient
+	mine, others spent    // of ours and theirs; zero where there is none
+	estimate     sample.Estimate
+	missing      string // why it was not measured
+	short        bool   // the run was too short for a verdict
 }
 
-// section is one table.
-type section struct {
-	title   string
-	against string // the name of the other side
-	figures []figure
+// spent is what one subject spent on a call.
+type spent struct{ median, lowerQuartile float64 }
+
+func spentOf(s sample.Series) spent {
+	_, median, _ := sample.Median(s.Flat())
+	return spent{median, sample.LowerQuartile(s.Flat())}
 }
 
-func (f *figure) contenders() []contender {
-	var all []contender
-	for _, c := range []contender{f.ours.contender, f.theirs.contender, f.idle.contender} {
-		if c != (contender{}) {
-			all = append(all, c)
+// Counts of what one process does vary by what its collector and its pools happen
+// to do, and times also by what other processes do to the caches. Every interval
+// is widened by that much, as part of the value: runs that differed by less have
+// been seen.
+const (
+	marginOfAllocations  = 0.001
+	marginOfInstructions = 0.003
+	marginOfTimes        = 0.01
+)
+
+// judge makes a row's figure from the results.
+func (r row) judge(found *results) figure {
+	f := figure{row: r}
+	for _, of := range r.readings() {
+		if err := found.missing[of]; err != nil {
+			f.missing = err.Error()
+			return f
 		}
-	}
-	return all
-}
-
-// contendersOf are the benchmarks that the figures need, each once.
-func contendersOf(sections []section) []contender {
-	var all []contender
-	for _, s := range sections {
-		for _, f := range s.figures {
-			for _, c := range f.contenders() {
-				if !slices.Contains(all, c) {
-					all = append(all, c)
-				}
+		if found.series[r.section][of] == nil {
+			f.missing = "not measured"
+			if r.alone != "" {
+				f.missing = "in a run of its own: " + r.alone
 			}
+			return f
 		}
 	}
-	return all
-}
-
-// compare compares ours with theirs, round by round.
-func (f *figure) compare(ours, theirs sample) sample {
-	switch f.measured {
-	case faster:
-		return theirs.over(ours)
-	case adds:
-		return ours.minus(theirs)
-	case given:
-		return ours
+	get := func(of *reading) sample.Series {
+		s := found.series[r.section][*of]
+		if r.base != nil {
+			s = s.Each(found.series[r.section][*r.base], func(v, base float64) float64 { return v - base })
+		}
+		return s
 	}
-	return ours.over(theirs)
-}
-
-func (f *figure) meets(v float64) bool {
-	if f.measured == faster {
-		return v >= f.target
+	ours := get(r.ours)
+	f.mine = spentOf(ours)
+	if r.theirs == nil {
+		f.unit = r.ours.quantity
+		f.estimate = ours.Estimate().Widened(r.ours.quantity.margin())
+		if r.ours.quantity.whole() {
+			f.estimate = sample.Estimate{Low: math.Round(f.estimate.Low), Value: math.Round(f.estimate.Value), High: math.Round(f.estimate.High)}
+		}
+		return f
 	}
-	return v <= f.target
-}
-
-// text is a compared value in words.
-func (f *figure) text(v float64) string {
-	if f.measured == adds {
-		return amount(v, f.ours.unit)
+	theirs := get(r.theirs)
+	f.others = spentOf(theirs)
+	over := func(a, b float64) float64 { return a / b }
+	if r.faster {
+		ours, theirs = theirs, ours
 	}
-	return digits(v) + " ×"
+	// The quotient of the lower quartiles is another estimate of the same, which
+	// suffers less from other work. Where the two disagree, neither is known.
+	f.estimate = ours.Each(theirs, over).Estimate().
+		Including(over(sample.LowerQuartile(ours.Flat()), sample.LowerQuartile(theirs.Flat()))).
+		Widened(r.ours.quantity.margin())
+	return f
 }
 
-func (f *figure) targetText() string {
+// margin is the part of a value by which runs differ that agree.
+func (q quantity) margin() float64 {
+	switch q {
+	case cpu, wall:
+		return marginOfTimes
+	case instructions:
+		return marginOfInstructions
+	case word:
+		return 0
+	}
+	return marginOfAllocations
+}
+
+// whole reports that one call has a whole number of it. A mean is not whole where
+// something happens once in many calls, a pool that is filled anew for instance.
+func (q quantity) whole() bool { return q == allocs || q == word }
+
+// verdict holds the figure against its target. Where the target lies within the
+// interval another run might find it met or missed, so this one does not say.
+func (f *figure) verdict() string {
 	switch {
-	case f.target == 0:
-		return "none"
-	case f.measured == adds:
-		return "adds ≤ " + amount(f.target, f.ours.unit)
-	case f.measured == faster:
-		return fmt.Sprintf("≥ %v × faster", f.target)
+	case f.target == nil || f.missing != "":
+		return ""
+	case f.short:
+		return "too short a run"
+	case f.target.meets(f.estimate.Low) && f.target.meets(f.estimate.High):
+		return "met"
+	case f.target.meets(f.estimate.Low) || f.target.meets(f.estimate.High):
+		return "undecided"
+	case f.target.value == 0:
+		return "missed by " + f.unit.amount(f.estimate.Value)
 	}
-	return fmt.Sprintf("≤ %v ×", f.target)
+	percent := 100 * math.Abs(f.estimate.Value/f.target.value-1)
+	if percent < 1 {
+		return fmt.Sprintf("missed by %.1f%%", percent)
+	}
+	return fmt.Sprintf("missed by %.0f%%", percent)
 }
 
-// verdict compares the figure with its target.
-func (f *figure) verdict(compared sample) string {
-	if f.target == 0 {
-		return ""
+func (t *target) meets(v float64) bool {
+	if t.atLeast {
+		return v >= t.value
 	}
-	low, median, high := compared.spread()
-	verdict := "missed"
-	if f.meets(median) {
-		verdict = "met"
-	}
-	if f.meets(low) != f.meets(high) {
-		verdict += "?"
-	}
-	return verdict
+	return v <= t.value
 }

@@ -1,76 +1,105 @@
-// Command bench measures mrtr and the code it is compared with, and prints the
-// tables of docs/performance.md:
+// Command bench measures what mrtr costs, beside what it is compared with, holds
+// it against the targets that were set, and draws the pictures of
+// docs/performance.md:
 //
 //	go -C bench run .
 //
-// The benchmarks are ordinary ones, in this folder and in the packages they
-// measure. Each runs briefly in a process of its own, in many rounds: in order in
-// one round and in reverse order in the next, so that other load on the machine
-// affects both sides of a comparison. Whole calls are made in turns in one
-// process, since they differ by little. A ratio is taken within a round; the
-// tables show the median of the rounds and, in brackets, its 95% confidence
-// interval.
-//
-// Nothing fails on a figure.
+// Every subject is a process of its own, and what is compared takes turns: a few
+// calls of each in every round, so that whatever else the machine does weighs on
+// all alike. Processor time is the subject's own (getrusage), which other processes
+// disturb far less than the clock. Instructions are counted under valgrind. A
+// verdict is given only where another run would give the same.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"regexp"
-	"strings"
+	"syscall"
 	"time"
 )
 
+// settings are the command line.
+type settings struct {
+	pace     pace
+	quick    bool
+	million  bool
+	only     string
+	json     bool
+	pictures string // the folder, "" for none
+}
+
 func main() {
-	rounds := flag.Int("rounds", 20, "how often everything is measured")
-	moment := flag.String("benchtime", "150ms", "how long each time, as go test has it")
-	only := flag.String("only", "", "measure only the figures whose section or name matches this pattern")
-	raw := flag.String("raw", "", "also write what the benchmarks printed to this file, for benchstat")
-	from := flag.String("from", "", "measure nothing: make the table of such a file")
+	var s settings
+	flag.BoolVar(&s.quick, "quick", false, "show that every row works, in less than a minute; no verdicts, no pictures")
+	flag.BoolVar(&s.million, "million", false, "hold 1,000,000 calls and resume each once, and nothing else; takes 10 GB")
+	flag.StringVar(&s.only, "only", "", "measure only the rows whose section or name matches this pattern")
+	flag.BoolVar(&s.json, "json", false, "print JSON in place of tables")
+	flag.StringVar(&s.pictures, "pictures", "../docs", "the folder for the pictures")
 	flag.Parse()
-	if err := run(*rounds, *moment, *only, *raw, *from); err != nil {
+	if s.pace = full; s.quick {
+		s.pace, s.pictures = quick, ""
+	}
+	r, err := run(s, os.Stderr)
+	if err == nil {
+		err = print(r, s, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(rounds int, moment, only, raw, from string) error {
-	pattern, err := regexp.Compile(only)
+// run measures.
+func run(s settings, progress io.Writer) (_ *report, err error) {
+	pattern, err := regexp.Compile(s.only)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	chosen := choose(pattern)
-	if len(chosen) == 0 {
-		return fmt.Errorf("no figure matches %q", only)
+	rows, curves := chooseRows(rows(), pattern), chooseCurves(curves(), pattern)
+	if s.million {
+		rows, curves = aloneRows(rows), nil
 	}
-	if from != "" {
-		printed, err := os.ReadFile(from)
-		if err != nil {
-			return err
-		}
-		return report(os.Stdout, chosen, string(printed))
+	if len(rows)+len(curves) == 0 {
+		return nil, fmt.Errorf("no row matches %q", s.only)
 	}
-	if rounds < 1 {
-		return fmt.Errorf("%d rounds measure nothing", rounds)
+	w, err := newWorkshop(progress)
+	if err != nil {
+		return nil, err
 	}
-	var printed strings.Builder
-	var out io.Writer = &printed
-	if raw != "" {
-		file, err := os.Create(raw)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		out = io.MultiWriter(&printed, file)
-	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(interrupted)
+	go func() {
+		<-interrupted // subjects end with this process, the folder would stay
+		w.close()
+		os.Exit(1)
+	}()
 	begun := time.Now()
-	describeMachine(out, rounds, moment)
-	if err := measure(out, os.Stderr, contendersOf(chosen), rounds, moment); err != nil {
-		return err
+	m := describeMachine(s.pace)
+	found, err := w.measure(s.pace, wantedBy(rows, curves, s.million))
+	if err != nil {
+		return nil, err
 	}
-	fmt.Fprintf(out, "load-after: %s\nminutes: %.0f\n", load(), time.Since(begun).Minutes())
-	return report(os.Stdout, chosen, printed.String())
+	m.finish(begun)
+	r := makeReport(m, rows, curves, found, s.quick)
+	return &r, nil
+}
+
+// print prints the report and draws what was measured of it.
+func print(r *report, s settings, out io.Writer) error {
+	if s.pictures != "" {
+		if err := r.draw(s.pictures); err != nil {
+			return err
+		}
+	}
+	if s.json {
+		return r.writeJSON(out)
+	}
+	return r.writeTables(out)
 }

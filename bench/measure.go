@@ -1,142 +1,210 @@
 package main
 
 import (
-	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
+	"runtime"
 	"slices"
-	"strings"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mrtr-go/sdk/bench/internal/sample"
 )
 
-// contender is one benchmark: the package it is in, and its name without
-// "Benchmark".
-type contender struct{ pkg, name string }
-
-// takesTurns reports whether the benchmark measures all its entrants itself, in
-// turns, and so needs more time.
-func (c contender) takesTurns() bool {
-	return strings.HasPrefix(c.name, "Memory/") || strings.HasPrefix(c.name, "HTTP/") || strings.HasPrefix(c.name, "Ratio/")
+// results is what was measured. Loads are compared within a section, so that is
+// where their readings are kept.
+type results struct {
+	mu      sync.Mutex
+	series  map[string]map[reading]sample.Series // by section
+	missing map[reading]error                    // why something was not measured
 }
 
-const turns = "10x"
-
-// packages are where the benchmarks are. The last is this package again, built
-// with a go-sdk that decodes JSON from the bytes.
-var packages = map[string]string{
-	"bench":      ".",
-	"form":       "../internal/form",
-	"mrtr":       "../mrtr",
-	"statecodec": "../statecodec",
-	"boundary":   "../boundary",
-	mended:       ".",
+func newResults() *results {
+	return &results{series: map[string]map[reading]sample.Series{}, missing: map[reading]error{}}
 }
 
-const mended = "mended"
+// record keeps a value that a sitting of a section found.
+func (r *results) record(section string, of reading, sitting int, v float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.series[section] == nil {
+		r.series[section] = map[reading]sample.Series{}
+	}
+	s := r.series[section][of]
+	for len(s) <= sitting {
+		s = append(s, nil)
+	}
+	s[sitting] = append(s[sitting], v)
+	r.series[section][of] = s
+}
 
-// measure runs the benchmarks in rounds and writes their output, with a
-// configuration line for the round and the package. It fails if one of them does.
-func measure(out, progress io.Writer, all []contender, rounds int, moment string) error {
-	dir, err := os.MkdirTemp("", "mrtr-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := build(dir, progress, all); err != nil {
-		return err
-	}
-	order := slices.Clone(all)
-	for round := range rounds {
-		fmt.Fprintf(progress, "round %d of %d\n", round+1, rounds)
-		fmt.Fprintf(out, "round: %d\n", round)
-		for _, c := range order {
-			printed, err := once(dir, c, moment)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(out, "in: %s\n%s", c.pkg, printed)
+// wanted are the readings of a section.
+type wanted struct {
+	section  string
+	readings []reading
+	drawn    bool // for a picture only: there is no verdict that sittings could overturn
+}
+
+// wantedBy lists what rows and curves are made of, by section, in their order. Rows
+// that are measured in a run of their own are left out of every other one.
+func wantedBy(rows []row, curves []curve, alone bool) []wanted {
+	var all []wanted
+	want := func(section string, of reading, drawn bool) {
+		i := slices.IndexFunc(all, func(w wanted) bool { return w.section == section })
+		if i < 0 {
+			i, all = len(all), append(all, wanted{section: section, drawn: drawn})
 		}
-		slices.Reverse(order)
+		if !slices.Contains(all[i].readings, of) {
+			all[i].readings = append(all[i].readings, of)
+		}
+	}
+	for _, r := range rows {
+		if r.alone != "" && !alone {
+			continue
+		}
+		for _, of := range r.readings() {
+			want(r.section, of, false)
+		}
+	}
+	for _, c := range curves {
+		for _, p := range c.points {
+			want(c.section, p.of.read(cpu), true)
+		}
+	}
+	return all
+}
+
+// measure measures everything that is wanted: first what is timed, section by
+// section, then what is counted, on all processors at once.
+func (w *workshop) measure(p pace, all []wanted) (*results, error) {
+	found := newResults()
+	var counted []func() error
+	for _, s := range all {
+		begun := time.Now()
+		var timed []load
+		for _, of := range s.readings {
+			err := w.available(of)
+			switch {
+			case isMissing(err):
+				found.missing[of] = err
+			case err != nil:
+				return nil, err
+			case of.quantity == instructions:
+				counted = append(counted, func() error { return w.countPairs(p, s.section, of.load, found) })
+			case of.quantity == word || of.quantity == heldBytes:
+				if err := w.ask(p, s.section, of, found); err != nil {
+					return nil, err
+				}
+			case !slices.Contains(timed, of.load):
+				timed = append(timed, of.load)
+			}
+		}
+		if len(timed) > 0 {
+			p := p
+			switch {
+			case s.drawn:
+				p.sittings = 1
+			case slices.Contains(fine, s.section):
+				p.rounds *= p.fine
+			}
+			record := func(of reading, sitting int, v float64) { found.record(s.section, of, sitting, v) }
+			if err := w.takeRounds(p, timed, record); err != nil {
+				return nil, fmt.Errorf("%s: %w", s.section, err)
+			}
+		}
+		fmt.Fprintf(w.progress, "%.0fs: %s\n", time.Since(begun).Seconds(), s.section)
+	}
+	begun := time.Now()
+	if err := inParallel(counted); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(w.progress, "%.0fs: instructions\n", time.Since(begun).Seconds())
+	return found, nil
+}
+
+// fine are the sections whose targets lie close to what is found: there are more
+// rounds of them.
+var fine = []string{overSocket, engineOnly, inProcess, bounded}
+
+// available says why a reading cannot be taken on this machine, if it cannot.
+func (w *workshop) available(of reading) error {
+	_, err := w.command(of.program)
+	if err == nil && of.quantity == instructions {
+		_, err = valgrind("")
+	}
+	return err
+}
+
+// countPairs counts a load's instructions. Where a call takes so few that a
+// collection would be as many as hundreds of calls, it is counted without the
+// collector, and more calls are counted.
+func (w *workshop) countPairs(p pace, section string, l load, found *results) error {
+	n, counted := p.counted, l
+	if l.program == engine || l.program == mrtrBench {
+		n *= 10
+		counted.gogc = noCollector
+	}
+	for sitting := range p.pairs {
+		v, err := w.count(counted, n)
+		if err != nil {
+			return err
+		}
+		found.record(section, l.read(instructions), sitting, v)
 	}
 	return nil
 }
 
-// build builds the test binary of every package that is needed.
-func build(dir string, progress io.Writer, all []contender) error {
-	needed := map[string]bool{}
-	for _, c := range all {
-		needed[c.pkg] = true
+// ask starts a subject for the word that it says first.
+func (w *workshop) ask(p pace, section string, of reading, found *results) error {
+	l := of.load
+	if l.subject == "held" {
+		l.subject = fmt.Sprintf("held/%d", p.held)
 	}
-	for _, pkg := range slices.Sorted(maps.Keys(needed)) {
-		fmt.Fprintf(progress, "building %s\n", pkg)
-		arguments := []string{"test", "-c", "-o", filepath.Join(dir, pkg+".test")}
-		if pkg == mended {
-			modfile, err := mend(dir)
-			if err != nil {
-				return err
-			}
-			// Without the path of the copy in the binary, the build cache serves.
-			arguments = append(arguments, "-trimpath", "-modfile", modfile)
-		}
-		command := exec.Command("go", append(arguments, ".")...)
-		command.Dir = packages[pkg]
-		if output, err := command.CombinedOutput(); err != nil {
-			return fmt.Errorf("building %s: %w\n%s", pkg, err, output)
-		}
+	r, err := w.start(l, nil)
+	if err != nil {
+		return err
 	}
+	said := r.(*worker).word
+	if err := r.close(); err != nil {
+		return err
+	}
+	if of.quantity == word {
+		v, err := strconv.ParseFloat(said, 64)
+		found.record(section, of, 0, v)
+		return err
+	}
+	var h holdings
+	if err := json.Unmarshal([]byte(said), &h); err != nil {
+		return err
+	}
+	fmt.Fprintf(w.progress, "held %d calls in %v, %.0f bytes each; resumed and finished each once in %v\n",
+		h.Held, h.Hold.Round(time.Millisecond), h.Bytes, h.Resume.Round(time.Millisecond))
+	found.record(section, of, 0, h.Bytes)
 	return nil
 }
 
-// once runs one benchmark in a process of its own and returns its line, "" if it
-// was skipped.
-func once(dir string, c contender, moment string) (line string, _ error) {
-	levels := strings.Split("Benchmark"+c.name, "/")
-	for i := range levels {
-		levels[i] = "^" + regexp.QuoteMeta(levels[i]) + "$"
-	}
-	if c.takesTurns() && !strings.HasSuffix(moment, "x") {
-		moment = turns
-	}
-	printed, err := launch(dir, c.pkg, strings.Join(levels, "/"), moment)
-	if err != nil {
-		return "", err
-	}
-	lines := linesOf(printed)
-	switch {
-	case len(lines) > 1:
-		return "", fmt.Errorf("%s in %s is several benchmarks", c.name, c.pkg)
-	case len(lines) == 1:
-		return lines[0], nil
-	case strings.Contains(printed, "--- SKIP"):
-		return "", nil
-	}
-	return "", fmt.Errorf("%s in %s is no benchmark", c.name, c.pkg)
+// holdings is what a subject of the kind held says.
+type holdings struct {
+	Held   int           `json:"held"`
+	Bytes  float64       `json:"bytes"`
+	Hold   time.Duration `json:"hold"`
+	Resume time.Duration `json:"resume"`
 }
 
-// launch runs the benchmarks of a package that match a pattern.
-func launch(dir, pkg, pattern, moment string) (printed string, _ error) {
-	command := exec.Command(filepath.Join(dir, pkg+".test"), "-test.run=^$", "-test.v", "-test.bench="+pattern,
-		"-test.benchtime="+moment, "-test.benchmem", "-test.timeout=5m")
-	command.Dir = packages[pkg]
-	var stdout, stderr bytes.Buffer
-	command.Stdout, command.Stderr = &stdout, &stderr
-	if err := command.Run(); err != nil {
-		return "", fmt.Errorf("%s in %s: %w\n%s%s", pattern, pkg, err, &stdout, &stderr)
+// inParallel does everything, as much at once as there are processors.
+func inParallel(all []func() error) error {
+	failures := make([]error, len(all))
+	free := make(chan struct{}, runtime.NumCPU())
+	var done sync.WaitGroup
+	for i, do := range all {
+		free <- struct{}{}
+		done.Go(func() {
+			defer func() { <-free }()
+			failures[i] = do()
+		})
 	}
-	return stdout.String(), nil
-}
-
-// linesOf are the lines with results in the output of a test binary.
-func linesOf(printed string) []string {
-	var lines []string
-	for line := range strings.Lines(printed) {
-		if strings.HasPrefix(line, "Benchmark") && strings.Contains(line, "\t") {
-			lines = append(lines, line)
-		}
-	}
-	return lines
+	done.Wait()
+	return errors.Join(failures...)
 }

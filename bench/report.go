@@ -1,110 +1,101 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mrtr-go/sdk/bench/internal/sample"
 )
 
-const legend = `Compared within each round: the median of the rounds and, in brackets, where it lies with 95% confidence.
-A verdict with a question mark: the target lies within the brackets, so this run cannot tell.
-go-sdk: the part of our cost that the same call costs with a handler that does nothing.`
+const legend = `Figure: the median of all rounds, each compared with the same round's, and the interval in which another run finds it.
+Undecided: the target lies within the interval.`
 
-// report writes the figures as tables in Markdown, aligned for a terminal.
-func report(out io.Writer, sections []section, text string) error {
-	p, err := readPrinted(text)
-	if err != nil {
-		return err
+// report is everything that a run found.
+type report struct {
+	machine machine
+	figures []figure
+	curves  []measuredCurve
+}
+
+// measuredCurve is a curve with its values; a value is 0 where there is none.
+type measuredCurve struct {
+	curve
+	values []float64
+}
+
+func makeReport(m machine, rows []row, curves []curve, found *results, short bool) report {
+	r := report{machine: m}
+	for _, row := range rows {
+		f := row.judge(found)
+		f.short = short
+		r.figures = append(r.figures, f)
 	}
-	fmt.Fprintf(out, "%s, %s cores, %s, %s. %s.\n%s rounds of %s each, in %s minutes; load average %s before, %s after.\n\n%s\n",
-		p.last("cpu"), p.last("cores"), p.last("os"), p.last("go"), strings.Join(p.config["peer"], ", "),
-		p.last("rounds"), p.last("benchtime"), p.last("minutes"), p.last("load-before"), p.last("load-after"), legend)
-	for _, s := range sections {
-		rows := [][]string{{"", "ours", s.against, "compared", "target", "verdict", "go-sdk"}}
-		for _, f := range s.figures {
-			row, err := p.row(f)
-			if err != nil {
-				return err
+	for _, c := range curves {
+		with := measuredCurve{curve: c}
+		for _, p := range c.points {
+			v := 0.0
+			if s := found.series[c.section][p.of.read(cpu)]; s != nil {
+				v = sample.LowerQuartile(s.Flat())
 			}
-			rows = append(rows, row)
+			with.values = append(with.values, v)
 		}
-		fmt.Fprintf(out, "\n### %s\n\n", s.title)
-		writeTable(out, rows)
+		r.curves = append(r.curves, with)
+	}
+	return r
+}
+
+// writeTables writes the figures as Markdown that reads well in a terminal.
+func (r *report) writeTables(out io.Writer) error {
+	fmt.Fprintf(out, "%s\n\n%s\n", r.machine.String(), legend)
+	for i := 0; i < len(r.figures); {
+		section := r.figures[i].section
+		cells := [][]string{{"", "ours", "compared with", "figure", "target", "verdict"}}
+		for ; i < len(r.figures) && r.figures[i].section == section; i++ {
+			cells = append(cells, r.figures[i].cells())
+		}
+		fmt.Fprintf(out, "\n### %s\n\n", section)
+		writeTable(out, cells)
+	}
+	for i := 0; i < len(r.curves); {
+		title := r.curves[i].title
+		cells := [][]string{{""}}
+		for _, p := range r.curves[i].points {
+			cells[0] = append(cells[0], grouped(float64(p.x)))
+		}
+		for ; i < len(r.curves) && r.curves[i].title == title; i++ {
+			row := []string{r.curves[i].name}
+			for _, v := range r.curves[i].values {
+				row = append(row, duration(v))
+			}
+			for len(row) < len(cells[0]) {
+				row = append(row, "")
+			}
+			cells = append(cells, row)
+		}
+		fmt.Fprintf(out, "\n### %s\n\n", title)
+		writeTable(out, cells)
 	}
 	return nil
 }
 
-// last is the last value of a configuration line.
-func (p *printed) last(key string) string {
-	if values := p.config[key]; len(values) > 0 {
-		return values[len(values)-1]
+func (f *figure) cells() []string {
+	if f.missing != "" {
+		return []string{f.name, "", "", f.missing, f.targetText(), ""}
 	}
-	return "unknown"
-}
-
-func (p *printed) row(f figure) ([]string, error) {
-	ours, theirs := p.of(f.ours), p.of(f.theirs)
-	if len(ours) == 0 || len(theirs) == 0 && f.measured != given {
-		return []string{f.what, "not measured", "", "", f.targetText(), "", ""}, nil
+	// A difference is of the quantity too.
+	q := f.ours.quantity
+	theirs := ""
+	if f.theirs != nil {
+		theirs = q.amount(f.others.median)
 	}
-	if len(ours) != len(theirs) && f.measured != given {
-		return nil, fmt.Errorf("%s: %d rounds of ours and %d of theirs", f.what, len(ours), len(theirs))
+	return []string{
+		f.name, q.amount(f.mine.median), theirs,
+		fmt.Sprintf("%s (%s to %s)", f.text(f.estimate.Value), f.text(f.estimate.Low), f.text(f.estimate.High)),
+		f.targetText(), f.verdict(),
 	}
-	compared := f.compare(ours, theirs)
-	low, median, high := compared.spread()
-	row := []string{
-		f.what, ours.text(f.ours.unit), theirs.text(f.theirs.unit),
-		fmt.Sprintf("%s (%s to %s)", f.text(median), f.text(low), f.text(high)),
-		f.targetText(), f.verdict(compared), "",
-	}
-	if f.measured == given {
-		row[1], row[6] = "", share(1/median)
-	} else if idle := p.of(f.idle); len(idle) == len(ours) {
-		_, median, _ := idle.over(ours).spread()
-		row[6] = share(median)
-	}
-	return row, nil
-}
-
-// share is a part in percent.
-func share(part float64) string { return fmt.Sprintf("%.0f%%", 100*part) }
-
-// text is the median, "" where there is no sample.
-func (s sample) text(unit string) string {
-	if len(s) == 0 {
-		return ""
-	}
-	_, median, _ := s.spread()
-	return amount(median, unit)
-}
-
-// digits is a ratio with its significant digits.
-func digits(v float64) string {
-	switch {
-	case v >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 10:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.3f", v)
-}
-
-// amount is a number in its unit, for people.
-func amount(v float64, unit string) string {
-	switch {
-	case strings.HasSuffix(unit, allocs):
-		return fmt.Sprintf("%.0f allocs", v)
-	case !strings.HasSuffix(unit, clock) && v >= 1<<10:
-		return fmt.Sprintf("%.3g KiB", v/(1<<10))
-	case !strings.HasSuffix(unit, clock):
-		return fmt.Sprintf("%.0f B", v)
-	case v >= 1e6:
-		return fmt.Sprintf("%.3g ms", v/1e6)
-	case v >= 1e3:
-		return fmt.Sprintf("%.3g µs", v/1e3)
-	}
-	return fmt.Sprintf("%.3g ns", v)
 }
 
 func writeTable(out io.Writer, rows [][]string) {
@@ -126,4 +117,51 @@ func writeTable(out io.Writer, rows [][]string) {
 			fmt.Fprintln(out, "|")
 		}
 	}
+}
+
+// writeJSON writes the same for programs. Times are in nanoseconds.
+func (r *report) writeJSON(out io.Writer) error {
+	type jsonFigure struct {
+		Section string  `json:"section"`
+		Name    string  `json:"name"`
+		Unit    string  `json:"unit"`
+		Ours    float64 `json:"ours"`
+		OursLQ  float64 `json:"oursLowerQuartile"`
+		Theirs  float64 `json:"theirs,omitempty"`
+		TheirLQ float64 `json:"theirsLowerQuartile,omitempty"`
+		Value   float64 `json:"value"`
+		Low     float64 `json:"low"`
+		High    float64 `json:"high"`
+		Target  string  `json:"target,omitempty"`
+		Verdict string  `json:"verdict,omitempty"`
+		Missing string  `json:"missing,omitempty"`
+	}
+	type jsonCurve struct {
+		Section string    `json:"section"`
+		Name    string    `json:"name"`
+		X       []int     `json:"x"`
+		CPU     []float64 `json:"cpu"`
+	}
+	all := struct {
+		Machine machine      `json:"machine"`
+		Figures []jsonFigure `json:"figures"`
+		Curves  []jsonCurve  `json:"curves"`
+	}{Machine: r.machine}
+	for _, f := range r.figures {
+		all.Figures = append(all.Figures, jsonFigure{
+			f.section, f.name, string(f.ours.quantity), f.mine.median, f.mine.lowerQuartile,
+			f.others.median, f.others.lowerQuartile,
+			f.estimate.Value, f.estimate.Low, f.estimate.High, f.targetText(), f.verdict(), f.missing,
+		})
+	}
+	for _, c := range r.curves {
+		jc := jsonCurve{Section: c.title, Name: c.name, CPU: c.values}
+		for _, p := range c.points {
+			jc.X = append(jc.X, p.x)
+		}
+		all.Curves = append(all.Curves, jc)
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(all)
 }

@@ -13,7 +13,7 @@ import (
 func (b *boundary) arguments(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		def := c.definition()
-		if def.refuse(c.req) == nil {
+		if def.refuse(ctx, c) == nil {
 			return next(ctx, c)
 		}
 		def = b.catalog.fresh(ctx, c)
@@ -21,7 +21,7 @@ func (b *boundary) arguments(next endpoint) endpoint {
 			return next(ctx, c) // the tool was removed meanwhile, and go-sdk says so
 		}
 		c.define(def)
-		if refused := def.refuse(c.req); refused != nil {
+		if refused := def.refuse(ctx, c); refused != nil {
 			return nil, refused
 		}
 		return next(ctx, c)
@@ -30,7 +30,7 @@ func (b *boundary) arguments(next endpoint) endpoint {
 
 // refuse returns everything that is wrong with the arguments of a request, or nil
 // if the tool may have them.
-func (d *definition) refuse(req *mcp.CallToolRequest) *Validation {
+func (d *definition) refuse(ctx context.Context, c *call) *Validation {
 	if d == nil {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (d *definition) refuse(req *mcp.CallToolRequest) *Validation {
 	if schema == nil {
 		return nil
 	}
-	findings := schema.Arguments(req.Params.Arguments, func() string { return clientName(req) })
+	findings := schema.Arguments(ctx, c.arguments, c.clientName)
 	if findings == nil {
 		return nil
 	}
@@ -49,16 +49,21 @@ func (d *definition) refuse(req *mcp.CallToolRequest) *Validation {
 	return refused
 }
 
-const maxClientName = 64
+const maxClientName, maxClientVersion = 64, 32
 
-// clientName is the client's own name for itself, fit for display, or "". It is
-// shown and decides nothing.
-func clientName(req *mcp.CallToolRequest) string {
-	info := req.ClientInfo()
-	if info == nil {
+// clientName is the client's own name for itself with its version, fit for display,
+// or "". It is shown and decides nothing.
+func (c *call) clientName() string {
+	req, ok := c.req.(*mcp.CallToolRequest)
+	if !ok || req.ClientInfo() == nil {
 		return ""
 	}
-	return displayed(strings.TrimSpace(info.Name), maxClientName)
+	info := req.ClientInfo()
+	name := displayed(strings.TrimSpace(info.Name), maxClientName)
+	if name == "" {
+		return ""
+	}
+	return strings.TrimSpace(name + " " + displayed(strings.TrimSpace(info.Version), maxClientVersion))
 }
 
 // displayed cuts a text from outside to a length, and quotes it if it holds

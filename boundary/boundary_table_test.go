@@ -11,7 +11,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/probe"
 )
 
-const leastMisbehaviours = 50
+// leastMisbehaviours are tried on each of tools, prompts and resources.
+const leastMisbehaviours = 125
 
 var eras = []probe.Era{probe.Modern, probe.Legacy}
 
@@ -35,16 +36,20 @@ func TestEveryMisbehaviourGetsOneAnswer(t *testing.T) {
 				client, shut, err := tr.open(ctx, era, server)
 				require.NoError(t, err)
 				defer shut()
-				for _, c := range cases {
-					v := run(ctx, client, era, c)
-					outcome, kind := c.Wanted(era)
-					require.Empty(t, v.Fault, "%s: %s", c.Name, c.Explanation)
-					require.Equal(t, outcome, v.Outcome, "%s: %s", c.Name, c.Explanation)
-					if kind != "" {
-						require.Equal(t, kind, v.Type, "%s: %s", c.Name, c.Explanation)
+				for _, place := range misbehaving.Places {
+					cases := misbehaving.In(place, cases)
+					require.GreaterOrEqual(t, len(cases), leastMisbehaviours)
+					for _, c := range cases {
+						v := runAt(ctx, client, place, era, c)
+						outcome, kind := c.WantedAt(place, era)
+						require.Empty(t, v.Fault, "%s %s: %s", place, c.Name, c.Explanation)
+						require.Equal(t, outcome, v.Outcome, "%s %s: %s", place, c.Name, c.Explanation)
+						if kind != "" {
+							require.Equal(t, kind, v.Type, "%s %s: %s", place, c.Name, c.Explanation)
+						}
 					}
+					t.Logf("%s: %d misbehaviours, %d well-formed answers", place, len(cases), len(cases))
 				}
-				t.Logf("%d misbehaviours, %d well-formed answers", len(cases), len(cases))
 			})
 		}
 	}
@@ -60,8 +65,10 @@ func TestNothingLeaks(t *testing.T) {
 		require.NoError(t, err)
 		client, shut, err := openMemory(t.Context(), probe.Modern, server)
 		require.NoError(t, err)
-		for _, c := range cases {
-			require.Empty(t, run(t.Context(), client, probe.Modern, c).Fault, c.Name)
+		for _, place := range misbehaving.Places {
+			for _, c := range misbehaving.In(place, cases) {
+				require.Empty(t, runAt(t.Context(), client, place, probe.Modern, c).Fault, "%s %s", place, c.Name)
+			}
 		}
 		close(release)
 		shut()

@@ -5,135 +5,235 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
-	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 const (
-	// catalogAge is how long a list is used. A tool that was replaced under its
-	// own name may be taken for its predecessor for as long.
+	// catalogAge is how long a definition is used. A tool that was replaced under
+	// its own name may be taken for its predecessor for as long.
 	catalogAge = time.Second
 
 	maxCatalogPages = 1000
+
+	// maxKept bounds each map of the catalog. A full one is emptied: everything in
+	// it can be made again.
+	maxKept = 1 << 12
 )
 
 // A catalog knows the definitions of the server's tools. go-sdk gives them to
 // nobody except through tools/list, so the catalog sends that request, on the
-// session of the current call, and keeps the answer for a second. A kept
-// definition can pass a call but not refuse one: before a refusal the list is read
-// again. If the server fails to list its tools, the last list is used for longer,
-// except by the tiers layer.
+// session of the current call, and keeps the definition for the calls of the same
+// session for a second. A kept definition can pass a call but not refuse one: before
+// a refusal the list is read again. If the server fails to list its tools, the last
+// definition is used for longer, except by the tiers layer.
+//
+// Middleware may answer tools/list differently to each client, and slowly. So no
+// lock is held while the list is read, and what one session was shown serves no
+// other, unless there is no such middleware and go-sdk answers everybody alike. What
+// follows from a tool by itself, its compiled schemas, is always shared.
 //
 // Middleware that was added before the boundary sees these requests like a
 // client's.
 type catalog struct {
-	next   mcp.MethodHandler
-	logger *slog.Logger
+	next  mcp.MethodHandler
+	alike bool // go-sdk itself answers tools/list
+	sink  *sink
 
-	mu      sync.Mutex // one reader of the list at a time
-	current atomic.Pointer[toolList]
+	mu       sync.Mutex
+	sessions map[weak.Pointer[mcp.ServerSession]]map[string]shown
+	tools    map[*mcp.Tool]*definition
+	names    map[string]struct{} // of the tools that were listed
 }
 
-type toolList struct {
-	at    time.Time
-	tools map[string]*definition
-
-	// incomplete says why tools may be missing; nil if none is.
-	incomplete error
+// shown is the definition of a tool that a session was shown last, and when.
+type shown struct {
+	at  time.Time
+	def *definition
 }
 
 // lookup returns the definition of the call's tool, or nil if there is none.
 func (k *catalog) lookup(ctx context.Context, c *call) *definition {
-	s := k.current.Load()
-	if s != nil && time.Since(s.at) < catalogAge {
-		if d := s.tools[c.tool]; d != nil {
-			return d
-		}
+	if s := k.shownTo(c); s.def != nil && time.Since(s.at) < catalogAge {
+		return s.def
 	}
 	return k.fresh(ctx, c)
 }
 
-// fresh is lookup in a list that was read after fresh was called, or in the last
-// one if the server fails to list its tools.
+// fresh is lookup in a list that was read after fresh was called, or what the
+// session was shown last if the server fails to list its tools.
 func (k *catalog) fresh(ctx context.Context, c *call) *definition {
-	s, err := k.read(ctx, c)
+	def, _, err := k.find(ctx, c)
 	if err != nil {
-		s = k.current.Load()
+		return k.shownTo(c).def
 	}
-	if s == nil {
-		return nil
-	}
-	return s.tools[c.tool]
+	return def
 }
 
 // certain is lookup in a list that was read after certain was called. A nil
 // definition without an error means that the list is complete and lacks the tool.
 func (k *catalog) certain(ctx context.Context, c *call) (*definition, error) {
-	s, err := k.read(ctx, c)
-	if err != nil {
+	def, incomplete, err := k.find(ctx, c)
+	switch {
+	case err != nil:
 		return nil, err
+	case def != nil:
+		return def, nil
 	}
-	if d := s.tools[c.tool]; d != nil {
-		return d, nil
-	}
-	return nil, s.incomplete
+	return nil, incomplete
 }
 
-// lists reports whether the last list has a tool of this name.
-func (k *catalog) lists(name string) bool {
-	s := k.current.Load()
-	return s != nil && s.tools[name] != nil
-}
-
-// read lists the tools, or returns a list that another call began to read after
-// read was called. An error means that the server fails to list them.
-func (k *catalog) read(ctx context.Context, c *call) (*toolList, error) {
+// find lists the tools up to the call's. An error means that the server fails to
+// list them; incomplete says why the tool may exist though it was not found.
+func (k *catalog) find(ctx context.Context, c *call) (def *definition, incomplete, err error) {
 	asked := time.Now()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	old := k.current.Load()
-	if old != nil && old.at.After(asked) {
-		return old, nil
+	var found *mcp.Tool
+	incomplete, err = k.read(ctx, c, func(tools []*mcp.Tool) bool {
+		k.know(tools)
+		for _, tool := range tools {
+			if tool != nil && tool.Name == c.tool {
+				found = tool
+			}
+		}
+		return found == nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	s := &toolList{
-		at: time.Now(), tools: map[string]*definition{},
-		incomplete: fmt.Errorf("tools/list has more than %d pages", maxCatalogPages),
-	}
-	params := &mcp.ListToolsParams{Meta: c.req.Params.Meta}
+	def = k.define(found)
+	k.show(c, shown{asked, def})
+	return def, incomplete, nil
+}
+
+// read lists the tools page by page until more is false.
+func (k *catalog) read(ctx context.Context, c *call, more func([]*mcp.Tool) bool) (incomplete, err error) {
+	params := &mcp.ListToolsParams{Meta: c.meta}
 	for range maxCatalogPages {
-		req := &mcp.ListToolsRequest{Session: c.req.Session, Params: params, Extra: c.req.Extra}
+		req := &mcp.ListToolsRequest{Session: c.session, Params: params, Extra: c.extra}
 		res, err := k.next(ctx, methodListTools, req)
 		list, ok := res.(*mcp.ListToolsResult)
 		if err != nil || !ok || list == nil {
 			if err == nil {
 				err = errors.New("it was answered with something else")
 			}
-			k.logger.WarnContext(ctx, "the boundary cannot list the tools", "error", truncated(err.Error(), maxLoggedText))
+			k.sink.log(ctx, slog.LevelWarn, "the boundary cannot list the tools", slog.String("error", truncated(err.Error(), maxLoggedText)))
 			return nil, fmt.Errorf("tools/list failed: %w", err)
 		}
-		for _, tool := range list.Tools {
-			if tool == nil {
-				continue
-			}
-			if old != nil && old.tools[tool.Name] != nil && old.tools[tool.Name].tool == tool {
-				s.tools[tool.Name] = old.tools[tool.Name] // with its compiled schemas
-				continue
-			}
-			s.tools[tool.Name] = &definition{tool: tool, logger: k.logger}
+		switch {
+		case !more(list.Tools) || list.NextCursor == "":
+			return nil, nil
+		case list.NextCursor == params.Cursor:
+			return errors.New("tools/list names the same next page twice"), nil
 		}
-		if list.NextCursor == "" {
-			s.incomplete = nil
-			break
-		}
-		if list.NextCursor == params.Cursor {
-			s.incomplete = errors.New("tools/list names the same next page twice")
-			break
-		}
-		params = &mcp.ListToolsParams{Meta: params.Meta, Cursor: list.NextCursor}
+		params = &mcp.ListToolsParams{Meta: c.meta, Cursor: list.NextCursor}
 	}
-	k.current.Store(s)
-	return s, nil
+	return fmt.Errorf("tools/list has more than %d pages", maxCatalogPages), nil
+}
+
+// viewer is the session that a definition is kept for, or the zero key if go-sdk
+// answers all sessions alike. It is false for a session that makes no other call.
+func (k *catalog) viewer(c *call) (weak.Pointer[mcp.ServerSession], bool) {
+	switch {
+	case k.alike:
+		return weak.Pointer[mcp.ServerSession]{}, true
+	case c.oneRequestSession():
+		return weak.Pointer[mcp.ServerSession]{}, false
+	}
+	return weak.Make(c.session), true
+}
+
+// shownTo is what the call's session was shown of the tool last.
+func (k *catalog) shownTo(c *call) shown {
+	viewer, ok := k.viewer(c)
+	if !ok {
+		return shown{}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.sessions[viewer][c.tool]
+}
+
+func (k *catalog) show(c *call, s shown) {
+	viewer, ok := k.viewer(c)
+	if !ok {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	own := k.sessions[viewer]
+	switch {
+	case s.def == nil:
+		delete(own, c.tool)
+		return
+	case own == nil:
+		if k.sessions == nil || len(k.sessions) == maxKept {
+			k.sessions = map[weak.Pointer[mcp.ServerSession]]map[string]shown{}
+		}
+		own = map[string]shown{}
+		k.sessions[viewer] = own
+	case len(own) == maxKept:
+		clear(own)
+	}
+	own[c.tool] = s
+}
+
+// isSDK reports whether a handler is go-sdk's own, with no middleware around it. It
+// compares the code with that of a server's which has none, so a release that builds
+// its handlers otherwise makes it false.
+func isSDK(next mcp.MethodHandler) bool {
+	var bare mcp.MethodHandler
+	s := mcp.NewServer(&mcp.Implementation{Name: "bare", Version: "1"}, nil)
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		bare = next
+		return next
+	})
+	return reflect.ValueOf(next).Pointer() == reflect.ValueOf(bare).Pointer()
+}
+
+// define is the definition of a tool, with the schemas that were compiled for it.
+func (k *catalog) define(tool *mcp.Tool) *definition {
+	if tool == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	def := k.tools[tool]
+	if def == nil {
+		if k.tools == nil || len(k.tools) == maxKept {
+			k.tools = map[*mcp.Tool]*definition{}
+		}
+		def = &definition{tool: tool, sink: k.sink}
+		k.tools[tool] = def
+	}
+	return def
+}
+
+// know notes that there are tools of these names.
+func (k *catalog) know(tools []*mcp.Tool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, tool := range tools {
+		if tool == nil {
+			continue
+		}
+		if _, ok := k.names[tool.Name]; ok {
+			continue
+		}
+		if k.names == nil || len(k.names) == maxKept {
+			k.names = map[string]struct{}{}
+		}
+		k.names[tool.Name] = struct{}{}
+	}
+}
+
+// knows reports whether a tool of the call's name was listed, to whomever.
+func (k *catalog) knows(c *call) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.names[c.tool]
+	return ok
 }

@@ -4,9 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -38,35 +37,52 @@ func plainBlock(block mcp.Content) (mcp.Content, error) {
 	}
 	switch c := block.(type) {
 	case *mcp.TextContent:
-		return c, checkAnnotations(c.Meta, c.Annotations)
+		if c.Meta == nil && c.Annotations == nil {
+			return c, nil
+		}
+		made := *c
+		return &made, plainExtras(&made.Meta, made.Annotations)
 	case *mcp.ImageContent:
-		return c, checkAnnotations(c.Meta, c.Annotations)
+		made := *c
+		return &made, plainExtras(&made.Meta, made.Annotations)
 	case *mcp.AudioContent:
-		return c, checkAnnotations(c.Meta, c.Annotations)
+		made := *c
+		return &made, plainExtras(&made.Meta, made.Annotations)
 	case *mcp.ResourceLink:
 		if c.URI == "" {
 			return nil, errors.New("a resource link without a URI")
 		}
-		if c.Name == "" { // required on the wire, and go-sdk would omit it
-			named := *c
-			named.Name = c.URI
-			c = &named
+		made := *c
+		if made.Name == "" { // required on the wire, and go-sdk would omit it
+			made.Name = made.URI
 		}
-		return c, checkAnnotations(c.Meta, c.Annotations)
+		return &made, errors.Join(plainExtras(&made.Meta, made.Annotations), checkIcons(made.Icons))
 	case *mcp.EmbeddedResource:
-		if c.Resource == nil || c.Resource.URI == "" {
-			return nil, errors.New("an embedded resource without the resource or its URI")
+		resource, err := plainResource(c.Resource)
+		if err != nil {
+			return nil, fmt.Errorf("an embedded resource: %w", err)
 		}
-		if c.Resource.Text == "" && c.Resource.Blob == nil { // one is required, and go-sdk omits an empty text
-			filled, contents := *c, *c.Resource
-			contents.Blob = []byte{}
-			filled.Resource, c = &contents, &filled
-		}
-		return c, errors.Join(checkAnnotations(c.Meta, c.Annotations), checkMeta(c.Resource.Meta))
+		made := *c
+		made.Resource = resource
+		return &made, plainExtras(&made.Meta, made.Annotations)
 	case *mcp.ToolUseContent, *mcp.ToolResultContent:
 		return nil, fmt.Errorf("a %T belongs in sampling messages, not in a result", c)
 	}
 	return decodedBlock(block)
+}
+
+// plainResource is the contents of a resource as they can be sent.
+func plainResource(c *mcp.ResourceContents) (*mcp.ResourceContents, error) {
+	if c == nil || c.URI == "" {
+		return nil, errors.New("no contents, or none with a URI")
+	}
+	made := *c
+	if made.Text == "" && made.Blob == nil { // one is required, and go-sdk omits an empty text
+		made.Blob = []byte{}
+	}
+	var err error
+	made.Meta, err = plainMeta(made.Meta)
+	return &made, err
 }
 
 // decodedBlock turns a block of a foreign type into go-sdk's type for its JSON.
@@ -98,44 +114,42 @@ func isNilBlock(block mcp.Content) bool {
 	}
 }
 
-func checkAnnotations(meta mcp.Meta, a *mcp.Annotations) error {
-	if a != nil && (math.IsNaN(a.Priority) || math.IsInf(a.Priority, 0)) {
-		return errors.New("an annotation whose priority is not a number")
+// plainExtras replaces the _meta of a block by a plain one, and checks the
+// annotations.
+func plainExtras(meta *mcp.Meta, a *mcp.Annotations) (err error) {
+	if *meta, err = plainMeta(*meta); err != nil || a == nil {
+		return err
 	}
-	return checkMeta(meta)
+	if !(a.Priority >= 0 && a.Priority <= 1) { // nor NaN
+		return errors.New("an annotation whose priority is not between 0 and 1")
+	}
+	for _, role := range a.Audience {
+		if !isRole(role) {
+			return errors.New("an annotation for an audience that is neither user nor assistant")
+		}
+	}
+	if a.LastModified != "" && !isTime(a.LastModified) {
+		return errors.New("an annotation whose lastModified is not an ISO 8601 time")
+	}
+	return nil
 }
 
-func checkMeta(meta mcp.Meta) error {
-	if len(meta) == 0 {
-		return nil
+func isRole(r mcp.Role) bool { return r == "user" || r == "assistant" }
+
+func isTime(s string) bool {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", time.DateOnly} {
+		if _, err := time.Parse(layout, s); err == nil {
+			return true
+		}
 	}
-	return checkMarshals(meta)
+	return false
 }
 
-// plainMeta returns the _meta with every value that may hold code of the tool's
-// replaced by its JSON.
-func plainMeta(meta mcp.Meta) (mcp.Meta, error) {
-	out, own := meta, false
-	for key, value := range meta {
-		switch value.(type) {
-		case nil, string, bool, int, int64, *mcp.Implementation, json.RawMessage:
-			if raw, ok := value.(json.RawMessage); !ok || json.Valid(raw) {
-				continue
-			}
+func checkIcons(icons []mcp.Icon) error {
+	for _, icon := range icons {
+		if icon.Source == "" || icon.Theme != "" && icon.Theme != mcp.IconThemeLight && icon.Theme != mcp.IconThemeDark {
+			return errors.New("an icon without a source, or with a theme that is neither light nor dark")
 		}
-		data, err := json.Marshal(value)
-		if err != nil {
-			return nil, fmt.Errorf("_meta %q: %w", key, err)
-		}
-		if !own {
-			out, own = maps.Clone(meta), true
-		}
-		out[key] = json.RawMessage(data)
 	}
-	return out, nil
-}
-
-func checkMarshals(v any) error {
-	_, err := json.Marshal(v)
-	return err
+	return nil
 }

@@ -15,10 +15,17 @@ var errDeadline = errors.New("the tool's deadline has passed")
 
 // deadline is how long the tool may run for this call.
 func (o *Options) deadline(c *call) time.Duration {
-	if d, ok := o.ToolDeadlines[c.tool]; ok {
+	single := o.ToolDeadlines
+	switch c.kind {
+	case promptCall:
+		single = o.PromptDeadlines
+	case resourceCall:
+		single = o.ResourceDeadlines
+	}
+	if d, ok := single[c.tool]; ok {
 		return d
 	}
-	if c.legacy() {
+	if c.legacy {
 		return o.LegacyDeadline
 	}
 	return o.Deadline
@@ -30,9 +37,9 @@ func overdue(ctx context.Context, c *call, limit time.Duration) *failure {
 	if context.Cause(ctx) == errDeadline {
 		return &failure{
 			kind:  "timeout",
-			text:  fmt.Sprintf("Tool %q did not finish within %s.", c.tool, limit),
+			text:  fmt.Sprintf("%s did not finish within %s.", c.subject(), limit),
 			cause: errDeadline.Error(),
 		}
 	}
-	return &failure{kind: "cancelled", text: fmt.Sprintf("The call of tool %q was cancelled.", c.tool), expected: true, quiet: true, effect: c.unknownEffect()}
+	return &failure{kind: "cancelled", text: fmt.Sprintf("The call of %s %q was cancelled.", c.kind.attr, c.loggedTool()), expected: true, quiet: true, effect: c.unknownEffect()}
 }

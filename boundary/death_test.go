@@ -49,7 +49,12 @@ var deaths = []struct {
 		mu.Unlock()
 	}, "fatal error: sync: unlock of unlocked mutex"},
 	{"os_exit", func() { os.Exit(3) }, ""},
+	{legacySampling, nil, "invalid memory address"},
 }
+
+// legacySampling is a tool that asks a legacy client with a nil message in it. go-sdk
+// reads the messages on a goroutine of its own before any middleware sees them.
+const legacySampling = "nil_sampling_message"
 
 // Some faults end the process in spite of a boundary. The test holds that the package
 // text lists them.
@@ -81,9 +86,15 @@ func dieWithBoundary(kind string) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "doomed", Version: "1"}, nil)
 	for _, d := range deaths {
 		mcp.AddTool(server, &mcp.Tool{Name: d.name}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-			d.tool()
-			return nil, nil, nil
+			if d.tool != nil {
+				d.tool()
+			}
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.CreateMessageParams{Messages: []*mcp.SamplingMessage{nil}}}}, nil, nil
 		})
+	}
+	version := ""
+	if kind == legacySampling {
+		version = "2025-11-25"
 	}
 	if err := boundary.Install(server, &boundary.Options{Logger: quiet}); err != nil {
 		panic(err)
@@ -92,7 +103,7 @@ func dieWithBoundary(kind string) {
 	if _, err := server.Connect(ctx, there, nil); err != nil {
 		panic(err)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(ctx, here, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(ctx, here, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		panic(err)
 	}

@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 
@@ -13,11 +14,14 @@ import (
 // first use. The methods of a nil definition answer for a tool that nothing is
 // known of.
 type definition struct {
-	tool   *mcp.Tool
-	logger *slog.Logger
+	tool *mcp.Tool
+	sink *sink
 
 	inputOnce, outputOnce sync.Once
 	input, output         *toolschema.Schema
+
+	foreignOnce   sync.Once
+	foreignOutput bool
 }
 
 func (d *definition) readOnly() bool {
@@ -45,7 +49,8 @@ func (d *definition) outputSchema() *toolschema.Schema {
 func (d *definition) compile(which string, source any) *toolschema.Schema {
 	schema, err := toolschema.Compile(source)
 	if err != nil {
-		d.logger.Warn("the boundary cannot judge by a tool's schema", "tool", d.tool.Name, "schema", which, "error", err)
+		d.sink.log(context.Background(), slog.LevelWarn, "the boundary cannot judge by a tool's schema",
+			slog.String("tool", d.tool.Name), slog.String("schema", which), slog.String("error", truncated(err.Error(), maxLoggedText)))
 		return nil
 	}
 	return schema

@@ -1,5 +1,5 @@
-// Package boundary makes every tool call of a go-sdk server end in exactly one
-// well-formed result. A call without one costs more than its own answer: a model's
+// Package boundary makes every call of a go-sdk server's tools, prompts and resources
+// end in exactly one well-formed result. A call without one costs more than its own answer: a model's
 // API rejects a conversation in which a tool_use has no tool_result.
 //
 //	err := boundary.Install(server, nil) // after the server's other middleware
@@ -27,6 +27,14 @@
 //
 // [Handler] wraps a single tool, for retries and an earlier check of its output.
 //
+// Prompts and resources get the same isolation, deadlines and limits, and the same
+// checks of what they return. They have no error results: a failure is a JSON-RPC
+// error, with code -32603 for a fault, -31000 for what the client can cure, and the
+// code that the handler chose. What is too large is refused and not shortened.
+//
+// What a handler returns is encoded once, within the deadline. After it has returned
+// none of its code runs again.
+//
 // # Errors
 //
 // Return [Validation], [Selector], [Execution] or [Protocol] from a tool, wrapped or
@@ -41,7 +49,7 @@
 //	ToolErrorOperation() string          the operation that failed
 //	ToolErrorSelector() (selector string, candidates []string)
 //	ToolErrorFields() map[string][]string  problems of the arguments, by JSON pointer
-//	ToolErrorEffect() string             "applied" or "unknown"
+//	ToolErrorEffect() string             "applied" or "unknown"; "none" if the tool did not run
 //	ToolErrorRetryable() bool            another attempt may succeed
 //	ToolErrorCause() string              for the log of a fault, in place of the chain
 //	ToolErrorProtocol() (code int64, message string, data []byte)
@@ -53,6 +61,8 @@
 //
 // Go cannot recover a panic in a goroutine that the handler started, the runtime's
 // fatal errors (concurrent map writes, stack overflow, out of memory, deadlock),
-// os.Exit and log.Fatal. They still end the process. A handler that never returns
-// keeps its goroutine.
+// os.Exit and log.Fatal. They still end the process. So does a
+// mcp.CreateMessageParams with a nil message that a tool returns for a legacy client:
+// go-sdk reads it on a goroutine of its own before any middleware. A handler that never
+// returns keeps its goroutine.
 package boundary

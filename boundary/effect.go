@@ -6,6 +6,7 @@ import "context"
 const (
 	effectApplied = "applied"
 	effectUnknown = "unknown"
+	effectNone    = "none" // nothing to report, as of an error of middleware that ran no tool
 )
 
 // Applied records that the tool has had an effect which must not happen twice.
@@ -31,6 +32,8 @@ func (c *call) effect(f *failure) string {
 	defer c.mu.Unlock()
 	switch {
 	case !c.entered || c.def.readOnly():
+		return ""
+	case f.beforeHandler && !c.applied:
 		return ""
 	case c.applied || f.undelivered:
 		return effectApplied

@@ -19,6 +19,7 @@ func (c *call) errorResult(b *boundary, f *failure) *mcp.CallToolResult {
 // by the output schema.
 func (c *call) makeError(b *boundary, res *mcp.CallToolResult, f *failure) {
 	f.effect = c.effect(f)
+	f.bound()
 	res.IsError = true
 	res.StructuredContent = nil
 	res.InputRequests, res.RequestState = nil, ""

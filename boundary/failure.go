@@ -24,6 +24,9 @@ type failure struct {
 	// its result could not be sent.
 	undelivered bool
 
+	// beforeHandler means that the arguments were refused before the handler ran.
+	beforeHandler bool
+
 	err   error // as it was raised; nil if the boundary found the failure itself
 	cause string
 	stack []byte
@@ -39,7 +42,7 @@ func failureOf(ctx context.Context, c *call, err error) *failure {
 	if strings.TrimSpace(f.text) == "" {
 		f.text = "The tool failed and gave no reason."
 	}
-	readSDKError(f, err)
+	readSDKError(f, c, err)
 	if wire := protocolError(err); wire != nil && withdrawn(wire) {
 		f.kind = "withdrawn_code"
 		f.cause = fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew: %s", wire.Code, f.cause)
@@ -82,8 +85,11 @@ func failureOf(ctx context.Context, c *call, err error) *failure {
 		f.fields = fieldErrors(err, e.ToolErrorFields())
 	}
 	if e, ok := carried[carriesEffect](err); ok {
-		if effect := e.ToolErrorEffect(); effect == effectApplied || effect == effectUnknown {
+		switch effect := e.ToolErrorEffect(); effect {
+		case effectApplied, effectUnknown:
 			f.effect = effect
+		case effectNone:
+			f.beforeHandler = true
 		}
 	}
 	return f

@@ -55,6 +55,9 @@ func Handler[In, Out any](h mcp.ToolHandlerFor[In, Out], opts *HandlerOptions) m
 		if c == nil {
 			return h(ctx, req, in)
 		}
+		c.mu.Lock()
+		c.ran = true
+		c.mu.Unlock()
 		res, out, err := attempt(ctx, c, o, h, req, in)
 		if err == nil {
 			err = c.checkOutput(res, out)

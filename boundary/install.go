@@ -6,8 +6,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Install puts the boundary around every tool of the server, those already
-// registered and those added later. Call it after adding the server's other
+// Install puts the boundary around every tool, prompt and resource of the server,
+// those already registered and those added later. Call it after adding the server's other
 // middleware: middleware that is added later runs outside the boundary.
 //
 // Installing twice is harmless: the outermost boundary does the work and the
@@ -27,6 +27,6 @@ func Install(server *mcp.Server, opts *Options) error {
 			return b.receive(ctx, next, method, req)
 		}
 	})
-	server.AddSendingMiddleware(noteQuestions)
+	server.AddSendingMiddleware(sendQuestions)
 	return nil
 }

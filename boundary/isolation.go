@@ -16,59 +16,85 @@ import (
 // handler behind at its deadline needs it.
 func (b *boundary) isolation(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
-		if n, refused := b.abandoned.refuses(countedAs(c.tool, b.catalog.lists(c.tool))); refused {
-			return c.errorResult(b, &failure{
-				kind:  "unavailable",
-				text:  fmt.Sprintf("Tool %q was not run: this server is waiting for earlier calls of it that do not return.", c.tool),
-				cause: fmt.Sprintf("%d abandoned handlers are still running", n),
-			}), nil
-		}
-		limit := b.opts.deadline(c)
-		ctx, cancel := context.WithTimeoutCause(ctx, limit, errDeadline)
-		defer cancel()
-
-		run := start(func() (*mcp.CallToolResult, error) { return next(ctx, c) })
-		ended, ok := run.wait(ctx)
-		if !ok {
-			as := countedAs(c.tool, c.definition() != nil)
-			b.abandoned.add(as)
-			go func() {
-				late := <-run
-				b.abandoned.done(as)
-				b.logLate(c, late)
-			}()
-			return c.errorResult(b, overdue(ctx, c, limit)), nil
-		}
-		if f := ended.failure(c.tool); f != nil {
-			return c.errorResult(b, f), nil
+		ended := isolated(ctx, b, c, next)
+		if ended.failed != nil {
+			return c.errorResult(b, ended.failed), nil
 		}
 		return ended.res, ended.err
 	}
 }
 
-func (b *boundary) logLate(c *call, late outcome[*mcp.CallToolResult]) {
-	if f := late.failure(c.tool); f != nil {
-		b.opts.Logger.Error("abandoned tool call ended", "tool", c.loggedTool(), "requestId", c.requestID, "cause", truncated(f.cause, maxLoggedText), "stack", string(f.stack))
-		return
+// isolated runs f on a goroutine of its own, under the call's deadline, unless too
+// many handlers were left behind. No code of the handler's runs after it returned.
+func isolated[T any](ctx context.Context, b *boundary, c *call, f func(context.Context, *call) (T, error)) outcome[T] {
+	client := c.client()
+	if n, refused := b.abandoned.refuses(client, c.countedAs(b.catalog.knows(c))); refused {
+		return outcome[T]{failed: &failure{
+			kind:  "unavailable",
+			text:  c.subject() + " was not run: this server is waiting for earlier calls of it that do not return.",
+			cause: fmt.Sprintf("%d abandoned handlers are still running", n),
+		}}
 	}
-	b.opts.Logger.Warn("abandoned tool call ended", "tool", c.loggedTool(), "requestId", c.requestID, "durationMs", milliseconds(time.Since(c.start)))
+	limit := b.opts.deadline(c)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errDeadline)
+	defer cancel()
+
+	run := start(ctx, c, f)
+	ended, ok := run.wait(ctx)
+	if ok {
+		return ended
+	}
+	as := c.countedAs(c.definition() != nil || b.catalog.knows(c))
+	b.abandoned.add(client, as)
+	go func() {
+		late := <-run
+		b.abandoned.done(client, as)
+		b.logLate(c, late.failed)
+	}()
+	return outcome[T]{failed: overdue(ctx, c, limit)}
 }
 
-// contain turns panics outside tool calls, in prompts, resources and handlers of
-// notifications, into internal errors. There is no deadline, since
+func (b *boundary) logLate(c *call, f *failure) {
+	attrs := []slog.Attr{slog.String(c.kind.attr, c.loggedTool()), slog.String("requestId", c.requestID)}
+	level := slog.LevelWarn
+	if f != nil {
+		level = slog.LevelError
+		attrs = append(attrs, slog.String("cause", truncated(f.cause, maxLoggedText)), slog.String("stack", string(f.stack)))
+	} else {
+		attrs = append(attrs, slog.Float64("durationMs", milliseconds(time.Since(c.start))))
+	}
+	b.sink.log(context.Background(), level, "abandoned "+c.kind.attr+" call ended", attrs...)
+}
+
+// contain turns panics in requests that run none of the author's handlers, and in
+// handlers of notifications, into internal errors. There is no deadline, since
 // subscriptions/listen stays open for as long as its client listens.
 func (b *boundary) contain(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
-	run := start(func() (mcp.Result, error) { return next(ctx, method, req) })
+	run := start(ctx, nil, func(ctx context.Context, _ *call) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if list, ok := res.(*mcp.ListToolsResult); ok && err == nil && list != nil && method == methodListTools {
+			return b.listed(list, req), nil
+		}
+		return res, err
+	})
 	ended := <-run
-	f := ended.failure(method)
 	isNotification := strings.HasPrefix(method, "notifications/")
-	if f == nil && ended.err == nil && isNil(ended.res) && !isNotification {
-		f = &failure{cause: errNoResult.Error()}
+	if ended.failed == nil && ended.err == nil && isNil(ended.res) && !isNotification {
+		ended.failed = &failure{cause: errNoResult.Error()}
 	}
-	if f == nil {
+	if ended.failed == nil {
 		return ended.res, ended.err
 	}
-	b.opts.Logger.LogAttrs(ctx, slog.LevelError, "request failed",
-		slog.String("method", method), slog.String("cause", f.cause), slog.String("stack", string(f.stack)))
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+	b.sink.log(ctx, slog.LevelError, "request failed",
+		slog.String("method", method), slog.String("cause", ended.failed.cause), slog.String("stack", string(ended.failed.stack)))
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalErrorText}
+}
+
+// listed is the list of tools that the client of a request gets.
+func (b *boundary) listed(list *mcp.ListToolsResult, req mcp.Request) *mcp.ListToolsResult {
+	list = b.withoutDenied(list)
+	if r, ok := req.(*mcp.ListToolsRequest); ok && isLegacy(r.Session) {
+		list = b.withoutForeignOutputs(list)
+	}
+	return list
 }

@@ -7,10 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const (
-	methodCallTool  = "tools/call"
-	methodListTools = "tools/list"
-)
+const methodListTools = "tools/list"
 
 // An endpoint answers one tool call, with a result or an error and never both or
 // neither. Only the innermost endpoint may return a malformed result, which
@@ -50,16 +47,19 @@ func Layers() []string {
 // boundary is the state that the layers of one server share.
 type boundary struct {
 	opts      Options
+	sink      *sink
 	catalog   *catalog
 	abandoned abandoned
 	answer    endpoint // all layers and the tool
 }
 
 func newBoundary(opts Options, next mcp.MethodHandler) *boundary {
+	s := newSink(opts.Logger)
 	b := &boundary{
 		opts:      opts,
-		catalog:   &catalog{next: next, logger: opts.Logger},
-		abandoned: abandoned{limit: opts.MaxAbandoned},
+		sink:      s,
+		catalog:   &catalog{next: next, alike: isSDK(next), sink: s},
+		abandoned: abandoned{limit: opts.MaxAbandoned, perClient: opts.MaxAbandonedPerClient},
 	}
 	b.answer = b.tool(next)
 	all := layers()
@@ -69,22 +69,24 @@ func newBoundary(opts Options, next mcp.MethodHandler) *boundary {
 	return b
 }
 
-// receive sends tool calls through the layers and everything else past them, with
-// panics recovered.
+// receive sends tool calls through the layers, prompts and resources through their
+// own, and everything else past them, with panics recovered.
 func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	if c := callFrom(ctx); c != nil && c.session == req.GetSession() {
 		return next(ctx, method, req) // a boundary further out has this call
 	}
-	tool, ok := req.(*mcp.CallToolRequest)
-	if !ok || method != methodCallTool {
-		res, err := b.contain(ctx, next, method, req)
-		if list, ok := res.(*mcp.ListToolsResult); ok && err == nil && method == methodListTools {
-			return b.withoutDenied(list), nil
-		}
-		return res, err
+	c := callOf(method, req)
+	if c == nil {
+		return b.contain(ctx, next, method, req)
 	}
-	c := newCall(tool)
-	res, err := b.answer(context.WithValue(ctx, callKey{}, c), c)
+	ctx = context.WithValue(ctx, callKey{}, c)
+	switch c.kind {
+	case promptCall:
+		return answered(ctx, b, c, next, b.prompt)
+	case resourceCall:
+		return answered(ctx, b, c, next, b.resource)
+	}
+	res, err := b.answer(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method s
 func (b *boundary) tool(next mcp.MethodHandler) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		c.enter()
-		res, err := next(ctx, methodCallTool, c.req)
+		res, err := next(ctx, c.kind.method, c.req)
 		if err != nil {
 			return nil, err
 		}

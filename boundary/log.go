@@ -18,33 +18,47 @@ import (
 func (b *boundary) log(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		res, err := next(ctx, c)
-		level, message, f := verdict(res, err)
-		if b.opts.Logger.Enabled(ctx, level) {
-			b.opts.Logger.LogAttrs(ctx, level, message, c.record(res, err, f)...)
+		if b.sink.logger == nil {
+			return res, err
 		}
+		if err != nil {
+			b.logEnd(ctx, c, ending{err: err})
+			return res, err
+		}
+		e := ending{asks: res.InputRequests != nil}
+		if res.IsError && !e.asks {
+			e.failed = failureIn(res)
+		}
+		e.measured = func() (size int, digest string) { return sizeOf(res), digestOf(res) }
+		b.logEnd(ctx, c, e)
 		return res, err
 	}
 }
 
-// verdict is the level, the message and the failure to log for a call.
-func verdict(res *mcp.CallToolResult, err error) (slog.Level, string, *failure) {
-	if err != nil {
-		return slog.LevelWarn, "tool call refused", nil
-	}
-	if res.InputRequests != nil {
-		return slog.LevelInfo, "tool asks", nil
-	}
-	if !res.IsError {
-		return slog.LevelInfo, "tool call", nil
-	}
-	f := failureIn(res)
-	switch {
+// An ending is how a call ended, for its record.
+type ending struct {
+	err      error    // a protocol error
+	failed   *failure // an error result, or the failure that a protocol error stands for
+	asks     bool
+	measured func() (size int, digest string) // of a result; optional
+}
+
+func (b *boundary) logEnd(ctx context.Context, c *call, e ending) {
+	level, word := slog.LevelInfo, "call"
+	switch f := e.failed; {
+	case e.asks:
+		word = "asks"
+	case f == nil && e.err != nil:
+		level, word = slog.LevelWarn, "call refused"
+	case f == nil:
 	case f.quiet:
-		return slog.LevelInfo, "tool call stopped", f
+		word = "call stopped"
 	case f.expected:
-		return slog.LevelWarn, "tool call failed", f
+		level, word = slog.LevelWarn, "call failed"
+	default:
+		level, word = slog.LevelError, "call failed"
 	}
-	return slog.LevelError, "tool call failed", f
+	b.sink.record(ctx, level, c.kind.attr+" "+word, func() []slog.Attr { return c.record(e) })
 }
 
 func failureIn(res *mcp.CallToolResult) *failure {
@@ -54,28 +68,32 @@ func failureIn(res *mcp.CallToolResult) *failure {
 	return &failure{kind: "execution"}
 }
 
-func (c *call) record(res *mcp.CallToolResult, err error, f *failure) []slog.Attr {
+func (c *call) record(e ending) []slog.Attr {
 	attrs := []slog.Attr{
-		slog.String("tool", c.loggedTool()),
+		slog.String(c.kind.attr, c.loggedTool()),
 		slog.String("requestId", c.requestID),
 		slog.Float64("durationMs", milliseconds(time.Since(c.start))),
-		slog.Int("argumentBytes", len(c.req.Params.Arguments)),
-		slog.String("argumentDigest", digest(c.req.Params.Arguments)),
 	}
-	if n := len(c.req.Params.InputResponses); n > 0 {
-		attrs = append(attrs, slog.Int("answers", n))
+	if c.kind == toolCall {
+		attrs = append(attrs, slog.Int("argumentBytes", len(c.arguments)), slog.String("argumentDigest", digest(c.arguments)))
 	}
-	if err != nil {
-		attrs = append(attrs, slog.String("error", truncated(err.Error(), maxLoggedText)))
-		if cause := c.protocolCause(); cause != "" {
+	if c.answers > 0 {
+		attrs = append(attrs, slog.Int("answers", c.answers))
+	}
+	if e.err != nil {
+		attrs = append(attrs, slog.String("error", truncated(e.err.Error(), maxLoggedText)))
+		if cause := c.protocolCause(); cause != "" && e.failed == nil {
 			attrs = append(attrs, slog.String("cause", truncated(cause, maxLoggedText)))
 		}
-	} else {
-		attrs = append(attrs, slog.Int("resultBytes", sizeOf(res)), slog.String("resultDigest", digestOf(res)))
+	}
+	if e.measured != nil {
+		size, digest := e.measured()
+		attrs = append(attrs, slog.Int("resultBytes", size), slog.String("resultDigest", digest))
 	}
 	if ops := c.timings(); len(ops) > 0 {
 		attrs = append(attrs, slog.Attr{Key: "operations", Value: slog.GroupValue(ops...)})
 	}
+	f := e.failed
 	if f == nil {
 		return attrs
 	}
@@ -120,4 +138,20 @@ func digestOf(res *mcp.CallToolResult) string {
 		h.Write(raw)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:6])
+}
+
+// digestOfOther does, too: go-sdk writes to it while a slow record is made.
+func digestOfOther(res mcp.Result) string {
+	var said any
+	switch res := res.(type) {
+	case *mcp.GetPromptResult:
+		said = res.Messages
+	case *mcp.ReadResourceResult:
+		said = res.Contents
+	}
+	data, err := json.Marshal(said)
+	if err != nil {
+		return ""
+	}
+	return digest(data)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // LogHandler adds the tool and the request id to every record that is logged with
-// a tool call's context, so that the id in a result finds the tool's own lines.
+// a call's context, so that the id in a result finds the tool's own lines.
 func LogHandler(h slog.Handler) slog.Handler { return logHandler{h} }
 
 type logHandler struct{ slog.Handler }
@@ -17,7 +17,7 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 		return h.Handler.Handle(ctx, r)
 	}
 	r = r.Clone()
-	r.AddAttrs(slog.String("tool", c.loggedTool()), slog.String("requestId", c.requestID))
+	r.AddAttrs(slog.String(c.kind.attr, c.loggedTool()), slog.String("requestId", c.requestID))
 	return h.Handler.Handle(ctx, r)
 }
 

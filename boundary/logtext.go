@@ -57,8 +57,13 @@ func causes(err error) string {
 
 // printed formats a value for the log. Anything but an error, a string or a simple
 // value is shown by its type: formatting a map that contains itself would end the
-// process.
-func printed(v any) string {
+// process. What panics while it is formatted is shown so too.
+func printed(v any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("a value of type %T that panics when it is printed", v)
+		}
+	}()
 	switch v := v.(type) {
 	case error, fmt.Stringer, string:
 		return fmt.Sprintf("%v", v)

@@ -22,6 +22,25 @@ func sizeOf(res *mcp.CallToolResult) int {
 	return total
 }
 
+// metaSize is the length of an author's _meta as JSON. Its values are plain.
+func metaSize(meta mcp.Meta) int {
+	if len(meta) == 0 {
+		return 0
+	}
+	data, err := json.Marshal(meta)
+	if err != nil {
+		return 0 // normalize has proved that it marshals
+	}
+	return len(data)
+}
+
+// resourceSize is the length of a resource's contents as JSON, but for the names of
+// the members.
+func resourceSize(c *mcp.ResourceContents) int {
+	return escapedSize(c.URI) + escapedSize(c.MIMEType) + escapedSize(c.Text) +
+		base64.StdEncoding.EncodedLen(len(c.Blob)) + metaSize(c.Meta)
+}
+
 // blockSize is the length of a block's JSON and the comma after it. Texts and
 // binary data are measured without marshalling them.
 func blockSize(block mcp.Content) int {

@@ -2,7 +2,6 @@ package boundary
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"reflect"
 
@@ -41,45 +40,24 @@ func (b *boundary) raised(ctx context.Context, c *call, err error) *failure {
 	wire, ok := err.(*jsonrpc.Error)
 	switch {
 	case ok && wire == nil:
-		return &failure{kind: "internal", text: internalText(c.tool), cause: "the handler returned a nil *jsonrpc.Error as its error"}
+		return &failure{kind: "internal", text: internalText(c), cause: "the handler returned a nil *jsonrpc.Error as its error"}
 	case ok && isSDKBugReport(wire):
 		return malformed(wire.Message)
 	}
 	return failureOf(ctx, c, err)
 }
 
-// asking passes an input_required result unchanged if it can be sent. One that
-// go-sdk did not stamp as input_required is for a client that cannot be asked
-// again: it would read there as an empty success. A state without questions is
-// valid: it makes the client call again.
+// asking passes an input_required result, with its questions made plain, if it can
+// be sent.
 func (b *boundary) asking(c *call, res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
-	switch {
-	case res.IsError:
+	if res.IsError {
 		return c.errorResult(b, malformed("the result is an error and asks for input at the same time")), nil
-	case len(res.InputRequests) == 0 && res.RequestState == "":
-		return c.errorResult(b, malformed("the result asks for input but holds neither a question nor a requestState")), nil
-	case hasNilQuestion(res.InputRequests):
-		return c.errorResult(b, malformed("the result holds a nil question")), nil
-	case !res.NeedsInput():
-		return c.errorResult(b, &failure{
-			kind:  "input_unsupported",
-			text:  "The tool needs another answer from the user, and this client cannot be asked for it.",
-			cause: "a legacy client was left with a further round of questions",
-		}), nil
 	}
-	if err := checkMarshals(res); err != nil {
-		return c.errorResult(b, malformed(err.Error())), nil
+	made := *res
+	if f := c.plainAsking(&made.Meta, &made.InputRequests, made.RequestState, made.NeedsInput()); f != nil {
+		return c.errorResult(b, f), nil
 	}
-	return res, nil
-}
-
-func hasNilQuestion(questions mcp.InputRequestMap) bool {
-	for _, q := range questions {
-		if isNil(q) {
-			return true
-		}
-	}
-	return false
+	return &made, nil
 }
 
 // erroneous handles an error result that the tool built itself, or that go-sdk
@@ -131,7 +109,7 @@ func onlyText(res *mcp.CallToolResult) (string, bool) {
 // in it can fail to marshal later.
 func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolResult) *mcp.CallToolResult {
 	if res.RequestState != "" {
-		return c.errorResult(b, malformed("the result carries a requestState but asks for nothing: InputRequests must not be nil"))
+		return c.errorResult(b, malformed(stateAlone))
 	}
 	content, err := plainContent(res.Content)
 	if err != nil {
@@ -141,7 +119,7 @@ func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolRes
 	if err != nil {
 		return c.errorResult(b, malformed(err.Error()))
 	}
-	structured, err := marshalled(res.StructuredContent)
+	structured, err := plainJSON(res.StructuredContent)
 	if err != nil {
 		return c.errorResult(b, malformed("structured content: "+err.Error()))
 	}
@@ -155,8 +133,12 @@ func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolRes
 	if content != nil {
 		made.Content = content
 	}
-	if structured != nil {
+	switch {
+	case structured == nil:
+	case c.modern || structured[0] == '{':
 		made.StructuredContent = structured
+	case len(made.Content) == 0: // before 2026-07-28 structured content is an object
+		made.Content = []mcp.Content{&mcp.TextContent{Text: string(structured)}}
 	}
 	c.addReport(made, nil, false)
 	return made
@@ -166,24 +148,6 @@ func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolRes
 // sent.
 func malformed(cause string) *failure {
 	return &failure{kind: "malformed_result", text: undeliverableText, undelivered: true, cause: cause}
-}
-
-// marshalled is v as valid JSON, or nil if v is nil. go-sdk copies JSON as it is,
-// so this does not marshal twice.
-func marshalled(v any) (json.RawMessage, error) {
-	switch v := v.(type) {
-	case nil:
-		return nil, nil
-	case json.RawMessage:
-		if len(v) == 0 {
-			return nil, errors.New("an empty json.RawMessage")
-		}
-		if !json.Valid(v) {
-			return nil, errors.New("a json.RawMessage that is not JSON")
-		}
-		return v, nil
-	}
-	return json.Marshal(v)
 }
 
 // isNil reports whether v is nil or an interface that holds a nil pointer.

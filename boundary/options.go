@@ -9,6 +9,7 @@ const (
 	defaultDeadline       = 5 * time.Minute
 	defaultLegacyDeadline = 60 * time.Minute
 	defaultMaxAbandoned   = 64
+	defaultMaxPerClient   = 16
 	defaultMaxResultBytes = 1 << 20
 	minResultBytes        = 1 << 10
 )
@@ -20,7 +21,7 @@ type Options struct {
 	// agent can correct at WARN, a fault at ERROR. Nil means slog.Default().
 	Logger *slog.Logger
 
-	// Deadline is how long a tool may run for one request. Zero means five
+	// Deadline is how long a tool, a prompt or a resource may run for one request. Zero means five
 	// minutes.
 	Deadline time.Duration
 
@@ -34,16 +35,27 @@ type Options struct {
 	// allowed here.
 	ToolDeadlines map[string]time.Duration
 
-	// MaxAbandoned is how many handlers may be left running after their calls
-	// ended, by a deadline or by the client. From then on a tool that has one of
-	// them is refused. Other tools go on, so a server whose every tool hangs has
-	// at most one more for each tool, and the calls that were already running.
-	// Zero means 64.
+	// PromptDeadlines and ResourceDeadlines do the same for prompts, by name, and
+	// resources, by URI.
+	PromptDeadlines, ResourceDeadlines map[string]time.Duration
+
+	// MaxAbandoned is how many handlers of one tool may be left running after
+	// their calls ended, by a deadline or by the client: from then on the tool is
+	// refused to everybody. Once as many are left of all tools together, a client
+	// that left one of a tool is refused that tool. Zero means 64.
 	MaxAbandoned int
 
-	// MaxResultBytes bounds the content and the structured content of a result,
-	// as JSON; _meta and the envelope are not counted. Zero means 1 MiB; the
-	// least is 1 KiB.
+	// MaxAbandonedPerClient is how many handlers one client may leave running. From
+	// then on it is refused each tool of which it left one, and other clients are
+	// not. A client is a principal (TokenInfo.UserID) or, without one, a session; all
+	// clients that have neither count as one. Zero means 16, or MaxAbandoned if that
+	// is less.
+	MaxAbandonedPerClient int
+
+	// MaxResultBytes bounds the content and the structured content of a result as
+	// JSON, with its _meta beyond the first kilobyte, and the message and data of a
+	// JSON-RPC error. The boundary's own [Report], which is bounded anyway, and the
+	// envelope are not counted. Zero means 1 MiB; the least is 1 KiB.
 	MaxResultBytes int
 
 	// Deny lists the tiers whose tools this process does not offer: they are
@@ -65,9 +77,8 @@ func (o *Options) normalized() (Options, error) {
 	if n.Logger == nil {
 		n.Logger = slog.Default()
 	}
-	n.Logger = slog.New(recoveringHandler{n.Logger.Handler()})
-	if n.Deadline < 0 || n.LegacyDeadline < 0 || n.MaxAbandoned < 0 {
-		return Options{}, misuse("Deadline, LegacyDeadline and MaxAbandoned must not be negative")
+	if n.Deadline < 0 || n.LegacyDeadline < 0 || n.MaxAbandoned < 0 || n.MaxAbandonedPerClient < 0 {
+		return Options{}, misuse("Deadline, LegacyDeadline, MaxAbandoned and MaxAbandonedPerClient must not be negative")
 	}
 	if n.Deadline == 0 {
 		n.Deadline = defaultDeadline
@@ -78,15 +89,22 @@ func (o *Options) normalized() (Options, error) {
 	if n.MaxAbandoned == 0 {
 		n.MaxAbandoned = defaultMaxAbandoned
 	}
+	if n.MaxAbandonedPerClient == 0 {
+		n.MaxAbandonedPerClient = min(defaultMaxPerClient, n.MaxAbandoned)
+	}
 	if n.MaxResultBytes == 0 {
 		n.MaxResultBytes = defaultMaxResultBytes
 	}
 	if n.MaxResultBytes < minResultBytes {
 		return Options{}, misuse("MaxResultBytes is %d, must be at least %d", n.MaxResultBytes, minResultBytes)
 	}
-	for name, d := range n.ToolDeadlines {
-		if d <= 0 {
-			return Options{}, misuse("ToolDeadlines[%q] is %s, must be positive", name, d)
+	for option, deadlines := range map[string]map[string]time.Duration{
+		"ToolDeadlines": n.ToolDeadlines, "PromptDeadlines": n.PromptDeadlines, "ResourceDeadlines": n.ResourceDeadlines,
+	} {
+		for name, d := range deadlines {
+			if d <= 0 {
+				return Options{}, misuse("%s[%q] is %s, must be positive", option, name, d)
+			}
 		}
 	}
 	for _, t := range n.Deny {

@@ -4,42 +4,47 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"time"
+
+	"github.com/mrtr-go/sdk/internal/stacktrace"
 )
 
 // running yields the outcome of a function that runs on its own goroutine, once.
 type running[T any] chan outcome[T]
 
-// An outcome is how a function ended: it returned, panicked or called
+// An outcome is how a function ended: it returned, or it failed by a panic or
 // runtime.Goexit.
 type outcome[T any] struct {
-	res      T
-	err      error
-	panicked bool
-	value    any // of the panic
-	exited   bool
-	stack    []byte
+	res    T
+	err    error
+	failed *failure
 }
 
-func start[T any](f func() (T, error)) running[T] {
+// start runs f. c may be nil.
+func start[T any](ctx context.Context, c *call, f func(context.Context, *call) (T, error)) running[T] {
 	r := make(running[T], 1)
-	go func() {
-		ended := outcome[T]{exited: true} // until f returns
-		defer func() {
-			if ended.exited {
-				if v := recover(); v != nil {
-					ended = outcome[T]{panicked: true, value: v}
-				}
-				ended.stack = debug.Stack()
-			}
-			r <- ended
-		}()
-		growStack()
-		res, err := f()
-		ended = outcome[T]{res: res, err: err}
-	}()
+	go r.run(ctx, c, f)
 	return r
+}
+
+func (r running[T]) run(ctx context.Context, c *call, f func(context.Context, *call) (T, error)) {
+	var ended outcome[T]
+	returned := false
+	defer func() { r <- ended }()
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		ended.failed = &failure{kind: "internal", text: internalText(c), cause: "runtime.Goexit", stack: stacktrace.Of(0)}
+		if v != nil {
+			ended.failed.cause = fmt.Sprintf("a panic with a %T, which does not print", v)
+			ended.failed.cause = "panic: " + printed(v) // the author's code, which may end the goroutine
+		}
+	}()
+	growStack()
+	ended.res, ended.err = f(ctx, c)
+	returned = true
 }
 
 // growStack gives a new goroutine in one step the stack that a tool call needs,
@@ -70,18 +75,13 @@ func (r running[T]) wait(ctx context.Context) (outcome[T], bool) {
 	}
 }
 
-// failure is nil if the function returned. The client reads that the tool failed;
-// the panic's value and the stack are for the log.
-func (o *outcome[T]) failure(tool string) *failure {
-	switch {
-	case o.panicked:
-		return &failure{kind: "internal", text: internalText(tool), cause: "panic: " + printed(o.value), stack: o.stack}
-	case o.exited:
-		return &failure{kind: "internal", text: internalText(tool), cause: "runtime.Goexit", stack: o.stack}
-	}
-	return nil
-}
+const internalErrorText = "internal error"
 
-func internalText(tool string) string {
-	return fmt.Sprintf("Tool %q failed because of a fault in the server. The arguments are not the reason.", tool)
+// internalText is what the client reads of a fault: the panic's value and the stack
+// are for the log.
+func internalText(c *call) string {
+	if c == nil {
+		return internalErrorText
+	}
+	return c.subject() + " failed because of a fault in the server. The arguments are not the reason."
 }

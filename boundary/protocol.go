@@ -36,14 +36,14 @@ func (e *Protocol) ToolErrorProtocol() (int64, string, []byte) {
 // ordinary too.
 func protocolError(err error) *jsonrpc.Error {
 	if wire, ok := err.(*jsonrpc.Error); ok { // bare, as go-sdk itself asks
-		if wire != nil && wire.Code != 0 && (len(wire.Data) == 0 || json.Valid(wire.Data)) {
+		if wire != nil && wire.Code != 0 && (sendableData(wire.Data)) {
 			return wire
 		}
 		return nil
 	}
 	if p, ok := carried[carriesProtocol](err); ok {
 		code, message, data := p.ToolErrorProtocol()
-		if code != 0 && (len(data) == 0 || json.Valid(data)) {
+		if code != 0 && (sendableData(data)) {
 			return &jsonrpc.Error{Code: code, Message: message, Data: data}
 		}
 	}
@@ -54,8 +54,11 @@ func protocolError(err error) *jsonrpc.Error {
 // keeps the cause for the log.
 func (c *call) protocolError(err error) *jsonrpc.Error {
 	wire := protocolError(err)
-	if wire != nil && withdrawn(wire) && c.modern() {
+	if wire != nil && withdrawn(wire) && c.modern {
 		return nil
+	}
+	if wire != nil && wire.Message == "" {
+		wire = &jsonrpc.Error{Code: wire.Code, Message: silentText(c), Data: wire.Data}
 	}
 	if p, ok := carried[carriesProtocol](err); wire != nil && ok {
 		if e, ok := p.(error); ok {
@@ -65,6 +68,8 @@ func (c *call) protocolError(err error) *jsonrpc.Error {
 	return wire
 }
 
+func silentText(c *call) string { return "The " + c.kind.attr + " failed and gave no reason." }
+
 // withdrawn reports whether modern revisions no longer have the error's code: they
 // have another one for a missing resource, and ask the user to open a URL by a
 // question.
@@ -73,20 +78,42 @@ func withdrawn(wire *jsonrpc.Error) bool {
 	return wire.Code == resourceNotFound || wire.Code == mcp.CodeURLElicitationRequired
 }
 
+// sendableData reports whether an error can carry the data. There may be none.
+func sendableData(data json.RawMessage) bool {
+	return len(data) == 0 || json.Valid(data) && sendable(data) == nil
+}
+
 // note keeps the cause of a protocol error for the log. The JSON-RPC error has no
-// place for it.
+// place for it. It is printed here, where the author's code may still run.
 func (c *call) note(cause error) {
+	if cause == nil {
+		return
+	}
+	text := printed(cause)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cause = cause
+	c.cause = text
 }
 
 // protocolCause is the noted cause as text, or "".
 func (c *call) protocolCause() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cause == nil {
-		return ""
+	return c.cause
+}
+
+// within cuts an error's message, and drops its data, where they would take more
+// than a number of bytes on the wire.
+func within(limit int, wire *jsonrpc.Error) *jsonrpc.Error {
+	size := escapedSize(wire.Message) + jsonSize(wire.Data)
+	if size <= limit {
+		return wire
 	}
-	return printed(c.cause)
+	cut := *wire
+	cut.Data = nil
+	if size := escapedSize(cut.Message); size > limit {
+		const longest = len(`\u0000`) // of one byte in JSON
+		cut.Message = truncated(cut.Message, (limit-markerSize)/longest)
+	}
+	return &cut
 }

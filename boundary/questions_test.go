@@ -125,3 +125,29 @@ func TestResultTypeFollowsTheRequest(t *testing.T) {
 		require.Equal(t, tc.want, strings.Contains(string(wire), `"resultType":"complete"`), tc.explanation)
 	}
 }
+
+// go-sdk asks a legacy client from a goroutine of its own and encodes the schema again
+// after the answer, where a panic would end the process.
+func TestSettledQuestionsRunNoCode(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		want []string // of the answer; nil for an error
+	}{
+		{"twice_question", []string{"answered"}},
+		{"twice_question_meta", []string{"answered"}},
+		{"form_none", []string{"answered"}},
+		{"form_panics", nil},
+		{"form_not_utf8", nil},
+		{"question_mode", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server, err := misbehaving.Bounded(misbehaving.Cases(nil))
+			require.NoError(t, err)
+			res, _ := callTool(t, asker(t, server, "2025-11-25"), tc.name, nil)
+			require.Equal(t, tc.want == nil, res.IsError, texts(res))
+			if tc.want != nil {
+				require.Equal(t, tc.want, texts(res))
+			}
+		})
+	}
+}

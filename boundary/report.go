@@ -3,6 +3,7 @@ package boundary
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,12 +53,46 @@ func ReportOf(res *mcp.CallToolResult) (Report, bool) {
 	}
 }
 
+// The bounds of a report. An author's error may carry anything, and may quote what a
+// client sent.
+const (
+	maxReported       = 256 // bytes of a name or a candidate
+	maxReportedText   = 2 << 10
+	maxReportedHints  = 20
+	maxReportedFields = 50
+)
+
+// bound cuts what a report repeats of an author's error.
+func (f *failure) bound() {
+	for _, name := range []*string{&f.kind, &f.code, &f.operation, &f.selector} {
+		*name = truncated(*name, maxReported)
+	}
+	f.candidates = shortened(f.candidates, maxCandidates, maxReported)
+	f.hints = shortened(f.hints, maxReportedHints, maxReportedText)
+	f.fields = slices.Clone(f.fields[:min(len(f.fields), maxReportedFields)])
+	for i, field := range f.fields {
+		f.fields[i] = FieldError{
+			Pointer: truncated(field.Pointer, maxReportedText),
+			Problem: truncated(field.Problem, maxReportedText),
+			Hint:    truncated(field.Hint, maxReportedText),
+		}
+	}
+}
+
+func shortened(texts []string, most, bytes int) []string {
+	texts = slices.Clone(texts[:min(len(texts), most)])
+	for i, text := range texts {
+		texts[i] = truncated(text, bytes)
+	}
+	return texts
+}
+
 // addReport gives the result a _meta of its own and puts the report into it. The
 // handler may share its map between calls, and go-sdk writes to it.
 func (c *call) addReport(res *mcp.CallToolResult, f *failure, bareKeys bool) {
 	meta := make(mcp.Meta, len(res.Meta)+2)
 	maps.Copy(meta, res.Meta)
-	r := &Report{Tool: c.tool, RequestID: c.requestID, DurationMS: milliseconds(time.Since(c.start))}
+	r := &Report{Tool: c.loggedTool(), RequestID: c.requestID, DurationMS: milliseconds(time.Since(c.start))}
 	if f != nil {
 		r.Type, r.Code, r.Expected = f.kind, f.code, &f.expected
 		r.Hints, r.Fields = f.hints, f.fields

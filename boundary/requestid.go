@@ -14,7 +14,7 @@ const RequestIDKey = "io.github.mrtr-go/requestId"
 
 const maxRequestID = 64
 
-// RequestID returns the id of the tool call that ctx belongs to, or "" outside a
+// RequestID returns the id of the call that ctx belongs to, or "" outside a
 // boundary. The result's [Report] and the log have the same id.
 func RequestID(ctx context.Context) string {
 	if c := callFrom(ctx); c != nil {
@@ -27,17 +27,17 @@ func RequestID(ctx context.Context) string {
 // random one. An id goes into logs and results. One with control characters, markup
 // or megabytes is ignored and not cleaned: a cleaned id would match nothing on the
 // client's side.
-func requestIDFor(req *mcp.CallToolRequest) string {
-	if id, ok := req.Params.Meta[RequestIDKey].(string); ok && harmlessID(id) {
+func requestIDFor(meta mcp.Meta, extra *mcp.RequestExtra) string {
+	if id, ok := meta[RequestIDKey].(string); ok && harmlessID(id) {
 		return id
 	}
-	if parent, ok := req.Params.Meta["traceparent"].(string); ok {
+	if parent, ok := meta["traceparent"].(string); ok {
 		if id, ok := traceID(parent); ok {
 			return id
 		}
 	}
-	if req.Extra != nil {
-		if id, ok := traceID(req.Extra.Header.Get("Traceparent")); ok {
+	if extra != nil {
+		if id, ok := traceID(extra.Header.Get("Traceparent")); ok {
 			return id
 		}
 	}

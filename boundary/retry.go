@@ -52,22 +52,6 @@ func (c *call) mayRetry(ctx context.Context, err error) bool {
 	return !c.applied && !c.asked
 }
 
-// noteQuestions is sending middleware. It notes that the call asked its client
-// something, since running the handler again would ask again.
-func noteQuestions(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch method {
-		case "elicitation/create", "sampling/createMessage", "roots/list":
-			if c := callFrom(ctx); c != nil {
-				c.mu.Lock()
-				c.asked = true
-				c.mu.Unlock()
-			}
-		}
-		return next(ctx, method, req)
-	}
-}
-
 // sleep is false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d == 0 {

@@ -2,6 +2,7 @@ package boundary_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -39,7 +40,7 @@ func TestTheLimitIsABound(t *testing.T) {
 		{"a resource's address", content(&mcp.ResourceLink{URI: strings.Repeat("x", 300<<10), Name: "n"}), nil},
 		{"text that JSON writes six times as long", text(strings.Repeat("<\x00\xff\u2028", 4000)), nil},
 		{"text that is short enough until JSON writes it", text(strings.Repeat("<", 900)), nil},
-		{"annotations, with which even an empty text is too long", content(&mcp.TextContent{Text: strings.Repeat("x", 5000), Annotations: &mcp.Annotations{Audience: []mcp.Role{mcp.Role(strings.Repeat("x", 5000))}}}),
+		{"annotations, with which even an empty text is too long", content(&mcp.TextContent{Text: strings.Repeat("x", 5000), Annotations: &mcp.Annotations{Audience: append(slices.Repeat([]mcp.Role{"user"}, 713), "assistant")}}),
 			[]string{"[Content block 0, text of 10058 bytes, was dropped.]"}},
 		{"every other block dropped", many(1000, func(i int) mcp.Content {
 			if i%2 == 0 {

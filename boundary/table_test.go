@@ -32,11 +32,15 @@ const patience = time.Minute
 // run makes the misbehaving call, judges the answer, and sees whether the next
 // call, of a healthy tool, works and no answer came twice.
 func run(ctx context.Context, client *wire.Client, era probe.Era, c misbehaving.Case) verdict {
+	return runAt(ctx, client, misbehaving.AtTool, era, c)
+}
+
+func runAt(ctx context.Context, client *wire.Client, place misbehaving.Place, era probe.Era, c misbehaving.Case) verdict {
 	before := client.Surplus()
 	v := verdict{Case: c.Name}
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	v.judge(era, c, answerTo(within, client, c))
+	v.judge(place, era, c, answerTo(within, client, place, c))
 	after, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	v.judgeNext(after, client, era)
@@ -51,13 +55,27 @@ type answer struct {
 	err error
 }
 
-func (v *verdict) judge(era probe.Era, c misbehaving.Case, a answer) {
+func (v *verdict) judge(place misbehaving.Place, era probe.Era, c misbehaving.Case, a answer) {
 	if a.err != nil {
 		v.Fault, v.Lost = joined("no answer: "+firstLine(a.err.Error()), v.Fault), true
 		return
 	}
 	var err error
-	if v.Outcome, err = probe.Judge(era, a.res, resolved(c.Output)); err != nil {
+	if v.Outcome, err = judges[place][era].Judge(a.res); err != nil {
+		v.Fault = joined(firstLine(err.Error()), v.Fault)
+		return
+	}
+	if n := size(a.res); n > mostBytes {
+		v.Fault = joined(fmt.Sprintf("an answer of %d bytes", n), v.Fault)
+	}
+	if place != misbehaving.AtTool {
+		return
+	}
+	output := resolved(c.Output)
+	if era == probe.Legacy && output != nil && output.Schema().Type != "object" {
+		output = nil // a legacy client is not shown it
+	}
+	if v.Outcome, err = probe.Judge(era, a.res, output); err != nil {
 		v.Fault = joined(firstLine(err.Error()), v.Fault)
 		return
 	}
@@ -71,7 +89,46 @@ func (v *verdict) judgeNext(ctx context.Context, client *wire.Client, era probe.
 	}
 }
 
-func answerTo(ctx context.Context, client *wire.Client, c misbehaving.Case) answer {
+// judges know the specification's rules for the answers of each method in each era.
+var judges = func() map[misbehaving.Place]map[probe.Era]*misbehaving.Judge {
+	all := map[misbehaving.Place]map[probe.Era]*misbehaving.Judge{}
+	for _, place := range misbehaving.Places {
+		all[place] = map[probe.Era]*misbehaving.Judge{}
+		for _, era := range eras {
+			judge, err := misbehaving.NewJudge(place, era)
+			if err != nil {
+				panic(err)
+			}
+			all[place][era] = judge
+		}
+	}
+	return all
+}()
+
+// mostBytes is more than any answer may take: the limit, what is not counted of _meta,
+// and the report.
+const mostBytes = 64<<10 + 48<<10
+
+func size(res *jsonrpc.Response) int {
+	if res.Error == nil {
+		return len(res.Result)
+	}
+	data, err := json.Marshal(res.Error)
+	if err != nil {
+		return 0 // it was decoded from JSON
+	}
+	return len(data)
+}
+
+func answerTo(ctx context.Context, client *wire.Client, place misbehaving.Place, c misbehaving.Case) answer {
+	switch place {
+	case misbehaving.AtPrompt:
+		res, err := client.Exchange(ctx, wire.Request{Method: string(place), Name: c.Name})
+		return answer{res, err}
+	case misbehaving.AtResource:
+		res, err := client.Exchange(ctx, wire.Request{Method: string(place), Name: misbehaving.Scheme + c.Name})
+		return answer{res, err}
+	}
 	var arguments any = map[string]any{}
 	if c.Arguments != nil {
 		arguments = c.Arguments

@@ -51,7 +51,7 @@ func (b *boundary) tiers(next endpoint) endpoint {
 		case err != nil:
 			return nil, &tierUnknown{tool: c.tool, cause: err}
 		case def == nil:
-			return nil, c.unknownTool()
+			return nil, c.unknownTool(b.opts.MaxResultBytes)
 		case b.denied(def.tool):
 			return nil, &tierDenied{tool: c.tool, tier: tierOf(def.tool)}
 		}

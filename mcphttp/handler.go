@@ -30,6 +30,13 @@ import (
 // refuses besides a body that is no JSON-RPC (400) and a batch of more than 100
 // messages (413).
 //
+// It also stands in front of those faults of go-sdk's that a front can mend. A
+// request is refused with 400 where a header of the protocol is repeated with
+// another value, and where its id is a number that go-sdk would alter; a Mcp-Name
+// in base64 is decoded; params that do not decode are -32602; Last-Event-ID on a
+// modern POST is ignored; and a DELETE cancels the calls of its session instead
+// of waiting for them.
+//
 // A legacy session is held until its client sent nothing for
 // [HandlerOptions.SessionTimeout]. When there are [HandlerOptions.MaxSessions], the
 // one that is idle longest makes room for the next; its client gets 404 and
@@ -50,6 +57,7 @@ type Handler struct {
 	bodyTimeout, writeTimeout, heartbeat time.Duration
 	ties                                 ties
 	sessions                             sessions
+	legacyCalls                          legacyCalls
 	listening                            context.Context // over when subscriptions must end
 	unlisten                             context.CancelFunc
 	receiving                            context.Context // over when bodies are no longer waited for

@@ -22,6 +22,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.preflight(w, r) {
 		return
 	}
+	if name := disagreement(r.Header); name != "" {
+		refuseDisagreement(w, r, name)
+		return
+	}
 	modern := r.Header.Get(versionHeader) >= era.FirstModern
 	if r.Method != http.MethodPost {
 		if modern || h.stateful == nil {
@@ -32,7 +36,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	raw, ok := h.readBody(w, r)
-	if !ok {
+	if !ok || refuseAltered(w, raw) {
 		return
 	}
 	if modern { // go-sdk refuses a batch
@@ -63,6 +67,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // method is read from the header, which go-sdk compares with the body, but on
 // modern requests alone.
 func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte, calls int) {
+	if r.Header.Get(versionHeader) >= era.FirstModern {
+		r = mendHeaders(r)
+		w = &paramsWriter{ResponseWriter: w}
+	}
 	if r.Header.Get(versionHeader) >= era.FirstModern && r.Header.Get(methodHeader) == "subscriptions/listen" {
 		if h.calls.draining() {
 			refuseWork(w)
@@ -89,12 +97,13 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 		refuseWork(w)
 		return
 	}
+	if r.Method == http.MethodDelete {
+		h.serveEnd(w, r)
+		return
+	}
 	p := h.newReply(w, false)
 	defer p.end()
 	h.stateful.ServeHTTP(p, r)
-	if id := r.Header.Get(sessionHeader); r.Method == http.MethodDelete && !h.exists(r.Context(), id) {
-		h.sessions.forget(id)
-	}
 }
 
 // serveLegacy hands a POST to the stateful handler. A message of a session that is
@@ -121,7 +130,9 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 				return
 			}
 		} else {
+			leave := h.legacyCalls.enter(session, body.calls)
 			h.stateful.ServeHTTP(w, r)
+			leave()
 		}
 		if r.Context().Err() != nil && session != "" && len(body.calls) > 0 {
 			h.cancelCalls(r, session, body.calls)

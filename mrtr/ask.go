@@ -34,6 +34,7 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 	c.mu.Lock()
 	found := c.st.answer(q.spec.key)
 	if found != nil {
+		found.noteRead()
 		e = *found
 	}
 	c.mu.Unlock()
@@ -41,10 +42,21 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 		return none, false
 	}
 	v, err := decodeAnswer[T](e.value, q.spec.key)
-	if err != nil {
-		return none, false
+	if err == nil {
+		return v, true
 	}
-	return v, true
+	// As a rule the answer was judged by its type before the handler was entered, but
+	// not in a process that had not made such a question yet.
+	note := refusalBy(func(answer json.RawMessage, key string) error {
+		_, err := decodeAnswer[T](answer, key)
+		return err
+	}, e.value, q.spec.key)
+	if c.refuseAnswer(q.spec.key, note) {
+		if run := c.run(); run != nil && onLinearRun() {
+			run.unwind(errRefused)
+		}
+	}
+	return none, false
 }
 
 // Ask asks q and returns its answer, in linear code ([Coroutine], [Journal],
@@ -61,10 +73,13 @@ func Ask[T any](ctx context.Context, c *Call, q Question[T]) (T, error) {
 		return none, err
 	}
 	v, ok := Answer(c, q)
-	if !ok {
-		return none, misuse("question %q: its answer is not a %T", q.Key(), none)
+	switch {
+	case ok:
+		return v, nil
+	case c.run() != nil:
+		return none, c.diverged("the answer to question %q is of another type", q.Key())
 	}
-	return v, nil
+	return none, unasked([]AnyQuestion{q})
 }
 
 // AskAll asks several questions in one round. Their answers are then read
@@ -74,15 +89,15 @@ func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
 	if err != nil || len(specs) == 0 {
 		return err
 	}
-	c.mu.Lock()
-	run := c.linear
-	c.mu.Unlock()
-	if run != nil {
+	if run := c.run(); run != nil {
 		return run.await(c, specs)
 	}
 	for _, sp := range specs {
 		c.mu.Lock()
 		e := c.st.answer(sp.key)
+		if e != nil {
+			e.noteRead()
+		}
 		c.mu.Unlock()
 		if e == nil {
 			return unasked(questions)
@@ -91,9 +106,16 @@ func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
 	return nil
 }
 
+// run is the linear run that this is the call of, nil in other styles.
+func (c *Call) run() *linearRun {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.linear
+}
+
 // AskOver asks q over the session of a legacy client, where the handler can wait
 // for the answer in place. An answer that does not fit is asked for again, three
-// times at most. The call ends with an [Error] when the user declines or dismisses
+// times at most; so is one of more than 16 KiB. The call ends with an [Error] when the user declines or dismisses
 // the question, and when this client cannot be asked, unless q is a [Confirm] or
 // [Optional]. A session that fails gives an [sse.Error].
 //
@@ -119,7 +141,10 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 			}
 			continue
 		}
-		if err := p.judge(answers[p.key]); err != nil {
+		if p.form != nil { // the other kinds of question have none
+			form.Keep(p.schema, p.form)
+		}
+		if err := p.judge(answers[p.key], maxAnswerOver); err != nil {
 			return none, err
 		}
 	}
@@ -146,6 +171,7 @@ func (p *pending) standIn(err error) error {
 // specsOf returns the specs of the questions, without those that are Known.
 func specsOf(questions []AnyQuestion) ([]*spec, error) {
 	specs := make([]*spec, 0, len(questions))
+	seen := make(map[string]bool, len(questions))
 	for _, q := range questions {
 		if q == nil {
 			return nil, misuse("a question is nil")
@@ -157,11 +183,10 @@ func specsOf(questions []AnyQuestion) ([]*spec, error) {
 		if s == nil {
 			continue
 		}
-		for _, other := range specs {
-			if other.key == s.key {
-				return nil, misuse("question %q is asked twice in one round", s.key)
-			}
+		if seen[s.key] {
+			return nil, misuse("question %q is asked twice in one round", s.key)
 		}
+		seen[s.key] = true
 		specs = append(specs, s)
 	}
 	return specs, nil

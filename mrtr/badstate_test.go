@@ -155,7 +155,8 @@ func TestATransplantedStateIsRefused(t *testing.T) {
 	for i, m := range methods {
 		t.Run(m.first.Method, func(t *testing.T) {
 			rt, seen := newRuntime(t, options)
-			client := connect(t, everything(rt), nil)
+			server := everything(rt)
+			client := connect(t, server, nil)
 			retry := begin(t, client, m.first)
 			const transplanted = "forged_or_transplanted"
 
@@ -195,7 +196,7 @@ func TestATransplantedStateIsRefused(t *testing.T) {
 				requireRefused(t, connect(t, everything(rt), nil), seen, retry, "unknown_key")
 			})
 			t.Run("to the other era", func(t *testing.T) {
-				old := connect(t, everything(rt), &wire.Options{Version: wire.Legacy})
+				old := connect(t, server, &wire.Options{Version: wire.Legacy})
 				requireRefused(t, old, seen, retry, transplanted)
 			})
 			require.Equal(t, 1, seen.entries())
@@ -261,6 +262,58 @@ func TestArgumentsWithoutCanonicalFormAreRefused(t *testing.T) {
 	require.NotNil(t, reply.Error)
 	require.EqualValues(t, -32602, reply.Error.Code)
 	require.Contains(t, reply.Error.Message, "canonical")
+}
+
+// Go reads Amount and amount as one field, and takes the last one. Bound by value,
+// the same arguments in another order could show one sum and pay another.
+func TestArgumentsThatDifferInCaseAreRefused(t *testing.T) {
+	type order struct{ Amount int }
+	rt, seen := newRuntime(t, nil)
+	server := newServer()
+	sure := mrtr.Confirm("sure", "Pay?")
+	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
+		mrtr.RawTool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, raw json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+			var in struct{ Order json.RawMessage }
+			require.NoError(t, json.Unmarshal(raw, &in))
+			if _, ok := mrtr.Answer(c, sure); !ok {
+				return mrtr.Need(sure), nil, nil
+			}
+			return nil, nil, nil
+		}), nil))
+	type typed struct {
+		Order json.RawMessage `json:"order"` // left as it arrived, for encoding/json
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "typed", InputSchema: map[string]any{"type": "object"}}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, in typed) (*mrtr.IncompleteResult, output, error) {
+		if _, ok := mrtr.Answer(c, sure); !ok {
+			return mrtr.Need(sure), output{}, nil
+		}
+		return nil, output{}, nil
+	}), nil))
+	client := connect(t, server, nil)
+
+	small, large := `{"Amount":1000,"amount":1}`, `{"amount":1,"Amount":1000}`
+	var shown, paid order
+	require.NoError(t, json.Unmarshal([]byte(small), &shown))
+	require.NoError(t, json.Unmarshal([]byte(large), &paid))
+	require.NotEqual(t, shown, paid, "the same members, and another sum")
+
+	for _, tool := range []string{"raw", "typed"} {
+		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"ſum":1,"sum":2}}`, `{"order":[[` + large + `]]}`} {
+			reply, err := client.Send(context.Background(), wire.Request{Name: tool, Arguments: json.RawMessage(text)})
+			require.NoError(t, err)
+			require.NotNil(t, reply.Error, "%s with %s", tool, text)
+			require.EqualValues(t, -32602, reply.Error.Code)
+			require.Contains(t, reply.Error.Message, "canonical")
+		}
+		retry := begin(t, client, wire.Request{Name: tool, Arguments: json.RawMessage(`{"order":{"amount":1}}`)})
+		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"Amount":1}}`} {
+			retry.Arguments = json.RawMessage(text)
+			reply, err := client.Send(context.Background(), retry)
+			require.NoError(t, err)
+			require.NotNil(t, reply.Error, "%s with %s", tool, text)
+		}
+	}
+	require.Equal(t, 2, seen.entries(), "the first rounds of the good calls")
 }
 
 func TestKeysRotateWithoutRefusingAnybody(t *testing.T) {

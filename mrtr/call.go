@@ -30,6 +30,8 @@ type Call struct {
 	running    map[string]int // effects under way, each with the length of st.done when it began
 	onComplete []func(context.Context)
 	linear     *linearRun // nil in other styles
+	entered    bool       // steps: the list was entered before in this round
+	answered   []pending  // the questions whose answers came in this round
 }
 
 // exchange is one request, whichever of the three methods it is for.
@@ -43,6 +45,13 @@ type exchange struct {
 	session   *mcp.ServerSession
 	request   mcp.Request
 }
+
+// The methods of an exchange.
+const (
+	toolsCall     = "tools/call"
+	promptsGet    = "prompts/get"
+	resourcesRead = "resources/read"
+)
 
 // ID identifies the call in all of its rounds. It is minted in the first.
 func (c *Call) ID() string { return c.id }
@@ -96,17 +105,23 @@ func (c *Call) OnComplete(fn func(context.Context)) {
 	c.onComplete = append(c.onComplete, fn)
 }
 
-// hasEffects reports whether an effect of this call has run.
+// hasEffects reports whether an effect of this call has happened, or may have.
 func (c *Call) hasEffects() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.st.hasEffects()
+	return len(c.running) > 0 || c.st.hasEffects()
 }
 
 func (c *Call) record(e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.st.record(e)
+}
+
+func (c *Call) tried(key string, unknown bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.st.tried(key, unknown)
 }
 
 // newID makes an identifier that nobody can guess.

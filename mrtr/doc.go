@@ -29,6 +29,8 @@
 //     ([Coroutine]), run again ([Journal]), or both ([Resumable]).
 //   - Questions are [Elicit], [Choose], [Confirm], [ElicitSchema], [ElicitURL],
 //     [Sample] and [Roots]; [Optional] and [Known] change one.
+//   - [HandlerOptions] Needs refuse a client that cannot be asked, before anything has
+//     happened.
 //   - [Once] guards an effect that must not happen twice. [IncompleteResult.Carry]
 //     takes a value into the next round.
 //   - A call that ends without a result ends with an [Error], which has a [Reason];

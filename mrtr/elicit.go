@@ -35,7 +35,14 @@ func Choices(values ...string) []Choice {
 //     they are pointers or tagged omitempty.
 //
 // The protocol allows no nesting: any other type is an error in [Question.Err].
-// Every answer is checked against that schema before a handler sees it.
+// Every answer is checked against that schema before a handler sees it. Whole
+// numbers go up to 2^53-1, for JSON numbers beyond it are not exact. A list takes
+// each choice once.
+//
+// A type that decodes itself (UnmarshalText, which makes it a string in the form, or
+// UnmarshalJSON) may refuse an answer: it is asked for again, with a note that names
+// the property. The note has the error's text only where the error has a method
+// ToolErrorHints() []string.
 func Elicit[T any](key, message string) Question[T] {
 	schema, err := answerTypes.Schema(reflect.TypeFor[T](), key)
 	if err != nil {
@@ -112,10 +119,11 @@ func elicit[T any](key, message string, schema json.RawMessage) Question[T] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[T]{err: err}
 	}
-	if _, err := form.Of(schema); err != nil {
+	f, err := form.Of(schema)
+	if err != nil {
 		return Question[T]{err: misuse("question %q: %v", key, err)}
 	}
-	return Question[T]{spec: &spec{kind: formKind, key: key, message: message, schema: schema}}
+	return Question[T]{spec: &spec{kind: formKind, key: key, message: message, schema: schema, typ: answerTypeName[T](), form: f}}
 }
 
 func checkQuestion(key, message string) error {

@@ -3,8 +3,9 @@ package mrtr
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
+
+	"github.com/mrtr-go/sdk/internal/stacktrace"
 )
 
 // A call that ends without a result ends with an [*Error], the outcome of
@@ -24,6 +25,11 @@ type Error struct {
 	Key string
 	// Detail is described with the reasons that have one, and "" for the others.
 	Detail string
+	// Applied are the keys of the effects and steps that the call is known to have
+	// done. Unknown are those of which nobody knows whether they happened: their
+	// function panicked, ran out of time, gave a value that cannot be remembered, or
+	// was still running.
+	Applied, Unknown []string
 }
 
 // Reason says why a call ended. It is also the error's type for agents
@@ -41,19 +47,22 @@ const (
 	// gives it no default. Detail names the capability or revision that is missing.
 	CannotBeAsked Reason = "client_cannot_be_asked"
 	// FrameGone: the held handler is not in this process. It was evicted, the
-	// server restarted, or another instance holds it. The client may call again.
+	// server restarted, or another instance holds it. What the call has done since its
+	// state was sealed is not known.
 	FrameGone Reason = "frame_gone"
 	// Diverged: the handler took another way than in an earlier round, so that the
 	// answers and effects in the state may mean something else. Detail names the
-	// difference, and the version of the tool that the call began with.
+	// difference. The version that the call began with is in the event. The client
+	// may call again if nothing was done.
 	Diverged Reason = "diverged"
 	// Busy: as many calls are held as may be. Detail names the limit. The client may
-	// call later.
+	// call later if nothing was done.
 	Busy Reason = "busy"
 	// LimitExceeded: the call asked too often or too much at once, or its state is
 	// too large. Detail names the limit. The tool has to change, or its limits.
 	LimitExceeded Reason = "limit_exceeded"
-	// ShuttingDown: the runtime is closed. The client may call again.
+	// ShuttingDown: the runtime is closed. The client may call again if nothing was
+	// done.
 	ShuttingDown Reason = "shutting_down"
 )
 
@@ -66,15 +75,15 @@ func (e *Error) Error() string {
 	case CannotBeAsked:
 		return fmt.Sprintf("This client cannot be asked for %q: it lacks %s.", e.Key, e.Detail)
 	case FrameGone:
-		return "This call's frame is gone: it was held by a server that no longer has it. Call the tool again."
+		return "This call's frame is gone: it was held by a server that no longer has it." + e.advice("")
 	case Diverged:
-		return "The tool changed during this call: " + e.Detail + ". Call the tool again."
+		return "The tool changed during this call: " + e.Detail + "." + e.advice(" Call the tool again.")
 	case Busy:
-		return "Too many calls are waiting for answers (limit " + e.Detail + "). Try again later."
+		return "Too many calls are waiting for answers (limit " + e.Detail + ")." + e.advice(" Try again later.")
 	case LimitExceeded:
 		return "Stopped: more than " + e.Detail + "."
 	case ShuttingDown:
-		return "Stopped: this server is shutting down. Call the tool again."
+		return "Stopped: this server is shutting down." + e.advice(" Call the tool again.")
 	}
 	return "Stopped: " + string(e.Reason) + "."
 }
@@ -129,7 +138,8 @@ func unasked(questions []AnyQuestion) error {
 }
 
 // PanicError is a panic of the author's code. Its text is for the client and says
-// nothing of the cause; value and stack are for the log.
+// nothing of the cause. Value and Stack are for the log; Stack names functions and
+// lines, and shows no values.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -164,20 +174,14 @@ func recovered(err *error) {
 }
 
 func panicError(v any) error {
-	if err, ok := v.(*UsageError); ok { // of a step that reads a later one
+	switch err := v.(type) {
+	case *UsageError: // of a step that reads a later one
+		return err
+	case *PanicError: // of an effect, which knows its stack
 		return err
 	}
-	return &PanicError{Value: v, Stack: debug.Stack()}
+	return &PanicError{Value: v, Stack: stacktrace.Of(0)}
 }
-
-// afterEffect marks an error that came after an effect had run, so that nobody
-// retries the call blindly. The text stays the error's own.
-type afterEffect struct{ error }
-
-func (e afterEffect) Unwrap() error { return e.error }
-
-// ToolErrorEffect says which effects the call is known to have had.
-func (e afterEffect) ToolErrorEffect() string { return "applied" }
 
 func isExpected(err error) bool {
 	var e interface{ ToolErrorExpected() bool }
@@ -191,7 +195,7 @@ func isQuiet(err error) bool {
 
 func errorType(err error) string {
 	var e interface{ ToolErrorType() string }
-	if errors.As(err, &e) {
+	if errors.As(err, &e) && e.ToolErrorType() != "" {
 		return e.ToolErrorType()
 	}
 	return "execution"

@@ -12,40 +12,50 @@ import (
 //
 // A run that was parked once has a place in the table until it leaves. Only runs
 // without one are refused when the table is full, so that a call which was let in
-// can go on to its end.
+// can go on to its end, as long as the bytes that it holds fit.
+//
+// The callers that nobody knows are a crowd of any size. A quarter of the places is
+// not for them, and a quarter of the bytes neither for them nor for any one
+// principal, so that the others always find room.
 type frameTable struct {
 	max, maxPrincipal, maxBytes int
 	ttl                         time.Duration
 	began                       time.Time // when the table's clock was set to zero
 	abandoned                   func(r *linearRun, reason string)
 
-	mu       sync.Mutex
-	byToken  map[string]*linearRun
-	places   int
-	bytes    int            // of the arguments of the calls that have a place
-	placesOf map[string]int // by known principal
-	parked   runList
-	running  runList
-	janitor  *time.Timer
-	closed   bool
-	empty    chan struct{} // closed when the last run has left, after close
+	mu      sync.Mutex
+	byToken map[string]*linearRun
+	all     holding
+	of      map[string]holding // by principal, "" for all that are not known
+	parked  runList
+	running runList
+	janitor *time.Timer
+	closed  bool
+	empty   chan struct{} // closed when the last run has left, after close
 }
 
 // place is the place of a linear run in the table.
 type place struct {
 	token      string // "" while it runs
 	placed     bool
-	weight     int           // the bytes of its call's arguments
+	weight     int           // of its call, see linearRun.weigh, when it was last parked
 	expires    time.Duration // on the table's clock
 	list       *runList
 	prev, next *linearRun
+}
+
+// holding is how much is held.
+type holding struct{ places, bytes int }
+
+func (h holding) plus(places, bytes int) holding {
+	return holding{h.places + places, h.bytes + bytes}
 }
 
 func newFrameTable(o *Options, abandoned func(*linearRun, string)) *frameTable {
 	return &frameTable{
 		max: o.MaxFrames, maxPrincipal: o.MaxFramesPerPrincipal, maxBytes: o.MaxFrameBytes,
 		ttl: o.FrameTTL, began: time.Now(), abandoned: abandoned,
-		byToken: map[string]*linearRun{}, placesOf: map[string]int{},
+		byToken: map[string]*linearRun{}, of: map[string]holding{},
 		empty: make(chan struct{}),
 	}
 }
@@ -53,13 +63,14 @@ func newFrameTable(o *Options, abandoned func(*linearRun, string)) *frameTable {
 // enter counts a new run in. One that needs a place to go on after its first
 // question is refused here if there is none, before it has done anything.
 func (t *frameTable) enter(r *linearRun) error {
+	weight := r.weigh()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return &Error{Reason: ShuttingDown}
 	}
 	if r.how.parks && !r.how.replays {
-		if err := t.full(r); err != nil {
+		if err := t.full(r, weight); err != nil {
 			return err
 		}
 	}
@@ -67,18 +78,42 @@ func (t *frameTable) enter(r *linearRun) error {
 	return nil
 }
 
-// full reports whether there is no place for a run. The caller holds t.mu.
-func (t *frameTable) full(r *linearRun) error {
-	if t.places >= t.max {
+// full reports whether there is no room for a run of this weight. The caller holds
+// t.mu.
+func (t *frameTable) full(r *linearRun, weight int) error {
+	grows := weight - r.weight // a run without a place has no weight yet
+	all, own := t.all.plus(0, grows), t.of[r.call.principal].plus(0, grows)
+	if !r.placed {
+		all, own = all.plus(1, 0), own.plus(1, 0)
+	}
+	mostOwn := t.maxPrincipal
+	if r.call.principal == "" {
+		mostOwn = t.max - t.max/4
+	}
+	mostBytes := t.maxBytes - t.maxBytes/4
+	switch {
+	case !r.placed && all.places > t.max:
 		return busy(t.max, "")
-	}
-	if r.call.principal != "" && t.placesOf[r.call.principal] >= t.maxPrincipal {
-		return busy(t.maxPrincipal, "")
-	}
-	if t.bytes+r.weight > t.maxBytes {
+	case !r.placed && own.places > mostOwn:
+		return busy(mostOwn, "")
+	case grows > 0 && all.bytes > t.maxBytes:
 		return busy(t.maxBytes, " bytes")
+	case grows > 0 && own.bytes > mostBytes:
+		return busy(mostBytes, " bytes")
 	}
 	return nil
+}
+
+// hold counts a run's place and bytes, or, with less than nothing, counts them out.
+// The caller holds t.mu.
+func (t *frameTable) hold(r *linearRun, places, bytes int) {
+	t.all = t.all.plus(places, bytes)
+	own := t.of[r.call.principal].plus(places, bytes)
+	if own.places == 0 {
+		delete(t.of, r.call.principal)
+		return
+	}
+	t.of[r.call.principal] = own
 }
 
 func busy(limit int, unit string) error {
@@ -92,11 +127,7 @@ func (t *frameTable) leave(r *linearRun) {
 	t.revoke(r)
 	r.list.remove(r)
 	if r.placed {
-		t.places--
-		t.bytes -= r.weight
-		if t.placesOf[r.call.principal]--; t.placesOf[r.call.principal] <= 0 {
-			delete(t.placesOf, r.call.principal)
-		}
+		t.hold(r, -1, -r.weight)
 	}
 	if t.closed && t.count() == 0 {
 		close(t.empty)
@@ -105,22 +136,21 @@ func (t *frameTable) leave(r *linearRun) {
 
 // park holds a run until its answer comes, under a fresh token.
 func (t *frameTable) park(r *linearRun) (token string, _ error) {
+	weight := r.weigh()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return "", &Error{Reason: ShuttingDown}
 	}
-	if !r.placed {
-		if err := t.full(r); err != nil {
-			return "", err
-		}
-		r.placed = true
-		t.places++
-		t.bytes += r.weight
-		if r.call.principal != "" {
-			t.placesOf[r.call.principal]++
-		}
+	if err := t.full(r, weight); err != nil {
+		return "", err
 	}
+	places := 1
+	if r.placed {
+		places = 0
+	}
+	t.hold(r, places, weight-r.weight)
+	r.placed, r.weight = true, weight
 	return t.queue(r), nil
 }
 

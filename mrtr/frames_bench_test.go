@@ -113,7 +113,7 @@ func BenchmarkParkedFrame(b *testing.B) {
 		clear(table)
 		table = nil
 
-		rt, err := New(&Options{MaxFrames: frames})
+		rt, err := New(&Options{MaxFrames: 2 * frames})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func BenchmarkResume(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("frame/%d", parked), func(b *testing.B) {
-			rt, err := New(&Options{MaxFrames: parked})
+			rt, err := New(&Options{MaxFrames: 2 * parked})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -22,6 +22,10 @@ func (t *frameTable) schedule() {
 // evict unwinds the frames whose time is up.
 func (t *frameTable) evict() {
 	t.mu.Lock()
+	if t.closed { // the timer had fired: close unwinds them all
+		t.mu.Unlock()
+		return
+	}
 	var expired []*linearRun
 	now := time.Since(t.began)
 	for r := t.parked.first; r != nil && r.expires <= now; r = t.parked.first {

@@ -10,8 +10,22 @@ func CountFrames(rt *Runtime) FrameCount {
 	t := rt.frames
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return FrameCount{t.parked.len, t.running.len, len(t.byToken), t.places, len(t.placesOf)}
+	known := len(t.of)
+	if _, ok := t.of[""]; ok {
+		known--
+	}
+	return FrameCount{t.parked.len, t.running.len, len(t.byToken), t.all.places, known}
 }
+
+// HeldBytes are the bytes that a runtime counts for its frames.
+func HeldBytes(rt *Runtime) int {
+	rt.frames.mu.Lock()
+	defer rt.frames.mu.Unlock()
+	return rt.frames.all.bytes
+}
+
+// Weigh weighs an input.
+func Weigh[In any](in In, limit int) int { return weigh(&in, limit) }
 
 // FrameToken is the name of the frame that a state made by this runtime's
 // codec leads to. The request is tools/call for the trip tool.
@@ -46,4 +60,22 @@ func JanitorPending(rt *Runtime) bool {
 	rt.frames.mu.Lock()
 	defer rt.frames.mu.Unlock()
 	return rt.frames.janitor != nil && rt.frames.janitor.Stop()
+}
+
+// CountRegistrations counts the names whose handlers a runtime remembers.
+func CountRegistrations(rt *Runtime) int {
+	rt.registrations.mu.Lock()
+	defer rt.registrations.mu.Unlock()
+	return len(rt.registrations.served)
+}
+
+// Expire evicts every frame, as if the time of all were up.
+func Expire(rt *Runtime) {
+	t := rt.frames
+	t.mu.Lock()
+	for r := t.parked.first; r != nil; r = r.next {
+		r.expires = 0
+	}
+	t.mu.Unlock()
+	t.evict()
 }

@@ -8,9 +8,6 @@ func (c *Call) takeFrame(how linearStyle) (*linearRun, error) {
 	if c.linear != nil { // entered again in the same round
 		return c.linear, nil
 	}
-	if c.st.steps != "" {
-		return nil, c.diverged("it was a list of steps")
-	}
 	if r := c.rt.frames.take(c.st.frame); r != nil {
 		c.linear = r
 		return r, nil

@@ -107,6 +107,8 @@ func TestFramesAreCappedWhereTheyPark(t *testing.T) {
 	ended(t, err, mrtr.Busy)
 	var effect interface{ ToolErrorEffect() string }
 	require.ErrorAs(t, err, &effect)
+	require.Equal(t, "applied", effect.ToolErrorEffect())
+	require.EqualError(t, err, `Too many calls are waiting for answers (limit 1). "start" was done: do not call the tool again without checking.`)
 	soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{Parked: 1, Tokens: 1, Places: 1} }, "one is held")
 }
 
@@ -124,7 +126,7 @@ func TestFramesAreEvicted(t *testing.T) {
 		require.Equal(t, 1, did.count("unwound"), "the older one's time is up")
 		require.Equal(t, []string{"no answer came in time (effects: true)"}, log.abandoned())
 		gone := ended(t, tool.answer(old, "x").err, mrtr.FrameGone)
-		require.EqualError(t, gone, "This call's frame is gone: it was held by a server that no longer has it. Call the tool again.")
+		require.EqualError(t, gone, "This call's frame is gone: it was held by a server that no longer has it. \"start\" was done, and perhaps more: do not call the tool again without checking.")
 
 		young = tool.answer(young, "x")
 		require.NoError(t, young.err, "the younger one goes on")
@@ -342,14 +344,14 @@ func (l *eventLog) entered() (handlers []string) {
 
 func TestFramesAreCappedInBytes(t *testing.T) {
 	var did deeds
-	rt := newTripRuntime(t, &mrtr.Options{MaxFrameBytes: 100})
+	rt := newTripRuntime(t, &mrtr.Options{MaxFrameBytes: 10_000})
 	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
 	begin := func(who string) tripReply { return tool.round(t.Context(), who, "", nil) }
-	long := strings.Repeat("x", 60)
+	long := strings.Repeat("x", 5_000)
 	first := begin(long)
 	require.NoError(t, first.err)
 	busy := ended(t, begin(long).err, mrtr.Busy)
-	require.EqualError(t, busy, "Too many calls are waiting for answers (limit 100 bytes). Try again later.")
+	require.EqualError(t, busy, "Too many calls are waiting for answers (limit 10000 bytes). Try again later.")
 	require.Equal(t, 1, did.count("start"), "a call that is refused has done nothing")
 	second := tool.round(t.Context(), long, first.state, accepting(first, "x"))
 	require.Equal(t, "x y", tool.round(t.Context(), long, second.state, accepting(second, "y")).plan)

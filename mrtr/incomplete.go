@@ -62,6 +62,9 @@ func (c *Call) take(need *IncompleteResult) (answered bool, _ error) {
 	if limit := c.rt.opts.MaxQuestions; len(specs) > limit {
 		return false, limitExceeded(limit, "questions in one round")
 	}
+	if err := c.unread(specs); err != nil {
+		return false, err
+	}
 	c.st.open(specs)
 	for i, s := range specs {
 		standIn, err := c.gate(s)
@@ -71,4 +74,26 @@ func (c *Call) take(need *IncompleteResult) (answered bool, _ error) {
 		c.st.pending[i].settle(standIn)
 	}
 	return len(specs) > 0 && c.file(), nil
+}
+
+// unread returns an error for a question that was just answered and is asked again,
+// where the handler read none of the answers that it asks for again. Its guard then
+// looks under another key, and would ask until the call has too many rounds.
+func (c *Call) unread(specs []*spec) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := ""
+	for _, sp := range specs {
+		switch e := c.st.answer(sp.key); {
+		case e == nil || !e.fresh:
+		case e.read:
+			return nil
+		case key == "":
+			key = sp.key
+		}
+	}
+	if key == "" {
+		return nil
+	}
+	return misuse("question %q was just answered and is asked again, but the handler did not read its answer: does it read another key?", key)
 }

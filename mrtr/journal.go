@@ -17,16 +17,6 @@ type journal struct {
 	failed  map[string]int  // failures of effects met, by key
 }
 
-// failedEntry is an effect that failed in journaled code. The code went on from the
-// error, so that it must meet the error again when it is replayed. The value is
-// the error's text.
-const failedEntry entryKind = "failed"
-
-// replayedError is a failure that is met again.
-type replayedError string
-
-func (e replayedError) Error() string { return string(e) }
-
 // replay gives the handler its answers in the order in which it asked. It is false
 // at the first question without an answer. It ends the run at a question that
 // differs from the one asked there before.
@@ -136,7 +126,7 @@ func (r *linearRun) mayRun(c *Call, key string) error {
 }
 
 // failure returns the next failure of an effect that an earlier round met and this
-// one has not. The caller holds c.mu.
+// one has not, or panics with it where it was a panic. The caller holds c.mu.
 func (r *linearRun) failure(c *Call, key string) error {
 	met := 0
 	for i := range c.st.done {
@@ -146,11 +136,11 @@ func (r *linearRun) failure(c *Call, key string) error {
 		}
 		if met++; met > r.failed[key] {
 			r.meet(key)
-			text, err := readJSON[string](e.value)
+			failed, err := readFailure(e.value)
 			if err != nil {
-				return err
+				return c.diverged("the failure of effect %q cannot be read", key)
 			}
-			return replayedError(text)
+			return failed.meet()
 		}
 	}
 	return nil
@@ -197,5 +187,5 @@ func (r *linearRun) claim(key string) {
 }
 
 func (c *Call) diverged(format string, args ...any) error {
-	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...) + " (begun with version " + c.st.version + ")"}
+	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
 }

@@ -97,8 +97,8 @@ func TestJournalNoticesAChangedHandler(t *testing.T) {
 					require.Equal(t, 1, did.count("z"))
 				} else {
 					diverged := ended(t, last.err, mrtr.Diverged)
-					require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want + " (begun with version v1)"}, diverged)
-					require.EqualError(t, diverged, "The tool changed during this call: "+test.want+" (begun with version v1). Call the tool again.")
+					require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want, Applied: []string{"a", "b"}}, diverged)
+					require.EqualError(t, diverged, "The tool changed during this call: "+test.want+". \"a\", \"b\" were done: do not call the tool again without checking.")
 					require.Zero(t, did.count("z"))
 					require.Zero(t, did.count("new"))
 					require.Zero(t, did.count("A"))
@@ -120,7 +120,7 @@ func TestJournalNoticesAnotherStyle(t *testing.T) {
 	var did deeds
 	asked := newTrip(newTripRuntime(t, nil), steps, "v1").begin()
 	last := newTrip(newTripRuntime(t, nil), mrtr.Journal(script(&did, "?q")), "v2").answer(asked, "x")
-	require.EqualError(t, last.err, "The tool changed during this call: it was a list of steps (begun with version v1). Call the tool again.")
+	require.EqualError(t, last.err, "The tool changed during this call: it was a list of steps. Call the tool again.")
 }
 
 // Each round on an instance of its own: nothing is done twice, everything

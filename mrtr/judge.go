@@ -1,7 +1,9 @@
 package mrtr
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,22 +15,84 @@ import (
 // reports whether every question has one now. Otherwise the open questions are
 // asked again, without the handler. A decline ends the call with Declined, unless
 // the question is lenient (Confirm, Optional).
-func (c *Call) judgeAnswers() (settled bool, _ error) {
+//
+// The work on one answer is bounded by its question and its size. It is not begun
+// for a client that has hung up.
+func (c *Call) judgeAnswers(ctx context.Context) (settled bool, _ error) {
 	for i := range c.st.pending {
 		p := &c.st.pending[i]
 		if p.settled() {
 			continue
 		}
-		if err := p.judge(c.ex.answers[p.key]); err != nil {
+		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if limit := c.rt.opts.MaxStateBytes / 2; len(p.answer) > limit {
-			if err := p.again(fmt.Sprintf("The answer was too long: it may have %d bytes.", limit)); err != nil {
-				return false, err
-			}
+		if err := p.judge(c.ex.answers[p.key], c.rt.opts.MaxStateBytes/2); err != nil {
+			return false, err
 		}
 	}
-	return c.file(), nil
+	return c.gateAgain()
+}
+
+// gateAgain files the answers of a round, or decides of every question that is left
+// whether this round's client can be asked it: it may have declared less than the
+// client of the round before.
+func (c *Call) gateAgain() (settled bool, _ error) {
+	for i := range c.st.pending {
+		p := &c.st.pending[i]
+		if p.settled() {
+			continue
+		}
+		standIn, err := c.gate(&p.spec)
+		if err != nil {
+			return false, err
+		}
+		p.settle(standIn)
+	}
+	answered := c.st.pending
+	if settled = c.file(); settled {
+		c.answered = answered
+	}
+	return settled, nil
+}
+
+// refuseAnswer notes that the handler could not read an answer of this round, so that it is
+// asked for again. It is false for an answer of an earlier round.
+func (c *Call) refuseAnswer(key, note string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.answered {
+		if p := &c.answered[i]; p.key == key && p.answer != nil {
+			p.refuse(note)
+			return true
+		}
+	}
+	return false
+}
+
+// errRefused ends a linear run that could not read an answer of this round.
+var errRefused = errors.New("an answer could not be read")
+
+// takeBack opens the questions of this round again where the handler could not read
+// an answer, and reports whether it did.
+func (c *Call) takeBack() (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	refused := false
+	for i := range c.answered {
+		p := &c.answered[i]
+		if p.refusedBy == "" {
+			continue
+		}
+		refused = true
+		if err := p.again(p.refusedBy); err != nil {
+			return false, err
+		}
+	}
+	if refused {
+		c.st.reopen(c.answered)
+	}
+	return refused, nil
 }
 
 // file remembers the answers of a round, if every question has one.
@@ -43,8 +107,9 @@ func (c *Call) file() bool {
 }
 
 // judge takes one response. Anything may have arrived: nothing, null, the
-// response to another kind of question, an action nobody defined.
-func (p *pending) judge(response mcp.InputResponse) error {
+// response to another kind of question, an action nobody defined. An answer of more
+// than limit bytes is asked for again.
+func (p *pending) judge(response mcp.InputResponse, limit int) error {
 	switch r := response.(type) {
 	case *mcp.ElicitResult:
 		if r == nil || p.kind != formKind && p.kind != urlKind {
@@ -52,7 +117,7 @@ func (p *pending) judge(response mcp.InputResponse) error {
 		}
 		switch r.Action {
 		case "accept":
-			return p.accept(r.Content)
+			return p.accept(r.Content, limit)
 		case "decline", "cancel":
 			if p.lenient {
 				p.settle(null)
@@ -63,11 +128,11 @@ func (p *pending) judge(response mcp.InputResponse) error {
 		return p.again("Please accept, decline or cancel.")
 	case *mcp.CreateMessageWithToolsResult:
 		if r != nil && (p.kind == sampleKind || p.kind == toolsKind) {
-			return keep(p, r)
+			return keep(p, r, limit)
 		}
 	case *mcp.ListRootsResult:
 		if r != nil && p.kind == rootsKind {
-			return keep(p, r)
+			return keep(p, r, limit)
 		}
 	case nil:
 		return p.again("")
@@ -75,18 +140,25 @@ func (p *pending) judge(response mcp.InputResponse) error {
 	return p.again("The answer was of another kind than the question.")
 }
 
-func (p *pending) accept(content map[string]any) error {
+func (p *pending) accept(content map[string]any, limit int) error {
 	if p.kind == urlKind {
 		p.settle(json.RawMessage("{}"))
 		return nil
 	}
-	f, err := form.Of(p.schema)
-	if err != nil {
-		return err
+	f := p.form
+	if f == nil { // the question came with the state
+		var err error
+		if f, err = form.Of(p.schema); err != nil {
+			return err
+		}
+		p.useForm(f)
 	}
-	answer, err := f.Accept(content)
+	answer, err := f.Accept(content, limit)
 	if err != nil {
-		return p.again("The answer did not fit: " + f.Expects() + ".")
+		return p.again(err.Error())
+	}
+	if note := p.refusal(answer); note != "" {
+		return p.again(note)
 	}
 	p.settle(answer)
 	return nil
@@ -94,8 +166,11 @@ func (p *pending) accept(content map[string]any) error {
 
 // keep stores a sampling or roots result that survives a JSON round trip. Any other
 // is asked for again.
-func keep[R any](p *pending, result *R) error {
+func keep[R any](p *pending, result *R, limit int) error {
 	value, err := json.Marshal(result)
+	if len(value) > limit {
+		return p.again(fmt.Sprintf("The answer was too long: it may have %d bytes.", limit))
+	}
 	if err == nil {
 		err = json.Unmarshal(value, new(R))
 	}

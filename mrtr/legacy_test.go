@@ -115,10 +115,11 @@ func TestPoliciesForLegacyClients(t *testing.T) {
 func TestPoliciesLeaveModernClientsAlone(t *testing.T) {
 	for policy := mrtr.LegacyInherit; policy <= mrtr.LegacyPassThrough; policy++ {
 		rt, _ := newRuntime(t, &mrtr.Options{Legacy: policy})
-		client := connect(t, serveTool(rt, twoQuestions("Rome"), nil), nil)
+		server := serveTool(rt, twoQuestions("Rome"), nil)
+		client := connect(t, server, nil)
 		said(t, call(t, client, imperialInPlace), "imperial in Oslo")
 
-		mute := connect(t, serveTool(rt, twoQuestions("Rome"), nil), &wire.Options{Capabilities: wire.Nothing})
+		mute := connect(t, server, &wire.Options{Capabilities: wire.Nothing})
 		out := call(t, mute, nil)
 		require.NotNil(t, out.Error, "no default for a client that could have declared the capability")
 		require.EqualValues(t, -32021, out.Error.Code)
@@ -192,15 +193,16 @@ func TestLegacyClientsAreAskedAgainToo(t *testing.T) {
 
 func TestLegacyClientsOfPromptsAndResources(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
+	server := everything(rt)
 	for _, m := range methods {
-		client := connect(t, everything(rt), legacyClient)
+		client := connect(t, server, legacyClient)
 		out, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Value("metric")})
 		require.NoError(t, err)
 		require.Nil(t, out.Error)
 		require.Contains(t, string(out.Result), "metric")
 		require.Len(t, client.Asked(), 1)
 
-		mute := connect(t, everything(rt), legacyMute)
+		mute := connect(t, server, legacyMute)
 		out, err = mute.Run(context.Background(), m.first, nil)
 		require.NoError(t, err)
 		if m.first.Method == "tools/call" {

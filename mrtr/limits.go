@@ -14,6 +14,9 @@ const (
 	maxCarries = 2
 	// maxTries is how often one question is asked again for a usable answer.
 	maxTries = 3
+	// maxAnswerOver bounds an answer that [Question.AskOver] gets, which no state has
+	// to hold. It is the bound of other answers under the default MaxStateBytes.
+	maxAnswerOver = 16 << 10
 )
 
 // tooManyRounds ends a call of more rounds than a client follows.
@@ -56,6 +59,36 @@ func (o *Options) resolveLimits() error {
 	return nil
 }
 
+// checkLimits refuses a limit that can never be reached, because another one holds
+// before it: whoever set it believes that it holds.
+func (o *Options) checkLimits() error {
+	if b := o.Bridge; b != nil {
+		switch {
+		case b.MaxRounds > maxAsks:
+			return misuse("Options.Bridge.MaxRounds is %d, and every call ends after %d rounds that ask", b.MaxRounds, maxAsks)
+		case b.MaxStateRounds > maxCarries:
+			return misuse("Options.Bridge.MaxStateRounds is %d, and every call ends after %d rounds that only carry state", b.MaxStateRounds, maxCarries)
+		}
+	}
+	if o.MaxFrames > 0 && o.MaxFramesPerPrincipal > o.MaxFrames {
+		return misuse("Options.MaxFramesPerPrincipal is %d, and MaxFrames %d", o.MaxFramesPerPrincipal, o.MaxFrames)
+	}
+	maxToken := statecodec.MaxMaxToken
+	if o.State != nil && o.State.MaxToken > 0 {
+		maxToken = o.State.MaxToken
+	}
+	if needed := tokenFor(o.MaxStateBytes); o.MaxStateBytes > 0 && needed > maxToken {
+		return misuse("Options.MaxStateBytes is %d, and a state of that size needs a State.MaxToken of %d, not %d", o.MaxStateBytes, needed, maxToken)
+	}
+	return nil
+}
+
+// tokenFor bounds the token of a state with size bytes from above.
+func tokenFor(size int) int {
+	const overhead = 1 << 10 // more than sealing adds, beside base64
+	return (size+2)/3*4 + overhead
+}
+
 // resolveState puts a key of this process where none is given, and makes room for
 // the largest state.
 func (o *Options) resolveState() {
@@ -65,8 +98,7 @@ func (o *Options) resolveState() {
 	}
 	s.Ephemeral = s.Ephemeral || len(s.Keys) == 0
 	if s.MaxToken == 0 {
-		const overhead = 1 << 10 // more than sealing adds, beside base64
-		s.MaxToken = min(max(statecodec.DefaultMaxToken, o.MaxStateBytes/3*4+overhead), statecodec.MaxMaxToken)
+		s.MaxToken = max(statecodec.DefaultMaxToken, tokenFor(o.MaxStateBytes))
 	}
 	o.State = &s
 }

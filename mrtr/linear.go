@@ -40,6 +40,13 @@ func Resumable[In, Out any](h LinearFunc[In, Out]) Style[In, Out] {
 // (parks), or can run again from the journal (replays).
 type linearStyle struct{ parks, replays bool }
 
+func (how linearStyle) name() string {
+	if how.replays {
+		return journalStyle
+	}
+	return coroutineStyle
+}
+
 // linearBody is a linear handler in one of its calls.
 type linearBody[In, Out any] struct {
 	handler LinearFunc[In, Out]
@@ -52,12 +59,17 @@ func (b *linearBody[In, Out]) run(ctx context.Context, c *Call) (err error) {
 	return err
 }
 
+func (b *linearBody[In, Out]) weigh(limit int) int { return weigh(&b.in, limit) }
+
 func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] {
 	if h == nil {
 		return Style[In, Out]{}
 	}
 	return Style[In, Out]{replays: how.replays, enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 		var none Out
+		if err := c.useStyle(how.name()); err != nil {
+			return nil, none, err
+		}
 		r, err := c.takeFrame(how)
 		if err != nil {
 			return nil, none, err

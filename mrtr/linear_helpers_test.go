@@ -58,6 +58,7 @@ func newTripRuntime(tb testing.TB, opts *mrtr.Options) *mrtr.Runtime {
 	tb.Cleanup(func() {
 		require.NoError(tb, rt.Close())
 		require.Zero(tb, mrtr.CountFrames(rt))
+		require.Zero(tb, mrtr.HeldBytes(rt))
 	})
 	return rt
 }

@@ -3,6 +3,7 @@ package mrtr
 import (
 	"context"
 	"errors"
+	"maps"
 	"runtime"
 )
 
@@ -20,6 +21,7 @@ type linearRun struct {
 	wake    chan bool // to the handler: go on, or end
 	ctx     linearContext
 	started bool
+	input   int // the memory of the input, which of a resource is its address
 
 	// Guarded by call.mu.
 	waiting bool  // for answers: no effect of the call may run
@@ -35,6 +37,8 @@ type linearRun struct {
 // body is the author's code with its input, and its result once it has run.
 type body interface {
 	run(ctx context.Context, c *Call) error
+	// weigh estimates the memory of the input, up to just over a limit.
+	weigh(limit int) int
 }
 
 // turn is the handler's part of a round: its questions, or, without any, its end.
@@ -47,10 +51,20 @@ func (t turn) ended() bool { return len(t.specs) == 0 }
 
 func newLinearRun(round *Call, how linearStyle, b body) *linearRun {
 	r := &linearRun{how: how, body: b, turns: make(chan turn, 2), wake: make(chan bool, 1)}
-	r.weight = len(round.ex.arguments)
+	if how.parks {
+		r.input = b.weigh(round.rt.opts.MaxFrameBytes)
+	}
 	r.call = &Call{rt: round.rt, target: round.target, id: round.id, principal: round.principal, linear: r}
 	r.ctx.start()
 	return r
+}
+
+// weigh estimates the memory that a parked handler holds on to, beside its own stack
+// and variables: its input and what the state remembers.
+func (r *linearRun) weigh() int {
+	r.call.mu.Lock()
+	defer r.call.mu.Unlock()
+	return r.input + r.call.st.weight()
 }
 
 // resume lets the handler go on until it asks, ends, or the round is over.
@@ -83,19 +97,20 @@ func (r *linearRun) resume(ctx context.Context, round *Call) (turn, error) {
 func (r *linearRun) fill(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
-	r.call.ex, r.call.st = round.ex, round.st
+	r.call.ex, r.call.st, r.call.answered = round.ex, round.st, round.answered
 	r.waiting = false
 }
 
-// readBack takes over into the round the answers and effects of the handler. An
-// effect that is still running, which only a handler that has ended leaves
-// behind, is not part of it.
+// readBack takes over into the round the answers and effects of the handler. Whether
+// an effect happens that is still running, which only a handler that has ended
+// or was given up leaves behind, the round does not learn.
 func (r *linearRun) readBack(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
 	round.st, round.onComplete = r.call.st, r.call.onComplete
 	if len(r.call.running) > 0 {
 		round.st.unshare()
+		round.running = maps.Clone(r.call.running)
 	}
 }
 
@@ -171,7 +186,7 @@ func (r *linearRun) finish(returned bool, panicked any) {
 	case r.ending:
 		r.err = r.cause // nil where it waits for answers to its journal
 	default:
-		r.err = misuse("the handler ended its goroutine with runtime.Goexit")
+		r.err = exited()
 	}
 	r.ending = true
 	end, alone := turn{err: r.err}, r.alone

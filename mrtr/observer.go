@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/mrtr-go/sdk/era"
@@ -33,27 +34,36 @@ const (
 	// StateRefused is a request whose state did not open. Reason tells why; the
 	// client does not learn it.
 	StateRefused EventKind = "state refused"
+	// RequestRefused is a request that was refused before its call began: its sender
+	// could not be identified, its arguments have no canonical form, or its handler is
+	// registered wrongly. Reason and Err tell why; the client does not learn it.
+	RequestRefused EventKind = "request refused"
 	// CallAbandoned is a held handler unwound without an answer: its time was up, or
 	// the runtime closed. HasEffects tells whether its effects may need undoing.
 	CallAbandoned EventKind = "call abandoned"
 )
 
 // Event describes one event of a call. Apart from Err, whose text is the handler's
-// own, it holds no answers and no secrets, and can be logged as it is.
+// own, it holds no answers and no secrets, and can be logged as it is. Its size is
+// bounded, whatever the client sent.
 type Event struct {
-	Kind       EventKind
-	Call       string // the call's id; "" before its state has opened
-	Round      int
-	Method     string // tools/call, prompts/get, resources/read
-	Name       string // of the tool or prompt, or the resource's address
+	Kind   EventKind
+	Call   string // the call's id; "" before its state has opened
+	Round  int
+	Method string // tools/call, prompts/get, resources/read
+	// Name is that of the tool or prompt, or the resource's address: without its user,
+	// query and fragment, which may hold secrets, and cut after 256 bytes.
+	Name       string
 	Era        era.Era
 	Handler    string        // HandlerEntered: the step's key, or "end"; "" in other styles
 	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
 	StateBytes int           // QuestionsAsked: the size of the token
 	Duration   time.Duration // of the round, when it ends
-	Reason     string        // StateRefused, CallAbandoned
-	HasEffects bool          // whether effects are remembered in this call
-	Err        error         // CallStopped
+	// Reason tells of StateRefused, RequestRefused and CallAbandoned why, and of a
+	// CallStopped that Diverged which version of the handler the call began with.
+	Reason     string
+	HasEffects bool  // whether effects are remembered in this call
+	Err        error // CallStopped, RequestRefused
 }
 
 func (c *Call) observe(ctx context.Context, e Event) {
@@ -61,13 +71,44 @@ func (c *Call) observe(ctx context.Context, e Event) {
 		return
 	}
 	defer func() { _ = recover() }() // watching a call must not end it, nor the process
-	e.Call, e.Method, e.Name, e.Era = c.id, c.ex.method, c.ex.name, c.ex.client.Era
+	e.Call, e.Method, e.Name, e.Era = c.id, c.ex.method, nameInLog(c.ex.method, c.ex.name), c.ex.client.Era
 	e.Round = c.st.round
 	e.HasEffects = c.hasEffects()
 	c.rt.observer.Observe(ctx, e)
 }
 
-// LogObserver logs events: calls that stop for a fault as errors; refused states
+// maxNameInLog bounds the name in an event: the address of a resource is as long as
+// its client likes.
+const maxNameInLog = 256
+
+// nameInLog is the name of the target as an event may show it.
+func nameInLog(method, name string) string {
+	if method == resourcesRead {
+		if end := strings.IndexAny(name, "?#"); end >= 0 {
+			name = name[:end]
+		}
+		name = withoutUser(name)
+	}
+	if len(name) <= maxNameInLog {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxNameInLog], "") + "..."
+}
+
+// withoutUser takes user and password out of an address.
+func withoutUser(address string) string {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return address
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(host, '@'); at >= 0 {
+		return scheme + "://" + rest[at+1:]
+	}
+	return address
+}
+
+// LogObserver logs events: calls that stop for a fault as errors; refused requests
 // and other calls that end early as warnings; declines, and the ends of rounds and
 // calls, as information; the rest as debugging. A nil logger is the default one.
 //
@@ -108,7 +149,11 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 		attrs = append(attrs, slog.Bool("effects", true))
 	}
 	if e.Err != nil {
-		attrs = append(attrs, slog.String("error_type", errorType(e.Err)))
+		kind := errorType(e.Err)
+		if lacksCapability(e.Err) { // the same as of a legacy client
+			kind = string(CannotBeAsked)
+		}
+		attrs = append(attrs, slog.String("error_type", kind))
 		var panicked *PanicError
 		if errors.As(e.Err, &panicked) {
 			attrs = append(attrs, slog.String("stack", string(panicked.Stack)))
@@ -123,14 +168,26 @@ func (o logObserver) level(e Event) slog.Level {
 		return slog.LevelInfo
 	case StateRefused, CallAbandoned:
 		return slog.LevelWarn
+	case RequestRefused:
+		if isFault(e.Err) {
+			return slog.LevelError
+		}
+		return slog.LevelWarn
 	case CallStopped:
 		switch {
 		case isQuiet(e.Err):
 			return slog.LevelInfo
-		case isExpected(e.Err):
+		case isExpected(e.Err), lacksCapability(e.Err):
 			return slog.LevelWarn
 		}
 		return slog.LevelError
 	}
 	return slog.LevelDebug
+}
+
+// isFault reports whether the program has to be mended.
+func isFault(err error) bool {
+	var usage *UsageError
+	var panicked *PanicError
+	return errors.As(err, &usage) || errors.As(err, &panicked)
 }

@@ -98,6 +98,20 @@ func TestTheLevelsOfALog(t *testing.T) {
 	}
 }
 
+// A client that cannot be asked is no fault of the program, in either era.
+func TestAClientThatCannotBeAskedIsAWarning(t *testing.T) {
+	for _, opts := range []*wire.Options{{Capabilities: wire.Nothing}, legacyMute, negotiatedDown} {
+		for _, needs := range [][]mrtr.AnyQuestion{nil, {units}} {
+			var log bytes.Buffer
+			rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(slog.New(slog.NewTextHandler(&log, nil)))})
+			call(t, connect(t, serveTool(rt, asking(units, itself), &mrtr.HandlerOptions{Needs: needs}), opts), nil)
+			require.Contains(t, log.String(), `level=WARN msg="call stopped"`)
+			require.Contains(t, log.String(), "error_type=client_cannot_be_asked")
+			require.NotContains(t, log.String(), "level=ERROR")
+		}
+	}
+}
+
 func TestARefusedStateIsLoggedWithItsReason(t *testing.T) {
 	var log bytes.Buffer
 	rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(slog.New(slog.NewTextHandler(&log, nil)))})
@@ -143,7 +157,7 @@ func TestALogHoldsNoSecrets(t *testing.T) {
 			}
 			return nil, output{a + v}, nil
 		}
-		server := serveTool(rt, handler, nil)
+		server := serveTool(rt, handler, &mrtr.HandlerOptions{Audience: end})
 		var tokens []string
 		for _, opts := range []*wire.Options{nil, legacyClient, legacyMute} {
 			client := connect(t, server, opts)

@@ -3,8 +3,8 @@ package mrtr
 import (
 	"context"
 	"encoding/json"
-
-	"github.com/mrtr-go/sdk/internal/jsontext"
+	"slices"
+	"strings"
 )
 
 // Once runs an effect, an action that must not happen twice, and remembers its
@@ -22,18 +22,31 @@ import (
 //     it, the first time as well as later.
 //   - Effects are matched by key, not by position. In a loop, give each turn a key of
 //     its own.
-//   - idem is the same in every attempt at this effect of this call: pass it
-//     on to systems that honour idempotency keys.
+//   - idem is for systems that honour idempotency keys: pass it on. It is a function
+//     of the call, the key, and the answers that the call had when it first tried
+//     this effect (their keys, values and the wording of their questions). So it is the
+//     same in every attempt and every replay, and differs where the user went back
+//     and answered otherwise.
 //   - An error is not remembered: the effect counts as not having happened,
 //     and runs when it is asked for again. Code that is replayed ([Journal],
-//     [Resumable]) meets the error's text again on its way there.
+//     [Resumable]) meets the error again on its way there.
+//   - An error is returned in the form in which a replay meets it, the first time
+//     as well as later. It keeps its text. [errors.Is] finds the errors in its chain by
+//     their type and text; an Is method of theirs is asked for the sentinels of
+//     packages context and io/fs alone. [errors.As] finds those whose type survives a
+//     round trip through JSON with the same text, and those that describe themselves
+//     by Timeout or a method named ToolError…. Compare with errors.Is, not with ==.
+//   - A panic of f goes on as a panic with a [*PanicError], also in a replay.
+//   - Where f panics, runs out of time, or is cancelled, nobody knows whether the
+//     effect happened. The error that ends the call then says so.
 //   - The same key while it is running is a [UsageError]. So is a question
 //     asked by linear code while an effect runs.
+//   - An effect inside another is part of it: give it the ctx of the outer one.
 //   - A value that cannot be encoded is a UsageError, now and whenever it is
 //     asked for again: the effect did run, and does not run twice.
 //
 // A client that cannot be asked is found out when a question is asked: effects
-// above the first question have run by then.
+// above the first question have run by then, unless [HandlerOptions] Needs name it.
 //
 // The promise is "once along one chain of states". A client that sends the same
 // state twice, on purpose or for a lost response, gets the effects after that state
@@ -43,45 +56,119 @@ func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Co
 	if err := checkKey(key); err != nil {
 		return none, err
 	}
-	value, ok, err := c.begin(key)
+	value, idem, err := c.begin(key)
 	if err != nil {
 		return none, err
 	}
-	if ok {
+	if idem == "" {
 		return decodeEffect[T](value, key)
 	}
-	var ran *entry
-	defer func() { c.finish(key, ran) }() // also when f panics or is unwound
-	v, err := f(ctx, c.ID()+"."+key)
+	run := effectRun{call: c, key: key, inner: ctx.Value(insideEffect{}) == c}
+	defer func() { run.finish(recover()) }()
+	v, err := f(effectContext{ctx, c}, idem)
 	if err != nil {
-		ran = c.failed(key, err)
-		return none, err
+		return none, run.fail(ctx, err)
 	}
-	ran = &entry{kind: effectEntry, key: key}
-	if ran.value, err = json.Marshal(v); err != nil {
-		return none, afterEffect{misuse("effect %q ran, but its value cannot be remembered: %v", key, err)}
+	value, err = json.Marshal(v)
+	run.remember(value)
+	if err != nil {
+		return none, lostValue(misuse("effect %q ran, but its value cannot be remembered: %v", key, err))
 	}
-	return decodeEffect[T](ran.value, key)
+	return decodeEffect[T](value, key)
 }
 
 func decodeEffect[T any](value json.RawMessage, key string) (v T, _ error) {
 	var none T
 	if len(value) == 0 {
-		return none, afterEffect{misuse("effect %q ran, but its value could not be remembered", key)}
+		return none, lostValue(misuse("effect %q ran, but its value could not be remembered", key))
 	}
 	if err := json.Unmarshal(value, &v); err != nil {
-		return none, afterEffect{misuse("effect %q ran, but its value is not a %T: %v", key, none, err)}
+		err = misuse("effect %q ran, but its value is not a %T: %v", key, none, err)
+		return none, &effectsTold{error: err, effect: effectApplied}
 	}
 	return v, nil
 }
 
-// begin finds the remembered value of an effect, or marks it as running.
-func (c *Call) begin(key string) (value json.RawMessage, ok bool, _ error) {
+// lostValue marks the error of an effect that ran and whose value is lost.
+func lostValue(err error) error { return &effectsTold{error: err, effect: effectUnknown} }
+
+// effectContext is the context of an effect's function, by which an effect
+// inside it is told from one beside it.
+type effectContext struct {
+	context.Context
+	call *Call
+}
+
+type insideEffect struct{}
+
+func (c effectContext) Value(key any) any {
+	if key == (insideEffect{}) {
+		return c.call
+	}
+	return c.Context.Value(key)
+}
+
+// effectRun is one run of an effect's function. Its outcome is recorded when
+// the function has ended, in whichever way.
+type effectRun struct {
+	call    *Call
+	key     string
+	inner   bool // it runs inside another effect
+	decided bool
+	outcome entry
+}
+
+func (r *effectRun) remember(value json.RawMessage) {
+	r.decided = true
+	r.outcome = entry{kind: effectEntry, key: r.key, value: value, unknown: len(value) == 0}
+}
+
+// fail returns the error as a replay meets it.
+func (r *effectRun) fail(ctx context.Context, err error) error {
+	r.decided = true
+	failed := failureOf(err)
+	r.outcome = r.failed(failed, ofUnknownOutcome(ctx, err))
+	return failed.meet()
+}
+
+// failed is the entry of an effect that failed. Code that replays meets the error
+// again, unless a replay passes over the effect together with the one around it.
+func (r *effectRun) failed(f *failure, unknown bool) entry {
+	e := entry{kind: triedEntry, key: r.key, unknown: unknown}
+	if l := r.call.linear; l != nil && l.how.replays && !r.inner {
+		e.kind, e.value = failedEntry, f.encode()
+	}
+	return e
+}
+
+// finish records the outcome, and passes on the panic of a function that panicked.
+func (r *effectRun) finish(panicked any) {
+	var err error
+	switch {
+	case panicked != nil:
+		err = panicError(panicked)
+		f := failureOf(err)
+		if p, ok := err.(*PanicError); ok {
+			p.Value = f.value(p.Value)
+		}
+		r.outcome = r.failed(f, true)
+	case !r.decided: // it ends its goroutine
+		r.outcome = r.failed(failureOf(exited()), true)
+	}
+	r.call.finish(r.outcome)
+	if err != nil {
+		panic(err)
+	}
+}
+
+// begin finds the remembered value of an effect, or marks it as running and makes
+// its idem.
+func (c *Call) begin(key string) (value json.RawMessage, idem string, _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.linear != nil {
 		if err := c.linear.failure(c, key); err != nil {
-			return nil, false, err
+			return nil, "", err
 		}
 	}
 	for i := range c.st.done {
@@ -89,51 +176,66 @@ func (c *Call) begin(key string) (value json.RawMessage, ok bool, _ error) {
 			if c.linear != nil {
 				c.linear.claim(key)
 			}
-			return e.value, true, nil
+			return e.value, "", nil
 		}
 	}
 	if c.linear != nil {
 		if err := c.linear.mayRun(c, key); err != nil {
-			return nil, false, err
+			return nil, "", err
 		}
 	}
 	if _, running := c.running[key]; running {
-		return nil, false, misuse("effect %q is already running: each needs a key of its own", key)
+		return nil, "", misuse("effect %q is already running: each needs a key of its own", key)
 	}
 	if c.running == nil {
 		c.running = map[string]int{}
 	}
 	c.running[key] = len(c.st.done)
-	return nil, false, nil
+	return nil, c.id + "." + c.st.answersBefore(key) + "." + key, nil
 }
 
-// failed is the entry of an effect that failed: only code that will be replayed up
-// to here has one.
-func (c *Call) failed(key string, err error) *entry {
-	if c.linear == nil || !c.linear.how.replays {
-		return nil
+// answersBefore is the digest of the answers that the call had when it first tried
+// an effect: all of them, if it never has. An answer that was replaced since
+// counts as given since.
+func (st *state) answersBefore(effect string) string {
+	var answers []*entry
+	for i := range st.done {
+		e := &st.done[i]
+		if e.kind.isAttempt() && e.key == effect {
+			break
+		}
+		if e.kind == answerEntry {
+			answers = append(answers, e)
+		}
 	}
-	return &entry{kind: failedEntry, key: key, value: jsontext.AppendString(nil, err.Error())}
+	slices.SortFunc(answers, func(a, b *entry) int { return strings.Compare(a.key, b.key) })
+	var text []byte
+	for _, e := range answers {
+		for _, part := range []string{e.key, e.digest, string(e.value)} {
+			text = append(append(text, part...), 0)
+		}
+	}
+	return shortDigest(text)
 }
 
-// finish records the outcome of an effect; ran is nil where there is none to
-// remember. The effects that ran meanwhile become part of it, and code that
-// replays it need not ask for them. A failure inside an effect is part of it too.
-func (c *Call) finish(key string, ran *entry) {
+// finish records the outcome of an effect. The effects that ran meanwhile become
+// part of it, and code that replays it need not ask for them.
+func (c *Call) finish(ran entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	began := c.running[key]
-	delete(c.running, key)
-	if ran == nil || ran.kind == failedEntry && len(c.running) > 0 {
+	began := c.running[ran.key]
+	delete(c.running, ran.key)
+	c.st.nest(began)
+	if ran.kind == triedEntry {
+		c.st.tried(ran.key, ran.unknown)
 		return
 	}
-	c.st.nest(began)
-	c.st.record(*ran)
+	c.st.record(ran)
 	switch {
 	case c.linear == nil:
 	case ran.kind == failedEntry:
-		c.linear.meet(key)
+		c.linear.meet(ran.key)
 	default:
-		c.linear.claim(key)
+		c.linear.claim(ran.key)
 	}
 }

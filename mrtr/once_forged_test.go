@@ -72,14 +72,13 @@ func TestUnsignedStateLetsAClientSkipSteps(t *testing.T) {
 
 func TestSealedStateRefusesForgedProgress(t *testing.T) {
 	var did deeds
-	rt := newTripRuntime(t, nil)
-	unsignedRuntime := newTripRuntime(t, nil)
-	mrtr.Unsigned(unsignedRuntime)
 	styles := map[string]mrtr.Style[tripIn, tripOut]{"once": paying(&did), "steps": payingSteps(t, &did)}
 	require.NotEmpty(t, styles)
 	for name, style := range styles {
 		t.Run(name, func(t *testing.T) {
-			tool := newTrip(rt, style, "")
+			unsignedRuntime := newTripRuntime(t, nil)
+			mrtr.Unsigned(unsignedRuntime)
+			tool := serveTrip(t, style)
 			asked := tool.begin()
 			charged := did.count("charge")
 			plain := newTrip(unsignedRuntime, style, "").begin().state

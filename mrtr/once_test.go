@@ -235,7 +235,7 @@ func TestOnceCannotRememberEveryValue(t *testing.T) {
 			require.Contains(t, err.Error(), `effect "book" ran, but its value c`)
 			var effect interface{ ToolErrorEffect() string }
 			require.ErrorAs(t, err, &effect)
-			require.Equal(t, "applied", effect.ToolErrorEffect())
+			require.Equal(t, "unknown", effect.ToolErrorEffect(), "it ran, and what it has done is lost")
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 // Prompt makes a style into a prompt handler. Its input is the prompt's arguments.
 // Prompts have no error results, so that every error is a JSON-RPC error.
 func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
-	t := rt.target(opts, s.valid(), s.replays)
+	t := rt.target(opts, s.facts())
 	h := func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		var arguments json.RawMessage // no arguments are the same, present or not
 		if len(req.Params.Arguments) > 0 {
@@ -22,7 +22,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		}
 		var out *mcp.GetPromptResult
 		need, err := rt.round(ctx, exchange{
-			method: "prompts/get", name: req.Params.Name, arguments: arguments,
+			method: promptsGet, name: req.Params.Name, arguments: arguments,
 			token: req.Params.RequestState, answers: req.Params.InputResponses,
 			client: era.ClientOf(req), session: req.Session, request: req,
 		}, t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {

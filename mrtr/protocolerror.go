@@ -35,6 +35,13 @@ func missingCapability(required string) error {
 	}
 }
 
+// lacksCapability reports whether a call ended because its modern client lacks a
+// capability.
+func lacksCapability(err error) bool {
+	wire, ok := err.(*jsonrpc.Error)
+	return ok && wire.Code == mcp.CodeMissingRequiredClientCapabilities
+}
+
 // isProtocolError reports whether go-sdk sends the error of a tool as a JSON-RPC
 // error, rather than as an error result.
 func isProtocolError(err error) bool {

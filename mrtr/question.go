@@ -65,9 +65,8 @@ func (q Question[T]) Default(v T) Question[T] {
 	}
 	value, err := form.Encode(v, q.spec.key)
 	if err == nil && q.spec.kind == formKind {
-		var f *form.Form
-		if f, err = form.Of(q.spec.schema); err == nil {
-			err = f.Check(value)
+		if err = q.spec.form.Check(value); err == nil {
+			_, err = decodeAnswer[T](value, q.spec.key)
 		}
 	}
 	if err != nil {
@@ -135,8 +134,10 @@ type spec struct {
 	url     string
 	schema  json.RawMessage // form: the schema as sent; sample: the params as sent
 	lenient bool            // a decline, a cancel and a client that cannot be asked are answers
+	typ     string          // names a type that decodes its answer itself, see answerType
 
 	// Set where the question is made. No state carries them.
+	form     *form.Form
 	fallback json.RawMessage
 	confirms bool // it is a Confirm
 }
@@ -154,7 +155,12 @@ func (s *spec) digest() string {
 		buf = append(buf, part...)
 		buf = append(buf, 0)
 	}
-	sum := sha256.Sum256(append(buf, s.schema...))
+	return shortDigest(append(buf, s.schema...))
+}
+
+// shortDigest is enough of a digest to tell two texts of one call apart.
+func shortDigest(b []byte) string {
+	sum := sha256.Sum256(b)
 	var text [12]byte
 	base64.RawURLEncoding.Encode(text[:], sum[:9])
 	return string(text[:])

@@ -27,7 +27,10 @@ type (
 		Shown string
 		_     int
 	}
-	slice    struct{ Names []string }
+	slice   struct{ Names []string }
+	setting struct {
+		Name string `jsonschema:"minLength=5"`
+	}
 	pointers struct{ P **string }
 	number   int
 	nothing  string
@@ -69,6 +72,8 @@ func TestWrongQuestions(t *testing.T) {
 		{"two fields of one name", mrtr.Elicit[twice]("q", "?"), `two fields are named "B"`},
 		{"a number in quotes", mrtr.Elicit[quoted]("q", "?"), `option "string"`},
 		{"an unexported field", mrtr.Elicit[hidden]("q", "?"), "exported"},
+		{"a tag that sets nothing", mrtr.Elicit[setting]("q", "?"), `"minLength=5" would set nothing`},
+		{"a list of numbers", schema(`{"type":"object","properties":{"a":{"type":"array","items":{"enum":[1,2]}}}}`), "must be strings"},
 		{"a list in a struct", mrtr.Elicit[slice]("q", "?"), "Names"},
 		{"a pointer to a pointer", mrtr.Elicit[pointers]("q", "?"), "cannot be asked for"},
 		{"an enum of numbers", mrtr.Elicit[number]("q", "?"), "only string types"},
@@ -125,7 +130,7 @@ func TestTheSchemasOfForms(t *testing.T) {
 		{mrtr.Elicit[uint8]("q", "?"), `{"type":"object","properties":{"q":{"type":"integer","minimum":0,"maximum":255}},"required":["q"]}`},
 		{mrtr.Elicit[int64]("other", "?"), `{"type":"object","properties":{"other":{"type":"integer"}},"required":["other"]}`},
 		{mrtr.Elicit[class]("q", "?"), `{"type":"object","properties":{"q":{"type":"string","enum":["first","second"]}},"required":["q"]}`},
-		{mrtr.Elicit[[]class]("q", "?"), `{"type":"object","properties":{"q":{"type":"array","items":{"type":"string","enum":["first","second"]}}},"required":["q"]}`},
+		{mrtr.Elicit[[]class]("q", "?"), `{"type":"object","properties":{"q":{"type":"array","items":{"type":"string","enum":["first","second"]},"uniqueItems":true,"maxItems":2}},"required":["q"]}`},
 		{mrtr.Choose("q", "?", mrtr.Choice{Value: "a", Title: "A"}, mrtr.Choice{Value: "b"}),
 			`{"type":"object","properties":{"q":{"type":"string","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"b"}]}},"required":["q"]}`},
 		{mrtr.Elicit[titled]("q", "?"), `{"type":"object","properties":{"when":{"type":"string","format":"date-time","description":"the day you \"leave\""}},"required":["when"]}`},

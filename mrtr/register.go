@@ -3,6 +3,7 @@ package mrtr
 import (
 	"context"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -14,22 +15,40 @@ import (
 type HandlerOptions struct {
 	// Legacy overrides the runtime's policy for legacy clients.
 	Legacy LegacyPolicy
-	// Version names this version of the handler, for people who read why a call
-	// did not go on after a deployment. If empty, it is that of the build.
+	// Version names this version of the handler, for operators who read why a call
+	// did not go on after a deployment ([Event]). If empty, it is that of the build.
 	Version string
+	// Needs are questions that every call asks. A client that cannot be asked one of
+	// them, and for whom no default stands in, is refused before the handler is
+	// entered, with the error that it would get at the question, so that no effect above
+	// the question has run. The words of a question do not matter here, only its key,
+	// its kind and its default. Those of [AskQuestion] are known without being listed.
+	Needs []AnyQuestion
+	// Audience names the server, or servers, that this handler belongs to, where one
+	// Runtime has several handlers under one name: a state sealed by one of them opens
+	// for those of the same audience alone. Without it a handler that is not the first
+	// under its name refuses its calls, because the Runtime cannot know which servers
+	// share their states. One handler may be registered with many servers, and needs
+	// no audience for that.
+	Audience string
 }
 
 // target is one registered tool, prompt or resource.
 type target struct {
 	policy  LegacyPolicy
 	version string
-	replays bool // a call can go on without the frame that its state names
+	// audience is what states are bound to; ownAudience tells that HandlerOptions
+	// name it.
+	audience    string
+	ownAudience bool
+	needs       needs
+	replays     bool // a call can go on without the frame that its state names
 }
 
 // target checks the options of a registration. It panics on misuse, as go-sdk's
 // functions for registering do.
-func (rt *Runtime) target(opts *HandlerOptions, hasStyle, replays bool) *target {
-	if !hasStyle {
+func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
+	if !s.valid {
 		panic(misuse("the zero Style handles nothing: its handler is nil, or Build failed"))
 	}
 	var o HandlerOptions
@@ -39,7 +58,13 @@ func (rt *Runtime) target(opts *HandlerOptions, hasStyle, replays bool) *target 
 	if !o.Legacy.valid() {
 		panic(misuse("HandlerOptions.Legacy is not a policy: %d", o.Legacy))
 	}
-	t := &target{policy: o.Legacy, version: o.Version, replays: replays}
+	t := &target{policy: o.Legacy, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays}
+	if err := t.needs.add(o.Needs); err != nil {
+		panic(err)
+	}
+	if o.Audience != "" {
+		t.audience, t.ownAudience = strconv.Quote(rt.opts.Audience)+strconv.Quote(o.Audience), true
+	}
 	if t.policy == LegacyInherit {
 		t.policy = rt.opts.Legacy
 	}
@@ -49,7 +74,7 @@ func (rt *Runtime) target(opts *HandlerOptions, hasStyle, replays bool) *target 
 	return t
 }
 
-// buildVersion names this build in states, for the text of [Diverged].
+// buildVersion names this build in states, for the events of calls that [Diverged].
 var buildVersion = func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -14,11 +14,11 @@ import (
 // Resource makes a style into a resource handler. Its input is the address that is
 // read. As with [Prompt], every error is a JSON-RPC error.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
-	t := rt.target(opts, s.valid(), s.replays)
+	t := rt.target(opts, s.facts())
 	h := func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		var out *mcp.ReadResourceResult
 		need, err := rt.round(ctx, exchange{
-			method: "resources/read", name: req.Params.URI,
+			method: resourcesRead, name: req.Params.URI,
 			token: req.Params.RequestState, answers: req.Params.InputResponses,
 			client: era.ClientOf(req), session: req.Session, request: req,
 		}, t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {

@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mrtr-go/sdk/era"
@@ -36,10 +37,8 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	switch {
 	case err != nil:
 		c.abandonFrame()
-		if c.hasEffects() && !isProtocolError(err) {
-			err = afterEffect{err}
-		}
-		c.observe(ctx, Event{Kind: CallStopped, Err: err, Duration: time.Since(began)})
+		err = c.tellEffects(err)
+		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
 	case out == nil:
 		c.observe(ctx, Event{Kind: CallCompleted, Duration: time.Since(began)})
 	case rt.observer != nil:
@@ -48,14 +47,29 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	return out, err
 }
 
+// begunWith tells operators of a call that diverged which version it began with.
+// Clients have no business with our builds.
+func (c *Call) begunWith(err error) string {
+	var e *Error
+	if errors.As(err, &e) && e.Reason == Diverged {
+		return "begun with version " + c.st.version
+	}
+	return ""
+}
+
 // advance judges the answers that came back, and enters the handler only when
 // all are answered; then it asks those that the handler needs. Guards and
 // steps run in here, so that their panic ends this call and nothing else; linear
 // code has a goroutine of its own, which recovers there.
 func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err error) {
 	defer recovered(&err)
+	if c.st.round == 1 {
+		if err := c.refuseUnaskable(); err != nil {
+			return nil, err
+		}
+	}
 	if len(c.st.pending) > 0 {
-		settled, err := c.judgeAnswers()
+		settled, err := c.judgeAnswers(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -70,14 +84,20 @@ func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err erro
 			c.onComplete = nil
 		}
 		need, err := enter(ctx, c)
+		if need != nil || err == errRefused {
+			again, err := c.takeBack()
+			if err != nil {
+				return nil, err
+			}
+			if again {
+				return c.reply()
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
 		if need == nil {
-			for _, fn := range c.onComplete {
-				fn(ctx)
-			}
-			return nil, nil
+			return nil, c.complete(ctx)
 		}
 		answered, err := c.take(need)
 		if err != nil {
@@ -88,4 +108,17 @@ func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err erro
 		}
 	}
 	return nil, tooManyRounds(true)
+}
+
+// complete runs the functions registered with [Call.OnComplete].
+func (c *Call) complete(ctx context.Context) error {
+	if len(c.onComplete) == 0 {
+		return nil
+	}
+	return apart(func() error {
+		for _, fn := range c.onComplete {
+			fn(ctx)
+		}
+		return nil
+	})
 }

@@ -133,6 +133,7 @@ func TestValuesThatCannotBeCarried(t *testing.T) {
 	empty := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 		return mrtr.Need(), output{}, nil
 	}
+	rt, _ = newRuntime(t, nil)
 	out = call(t, connect(t, serveTool(rt, empty, nil), nil), nil)
 	require.True(t, out.IsError)
 	require.Contains(t, out.Text, "asks nothing and carries nothing")
@@ -252,20 +253,22 @@ func TestAStateIsBounded(t *testing.T) {
 	said(t, out, "290000")
 
 	// A token limit that is smaller is kept to as well.
-	rt, _ = newRuntime(t, &mrtr.Options{State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}})
+	small := &mrtr.Options{State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}}
+	rt, _ = newRuntime(t, small)
 	out = call(t, connect(t, serveTool(rt, large, nil), nil), nil)
 	require.True(t, out.IsError)
 	require.Contains(t, out.Text, "Stopped: more than")
 	medium := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 		return mrtr.Need(units).Carry(strings.Repeat("x", 5000)), output{}, nil
 	}
+	rt, _ = newRuntime(t, small)
 	out = call(t, connect(t, serveTool(rt, medium, nil), nil), nil)
 	require.Equal(t, "Stopped: more than 4096 bytes of sealed state.", out.Text)
 }
 
 func TestQuestionsOfARoundAreBounded(t *testing.T) {
-	rt, _ := newRuntime(t, &mrtr.Options{MaxQuestions: 2})
 	ask := func(n int) *wire.Outcome {
+		rt, _ := newRuntime(t, &mrtr.Options{MaxQuestions: 2})
 		handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 			var questions []mrtr.AnyQuestion
 			for i := range n {
@@ -280,8 +283,8 @@ func TestQuestionsOfARoundAreBounded(t *testing.T) {
 }
 
 func TestAKeyIsAskedOnceARound(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
 	for _, need := range []*mrtr.IncompleteResult{mrtr.Need(units, units), mrtr.Need(nil)} {
+		rt, _ := newRuntime(t, nil)
 		handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 			return need, output{}, nil
 		}

@@ -13,19 +13,22 @@ import (
 
 // Options configure a [Runtime]. The zero value, and nil, mean the defaults:
 // states sealed with a key of this process, legacy clients asked over their
-// session. A limit of zero is its default, and a negative one is an error.
+// session. A limit of zero is its default. A negative one is an error, and so is one
+// that another limit keeps from being reached.
 type Options struct {
 	// State configures how states are sealed. Without keys a random one is used,
 	// and a restart ends the calls under way. Instances that serve one another's
 	// rounds need the same keys.
 	State *statecodec.Options
 	// Audience names this server where several share keys: a state sealed for
-	// one does not open at another.
+	// one does not open at another. Servers that differ, such as one for production
+	// and one to try things out, need audiences that differ, since the same tool may
+	// ask the same question at both.
 	Audience string
 	// Principal identifies the sender of a request, to bind states to it. If nil,
 	// that is the UserID of go-sdk's token info, "" for a request without a token; a
 	// token that names no user is an error, since all such users would be one. An
-	// error refuses the request.
+	// error refuses the request: the observer gets it, and the client a fixed text.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// Legacy is the policy for legacy clients; LegacyBridge if zero.
 	Legacy LegacyPolicy
@@ -38,19 +41,26 @@ type Options struct {
 	MaxStateBytes int
 	// MaxQuestions bounds the questions of one round; 16 if zero.
 	MaxQuestions int
-	// MaxFrames bounds the handlers held at once; 100,000 if zero.
+	// MaxFrames bounds the handlers held at once; 100,000 if zero. The callers without
+	// a principal share three quarters of them: however many such callers there are, a
+	// known one finds a place.
 	MaxFrames int
 	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero.
 	MaxFramesPerPrincipal int
-	// MaxFrameBytes bounds the arguments of the calls whose handlers are held;
-	// 256 MiB if zero.
+	// MaxFrameBytes bounds the memory of the held handlers, beside the few KiB of
+	// each one's stack: the decoded input (of a resource, its address), answers and
+	// effects; 256 MiB if zero. No principal holds more than three quarters of
+	// it, nor do all callers without one. A call that is held, and whose next answer
+	// does not fit, ends with [Busy], or goes on without its frame if it is [Resumable].
 	MaxFrameBytes int
 	// FrameTTL is how long a held handler waits for its answer before it is
 	// unwound; 15 minutes if zero.
 	FrameTTL time.Duration
 }
 
-// Runtime serves the rounds of many calls, of one server or several. It seals their
+// Runtime serves the rounds of many calls of one server, or of several that serve
+// the same handlers. Two handlers under one name need a Runtime each, with keys or an
+// Audience of its own, or a [HandlerOptions] Audience each. It seals their
 // states, holds the handlers that wait, and recovers the panics of the author's
 // functions on the goroutines that it runs them on.
 //
@@ -61,6 +71,8 @@ type Runtime struct {
 	opts     Options
 	frames   *frameTable
 	observer Observer
+
+	registrations registrations
 }
 
 // sealer is statecodec.Codec, except in the tests that show the need for a seal.
@@ -84,6 +96,9 @@ func New(opts *Options) (*Runtime, error) {
 	}
 	if o.Principal == nil {
 		o.Principal = tokenUser
+	}
+	if err := o.checkLimits(); err != nil {
+		return nil, err
 	}
 	if err := o.resolveLimits(); err != nil {
 		return nil, err
@@ -109,6 +124,8 @@ func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (_ string, er
 	return rt.opts.Principal(ctx, req)
 }
 
+var errNoUser = misuse("the request's token names no user")
+
 // tokenUser is the user of the bearer token, over HTTP.
 func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
 	info := auth.TokenInfoFromContext(ctx)
@@ -119,7 +136,7 @@ func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
 	case info == nil:
 		return "", nil
 	case info.UserID == "":
-		return "", misuse("the request's token names no user: have its verifier set UserID, or set Options.Principal")
+		return "", errNoUser
 	}
 	return info.UserID, nil
 }

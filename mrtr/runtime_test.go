@@ -27,10 +27,28 @@ func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
 		"negative life of a frame": {FrameTTL: -1},
 		"negative rounds":          {Bridge: &sse.BridgeOptions{MaxRounds: -1}},
 		"negative wait":            {Bridge: &sse.BridgeOptions{AnswerTimeout: -time.Second}},
+
+		"more rounds than a call has":             {Bridge: &sse.BridgeOptions{MaxRounds: 10}},
+		"more rounds of state":                    {Bridge: &sse.BridgeOptions{MaxStateRounds: 3}},
+		"more frames of one than of all":          {MaxFrames: 10, MaxFramesPerPrincipal: 11},
+		"a state that no token holds":             {MaxStateBytes: 16 << 20},
+		"a state that the token is too small for": {MaxStateBytes: 4096, State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
 	} {
 		_, err := mrtr.New(opts)
 		var usage *mrtr.UsageError
 		require.ErrorAs(t, err, &usage, explanation)
+	}
+	for explanation, opts := range map[string]*mrtr.Options{
+		"as many rounds as a call has":              {Bridge: &sse.BridgeOptions{MaxRounds: 9, MaxStateRounds: 2}},
+		"as many frames of one as of all":           {MaxFrames: 10, MaxFramesPerPrincipal: 10},
+		"fewer frames than one may have by default": {MaxFrames: 10},
+		"a large state":                             {MaxStateBytes: 12_000_000},
+		"a small token":                             {State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
+		"a state that just fits":                    {MaxStateBytes: 2304, State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
+	} {
+		rt, err := mrtr.New(opts)
+		require.NoError(t, err, explanation)
+		require.NoError(t, rt.Close())
 	}
 	_, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: make([]statecodec.Key, 1)}})
 	var usage *statecodec.UsageError
@@ -72,13 +90,14 @@ func TestThePrincipalIsTheTokensUser(t *testing.T) {
 // All tokens without a user would be one principal, and could take up each
 // other's calls.
 func TestATokenWithoutAUserIsRefused(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, seen := newRuntime(t, nil)
 	h := mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil)
 	extra := &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{"sub": "ada"}}}
 	_, _, err := h(context.Background(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}, Extra: extra}, input{})
-	var usage *mrtr.UsageError
-	require.ErrorAs(t, err, &usage)
-	require.ErrorContains(t, err, "Options.Principal")
+	require.EqualError(t, err, "This request was refused: its sender is not identified.")
+	refused := seen.of(mrtr.RequestRefused)
+	require.Len(t, refused, 1)
+	require.Equal(t, "its token names no user: have the verifier set UserID, or set Options.Principal", refused[0].Reason)
 }
 
 func TestALogObserverWithoutALoggerUsesTheDefault(t *testing.T) {

@@ -15,15 +15,18 @@ import (
 
 // open begins a call, or takes up one whose state came back.
 func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, error) {
-	principal, err := rt.principal(ctx, ex.request)
-	if err != nil {
-		return nil, err
+	c := &Call{rt: rt, target: t, ex: ex}
+	if !rt.registrations.serve(ex.method, ex.name, t) {
+		return nil, c.misregistered(ctx)
 	}
-	c := &Call{rt: rt, target: t, ex: ex, principal: principal}
+	var err error
+	if c.principal, err = rt.principal(ctx, ex.request); err != nil {
+		return nil, c.unidentified(ctx, err)
+	}
 	if ex.token == "" {
 		// Sealing would refuse them too, but after the handler has acted.
 		if err := statecodec.CheckArguments(ex.arguments); err != nil {
-			return nil, badArguments()
+			return nil, c.refuse(ctx, "its arguments have no canonical form", err, badArguments())
 		}
 		c.id = newID()
 		c.st = newState(c.id, t.version)
@@ -83,6 +86,7 @@ func (c *Call) reply() (*asked, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.st.keepForms()
 	return &asked{requests: requests, token: token}, nil
 }
 
@@ -109,7 +113,7 @@ func (c *Call) binding() statecodec.Binding {
 		Target:    c.ex.name,
 		Arguments: c.ex.arguments,
 		Principal: c.principal,
-		Audience:  c.rt.opts.Audience,
+		Audience:  c.target.audience,
 	}
 	// A call stays in the era it began in, whose handler may be another one, and
 	// a legacy call in its session.

@@ -3,6 +3,8 @@ package mrtr
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/mrtr-go/sdk/internal/form"
 )
 
 // state holds the facts of a call that survive from round to round, in the token.
@@ -12,6 +14,7 @@ type state struct {
 	asked   int    // rounds so far that asked something
 	carried int    // rounds so far that only carried state
 	version string // of the tool that sealed it
+	journal bool   // the call began in Journal or Resumable
 	steps   string // fingerprint of the step list, "" for other styles
 	frame   string // the token of the frame, "" where none is held
 	author  json.RawMessage
@@ -22,15 +25,25 @@ type state struct {
 // entry is an answer, or the value of an effect. Entries are in the order in which
 // they happened.
 type entry struct {
-	kind   entryKind
-	key    string
-	digest string // of the question; "" for effects
-	value  json.RawMessage
+	kind    entryKind
+	key     string
+	digest  string // of the question; "" for effects
+	value   json.RawMessage
+	unknown bool // of an effect: nobody knows whether it happened
+
+	// Of an answer, in this round alone: it has just come, and the handler read it.
+	fresh, read bool
 }
+
+// happened reports whether the entry is an effect that is known to have happened.
+func (e *entry) happened() bool { return e.kind.isEffect() && !e.unknown && len(e.value) > 0 }
 
 type entryKind string
 
 func (k entryKind) isEffect() bool { return k == effectEntry || k == nestedEntry }
+
+// isAttempt reports whether the entry is an effect, or an attempt at one.
+func (k entryKind) isAttempt() bool { return k.isEffect() || k == failedEntry || k == triedEntry }
 
 const (
 	answerEntry entryKind = "answer"
@@ -38,6 +51,10 @@ const (
 	// nestedEntry is an effect that ran inside another: code that replays the outer
 	// one need not ask for it.
 	nestedEntry entryKind = "nested"
+	// failedEntry is an effect that failed in code that replays: it meets the error,
+	// which is the value, again. triedEntry is any other attempt that failed.
+	failedEntry entryKind = "failed"
+	triedEntry  entryKind = "tried"
 	// knownEntry is a question that a step found answered already, and
 	// skippedEntry a step that was passed over.
 	knownEntry   entryKind = "known"
@@ -52,6 +69,8 @@ type pending struct {
 	tries  int             // answers that did not fit
 	note   string          // tells the user why the last one did not fit
 	answer json.RawMessage // held until the rest of the round is answered
+
+	refusedBy string // in this round: why the handler could not read it
 }
 
 // null is the answer to a lenient question that got none.
@@ -76,6 +95,8 @@ func (st *state) countRound(asks bool) error {
 	return nil
 }
 
+func (st *state) useJournal() { st.journal = true }
+
 func (st *state) useSteps(fingerprint string) { st.steps = fingerprint }
 
 func (st *state) useFrame(token string) { st.frame = token }
@@ -93,12 +114,24 @@ func (st *state) open(specs []*spec) {
 // file moves the answers of a settled round to done, in the order of the questions.
 // The answer to a question that was asked anew replaces the one before.
 func (st *state) file() {
+	for i := range st.done {
+		st.done[i].fresh = false
+	}
 	for i := range st.pending {
 		p := &st.pending[i]
 		st.forget(p.key)
-		st.record(entry{kind: answerEntry, key: p.key, digest: p.digest(), value: p.answer})
+		st.record(entry{kind: answerEntry, key: p.key, digest: p.digest(), value: p.answer, fresh: true})
 	}
 	st.pending = nil
+}
+
+// reopen takes back the answers of a round, some of which were of no use.
+func (st *state) reopen(pending []pending) {
+	for i := range pending {
+		st.forget(pending[i].key)
+		pending[i].refusedBy = ""
+	}
+	st.pending = pending
 }
 
 func (st *state) forget(key string) {
@@ -111,6 +144,20 @@ func (st *state) forget(key string) {
 }
 
 func (st *state) record(e entry) { st.done = append(st.done, e) }
+
+// tried notes a failed attempt that no code meets again, once for each effect.
+func (st *state) tried(key string, unknown bool) {
+	for i := range st.done {
+		if e := &st.done[i]; e.kind == triedEntry && e.key == key {
+			e.unknown = e.unknown || unknown
+			return
+		}
+	}
+	st.record(entry{kind: triedEntry, key: key, unknown: unknown})
+}
+
+// noteRead notes that the handler read an answer.
+func (e *entry) noteRead() { e.read = true }
 
 // nest makes the effects since an index part of the one that ran around them: code
 // that replays the outer effect need not ask for them.
@@ -127,6 +174,11 @@ func (st *state) unshare() { st.done = slices.Clone(st.done) }
 
 // settle holds an answer until the rest of the round has one.
 func (p *pending) settle(answer json.RawMessage) { p.answer = answer }
+
+func (p *pending) useForm(f *form.Form) { p.form = f }
+
+// refuse notes why the handler could not read the answer.
+func (p *pending) refuse(note string) { p.refusedBy = note }
 
 // again drops an answer that is of no use, and leaves a note for the question's
 // next appearance. It ends a call that has asked too often.
@@ -161,6 +213,15 @@ func (st *state) openKeys() []string {
 	return keys
 }
 
+// keepForms keeps the forms of the questions that go out, for their answers.
+func (st *state) keepForms() {
+	for i := range st.pending {
+		if p := &st.pending[i]; p.form != nil && !p.settled() {
+			form.Keep(p.schema, p.form)
+		}
+	}
+}
+
 // answer finds the answer to a question, nil if there is none.
 func (st *state) answer(key string) *entry {
 	for i := range st.done {
@@ -171,9 +232,10 @@ func (st *state) answer(key string) *entry {
 	return nil
 }
 
+// hasEffects reports whether an effect has happened, or may have.
 func (st *state) hasEffects() bool {
 	for i := range st.done {
-		if st.done[i].kind.isEffect() {
+		if e := &st.done[i]; e.kind.isEffect() || e.unknown {
 			return true
 		}
 	}

@@ -44,7 +44,7 @@ func randomState(r *rand.Rand) state {
 	for range r.IntN(4) {
 		kinds := []kind{formKind, urlKind, sampleKind, toolsKind, rootsKind}
 		st.pending = append(st.pending, pending{
-			spec:  spec{kind: kinds[r.IntN(len(kinds))], key: text(), message: text(), url: text(), schema: value(), lenient: r.IntN(2) == 0},
+			spec:  spec{kind: kinds[r.IntN(len(kinds))], key: text(), message: text(), url: text(), schema: value(), lenient: r.IntN(2) == 0, typ: text()},
 			tries: r.IntN(4), note: text(), answer: value(),
 		})
 	}

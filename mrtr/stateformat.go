@@ -16,6 +16,7 @@ func (st *state) appendTo(b []byte) []byte {
 	w.Number("asked", st.asked)
 	w.Number("carried", st.carried)
 	w.Text("version", st.version)
+	w.Flag("journal", st.journal)
 	w.Text("steps", st.steps)
 	w.Text("frame", st.frame)
 	w.Raw("author", st.author)
@@ -26,6 +27,7 @@ func (st *state) appendTo(b []byte) []byte {
 			w.Text("key", e.key)
 			w.Text("digest", e.digest)
 			w.Raw("value", e.value)
+			w.Flag("unknown", e.unknown)
 			w.EndObject()
 		}
 		w.EndList()
@@ -40,6 +42,7 @@ func (st *state) appendTo(b []byte) []byte {
 			w.Text("url", p.url)
 			w.Raw("schema", p.schema)
 			w.Flag("lenient", p.lenient)
+			w.Text("type", p.typ)
 			w.Number("tries", p.tries)
 			w.Text("note", p.note)
 			w.Raw("answer", p.answer)
@@ -64,6 +67,7 @@ func decodeState(b []byte) (st state, ok bool) {
 	st.asked = r.Number("asked")
 	st.carried = r.Number("carried")
 	st.version = r.Text("version")
+	st.journal = r.Flag("journal")
 	st.steps = r.Text("steps")
 	st.frame = r.Text("frame")
 	st.author = r.Raw("author")
@@ -71,10 +75,11 @@ func decodeState(b []byte) (st state, ok bool) {
 		st.done = make([]entry, 0, 4)
 		for i := 0; r.Object(i); i++ {
 			st.done = append(st.done, entry{
-				kind:   entryKind(r.First("kind")),
-				key:    r.Text("key"),
-				digest: r.Text("digest"),
-				value:  r.Raw("value"),
+				kind:    entryKind(r.First("kind")),
+				key:     r.Text("key"),
+				digest:  r.Text("digest"),
+				value:   r.Raw("value"),
+				unknown: r.Flag("unknown"),
 			})
 			r.EndObject()
 		}
@@ -90,6 +95,7 @@ func decodeState(b []byte) (st state, ok bool) {
 					url:     r.Text("url"),
 					schema:  r.Raw("schema"),
 					lenient: r.Flag("lenient"),
+					typ:     r.Text("type"),
 				},
 				tries:  r.Number("tries"),
 				note:   r.Text("note"),

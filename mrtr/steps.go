@@ -10,8 +10,11 @@ import (
 )
 
 // Steps builds a handler from named steps: some ask, some do, one ends. A doing
-// step runs once, and so does the end; the function that makes a question may run
-// again. The zero value is ready to use:
+// step runs once, and so does the end. The function that makes a question may run again:
+// an answer is held against the question that it was given to, in every round where it
+// is a yes or no, and after a deployment ([HandlerOptions.Version]) for all others. An
+// answer to other words is asked for again, or ends the call with [Diverged] if
+// later steps were taken because of it. The zero value is ready to use:
 //
 //	var b mrtr.Steps[In, Out]
 //	place := mrtr.AskStep(&b, "place", whichPlace)
@@ -34,6 +37,10 @@ type step[In any] struct {
 	key  string
 	kind stepKind
 	typ  reflect.Type
+	// wrong is the mistake in the question, where it is found before the call.
+	wrong error
+	// always is the question of a step that asks the same in every call, else nil.
+	always *spec
 	// ask makes the question of an asking step: its spec, or its value if
 	// nobody has to be asked.
 	ask func(ctx context.Context, at *At[In]) (*spec, any, error)
@@ -52,10 +59,30 @@ const (
 )
 
 // AskStep adds a step that asks. Its question's key must be the step's, or the
-// call ends with a [UsageError] when it comes to it. A question that is [Known]
+// call ends with a [UsageError] when it comes to it; [AskQuestion] lets Build find
+// that. A question that is [Known]
 // gives the value at once; [ErrSkip] passes the step over.
 func AskStep[In, Out, T any](b *Steps[In, Out], key string, question func(ctx context.Context, at *At[In]) (Question[T], error)) Step[T] {
 	return addAsk(b, key, askKind, question)
+}
+
+// AskQuestion adds a step that always asks q, or has its value if q is [Known].
+// Build refuses a q that is malformed or has another key than the step. A client that
+// cannot be asked q is refused before the first step runs ([HandlerOptions]).
+func AskQuestion[In, Out, T any](b *Steps[In, Out], key string, q Question[T]) Step[T] {
+	s := AskStep(b, key, func(context.Context, *At[In]) (Question[T], error) { return q, nil })
+	added := &b.steps[s.index]
+	if added.wrong = q.Err(); added.wrong == nil && q.spec != nil {
+		added.always = q.spec
+		if q.spec.key != key {
+			added.wrong = anotherKey(key, q.spec.key)
+		}
+	}
+	return s
+}
+
+func anotherKey(step, question string) error {
+	return misuse("step %q asks a question with another key, %q", step, question)
 }
 
 // AskAlso adds a step that asks in the same round as the asking step before
@@ -65,6 +92,7 @@ func AskAlso[In, Out, T any](b *Steps[In, Out], key string, question func(ctx co
 }
 
 func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, question func(ctx context.Context, at *At[In]) (Question[T], error)) Step[T] {
+	answerTypeName[T]() // so that answers are judged by it before the first question is made
 	s := step[In]{key: key, kind: kind, typ: reflect.TypeFor[T](), decode: func(e *entry) (any, error) {
 		if e.kind == answerEntry {
 			return decodeAnswer[T](e.value, e.key)
@@ -84,7 +112,7 @@ func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, questi
 				return nil, *q.known, nil
 			}
 			if q.spec.key != key {
-				return nil, nil, misuse("step %q asks a question with another key, %q", key, q.spec.key)
+				return nil, nil, anotherKey(key, q.spec.key)
 			}
 			return q.spec, nil, nil
 		}
@@ -94,8 +122,9 @@ func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, questi
 
 // DoStep adds a step that does something, once: its value is remembered, and later
 // steps read it as it is after encoding it as JSON and decoding it.
-// idem is the same in every attempt at this step of this call, and differs from
-// that of a [Once] with the step's key. [ErrSkip] passes the step over.
+// idem is a function of the call, the step's key and the answers before it, as that of
+// [Once] is, and differs from that of a Once with the step's key. [ErrSkip] passes
+// the step over.
 func DoStep[In, Out, T any](b *Steps[In, Out], key string, f func(ctx context.Context, at *At[In], idem string) (T, error)) Step[T] {
 	s := step[In]{key: key, kind: doKind, typ: reflect.TypeFor[T](), decode: func(e *entry) (any, error) { return readJSON[T](e.value) }}
 	if f != nil {
@@ -136,6 +165,8 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 			return Style[In, Out]{}, misuse("step %q has no function", s.key)
 		case s.kind == alsoKind && (i == 0 || b.steps[i-1].kind == doKind):
 			return Style[In, Out]{}, misuse("step %q is asked along with none: put it behind an asking step", s.key)
+		case s.wrong != nil:
+			return Style[In, Out]{}, s.wrong
 		case s.ask != nil && !askable(s.typ, s.key):
 			return Style[In, Out]{}, misuse("step %q: a form cannot ask for a %s", s.key, s.typ)
 		}
@@ -143,7 +174,7 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 	}
 	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end}
 	l.fingerprint = l.print()
-	return Style[In, Out]{enter: l.enter}, nil
+	return Style[In, Out]{enter: l.enter, needs: alwaysAsks(l.always())}, nil
 }
 
 // MustBuild is [Steps.Build] for lists that are part of the program: it panics

@@ -14,6 +14,7 @@ type At[In any] struct {
 type stepValue struct {
 	happened, skipped bool
 	value             any
+	digest            string // of the question that was answered; "" for other values
 }
 
 func (at *At[In]) stepValue(i int, key string) (_ stepValue, ok bool) {

@@ -2,10 +2,9 @@ package mrtr
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"reflect"
 )
 
 // stepList is a list of steps that was built, and does not change any more.
@@ -15,18 +14,37 @@ type stepList[In, Out any] struct {
 	fingerprint string
 }
 
-// print is the fingerprint of a list: of the keys, kinds, types and order of its
-// steps.
+// print is the fingerprint of a list: of the keys, kinds and order of its steps, and
+// of the forms of their types.
 func (l *stepList[In, Out]) print() string {
-	h := sha256.New()
+	var text []byte
 	for _, s := range l.steps {
-		h.Write([]byte(s.key + "\x00" + string(s.kind) + "\x00" + s.typ.String() + "\x00"))
+		text = append(text, s.key+"\x00"+string(s.kind)+"\x00"...)
+		text = append(appendShape(text, s.typ, nil), 0)
 	}
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:9])
+	return shortDigest(text)
+}
+
+// always are the questions that every call comes to, unless an earlier step ends it.
+func (l *stepList[In, Out]) always() (specs []*spec) {
+	for _, s := range l.steps {
+		if s.always != nil {
+			specs = append(specs, s.always)
+		}
+	}
+	return specs
 }
 
 // enter goes through the list from where the state says the call stands.
-func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
+func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (need *IncompleteResult, out Out, err error) {
+	err = apart(func() (err error) {
+		need, out, err = l.walk(ctx, c, in)
+		return err
+	})
+	return need, out, err
+}
+
+func (l *stepList[In, Out]) walk(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 	var none Out
 	if c.st.round > 1 && c.st.steps != l.fingerprint {
 		return nil, none, c.diverged("its list of steps")
@@ -42,7 +60,17 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 			break
 		}
 		if at.values[i].happened {
-			continue
+			holds, err := c.entered, error(nil)
+			if !holds {
+				holds, err = l.holds(ctx, at, i)
+			}
+			if err != nil {
+				return nil, none, err
+			}
+			if holds {
+				continue
+			}
+			at.values[i] = stepValue{}
 		}
 		c.observe(ctx, Event{Kind: HandlerEntered, Handler: s.key})
 		spec, err := l.take(ctx, at, i)
@@ -53,6 +81,7 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 			questions = append(questions, spec)
 		}
 	}
+	c.entered = true
 	if len(questions) > 0 {
 		return Need(questions...), none, nil
 	}
@@ -73,7 +102,8 @@ func (l *stepList[In, Out]) load(at *At[In]) error {
 			default:
 				continue
 			}
-			v := stepValue{happened: true, skipped: e.kind == skippedEntry}
+			e.noteRead()
+			v := stepValue{happened: true, skipped: e.kind == skippedEntry, digest: e.digest}
 			if !v.skipped {
 				var err error
 				if v.value, err = s.decode(e); err != nil {
@@ -86,9 +116,50 @@ func (l *stepList[In, Out]) load(at *At[In]) error {
 	return nil
 }
 
+// holds reports whether the answer to step i was given to the question that the step
+// asks today. One to another question is asked for again, unless later steps
+// were taken because of it: then the call has diverged.
+func (l *stepList[In, Out]) holds(ctx context.Context, at *At[In], i int) (bool, error) {
+	s, c, digest := &l.steps[i], at.Call, at.values[i].digest
+	if digest == "" || !s.yesOrNo() && c.st.version == c.target.version {
+		return true, nil
+	}
+	c.observe(ctx, Event{Kind: HandlerEntered, Handler: s.key})
+	registered := len(c.onComplete)
+	sp, _, err := s.ask(ctx, at)
+	c.onComplete = c.onComplete[:registered] // the step has been taken, and is not taken again
+	switch {
+	case err != nil && !errors.Is(err, ErrSkip):
+		return false, err
+	case sp == nil:
+		return false, c.diverged("question %q is no longer asked", s.key)
+	case sp.digest() == digest:
+		return true, nil
+	}
+	for j := i + 1; j < len(l.steps); j++ {
+		if l.steps[j].kind != alsoKind && at.values[j].happened {
+			return false, c.diverged("question %q is not worded as it was", s.key)
+		}
+	}
+	return false, nil
+}
+
+// yesOrNo reports whether the step's answer may be a person's consent, which is held
+// against its question in every round. Other questions are made again only after a
+// deployment: within one, their choices may change between two rounds.
+func (s *step[In]) yesOrNo() bool {
+	t := s.typ
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Bool
+}
+
 // filed is the key of a step's own value in the state: none that a Once inside
 // the step could have.
-func (s *step[In]) filed() string { return "step:" + s.key }
+func (s *step[In]) filed() string { return stepPrefix + s.key }
+
+const stepPrefix = "step:"
 
 // take runs step i. It returns the question to ask, or records the value.
 func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec, error) {
@@ -98,7 +169,7 @@ func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec,
 	e := entry{kind: knownEntry, key: s.filed()}
 	if s.kind == doKind {
 		e.kind = effectEntry
-		v, err = s.do(ctx, at, at.Call.ID()+"/"+s.key)
+		v, err = s.run(ctx, at)
 	} else {
 		var sp *spec
 		if sp, v, err = s.ask(ctx, at); sp != nil {
@@ -118,7 +189,7 @@ func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec,
 		if err != nil {
 			err = misuse("the value of step %q cannot be remembered: %v", s.key, err)
 			if s.kind == doKind {
-				err = afterEffect{err}
+				at.Call.tried(s.filed(), true)
 			}
 			return nil, err
 		}
@@ -126,4 +197,22 @@ func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec,
 	at.values[i] = value
 	at.Call.record(e)
 	return nil, nil
+}
+
+// run runs a doing step. Whether the step happened is unknown where its function
+// does not return, or runs out of time.
+func (s *step[In]) run(ctx context.Context, at *At[In]) (v any, err error) {
+	c := at.Call
+	unknown := true
+	defer func() {
+		if unknown {
+			c.tried(s.filed(), true)
+		}
+	}()
+	c.mu.Lock()
+	idem := c.id + "/" + c.st.answersBefore(s.filed()) + "/" + s.key
+	c.mu.Unlock()
+	v, err = s.do(ctx, at, idem)
+	unknown = err != nil && !errors.Is(err, ErrSkip) && ofUnknownOutcome(ctx, err)
+	return v, err
 }

@@ -1,6 +1,9 @@
 package mrtr
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // A Style is a handler, written in one of the ways that the engine knows. [Tool],
 // [RawTool], [Prompt] and [Resource] register it. To a client all styles are the
@@ -10,6 +13,7 @@ type Style[In, Out any] struct {
 	legacy func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
 	// replays tells that a call can go on without the frame that its state names.
 	replays bool
+	needs   needs
 }
 
 // GuardedFunc is a handler that runs from its top in every round. It reads the
@@ -24,9 +28,16 @@ func Native[In, Out any](h GuardedFunc[In, Out]) Style[In, Out] {
 	if h == nil {
 		return Style[In, Out]{}
 	}
+	entries := sync.Pool{New: func() any { return newGuardedEntry(h) }}
 	return Style[In, Out]{enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
+		if err := c.useStyle(guardedStyle); err != nil {
+			var none Out
+			return nil, none, err
+		}
 		c.observe(ctx, Event{Kind: HandlerEntered})
-		return h(ctx, c, in)
+		e := entries.Get().(*guardedEntry[In, Out])
+		defer entries.Put(e)
+		return e.enter(ctx, c, in)
 	}}
 }
 
@@ -38,7 +49,10 @@ func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 	if !modern.valid() || !legacy.valid() {
 		return Style[In, Out]{}
 	}
-	both := Style[In, Out]{enter: modern.enter, legacy: legacy.enter}
+	both := Style[In, Out]{
+		enter: modern.enter, legacy: legacy.enter,
+		needs: needs{modern: modern.needs.modern, others: legacy.needs.others},
+	}
 	if legacy.legacy != nil {
 		both.legacy = legacy.legacy
 	}
@@ -47,10 +61,58 @@ func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 
 func (s Style[In, Out]) valid() bool { return s.enter != nil }
 
+// styleFacts describe a style to a registration.
+type styleFacts struct {
+	valid, replays bool
+	needs          needs
+}
+
+func (s Style[In, Out]) facts() styleFacts {
+	return styleFacts{valid: s.valid(), replays: s.replays, needs: s.needs}
+}
+
 // run enters the style for this round's client.
 func (s Style[In, Out]) run(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 	if s.legacy != nil && !c.Modern() {
 		return s.legacy(ctx, c, in)
 	}
 	return s.enter(ctx, c, in)
+}
+
+// The styles, as the text of [Diverged] names them. Journal and Resumable keep the
+// same journal, and take up each other's calls.
+const (
+	guardedStyle   = "a guarded handler"
+	stepsStyle     = "a list of steps"
+	coroutineStyle = "a coroutine"
+	journalStyle   = "journaled code"
+)
+
+// useStyle notes the style of a call that begins. It returns an error where the call
+// began in another style, whose answers and effects may mean something else.
+func (c *Call) useStyle(style string) error {
+	if c.st.round == 1 {
+		if style == journalStyle {
+			c.st.useJournal()
+		}
+		return nil
+	}
+	if began := c.st.style(); began != style {
+		return c.diverged("it was %s", began)
+	}
+	return nil
+}
+
+// style is the one in which the call began, as far as its state tells: a list of
+// steps has a fingerprint, a coroutine is held, and a journal is marked.
+func (st *state) style() string {
+	switch {
+	case st.journal:
+		return journalStyle
+	case st.steps != "":
+		return stepsStyle
+	case st.frame != "":
+		return coroutineStyle
+	}
+	return guardedStyle
 }

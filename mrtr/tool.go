@@ -22,7 +22,7 @@ type Texter interface{ Text() string }
 // where the program is wrong: on the zero Style, and on an unknown policy. So do
 // [RawTool], [Prompt] and [Resource].
 func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.ToolHandlerFor[In, Out] {
-	t := rt.target(opts, s.valid(), s.replays)
+	t := rt.target(opts, s.facts())
 	mutable := snapshot.Shares(reflect.TypeFor[In]())
 	h := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var out, none Out
@@ -56,10 +56,11 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 }
 
 // RawTool makes a style into a raw tool handler, for mcp.Server.AddTool and
-// schemas made at run time: the arguments come as they arrived, unchecked, and
-// the result goes out as it is. An error becomes an error result.
+// schemas made at run time: the arguments come as they arrived, unchecked
+// but for what no state can be bound to ([statecodec.Binding]), and the result goes
+// out as it is. An error becomes an error result.
 func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
-	t := rt.target(opts, s.valid(), s.replays)
+	t := rt.target(opts, s.facts())
 	h := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var out *mcp.CallToolResult
 		need, err := rt.round(ctx, toolExchange(req), t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
@@ -90,7 +91,7 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *H
 
 func toolExchange(req *mcp.CallToolRequest) exchange {
 	return exchange{
-		method: "tools/call", name: req.Params.Name, arguments: req.Params.Arguments,
+		method: toolsCall, name: req.Params.Name, arguments: req.Params.Arguments,
 		token: req.Params.RequestState, answers: req.Params.InputResponses,
 		client: era.ClientOf(req), session: req.Session, request: req,
 	}

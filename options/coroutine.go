@@ -12,7 +12,7 @@ import (
 // call that waits for its user, and a call whose process is gone must be made
 // again; mrtr.Resumable instead falls back to the journal.
 func Coroutine(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.Coroutine(linear(audit)), nil)
+	return mrtr.Tool(rt, mrtr.Coroutine(linear(audit)), &mrtr.HandlerOptions{Needs: Always})
 }
 
 func linear(audit *Audit) mrtr.LinearFunc[Query, Report] {

@@ -8,5 +8,5 @@ import "github.com/mrtr-go/sdk/mrtr"
 // instance can take the next round. It costs a run of the code above the
 // question in each round, and that code must be deterministic.
 func Journal(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.Journal(linear(audit)), nil)
+	return mrtr.Tool(rt, mrtr.Journal(linear(audit)), &mrtr.HandlerOptions{Needs: Always})
 }

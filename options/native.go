@@ -14,7 +14,7 @@ import (
 // It is registered with the policy of defaults for legacy clients: they are not
 // asked, and a question without a default refuses the call.
 func Native(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Legacy: mrtr.LegacyDefaults})
+	return mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Needs: Always, Legacy: mrtr.LegacyDefaults})
 }
 
 func guarded(audit *Audit) mrtr.GuardedFunc[Query, Report] {

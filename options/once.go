@@ -11,7 +11,7 @@ import (
 // effect, and the discipline to wrap every one: a bare effect above a guard
 // happens again in each round.
 func Once(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.Native(remembering(audit)), nil)
+	return mrtr.Tool(rt, mrtr.Native(remembering(audit)), &mrtr.HandlerOptions{Needs: Always})
 }
 
 func remembering(audit *Audit) mrtr.GuardedFunc[Query, Report] {

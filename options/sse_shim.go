@@ -11,6 +11,6 @@ import (
 // the user thinks. One request of a legacy client enters the handler several
 // times, which is safe because of its guards.
 func SSEShim(rt *mrtr.Runtime, audit *Audit) Handler {
-	rounds := mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Legacy: mrtr.LegacyPassThrough})
+	rounds := mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Needs: Always, Legacy: mrtr.LegacyPassThrough})
 	return sse.Bridge(rounds, nil)
 }

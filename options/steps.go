@@ -19,9 +19,7 @@ func stepwise(audit *Audit) mrtr.Style[Query, Report] {
 	place := mrtr.AskStep(&b, "place", func(ctx context.Context, at *mrtr.At[Query]) (mrtr.Question[string], error) {
 		return WhichPlace(at.In.Location)
 	})
-	units := mrtr.AskStep(&b, "units", func(ctx context.Context, at *mrtr.At[Query]) (mrtr.Question[string], error) {
-		return Units, nil
-	})
+	units := mrtr.AskQuestion(&b, "units", Units)
 	b.End(func(ctx context.Context, at *mrtr.At[Query]) (Report, error) {
 		audit.Record(place.Of(at))
 		return NewReport(place.Of(at), units.Of(at)), nil

@@ -10,7 +10,7 @@ import (
 // for legacy clients, which asks over the session and waits. Choose it when the
 // handler for legacy clients exists and works. It costs the upkeep of both.
 func TwoHandlers(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(guarded(audit)), mrtr.Native(waiting(audit))), nil)
+	return mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(guarded(audit)), mrtr.Native(waiting(audit))), &mrtr.HandlerOptions{Needs: Always})
 }
 
 func waiting(audit *Audit) mrtr.GuardedFunc[Query, Report] {

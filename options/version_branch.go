@@ -11,7 +11,7 @@ import (
 // of a handler. It costs a second path through the code, which only legacy
 // clients exercise.
 func VersionBranch(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.Native(branching(audit)), nil)
+	return mrtr.Tool(rt, mrtr.Native(branching(audit)), &mrtr.HandlerOptions{Needs: Always})
 }
 
 func branching(audit *Audit) mrtr.GuardedFunc[Query, Report] {

@@ -47,6 +47,10 @@ func WhichPlace(name string) (mrtr.Question[string], error) {
 // Units asks for the units.
 var Units = mrtr.Choose("units", "Which units?", mrtr.Choices("metric", "imperial")...).Default("metric")
 
+// Always are the questions that every call asks. The styles give them to the engine,
+// so that a client that cannot be asked is refused before anything is looked up.
+var Always = []mrtr.AnyQuestion{Units}
+
 // NewReport is the weather at a place.
 func NewReport(name, units string) Report {
 	for _, p := range places {

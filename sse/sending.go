@@ -18,6 +18,7 @@ func (a *asker) send(ctx context.Context, key string, q mcp.InputRequest) (mcp.I
 	case *mcp.ElicitParams:
 		p := *q
 		p.Meta = maps.Clone(p.Meta)
+		p.RequestedSchema = bounded(p.RequestedSchema)
 		if era.IsURL(q) && p.ElicitationID == "" {
 			p.ElicitationID = a.urlAskIDs[key+" "+p.URL]
 		}

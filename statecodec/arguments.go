@@ -14,6 +14,7 @@ const maxDepth = 128
 var (
 	errSyntax    = errors.New("they are not one JSON value")
 	errDuplicate = errors.New("an object has the same name twice")
+	errCase      = errors.New("an object has two names that differ in case only")
 	errDepth     = errors.New("they are nested too deep")
 	errText      = errors.New("a string is not valid Unicode")
 	errExponent  = errors.New("a number has an exponent of more than nine digits")
@@ -121,6 +122,9 @@ func (c *canonicalizer) object(depth int) error {
 		ordered = ordered && (len(c.members) == base || c.compare(c.members[len(c.members)-1], m) < 0)
 		c.members = append(c.members, m)
 	}
+	if err := c.distinct(base); err != nil {
+		return err
+	}
 	if !ordered {
 		if err := c.order(c.members[base:], start); err != nil {
 			return err
@@ -131,9 +135,9 @@ func (c *canonicalizer) object(depth int) error {
 	return nil
 }
 
-func (c *canonicalizer) compare(a, b member) int {
-	return bytes.Compare(c.out[a.start+1:a.nameEnd], c.out[b.start+1:b.nameEnd])
-}
+func (c *canonicalizer) compare(a, b member) int { return bytes.Compare(c.name(a), c.name(b)) }
+
+func (c *canonicalizer) name(m member) []byte { return c.out[m.start+1 : m.nameEnd] }
 
 // order rewrites the members that lie in out from start on, sorted by name.
 func (c *canonicalizer) order(members []member, start int) error {

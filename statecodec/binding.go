@@ -12,7 +12,8 @@ type Binding struct {
 	// server; null differs from both. -0 equals 0.
 	//
 	// Some values are refused, because JSON readers disagree on their meaning:
-	// an object with the same name twice, text that is not UTF-8 or has half a
+	// an object with the same name twice or with two names that differ in case
+	// only (encoding/json takes them for one field), text that is not UTF-8 or has half a
 	// surrogate pair, exponents beyond nine digits, and nesting deeper than 128.
 	Arguments []byte
 	// Principal is the caller, Audience the server or fleet that is called,

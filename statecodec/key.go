@@ -56,12 +56,30 @@ func NewKey(secret []byte) (Key, error) {
 
 // ParseKey reads a key from text: hexadecimal, or base64 in the standard or the
 // URL alphabet, padded or not. Space around it is ignored. Text of hexadecimal
-// digits alone is read as hexadecimal. Anything else, and a key that is too
-// short, is a [*UsageError], which does not repeat the text.
+// digits alone is read as hexadecimal. Anything else, text that is hexadecimal but
+// for a missing or mistyped digit, a key that is too short, and one that is a
+// pattern and not random, is a [*UsageError], which does not repeat the text.
 func ParseKey(text string) (Key, error) {
-	text = strings.TrimSpace(text)
+	secret, err := parseSecret(strings.TrimSpace(text))
+	if err != nil {
+		return Key{}, err
+	}
+	key, err := NewKey(secret)
+	if err == nil {
+		err = checkSecret(secret)
+	}
+	if err != nil {
+		return Key{}, err
+	}
+	return key, nil
+}
+
+func parseSecret(text string) ([]byte, error) {
 	if secret, err := hex.DecodeString(text); err == nil {
-		return NewKey(secret)
+		return secret, nil
+	}
+	if err := checkText(text); err != nil {
+		return nil, err
 	}
 	encoding := base64.StdEncoding
 	if strings.ContainsAny(text, "-_") {
@@ -72,9 +90,9 @@ func ParseKey(text string) (Key, error) {
 	}
 	secret, err := encoding.Strict().DecodeString(text)
 	if err != nil || strings.ContainsAny(text, "\r\n") {
-		return Key{}, &UsageError{message: "a key must be base64 or hexadecimal text"}
+		return nil, &UsageError{message: "a key must be base64 or hexadecimal text"}
 	}
-	return NewKey(secret)
+	return secret, nil
 }
 
 // GenerateKey makes a key of 32 random bytes.

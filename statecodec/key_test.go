@@ -63,7 +63,7 @@ func TestParseKeyReadsEveryUsualText(t *testing.T) {
 }
 
 func TestParseKeyRefusesAnythingElse(t *testing.T) {
-	good := base64.StdEncoding.EncodeToString(secret)
+	good, hexKey := base64.StdEncoding.EncodeToString(secret), hex.EncodeToString(secret)
 	for name, text := range map[string]string{
 		"nothing":             "",
 		"a password":          "correct horse battery staple, correct horse",
@@ -73,11 +73,49 @@ func TestParseKeyRefusesAnythingElse(t *testing.T) {
 		"unused bits set":     strings.Repeat("A", 42) + "B",
 		"short hex":           hex.EncodeToString(secret[:31]),
 		"short base64":        base64.StdEncoding.EncodeToString(secret[:31]),
+
+		"hex, a digit short":    hexKey[1:],
+		"hex, a digit too many": hexKey + "0",
+		"hex, a digit mistyped": hexKey[:20] + "O" + hexKey[21:],
+		"hex, with a prefix":    "0x" + hexKey,
+		"hex, in two pieces":    hexKey[:32] + "/" + hexKey[32:63],
+
+		"zeros":           hex.EncodeToString(make([]byte, 32)),
+		"zeros in base64": base64.StdEncoding.EncodeToString(make([]byte, 32)),
+		"one byte":        hex.EncodeToString(bytes.Repeat([]byte{0xc3}, 40)),
+		"seven bytes":     hex.EncodeToString([]byte("abcdefgfedcbabcdeffgacebdfbcadgf")),
+		"a piece twice":   hex.EncodeToString(bytes.Repeat(secret[:16], 2)),
+		"a piece, cut":    hex.EncodeToString(append(bytes.Repeat(secret[:12], 2), secret[:11]...)),
+		"counting up":     hex.EncodeToString(stepping(1)),
+		"counting down":   hex.EncodeToString(stepping(-3)),
 	} {
-		_, err := statecodec.ParseKey(text)
+		key, err := statecodec.ParseKey(text)
 		requireUsage(t, err, "key")
+		require.Empty(t, key.Text(), name)
 		if text != "" {
 			require.NotContains(t, err.Error(), text, name)
+		}
+	}
+}
+
+func stepping(step int) []byte {
+	b := make([]byte, 32)
+	for i := range b {
+		b[i] = byte(7 + i*step)
+	}
+	return b
+}
+
+// No key that was drawn at random is refused, in any spelling.
+func TestParseKeyReadsRandomKeys(t *testing.T) {
+	for range 2000 {
+		want := statecodec.GenerateKey()
+		raw, err := base64.RawURLEncoding.DecodeString(want.Text())
+		require.NoError(t, err)
+		for _, text := range []string{want.Text(), base64.StdEncoding.EncodeToString(raw), hex.EncodeToString(raw)} {
+			key, err := statecodec.ParseKey(text)
+			require.NoError(t, err)
+			require.Equal(t, want.ID(), key.ID())
 		}
 	}
 }

@@ -260,8 +260,10 @@ func specObject(d *json.Decoder, depth int) ([]byte, error) {
 			return nil, err
 		}
 		inner := string(name[1 : len(name)-1])
-		if _, twice := members[inner]; twice {
-			return nil, errSpec
+		for other := range members {
+			if strings.EqualFold(other, inner) {
+				return nil, errSpec
+			}
 		}
 		members[inner] = slices.Concat(name, []byte(":"), value)
 		names = append(names, inner)

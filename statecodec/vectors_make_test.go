@@ -240,6 +240,8 @@ func refusedRecipes() []recipe {
 			change: binding(func(b *statecodec.Binding) { b.Method, b.Target = "tools/callw", "eather_native" })},
 		{name: "arguments-duplicate", comment: "a name twice, spelled in two ways", expect: statecodec.ReasonArguments,
 			change: binding(func(b *statecodec.Binding) { b.Arguments = []byte(`{"a":1,"\u0061":1}`) })},
+		{name: "arguments-case", comment: "two names that differ in case only, the sign for Kelvin among them", expect: statecodec.ReasonArguments,
+			change: binding(func(b *statecodec.Binding) { b.Arguments = []byte(`{"Key":1,"\u212aey":1}`) })},
 		{name: "arguments-not-json", comment: "a second value after the first", expect: statecodec.ReasonArguments,
 			change: binding(func(b *statecodec.Binding) { b.Arguments = []byte(`{}{}`) })},
 		{name: "arguments-half-surrogate", comment: "half a surrogate pair", expect: statecodec.ReasonArguments,

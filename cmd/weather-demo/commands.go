@@ -26,6 +26,7 @@ func commands() []command {
 		{"errors", "", "provoke every error, and print it as an agent sees it", errorsAbout, showErrors},
 		{"check", "FILE", "find tool uses without a result in a conversation", checkAbout, check},
 		{"probe", "URL|COMMAND...", "check a running server against the rules of tool calls", probeAbout, probeServer},
+		{"page", "", "serve a page on which to play and attack a call", pageAbout, servePage},
 		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", serveAbout, serve},
 		{"help", "[COMMAND]", "list the commands, or explain one", "Lists the commands, or explains one of them and its flags.", help},
 	}

@@ -47,7 +47,7 @@ var goldens = map[string][]invocation{
 	"help": {
 		{"help", ""}, {"help show", ""}, {"table -h", ""}, {"help basic", ""}, {"help multiround", ""},
 		{"help quadrant", ""}, {"help compare", ""}, {"help errors", ""}, {"help check", ""},
-		{"help probe", ""}, {"help serve", ""}, {"help help", ""},
+		{"help probe", ""}, {"help page", ""}, {"help serve", ""}, {"help help", ""},
 	},
 	"mistakes": {
 		{"compar E G", ""}, {"sevre", ""}, {"help sevre", ""}, {"xyzzy", ""}, {"-sytle E", ""}, {"-style nativ", ""},
@@ -118,7 +118,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestEveryCommandHasAGoldenRun(t *testing.T) {
-	runs := map[string]bool{"show": true, "serve": true, "probe": true} // show is run by default; servers have no goldens
+	runs := map[string]bool{"show": true, "page": true, "serve": true, "probe": true} // show is run by default; servers have no goldens
 	for _, invocations := range goldens {
 		for _, i := range invocations {
 			runs[strings.Split(i.args, " ")[0]] = true

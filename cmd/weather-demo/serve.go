@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/page"
 	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
@@ -43,6 +44,7 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	stateless := f.Bool("stateless", false, "with -http: hold no sessions, so that legacy clients cannot be asked")
 	limit := f.Duration("drain", 3*time.Second, "with -http: how long running calls may take at the end, such as 10s (default 3s)")
 	withLandmine := f.Bool("landmine", false, "also serve the exhibits B and N, which audit twice")
+	public := f.Bool("page", false, "with -http: serve the page to other machines too; a loopback address always serves it")
 	if _, err := parse(f, args, t); err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	if *address == "" {
 		return serveStdio(ctx, server, t)
 	}
-	h := httpServer{*address, *stateless, *limit, log, logger}
+	h := httpServer{*address, *stateless, *limit, *public, log, logger}
 	return h.serve(ctx, server, t)
 }
 
@@ -98,6 +100,7 @@ type httpServer struct {
 	address    string
 	stateless  bool
 	drainLimit time.Duration
+	publicPage bool
 	log        *serveLog
 	logger     *slog.Logger
 }
@@ -112,9 +115,15 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 	if err != nil {
 		return err
 	}
+	played, err := page.New(&page.Options{Public: h.publicPage, Logger: h.logger})
+	if err != nil {
+		return err
+	}
+	defer played.Close()
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", both)
 	mux.Handle("/ws", ws)
+	mux.Handle("/", played)
 	listener, err := net.Listen("tcp", h.address)
 	if err != nil {
 		return err
@@ -122,6 +131,7 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 	fmt.Fprintf(t.out, "listening on http://%s\n", listener.Addr())
 	fmt.Fprintf(t.out, "  http://%s/mcp  for modern and legacy clients\n", listener.Addr())
 	fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket\n", listener.Addr())
+	fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser\n", listener.Addr())
 
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)

@@ -106,16 +106,16 @@ func TestServeWarnsOfAKeyOfItsOwn(t *testing.T) {
 	s.logs("warning: MRTR_KEYS is not set")
 	s.stops(syscall.SIGTERM)
 
-	s = serveHTTPOnAnyPort(t, []string{keysVariable + "=" + strings.Repeat("5a", 32)})
+	s = serveHTTPOnAnyPort(t, []string{keysVariable + "=" + statecodec.GenerateKey().Text()})
 	s.stops(syscall.SIGTERM)
 	require.Empty(t, s.log.String())
 }
 
 func TestServersWithOneKeyShareACall(t *testing.T) {
-	key := keysVariable + "=" + strings.Repeat("5a", 32)
+	key := keysVariable + "=" + statecodec.GenerateKey().Text()
 	request := wire.Request{Name: "weather_journal", Arguments: map[string]string{"location": "Lisbon"}}
 	var reply *wire.Reply
-	for _, keys := range []string{key, key, keysVariable + "=" + strings.Repeat("a5", 32)} {
+	for _, keys := range []string{key, key, keysVariable + "=" + statecodec.GenerateKey().Text()} {
 		s := startServing(t, []string{keys})
 		client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, nil)
 		require.NoError(t, err)

@@ -2,43 +2,63 @@ package form
 
 import (
 	"encoding/json"
-	"fmt"
-	"net/mail"
-	"net/url"
-	"reflect"
-	"time"
-
-	"github.com/google/jsonschema-go/jsonschema"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // Accept judges the content of an answer. It returns the answer as JSON, with the
-// properties that the form asks for and no others, or an error where it does not
-// fit the schema.
-func (f *Form) Accept(content map[string]any) (json.RawMessage, error) {
-	if text, ok := content[f.only].(string); ok && f.choices[text] {
+// properties that the form asks for and no others. An answer that is of no use is
+// an error, whose text is for the user who is asked again: it names the properties
+// that did not fit, and repeats nothing of the answer.
+//
+// An answer of more than limit bytes is refused before its values are judged, and
+// properties that were not asked for are not looked at. So the work is bounded by
+// the form and the limit, whatever a client sends.
+func (f *Form) Accept(content map[string]any, limit int) (json.RawMessage, error) {
+	if text, ok := content[f.only].(string); ok && len(text) <= limit && f.plain[text] {
 		return f.onlyText(text), nil
 	}
-	asked := content
-	for name := range content {
-		if f.properties[name] == nil {
-			asked = f.onlyAsked(content)
-			break
+	var misfits []string
+	asked := make(map[string]any, len(f.properties))
+	left := limit
+	for name, p := range f.properties {
+		v, ok := content[name]
+		v = decoded(v)
+		switch {
+		case !ok && p.required, ok && !p.kindFits(v):
+			misfits = append(misfits, name+" "+p.expects)
+		case ok:
+			if left -= len(name) + size(v, left); left < 0 {
+				return nil, tooLong(limit)
+			}
+			asked[name] = v
 		}
-	}
-	if asked == nil {
-		asked = map[string]any{}
-	}
-	if err := f.resolved.Validate(asked); err != nil {
-		return nil, err
 	}
 	for name, v := range asked {
-		if err := checkRange(f.properties[name], v); err != nil {
-			return nil, err
+		if note := f.properties[name].judge(v); note != "" {
+			misfits = append(misfits, name+" "+note)
 		}
 	}
-	return json.Marshal(asked)
+	if len(misfits) > 0 {
+		return nil, didNotFit(misfits...)
+	}
+	if f.whole != nil && f.whole.Validate(asked) != nil {
+		return nil, didNotFit(f.expects)
+	}
+	for name, v := range asked {
+		if n, ok := v.(float64); ok && n == 0 && f.properties[name].kind == "integer" {
+			asked[name] = 0.0 // an integer has no -0, which Go's unsigned types do not read
+		}
+	}
+	answer, err := json.Marshal(asked)
+	if err == nil && len(answer) > limit { // some characters take six bytes
+		return nil, tooLong(limit)
+	}
+	return answer, err
 }
 
 // Check judges an answer that is encoded already, such as a default.
@@ -47,8 +67,57 @@ func (f *Form) Check(answer json.RawMessage) error {
 	if err := json.Unmarshal(answer, &content); err != nil {
 		return err
 	}
-	_, err := f.Accept(content)
+	_, err := f.Accept(content, math.MaxInt)
 	return err
+}
+
+// Misfit says why an answer is of no use, in words for the user.
+type Misfit struct{ note string }
+
+func (m *Misfit) Error() string { return m.note }
+
+func didNotFit(misfits ...string) error {
+	slices.Sort(misfits)
+	return &Misfit{"The answer did not fit: " + strings.Join(misfits, ", ") + "."}
+}
+
+func tooLong(limit int) error {
+	return &Misfit{"The answer was too long: it may have " + strconv.Itoa(limit) + " bytes."}
+}
+
+// decoded gives a value as a JSON decoder gives it. Only a value that a Go program
+// put there itself has another type.
+func decoded(v any) any {
+	switch v.(type) {
+	case nil, string, bool, float64, []any, map[string]any:
+		return v
+	}
+	var plain any
+	if text, err := json.Marshal(v); err != nil || json.Unmarshal(text, &plain) != nil {
+		return nil // which fits nothing
+	}
+	return plain
+}
+
+// size is about how many bytes of JSON a value takes, and more than limit as soon
+// as it is known to be more.
+func size(v any, limit int) int {
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case []any:
+		n := 0
+		for _, item := range v {
+			if n += 2; n > limit {
+				return n
+			}
+			if text, ok := item.(string); ok {
+				n += len(text)
+			}
+		}
+		return n
+	}
+	return 1
 }
 
 // onlyText is the answer to a form whose one property is a string.
@@ -56,63 +125,4 @@ func (f *Form) onlyText(text string) json.RawMessage {
 	value := make(json.RawMessage, 0, len(f.only)+len(text)+8)
 	value = append(jsontext.AppendString(append(value, '{'), f.only), ':')
 	return append(jsontext.AppendString(value, text), '}')
-}
-
-// onlyChoices gives the values of a form that consists of one plain enum, as most
-// forms do, and nil for any other. An answer to such a form need not go through
-// the validator, which costs several times as much as the rest of its round.
-func onlyChoices(s *jsonschema.Schema, only string) map[string]bool {
-	p := s.Properties[only]
-	if only == "" || !reflect.DeepEqual(s, &jsonschema.Schema{Type: s.Type, Properties: s.Properties, Required: s.Required}) ||
-		!reflect.DeepEqual(p, &jsonschema.Schema{Type: "string", Enum: p.Enum}) {
-		return nil
-	}
-	choices := make(map[string]bool, len(p.Enum))
-	for _, v := range p.Enum {
-		if text, ok := v.(string); ok {
-			choices[text] = true
-		}
-	}
-	return choices
-}
-
-func (f *Form) onlyAsked(content map[string]any) map[string]any {
-	asked := make(map[string]any, len(content))
-	for name, v := range content {
-		if f.properties[name] != nil {
-			asked[name] = v
-		}
-	}
-	return asked
-}
-
-// checkRange judges formats, and integers that a JSON number cannot carry
-// exactly; a JSON Schema validator does neither.
-func checkRange(p *jsonschema.Schema, v any) error {
-	switch v := v.(type) {
-	case float64:
-		if p.Type == "integer" && (v > 1<<53 || v < -1<<53) {
-			return fmt.Errorf("integer out of range")
-		}
-	case string:
-		var err error
-		switch p.Format {
-		case "email":
-			_, err = mail.ParseAddress(v)
-		case "uri":
-			var u *url.URL
-			if u, err = url.Parse(v); err == nil && u.Scheme == "" {
-				err = fmt.Errorf("no scheme")
-			}
-		case "date":
-			_, err = time.Parse(time.DateOnly, v)
-		case "date-time":
-			// Stricter than time.Parse: a time.Time decodes with it.
-			err = new(time.Time).UnmarshalText([]byte(v))
-		}
-		if err != nil {
-			return fmt.Errorf("not a %s", p.Format)
-		}
-	}
-	return nil
 }

@@ -18,7 +18,7 @@ func OfChoices(name string, choices []Choice) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return objectSchema([]property{{name: name, schema: values, required: true}}), nil
+	return objectSchema([]field{{name: name, schema: values, required: true}}), nil
 }
 
 // enumSchema is a string of which the schema lists the values, with titles where

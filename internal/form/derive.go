@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -12,8 +14,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
-// property is one field of a form.
-type property struct {
+// field is one field of a form that is being derived.
+type field struct {
 	name     string
 	schema   json.RawMessage
 	required bool
@@ -52,47 +54,55 @@ func (d *Types) Schema(t reflect.Type, name string) (json.RawMessage, error) {
 	if whole {
 		return schema.(json.RawMessage), nil
 	}
-	return objectSchema([]property{{name: name, schema: schema.(json.RawMessage), required: true}}), nil
+	return objectSchema([]field{{name: name, schema: schema.(json.RawMessage), required: true}}), nil
 }
+
+// setting matches a tag that is written as if it set a keyword. go-sdk refuses the
+// same in a tool's input.
+var setting = regexp.MustCompile(`^[^ \t\n]*=`)
 
 func (d *Types) structSchema(t reflect.Type) (json.RawMessage, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s is not a struct", t)
 	}
-	var properties []property
+	var properties []field
 	seen := map[string]bool{}
 	for i := range t.NumField() {
-		field := t.Field(i)
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "-" && options == "" {
 			continue
 		}
-		if field.Anonymous || !field.IsExported() {
-			return nil, fmt.Errorf("%s.%s: a form has exported, named fields only", t, field.Name)
+		if f.Anonymous || !f.IsExported() {
+			return nil, fmt.Errorf("%s.%s: a form has exported, named fields only", t, f.Name)
 		}
 		if name == "" {
-			name = field.Name
+			name = f.Name
 		}
-		optional := field.Type.Kind() == reflect.Pointer
+		optional := f.Type.Kind() == reflect.Pointer
 		for _, option := range strings.Split(options, ",") {
 			optional = optional || option == "omitempty" || option == "omitzero"
 			if option == "string" {
-				return nil, fmt.Errorf("%s.%s: the json option \"string\" makes its value another type than the form's", t, field.Name)
+				return nil, fmt.Errorf("%s.%s: the json option \"string\" makes its value another type than the form's", t, f.Name)
 			}
 		}
 		if seen[name] {
 			return nil, fmt.Errorf("%s: two fields are named %q", t, name)
 		}
 		seen[name] = true
-		typ := field.Type
+		typ := f.Type
 		if typ.Kind() == reflect.Pointer {
 			typ = typ.Elem()
 		}
-		value, err := d.valueSchema(typ, field.Tag.Get("jsonschema"))
-		if err != nil {
-			return nil, fmt.Errorf("%s.%s: %v", t, field.Name, err)
+		description := f.Tag.Get("jsonschema")
+		if setting.MatchString(description) {
+			return nil, fmt.Errorf("%s.%s: its jsonschema tag is a description, and %q would set nothing", t, f.Name, description)
 		}
-		properties = append(properties, property{name: name, schema: value, required: !optional})
+		value, err := d.valueSchema(typ, description)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %v", t, f.Name, err)
+		}
+		properties = append(properties, field{name: name, schema: value, required: !optional})
 	}
 	if len(properties) == 0 {
 		return nil, fmt.Errorf("%s has no fields to fill in", t)
@@ -113,6 +123,12 @@ func (d *Types) valueSchema(t reflect.Type, description string) (json.RawMessage
 	}
 	if t == reflect.TypeFor[time.Time]() {
 		return describe(json.RawMessage(`{"type":"string","format":"date-time"}`), description), nil
+	}
+	if t == reflect.TypeFor[json.Number]() {
+		return describe(json.RawMessage(`{"type":"number"}`), description), nil
+	}
+	if readsText(t) {
+		return describe(json.RawMessage(`{"type":"string"}`), description), nil
 	}
 	var s string
 	switch t.Kind() {
@@ -141,7 +157,7 @@ func (d *Types) valueSchema(t reflect.Type, description string) (json.RawMessage
 		if err != nil {
 			return nil, err
 		}
-		s = `{"type":"array","items":` + string(items) + `}`
+		s = `{"type":"array","items":` + string(items) + `,"uniqueItems":true,"maxItems":` + strconv.Itoa(len(c)) + `}`
 	default:
 		return nil, fmt.Errorf("%s cannot be asked for in a form: only strings, booleans, numbers, enums and lists of enums can", t)
 	}
@@ -159,7 +175,7 @@ func describe(schema json.RawMessage, description string) json.RawMessage {
 	return append(s, '}')
 }
 
-func objectSchema(properties []property) json.RawMessage {
+func objectSchema(properties []field) json.RawMessage {
 	s := make(json.RawMessage, 0, 256)
 	s = append(s, `{"type":"object","properties":{`...)
 	for i, p := range properties {

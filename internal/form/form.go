@@ -7,17 +7,16 @@ package form
 import (
 	"encoding/json"
 	"fmt"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // Form is a schema that is ready to judge answers.
 type Form struct {
-	resolved   *jsonschema.Resolved
-	properties map[string]*jsonschema.Schema
-	only       string          // the property's name, in a form of one
-	choices    map[string]bool // all values, in a form of one plain enum
+	properties map[string]*property
+	only       string               // the property's name, in a form of one
+	plain      map[string]bool      // all values, in a form of one enum and nothing else
+	whole      *jsonschema.Resolved // judges keywords beside the properties; nil where there are none
 	expects    string
 }
 
@@ -26,37 +25,14 @@ func (f *Form) Expects() string { return f.expects }
 
 // Of reads a schema. It returns an error where the protocol does not allow a form
 // to be so: anything but an object of described properties, each of them a
-// string, a number, an integer, a boolean or a list of choices.
-//
-// Forms are kept by the bytes of their schema, for reading one costs dozens of
-// times as much as judging an answer. Forms with choices made at run time come
-// without end, so there is a bound, after which the collection starts afresh.
+// string, a number, an integer, a boolean or a list of choices. It reads a schema
+// that was given to [Keep] only once.
 func Of(schema json.RawMessage) (*Form, error) {
-	forms.RLock()
-	f := forms.bySchema[string(schema)]
-	forms.RUnlock()
-	if f != nil {
+	if f := kept.find(schema); f != nil {
 		return f, nil
 	}
-	f, err := read(schema)
-	if err != nil {
-		return nil, err
-	}
-	forms.Lock()
-	defer forms.Unlock()
-	if len(forms.bySchema) >= maxForms {
-		clear(forms.bySchema)
-	}
-	forms.bySchema[string(schema)] = f
-	return f, nil
+	return read(schema)
 }
-
-const maxForms = 1024
-
-var forms = struct {
-	sync.RWMutex
-	bySchema map[string]*Form
-}{bySchema: map[string]*Form{}}
 
 func read(schema json.RawMessage) (*Form, error) {
 	var s jsonschema.Schema
@@ -66,26 +42,45 @@ func read(schema json.RawMessage) (*Form, error) {
 	if s.Type != "object" || len(s.Properties) == 0 {
 		return nil, fmt.Errorf("its schema must be an object with properties")
 	}
-	for _, name := range s.Required {
-		if s.Properties[name] == nil {
-			return nil, fmt.Errorf("its schema requires %q, which it does not describe", name)
-		}
-	}
-	f := &Form{properties: s.Properties}
-	for name, p := range s.Properties {
-		if err := checkProperty(p); err != nil {
+	f := &Form{properties: make(map[string]*property, len(s.Properties)), expects: expectation(&s)}
+	root := s
+	root.Title, root.Description, root.Schema, root.Required, root.PropertyOrder = "", "", "", nil, nil
+	root.Properties = make(map[string]*jsonschema.Schema, len(s.Properties))
+	whole := false
+	for name, schema := range s.Properties {
+		p, rest, err := newProperty(schema)
+		if err != nil {
 			return nil, fmt.Errorf("property %q: %v", name, err)
 		}
+		root.Properties[name] = rest
+		if !isBare(rest) {
+			// A schema that refers to another part of the form only works inside of it.
+			if p.rest, err = rest.Resolve(nil); err != nil {
+				whole = true
+			}
+		}
+		f.properties[name] = p
 		f.only = name
 	}
-	if len(s.Properties) > 1 {
-		f.only = ""
+	for _, name := range s.Required {
+		p := f.properties[name]
+		if p == nil {
+			return nil, fmt.Errorf("its schema requires %q, which it does not describe", name)
+		}
+		p.required = true
 	}
-	f.expects = expectation(&s)
-	f.choices = onlyChoices(&s, f.only)
-	var err error
-	if f.resolved, err = s.Resolve(nil); err != nil {
-		return nil, fmt.Errorf("its schema cannot be used: %v", err)
+	around := root
+	around.Properties = nil
+	if !isBare(&around) || whole {
+		var err error
+		if f.whole, err = root.Resolve(nil); err != nil {
+			return nil, fmt.Errorf("its schema cannot be used: %v", err)
+		}
+	}
+	if len(f.properties) > 1 {
+		f.only = ""
+	} else if p := f.properties[f.only]; p.kind == "string" && p.format == "" && p.rest == nil && f.whole == nil {
+		f.plain = p.choices
 	}
 	return f, nil
 }

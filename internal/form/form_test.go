@@ -2,7 +2,6 @@ package form_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/form"
 )
+
+const limit = 16 << 10
 
 type class string
 
@@ -29,7 +30,7 @@ type trip struct {
 const tripForm = `{"type":"object","properties":{"to":{"type":"string"},` +
 	`"when":{"type":"string","format":"date-time","description":"departure"},` +
 	`"class":{"type":"string","enum":["first","second"]},"seats":{"type":"integer","minimum":0,"maximum":255},` +
-	`"meals":{"type":"array","items":{"type":"string","enum":["first","second"]}}},"required":["to","when"]}`
+	`"meals":{"type":"array","items":{"type":"string","enum":["first","second"]},"uniqueItems":true,"maxItems":2}},"required":["to","when"]}`
 
 func TestDerivedForms(t *testing.T) {
 	for _, test := range []struct {
@@ -71,7 +72,7 @@ func TestAnswersAreJudged(t *testing.T) {
 	} {
 		var content map[string]any
 		require.NoError(t, json.Unmarshal([]byte(test.content), &content))
-		answer, err := f.Accept(content)
+		answer, err := f.Accept(content, limit)
 		if test.want == "" {
 			require.Error(t, err, test.explanation)
 			require.Error(t, f.Check(json.RawMessage(test.content)), test.explanation)
@@ -95,7 +96,7 @@ func TestPlainEnumsTakeTheShortWay(t *testing.T) {
 			require.NoError(t, err)
 			f, err := form.Of(schema)
 			require.NoError(t, err)
-			answer, err := f.Accept(map[string]any{"units": value, "more": 1})
+			answer, err := f.Accept(map[string]any{"units": value, "more": 1}, limit)
 			require.NoError(t, err)
 			read, err := form.Decode[string](answer, "units")
 			require.NoError(t, err)
@@ -104,25 +105,12 @@ func TestPlainEnumsTakeTheShortWay(t *testing.T) {
 			require.NoError(t, err)
 			require.JSONEq(t, string(encoded), string(answer))
 			for _, wrong := range []any{"third", 1.0, nil, []any{value}} {
-				_, err = f.Accept(map[string]any{"units": wrong})
+				_, err = f.Accept(map[string]any{"units": wrong}, limit)
 				require.Error(t, err)
 			}
-			_, err = f.Accept(nil)
+			_, err = f.Accept(nil, limit)
 			require.Error(t, err)
 		}
-	}
-}
-
-// Forms made at run time come without end, and reading one more than are kept
-// still works.
-func TestFormsAreKeptInBounds(t *testing.T) {
-	for i := range 1100 {
-		schema, err := form.OfChoices("units", []form.Choice{{Value: fmt.Sprint("choice ", i)}})
-		require.NoError(t, err)
-		f, err := form.Of(schema)
-		require.NoError(t, err)
-		_, err = f.Accept(map[string]any{"units": fmt.Sprint("choice ", i)})
-		require.NoError(t, err)
 	}
 }
 
@@ -131,6 +119,7 @@ func TestFormsAreKeptInBounds(t *testing.T) {
 func FuzzAccept(f *testing.F) {
 	f.Add(`{"to":"Oslo","when":"2026-07-28T09:00:00Z"}`)
 	f.Add(`{"to":"","when":"2026-07-28t09:00:00z","seats":3,"meals":["first"],"__proto__":{}}`)
+	f.Add(`{"to":"Oslo","when":"2026-07-28T09:00:00Z","seats":-0,"meals":["first","second","first"]}`)
 	f.Add(`{"to":"Oslo","when":"2026-02-30T09:00:00Z","class":"third"}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var content map[string]any
@@ -139,13 +128,14 @@ func FuzzAccept(f *testing.F) {
 		}
 		judge, err := form.Of(json.RawMessage(tripForm))
 		require.NoError(t, err)
-		answer, err := judge.Accept(content)
+		answer, err := judge.Accept(content, limit)
 		if err != nil {
 			return
 		}
 		require.NoError(t, judge.Check(answer))
 		_, err = form.Decode[trip](answer, "")
 		require.NoError(t, err)
+		require.LessOrEqual(t, len(answer), limit)
 		var kept map[string]any
 		require.NoError(t, json.Unmarshal(answer, &kept))
 		for name := range kept {

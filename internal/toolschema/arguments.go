@@ -2,6 +2,7 @@ package toolschema
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -16,13 +17,18 @@ type Finding struct {
 	Hint    string // a sentence that says what to send instead; often empty
 }
 
-// Arguments returns every problem with a call's arguments, sorted by pointer and
+// Arguments returns the problems with a call's arguments, sorted by pointer and
 // text, or nil if they satisfy the schema. Absent arguments and null count as an
 // empty object, as they do for go-sdk.
 //
+// The client chooses how much is wrong, so the findings are bounded before they are
+// made: maxFindings of them, of which maxHints have a hint, and one that counts the
+// unknown names left out. Which ones does not depend on the order of a map. Once ctx
+// has ended no further problems are looked for.
+//
 // client names the client that sent them, for the finding on an argument that the
 // schema does not name. It may be nil or return "", and is called only there.
-func (s *Schema) Arguments(raw json.RawMessage, client func() string) []Finding {
+func (s *Schema) Arguments(ctx context.Context, raw json.RawMessage, client func() string) []Finding {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
@@ -36,15 +42,9 @@ func (s *Schema) Arguments(raw json.RawMessage, client func() string) []Finding 
 	if args == nil {
 		args = map[string]any{}
 	}
-	var findings []Finding
-	for name := range args {
-		if s.closed && s.source.Properties[name] == nil {
-			findings = append(findings, unknownArgument(s.source, name, client))
-			delete(args, name) // reported here, with a hint, so explain need not
-		}
-	}
-	if s.validateArguments(args) != nil {
-		findings = append(findings, explain(s.source, args)...)
+	findings := s.unknownArguments(args, client)
+	if room := maxFindings - len(findings); room > 0 && s.validateArguments(args) != nil {
+		findings = append(findings, s.explain(ctx, args, room)...)
 		if len(findings) == 0 {
 			findings = []Finding{{Problem: "do not satisfy the tool's input schema"}}
 		}

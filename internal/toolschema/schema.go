@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -20,6 +22,8 @@ type Schema struct {
 	resolved *jsonschema.Resolved
 	quick    *quickSchema // nil if the schema has a keyword that only resolved can judge
 	closed   bool         // arguments that the schema does not name are unknown
+	names    []string     // of the arguments, sorted
+	parts    parts        // compiled by the explainer
 }
 
 // Compile makes a Schema of a *jsonschema.Schema or of anything that marshals to
@@ -54,7 +58,10 @@ func Compile(schema any) (_ *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{source: source, resolved: resolved, quick: quickOf(source, 0), closed: isClosed(source)}, nil
+	return &Schema{
+		source: source, resolved: resolved, quick: quickOf(source, 0), closed: isClosed(source),
+		names: slices.Sorted(maps.Keys(source.Properties)),
+	}, nil
 }
 
 // Output returns nil if the JSON satisfies the schema. The error may quote the

@@ -48,7 +48,9 @@ func TestArguments(t *testing.T) {
 		{"a misspelled name", tags, `{"tagg":"s3cret"}`, []string{"/tagg is not an argument of this tool, though Some Agent sent it"}, `Did you mean "tag"? Valid arguments: tag.`},
 		{"a name that is like none", tags, `{"s":1}`, []string{"/s is not an argument of this tool, though Some Agent sent it"}, "Valid arguments: tag."},
 		{"a tool without arguments", `{"type":"object","additionalProperties":false}`, `{"s":1}`, []string{"/s is not an argument of this tool, though Some Agent sent it"}, "This tool takes no arguments."},
-		{"a scheduling flag is nobody's argument", tags, `{"wait_for_previous":true}`, []string{"/wait_for_previous is not an argument of this tool"}, `"wait_for_previous" is a scheduling flag of the agent's own runtime and was sent to the tool by mistake: leave it out.`},
+		{"a scheduling flag is nobody's argument", tags, `{"wait_for_previous":true}`, []string{"/wait_for_previous is not an argument of this tool"}, `"wait_for_previous" is a scheduling flag of the agent's own runtime and was sent to the tool by mistake, by Some Agent: leave it out.`},
+		{"a name cannot speak to the model", tags, `{"a\n\u001b[31m\u202e\u2028\ufeff\udb40\udc41\\":1}`, []string{`/a\u000a\u001b[31m\u202e\u2028\ufeff\U000e0041\ is not an argument of this tool, though Some Agent sent it`}, "Valid arguments: tag."},
+		{"nor can one within", `{"type":"object","properties":{"a":{"type":"object","additionalProperties":false}}}`, `{"a":{"\n\u202e":1}}`, []string{`/a/\u000a\u202e is not a known member`}, ""},
 		{"a pointer escapes its names, and cuts long ones", tags, `{"a/b~c":1,"` + strings.Repeat("x", 70) + `":1}`, []string{"/a~1b~0c is not an argument of this tool, though Some Agent sent it", "/" + strings.Repeat("x", 64) + "... is not an argument of this tool, though Some Agent sent it"}, "Valid arguments: tag."},
 		{"not an object", tags, `"s3cret"`, []string{" must be a JSON object"}, ""},
 		{"not JSON", tags, `{"tag":`, []string{" must be a JSON object"}, ""},
@@ -58,7 +60,7 @@ func TestArguments(t *testing.T) {
 			s := compile(t, tc.schema)
 			for range 3 { // the same every time
 				var got []string
-				for _, f := range s.Arguments(json.RawMessage(tc.args), func() string { return "Some Agent" }) {
+				for _, f := range s.Arguments(t.Context(), json.RawMessage(tc.args), func() string { return "Some Agent" }) {
 					got = append(got, f.Pointer+" "+f.Problem)
 					require.Equal(t, tc.hint, f.Hint)
 					require.NotContains(t, f.Problem+f.Hint, "s3cret")
@@ -67,7 +69,7 @@ func TestArguments(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, "is not an argument of this tool", compile(t, tags).Arguments(json.RawMessage(`{"b":1}`), nil)[0].Problem)
+	require.Equal(t, "is not an argument of this tool", compile(t, tags).Arguments(t.Context(), json.RawMessage(`{"b":1}`), nil)[0].Problem)
 }
 
 func TestOutput(t *testing.T) {

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -44,15 +42,17 @@ func withArticle(types []string) string {
 	return strings.Join(named, " or ")
 }
 
-// same compares a value of the schema with a decoded one. The schema's goes
-// through JSON first: one written in Go may say int where JSON has a float64.
-func same(a, b any) bool {
-	data, err := json.Marshal(a)
-	if err != nil {
-		return false
+// decoded are values as they come out of JSON. One that does not marshal equals
+// nothing that was decoded, and is left out.
+func decoded(values []any) []any {
+	var all []any
+	for _, v := range values {
+		var out any
+		if data, err := json.Marshal(v); err == nil && json.Unmarshal(data, &out) == nil {
+			all = append(all, out)
+		}
 	}
-	var decoded any
-	return json.Unmarshal(data, &decoded) == nil && reflect.DeepEqual(decoded, b)
+	return all
 }
 
 const maxListed = 20
@@ -76,15 +76,4 @@ func plain(f float64) string {
 		return "a number"
 	}
 	return string(data)
-}
-
-const maxPointerToken = 64
-
-// pointer appends a member's name to a JSON pointer. A long name is cut, since it
-// comes from the caller.
-func pointer(at, name string) string {
-	if runes := []rune(name); len(runes) > maxPointerToken {
-		name = fmt.Sprintf("%s...", string(slices.Clip(runes[:maxPointerToken])))
-	}
-	return at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }

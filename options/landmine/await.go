@@ -18,7 +18,7 @@ import (
 // and audits once. The bug depends on the client: a test with a legacy client
 // passes, and production with modern clients fails.
 func Await(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-	return mrtr.Tool(rt, mrtr.ByVersion(rerun(bare(audit)), mrtr.Coroutine(bare(audit))), nil)
+	return mrtr.Tool(rt, mrtr.ByVersion(rerun(bare(audit)), mrtr.Coroutine(bare(audit))), &mrtr.HandlerOptions{Needs: options.Always})
 }
 
 // rerun is that engine, built on mrtr's exported pieces: in a guarded handler Ask

@@ -13,7 +13,7 @@ import (
 // up the place, writes the audit line and asks for the units. The second round
 // starts from the top and writes the line again. No error is reported.
 func Naive(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-	return mrtr.Tool(rt, mrtr.Native(naive(audit)), nil)
+	return mrtr.Tool(rt, mrtr.Native(naive(audit)), &mrtr.HandlerOptions{Needs: options.Always})
 }
 
 func naive(audit *options.Audit) mrtr.GuardedFunc[options.Query, options.Report] {

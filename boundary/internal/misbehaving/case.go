@@ -19,13 +19,20 @@ type Case struct {
 	Explanation string
 	Raw         mcp.ToolHandler
 	Typed       mcp.ToolHandlerFor[Input, any]
-	Output      any    // the tool's output schema
-	Arguments   any    // nil means {}
-	Wire        string // arguments as raw JSON, in place of Arguments
+	Add         func(*mcp.Server, *mcp.Tool) // in place of both, for a tool with an input of its own
+	Prompt      mcp.PromptHandler            // of a case of prompts alone
+	Resource    mcp.ResourceHandler          // of a case of resources alone
+	Output      any                          // the tool's output schema
+	Arguments   any                          // nil means {}
+	Wire        string                       // arguments as raw JSON, in place of Arguments
 
 	Want   probe.Outcome
 	Type   string        // the error's type, for error results
 	Legacy probe.Outcome // for a legacy client, if it differs
+
+	Elsewhere  probe.Outcome // on prompts and resources, if it does not follow from Want
+	NoResource bool          // a resource has no place for what is wrong
+	Asks       bool          // it asks the user, so that a client that can be asked gets another answer
 }
 
 // Input is the input of the typed tools.
@@ -38,7 +45,8 @@ type Input struct {
 // if it is nil.
 func Cases(release <-chan struct{}) []Case {
 	return slices.Concat(
-		unreturned(release), noResult(), unmarshallable(), failing(release), oversized(), questions(), misused())
+		unreturned(release), noResult(), unmarshallable(), failing(release), oversized(), questions(), misused(),
+		afterwards(release), unlawful())
 }
 
 // Wanted is the outcome that a boundary must give in the era, and the error's

@@ -13,8 +13,8 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 )
 
-// NewServer is a server with a tool for every case, and a tool "healthy" that does
-// nothing wrong.
+// NewServer is a server with a tool for every case, a prompt and a resource for those
+// that are tried there too, and a tool "healthy" that does nothing wrong.
 func NewServer(cases []Case) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "misbehaving", Version: "1"}, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
 	s.AddReceivingMiddleware(spoil)
@@ -27,6 +27,26 @@ func NewServer(cases []Case) *mcp.Server {
 			s.AddTool(tool, c.Raw)
 		case c.Typed != nil:
 			mcp.AddTool(s, tool, c.Typed)
+		case c.Add != nil:
+			c.Add(s, tool)
+		}
+	}
+	for _, c := range In(AtPrompt, cases) {
+		handler := c.Prompt
+		if c.Raw != nil || c.Typed != nil {
+			handler = c.prompt
+		}
+		if handler != nil {
+			s.AddPrompt(&mcp.Prompt{Name: c.Name, Description: c.Explanation}, handler)
+		}
+	}
+	for _, c := range In(AtResource, cases) {
+		handler := c.Resource
+		if c.Raw != nil || c.Typed != nil {
+			handler = c.resource
+		}
+		if handler != nil {
+			s.AddResource(&mcp.Resource{Name: c.Name, URI: Scheme + c.Name, Description: c.Explanation}, handler)
 		}
 	}
 	return s
@@ -40,11 +60,14 @@ const maxResultBytes = 64 << 10
 func Bounded(cases []Case) (*mcp.Server, error) {
 	o := &boundary.Options{
 		Logger: slog.New(slog.DiscardHandler), MaxResultBytes: maxResultBytes,
-		Deadline: time.Minute, LegacyDeadline: time.Minute, ToolDeadlines: map[string]time.Duration{},
+		Deadline: time.Minute, LegacyDeadline: time.Minute,
+		ToolDeadlines: map[string]time.Duration{}, PromptDeadlines: map[string]time.Duration{}, ResourceDeadlines: map[string]time.Duration{},
 	}
 	for _, c := range cases {
 		if strings.HasPrefix(c.Name, "hang_") {
 			o.ToolDeadlines[c.Name] = 20 * time.Millisecond
+			o.PromptDeadlines[c.Name] = 20 * time.Millisecond
+			o.ResourceDeadlines[Scheme+c.Name] = 20 * time.Millisecond
 		}
 	}
 	s := NewServer(cases)

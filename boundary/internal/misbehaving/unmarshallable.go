@@ -28,7 +28,7 @@ func unmarshallable() []Case {
 		{Name: "meta_nan", Explanation: "_meta is marshalled too", Raw: Returns(&mcp.CallToolResult{Meta: mcp.Meta{"x": math.NaN()}}), Want: probe.ErrorResult, Type: "malformed_result"},
 		{Name: "meta_func", Explanation: "with anything in it", Raw: Returns(&mcp.CallToolResult{Meta: mcp.Meta{"x": func() {}}}), Want: probe.ErrorResult, Type: "malformed_result"},
 		{Name: "block_meta_nan", Explanation: "and that of each block", Raw: Returns(Content(&mcp.TextContent{Text: "a", Meta: mcp.Meta{"x": math.NaN()}})), Want: probe.ErrorResult, Type: "malformed_result"},
-		{Name: "annotation_nan", Explanation: "an annotation's priority is a float", Raw: Returns(Content(&mcp.TextContent{Text: "a", Annotations: &mcp.Annotations{Priority: math.NaN()}})), Want: probe.ErrorResult, Type: "malformed_result"},
+		{Name: "annotation_nan", Explanation: "an annotation's priority is a float", Raw: Returns(Content(&mcp.TextContent{Text: "a", Annotations: &mcp.Annotations{Priority: math.NaN()}})), NoResource: true, Want: probe.ErrorResult, Type: "malformed_result"},
 		{Name: "output_missing", Explanation: "an output schema, and no structured content", Raw: Returns(Text("hello")), Output: Celsius, Want: probe.ErrorResult, Type: "invalid_output"},
 		{Name: "output_wrong_type", Explanation: "structured content of another type", Raw: Returns(Structured(map[string]any{"celsius": "warm"})), Output: Celsius, Want: probe.ErrorResult, Type: "invalid_output"},
 		{Name: "output_wrong_raw", Explanation: "the same as raw JSON", Raw: Returns(Structured(json.RawMessage(`{"celsius":"warm"}`))), Output: Celsius, Want: probe.ErrorResult, Type: "invalid_output"},

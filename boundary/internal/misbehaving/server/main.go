@@ -25,6 +25,7 @@ type expectation struct {
 	Name      string                      `json:"name"`
 	Arguments any                         `json:"arguments,omitempty"` // the wrong ones
 	Unlawful  bool                        `json:"unlawful,omitempty"`  // no client library sends such arguments
+	Asks      bool                        `json:"asks,omitempty"`      // a client that can be asked gets another answer
 	Outcomes  map[probe.Era]probe.Outcome `json:"outcomes"`
 }
 
@@ -47,7 +48,7 @@ func main() {
 	mux.HandleFunc("/cases", func(w http.ResponseWriter, _ *http.Request) {
 		var all []expectation
 		for _, c := range cases {
-			e := expectation{c.Name, c.Arguments, c.Wire != "", map[probe.Era]probe.Outcome{}}
+			e := expectation{c.Name, c.Arguments, c.Wire != "", c.Asks, map[probe.Era]probe.Outcome{}}
 			for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
 				e.Outcomes[era], _ = c.Wanted(era)
 			}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every row and every picture is measured, if only shortly: every subject does its
+// work right and says what it must.
+func TestQuickRunMeasuresEverything(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a quick run takes most of a minute: run without -short")
+	}
+	r, err := run(settings{pace: quick, quick: true}, io.Discard)
+	require.NoError(t, err)
+	require.Len(t, r.figures, len(rows()))
+	require.Len(t, r.curves, len(curves()))
+	complete := true
+	for _, f := range r.figures {
+		if f.alone != "" {
+			continue
+		}
+		if f.missing != "" && os.Getenv("MRTR_CI") != "1" {
+			t.Logf("%s: %s: %s", f.section, f.name, f.missing)
+			complete = false
+			continue
+		}
+		require.Empty(t, f.missing, f.name)
+		if f.target == nil || f.target.value != 0 {
+			require.NotZero(t, f.estimate.Value, f.name)
+		}
+	}
+	dir := t.TempDir()
+	require.NoError(t, r.draw(dir))
+	if complete {
+		requireWellFormed(t, filepath.Join(dir, "server-cpu.svg"))
+	}
+	requireWellFormed(t, filepath.Join(dir, "cost.svg"))
+
+	var text, forPrograms bytes.Buffer
+	require.NoError(t, r.writeTables(&text))
+	require.Contains(t, text.String(), "too short a run")
+	require.NoError(t, r.writeJSON(&forPrograms))
+	require.True(t, json.Valid(forPrograms.Bytes()))
+}
+
+// The pictures in the documents are well-formed, whoever last touched them.
+func TestPicturesInTheDocuments(t *testing.T) {
+	for _, name := range []string{"server-cpu.svg", "cost.svg"} {
+		requireWellFormed(t, filepath.Join("..", "docs", name))
+	}
+}
+
+func requireWellFormed(t *testing.T, path string) {
+	t.Helper()
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	decoder, elements := xml.NewDecoder(file), 0
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err, path)
+		if _, ok := token.(xml.StartElement); ok {
+			elements++
+		}
+	}
+	require.Greater(t, elements, 20, path)
+}
+
+// A subject that fails says why, and the run fails with it.
+func TestAFailingSubjectFailsTheRun(t *testing.T) {
+	w, err := newWorkshop(io.Discard)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, w.close()) }()
+	_, err = w.start(inMemory(today, "memory/no such style"), nil)
+	require.ErrorContains(t, err, "no such style: no such style")
+	_, err = w.start(served("http/no such server"), nil)
+	require.ErrorContains(t, err, "no subject")
+
+	wrong := &server{child: nil, call: served("http/bare").call()}
+	r, err := w.start(served("http/bare"), nil)
+	require.NoError(t, err)
+	wrong.child, wrong.clients = r.(*server).child, r.(*server).clients
+	wrong.call.Text = "Weather in Lisbon: 21°C, partly cloudy."
+	_, err = wrong.run(1)
+	require.ErrorContains(t, err, "22°C")
+	require.NoError(t, r.close())
+}
+
+// Where a tool is missing a person gets a line, and CI a failure.
+func TestMissingTools(t *testing.T) {
+	t.Setenv("PATH", "")
+	_, err := valgrind("")
+	require.ErrorContains(t, err, "needs valgrind: run bench/install")
+	t.Setenv("MRTR_CI", "")
+	require.True(t, isMissing(err))
+	t.Setenv("MRTR_CI", "1")
+	require.False(t, isMissing(err))
+}

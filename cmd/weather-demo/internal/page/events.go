@@ -1,0 +1,140 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// event is something that happened on an instance and that no message tells.
+type event struct {
+	Seq        int      `json:"seq"`
+	Instance   string   `json:"instance"`
+	Micros     int64    `json:"us"` // since the bench was opened
+	Kind       string   `json:"kind"`
+	Tool       string   `json:"tool,omitempty"`
+	Call       string   `json:"call,omitempty"`
+	Round      int      `json:"round,omitempty"`
+	Handler    string   `json:"handler,omitempty"`
+	Questions  []string `json:"questions,omitempty"`
+	StateBytes int      `json:"state_bytes,omitempty"`
+	Duration   int64    `json:"duration_us,omitempty"`
+	Reason     string   `json:"reason,omitempty"`
+	ErrorType  string   `json:"error_type,omitempty"`
+	Text       string   `json:"text,omitempty"` // of an audit line
+	File       string   `json:"file,omitempty"` // where it was written
+	Line       int      `json:"line,omitempty"`
+}
+
+// maxEvents bounds what a bench remembers: many times the matrix, which makes
+// the most calls at once.
+const maxEvents = 4096
+
+// events is what happened on a bench, in order.
+type events struct {
+	began time.Time
+	mu    sync.Mutex
+	last  int
+	list  []event
+}
+
+func newEvents() *events { return &events{began: time.Now()} }
+
+func (s *events) add(e event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	e.Seq, e.Micros = s.last, time.Since(s.began).Microseconds()
+	if s.list = append(s.list, e); len(s.list) > maxEvents {
+		s.list = append([]event(nil), s.list[len(s.list)-maxEvents/2:]...)
+	}
+}
+
+func (s *events) after(seq int) []event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.list {
+		if s.list[i].Seq > seq {
+			return append([]event{}, s.list[i:]...)
+		}
+	}
+	return []event{}
+}
+
+// serveEvents answers with what happened after the event numbered by the
+// parameter "after". An observer is told of a round before its response is
+// written, so who asks after the response gets all of that round.
+func serveEvents(w http.ResponseWriter, r *http.Request, b *bench) {
+	after, err := strconv.Atoi(r.URL.Query().Get("after"))
+	if err != nil {
+		http.Error(w, "The parameter after must be a number.", http.StatusBadRequest)
+		return
+	}
+	writeJSON(w, b.events.after(after))
+}
+
+// watcher writes down what an instance does.
+type watcher struct {
+	instance string
+	to       *events
+	silent   *atomic.Bool
+}
+
+// Observe implements [mrtr.Observer].
+func (w watcher) Observe(_ context.Context, e mrtr.Event) {
+	if w.silent.Load() {
+		return
+	}
+	w.to.add(event{
+		Instance: w.instance, Kind: string(e.Kind), Tool: e.Name, Call: e.Call, Round: e.Round, Handler: e.Handler,
+		Questions: e.Questions, StateBytes: e.StateBytes, Duration: e.Duration.Microseconds(), Reason: e.Reason,
+		ErrorType: typeOf(e.Err),
+	})
+}
+
+// audited takes an audit line, and finds the line of the source that wrote it.
+func (w watcher) audited(text string) {
+	if w.silent.Load() {
+		return
+	}
+	e := event{Instance: w.instance, Kind: "audit", Text: text}
+	e.File, e.Line = writtenAt()
+	w.to.add(e)
+}
+
+// writtenAt is the first line on the stack that belongs to a style.
+func writtenAt() (file string, line int) {
+	callers := make([]uintptr, 16)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	for {
+		f, more := frames.Next()
+		inOptions := strings.HasPrefix(f.Function, optionsPath+".") || strings.HasPrefix(f.Function, optionsPath+"/")
+		if inOptions && !strings.HasSuffix(f.Function, ".(*Audit).Record") {
+			return path.Base(f.File), f.Line
+		}
+		if !more {
+			return "", 0
+		}
+	}
+}
+
+// typeOf is what an error says it is. Its text may hold anything.
+func typeOf(err error) string {
+	var typed interface{ ToolErrorType() string }
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &typed):
+		return typed.ToolErrorType()
+	}
+	return "error"
+}

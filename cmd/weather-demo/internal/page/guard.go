@@ -1,0 +1,86 @@
+package page
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// maxBody bounds what a visitor posts: a state and its arguments at most.
+const maxBody = 64 << 10
+
+// checkAddress says why a request is not served here, or "". Unless the page is
+// public, it must come in at a loopback address and name one: a web page that
+// points its own name at 127.0.0.1 is given away by that name.
+func (h *Handler) checkAddress(r *http.Request) string {
+	if h.opts.Public {
+		return ""
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if ok && !isLoopback(local.String()) || !isLoopback(r.Host) {
+		return "The page is served to this machine only. Start the server with -page to serve it to others."
+	}
+	return ""
+}
+
+func isLoopback(address string) bool {
+	host := address
+	if h, _, err := net.SplitHostPort(address); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// guarded refuses what a page of another origin sends, and bodies that are not
+// JSON, which such a page could send without being asked first.
+func (h *Handler) guarded(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		if foreign(r) {
+			http.Error(w, "Requests from other origins are refused.", http.StatusForbidden)
+			return
+		}
+		if r.Method == http.MethodPost {
+			if mime, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(mime) != "application/json" {
+				http.Error(w, "The body must be application/json.", http.StatusUnsupportedMediaType)
+				return
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		}
+		if h.opts.Public {
+			// Host and origin have been compared. A proxy on this machine may have
+			// sent any name, which the WebSocket's own guard would refuse.
+			r.Host = "localhost"
+			r.Header.Del("Origin")
+		}
+		next(w, r)
+	})
+}
+
+func foreign(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+	default:
+		return true
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
+			return true
+		}
+	}
+	return false
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // the visitor may have gone
+}

@@ -1,0 +1,191 @@
+package page
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/wstransport"
+)
+
+// settings are what a socket asks for. Each combination has a runtime of its
+// own, so that nothing changes under a call.
+type settings struct {
+	store bool
+	short bool // states live for shortLife
+}
+
+const (
+	// shortLife is a state's life on the sockets with life=short.
+	shortLife = 2 * time.Second
+	// hasStore tells the page whether rounds can be remembered.
+	hasStore = false
+	// owner is who speaks on a socket that names nobody.
+	owner = "visitor"
+)
+
+// instance is one of a bench's servers. It can be killed and started again.
+type instance struct {
+	name  string
+	bench *bench
+	keys  []statecodec.Key
+
+	mu     sync.Mutex
+	killed bool
+	stands map[settings]*stand
+}
+
+// stand is a runtime with its server, and the sockets to it.
+type stand struct {
+	rt     *mrtr.Runtime
+	server *mcp.Server
+	ws     *wstransport.Handler
+	silent atomic.Bool // since it was killed
+	wires  wires
+}
+
+// stand returns the runtime for these settings, nil on a killed instance.
+func (i *instance) stand(s settings) (*stand, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.killed {
+		return nil, nil
+	}
+	if found := i.stands[s]; found != nil {
+		return found, nil
+	}
+	made, err := i.newStand(s)
+	if err == nil {
+		i.stands[s] = made
+	}
+	return made, err
+}
+
+func (i *instance) newStand(s settings) (*stand, error) {
+	st := &stand{}
+	life := &statecodec.Options{Keys: i.keys}
+	if s.short {
+		life.TTL, life.Skew = shortLife, time.Millisecond
+	}
+	watch := watcher{i.name, i.bench.events, &st.silent}
+	var err error
+	if st.rt, err = mrtr.New(&mrtr.Options{State: life, Observer: watch, Principal: principal}); err != nil {
+		return nil, err
+	}
+	audit := &options.Audit{Out: watch.audited}
+	st.server = mcp.NewServer(&mcp.Implementation{Name: "weather-demo", Version: "1.0.0"}, nil)
+	for _, o := range everyStyle() {
+		mcp.AddTool(st.server, &mcp.Tool{
+			Name: o.Tool(), Description: "The weather at a place. " + o.Lesson,
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
+		}, o.New(st.rt, audit))
+	}
+	if err := boundary.Install(st.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		return nil, err
+	}
+	st.ws, err = wstransport.NewHandler(func(*http.Request) *mcp.Server { return st.server }, nil)
+	return st, err
+}
+
+// kill cuts the instance's sockets as a crash would, without a close code, and
+// closes its runtimes: the handlers they held are gone.
+func (i *instance) kill() {
+	i.mu.Lock()
+	i.killed = true
+	stands := i.stands
+	i.stands = map[settings]*stand{}
+	i.mu.Unlock()
+	for _, st := range stands {
+		st.silent.Store(true)
+		st.wires.cut()
+		i.bench.closing.Go(func() {
+			_ = st.rt.Close()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			_ = st.ws.Shutdown(ctx)
+		})
+	}
+}
+
+func (i *instance) start() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.killed = false
+}
+
+func serveKill(w http.ResponseWriter, _ *http.Request, i *instance) {
+	i.kill()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func serveStart(w http.ResponseWriter, _ *http.Request, i *instance) {
+	i.start()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// serveSocket speaks MCP with the browser.
+func serveSocket(w http.ResponseWriter, r *http.Request, i *instance) {
+	s, user, ok := settingsOf(r.URL.Query())
+	if !ok {
+		http.Error(w, "A socket takes life=short, user=NAME, and store=on where there is a store.", http.StatusBadRequest)
+		return
+	}
+	st, err := i.stand(s)
+	switch {
+	case err != nil:
+		http.Error(w, "The instance could not be started.", http.StatusInternalServerError)
+		return
+	case st == nil:
+		http.Error(w, "This instance was killed.", http.StatusServiceUnavailable)
+		return
+	case !i.bench.takeSocket():
+		http.Error(w, "Too many sockets.", http.StatusTooManyRequests)
+		return
+	}
+	defer i.bench.returnSocket()
+	tapped := &tappedWriter{ResponseWriter: w, wires: &st.wires}
+	defer st.wires.forget(tapped)
+	st.ws.ServeHTTP(tapped, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
+}
+
+func settingsOf(q url.Values) (s settings, user string, ok bool) {
+	user = q.Get("user")
+	if user == "" {
+		user = owner
+	}
+	switch q.Get("store") {
+	case "":
+	case "on":
+		s.store = true
+	default:
+		return s, user, false
+	}
+	switch q.Get("life") {
+	case "":
+	case "short":
+		s.short = true
+	default:
+		return s, user, false
+	}
+	return s, user, len(user) <= 40 && (hasStore || !s.store)
+}
+
+// userKey holds the name that a socket was opened with.
+type userKey struct{}
+
+// principal is who speaks on the socket. On this bench a visitor says so
+// without proof; a server takes it from a verified token.
+func principal(ctx context.Context, _ mcp.Request) (string, error) {
+	user, _ := ctx.Value(userKey{}).(string)
+	return user, nil
+}

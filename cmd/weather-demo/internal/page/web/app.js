@@ -1,0 +1,156 @@
+// The page: its bar, its views, and the connection to a bench.
+
+import { Attack } from "./attack.js";
+import { attacks } from "./attacks.js";
+import { Bench, source } from "./bench.js";
+import { Compare } from "./compare.js";
+import { button, circle, h, path, quiet, render, sr, svg } from "./dom.js";
+import { envelope } from "./envelope.js";
+import { Matrix } from "./matrix.js";
+import { Play } from "./play.js";
+import { tour } from "./words.js";
+
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+class App {
+	constructor(root, styles) {
+		Object.assign(this, { root, styles, bench: null, status: "connecting", view: "play" });
+		this.views = { play: new Play(this), attack: new Attack(this), compare: new Compare(this), matrix: new Matrix(this) };
+		addEventListener("hashchange", () => this.#route());
+		addEventListener("resize", () => this.draw());
+		addEventListener("keydown", (e) => e.key !== "Tab" && this.views[this.view].stage?.skip());
+		this.#route();
+		this.#connect();
+	}
+
+	style(name) {
+		return this.styles.find((s) => s.name === name);
+	}
+
+	go(hash) {
+		if (location.hash === `#${hash}`) this.#route();
+		else location.hash = hash;
+	}
+
+	// play opens a call in Play, from another view.
+	play(choice) {
+		this.views.play.step = -1;
+		this.views.play.choose({ resumes: false, ...choice });
+		this.go("play");
+	}
+
+	// attack opens an attack, from another view.
+	attack(style, id) {
+		this.views.attack.choose({ style: this.style(style), attack: attacks.find((a) => a.id === id) });
+		this.go("attack");
+	}
+
+	#route() {
+		const name = location.hash.slice(1);
+		const step = /^tour-([1-6])$/.exec(name)?.[1];
+		this.view = this.views[name] ? name : "play";
+		if (step) this.views.play.take(step - 1);
+		document.body.className = this.view;
+		this.draw();
+		this.views[this.view].open?.();
+		scrollTo(0, 0);
+	}
+
+	// #connect opens a bench and stays connected to it. A page that was left open
+	// for long, or whose server was started again, gets another one.
+	async #connect() {
+		for (;;) {
+			try {
+				const bench = await Bench.open();
+				const clients = await Promise.all(bench.instances.map((i) => bench.client(i)));
+				this.bench = bench;
+				this.#say("connected");
+				await Promise.race(bench.instances.map((i, n) => lost(bench, i, clients[n])));
+			} catch {
+				// The server is not there; the bar says so.
+			}
+			this.#say("lost");
+			await wait(1500);
+		}
+	}
+
+	#say(status) {
+		this.status = status;
+		this.draw();
+	}
+
+	// focus moves the focus once the page is drawn.
+	focus(selector) {
+		this.draw(true);
+		this.root.querySelector(selector)?.focus({ preventScroll: true });
+	}
+
+	draw(now) {
+		if (now) return render(this.root, this.#bar(), h("main", { key: "main", id: "main", tabindex: -1 }, this.#main()));
+		this.frame ??= requestAnimationFrame(() => {
+			this.frame = null;
+			this.draw(true);
+		});
+	}
+
+	#bar() {
+		const link = (view, title) => h("a", { href: `#${view}`, "aria-current": this.view === view && "page" }, title);
+		return h("header.bar", { key: "bar" },
+			h("p.brand", envelope(34), h("b", "weather-demo"), h("span", "mrtr")),
+			h("nav", { "aria-label": "Views" }, link("play", "Play"), link("attack", "Attack"), link("compare", "Compare"), link("matrix", "Matrix")),
+			h("p.status", { class: this.status, role: "status" }, { connected: "connected, 2 instances", connecting: "connecting", lost: "connection lost, trying again" }[this.status]),
+			button(svg("half", 20, 20, circle("rim", 10, 10, 7.5), path("dark", "M10 2.5a7.5 7.5 0 0 1 0 15z")), switchTheme, { class: "theme", "aria-label": "Dark or light" }));
+	}
+
+	#main() {
+		const view = this.views[this.view];
+		if (!view.stage) return view.view();
+		return [this.#hero(), this.#tour(), h("div.stage", { key: this.view }, view.view(wireWidth()))];
+	}
+
+	#hero() {
+		const term = (cls, text) => h(`b.term.${cls}`, text);
+		return h("div.hero", { key: "hero" }, this.view === "attack"
+			? [h("h1", "Now try to break it."), h("p", "Networks repeat requests, people press twice, clients lie, and servers die while a user thinks. Each attack plays against a fresh call, on two instances that share a key. See what is refused, what goes on, and what happens twice.")]
+			: [h("h1", "A tool asks, forgets, ", h("br"), "and starts again."), h("p", "A tool server can no longer wait for its user. ", term("of-server", "The server"), " returns its question with a ", term("of-seal", "sealed state"), ", and keeps nothing. ",
+				term("of-client", "Your client"), " asks you, then calls the same tool again, from its top, with your answer and the state. Do it here, and then try to break it.")]);
+	}
+
+	#tour() {
+		const { step, done } = this.views.play;
+		const link = ({ title }, i) => {
+			const here = this.view === "play" && step === i;
+			const state = here ? "here" : done.has(i) ? "done" : "";
+			const hash = `tour-${i + 1}`;
+			return h("li", h("a", { href: `#${hash}`, class: state, "aria-current": here && "step", onclick: () => location.hash === `#${hash}` && this.#route() },
+				h("i", quiet, state === "done" ? "✓" : i + 1), title, state === "done" && sr(" (done)")));
+		};
+		return h("nav.tour", { key: "tour", "aria-label": "The tour" }, h("span", "Two minutes:"), h("ol", tour.map(link)));
+	}
+}
+
+// lost returns when a connection ended that nobody has killed.
+async function lost(bench, instance, client) {
+	for (;;) {
+		await client.closed;
+		if (!bench.killed.has(instance)) return;
+		while (bench.killed.has(instance)) await wait(200);
+		client = await bench.client(instance);
+	}
+}
+
+// wireWidth is how wide the wire is going to be, as style.css lays it out.
+function wireWidth() {
+	const page = document.documentElement.clientWidth;
+	if (page <= 760) return page;
+	const stage = Math.min(page, 1440) - 58;
+	return page > 1260 ? stage - 844 : stage - 320;
+}
+
+function switchTheme() {
+	const { dataset } = document.documentElement;
+	const dark = dataset.theme ? dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+	dataset.theme = dark ? "light" : "dark";
+}
+
+new App(document.getElementById("app"), await source());

@@ -1,0 +1,112 @@
+// Attack: one call is attacked on the stage, and every style beside it.
+
+import { attacks, outcome, verdictOf } from "./attacks.js";
+import { Bench } from "./bench.js";
+import { Call } from "./call.js";
+import { button, h, radios, th } from "./dom.js";
+import { Stage } from "./stage.js";
+import { Story } from "./story.js";
+import { groups } from "./words.js";
+
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+export class Attack {
+	constructor(app) {
+		this.app = app;
+		this.stage = new Stage((now) => app.draw(now), { id: "styles", title: "Every style", view: () => this.#everyStyle() });
+		this.style = app.style("native");
+		this.attack = attacks[0];
+		this.store = false;
+		// By style, attack and store.
+		this.verdicts = new Map();
+		this.stage.reset(new Story({ style: this.style }), null, "");
+	}
+
+	open() {
+		if (!this.turn) this.choose({});
+	}
+
+	// choose changes what is attacked, or how, and plays it on the stage. Then it
+	// fills in what the other attacks do to this style, and this attack to others.
+	async choose(change) {
+		Object.assign(this, change);
+		const { attack, style, stage } = this;
+		const mine = (this.turn = Symbol());
+		stage.skip();
+		this.app.draw();
+		this.lab ??= await Bench.open();
+		if (this.turn !== mine) return;
+		const call = this.#call(attack, style);
+		stage.short = attack.short;
+		stage.reset(call.story, this.lab, attack.reason);
+		call.show = async () => this.turn === mine && stage.advance();
+		const verdict = await this.#run(attack, call);
+		if (this.turn !== mine) return;
+		stage.caption = outcome(attack, call.story, verdict, this.store);
+		const rest = [...attacks.map((a) => [a, style]), ...this.app.styles.map((s) => [attack, s])].filter((r) => !this.#verdict(...r));
+		for (const [a, s] of rest) {
+			this.app.draw();
+			if (this.turn !== mine) return;
+			if (!a.short) await this.#run(a, this.#call(a, s));
+		}
+		// Those that wait for a state to expire wait together.
+		await Promise.all(rest.filter(([a]) => a.short).map(([a, s]) => this.#run(a, this.#call(a, s))));
+		this.app.draw();
+	}
+
+	#call(attack, style) {
+		return new Call(this.lab, { style, place: attack.place ?? "Lisbon", store: this.store, short: attack.short });
+	}
+
+	async #run(attack, call) {
+		const { store } = this;
+		await this.lab.revive();
+		await attack.run(call, wait);
+		await this.lab.revive();
+		const verdict = verdictOf(call.story);
+		this.verdicts.set(`${call.style.name} ${attack.id} ${store}`, verdict);
+		return verdict;
+	}
+
+	#verdict(attack, style) {
+		return this.verdicts.get(`${style.name} ${attack.id} ${this.store}`);
+	}
+
+	view(width) {
+		return [this.#land(), this.stage.wire(width), this.stage.server()];
+	}
+
+	#badge(attack, style) {
+		const { tone, label } = this.#verdict(attack, style) ?? { tone: "pending", label: "…" };
+		return h(`span.badge.${tone}`, label);
+	}
+
+	#land() {
+		const row = (a) => {
+			const chosen = a === this.attack;
+			return h("li", { key: a.id, class: chosen && "chosen" },
+				button([h("b", a.title), this.#badge(a, this.style)], () => this.choose({ attack: a }), { "aria-pressed": String(chosen) }),
+				chosen && h("div.why", h("p", a.reason), h("p", h("b", "Without care: "), a.naive)));
+		};
+		return h("section.client-land.attack-land", { key: "client", "aria-label": "The attacks" },
+			h("label.land-title", { for: "attack-style" }, "Attack a call in style"),
+			styleSelect(this.app.styles, this.style.name, (style) => this.choose({ style }), { id: "attack-style" }),
+			this.app.bench?.store && radios("segments", "The server remembers its rounds", "store", [["off", "no store"], ["on", "with a store"]], this.store ? "on" : "off", (on) => this.choose({ store: on === "on" })),
+			h("ul.attacks", attacks.map(row)));
+	}
+
+	#everyStyle() {
+		const { attack } = this;
+		const row = (s) => {
+			const { before, after } = this.#verdict(attack, s) ?? {};
+			return h("tr", { key: s.name, class: s === this.style && "chosen" },
+				th(button([h("code", s.name), h("small", s.letter)], () => this.choose({ style: s })), "row"), h("td", this.#badge(attack, s)), h("td", before === after ? after : `${before} → ${after}`));
+		};
+		return h("div.every", h("h2", attack.title), h("p.dim", `The same attack on every style, ${attack.place ?? "Lisbon"}, ${this.store ? "with" : "without"} a store.`),
+			h("table", h("thead", h("tr", ["style", "the attack", "audits, before → after"].map((t) => th(t)))), h("tbody", this.app.styles.map(row))));
+	}
+}
+
+// styleSelect offers the styles by name, in their groups.
+export const styleSelect = (styles, value, choose, props) => h("select", { onchange: (e) => choose(styles.find((s) => s.name === e.target.value)), ...props },
+	groups.map(([group, label]) => h("optgroup", { label }, styles.filter((s) => s.group === group).map((s) => h("option", { value: s.name, selected: s.name === value }, `${s.name} (${s.letter})`)))));

@@ -1,0 +1,95 @@
+// The server's side as the page sees it: two instances that share a key, the
+// clients that are connected to them, and the endpoints for teaching, which no
+// other server has.
+
+import { Client } from "./client.js";
+
+// The page may live behind any path.
+const base = new URL("../", import.meta.url);
+
+async function ask(path, options) {
+	const response = await fetch(new URL(path, base), options);
+	if (!response.ok) throw new Error(await response.text());
+	return response.status === 204 ? null : response.json();
+}
+
+const post = (path, body = {}) => ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+export const source = () => ask("demo/source");
+export const quadrant = () => ask("demo/quadrant");
+export const sideBySide = (left, right) => ask(`demo/compare?left=${left}&right=${right}`);
+// Which lines a run passed.
+export const wayOf = (run) => post("demo/way", run);
+
+export class Bench {
+	// Modern ones, by address.
+	#clients = new Map();
+	// The last event that was fetched.
+	#seen = 0;
+	#turn = Promise.resolve();
+
+	static async open() {
+		// id, instances, store, life_ms
+		return Object.assign(new Bench(), await post("demo"), { killed: new Set() });
+	}
+
+	// client returns a connected client, and keeps modern ones for the next call.
+	async client(instance, { store, short, user, legacy, watch } = {}) {
+		const url = new URL(`demo/${this.id}/${instance}/ws`, base);
+		url.protocol = url.protocol.replace("http", "ws");
+		if (store) url.searchParams.set("store", "on");
+		if (short) url.searchParams.set("life", "short");
+		if (user) url.searchParams.set("user", user);
+		if (legacy) return Client.connect(url, { legacy, watch });
+		let client = this.#clients.get(url.href);
+		if (!client) {
+			client = await Client.connect(url);
+			this.#clients.set(url.href, client);
+			client.closed.then(() => this.#clients.delete(url.href));
+		}
+		if (watch) client.watch = watch;
+		return client;
+	}
+
+	// events returns what happened since it was called last. A round's events are
+	// there before its response is sent.
+	async events() {
+		const events = await ask(`demo/${this.id}/events?after=${this.#seen}`);
+		this.#seen = events.at(-1)?.seq ?? this.#seen;
+		return events;
+	}
+
+	open(state, tool, args) {
+		return post(`demo/${this.id}/open`, { state, tool, arguments: args });
+	}
+
+	async kill(instance) {
+		this.killed.add(instance);
+		await post(`demo/${this.id}/${instance}/kill`);
+	}
+
+	// revive starts again what was killed.
+	async revive() {
+		for (const instance of this.killed) await post(`demo/${this.id}/${instance}/start`);
+		this.killed.clear();
+	}
+
+	// inTurn runs f when every earlier one is done: one request at a time, so that
+	// the events in between are its own.
+	inTurn(f) {
+		const mine = this.#turn.then(f);
+		this.#turn = mine.catch(() => {});
+		return mine;
+	}
+}
+
+// readHeader reads what anybody can read off a token: its first 21 bytes are not
+// encrypted (statecodec/SPEC.md, section 1).
+export function readHeader(token) {
+	const bytes = [...atob(token.slice(0, 28).replaceAll("-", "+").replaceAll("_", "/"))].map((c) => c.charCodeAt(0));
+	const time = (from) => new Date(bytes.slice(from, from + 6).reduce((n, b) => n * 256 + b, 0));
+	return { key: bytes.slice(2, 6).map((b) => b.toString(16).padStart(2, "0")).join(""), expires: time(15) };
+}
+
+// changeOneByte replaces one character behind the header.
+export const changeOneByte = (token) => token.slice(0, 40) + (token[40] === "A" ? "B" : "A") + token.slice(41);

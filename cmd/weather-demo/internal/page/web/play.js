@@ -1,0 +1,231 @@
+// Play: a person makes one call, answers its questions, and may kill, open and
+// change on the way.
+
+import { changeOneByte } from "./bench.js";
+import { Call } from "./call.js";
+import { ConnectionLost } from "./client.js";
+import { button, h, radios } from "./dom.js";
+import { envelope } from "./envelope.js";
+import { about, contentOf, fieldsOf, inputsFor } from "./form.js";
+import { Stage } from "./stage.js";
+import { Story, textOf } from "./story.js";
+import * as words from "./words.js";
+
+const places = { Lisbon: "", Tokyo: "", Reykjavik: "", Springfield: "There are three, so you will be asked twice.", Atlantis: "There is none." };
+
+export class Play {
+	constructor(app) {
+		this.app = app;
+		this.stage = new Stage((now) => app.draw(now));
+		this.choice = { style: "native", place: "Lisbon", legacy: false, resumes: false };
+		// Of the tour.
+		this.step = -1;
+		// Steps that were done.
+		this.done = new Set();
+		this.startOver();
+	}
+
+	get style() {
+		const { style, resumes } = this.choice;
+		return this.app.style(style === "coroutine" && resumes ? "resumable" : style);
+	}
+
+	startOver() {
+		const { choice } = this;
+		// The call.
+		this.current = null;
+		// Setup, calling, asked, ended, lost.
+		this.phase = "setup";
+		const caption = words.tour[this.step]?.caption ?? words.opening(choice, this.style);
+		this.stage.reset(new Story({ ...choice, style: this.style }), this.app.bench, caption);
+	}
+
+	choose(change) {
+		Object.assign(this.choice, change);
+		this.startOver();
+		this.app.draw();
+	}
+
+	// take presets a step of the tour.
+	take(step) {
+		this.step = step;
+		this.choose({ legacy: false, resumes: false, ...words.tour[step].preset });
+	}
+
+	async call() {
+		const { bench } = this.app;
+		await bench.revive();
+		const call = new Call(bench, { ...this.choice, style: this.style });
+		const { story } = call;
+		this.current = call;
+		this.to = "a";
+		this.phase = "calling";
+		this.stage.reset(story, bench, "The request is on its way.");
+		call.show = async () => {
+			if (this.current !== call) return;
+			this.stage.caption = words.running(story);
+			await this.stage.advance();
+		};
+		this.app.focus(".client-land");
+		try {
+			await call.play((question) => this.#ask(call, question), {
+				instance: () => this.to,
+				change: (params) => {
+					if (!this.changed || !params.requestState) return [params, {}];
+					story.facts.changed = true;
+					return [{ ...params, requestState: changeOneByte(params.requestState) }, { warning: "one byte of the state is changed", changed: true }];
+				},
+			});
+			if (this.current !== call) return;
+			this.phase = "ended";
+			this.stage.caption = words.ended(story);
+			this.#reached(story);
+		} catch (error) {
+			if (this.current !== call) return;
+			this.phase = "lost";
+			this.stage.caption = error instanceof ConnectionLost ? words.cutOff(story.facts.asker) : error.message;
+		}
+		this.app.focus(".result h2");
+	}
+
+	#ask(call, question) {
+		// The visitor has moved on.
+		if (this.current !== call) return new Promise(() => {});
+		const { story, bench } = call;
+		this.phase = "asked";
+		this.question = question;
+		this.changed = false;
+		this.to = bench.killed.has("a") ? "b" : story.facts.asker;
+		this.stage.caption = words.asked(story);
+		const asked = performance.now();
+		this.app.focus("[data-first]");
+		return new Promise((resolve) => {
+			this.answer = (action, content) => {
+				if (this.phase !== "asked") return;
+				story.items.at(-1).thought = Math.round((performance.now() - asked) / 1000);
+				this.phase = "calling";
+				this.stage.caption = words.running(story);
+				this.app.focus(".client-land");
+				resolve({ action, content });
+			};
+		});
+	}
+
+	async #kill(instance) {
+		const { bench, story } = this.current;
+		await bench.kill(instance);
+		story.kill(instance);
+		this.to = instance === "a" ? "b" : "a";
+		this.stage.caption = words.killed(story, instance);
+		this.app.focus("[data-first]");
+	}
+
+	// #reached marks the step of the tour as done when its point was made.
+	#reached({ facts }) {
+		const { goal } = words.tour[this.step] ?? {};
+		if (!goal || facts[goal]) this.done.add(this.step);
+		else this.stage.caption += ` ${words.missed[goal]}`;
+	}
+
+	view(width) {
+		const { phase, stage } = this;
+		const killable = phase === "asked" && !this.current.bench.killed.size ? stage.story.facts.asker : null;
+		const middle = { asked: () => this.#form(), calling: () => h("p.lesson", { key: "with" }, "The request is with the server.") }[phase] ?? (() => this.#result());
+		return [
+			h("section.client-land", { key: "client", tabindex: -1, "aria-label": "Your client" }, h("p.land-title", "Your client"), phase === "setup" ? this.#setup() : [this.#summary(), middle()]),
+			stage.wire(width, killable, (i) => this.#kill(i)),
+			stage.server(),
+		];
+	}
+
+	#setup() {
+		const { choice } = this;
+		const tile = (s) => [s.name, [h("code", s.name), h("small", s.letter)]];
+		const send = (e) => {
+			e.preventDefault();
+			this.call();
+		};
+		return h("form.setup", { key: "setup", onsubmit: send },
+			h("fieldset.styles", h("legend", "The tool is written in style"),
+				words.groups.map(([group, title]) => radios(`tiles.of-${group}`, title, "style", this.app.styles.filter((s) => s.group === group && s.name !== "resumable").map(tile), choice.style, (style) => this.choose({ style }))),
+				h("p.lesson", this.style.lesson),
+				choice.style === "coroutine" && h("label.switch", h("input", { type: "checkbox", checked: choice.resumes, onchange: (e) => this.choose({ resumes: e.target.checked }) }), "and replay where the frame is gone")),
+			radios("segments", "The client speaks", "era", [["modern", "2026-07-28"], ["legacy", "legacy, 2025-11-25"]], choice.legacy ? "legacy" : "modern", (era) => this.choose({ legacy: era === "legacy" })),
+			radios("pills", "Weather in", "place", Object.keys(places).map((p) => [p, p]), choice.place, (place) => this.choose({ place })),
+			places[choice.place] && h("p.lesson", places[choice.place]),
+			h("p.primary-bar", h("button.primary", { disabled: !this.app.bench }, "Call ", h("code", this.style.tool))));
+	}
+
+	#summary() {
+		const again = () => {
+			this.startOver();
+			this.app.draw();
+		};
+		return h("p.summary", { key: "summary" }, h("span", h("code", this.style.tool), ` ${this.choice.place}${this.choice.legacy ? ", legacy" : ""}`), button("Start over", again, { class: "link" }));
+	}
+
+	#form() {
+		const { question, choice, current } = this;
+		const fields = fieldsOf(question.requestedSchema);
+		const send = (e) => {
+			e.preventDefault();
+			this.answer("accept", contentOf(e.target, fields));
+		};
+		const to = (i) => {
+			this.to = i;
+			this.app.draw();
+		};
+		return [
+			h("form.question", { key: `asked${current.story.items.length}`, onsubmit: send, "aria-label": "The question" },
+				fields ? inputsFor(fields, question.message) : h("fieldset", h("legend", question.message), h("pre", JSON.stringify(question.requestedSchema, null, 2))),
+				h("p.about", about(question.key, fields, choice.legacy)),
+				!choice.legacy && (current.bench.killed.size
+					? h("p.to", "Answer to ", h("b", `instance ${this.to.toUpperCase()}`), ", the one that is left")
+					: radios("to.segments", "Answer to", "to", [["a", "instance A"], ["b", "instance B"]], this.to, to)),
+				h("p.buttons", fields && h("button.primary", "Answer"), button("Decline", () => this.answer("decline")), button("Dismiss", () => this.answer("cancel")))),
+			!choice.legacy && this.#inHand(),
+		];
+	}
+
+	#inHand() {
+		const { stage, changed } = this;
+		const token = this.current.story.states.at(-1);
+		const open = () => {
+			stage.actions.openState(changed ? stage.changedToken : token);
+			stage.open();
+		};
+		const change = () => {
+			this.changed = !changed;
+			stage.opened = null;
+			stage.token = changed ? token : (stage.changedToken = changeOneByte(token));
+			this.app.draw();
+		};
+		return h("div.in-hand", { key: "in-hand" }, envelope(84, { torn: changed }),
+			h("div", h("b", changed ? "You changed one byte" : "You hold the sealed state"), h("p", changed ? "Send it, and see." : `${token.length} bytes that you cannot read.`),
+				h("p.links", button("Open", open, { class: "link seal" }), button(changed ? "Change it back" : "Change one byte", change, { class: "link refusal" }))));
+	}
+
+	#result() {
+		const { result, error } = this.stage.story.result ?? {};
+		const { app, choice } = this;
+		const bad = !result || result.isError;
+		const kind = error ? `Error ${String(error.code).replace("-", "−")}` : !result ? "The connection is gone" : bad ? "An error result, which the model can read" : "The result";
+		const next = this.done.has(this.step) && (words.tour[this.step + 1] ?? { title: "Now try to break it", hash: "attack" });
+		const leave = (change) => () => {
+			this.step = -1;
+			this.choose(change);
+		};
+		const more = [
+			choice.style !== "naive" && ["Put the audit above the question", "Style naive: the same tool, one line moved.", leave({ style: "naive" })],
+			!choice.legacy && ["Send the last answer again", "As a network does, or a second click.", () => app.attack(this.style.name, "resend")],
+			!choice.legacy && ["Call it as a legacy client", "One request, and the server waits.", leave({ legacy: true })],
+			["Compare two styles", "What differs in the code, and on the wire.", () => app.go("compare")],
+		].filter(Boolean);
+		return h("div.result", { key: "result" },
+			h("p.kind", { class: bad && "refusal" }, kind),
+			h("h2", { tabindex: -1 }, error?.message ?? (result ? textOf(result).replace("Weather in ", "") : "No result came.")),
+			h("p.stacked", next && button(`Next: ${next.title[0].toLowerCase()}${next.title.slice(1)}`, () => app.go(next.hash ?? `tour-${this.step + 2}`), { class: "primary" }),
+				button("Call again", () => this.call(), { class: next ? "" : "primary" })),
+			h("ul.next", more.map(([title, text, act]) => h("li", button([h("b", title), h("span", text)], act)))));
+	}
+}

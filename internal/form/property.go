@@ -1,0 +1,192 @@
+package form
+
+import (
+	"fmt"
+	"math"
+	"net/mail"
+	"net/url"
+	"reflect"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// MaxInteger is the largest whole number of an answer, and its negative the
+// smallest. The JSON numbers beyond it stand for more than one integer each.
+const MaxInteger = 1<<53 - 1
+
+// property judges the values of one property of a form.
+//
+// The keywords that forms use are judged here, in time linear in the value: the
+// library holds each item of a list against each choice in turn. It judges the
+// other keywords.
+type property struct {
+	kind     string
+	required bool
+	expects  string
+	format   string
+	choices  map[string]bool // of a string, or of the items of a list; nil for none
+	maxItems int
+	unique   bool
+	min, max float64
+	rest     *jsonschema.Resolved // nil where no keyword is left
+}
+
+// newProperty reads the schema of a property. It returns what is left of the
+// schema without the keywords that are judged here.
+func newProperty(s *jsonschema.Schema) (*property, *jsonschema.Schema, error) {
+	if err := checkProperty(s); err != nil {
+		return nil, nil, err
+	}
+	p := &property{kind: s.Type, expects: expected(s), format: s.Format, unique: s.UniqueItems, min: math.Inf(-1), max: math.Inf(1)}
+	rest := *s
+	rest.Title, rest.Description, rest.Format, rest.Default, rest.Extra = "", "", "", nil, nil
+	var err error
+	switch s.Type {
+	case "string":
+		if p.choices, err = choiceSet(s.Enum, s.OneOf); err != nil {
+			return nil, nil, err
+		}
+		rest.Enum, rest.OneOf = nil, nil
+	case "array":
+		if p.choices, err = choiceSet(s.Items.Enum, s.Items.AnyOf); err != nil {
+			return nil, nil, err
+		}
+		// More items than choices say nothing that fewer could not.
+		if p.maxItems = len(p.choices); s.MaxItems != nil {
+			p.maxItems = *s.MaxItems
+		}
+		rest.MaxItems, rest.UniqueItems, rest.Items = nil, false, itemsRest(s.Items)
+	case "integer":
+		p.min, p.max = -MaxInteger, MaxInteger
+		fallthrough
+	case "number":
+		if s.Minimum != nil {
+			p.min = max(p.min, *s.Minimum)
+		}
+		if s.Maximum != nil {
+			p.max = min(p.max, *s.Maximum)
+		}
+		rest.Minimum, rest.Maximum = nil, nil
+	}
+	return p, &rest, nil
+}
+
+func itemsRest(items *jsonschema.Schema) *jsonschema.Schema {
+	rest := *items
+	rest.Enum, rest.AnyOf, rest.Title, rest.Description = nil, nil, "", ""
+	if rest.Type == "string" {
+		rest.Type = "" // every choice is one
+	}
+	if reflect.DeepEqual(rest, jsonschema.Schema{}) {
+		return nil
+	}
+	return &rest
+}
+
+// isBare reports whether nothing but the type is left of a schema.
+func isBare(rest *jsonschema.Schema) bool {
+	return reflect.DeepEqual(rest, &jsonschema.Schema{Type: rest.Type})
+}
+
+// choiceSet reads the choices that a schema lists plainly, or with their titles. It
+// is nil for a schema without any.
+func choiceSet(plain []any, titled []*jsonschema.Schema) (map[string]bool, error) {
+	if len(plain)+len(titled) == 0 {
+		return nil, nil
+	}
+	if len(plain) > 0 && len(titled) > 0 {
+		return nil, fmt.Errorf("its choices are listed twice, plainly and with titles")
+	}
+	set := make(map[string]bool, len(plain)+len(titled))
+	for _, v := range plain {
+		text, ok := v.(string)
+		if !ok {
+			return nil, fmt.Errorf("its choices must be strings")
+		}
+		set[text] = true
+	}
+	for _, s := range titled {
+		var text string
+		ok := s != nil && s.Const != nil
+		if ok {
+			text, ok = (*s.Const).(string)
+		}
+		if !ok {
+			return nil, fmt.Errorf("its choices must be strings")
+		}
+		set[text] = true
+	}
+	return set, nil
+}
+
+// kindFits reports whether a value is of the property's type. It looks at the
+// outside of a value only.
+func (p *property) kindFits(v any) bool {
+	ok := false
+	switch p.kind {
+	case "string":
+		_, ok = v.(string)
+	case "boolean":
+		_, ok = v.(bool)
+	case "number", "integer":
+		_, ok = v.(float64)
+	case "array":
+		_, ok = v.([]any)
+	}
+	return ok
+}
+
+// judge says what a value of the right type must be and is not, "" if it fits.
+func (p *property) judge(v any) string {
+	ok := true
+	switch v := v.(type) {
+	case string:
+		ok = (p.choices == nil || p.choices[v]) && formatFits(p.format, v)
+	case float64:
+		if p.kind == "integer" && math.Abs(v) > MaxInteger {
+			return fmt.Sprintf("must be a whole number from %d to %d", -MaxInteger, MaxInteger)
+		}
+		ok = v >= p.min && v <= p.max && (p.kind != "integer" || v == math.Trunc(v))
+	case []any:
+		ok = p.listFits(v)
+	}
+	if !ok || p.rest != nil && p.rest.Validate(v) != nil {
+		return p.expects
+	}
+	return ""
+}
+
+func (p *property) listFits(list []any) bool {
+	if len(list) > p.maxItems {
+		return false
+	}
+	seen := make(map[string]bool, len(list))
+	for _, item := range list {
+		text, ok := item.(string)
+		if !ok || !p.choices[text] || p.unique && seen[text] {
+			return false
+		}
+		seen[text] = true
+	}
+	return true
+}
+
+// formatFits judges formats, which a JSON Schema validator does not.
+func formatFits(format, text string) bool {
+	var err error
+	switch format {
+	case "email":
+		_, err = mail.ParseAddress(text)
+	case "uri":
+		var u *url.URL
+		u, err = url.Parse(text)
+		return err == nil && u.Scheme != ""
+	case "date":
+		_, err = time.Parse(time.DateOnly, text)
+	case "date-time":
+		// Stricter than time.Parse: a time.Time decodes with it.
+		err = new(time.Time).UnmarshalText([]byte(text))
+	}
+	return err == nil
+}

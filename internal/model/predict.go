@@ -1,0 +1,262 @@
+package model
+
+import "time"
+
+// prediction is what the model expects of one request.
+type prediction struct {
+	outcome
+	call int               // the call's number
+	runs []*effectRun      // in their order
+	next *state            // what the token of the reply stands for
+	tell func(*prediction) // makes the text, once the effects have values
+}
+
+func (p *prediction) refuse(code int64) { p.outcome = outcome{kind: refuses, code: code} }
+
+func (p *prediction) stop(reason string) { p.outcome = outcome{kind: stops, reason: reason} }
+
+// world is the part of the model that is not in any token.
+type world struct {
+	site       *site
+	deskClosed bool
+	calls      int
+}
+
+// predict says how a request is answered now, and notes what becomes of frames.
+func (w *world) predict(r *request) *prediction {
+	p := &prediction{}
+	if r.from == nil {
+		w.calls++
+		p.call = w.calls
+		w.enter(p, w.begin(r), false)
+		return p
+	}
+	p.call = r.from.state.call
+	for _, q := range r.from.state.openQuestions() {
+		if r.manners[q.key] == shapeless {
+			p.refuse(invalidParams) // by go-sdk, before the state is looked at
+			return p
+		}
+	}
+	if !r.opens() {
+		p.refuse(invalidParams)
+		return p
+	}
+	s := r.from.state.clone()
+	s.at = r.at
+	if w.judge(p, s, r) {
+		w.enter(p, s, true)
+	}
+	if p.kind == stops || p.kind == refuses { // an ended call holds nothing
+		w.drop(s)
+	}
+	return p
+}
+
+// begin is the state of a call that begins.
+func (w *world) begin(r *request) *state {
+	return newState(w.calls, r.tool, r, w.site.instance(r.at).worded)
+}
+
+// judge takes the answers of a retry. It is false where the handler is not entered.
+func (w *world) judge(p *prediction, s *state, r *request) bool {
+	for _, q := range s.openQuestions() {
+		v, read := q.judge(r.manners[q.key])
+		switch v {
+		case answer:
+			m := r.manners[q.key]
+			q.answer = &given{read, m == declined || m == cancelled, q.message}
+		case refusal:
+			p.stop(string(r.manners[q.key]))
+			return false
+		case useless:
+			if q.tries++; q.tries > mostTries {
+				p.stop(stopUnanswered)
+				return false
+			}
+		}
+	}
+	if len(s.openQuestions()) > 0 {
+		w.seal(p, s, false)
+		return false
+	}
+	s.file()
+	return true
+}
+
+// enter runs the tool from the top, past what the state remembers, until it asks
+// or ends.
+func (w *world) enter(p *prediction, s *state, later bool) {
+	replayed := false
+	if later && s.tool.style.holds() {
+		switch {
+		case s.frame.alive(w.instance(s), time.Now()):
+		case s.tool.style.replays():
+			replayed = true
+		default:
+			p.stop(stopFrameGone)
+			return
+		}
+		w.drop(s)
+	}
+	compared := s.tool.comparison(replayed)
+	for w.pass(p, s, compared) {
+		if s.tool.style == stepList { // whose answers have been held against their questions
+			compared = ignored
+		}
+	}
+}
+
+// pass goes through the items once. It is true where the handler is entered again
+// at once, since nobody had to be asked.
+func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) {
+	worded := w.instance(s).worded
+	told, ran := make(told, len(s.tool.plan.items)), map[string]*effectRun{}
+	var values []func()
+	order := s.tool.order()
+	for n, i := range order {
+		it := s.tool.plan.items[i]
+		switch {
+		case it.carry:
+			if !s.carried {
+				s.carried = true
+				p.outcome = outcome{kind: carries}
+				s.expires = time.Now().Add(tokenLife)
+				p.next = s
+				return false
+			}
+		case it.effect != "":
+			run, goesOn := w.effect(p, s, i, ran)
+			switch {
+			case !goesOn:
+				p.stop(failedEffect)
+				return false
+			case run == nil:
+				told.failed(i, it.effect)
+			default:
+				values = append(values, func() { told.effect(i, it.effect, run.value) })
+			}
+		default:
+			var asks []*question
+			for _, q := range it.ask {
+				given, ok := s.answers[q.key]
+				reworded := ok && given.message != q.worded[worded].message && compared.minds(q, s.begun != worded)
+				switch {
+				case reworded && (compared == allOrDiverge || compared == asSteps && s.wentOn(order[n+1:])):
+					p.stop(stopDiverged)
+					return false
+				case !ok || reworded:
+					asks = append(asks, q)
+				default:
+					told.answer(i, q.key, given.read)
+				}
+			}
+			if len(asks) > 0 && compared != asSteps {
+				asks = it.ask // they are one guard, or one AskAll
+			}
+			if len(asks) > 0 {
+				return w.ask(p, s, asks)
+			}
+		}
+	}
+	p.outcome = outcome{kind: completes}
+	p.tell = func(p *prediction) {
+		for _, fill := range values {
+			fill()
+		}
+		p.text = refs[s.args] + " " + told.String()
+	}
+	return false
+}
+
+// effect is the run of an item's effect, remembered or new, or nil where it failed.
+// goesOn is false where the failure ends the call.
+func (w *world) effect(p *prediction, s *state, i int, ran map[string]*effectRun) (_ *effectRun, goesOn bool) {
+	it := s.tool.plan.items[i]
+	remembered := s.effects
+	if s.tool.style == native {
+		remembered = ran // in one entry alone
+	}
+	if s.failures[i] {
+		return nil, true
+	}
+	if run := remembered[it.effect]; run != nil {
+		return run, true
+	}
+	run := &effectRun{key: it.effect, fails: w.deskClosed, before: s.attempted(it.effect)}
+	p.runs = append(p.runs, run)
+	if !run.fails {
+		remembered[it.effect] = run
+		return run, true
+	}
+	if s.tool.style.linear() {
+		s.failures[i] = true
+	}
+	return nil, s.tool.tolerates(it)
+}
+
+// ask sends questions, as far as this client can be asked.
+func (w *world) ask(p *prediction, s *state, questions []*question) (again bool) {
+	worded := w.instance(s).worded
+	s.pending = nil
+	for _, q := range questions {
+		o := open{question: q, message: q.worded[worded].message}
+		if !declares(s.who.caps, q.medium) {
+			switch {
+			case q.lenient:
+				o.answer = &given{q.refused, true, o.message}
+			case s.who.legacy:
+				p.stop(stopCannotAsk)
+				return false
+			default:
+				p.refuse(lacksCapability)
+				return false
+			}
+		}
+		s.pending = append(s.pending, o)
+	}
+	if len(s.openQuestions()) > 0 {
+		w.seal(p, s, true)
+		return false
+	}
+	s.file()
+	return true
+}
+
+// seal ends a round that asks. parks tells that the handler came to its questions
+// in this round, rather than that they are asked again without it.
+func (w *world) seal(p *prediction, s *state, parks bool) {
+	if s.asked++; s.asked > mostAsks {
+		p.stop(stopTooMany)
+		return
+	}
+	if s.tool.style.holds() {
+		alive := s.frame.alive(w.instance(s), time.Now())
+		w.drop(s)
+		switch {
+		case parks || alive:
+			s.frame = &frame{holder: w.instance(s), expires: time.Now().Add(frameLife)}
+		case !s.tool.style.replays():
+			p.stop(stopFrameGone)
+			return
+		default:
+			s.frame = nil
+		}
+	}
+	p.outcome = outcome{kind: asksUser}
+	for _, q := range s.openQuestions() {
+		p.asks = append(p.asks, asked{q.key, q.message})
+	}
+	sortAsked(p.asks)
+	s.expires = time.Now().Add(tokenLife)
+	p.next = s
+}
+
+// drop ends a frame that the running instance holds.
+func (w *world) drop(s *state) {
+	if s.frame != nil && s.frame.holder == w.instance(s) {
+		s.frame.gone = true
+	}
+}
+
+func (w *world) instance(s *state) *instance { return w.site.instance(s.at) }

@@ -1,0 +1,72 @@
+package mrtr
+
+import "context"
+
+// The author's code runs on goroutines of the engine's: runtime.Goexit in it would
+// otherwise end the goroutine of the request, and nobody would answer.
+
+// apart runs f on a goroutine of its own and waits for it.
+func apart(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		returned := false
+		defer func() { done <- ended(returned, recover(), err) }()
+		err = f()
+		returned = true
+	}()
+	return <-done
+}
+
+// ended is how code came to its end: with its own error, a panic, or Goexit.
+func ended(returned bool, panicked any, err error) error {
+	switch {
+	case panicked != nil:
+		return panicError(panicked)
+	case !returned:
+		return exited()
+	}
+	return err
+}
+
+func exited() error { return misuse("the handler ended its goroutine with runtime.Goexit") }
+
+// guardedEntry does what apart does for one entry of a guarded handler. It is
+// reused, so that an entry allocates nothing.
+type guardedEntry[In, Out any] struct {
+	handler GuardedFunc[In, Out]
+	run     func() // main, as a value that is made once
+	done    chan struct{}
+
+	ctx  context.Context
+	c    *Call
+	in   In
+	need *IncompleteResult
+	out  Out
+	err  error
+}
+
+func newGuardedEntry[In, Out any](h GuardedFunc[In, Out]) *guardedEntry[In, Out] {
+	e := &guardedEntry[In, Out]{handler: h, done: make(chan struct{}, 1)}
+	e.run = e.main
+	return e
+}
+
+func (e *guardedEntry[In, Out]) enter(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
+	e.ctx, e.c, e.in = ctx, c, in
+	go e.run()
+	<-e.done
+	need, out, err := e.need, e.out, e.err
+	*e = guardedEntry[In, Out]{handler: e.handler, run: e.run, done: e.done}
+	return need, out, err
+}
+
+func (e *guardedEntry[In, Out]) main() {
+	returned := false
+	defer func() {
+		e.err = ended(returned, recover(), e.err)
+		e.done <- struct{}{}
+	}()
+	e.need, e.out, e.err = e.handler(e.ctx, e.c, e.in)
+	returned = true
+}

@@ -1,0 +1,91 @@
+package mrtr_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// secondState is the state that weather_once returns with its second question.
+func secondState(t *testing.T, rt *mrtr.Runtime) string {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "weather_once"}, options.Once(rt, &options.Audit{}))
+	client, err := wire.Connect(t.Context(), server, nil)
+	require.NoError(t, err)
+	defer client.Close()
+	request := wire.Request{Name: "weather_once", Arguments: map[string]any{"location": "Springfield"}}
+	first, err := client.Send(t.Context(), request)
+	require.NoError(t, err)
+	request.State = first.State
+	request.Responses = map[string]any{"place": wire.Value("Springfield, Illinois")(first.Asks[0])}
+	second, err := client.Send(t.Context(), request)
+	require.NoError(t, err)
+	require.True(t, second.Incomplete())
+	return second.State
+}
+
+func TestInspectShowsWhatTheSealHides(t *testing.T) {
+	rt, err := mrtr.New(nil)
+	require.NoError(t, err)
+	defer rt.Close()
+	payload, err := rt.Inspect(secondState(t, rt), mrtr.SealedFor{
+		Name: "weather_once", Arguments: json.RawMessage(`{ "location": "Springfield" }`),
+	})
+	require.NoError(t, err)
+	var state struct {
+		Round   int
+		Done    []struct{ Kind, Key string }
+		Pending []struct{ Key string }
+	}
+	require.NoError(t, json.Unmarshal(payload, &state))
+	require.Equal(t, 2, state.Round)
+	require.Equal(t, []struct{ Kind, Key string }{{"answer", "place"}, {"effect", "audit"}}, state.Done)
+	require.Equal(t, []struct{ Key string }{{"units"}}, state.Pending)
+}
+
+func TestInspectRefusesWhatARoundRefuses(t *testing.T) {
+	rt, err := mrtr.New(nil)
+	require.NoError(t, err)
+	defer rt.Close()
+	own := mrtr.SealedFor{Name: "weather_once", Arguments: json.RawMessage(`{"location":"Springfield"}`)}
+	other, err := mrtr.New(nil)
+	require.NoError(t, err)
+	defer other.Close()
+	foreign := secondState(t, other)
+	state := secondState(t, rt)
+	cases := []struct {
+		state       string
+		request     mrtr.SealedFor
+		reason      statecodec.Reason
+		explanation string
+	}{
+		{state[:40] + flip(state[40:41]) + state[41:], own, statecodec.ReasonForged, "one character is changed"},
+		{state, mrtr.SealedFor{Name: "weather_native", Arguments: own.Arguments}, statecodec.ReasonForged, "another tool"},
+		{state, mrtr.SealedFor{Name: own.Name, Arguments: json.RawMessage(`{"location":"Tokyo"}`)}, statecodec.ReasonForged, "other arguments"},
+		{state, mrtr.SealedFor{Name: own.Name, Arguments: own.Arguments, Principal: "mallory"}, statecodec.ReasonForged, "another caller"},
+		{foreign, own, statecodec.ReasonUnknownKey, "another runtime's key"},
+		{"", own, statecodec.ReasonMalformed, "no state"},
+	}
+	for _, c := range cases {
+		_, err := rt.Inspect(c.state, c.request)
+		var refused *statecodec.TokenError
+		require.ErrorAs(t, err, &refused, c.explanation)
+		require.Equal(t, c.reason, refused.Reason(), c.explanation)
+	}
+}
+
+// flip is another character of the same alphabet.
+func flip(c string) string {
+	if c == "A" {
+		return "B"
+	}
+	return "A"
+}

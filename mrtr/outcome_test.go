@@ -1,0 +1,278 @@
+package mrtr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// booking is a tool that has the effect "book", asks "q", and does after when q is
+// answered. Its effect runs at the top of the handler, or is the first step.
+func booking(t *testing.T, book func(context.Context, string) (any, error), after func() error) map[string]mrtr.Style[tripIn, tripOut] {
+	// The handler goes on from any failure of the effect.
+	tried := func(ctx context.Context, c *mrtr.Call) {
+		defer func() { _ = recover() }()
+		_, _ = mrtr.Once(ctx, c, "book", book)
+	}
+	linear := func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		tried(ctx, c)
+		if _, err := mrtr.Ask(ctx, c, text("q")); err != nil {
+			return tripOut{}, err
+		}
+		return tripOut{}, after()
+	}
+	var list tripSteps
+	mrtr.DoStep(&list, "first", func(ctx context.Context, at *tripAt, _ string) (int, error) {
+		tried(ctx, at.Call)
+		return 0, mrtr.ErrSkip
+	})
+	mrtr.AskQuestion(&list, "q", text("q"))
+	list.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{}, after() })
+	return map[string]mrtr.Style[tripIn, tripOut]{
+		"guarded": mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+			tried(ctx, c)
+			if _, ok := mrtr.Answer(c, text("q")); !ok {
+				return mrtr.Need(text("q")), tripOut{}, nil
+			}
+			return nil, tripOut{}, after()
+		}),
+		"steps":     mustBuild(t, &list),
+		"coroutine": mrtr.Coroutine(linear),
+		"journal":   mrtr.Journal(linear),
+		"resumable": mrtr.Resumable(linear),
+	}
+}
+
+// nothingDone is the effect of a call that has none.
+func nothingDone(context.Context, string) (any, error) { return nil, errors.New("sold out") }
+
+// effectOf is what an error reports of effects, "" if nothing.
+func effectOf(err error) string {
+	var effect interface{ ToolErrorEffect() string }
+	if !errors.As(err, &effect) {
+		return ""
+	}
+	return effect.ToolErrorEffect()
+}
+
+// Whatever a call has done before it ends, and in whichever way and style it ends:
+// its error says "call again" only if the call has done nothing, it names the effects
+// that have happened or may have, and it reports them to agents.
+func TestOnlyACallThatDidNothingMayBeMadeAgain(t *testing.T) {
+	effects := map[string]struct {
+		book   func(context.Context, string) (any, error)
+		effect string
+	}{
+		"nothing":   {nothingDone, ""},
+		"done":      {func(context.Context, string) (any, error) { return "1A", nil }, "applied"},
+		"panicked":  {func(context.Context, string) (any, error) { panic("boom") }, "unknown"},
+		"timed out": {func(context.Context, string) (any, error) { return nil, context.DeadlineExceeded }, "unknown"},
+		"its own clock": {func(context.Context, string) (any, error) {
+			return nil, fmt.Errorf("dial: %w", &slow{})
+		}, "unknown"},
+		"a lost value": {func(context.Context, string) (any, error) { return math.NaN(), nil }, "unknown"},
+	}
+	full := errors.New("the train is full")
+	endings := map[string]struct {
+		end   func(t *testing.T, style mrtr.Style[tripIn, tripOut], name string) error
+		after func() error
+		only  []string // styles; all if empty
+	}{
+		"declined": {end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
+			tool := serveTrip(t, style)
+			asked := tool.begin()
+			return tool.round(t.Context(), "", asked.state, declining(asked)).err
+		}},
+		"cancelled": {end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
+			tool := serveTrip(t, style)
+			return tool.round(t.Context(), "", tool.begin().state, mcp.InputResponseMap{"q": &mcp.ElicitResult{Action: "cancel"}}).err
+		}},
+		"unanswered": {end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
+			tool := serveTrip(t, style)
+			last := tool.begin()
+			for last.err == nil {
+				last = tool.round(t.Context(), "", last.state, nil)
+			}
+			return last.err
+		}},
+		"its own error": {end: answered, after: func() error { return full }},
+		"a panic":       {end: answered, after: func() error { panic("boom") }},
+		"Goexit":        {end: answered, after: func() error { runtime.Goexit(); return nil }},
+		"another style": {end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], name string) error {
+			asked := newTrip(newTripRuntime(t, nil), style, "").begin()
+			other := map[string]string{"guarded": "journal"}[name]
+			if other == "" {
+				other = "guarded"
+			}
+			last := newTrip(newTripRuntime(t, nil), booking(t, nothingDone, func() error { return nil })[other], "").answer(asked, "x")
+			ended(t, last.err, mrtr.Diverged)
+			return last.err
+		}},
+		"a frame that is gone": {only: []string{"coroutine"}, end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
+			asked := serveTrip(t, style).begin()
+			last := serveTrip(t, style).answer(asked, "x")
+			ended(t, last.err, mrtr.FrameGone)
+			return last.err
+		}},
+		"a shutdown": {only: []string{"journal", "resumable"}, end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
+			rt := newTripRuntime(t, nil)
+			tool := newTrip(rt, style, "")
+			asked := tool.begin()
+			require.NoError(t, rt.Close())
+			last := tool.answer(asked, "x")
+			ended(t, last.err, mrtr.ShuttingDown)
+			return last.err
+		}},
+		"too large a state": {end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
+			last := newTrip(newTripRuntime(t, &mrtr.Options{MaxStateBytes: 16}), style, "").begin()
+			ended(t, last.err, mrtr.LimitExceeded)
+			return last.err
+		}},
+	}
+	cases := 0
+	for how, effect := range effects {
+		for way, ending := range endings {
+			after := ending.after
+			if after == nil {
+				after = func() error { return nil }
+			}
+			for name, style := range booking(t, effect.book, after) {
+				if len(ending.only) > 0 && !strings.Contains(strings.Join(ending.only, " "), name) {
+					continue
+				}
+				cases++
+				t.Run(how+"/"+way+"/"+name, func(t *testing.T) {
+					err := ending.end(t, style, name)
+					require.Error(t, err)
+					said, want := err.Error(), effect.effect
+					if way == "a frame that is gone" && want != "unknown" {
+						want = "unknown"
+						require.Contains(t, said, "do not call the tool again without checking")
+					}
+					require.Equal(t, want, effectOf(err))
+					if effect.effect == "" {
+						require.NotContains(t, said, `"book"`)
+						return
+					}
+					require.NotContains(t, said, "Call the tool again")
+					require.NotContains(t, said, "Try again")
+					var hinted interface{ ToolErrorHints() []string }
+					require.ErrorAs(t, err, &hinted)
+					told := said + " " + strings.Join(hinted.ToolErrorHints(), " ")
+					require.Equal(t, 1, strings.Count(told, `"book" was done`), told)
+					require.Equal(t, effect.effect == "unknown", strings.Contains(told, `hether "book" was done is unknown`), told)
+					require.Contains(t, told, "do not call the tool again without checking")
+					switch way {
+					case "declined", "cancelled":
+						require.Equal(t, fmt.Sprintf("Stopped: \"q\" was %s.", way), said, "the same in every style")
+					default:
+						if effect.effect == "unknown" {
+							require.Contains(t, said, "is unknown", "the text says so too")
+						}
+					}
+				})
+			}
+		}
+	}
+	require.Equal(t, len(effects)*(8*5+1+2), cases)
+}
+
+func answered(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
+	tool := serveTrip(t, style)
+	return tool.answer(tool.begin(), "x").err
+}
+
+// slow is a timeout that is none of package context.
+type slow struct{}
+
+func (*slow) Error() string { return "no answer" }
+func (*slow) Timeout() bool { return true }
+
+// A doing step ends its call where its function does not come to an end.
+func TestAStepOfUnknownOutcomeSaysSo(t *testing.T) {
+	unknown := ` Whether "book" was done is unknown: do not call the tool again without checking.`
+	tests := map[string]struct {
+		do     func() (any, error)
+		want   string
+		effect string
+	}{
+		"panics":         {func() (any, error) { panic("boom") }, "The tool failed unexpectedly." + unknown, "unknown"},
+		"exits":          {func() (any, error) { runtime.Goexit(); return 0, nil }, "mrtr: the handler ended its goroutine with runtime.Goexit." + unknown, "unknown"},
+		"is out of time": {func() (any, error) { return nil, context.DeadlineExceeded }, "context deadline exceeded." + unknown, "unknown"},
+		"loses a value":  {func() (any, error) { return math.NaN(), nil }, `mrtr: the value of step "book" cannot be remembered: json: unsupported value: NaN.` + unknown, "unknown"},
+		"fails":          {func() (any, error) { return nil, errors.New("the train is full") }, "the train is full", ""},
+	}
+	require.NotEmpty(t, tests)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var list tripSteps
+			mrtr.DoStep(&list, "book", func(context.Context, *tripAt, string) (any, error) { return test.do() })
+			list.End(ends("done"))
+			err := serveTrip(t, mustBuild(t, &list)).begin().err
+			require.EqualError(t, err, test.want)
+			require.Equal(t, test.effect, effectOf(err))
+		})
+	}
+}
+
+// An attempt of unknown outcome that succeeds later has happened.
+func TestALaterSuccessSettlesAnUnknownOutcome(t *testing.T) {
+	eachOnce(t, func(t *testing.T, style func(func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut]) {
+		tries, idems := 0, map[string]int{}
+		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+			_, err := mrtr.Once(ctx, c, "book", func(_ context.Context, idem string) (string, error) {
+				idems[idem]++
+				if tries++; tries == 1 {
+					return "", context.DeadlineExceeded
+				}
+				return "1A", nil
+			})
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				return "", err
+			}
+			return "", nil
+		}))
+		second := tool.answer(tool.begin(), "x")
+		require.Equal(t, []string{"r"}, second.asks)
+		last := tool.round(t.Context(), "", second.state, declining(second))
+		require.Equal(t, []string{"book"}, ended(t, last.err, mrtr.Declined).Applied)
+		require.Equal(t, "applied", effectOf(last.err))
+		require.Len(t, idems, 1, "an attempt that may have happened is repeated under its own key")
+	})
+}
+
+// A round whose time runs out while an effect runs does not know of the effect.
+func TestAnEffectThatIsStillRunningIsUnknown(t *testing.T) {
+	eachOnce(t, func(t *testing.T, style func(func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut]) {
+		ctx, cancel := context.WithCancel(t.Context())
+		release := make(chan bool)
+		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+			running := make(chan bool)
+			go func() {
+				_, _ = mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) {
+					close(running)
+					<-release
+					return "", nil
+				})
+			}()
+			<-running
+			cancel()
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}))
+		err := tool.round(ctx, "", "", nil).err
+		close(release)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, "unknown", effectOf(err))
+		require.Contains(t, err.Error(), `Whether "book" was done is unknown`)
+	})
+}

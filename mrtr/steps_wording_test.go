@@ -1,0 +1,265 @@
+package mrtr_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// payingInSteps asks for a yes to q, then asks whom to notify, and pays. With early
+// the payment is the step right after the yes.
+func payingInSteps(t *testing.T, did *deeds, early bool, q func() mrtr.Question[bool]) mrtr.Style[tripIn, tripOut] {
+	var list tripSteps
+	sure := mrtr.AskStep(&list, "sure", func(context.Context, *tripAt) (mrtr.Question[bool], error) { return q(), nil })
+	pay := func(context.Context, *tripAt, string) (string, error) {
+		did.note("pay")
+		return "paid", nil
+	}
+	if early {
+		mrtr.DoStep(&list, "pay", pay)
+	}
+	mrtr.AskQuestion(&list, "notify", text("notify"))
+	if !early {
+		mrtr.DoStep(&list, "pay", pay)
+	}
+	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
+		return tripOut{Plan: fmt.Sprint(sure.Of(at))}, nil
+	})
+	return mustBuild(t, &list)
+}
+
+// yesTo accepts a confirmation.
+func yesTo(key string) mcp.InputResponseMap {
+	return mcp.InputResponseMap{key: &mcp.ElicitResult{Action: "accept", Content: map[string]any{key: true}}}
+}
+
+// A yes to one question is not a yes to another that a deployment, or a price that
+// changed, put in its place. In the other styles Confirm is held in the same way.
+func TestStepsHoldAYesAgainstItsQuestion(t *testing.T) {
+	ten := func() mrtr.Question[bool] { return mrtr.Confirm("sure", "Pay $10?") }
+	thousand := func() mrtr.Question[bool] { return mrtr.Confirm("sure", "Pay $1000?") }
+	for _, version := range []string{"v1", "v2"} {
+		t.Run("answered before the deployment/"+version, func(t *testing.T) {
+			var did deeds
+			one := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, false, ten), "v1")
+			two := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, false, thousand), version)
+			asked := one.round(t.Context(), "", one.begin().state, yesTo("sure"))
+			require.Equal(t, []string{"notify"}, asked.asks)
+			last := two.answer(asked, "x")
+			require.Contains(t, ended(t, last.err, mrtr.Diverged).Detail, `question "sure" is not worded as it was`)
+			require.Zero(t, did.count("pay"))
+		})
+		t.Run("answered after the deployment/"+version, func(t *testing.T) {
+			var did deeds
+			one := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, true, ten), "v1")
+			two := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, true, thousand), version)
+			again := two.round(t.Context(), "", one.begin().state, yesTo("sure"))
+			require.NoError(t, again.err)
+			require.Equal(t, []string{"sure"}, again.asks, "the other question is asked for its own yes")
+			require.Zero(t, did.count("pay"))
+			asked := two.round(t.Context(), "", again.state, yesTo("sure"))
+			require.Equal(t, []string{"notify"}, asked.asks)
+			require.Equal(t, "true", two.answer(asked, "x").plan)
+			require.Equal(t, 1, did.count("pay"))
+		})
+		t.Run("acted upon before the deployment/"+version, func(t *testing.T) {
+			var did deeds
+			one := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, true, ten), "v1")
+			two := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, true, thousand), version)
+			asked := one.round(t.Context(), "", one.begin().state, yesTo("sure"))
+			last := two.answer(asked, "x")
+			require.Contains(t, ended(t, last.err, mrtr.Diverged).Detail, `question "sure" is not worded as it was`)
+			require.Equal(t, 1, did.count("pay"))
+		})
+	}
+	t.Run("no longer asked", func(t *testing.T) {
+		var did deeds
+		one := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, false, ten), "")
+		two := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, false, func() mrtr.Question[bool] { return mrtr.Known(true) }), "")
+		asked := one.round(t.Context(), "", one.begin().state, yesTo("sure"))
+		require.Contains(t, ended(t, two.answer(asked, "x").err, mrtr.Diverged).Detail, `question "sure" is no longer asked`)
+	})
+	t.Run("a wording that never stays", func(t *testing.T) {
+		var did deeds
+		price := 0
+		tool := serveTrip(t, payingInSteps(t, &did, true, func() mrtr.Question[bool] {
+			price++
+			return mrtr.Confirm("sure", fmt.Sprintf("Pay $%d?", price))
+		}))
+		last := tool.begin()
+		for last.err == nil {
+			require.Equal(t, []string{"sure"}, last.asks)
+			last = tool.round(t.Context(), "", last.state, yesTo("sure"))
+		}
+		ended(t, last.err, mrtr.LimitExceeded, "not a usage error: the answer was read")
+		require.Zero(t, did.count("pay"))
+	})
+}
+
+// Other answers are held against their questions after a deployment. Within one,
+// choices may change between rounds.
+func TestStepsHoldAnswersAgainstTheirQuestions(t *testing.T) {
+	build := func(did *deeds, words string) mrtr.Style[tripIn, tripOut] {
+		var list tripSteps
+		which := mrtr.AskStep(&list, "which", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+			did.note("which")
+			return mrtr.Elicit[string]("which", words), nil
+		})
+		mrtr.AskQuestion(&list, "notify", text("notify"))
+		list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: which.Of(at)}, nil })
+		return mustBuild(t, &list)
+	}
+	for version, asksAgain := range map[string]bool{"v1": false, "v2": true} {
+		t.Run(version, func(t *testing.T) {
+			var did deeds
+			one := newTrip(newTripRuntime(t, nil), build(&did, "Pay from which account?"), "v1")
+			two := newTrip(newTripRuntime(t, nil), build(&did, "Close which account?"), version)
+			next := two.answer(one.begin(), "mine")
+			require.NoError(t, next.err)
+			if asksAgain {
+				require.Equal(t, []string{"which"}, next.asks)
+				return
+			}
+			require.Equal(t, "mine", two.answer(next, "x").plan)
+			require.Equal(t, 1, did.count("which"))
+		})
+	}
+}
+
+// The form of a step's value is part of the list.
+func TestStepsNoticeAChangedShape(t *testing.T) {
+	var did deeds
+	type inner struct{ Row int }
+	type tree struct {
+		Value    int
+		Children []tree
+	}
+	of := func(add func(list *tripSteps)) mrtr.Style[tripIn, tripOut] {
+		var list tripSteps
+		add(&list)
+		mrtr.AskQuestion(&list, "q", text("q"))
+		list.End(ends("done"))
+		return mustBuild(t, &list)
+	}
+	var shapes []mrtr.Style[tripIn, tripOut]
+	{
+		type seat struct{ Row int }
+		shapes = append(shapes, of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, seat{1})) }))
+	}
+	{
+		type seat struct {
+			Row int `json:"Column"`
+		}
+		shapes = append(shapes, of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, seat{1})) }))
+	}
+	{
+		type seat struct{ Row, Column int }
+		shapes = append(shapes, of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, seat{1, 2})) }))
+	}
+	{
+		type seat struct{ Row *int }
+		shapes = append(shapes, of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, seat{})) }))
+	}
+	{
+		type seat struct{ In inner }
+		shapes = append(shapes, of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, seat{})) }))
+	}
+	{
+		type inner struct{ Row float64 }
+		type seat struct{ In inner }
+		shapes = append(shapes, of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, seat{})) }))
+	}
+	shapes = append(shapes,
+		of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, []int{})) }),
+		of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, [2]int{})) }),
+		of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, [3]int{})) }),
+		of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, map[string]int{})) }),
+		of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, map[string]any{})) }),
+		of(func(l *tripSteps) { mrtr.DoStep(l, "d", does("d", &did, tree{})) }),
+	)
+	for i, before := range shapes {
+		asked := newTrip(newTripRuntime(t, nil), before, "").begin()
+		require.NoError(t, asked.err)
+		for j, after := range shapes {
+			last := newTrip(newTripRuntime(t, nil), after, "").answer(asked, "x")
+			if i == j {
+				require.NoError(t, last.err)
+				continue
+			}
+			require.Contains(t, ended(t, last.err, mrtr.Diverged, "%d read as %d", i, j).Detail, "its list of steps")
+		}
+	}
+}
+
+// A call that began in one style is told apart in every other, before anything runs.
+// Journal and Resumable keep the same journal.
+func TestEveryStyleNoticesAnother(t *testing.T) {
+	began := map[string]string{
+		"guarded": "it was a guarded handler", "steps": "it was a list of steps", "coroutine": "it was a coroutine",
+		"journal": "it was journaled code", "resumable": "it was journaled code",
+	}
+	for before := range began {
+		for after := range began {
+			t.Run(before+" to "+after, func(t *testing.T) {
+				var did deeds
+				styles := booking(t, func(context.Context, string) (any, error) { return did.note("book"), nil }, func() error {
+					did.note("after")
+					return nil
+				})
+				require.Len(t, styles, len(began))
+				asked := newTrip(newTripRuntime(t, nil), styles[before], "v1").begin()
+				require.NoError(t, asked.err)
+				last := newTrip(newTripRuntime(t, nil), styles[after], "v2").answer(asked, "x")
+				require.Equal(t, 1, did.count("book"))
+				switch {
+				case before == "coroutine" && after == before:
+					ended(t, last.err, mrtr.FrameGone)
+				case before == after, began[before] == began[after]:
+					require.NoError(t, last.err)
+					require.Equal(t, 1, did.count("after"))
+					return
+				case after == "steps":
+					require.Contains(t, ended(t, last.err, mrtr.Diverged).Detail, "its list of steps")
+				default:
+					require.Contains(t, ended(t, last.err, mrtr.Diverged).Detail, began[before])
+				}
+				require.Zero(t, did.count("after"))
+			})
+		}
+	}
+}
+
+// A question that is known when the list is built has its key judged there.
+func TestStepsBuildRefusesAQuestionOfAnotherKey(t *testing.T) {
+	tests := map[string]struct {
+		question mrtr.Question[string]
+		want     string
+	}{
+		"another key": {text("other"), `mrtr: step "q" asks a question with another key, "other"`},
+		"malformed":   {mrtr.Elicit[string]("q", ""), `mrtr: question "q": its message is empty or not UTF-8`},
+		"its own key": {text("q"), ""},
+		"known":       {mrtr.Known("x"), ""},
+	}
+	require.NotEmpty(t, tests)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var list tripSteps
+			q := mrtr.AskQuestion(&list, "q", test.question)
+			list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: q.Of(at)}, nil })
+			style, err := list.Build()
+			if test.want != "" {
+				require.EqualError(t, err, test.want)
+				return
+			}
+			require.NoError(t, err)
+			last, _ := serveTrip(t, style).run()
+			require.NoError(t, last.err)
+			require.NotEmpty(t, last.plan)
+		})
+	}
+}

@@ -1,0 +1,12 @@
+package options
+
+import "github.com/mrtr-go/sdk/mrtr"
+
+// Resumable is style H with the journal behind it: the function is held where
+// it asks, and where its frame is gone it runs again as in style J. Choose it
+// for linear code whose rounds mostly come back to the same process. It is not
+// one of [All], because to a reader of the source it is one word beside
+// [Coroutine].
+func Resumable(rt *mrtr.Runtime, audit *Audit) Handler {
+	return mrtr.Tool(rt, mrtr.Resumable(linear(audit)), nil)
+}
