@@ -2,11 +2,14 @@ package mcphttp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -28,6 +31,8 @@ var errLongBatch = fmt.Errorf("batch exceeds %d messages", maxBatch)
 type contents struct {
 	modern bool         // a call whose _meta names a modern revision
 	calls  []jsonrpc.ID // of requests that await a response
+	opens  bool         // holds an initialize
+	kept   int64        // size of the messages that go-sdk keeps until the session ends
 }
 
 // peek reads as much of a body as routing needs, and reads it as go-sdk will: a
@@ -46,7 +51,17 @@ func peek(body []byte) (contents, error) {
 			return contents{}, err
 		}
 		call, ok := message.(*jsonrpc.Request)
-		if !ok || !call.IsCall() {
+		if !ok {
+			continue
+		}
+		switch call.Method {
+		case "initialize":
+			found.opens = true
+			found.kept += int64(len(raw))
+		case "notifications/initialized":
+			found.kept += int64(len(raw))
+		}
+		if !call.IsCall() {
 			continue
 		}
 		found.calls = append(found.calls, call.ID)
@@ -112,29 +127,51 @@ func paramsMeta(params json.RawMessage) map[string]any {
 	return meta
 }
 
-// wholeBody reads the body of a POST. Where it returns false it has answered the
-// request.
-func wholeBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	if err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			http.Error(w, fmt.Sprintf("request body exceeds %d bytes", limit), http.StatusRequestEntityTooLarge)
-		} else {
-			http.Error(w, "failed to read body", http.StatusBadRequest)
-		}
+// maxInitialized bounds a notification that go-sdk keeps and no client fills.
+const maxInitialized = 4 << 10
+
+// tooLarge says what of the contents is larger than a session may keep.
+func (c contents) tooLarge(maxInitialize int64) error {
+	if !c.opens {
+		maxInitialize = maxInitialized
+	}
+	if c.kept > maxInitialize {
+		return fmt.Errorf("the messages that open a session exceed %d bytes", maxInitialize)
+	}
+	return nil
+}
+
+// readBody reads the body of a POST and puts it back for the next reader. Where it
+// returns false it has answered the request.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(h.bodyTimeout)) // a body without deadlines has its own limits
+	cut := context.AfterFunc(h.receiving, func() { _ = control.SetReadDeadline(time.Now()) })
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.maxBytes))
+	if !cut() && err != nil {
+		refuseWork(w)
 		return nil, false
 	}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		http.Error(w, fmt.Sprintf("request body exceeds %d bytes", h.maxBytes), http.StatusRequestEntityTooLarge)
+		return nil, false
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		http.Error(w, fmt.Sprintf("the body took longer than %v", h.bodyTimeout), http.StatusRequestTimeout)
+		return nil, false
+	case err != nil:
+		http.Error(w, "failed to read body", http.StatusBadRequest)
+		return nil, false
+	}
+	_ = control.SetReadDeadline(time.Time{}) // or the client would seem gone when it passes
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	return body, true
 }
 
-// readBody reads the body of a POST, puts it back for the next reader, and returns
-// its contents. Where it returns false it has answered the request.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bool) {
-	body, ok := wholeBody(w, r, limit)
-	if !ok || refuseAltered(w, body) {
-		return contents{}, false
-	}
+// readContents returns the contents of a body. Where it returns false it has
+// answered the request.
+func readContents(w http.ResponseWriter, body []byte) (contents, bool) {
 	found, err := peek(body)
 	switch {
 	case errors.Is(err, errLongBatch):
@@ -144,6 +181,5 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bo
 		http.Error(w, fmt.Sprintf("malformed payload: %v", err), http.StatusBadRequest)
 		return contents{}, false
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	return found, true
 }

@@ -58,11 +58,11 @@ func (c *legacyCalls) of(session string) []jsonrpc.ID {
 	return slices.Collect(maps.Keys(c.running[session]))
 }
 
-// endSession hands a DELETE to go-sdk, which first waits for all calls of the
+// serveEnd hands a DELETE to go-sdk, which first waits for all calls of the
 // session, an hour where a user does not answer. They are cancelled here, as
 // nobody will read their results. Where a handler does not heed that, the client
 // gets 202: the session takes no more calls and ends when the handler does.
-func (h *Handler) endSession(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) serveEnd(w http.ResponseWriter, r *http.Request) {
 	session := r.Header.Get(sessionHeader)
 	for _, id := range h.legacyCalls.of(session) {
 		notice := r.Clone(r.Context())
@@ -79,6 +79,9 @@ func (h *Handler) endSession(w http.ResponseWriter, r *http.Request) {
 	go func() {
 		defer close(ended)
 		h.stateful.ServeHTTP(answer, ending)
+		if !h.exists(ending.Context(), session) {
+			h.sessions.forget(session)
+		}
 	}()
 	patience := time.NewTimer(endingPatience)
 	defer patience.Stop()

@@ -2,12 +2,12 @@ package mcphttp
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/inflight"
 	"github.com/mrtr-go/sdk/internal/origin"
 )
 
@@ -25,9 +25,10 @@ import (
 //
 // Handler refuses, before anything of a request reaches go-sdk: a foreign Host
 // or a cross-origin request from a browser (403), a body over the limit (413),
-// new work after [Handler.Shutdown] (503). Of a legacy client it refuses besides,
-// unless it is stateless, a body that is no JSON-RPC (400) and a batch of more
-// than 100 messages (413).
+// calls beyond those that may be in flight (429 for the client's share, 503 for
+// the server's), new work after [Handler.Shutdown] (503). Of a legacy client it
+// refuses besides a body that is no JSON-RPC (400) and a batch of more than 100
+// messages (413).
 //
 // It also stands in front of those faults of go-sdk's that a front can mend. A
 // request is refused with 400 where a header of the protocol is repeated with
@@ -36,35 +37,41 @@ import (
 // modern POST is ignored; and a DELETE cancels the calls of its session instead
 // of waiting for them.
 //
-// It does not count sessions. A client may open any number by sending initialize,
-// each is held until its client sent nothing for [HandlerOptions.SessionTimeout],
-// and each takes memory and two goroutines. On an open network put a limit
-// on requests in front of it.
+// A legacy session is held until its client sent nothing for
+// [HandlerOptions.SessionTimeout]. When there are [HandlerOptions.MaxSessions], the
+// one that is idle longest makes room for the next; its client gets 404 and
+// initializes again, as the specification says. Where all are busy the next one is
+// refused (503).
 //
 // A client that hangs up has its running calls cancelled, in both eras. The
 // older revisions leave it open whether a lost connection means that; there is
 // no resuming here, so nobody could receive the result, and a question without
 // anyone to answer it would hold its call for as long as the bridge waits.
 type Handler struct {
-	stateless   *mcp.StreamableHTTPHandler
-	stateful    *mcp.StreamableHTTPHandler // nil where everything is stateless
-	guard       *origin.Guard
-	maxBody     int64
-	calls       inFlight
-	sessions    sessions
-	legacyCalls legacyCalls
-	listening   context.Context // over when subscriptions must end
-	unlisten    context.CancelFunc
-	serving     context.Context // over when running requests must end
-	abort       context.CancelFunc
+	stateless                            *mcp.StreamableHTTPHandler
+	stateful                             *mcp.StreamableHTTPHandler // nil where everything is stateless
+	guard                                *origin.Guard
+	maxBytes, maxInitialize              int64
+	calls                                inFlight
+	load                                 *inflight.Counter
+	bodyTimeout, writeTimeout, heartbeat time.Duration
+	ties                                 ties
+	sessions                             sessions
+	legacyCalls                          legacyCalls
+	listening                            context.Context // over when subscriptions must end
+	unlisten                             context.CancelFunc
+	receiving                            context.Context // over when bodies are no longer waited for
+	cut                                  context.CancelFunc
+	serving                              context.Context // over when running requests must end
+	abort                                context.CancelFunc
 }
 
 // NewHandler makes a handler for the server that getServer names for a request,
-// on the terms of [mcp.NewStreamableHTTPHandler]. The error is about the options:
-// a negative limit, a host with a port, an origin with a path.
+// on the terms of [mcp.NewStreamableHTTPHandler]. The error is a [*UsageError]
+// about the options: a negative limit, a host with a port, an origin with a path.
 func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions) (*Handler, error) {
 	if getServer == nil {
-		return nil, errors.New("mcphttp: getServer is nil")
+		return nil, usage("getServer is nil")
 	}
 	o, err := opts.resolve()
 	if err != nil {
@@ -72,24 +79,30 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 	}
 	guard, err := origin.NewGuard(o.AllowedHosts, o.AllowedOrigins)
 	if err != nil {
-		return nil, fmt.Errorf("mcphttp: HandlerOptions.%w", err)
+		return nil, usage("HandlerOptions.%w", err)
 	}
-	h := &Handler{guard: guard, maxBody: o.MaxBody}
+	h := &Handler{guard: guard, maxBytes: o.MaxMessageBytes, maxInitialize: o.MaxInitializeBytes,
+		bodyTimeout: o.BodyTimeout, writeTimeout: o.WriteTimeout, heartbeat: o.Heartbeat}
+	h.sessions = sessions{
+		most: o.MaxSessions, mostCalls: o.MaxCallsPerSession, mostOfOne: o.MaxSessionsPerPrincipal, timeout: o.SessionTimeout, end: h.endSession,
+		open: map[string]*session{}, owners: map[string]*owner{},
+	}
+	h.load = inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal)
 	h.listening, h.unlisten = context.WithCancel(context.Background())
+	h.receiving, h.cut = context.WithCancel(context.Background())
 	h.serving, h.abort = context.WithCancel(context.Background())
-	h.stateless = mcp.NewStreamableHTTPHandler(getServer, &mcp.StreamableHTTPOptions{
+	h.stateless = mcp.NewStreamableHTTPHandler(h.ties.tie(getServer), &mcp.StreamableHTTPOptions{
 		Stateless:                    true,
 		Logger:                       o.Logger,
 		DisableLocalhostProtection:   true, // the guard has the stricter rule
-		MaxRequestBodyBytes:          o.MaxBody,
+		MaxRequestBodyBytes:          o.MaxMessageBytes,
 		PropagateRequestCancellation: true,
 	})
 	if !o.Stateless {
-		h.stateful = mcp.NewStreamableHTTPHandler(rememberServer(getServer), &mcp.StreamableHTTPOptions{
+		h.stateful = mcp.NewStreamableHTTPHandler(exceptOwn(getServer), &mcp.StreamableHTTPOptions{
 			Logger:                     o.Logger,
-			SessionTimeout:             o.SessionTimeout,
 			DisableLocalhostProtection: true,
-			MaxRequestBodyBytes:        o.MaxBody,
+			MaxRequestBodyBytes:        o.MaxMessageBytes,
 		})
 	}
 	return h, nil

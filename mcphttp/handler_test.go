@@ -254,7 +254,7 @@ func TestForeignHostsAreRefused(t *testing.T) {
 }
 
 func TestOversizedBody(t *testing.T) {
-	_, url := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{MaxBody: 1000})
+	_, url := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{MaxMessageBytes: 1000})
 	big := strings.Replace(modernListBody, `"params":{`, `"params":{"x":"`+strings.Repeat("x", 1000)+`",`, 1)
 	for _, version := range []string{"", "2025-11-25", "2026-07-28"} {
 		res := send(t, http.MethodPost, url, big, func(r *http.Request) {
@@ -268,13 +268,16 @@ func TestOversizedBody(t *testing.T) {
 
 func TestHandlerOptionsAreChecked(t *testing.T) {
 	for _, o := range []mcphttp.HandlerOptions{
-		{MaxBody: -1}, {SessionTimeout: -1},
+		{MaxMessageBytes: -1}, {MaxInitializeBytes: -1}, {MaxSessions: -1}, {MaxSessionsPerPrincipal: -1}, {MaxCalls: -1}, {MaxCallsPerPrincipal: -1}, {MaxCallsPerSession: -1}, {SessionTimeout: -1}, {BodyTimeout: -1}, {WriteTimeout: -1}, {Heartbeat: -1},
 		{AllowedHosts: []string{""}}, {AllowedHosts: []string{"mcp.example:80"}}, {AllowedHosts: []string{"MCP.example"}}, {AllowedHosts: []string{"http://mcp.example"}}, {AllowedHosts: []string{"mcp.example/x"}},
 		{AllowedOrigins: []string{"app.example"}}, {AllowedOrigins: []string{"https://app.example/path"}},
 	} {
 		_, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return nil }, &o)
 		require.ErrorContains(t, err, "mcphttp: ", o)
+		var usage *mcphttp.UsageError
+		require.ErrorAs(t, err, &usage)
 	}
 	_, err := mcphttp.NewHandler(nil, nil)
-	require.Error(t, err)
+	var usage *mcphttp.UsageError
+	require.ErrorAs(t, err, &usage)
 }

@@ -2,9 +2,7 @@ package mcphttp
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -15,11 +13,8 @@ import (
 // session the notification that the client would have sent. An id that was
 // answered in the meantime is unknown by now, and go-sdk ignores it.
 func (h *Handler) cancelCalls(r *http.Request, session string, calls []jsonrpc.ID) {
-	body := cancellation(calls)
-	notice := r.Clone(context.WithoutCancel(r.Context()))
-	notice.Header.Set(sessionHeader, session)
-	notice.Body = io.NopCloser(bytes.NewReader(body))
-	notice.ContentLength = int64(len(body))
+	notice := own(r.Context(), http.MethodPost, session, cancellation(calls))
+	notice.Header.Set(versionHeader, r.Header.Get(versionHeader))
 	h.stateful.ServeHTTP(discard{}, notice)
 }
 
@@ -38,10 +33,3 @@ func cancellation(calls []jsonrpc.ID) []byte {
 	}
 	return bytes.Join([][]byte{[]byte("["), bytes.Join(notices, []byte(",")), []byte("]")}, nil)
 }
-
-// discard takes the response to a request of our own.
-type discard struct{}
-
-func (discard) Header() http.Header         { return http.Header{} }
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) WriteHeader(int)             {}

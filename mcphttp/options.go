@@ -1,7 +1,7 @@
 package mcphttp
 
 import (
-	"fmt"
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -24,13 +24,45 @@ type HandlerOptions struct {
 	AllowedHosts []string
 	// AllowedOrigins are the browser origins, as scheme://host or
 	// scheme://host:port, that may call besides the server's own. A request that
-	// does not come from a web page has no origin and is let through.
+	// does not come from a web page has no origin and is let through. Pages of these
+	// origins get the headers of the CORS protocol; see [Handler.WithCORS].
 	AllowedOrigins []string
-	// MaxBody bounds a request's body in bytes; 4 MiB if zero.
-	MaxBody int64
+	// MaxMessageBytes bounds a request's body; 4 MiB if zero.
+	MaxMessageBytes int64
+	// MaxInitializeBytes bounds the initialize message of a legacy client, which is
+	// kept as long as its session and takes many times its size; 64 KiB if zero. The
+	// initialize messages of all sessions together are bounded by 2 KiB for each
+	// session of MaxSessions.
+	MaxInitializeBytes int64
+	// MaxSessions bounds the legacy sessions; 10,000 if zero. The one that is idle
+	// longest makes room for the next.
+	MaxSessions int
+	// MaxSessionsPerPrincipal bounds those of one UserID of an auth.TokenInfo; 1,000 if
+	// zero. Requests without a token count towards MaxSessions alone.
+	MaxSessionsPerPrincipal int
+	// MaxCalls bounds the calls that are in flight, subscriptions included; 10,000 if
+	// zero. One more is refused with 503.
+	MaxCalls int
+	// MaxCallsPerPrincipal bounds those of one UserID of an auth.TokenInfo, or of one
+	// connection where a request has no token; 1,000 if zero. One more is refused
+	// with 429.
+	MaxCallsPerPrincipal int
+	// MaxCallsPerSession bounds those of one legacy session; 100 if zero. One more is
+	// refused with 429. Answers to questions and cancellations always pass.
+	MaxCallsPerSession int
 	// SessionTimeout ends a legacy session in which the client sent nothing for
 	// that long; 30 minutes if zero. A session with a call in flight is not idle.
 	SessionTimeout time.Duration
+	// BodyTimeout bounds the time that a client may take to send a body; 1 minute if
+	// zero.
+	BodyTimeout time.Duration
+	// WriteTimeout bounds the time that a client may take to read one message; 30
+	// seconds if zero. After that its connection is dropped. A stream may stay open
+	// and silent for any time, so leave [http.Server.WriteTimeout] at zero.
+	WriteTimeout time.Duration
+	// Heartbeat is how long a stream is silent before it carries a comment, which
+	// keeps proxies from closing it; 15 seconds if zero.
+	Heartbeat time.Duration
 	// Logger is handed to go-sdk; nothing is logged where it is nil.
 	Logger *slog.Logger
 }
@@ -40,14 +72,31 @@ func (o *HandlerOptions) resolve() (HandlerOptions, error) {
 	if o != nil {
 		r = *o
 	}
-	if r.MaxBody < 0 || r.SessionTimeout < 0 {
-		return r, fmt.Errorf("mcphttp: negative limit in HandlerOptions: MaxBody %d, SessionTimeout %v", r.MaxBody, r.SessionTimeout)
+	limits := []struct {
+		name  string
+		value int64
+	}{
+		{"MaxMessageBytes", r.MaxMessageBytes}, {"MaxInitializeBytes", r.MaxInitializeBytes},
+		{"MaxSessions", int64(r.MaxSessions)}, {"MaxSessionsPerPrincipal", int64(r.MaxSessionsPerPrincipal)},
+		{"MaxCalls", int64(r.MaxCalls)}, {"MaxCallsPerPrincipal", int64(r.MaxCallsPerPrincipal)},
+		{"MaxCallsPerSession", int64(r.MaxCallsPerSession)}, {"SessionTimeout", int64(r.SessionTimeout)},
+		{"BodyTimeout", int64(r.BodyTimeout)}, {"WriteTimeout", int64(r.WriteTimeout)}, {"Heartbeat", int64(r.Heartbeat)},
 	}
-	if r.MaxBody == 0 {
-		r.MaxBody = mcp.DefaultMaxRequestBodyBytes
+	for _, l := range limits {
+		if l.value < 0 {
+			return r, usage("HandlerOptions.%s is negative: %d", l.name, l.value)
+		}
 	}
-	if r.SessionTimeout == 0 {
-		r.SessionTimeout = 30 * time.Minute
-	}
+	r.MaxMessageBytes = cmp.Or(r.MaxMessageBytes, mcp.DefaultMaxRequestBodyBytes)
+	r.MaxInitializeBytes = cmp.Or(r.MaxInitializeBytes, 64<<10)
+	r.MaxSessions = cmp.Or(r.MaxSessions, 10_000)
+	r.MaxSessionsPerPrincipal = cmp.Or(r.MaxSessionsPerPrincipal, 1_000)
+	r.MaxCalls = cmp.Or(r.MaxCalls, 10_000)
+	r.MaxCallsPerPrincipal = cmp.Or(r.MaxCallsPerPrincipal, 1_000)
+	r.MaxCallsPerSession = cmp.Or(r.MaxCallsPerSession, 100)
+	r.BodyTimeout = cmp.Or(r.BodyTimeout, time.Minute)
+	r.WriteTimeout = cmp.Or(r.WriteTimeout, 30*time.Second)
+	r.Heartbeat = cmp.Or(r.Heartbeat, 15*time.Second)
+	r.SessionTimeout = cmp.Or(r.SessionTimeout, 30*time.Minute)
 	return r, nil
 }

@@ -3,7 +3,6 @@ package mcphttp
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"math"
 	"net/http"
 	"strconv"
@@ -13,22 +12,6 @@ import (
 
 // wholeFloats bounds the numbers that a float64 holds one by one.
 const wholeFloats = 1 << 53
-
-// keepID refuses a modern POST with an id that go-sdk would alter, and puts the
-// body back for the next reader. Where it returns false it has answered the
-// request.
-func keepID(w http.ResponseWriter, r *http.Request, limit int64) (*http.Request, bool) {
-	if r.Method != http.MethodPost {
-		return r, true
-	}
-	body, ok := wholeBody(w, r, limit)
-	if !ok || refuseAltered(w, body) {
-		return nil, false
-	}
-	r = r.WithContext(r.Context()) // the caller's request keeps its body
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return r, true
-}
 
 // refuseAltered reports whether it has refused a body with an id that go-sdk would
 // alter.

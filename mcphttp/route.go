@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	"github.com/mrtr-go/sdk/era"
 )
 
@@ -21,36 +19,54 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Forbidden: "+err.Error(), http.StatusForbidden)
 		return
 	}
+	if h.preflight(w, r) {
+		return
+	}
 	if name := disagreement(r.Header); name != "" {
 		refuseDisagreement(w, r, name)
 		return
 	}
-	if h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern {
-		if r, ok := keepID(w, r, h.maxBody); ok {
-			h.serveModern(w, r)
+	modern := r.Header.Get(versionHeader) >= era.FirstModern
+	if r.Method != http.MethodPost {
+		if modern || h.stateful == nil {
+			h.stateless.ServeHTTP(w, r) // refuses it
+		} else {
+			h.serveStream(w, r)
 		}
 		return
 	}
-	if r.Method != http.MethodPost {
-		h.serveStream(w, r)
+	raw, ok := h.readBody(w, r)
+	if !ok || refuseAltered(w, raw) {
 		return
 	}
-	body, ok := readBody(w, r, h.maxBody)
+	if modern { // go-sdk refuses a batch
+		h.serveModern(w, r, raw, 1)
+		return
+	}
+	body, ok := readContents(w, raw)
 	if !ok {
 		return
 	}
 	if body.modern {
-		h.serveModern(w, r)
-	} else {
-		h.serveLegacy(w, r, body.calls)
+		h.serveModern(w, r, raw, len(body.calls))
+		return
 	}
+	if err := body.tooLarge(h.maxInitialize); err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	if h.stateful == nil {
+		h.serveSessionless(w, r, raw, len(body.calls))
+		return
+	}
+	h.serveLegacy(w, r, raw, body)
 }
 
 // serveModern hands the request to the stateless handler. A subscription lives
 // as long as its client wants, so Shutdown ends it and does not wait for it. Its
 // method is read from the header, which go-sdk compares with the body, but on
 // modern requests alone.
-func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte, calls int) {
 	if r.Header.Get(versionHeader) >= era.FirstModern {
 		r = mendHeaders(r)
 		w = &paramsWriter{ResponseWriter: w}
@@ -60,19 +76,18 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request) {
 			refuseWork(w)
 			return
 		}
-		r, done := until(r, h.listening)
-		defer done()
-		h.stateless.ServeHTTP(w, r)
+		h.admit(w, r, raw, calls, h.listening, h.stateless.ServeHTTP)
 		return
 	}
-	if !h.calls.enter() {
-		refuseWork(w)
-		return
-	}
-	defer h.calls.leave()
-	r, done := until(r, h.serving)
-	defer done()
-	h.stateless.ServeHTTP(w, r)
+	h.work(w, r, raw, calls, h.stateless.ServeHTTP)
+}
+
+// serveSessionless hands a legacy POST to the stateless handler, which would let
+// its calls run on after their client hung up.
+func (h *Handler) serveSessionless(w http.ResponseWriter, r *http.Request, raw []byte, calls int) {
+	h.work(w, r, raw, calls, func(w http.ResponseWriter, r *http.Request) {
+		h.stateless.ServeHTTP(w, endsCalls(r))
+	})
 }
 
 // serveStream handles methods other than POST: the standing stream of a session,
@@ -83,52 +98,101 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method == http.MethodDelete {
-		h.endSession(w, r)
+		h.serveEnd(w, r)
 		return
 	}
-	h.stateful.ServeHTTP(w, r)
+	p := h.newReply(w, false)
+	defer p.end()
+	h.stateful.ServeHTTP(p, r)
 }
 
 // serveLegacy hands a POST to the stateful handler. A message of a session that is
 // no call (the answer to a question, a cancellation) passes while the server
-// drains, because the running calls wait for it.
-func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, calls []jsonrpc.ID) {
+// drains and whatever else is in flight, because the running calls wait for it.
+func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte, body contents) {
 	session := r.Header.Get(sessionHeader)
-	if session != "" && len(calls) == 0 {
+	if session != "" {
+		done, err := h.sessions.use(session, principal(r), len(body.calls))
+		if err != nil {
+			refuseCalls(w, raw, err)
+			return
+		}
+		defer done()
+	}
+	if session != "" && len(body.calls) == 0 {
 		h.stateful.ServeHTTP(w, r)
 		return
 	}
+	h.work(w, r, raw, len(body.calls), func(w http.ResponseWriter, r *http.Request) {
+		if session == "" && body.opens {
+			var ok bool
+			if session, ok = h.openSession(w, r, body.kept); !ok {
+				return
+			}
+		} else {
+			leave := h.legacyCalls.enter(session, body.calls)
+			h.stateful.ServeHTTP(w, r)
+			leave()
+		}
+		if r.Context().Err() != nil && session != "" && len(body.calls) > 0 {
+			h.cancelCalls(r, session, body.calls)
+		}
+	})
+}
+
+// openSession serves a request with an initialize, and returns the id of the
+// session that it opened, empty where it opened none. Where it returns false it
+// has refused the request.
+func (h *Handler) openSession(w http.ResponseWriter, r *http.Request, bytes int64) (string, bool) {
+	place := h.sessions.claim(r, bytes)
+	if place == nil {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+		return "", false
+	}
+	h.stateful.ServeHTTP(w, r)
+	id := w.Header().Get(sessionHeader)
+	if id == "" || !h.exists(r.Context(), id) { // go-sdk closes one that was not initialized
+		h.sessions.give(place)
+		return id, true
+	}
+	h.sessions.opened(place, id)
+	return id, true
+}
+
+// work serves a request that Shutdown waits for.
+func (h *Handler) work(w http.ResponseWriter, r *http.Request, raw []byte, calls int, serve http.HandlerFunc) {
 	if !h.calls.enter() {
 		refuseWork(w)
 		return
 	}
 	defer h.calls.leave()
-	r, done := until(r, h.serving)
-	defer done()
-	if session == "" {
-		var o *opening
-		r, o = expectSession(r)
-		h.stateful.ServeHTTP(w, r)
-		session = w.Header().Get(sessionHeader)
-		h.sessions.add(o.session(session))
-	} else {
-		leave := h.legacyCalls.enter(session, calls)
-		h.stateful.ServeHTTP(w, r)
-		leave()
-	}
-	if r.Context().Err() != nil && session != "" && len(calls) > 0 {
-		h.cancelCalls(r, session, calls)
-	}
+	h.admit(w, r, raw, calls, h.serving, serve)
 }
 
-// until ends a request's context when over is, if not before.
-func until(r *http.Request, over context.Context) (*http.Request, func()) {
+// admit serves a request unless its client has too many calls in flight, and ends
+// its context when over is, if not before. A client without a token is known by
+// its connection.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, calls int, over context.Context, serve http.HandlerFunc) {
+	who := "user " + principal(r)
+	if who == "user " {
+		who = "connection " + r.RemoteAddr
+	}
+	calls = max(calls, 1)
+	if err := h.load.Enter(who, calls); err != nil {
+		refuseCalls(w, raw, err)
+		return
+	}
+	defer h.load.Leave(who, calls)
 	ctx, cancel := context.WithCancel(r.Context())
-	stop := context.AfterFunc(over, cancel)
-	return r.WithContext(ctx), func() { stop(); cancel() }
-}
-
-func refuseWork(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "5")
-	http.Error(w, "shutting down", http.StatusServiceUnavailable)
+	defer cancel()
+	defer context.AfterFunc(over, cancel)()
+	// The header of a response that opens a session names the session.
+	p := h.newReply(w, h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern || r.Header.Get(sessionHeader) != "")
+	defer p.end()
+	p.batch = calls > 1
+	serve(p, r.WithContext(ctx))
+	if over.Err() != nil && r.Context().Err() == nil {
+		p.answerRest(raw)
+	}
 }

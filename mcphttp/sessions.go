@@ -1,93 +1,229 @@
 package mcphttp
 
 import (
+	"container/list"
 	"context"
 	"net/http"
 	"sync"
+	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/mrtr-go/sdk/internal/inflight"
 )
 
-// sessions are the legacy sessions that are open, since go-sdk's handler has no
-// way to close them all. Each leaves by itself when it ends.
+// bytesPerSession times MaxSessions is what the initialize messages of all
+// sessions may take together. go-sdk keeps each, decoded, until its session ends.
+const bytesPerSession = 2 << 10
+
+// sessions are the legacy sessions that are open or being opened. go-sdk's handler
+// neither counts its sessions nor closes them all, and finding one in
+// [mcp.Server.Sessions] copies the whole list, so they are known by id here.
 type sessions struct {
-	mu     sync.Mutex
-	open   map[*mcp.ServerSession]struct{}
-	closed bool
-	gone   sync.WaitGroup
+	most, mostOfOne int
+	mostCalls       int // in flight in one session
+	timeout         time.Duration
+	end             func(*session) // closes it in go-sdk, and may block on its handlers
+
+	mu       sync.Mutex
+	open     map[string]*session
+	held     int // open, or being opened
+	bytes    int64
+	owners   map[string]*owner
+	idle     list.List // of *session, the longest idle first
+	draining bool
+	ending   sync.WaitGroup
 }
 
-func (s *sessions) add(session *mcp.ServerSession) {
-	if session == nil {
-		return
+// owner is a principal with sessions.
+type owner struct {
+	held int
+	idle list.List
+}
+
+// session is a place that is taken. Its fields belong to the sessions' lock.
+type session struct {
+	id        string
+	principal string
+	ctx       context.Context // of the request that opened it, without its end; go-sdk keeps it too
+	bytes     int64
+	running   int // POSTs
+	calls     int // in them
+	since     time.Time
+	timer     *time.Timer
+	place     *list.Element // in sessions.idle; nil when it is not idle
+	ownPlace  *list.Element // in owner.idle
+	gone      bool
+}
+
+// principal is who a request is from, by its token; empty if nobody knows.
+func principal(r *http.Request) string {
+	if token := auth.TokenInfoFromContext(r.Context()); token != nil {
+		return token.UserID
 	}
+	return ""
+}
+
+// claim takes a place for a session that r is about to open with an initialize of
+// so many bytes. Where there is none, it ends the session that is idle longest:
+// one of the same principal if that one has its share, else any. It returns nil
+// when no session is idle.
+func (s *sessions) claim(r *http.Request, bytes int64) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		go session.Close()
+	if s.draining {
+		return nil
+	}
+	c := &session{principal: principal(r), ctx: context.WithoutCancel(r.Context()), bytes: bytes}
+	o := s.owners[c.principal]
+	if c.principal != "" && o != nil && o.held >= s.mostOfOne && !s.evict(&o.idle) {
+		return nil
+	}
+	for s.held >= s.most || s.held > 0 && s.bytes+bytes > int64(s.most)*bytesPerSession {
+		if !s.evict(&s.idle) {
+			return nil
+		}
+	}
+	if o = s.owners[c.principal]; o == nil { // or gone with its last session
+		o = &owner{}
+		s.owners[c.principal] = o
+	}
+	o.held++
+	s.held++
+	s.bytes += bytes
+	return c
+}
+
+func (s *sessions) evict(idle *list.List) bool {
+	longest := idle.Front()
+	if longest == nil {
+		return false
+	}
+	s.close(longest.Value.(*session))
+	return true
+}
+
+// opened gives a place its session.
+func (s *sessions) opened(c *session, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.id = id
+	if old := s.open[id]; old != nil { // the server's GetSessionID repeats itself
+		s.leave(old)
+	}
+	s.open[id] = c
+	if s.draining {
+		s.close(c)
 		return
 	}
-	if s.open == nil {
-		s.open = map[*mcp.ServerSession]struct{}{}
+	c.timer = time.AfterFunc(s.timeout, func() { s.expire(c) })
+	s.rest(c)
+}
+
+// give gives a place back.
+func (s *sessions) give(c *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave(c)
+}
+
+// use keeps a session from being idle until the function it returns is called,
+// unless it has too many calls in flight.
+func (s *sessions) use(id, principal string, calls int) (func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.open[id]
+	if c == nil || c.principal != principal {
+		return func() {}, nil // go-sdk refuses it
 	}
-	s.open[session] = struct{}{}
-	s.gone.Go(func() {
-		_ = session.Wait() // how it ended is the transport's matter
+	if calls > 0 && c.calls+calls > s.mostCalls {
+		return nil, inflight.ErrShare
+	}
+	c.running++
+	c.calls += calls
+	s.unrest(c)
+	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.open, session)
-	})
+		c.calls -= calls
+		if c.running--; c.running == 0 && !c.gone {
+			s.rest(c)
+		}
+	}, nil
 }
 
-// close begins to close every session and returns a channel that closes when the
-// last is gone. One that comes later is closed at once.
-func (s *sessions) close() <-chan struct{} {
+// forget drops a session that go-sdk has closed.
+func (s *sessions) forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
-	for session := range s.open {
-		go session.Close()
+	if c := s.open[id]; c != nil {
+		s.leave(c)
 	}
+}
+
+func (s *sessions) expire(c *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.place != nil && time.Since(c.since) >= s.timeout {
+		s.close(c)
+	}
+}
+
+func (s *sessions) rest(c *session) {
+	c.since = time.Now()
+	c.timer.Reset(s.timeout)
+	c.place = s.idle.PushBack(c)
+	c.ownPlace = s.owners[c.principal].idle.PushBack(c)
+}
+
+func (s *sessions) unrest(c *session) {
+	if c.place == nil {
+		return
+	}
+	c.timer.Stop()
+	s.idle.Remove(c.place)
+	s.owners[c.principal].idle.Remove(c.ownPlace)
+	c.place, c.ownPlace = nil, nil
+}
+
+func (s *sessions) leave(c *session) {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	s.unrest(c)
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	if s.open[c.id] == c {
+		delete(s.open, c.id)
+	}
+	o := s.owners[c.principal]
+	if o.held--; o.held == 0 {
+		delete(s.owners, c.principal)
+	}
+	s.held--
+	s.bytes -= c.bytes
+}
+
+func (s *sessions) close(c *session) {
+	s.leave(c)
+	s.ending.Go(func() { s.end(c) })
+}
+
+// closeAll begins to close every session, and each that still comes, and returns a
+// channel that closes when the last one is closed.
+func (s *sessions) closeAll() <-chan struct{} {
+	s.mu.Lock()
+	s.draining = true
+	for _, c := range s.open {
+		s.close(c)
+	}
+	s.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
-		s.gone.Wait()
+		s.ending.Wait()
 		close(done)
 	}()
 	return done
-}
-
-// opening finds the session that a request opens: go-sdk's handler asks for the
-// server it belongs to, and puts its id into the response.
-type opening struct{ server *mcp.Server }
-
-type openingKey struct{}
-
-func expectSession(r *http.Request) (*http.Request, *opening) {
-	o := &opening{}
-	return r.WithContext(context.WithValue(r.Context(), openingKey{}, o)), o
-}
-
-// rememberServer remembers the server that was named last, which is the one that
-// go-sdk connects.
-func rememberServer(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
-	return func(r *http.Request) *mcp.Server {
-		server := getServer(r)
-		if o, ok := r.Context().Value(openingKey{}).(*opening); ok {
-			o.server = server
-		}
-		return server
-	}
-}
-
-// session is nil where the request opened none.
-func (o *opening) session(id string) *mcp.ServerSession {
-	if o.server == nil || id == "" {
-		return nil
-	}
-	for s := range o.server.Sessions() {
-		if s.ID() == id {
-			return s
-		}
-	}
-	return nil
 }

@@ -7,8 +7,9 @@ import "context"
 // the answers they wait for still come through. When the last one is done the
 // legacy sessions are closed, and Shutdown returns nil.
 //
-// Where ctx ends first, the calls that still run are cancelled, the sessions are
-// closed without waiting for them, and Shutdown returns ctx's error. It does not
+// Where ctx ends first, the calls that still run are cancelled and answered with a
+// JSON-RPC error with the code 1001, the sessions are closed without waiting for
+// them, and Shutdown returns ctx's error. Subscriptions are completed. It does not
 // close any listener: call it before [net/http.Server.Shutdown], which would
 // otherwise wait for the streams that only this can end.
 func (h *Handler) Shutdown(ctx context.Context) error {
@@ -19,7 +20,8 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		h.abort()
 	}
-	closed := h.sessions.close()
+	h.cut()
+	closed := h.sessions.closeAll()
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -192,7 +192,10 @@ func TestShutdownEndsStreams(t *testing.T) {
 				return
 			}
 			defer res.Body.Close()
-			_, _ = io.Copy(io.Discard, res.Body)
+			text, _ := io.ReadAll(res.Body)
+			if name == "listen" && !strings.Contains(string(text), `"resultType":"complete"`) {
+				name = "listen without an end"
+			}
 			ended <- name
 		}()
 		<-started // go-sdk sends the headers once it holds the stream
@@ -220,4 +223,57 @@ func TestEndedSessionsAreForgotten(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return mcphttp.OpenSessions(h) == 0 }, 5*time.Second, time.Millisecond)
 	require.NoError(t, h.Shutdown(t.Context()))
+}
+
+// What a shutdown cuts off is answered, in both eras, with sessions and without, and
+// whether or not its stream has begun.
+func TestShutdownAnswersWhatItCutsOff(t *testing.T) {
+	for _, c := range []struct {
+		explanation string
+		stateless   bool
+		body        string
+		calls       int
+		edit        func(*http.Request)
+		beat        time.Duration
+	}{
+		{"a modern call", false, modernCallBody, 1, asModern, 0},
+		{"a modern call whose stream began", false, modernCallBody, 1, asModern, time.Millisecond},
+		{"a legacy call", false, callBody("7", `"x":0`), 1, nil, 0},
+		{"a legacy batch", false, callBatch(3), 3, nil, 0},
+		{"a call without a session", true, callBody("7", `"x":0`), 1, nil, 0},
+	} {
+		t.Run(c.explanation, func(t *testing.T) {
+			began := make(chan struct{}, 3)
+			server := rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				began <- struct{}{}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			})
+			h, url := front(t, server, &mcphttp.HandlerOptions{Stateless: c.stateless, Heartbeat: c.beat})
+			session := ""
+			if !c.stateless && c.edit == nil {
+				session = send(t, http.MethodPost, url, initializeBody, nil).header.Get("Mcp-Session-Id")
+			}
+			answered := make(chan response, 1)
+			go func() {
+				answered <- send(t, http.MethodPost, url, c.body, func(r *http.Request) {
+					if session != "" {
+						r.Header.Set("Mcp-Session-Id", session)
+					}
+					if c.edit != nil {
+						c.edit(r)
+					}
+				})
+			}()
+			for range c.calls {
+				receive(t, began, "the calls did not run")
+			}
+			over, cancel := context.WithCancel(t.Context())
+			cancel()
+			require.ErrorIs(t, h.Shutdown(over), context.Canceled)
+			got := <-answered
+			require.Equal(t, c.calls, strings.Count(got.body, `"id":`), got.body)
+			require.Equal(t, c.calls, strings.Count(got.body, "event: message\ndata: {"), got.body)
+		})
+	}
 }

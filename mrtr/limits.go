@@ -53,7 +53,7 @@ func (o *Options) resolveLimits() error {
 	if o.FrameTTL == 0 {
 		o.FrameTTL = 15 * time.Minute
 	}
-	if b := o.Bridge; b != nil && (b.MaxRounds < 0 || b.MaxStateRounds < 0 || b.LegTimeout < 0 || b.ProgressInterval < 0) {
+	if b := o.Bridge; b != nil && (b.MaxRounds < 0 || b.MaxStateRounds < 0 || b.AnswerTimeout < 0 || b.ProgressInterval < 0) {
 		return misuse("Options.Bridge has a negative value")
 	}
 	return nil

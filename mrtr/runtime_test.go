@@ -26,7 +26,7 @@ func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
 		"negative frames of one":   {MaxFramesPerPrincipal: -1},
 		"negative life of a frame": {FrameTTL: -1},
 		"negative rounds":          {Bridge: &sse.BridgeOptions{MaxRounds: -1}},
-		"negative wait":            {Bridge: &sse.BridgeOptions{LegTimeout: -time.Second}},
+		"negative wait":            {Bridge: &sse.BridgeOptions{AnswerTimeout: -time.Second}},
 
 		"more rounds than a call has":             {Bridge: &sse.BridgeOptions{MaxRounds: 10}},
 		"more rounds of state":                    {Bridge: &sse.BridgeOptions{MaxStateRounds: 3}},

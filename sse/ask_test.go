@@ -37,7 +37,7 @@ func TestAskOutsideABridge(t *testing.T) {
 		server := rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var opts *sse.BridgeOptions
 			if c.reason == sse.TimedOut {
-				opts = &sse.BridgeOptions{LegTimeout: 20 * time.Millisecond}
+				opts = &sse.BridgeOptions{AnswerTimeout: 20 * time.Millisecond}
 			}
 			answers, failure = sse.Ask(ctx, req.Session, mcp.InputRequestMap{"q": trip.Form("q?", "q")}, opts)
 			return say("asked")

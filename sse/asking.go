@@ -22,10 +22,10 @@ type asker struct {
 	urlAskIDs map[string]string
 }
 
-var errLegTimeout = errors.New("leg timeout")
+var errAnswerTimeout = errors.New("answer timeout")
 
-// leg is one question on its way.
-type leg struct {
+// asking is one question on its way.
+type asking struct {
 	key      string
 	answer   mcp.InputResponse // nil where there is none to pass on
 	err      *Error
@@ -38,20 +38,20 @@ type leg struct {
 // the code that guards the handler can recover it.
 func (a *asker) ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.InputResponseMap, *Error) {
 	a.nameURLs(questions)
-	legs, cancel := context.WithCancel(ctx)
+	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := a.keepAlive(legs)
+	stop := a.keepAlive(waiting)
 	defer stop()
 
-	ended := make(chan leg, len(questions))
+	ended := make(chan asking, len(questions))
 	for key, q := range questions {
 		go func() {
-			l := leg{key: key}
+			l := asking{key: key}
 			defer func() {
 				l.panicked = recover()
 				ended <- l
 			}()
-			l.answer, l.err = a.put(ctx, legs, key, q)
+			l.answer, l.err = a.put(ctx, waiting, key, q)
 		}()
 	}
 
@@ -79,7 +79,7 @@ func (a *asker) ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.Inp
 	return responses, failed
 }
 
-// nameURLs gives every url question an id before the legs start, in a map that
+// nameURLs gives every url question an id before the questions are put, in a map that
 // they then only read.
 func (a *asker) nameURLs(questions mcp.InputRequestMap) {
 	for key, q := range questions {
@@ -91,8 +91,8 @@ func (a *asker) nameURLs(questions mcp.InputRequestMap) {
 	}
 }
 
-func (a *asker) put(call, legs context.Context, key string, q mcp.InputRequest) (mcp.InputResponse, *Error) {
-	ctx, cancel := context.WithTimeoutCause(legs, a.options.LegTimeout, errLegTimeout)
+func (a *asker) put(call, waiting context.Context, key string, q mcp.InputRequest) (mcp.InputResponse, *Error) {
+	ctx, cancel := context.WithTimeoutCause(waiting, a.options.AnswerTimeout, errAnswerTimeout)
 	defer cancel()
 	answer, err := a.send(ctx, key, q)
 	switch {
@@ -100,8 +100,8 @@ func (a *asker) put(call, legs context.Context, key string, q mcp.InputRequest) 
 		return answer, nil
 	case call.Err() != nil:
 		return nil, interrupted(call)
-	case errors.Is(context.Cause(ctx), errLegTimeout):
-		return nil, &Error{Reason: TimedOut, Key: key, text: fmt.Sprintf("not answered within %v", a.options.LegTimeout)}
+	case errors.Is(context.Cause(ctx), errAnswerTimeout):
+		return nil, &Error{Reason: TimedOut, Key: key, text: fmt.Sprintf("not answered within %v", a.options.AnswerTimeout)}
 	case brokeSchema(err):
 		return nil, nil
 	default:

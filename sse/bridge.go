@@ -36,9 +36,10 @@ import (
 // empty map arrives from a modern client.
 //
 // The last result of h, an error included, is returned as it is. Where the
-// questions cannot be answered the call ends with an [*Error].
+// questions cannot be answered the call ends with an [*Error]. Bridge panics with a
+// [*UsageError] on bad options, and so do the other Bridge functions.
 func Bridge[In, Out any](h mcp.ToolHandlerFor[In, Out], opts *BridgeOptions) mcp.ToolHandlerFor[In, Out] {
-	o := opts.resolve()
+	o := opts.mustResolve()
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		if era.Of(req) == era.Modern {
 			return h(ctx, req, in)
@@ -90,7 +91,7 @@ func BridgeResource(h mcp.ResourceHandler, opts *BridgeOptions) mcp.ResourceHand
 }
 
 func bridge[P mcp.RequestParams, R any](h func(context.Context, *mcp.ServerRequest[P]) (R, error), opts *BridgeOptions, m method[P, R], fail func(*Error) (R, error)) func(context.Context, *mcp.ServerRequest[P]) (R, error) {
-	o := opts.resolve()
+	o := opts.mustResolve()
 	return func(ctx context.Context, req *mcp.ServerRequest[P]) (R, error) {
 		if era.Of(req) == era.Modern {
 			return h(ctx, req)

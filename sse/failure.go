@@ -17,7 +17,7 @@ const (
 	// Undeclared: the client did not declare the capability that a question of
 	// the round needs. Nobody was asked in that round.
 	Undeclared Reason = "undeclared"
-	// TimedOut: the answer did not come within [BridgeOptions.LegTimeout].
+	// TimedOut: the answer did not come within [BridgeOptions.AnswerTimeout].
 	TimedOut Reason = "timed_out"
 	// Failed: the question could not be put, or the client answered it with an
 	// error, or went away.

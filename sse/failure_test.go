@@ -50,7 +50,7 @@ func TestFailuresAreErrorResults(t *testing.T) {
 			reason: sse.TimedOut, key: "q", text: `question "q": not answered within 10m0s`, asked: 1, takes: 10 * time.Minute,
 		}, {
 			explanation: "nobody answers, with less patience", handler: asksForever, caps: wire.FormOnly, answer: wire.Silent,
-			opts:   &sse.BridgeOptions{LegTimeout: time.Second},
+			opts:   &sse.BridgeOptions{AnswerTimeout: time.Second},
 			reason: sse.TimedOut, key: "q", text: `question "q": not answered within 1s`, asked: 1, takes: time.Second,
 		}, {
 			explanation: "an endless handler", handler: asksForever, caps: wire.FormOnly, answer: yes,
@@ -258,7 +258,7 @@ func started(t *testing.T) (client *wire.Client, id jsonrpc.ID, outcome *error, 
 	return client, p.ID, outcome, handlerCtx
 }
 
-func TestCancelledCallReachesEveryLeg(t *testing.T) {
+func TestCancelledCallReachesEveryQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, id, outcome, handlerCtx := started(t)
 		params, err := json.Marshal(map[string]any{"requestId": id.Raw()})
@@ -355,9 +355,19 @@ func TestPanicOfAQuestionIsTheHandlers(t *testing.T) {
 	require.Equal(t, "recovered boom", call(t, connect(t, server, legacy), "tool", yes).Text)
 }
 
-func TestNegativeOptionsPanic(t *testing.T) {
-	for _, o := range []sse.BridgeOptions{{MaxRounds: -1}, {MaxStateRounds: -1}, {LegTimeout: -1}, {ProgressInterval: -1}} {
-		require.Panics(t, func() { sse.BridgeTool(asksForever, &o) }, fmt.Sprint(o))
+func TestNegativeOptionsAreMisuse(t *testing.T) {
+	for _, o := range []sse.BridgeOptions{{MaxRounds: -1}, {MaxStateRounds: -1}, {AnswerTimeout: -1}, {ProgressInterval: -1}} {
+		var usage *sse.UsageError
+		func() {
+			defer func() {
+				err, ok := recover().(error)
+				require.True(t, ok, fmt.Sprint(o))
+				require.ErrorAs(t, err, &usage)
+			}()
+			sse.BridgeTool(asksForever, &o)
+		}()
+		_, err := sse.Ask(t.Context(), nil, nil, &o)
+		require.ErrorAs(t, err, &usage, "a running server is not stopped")
 	}
 }
 

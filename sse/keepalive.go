@@ -30,7 +30,7 @@ func (a *asker) keepAlive(ctx context.Context) (stop func()) {
 				return
 			case <-tick.C:
 				a.ticks++
-				// A client that cannot be told will not answer either: its leg
+				// A client that cannot be told will not answer either: its question
 				// is what fails.
 				_ = a.session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 					ProgressToken: a.token,

@@ -2,7 +2,6 @@ package wstransport
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync/atomic"
 
@@ -43,7 +42,7 @@ func Accept(w http.ResponseWriter, r *http.Request, opts *HandlerOptions) (mcp.T
 func (g *gate) upgrade(w http.ResponseWriter, r *http.Request) (*conn, error) {
 	var refused *RefusedError
 	upgrader := websocket.Upgrader{
-		HandshakeTimeout: g.limits.WriteTimeout,
+		HandshakeTimeout: g.options.Limits.WriteTimeout,
 		Subprotocols:     []string{Subprotocol},
 		CheckOrigin:      func(*http.Request) bool { return true }, // the gate has
 		Error: func(w http.ResponseWriter, r *http.Request, status int, reason error) {
@@ -58,7 +57,9 @@ func (g *gate) upgrade(w http.ResponseWriter, r *http.Request) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newConn(ws, g.limits)
+	c := newConn(ws, g.options.Limits)
+	c.firstRequest = g.options.FirstRequestTimeout
+	c.calls.most = g.options.MaxCallsPerConnection
 	c.extra = &mcp.RequestExtra{
 		TokenInfo: auth.TokenInfoFromContext(r.Context()),
 		Header:    r.Header.Clone(),
@@ -75,7 +76,7 @@ type transport struct {
 // Connect implements [mcp.Transport].
 func (t *transport) Connect(context.Context) (mcp.Connection, error) {
 	if t.used.Swap(true) {
-		return nil, errors.New("wstransport: a transport serves one session")
+		return nil, usage("a transport serves one session")
 	}
 	go t.conn.watch()
 	return t.conn, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// watch pings the peer until the connection ends, and ends it when the token
-// that opened it expires.
+// watch pings the peer until the connection ends, and ends it when the token that
+// opened it expires or no request comes.
 func (c *conn) watch() {
 	ping := time.NewTicker(c.limits.PingInterval)
 	defer ping.Stop()
@@ -18,8 +18,18 @@ func (c *conn) watch() {
 		defer timer.Stop()
 		expired = timer.C
 	}
+	var first <-chan time.Time
+	if c.firstRequest > 0 {
+		timer := time.NewTimer(c.firstRequest)
+		defer timer.Stop()
+		first = timer.C
+	}
 	for {
 		select {
+		case <-first:
+			if !c.requested.Load() {
+				_ = c.end(websocket.ClosePolicyViolation, "no request was made")
+			}
 		case <-c.ended:
 			return
 		case <-expired:
@@ -32,11 +42,15 @@ func (c *conn) watch() {
 	}
 }
 
-// hear moves the deadline by which the peer must be heard again. It is called
-// by whoever holds the turn to read.
+// hear moves the deadline by which the peer must be heard again, as far as the
+// message that is being read allows. It is called by whoever holds the turn to read.
 func (c *conn) hear(now time.Time) error {
 	c.heard = now
-	return c.ws.SetReadDeadline(now.Add(c.limits.PongWait))
+	deadline := now.Add(c.limits.PongWait)
+	if !c.by.IsZero() && c.by.Before(deadline) {
+		deadline = c.by
+	}
+	return c.ws.SetReadDeadline(deadline)
 }
 
 // hearLately is hear for every message. It leaves the deadline alone for an

@@ -76,7 +76,7 @@ func TestCloseCodes(t *testing.T) {
 		t.Run(c.explanation, func(t *testing.T) {
 			t.Parallel()
 			server, started, cause := waiting()
-			limits := wstransport.Limits{ReadLimit: limit}
+			limits := wstransport.Limits{MaxMessageBytes: limit}
 			if c.slow {
 				limits = limits.WithCloseGrace(500 * time.Millisecond)
 			}

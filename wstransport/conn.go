@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -28,11 +29,18 @@ type conn struct {
 	readTurn   chan struct{} // held while reading from ws
 	readBuf    bytes.Buffer  // of the holder
 	heard      time.Time     // of the holder: when the read deadline was last moved
+	by         time.Time     // of the holder: when the message that is being read must be whole; zero between messages
 	peerClosed bool          // of the holder
 
 	line      chan struct{} // places for those who write; a reader passes through it
 	writeTurn chan struct{} // held while writing a message to ws
 	writeBuf  []byte        // of the holder
+
+	unread atomic.Int64 // bytes of messages that wait to be written
+
+	firstRequest time.Duration // how long the peer may make none; no limit if zero
+	requested    atomic.Bool
+	largeIDs     atomic.Bool // one was received
 
 	calls calls
 
@@ -52,7 +60,7 @@ func newConn(ws *websocket.Conn, limits Limits) *conn {
 		ended:     make(chan struct{}),
 		released:  make(chan struct{}),
 	}
-	ws.SetReadLimit(limits.ReadLimit)
+	ws.SetReadLimit(limits.MaxMessageBytes)
 	// The answer to a close frame is left to finish, so that a reader never
 	// waits for a writer that is stuck.
 	ws.SetCloseHandler(func(int, string) error { return nil })

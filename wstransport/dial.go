@@ -35,7 +35,7 @@ func Dial(ctx context.Context, url string, opts *DialOptions) (mcp.Transport, er
 	if opts == nil {
 		opts = &DialOptions{}
 	}
-	limits, err := opts.withDefaults(clientReadLimit)
+	limits, err := opts.withDefaults(clientMaxMessage)
 	if err != nil {
 		return nil, err
 	}

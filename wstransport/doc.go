@@ -21,8 +21,10 @@
 //	1002  the peer broke the framing rules of WebSocket
 //	1003  a binary message
 //	1007  a text message that is not UTF-8, or not exactly one JSON-RPC message
-//	1008  the bearer token that opened the connection expired
-//	1009  a message over Limits.ReadLimit
+//	1008  the bearer token that opened the connection expired, no request came
+//	      within HandlerOptions.FirstRequestTimeout, or a message took longer than
+//	      Limits.MessageTimeout
+//	1009  a message over Limits.MaxMessageBytes
 //	1011  nothing was heard from the peer for Limits.PongWait
 //
 // A peer that does not read for Limits.WriteTimeout is dropped without a code:
@@ -43,8 +45,9 @@
 //
 // Up to 64 messages wait in line to be written to one connection. While the line is
 // full the connection is not read either, so a client that asks and never reads
-// the answers stops being listened to, and is then dropped. How many handlers run
-// at once is not this package's to limit; middleware can.
+// the answers stops being listened to, and is then dropped; at once where more than
+// Limits.MaxUnreadBytes wait. The connections and the
+// calls that are in flight are bounded by [HandlerOptions].
 package wstransport
 
 // Subprotocol is what both ends must offer and accept in the WebSocket

@@ -89,6 +89,7 @@ func trimToRune(s string, n int) string {
 func (c *conn) diagnose(err error) ending {
 	var closed *websocket.CloseError
 	var netErr net.Error
+	timedOut := errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &netErr) && netErr.Timeout()
 	switch {
 	case errors.As(err, &closed) && closed.Code == websocket.CloseAbnormalClosure:
 		return ending{cause: lost(io.ErrUnexpectedEOF)}
@@ -99,8 +100,10 @@ func (c *conn) diagnose(err error) ending {
 		}
 		return ending{closed.Code, "", &CloseError{Code: closed.Code, Reason: closed.Text, Remote: true}}
 	case errors.Is(err, websocket.ErrReadLimit):
-		return broken(websocket.CloseMessageTooBig, fmt.Sprintf("a message is over %d bytes", c.limits.ReadLimit))
-	case errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &netErr) && netErr.Timeout():
+		return broken(websocket.CloseMessageTooBig, fmt.Sprintf("a message is over %d bytes", c.limits.MaxMessageBytes))
+	case timedOut && !c.by.IsZero() && !time.Now().Before(c.by):
+		return broken(websocket.ClosePolicyViolation, fmt.Sprintf("a message took longer than %v", c.limits.MessageTimeout))
+	case timedOut:
 		return broken(websocket.CloseInternalServerErr, fmt.Sprintf("nothing was heard for %v", c.limits.PongWait))
 	case errors.As(err, &netErr) || errors.Is(err, net.ErrClosed):
 		return ending{cause: lost(err)}

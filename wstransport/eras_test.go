@@ -134,7 +134,7 @@ func TestServerBreaksTheRules(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.explanation, func(t *testing.T) {
 			accepted, url := acceptRaw(t)
-			limits := wstransport.Limits{ReadLimit: 2000}
+			limits := wstransport.Limits{MaxMessageBytes: 2000}
 			if c.code == 1011 {
 				limits.PingInterval, limits.PongWait = 20*time.Millisecond, 100*time.Millisecond
 			}

@@ -38,3 +38,16 @@ type RefusedError struct {
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("wstransport: refused with status %d: %s", e.StatusCode, e.Message)
 }
+
+// UsageError is a mistake in the options of this package or in the way it is
+// called. [NewHandler], [Accept], [Dial] and the transports return it.
+type UsageError struct{ err error }
+
+func (e *UsageError) Error() string { return "wstransport: " + e.err.Error() }
+
+// Unwrap gives the cause, where there is one.
+func (e *UsageError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) *UsageError {
+	return &UsageError{fmt.Errorf(format, args...)}
+}

@@ -77,7 +77,7 @@ func ExampleDial() {
 	)(http.NotFoundHandler()))
 	defer web.Close()
 	_, err := wstransport.Dial(context.Background(), "ws"+strings.TrimPrefix(web.URL, "http"), &wstransport.DialOptions{
-		Limits: wstransport.Limits{ReadLimit: 64 << 20},
+		Limits: wstransport.Limits{MaxMessageBytes: 64 << 20},
 		Header: http.Header{"Authorization": {"Bearer expired"}},
 	})
 	var refused *wstransport.RefusedError

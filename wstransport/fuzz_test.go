@@ -20,7 +20,7 @@ import (
 // from a loopback client would give it.
 func upgraded(t testing.TB, socket net.Conn, limits Limits) *conn {
 	t.Helper()
-	g, err := newGate(&HandlerOptions{Limits: limits})
+	g, err := newGate(&HandlerOptions{Limits: limits, FirstRequestTimeout: 1000 * time.Hour})
 	require.NoError(t, err)
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header = http.Header{
@@ -93,7 +93,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		socket := &script{in: bytes.NewReader(data)}
-		c := upgraded(t, socket, Limits{ReadLimit: 4096})
+		c := upgraded(t, socket, Limits{MaxMessageBytes: 4096})
 		handshake := socket.out.Len()
 		var cause error
 		for messages := 0; cause == nil; messages++ {

@@ -14,24 +14,21 @@ import (
 // A gate decides, before the upgrade, whose handshake is answered. It holds
 // checked options.
 type gate struct {
-	guard  *origin.Guard
-	limits Limits
-	log    *slog.Logger
+	guard   *origin.Guard
+	options HandlerOptions
+	log     *slog.Logger
 }
 
 func newGate(opts *HandlerOptions) (*gate, error) {
-	if opts == nil {
-		opts = &HandlerOptions{}
-	}
-	limits, err := opts.withDefaults(serverReadLimit)
+	o, err := opts.resolve()
 	if err != nil {
 		return nil, err
 	}
-	guard, err := origin.NewGuard(opts.AllowedHosts, opts.AllowedOrigins)
+	guard, err := origin.NewGuard(o.AllowedHosts, o.AllowedOrigins)
 	if err != nil {
-		return nil, fmt.Errorf("wstransport: HandlerOptions.%w", err)
+		return nil, usage("HandlerOptions.%w", err)
 	}
-	g := &gate{guard: guard, limits: limits, log: opts.Logger}
+	g := &gate{guard: guard, options: o, log: o.Logger}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}

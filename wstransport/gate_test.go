@@ -120,7 +120,12 @@ func TestOptionsAreChecked(t *testing.T) {
 		explanation string
 		opts        wstransport.HandlerOptions
 	}{
-		{"negative read limit", wstransport.HandlerOptions{Limits: wstransport.Limits{ReadLimit: -1}}},
+		{"negative connections", wstransport.HandlerOptions{MaxConnections: -1}},
+		{"negative connections of one", wstransport.HandlerOptions{MaxConnectionsPerPrincipal: -1}},
+		{"negative calls", wstransport.HandlerOptions{MaxCalls: -1}},
+		{"negative calls of one", wstransport.HandlerOptions{MaxCallsPerPrincipal: -1}},
+		{"negative calls of a connection", wstransport.HandlerOptions{MaxCallsPerConnection: -1}},
+		{"negative read limit", wstransport.HandlerOptions{Limits: wstransport.Limits{MaxMessageBytes: -1}}},
 		{"negative time", wstransport.HandlerOptions{Limits: wstransport.Limits{WriteTimeout: -1}}},
 		{"a wait no longer than the interval", wstransport.HandlerOptions{Limits: wstransport.Limits{PingInterval: time.Second, PongWait: time.Second}}},
 		{"an interval longer than the default wait", wstransport.HandlerOptions{Limits: wstransport.Limits{PingInterval: time.Hour}}},
@@ -134,7 +139,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.explanation, func(t *testing.T) {
 			_, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return nil }, &c.opts)
-			require.Error(t, err)
+			var usage *wstransport.UsageError
+			require.ErrorAs(t, err, &usage)
 			rec := httptest.NewRecorder()
 			_, acceptErr := wstransport.Accept(rec, httptest.NewRequest(http.MethodGet, "/", nil), &c.opts)
 			require.Equal(t, err, acceptErr)
@@ -142,7 +148,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		})
 	}
 	_, err := wstransport.NewHandler(nil, nil)
-	require.Error(t, err)
+	var usage *wstransport.UsageError
+	require.ErrorAs(t, err, &usage)
 }
 
 func TestNoServerForThisRequest(t *testing.T) {

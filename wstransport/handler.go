@@ -11,7 +11,10 @@ import (
 	"sync/atomic"
 
 	"github.com/gorilla/websocket"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/inflight"
 )
 
 // A Handler is an [http.Handler] that serves MCP on each WebSocket connection
@@ -22,8 +25,9 @@ import (
 // request's context ends, for instance because its base context did, the
 // connection is closed with 1001 at once.
 type Handler struct {
-	getServer func(*http.Request) *mcp.Server
-	gate      *gate
+	getServer         func(*http.Request) *mcp.Server
+	gate              *gate
+	connections, load *inflight.Counter
 
 	mu      sync.Mutex
 	closing bool
@@ -38,16 +42,24 @@ type served struct {
 
 // NewHandler returns a handler that serves each connection with the server that
 // getServer returns for it; one server may serve many. A connection for
-// which it returns nil is refused with 400. The error is about the options.
+// which it returns nil is refused with 400. The error is a [*UsageError] about the
+// options.
 func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions) (*Handler, error) {
 	if getServer == nil {
-		return nil, errors.New("wstransport: getServer is nil")
+		return nil, usage("getServer is nil")
 	}
 	g, err := newGate(opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{getServer: getServer, gate: g, served: make(map[*served]struct{})}, nil
+	o := &g.options
+	return &Handler{
+		getServer:   getServer,
+		gate:        g,
+		connections: inflight.New(o.MaxConnections, o.MaxConnectionsPerPrincipal),
+		load:        inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal),
+		served:      make(map[*served]struct{}),
+	}, nil
 }
 
 // ServeHTTP implements [http.Handler]. After [Handler.Shutdown] it answers 503.
@@ -62,6 +74,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.gate.refuse(w, r, refused)
 		return
 	}
+	who := principal(r)
+	if err := h.connections.Enter(who, 1); err != nil {
+		h.gate.refuse(w, r, tooMany(err))
+		return
+	}
+	defer h.connections.Leave(who, 1)
 	server := h.getServer(r)
 	if server == nil {
 		h.gate.refuse(w, r, &RefusedError{StatusCode: http.StatusBadRequest, Message: "no server available"})
@@ -73,7 +91,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		log.Warn("websocket handshake failed", "error", err)
 		return
 	}
-	defer func() { <-c.released }()
+	defer func() {
+		<-c.released
+		c.calls.over()
+	}()
+	c.calls.load, c.calls.who = h.load, who
 	s.conn.Store(c)
 	if h.isClosing() { // Shutdown may have come before the connection could be seen
 		c.goAway()
@@ -86,6 +108,22 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer context.AfterFunc(r.Context(), c.goAway)()
 	logEnd(log, session.Wait())
+}
+
+// principal is who a request is from, by its token; empty if nobody knows.
+func principal(r *http.Request) string {
+	if token := auth.TokenInfoFromContext(r.Context()); token != nil {
+		return token.UserID
+	}
+	return ""
+}
+
+func tooMany(err error) *RefusedError {
+	status := http.StatusTooManyRequests
+	if errors.Is(err, inflight.ErrFull) {
+		status = http.StatusServiceUnavailable
+	}
+	return &RefusedError{StatusCode: status, Message: err.Error()}
 }
 
 func logEnd(log *slog.Logger, err error) {
@@ -122,8 +160,9 @@ func (h *Handler) leave(s *served) {
 // Shutdown closes every connection with 1001 and refuses new ones with 503. A
 // connection on which requests are running is closed after the last of them is
 // answered; those that still come in get a JSON-RPC error with the code 1001, too.
-// When the context ends first, Shutdown closes the other connections, which
-// cancels the requests that run there, and returns the context's error.
+// Subscriptions are completed. When the context ends first, Shutdown answers what
+// still runs with that error, closes the connections, which cancels the requests,
+// and returns the context's error, at most two seconds later.
 //
 // [http.Server.Shutdown] does not touch connections that were upgraded, so both
 // are needed.

@@ -262,7 +262,7 @@ func TestWriteIsCancelled(t *testing.T) {
 // Everybody who waits to write to a peer that does not read is let go when the
 // first gives up.
 func TestWritersAreLetGo(t *testing.T) {
-	c, _ := connection(t, wstransport.Limits{WriteTimeout: 200 * time.Millisecond})
+	c, _ := connection(t, wstransport.Limits{WriteTimeout: 200 * time.Millisecond, MaxUnreadBytes: 1 << 40})
 	params := []byte(`"` + string(make([]byte, 8<<20)) + `"`)
 	const writers = 100 // more than there are places in the line
 	errs := make(chan error, writers)

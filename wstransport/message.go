@@ -22,6 +22,7 @@ func decode(data []byte) (jsonrpc.Message, error) {
 		return nil, errors.New("not one JSON value")
 	}
 	var version, id, method, params, result []byte
+	failed := false
 	for name, value := range members(data) {
 		switch string(name) {
 		case "jsonrpc":
@@ -35,7 +36,7 @@ func decode(data []byte) (jsonrpc.Message, error) {
 		case "result":
 			result = value
 		case "error":
-			return jsonrpc.DecodeMessage(data)
+			failed = true
 		}
 	}
 	if string(version) != `"2.0"` {
@@ -45,10 +46,16 @@ func decode(data []byte) (jsonrpc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
+	if failed {
+		return decodeFailure(data, msgID)
+	}
 	if method != nil {
 		req := &jsonrpc.Request{ID: msgID, Params: bytes.Clone(params)}
 		if err := json.Unmarshal(method, &req.Method); err != nil {
 			return nil, errors.New("the method is not a string")
+		}
+		if req.Method == "notifications/cancelled" && req.Params != nil {
+			req.Params = nameLarge(req.Params)
 		}
 		return req, nil
 	}
@@ -58,19 +65,19 @@ func decode(data []byte) (jsonrpc.Message, error) {
 	return &jsonrpc.Response{ID: msgID, Result: bytes.Clone(result)}, nil
 }
 
-func decodeID(raw []byte) (jsonrpc.ID, error) {
-	if raw == nil {
-		return jsonrpc.ID{}, nil
-	}
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return jsonrpc.ID{}, errors.New("the id is out of range")
-	}
-	id, err := jsonrpc.MakeID(v)
+// decodeFailure decodes an error, which is rare enough for go-sdk's function.
+func decodeFailure(data []byte, id jsonrpc.ID) (jsonrpc.Message, error) {
+	msg, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		return jsonrpc.ID{}, errors.New("the id is neither a number nor a string")
+		return nil, err
 	}
-	return id, nil
+	switch msg := msg.(type) {
+	case *jsonrpc.Request:
+		msg.ID = id
+	case *jsonrpc.Response:
+		msg.ID = id
+	}
+	return msg, nil
 }
 
 // appendMessage is [jsonrpc.EncodeMessage] into a buffer that is used again. It

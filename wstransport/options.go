@@ -2,35 +2,45 @@ package wstransport
 
 import (
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 )
 
-// The read limits where [Limits.ReadLimit] is zero. A client reads results,
+// The largest messages where [Limits.MaxMessageBytes] is zero. A client reads results,
 // which may hold images, from a server it chose; a server reads requests from
 // anybody.
 const (
-	serverReadLimit = 4 << 20
-	clientReadLimit = 16 << 20
+	serverMaxMessage = 4 << 20
+	clientMaxMessage = 16 << 20
 )
 
 // The timings where those of [Limits] are zero.
 const (
-	defaultPingInterval = 15 * time.Second
-	defaultPongWait     = 40 * time.Second
-	defaultWriteTimeout = 30 * time.Second
-	defaultCloseGrace   = time.Second
+	defaultPingInterval   = 15 * time.Second
+	defaultPongWait       = 40 * time.Second
+	defaultWriteTimeout   = 30 * time.Second
+	defaultMessageTimeout = time.Minute
+	defaultFirstRequest   = 30 * time.Second
+	defaultUnread         = 64 << 20
+	defaultCloseGrace     = time.Second
+)
+
+// The numbers where those of [HandlerOptions] are zero.
+const (
+	defaultConnections             = 10_000
+	defaultConnectionsPerPrincipal = 1_000
+	defaultCalls                   = 10_000
+	defaultCallsPerPrincipal       = 1_000
+	defaultCallsPerConnection      = 100
 )
 
 // Limits bound the memory that a peer can take of this end, and the time that it
 // can make it wait. Zero fields take the defaults; negative ones are an error.
 type Limits struct {
-	// ReadLimit is the size in bytes of the largest message that is read; if zero
+	// MaxMessageBytes is the size in bytes of the largest message that is read; if zero
 	// 4 MiB for a server, 16 MiB for a client.
-	ReadLimit int64
+	MaxMessageBytes int64
 	// PingInterval is the time between two pings sent to the peer; 15 seconds if
 	// zero.
 	PingInterval time.Duration
@@ -40,26 +50,68 @@ type Limits struct {
 	// WriteTimeout is how long the peer may take to accept one message; 30 seconds
 	// if zero. A writer waits that long at most; then the connection is dropped.
 	WriteTimeout time.Duration
+	// MessageTimeout is how long the peer may take to send one message, from its
+	// first frame on; 1 minute if zero.
+	MessageTimeout time.Duration
+	// MaxUnreadBytes bounds what waits to be written because the peer does not read;
+	// 64 MiB if zero. A single message may be larger. A peer with more is dropped.
+	MaxUnreadBytes int64
 
 	closeGrace time.Duration // how long the peer may take to answer a close frame; tests shorten it
 }
 
-func (l Limits) withDefaults(readLimit int64) (Limits, error) {
-	if l.ReadLimit < 0 || l.PingInterval < 0 || l.PongWait < 0 || l.WriteTimeout < 0 {
-		return l, errors.New("wstransport: a limit is negative")
+func (l Limits) withDefaults(maxMessage int64) (Limits, error) {
+	if l.MaxMessageBytes < 0 || l.PingInterval < 0 || l.PongWait < 0 || l.WriteTimeout < 0 || l.MessageTimeout < 0 || l.MaxUnreadBytes < 0 {
+		return l, usage("a limit is negative")
 	}
-	l.ReadLimit = orDefault(l.ReadLimit, readLimit)
+	l.MaxMessageBytes = orDefault(l.MaxMessageBytes, maxMessage)
 	l.PingInterval = orDefault(l.PingInterval, defaultPingInterval)
 	l.PongWait = orDefault(l.PongWait, defaultPongWait)
 	l.WriteTimeout = orDefault(l.WriteTimeout, defaultWriteTimeout)
+	l.MessageTimeout = orDefault(l.MessageTimeout, defaultMessageTimeout)
+	l.MaxUnreadBytes = orDefault(l.MaxUnreadBytes, defaultUnread)
 	l.closeGrace = orDefault(l.closeGrace, defaultCloseGrace)
 	if l.PongWait <= l.PingInterval {
-		return l, fmt.Errorf("wstransport: PongWait %v must be longer than PingInterval %v", l.PongWait, l.PingInterval)
+		return l, usage("PongWait %v must be longer than PingInterval %v", l.PongWait, l.PingInterval)
 	}
 	return l, nil
 }
 
-func orDefault[T int64 | time.Duration](v, def T) T {
+// resolve checks the options and fills in the defaults.
+func (o *HandlerOptions) resolve() (HandlerOptions, error) {
+	var r HandlerOptions
+	if o != nil {
+		r = *o
+	}
+	limits, err := r.withDefaults(serverMaxMessage)
+	if err != nil {
+		return r, err
+	}
+	r.Limits = limits
+	if r.FirstRequestTimeout < 0 {
+		return r, usage("HandlerOptions.FirstRequestTimeout is negative: %v", r.FirstRequestTimeout)
+	}
+	r.FirstRequestTimeout = orDefault(r.FirstRequestTimeout, defaultFirstRequest)
+	for _, n := range []struct {
+		name     string
+		value    *int
+		standard int
+	}{
+		{"MaxConnections", &r.MaxConnections, defaultConnections},
+		{"MaxConnectionsPerPrincipal", &r.MaxConnectionsPerPrincipal, defaultConnectionsPerPrincipal},
+		{"MaxCalls", &r.MaxCalls, defaultCalls},
+		{"MaxCallsPerPrincipal", &r.MaxCallsPerPrincipal, defaultCallsPerPrincipal},
+		{"MaxCallsPerConnection", &r.MaxCallsPerConnection, defaultCallsPerConnection},
+	} {
+		if *n.value < 0 {
+			return r, usage("HandlerOptions.%s is negative: %d", n.name, *n.value)
+		}
+		*n.value = orDefault(*n.value, n.standard)
+	}
+	return r, nil
+}
+
+func orDefault[T int | int64 | time.Duration](v, def T) T {
 	if v == 0 {
 		return def
 	}
@@ -82,6 +134,25 @@ type HandlerOptions struct {
 	// scheme://host:port, that may call besides the server's own. A request that
 	// does not come from a web page has no origin and is let through.
 	AllowedOrigins []string
+	// FirstRequestTimeout is how long a connection may live without a request other
+	// than ping; 30 seconds if zero. It is then closed with 1008.
+	FirstRequestTimeout time.Duration
+	// MaxConnections bounds the connections of a [Handler]; 10,000 if zero. One more
+	// is refused with 503. [Accept] does not count connections.
+	MaxConnections int
+	// MaxConnectionsPerPrincipal bounds those of one UserID of an auth.TokenInfo;
+	// 1,000 if zero. One more is refused with 429. A connection without a token
+	// counts towards MaxConnections alone.
+	MaxConnectionsPerPrincipal int
+	// MaxCalls bounds the calls that are in flight on all connections of a
+	// [Handler]; 10,000 if zero. One more is answered with a JSON-RPC error with the
+	// code -31000, as those are beyond the next two limits. Subscriptions count.
+	MaxCalls int
+	// MaxCallsPerPrincipal bounds those on the connections of one UserID; 1,000 if
+	// zero.
+	MaxCallsPerPrincipal int
+	// MaxCallsPerConnection bounds those on one connection; 100 if zero.
+	MaxCallsPerConnection int
 	// Logger hears who was refused and why connections ended. Nil is silent.
 	Logger *slog.Logger
 }

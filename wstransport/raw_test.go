@@ -62,7 +62,7 @@ func TestDialErrors(t *testing.T) {
 	}{
 		{"an address of another scheme", "http://127.0.0.1:1/", nil},
 		{"nobody listens", "ws://127.0.0.1:1/", nil},
-		{"a negative limit", "ws://127.0.0.1:1/", &wstransport.DialOptions{Limits: wstransport.Limits{ReadLimit: -1}}},
+		{"a negative limit", "ws://127.0.0.1:1/", &wstransport.DialOptions{Limits: wstransport.Limits{MaxMessageBytes: -1}}},
 	}
 	for _, c := range cases {
 		t.Run(c.explanation, func(t *testing.T) {

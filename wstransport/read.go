@@ -3,6 +3,7 @@ package wstransport
 import (
 	"bytes"
 	"context"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -23,8 +24,11 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if !ok {
 			return msg, nil
 		}
-		if !c.calls.begin(req) {
-			if err := c.Write(ctx, closing(req.ID)); err != nil {
+		if req.IsCall() && req.Method != "ping" {
+			c.requested.Store(true)
+		}
+		if why := c.calls.begin(req); why != nil {
+			if err := c.Write(ctx, refused(req.ID, why)); err != nil {
 				return nil, err
 			}
 			continue
@@ -75,9 +79,22 @@ func (c *conn) readInTurn() (jsonrpc.Message, error) {
 	if kind != websocket.TextMessage {
 		return nil, c.end(websocket.CloseUnsupportedData, "messages must be text")
 	}
+	now := time.Now()
+	c.by = now.Add(c.limits.MessageTimeout)
+	if c.heard.Add(c.limits.PongWait).After(c.by) {
+		if err := c.hear(now); err != nil {
+			return nil, c.finish(c.diagnose(err))
+		}
+	}
 	c.readBuf.Reset()
 	if _, err := c.readBuf.ReadFrom(hearing{c, r}); err != nil {
 		return nil, c.finish(c.diagnose(err))
+	}
+	c.by = time.Time{}
+	if c.limits.PongWait > c.limits.MessageTimeout { // the message had less time than silence has
+		if err := c.hear(time.Now()); err != nil {
+			return nil, c.finish(c.diagnose(err))
+		}
 	}
 	data := c.readBuf.Bytes()
 	if c.readBuf.Cap() > keptBuffer {
@@ -89,6 +106,11 @@ func (c *conn) readInTurn() (jsonrpc.Message, error) {
 	msg, err := decode(data)
 	if err != nil {
 		return nil, c.end(websocket.CloseInvalidFramePayloadData, err.Error())
+	}
+	if req, ok := msg.(*jsonrpc.Request); ok && !c.largeIDs.Load() {
+		if id, ok := req.ID.Raw().(string); ok && strings.HasPrefix(id, largeID) {
+			c.largeIDs.Store(true)
+		}
 	}
 	return msg, nil
 }

@@ -166,15 +166,15 @@ func TestQuietPeerStays(t *testing.T) {
 		for _, b := range frame {
 			_, err := far.Write([]byte{b})
 			require.NoError(t, err)
-			time.Sleep(5 * defaultPongWait / time.Duration(len(frame)))
+			time.Sleep(5 * defaultPongWait / 4 / time.Duration(len(frame)))
 		}
 		require.NotNil(t, <-read)
-		require.Greater(t, time.Since(began), 4*defaultPongWait)
+		require.Greater(t, time.Since(began), defaultPongWait)
 		require.NotEmpty(t, pings, "there was something to answer")
 
 		answers.Store(true)
 		time.Sleep(10 * defaultPongWait)
-		_, err := far.Write(masked(0x81, call))
+		_, err := far.Write(masked(0x81, `{"jsonrpc":"2.0","id":2,"method":"ping"}`))
 		require.NoError(t, err)
 		require.NotNil(t, <-read)
 

@@ -19,17 +19,26 @@ import (
 //     it still arrives whole, and holds the others up for as long as
 //     Limits.WriteTimeout;
 //   - one that wraps [mcp.ErrConnectionClosed] when the connection has ended;
-//   - the reason why the connection ends now: the peer is gone, or did not
-//     accept the message within Limits.WriteTimeout.
+//   - the reason why the connection ends now: the peer is gone, did not accept the
+//     message within Limits.WriteTimeout, or left Limits.MaxUnreadBytes unread.
 func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if resp, ok := msg.(*jsonrpc.Response); ok && resp.Extra != (refusal{}) && !c.calls.claim(resp.ID) {
+		return nil
+	}
+	size := sizeOf(msg)
+	if waiting := c.unread.Add(size); waiting > c.limits.MaxUnreadBytes && waiting > size {
+		_ = c.finish(ending{cause: lost(fmt.Errorf("the peer left %d bytes unread", waiting-size))})
+	}
 	if err := c.takeToWrite(ctx, c.line); err != nil {
+		c.unread.Add(-size)
 		return err
 	}
 	if err := c.takeToWrite(ctx, c.writeTurn); err != nil {
 		<-c.line
+		c.unread.Add(-size)
 		return err
 	}
 	if ctx.Done() == nil {
@@ -45,6 +54,17 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 }
 
+// sizeOf is the size of what a message was made for.
+func sizeOf(msg jsonrpc.Message) int64 {
+	switch msg := msg.(type) {
+	case *jsonrpc.Request:
+		return int64(len(msg.Params))
+	case *jsonrpc.Response:
+		return int64(len(msg.Result))
+	}
+	return 0
+}
+
 func (c *conn) takeToWrite(ctx context.Context, ch chan struct{}) error {
 	err := c.take(ctx, ch)
 	if err != nil && ctx.Err() == nil {
@@ -56,6 +76,7 @@ func (c *conn) takeToWrite(ctx context.Context, ch chan struct{}) error {
 // writeInTurn writes msg and gives up the turn and the place in the line.
 func (c *conn) writeInTurn(msg jsonrpc.Message) error {
 	defer func() {
+		c.unread.Add(-sizeOf(msg))
 		<-c.writeTurn
 		<-c.line
 	}()
@@ -63,15 +84,22 @@ func (c *conn) writeInTurn(msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
+	if c.largeIDs.Load() {
+		data = restoreLarge(data)
+	}
 	if cap(data) <= keptBuffer {
 		c.writeBuf = data
+	}
+	awaited := false
+	if resp, ok := msg.(*jsonrpc.Response); ok && resp.Extra != (refusal{}) {
+		awaited = c.calls.settle(resp.ID)
 	}
 	_ = c.ws.SetWriteDeadline(time.Now().Add(c.limits.WriteTimeout)) // never fails: it is kept for the next write
 	err = c.ws.WriteMessage(websocket.TextMessage, data)
 	var netErr net.Error
 	switch {
 	case err == nil:
-		if resp, ok := msg.(*jsonrpc.Response); ok && c.calls.answered(resp.ID) {
+		if awaited && c.calls.written() {
 			c.goAway()
 		}
 		return nil

@@ -22,6 +22,7 @@ var (
 // Guard judges the Host and the origin of requests.
 type Guard struct {
 	hosts      []string
+	origins    []string // in lower case
 	protection *http.CrossOriginProtection
 }
 
@@ -51,8 +52,17 @@ func NewGuard(hosts, origins []string) (*Guard, error) {
 		if err := g.protection.AddTrustedOrigin(strings.ToLower(o)); err != nil {
 			return nil, fmt.Errorf("AllowedOrigins: %w", err)
 		}
+		g.origins = append(g.origins, strings.ToLower(o))
 	}
 	return g, nil
+}
+
+// Lists reports whether any origin is listed.
+func (g *Guard) Lists() bool { return len(g.origins) > 0 }
+
+// Listed reports whether an origin is one of the list.
+func (g *Guard) Listed(origin string) bool {
+	return slices.Contains(g.origins, strings.ToLower(origin))
 }
 
 // Check returns [ErrForeignHost], [ErrForeignOrigin] or nil.
