@@ -77,6 +77,7 @@ var importStair = []struct {
 	{"conformance/client", []string{gosdk}, "the suite is run against a client that is go-sdk's"},
 	{"conformance/server", []string{anything}, "a main wires packages together"},
 	{"interop", nil, "it is tests alone"},
+	{"internal/load", nil, "it is tests alone"},
 	{"interop/bare", []string{gosdk}, "it is the server without us, to compare with"},
 }
 

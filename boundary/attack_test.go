@@ -186,7 +186,8 @@ func TestArgumentsThatDoNotDecode(t *testing.T) {
 	// An error of the tool's own that looks alike is its own.
 	own := newServer()
 	mcp.AddTool(own, &mcp.Tool{Name: "t"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-		var upstream struct{ Temperature int8 }
+		type station struct{ Temperature int8 }
+		var upstream station
 		return nil, nil, json.Unmarshal([]byte(`{"Temperature":300}`), &upstream)
 	})
 	_, report := callTool(t, connect(t, own, nil), "t", map[string]any{"place": "Lisbon"})

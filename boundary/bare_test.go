@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -61,6 +62,10 @@ func TestTheSameTableAgainstBareSDK(t *testing.T) {
 	}
 }
 
+// silence is how long a process may write nothing. go-sdk may wait for the author's
+// code with a lock held, and then no time passes in the bubble.
+const silence = 10 * time.Second
+
 // bareVerdicts starts a process and returns its verdicts up to the case that it
 // dies of, at least one.
 func bareVerdicts(t *testing.T, era probe.Era, rest []misbehaving.Case, from int) []verdict {
@@ -74,7 +79,10 @@ func bareVerdicts(t *testing.T, era probe.Era, rest []misbehaving.Case, from int
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	var verdicts []verdict
+	stuck := time.AfterFunc(silence, func() { cmd.Process.Kill() })
+	defer stuck.Stop()
 	for lines := bufio.NewScanner(stdout); len(verdicts) < len(rest) && lines.Scan(); {
+		stuck.Reset(silence)
 		var v verdict
 		if json.Unmarshal(lines.Bytes(), &v) != nil {
 			break // the test framework's own lines at the end
@@ -88,7 +96,7 @@ func bareVerdicts(t *testing.T, era probe.Era, rest []misbehaving.Case, from int
 	cmd.Process.Kill()
 	_ = cmd.Wait() // killed, if it did not die
 	if n := len(verdicts); n < len(rest) && (n == 0 || !verdicts[n-1].Dead) {
-		verdicts = append(verdicts, verdict{Case: rest[n].Name, Fault: "no answer: the process died", Dead: true})
+		verdicts = append(verdicts, verdict{Case: rest[n].Name, Fault: "no answer: the process died or hangs", Dead: true})
 	}
 	return verdicts
 }

@@ -2,6 +2,8 @@ package conformance_test
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -41,33 +43,73 @@ var sets = []set{
 	},
 }
 
-// TestConformance runs the suite: one server for both revisions, on one URL,
-// and a client process for each scenario.
+// subjects are what the suite is run against.
+var subjects = []struct {
+	name, role string
+	args       []string // of the program
+	ours       bool     // whether it is made with this module at all
+}{
+	{"server", "server", nil, true},
+	{"server behind the boundary", "server", []string{"-boundary"}, true},
+	{"go-sdk's client", "client", nil, false},
+}
+
+// TestConformance runs the suite: one server for both revisions, on one URL, with
+// the boundary and without it, and a client process for each scenario. The client
+// is go-sdk's alone, so its figure says nothing of this module, and is counted
+// apart.
 func TestConformance(t *testing.T) {
 	suite := findSuite(t)
-	url := startServer(t, build(t, "./server"))
-	targets := map[string][]string{
-		"server": {"server", "--url", url},
-		"client": {"client", "--command", build(t, "./client")},
+	server, client := build(t, "./server"), build(t, "./client")
+	summary := []string{"subject                     revision    required  passed  not scored  passed  warnings"}
+	ours, others := 0, 0
+	for _, subject := range subjects {
+		target := []string{"client", "--command", client}
+		if subject.role == "server" {
+			target = []string{"server", "--url", startServer(t, server, subject.args...)}
+		}
+		for _, s := range sets {
+			if s.role != subject.role {
+				continue
+			}
+			t.Run(subject.name+"/"+s.revision, func(t *testing.T) {
+				got := suite.run(t, s.revision, target)
+				summary = append(summary, fmt.Sprintf("%-26s  %s  %8d  %6d  %10d  %6d  %8d",
+					subject.name, s.revision, got.required, got.passed, got.unscored, got.unscoredPassed, len(got.warnings)))
+				if subject.ours {
+					ours += got.passed
+				} else {
+					others += got.passed
+				}
+				require.Empty(t, got.failures, "required scenarios that fail")
+				require.NoError(t, got.verdict, "the suite's own verdict")
+				require.Equal(t, s.required, got.required, "how many required scenarios ran")
+				require.Equal(t, s.required, got.passed, "how many of them passed")
+				require.Equal(t, s.unscored, got.unscored, "how many more ran")
+				require.Equal(t, s.unscoredPassed, got.unscoredPassed, "how many of those passed: %s", s.explanation)
+				require.Equal(t, s.warnings, got.warnings, s.explanation)
+			})
+		}
 	}
-	summary := []string{"role    revision    required  passed  not scored  passed  warnings"}
-	required, passed := 0, 0
-	for _, s := range sets {
-		t.Run(s.role+"/"+s.revision, func(t *testing.T) {
-			got := suite.run(t, s.revision, targets[s.role])
-			summary = append(summary, fmt.Sprintf("%s  %s  %8d  %6d  %10d  %6d  %8d",
-				s.role, s.revision, got.required, got.passed, got.unscored, got.unscoredPassed, len(got.warnings)))
-			required += got.required
-			passed += got.passed
-			require.Empty(t, got.failures, "required scenarios that fail")
-			require.NoError(t, got.verdict, "the suite's own verdict")
-			require.Equal(t, s.required, got.required, "how many required scenarios ran")
-			require.Equal(t, s.required, got.passed, "how many of them passed")
-			require.Equal(t, s.unscored, got.unscored, "how many more ran")
-			require.Equal(t, s.unscoredPassed, got.unscoredPassed, "how many of those passed: %s", s.explanation)
-			require.Equal(t, s.warnings, got.warnings, s.explanation)
-		})
+	t.Logf("\n%s\n%d required scenarios passed against our server, %d with go-sdk's client, which has nothing of ours",
+		strings.Join(summary, "\n"), ours, others)
+	require.Equal(t, 2*67, ours, "all required scenarios, without the boundary and with it")
+	require.Equal(t, 50, others, "all required scenarios of a client")
+}
+
+// The client's figure is called go-sdk's, in README.md too, as long as the client
+// imports nothing of this module.
+func TestClientHasNothingOfOurs(t *testing.T) {
+	output, err := exec.Command("go", "list", "-deps", "./client").Output()
+	require.NoError(t, err)
+	var own []string
+	for _, pkg := range strings.Fields(string(output)) {
+		if strings.HasPrefix(pkg, "github.com/mrtr-go/sdk/") {
+			own = append(own, pkg)
+		}
 	}
-	t.Logf("\n%s\n%d of %d required scenarios passed", strings.Join(summary, "\n"), passed, required)
-	require.Equal(t, 117, passed, "all required scenarios")
+	require.Equal(t, []string{"github.com/mrtr-go/sdk/conformance/client"}, own)
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(readme), "| go-sdk's client, nothing of ours |")
 }

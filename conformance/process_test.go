@@ -21,12 +21,12 @@ func build(t *testing.T, command string) string {
 	return program
 }
 
-// startServer starts the program on a free port and returns its URL. At the end
+// startServer starts the program with args on a free port and returns its URL. At the end
 // of the test it must stop on SIGTERM, with status 0.
-func startServer(t *testing.T, program string) string {
+func startServer(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	server := exec.CommandContext(ctx, program)
+	server := exec.CommandContext(ctx, program, args...)
 	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) }
 	server.WaitDelay = 15 * time.Second
 	var log strings.Builder

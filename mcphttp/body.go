@@ -112,9 +112,9 @@ func paramsMeta(params json.RawMessage) map[string]any {
 	return meta
 }
 
-// readBody reads the body of a POST, puts it back for the next reader, and returns
-// its contents. Where it returns false it has answered the request.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bool) {
+// wholeBody reads the body of a POST. Where it returns false it has answered the
+// request.
+func wholeBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		var tooLarge *http.MaxBytesError
@@ -123,6 +123,16 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bo
 		} else {
 			http.Error(w, "failed to read body", http.StatusBadRequest)
 		}
+		return nil, false
+	}
+	return body, true
+}
+
+// readBody reads the body of a POST, puts it back for the next reader, and returns
+// its contents. Where it returns false it has answered the request.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) (contents, bool) {
+	body, ok := wholeBody(w, r, limit)
+	if !ok || refuseAltered(w, body) {
 		return contents{}, false
 	}
 	found, err := peek(body)

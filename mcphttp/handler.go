@@ -29,6 +29,13 @@ import (
 // unless it is stateless, a body that is no JSON-RPC (400) and a batch of more
 // than 100 messages (413).
 //
+// It also stands in front of those faults of go-sdk's that a front can mend. A
+// request is refused with 400 where a header of the protocol is repeated with
+// another value, and where its id is a number that go-sdk would alter; a Mcp-Name
+// in base64 is decoded; params that do not decode are -32602; Last-Event-ID on a
+// modern POST is ignored; and a DELETE cancels the calls of its session instead
+// of waiting for them.
+//
 // It does not count sessions. A client may open any number by sending initialize,
 // each is held until its client sent nothing for [HandlerOptions.SessionTimeout],
 // and each takes memory and two goroutines. On an open network put a limit
@@ -39,16 +46,17 @@ import (
 // no resuming here, so nobody could receive the result, and a question without
 // anyone to answer it would hold its call for as long as the bridge waits.
 type Handler struct {
-	stateless *mcp.StreamableHTTPHandler
-	stateful  *mcp.StreamableHTTPHandler // nil where everything is stateless
-	guard     *origin.Guard
-	maxBody   int64
-	calls     inFlight
-	sessions  sessions
-	listening context.Context // over when subscriptions must end
-	unlisten  context.CancelFunc
-	serving   context.Context // over when running requests must end
-	abort     context.CancelFunc
+	stateless   *mcp.StreamableHTTPHandler
+	stateful    *mcp.StreamableHTTPHandler // nil where everything is stateless
+	guard       *origin.Guard
+	maxBody     int64
+	calls       inFlight
+	sessions    sessions
+	legacyCalls legacyCalls
+	listening   context.Context // over when subscriptions must end
+	unlisten    context.CancelFunc
+	serving     context.Context // over when running requests must end
+	abort       context.CancelFunc
 }
 
 // NewHandler makes a handler for the server that getServer names for a request,

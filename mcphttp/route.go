@@ -21,8 +21,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Forbidden: "+err.Error(), http.StatusForbidden)
 		return
 	}
+	if name := disagreement(r.Header); name != "" {
+		refuseDisagreement(w, r, name)
+		return
+	}
 	if h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern {
-		h.serveModern(w, r)
+		if r, ok := keepID(w, r, h.maxBody); ok {
+			h.serveModern(w, r)
+		}
 		return
 	}
 	if r.Method != http.MethodPost {
@@ -45,6 +51,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // method is read from the header, which go-sdk compares with the body, but on
 // modern requests alone.
 func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(versionHeader) >= era.FirstModern {
+		r = mendHeaders(r)
+		w = &paramsWriter{ResponseWriter: w}
+	}
 	if r.Header.Get(versionHeader) >= era.FirstModern && r.Header.Get(methodHeader) == "subscriptions/listen" {
 		if h.calls.draining() {
 			refuseWork(w)
@@ -70,6 +80,10 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodDelete && h.calls.draining() {
 		refuseWork(w)
+		return
+	}
+	if r.Method == http.MethodDelete {
+		h.endSession(w, r)
 		return
 	}
 	h.stateful.ServeHTTP(w, r)
@@ -98,7 +112,9 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, calls []js
 		session = w.Header().Get(sessionHeader)
 		h.sessions.add(o.session(session))
 	} else {
+		leave := h.legacyCalls.enter(session, calls)
 		h.stateful.ServeHTTP(w, r)
+		leave()
 	}
 	if r.Context().Err() != nil && session != "" && len(calls) > 0 {
 		h.cancelCalls(r, session, calls)

@@ -48,6 +48,25 @@ func TestProbeFindsFault(t *testing.T) {
 	require.Empty(t, got.stderr)
 }
 
+func TestProbeIsToldArguments(t *testing.T) {
+	server := mcp.NewServer(implementation, nil)
+	schema := map[string]any{"type": "object", "required": []string{"place"}, "properties": map[string]any{"place": map[string]any{"type": "string"}}}
+	server.AddTool(&mcp.Tool{Name: "picky", InputSchema: schema, Annotations: readOnly}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		failed := !strings.Contains(string(req.Params.Arguments), `"Lisbon"`)
+		return &mcp.CallToolResult{IsError: failed, Content: []mcp.Content{&mcp.TextContent{Text: "no such place"}}}, nil
+	})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	defer web.Close()
+	got := weatherDemo(t, "", "probe", "-era", "modern", web.URL)
+	require.Contains(t, got.stdout, "not proved: ")
+	require.Contains(t, got.stdout, "0 broken, 1 not proved")
+	got = weatherDemo(t, "", "probe", "-era", "modern", "-args", `picky={"place":"Lisbon"}`, web.URL)
+	require.Contains(t, got.stdout, ", 0 not proved")
+	got = weatherDemo(t, "", "probe", "-args", `picky=5`, web.URL)
+	require.NotZero(t, got.status)
+	require.Contains(t, got.stderr, "no JSON object")
+}
+
 func TestProbeOfNothing(t *testing.T) {
 	got := weatherDemo(t, "", "probe", "http://127.0.0.1:1/mcp")
 	require.Equal(t, statusFailed, got.status)

@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -20,26 +21,33 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
 func main() {
 	address := flag.String("http", "127.0.0.1:0", "the `address` to listen on")
+	bounded := flag.Bool("boundary", false, "install the boundary around the fixtures")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, *address); err != nil {
+	if err := serve(ctx, *address, *bounded); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func serve(ctx context.Context, address string) error {
+func serve(ctx context.Context, address string, bounded bool) error {
 	rt, err := mrtr.New(nil)
 	if err != nil {
 		return err
 	}
 	server := newServer(rt)
+	if bounded {
+		if err := boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+			return err
+		}
+	}
 	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if err != nil {
 		return err

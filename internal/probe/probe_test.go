@@ -2,12 +2,14 @@ package probe_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,6 +119,70 @@ func TestCannotProbe(t *testing.T) {
 	}
 	_, err := probe.Dial(t.Context(), " ", probe.Modern)
 	require.ErrorContains(t, err, "a URL or a command")
+}
+
+// picky is a server whose one tool takes a place that it knows and no other, and
+// asks for the units where ask is set.
+func picky(schema string, ask bool) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	s.AddTool(&mcp.Tool{Name: "picky", Annotations: readOnly, InputSchema: json.RawMessage(schema)}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var args struct{ Place string }
+		if err := json.Unmarshal(req.Params.Arguments, &args); err != nil || args.Place != "Lisbon" {
+			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no such place"}}}, nil
+		}
+		answer, _ := req.Params.InputResponses["units"].(*mcp.ElicitResult)
+		if ask && answer == nil {
+			return &mcp.CallToolResult{RequestState: "asked", InputRequests: mcp.InputRequestMap{"units": &mcp.ElicitParams{
+				Message: "Which units?", RequestedSchema: json.RawMessage(`{"type":"object","required":["units"],"properties":{"units":{"type":"string","enum":["metric"]}}}`),
+			}}}, nil
+		}
+		if ask && (req.Params.RequestState != "asked" || answer.Content["units"] != "metric") {
+			return nil, errors.New("another answer")
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "fine"}}}, nil
+	})
+	return s
+}
+
+// A call that should work and ends in an error proves nothing. The user's
+// arguments and the schema's examples make it work, and its questions are
+// answered.
+func TestWhatIsProvedByGoodInput(t *testing.T) {
+	const plain = `{"type":"object","required":["place"],"properties":{"place":{"type":"string"}}}`
+	lisbon := map[string]map[string]any{"picky": {"place": "Lisbon"}}
+	for _, tc := range []struct {
+		explanation string
+		schema      string
+		ask         bool
+		arguments   map[string]map[string]any
+		result      string
+		unproved    string
+	}{
+		{"made up from the schema", plain, false, nil, "error", "no such place"},
+		{"given by the user", plain, false, lisbon, "complete", ""},
+		{"for another tool", plain, false, map[string]map[string]any{"other": {"place": "Lisbon"}}, "error", "no such place"},
+		{"an example of the property", strings.Replace(plain, `"string"`, `"string","examples":["Lisbon"]`, 1), false, nil, "complete", ""},
+		{"an example of the whole", strings.Replace(plain, `"object"`, `"object","examples":[{"place":"Lisbon"}]`, 1), false, nil, "complete", ""},
+		{"the user's before the example", strings.Replace(plain, `"object"`, `"object","examples":[{"place":"Paris"}]`, 1), false, lisbon, "complete", ""},
+		{"after a round of questions", plain, true, lisbon, "complete", ""},
+	} {
+		for name, client := range clients(t, picky(tc.schema, tc.ask), probe.Modern) {
+			report, err := probe.Run(t.Context(), client, &probe.Options{Arguments: tc.arguments})
+			require.NoError(t, err)
+			good := report.Findings[0]
+			require.Equal(t, "good_input", good.Rule)
+			require.Empty(t, good.Fault, "%s, %s", tc.explanation, name)
+			require.Equal(t, tc.result, good.Result, "%s, %s", tc.explanation, name)
+			if tc.unproved == "" {
+				require.Empty(t, good.Unproved, "%s, %s", tc.explanation, name)
+				require.Zero(t, report.Unproved())
+			} else {
+				require.Contains(t, good.Unproved, tc.unproved, "%s, %s", tc.explanation, name)
+				require.Equal(t, 1, report.Unproved())
+				require.Contains(t, report.String(), "not proved: ")
+			}
+		}
+	}
 }
 
 func TestRulesAreNamedOnce(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -17,80 +18,96 @@ import (
 type Options struct {
 	// Patience is how long an answer is waited for. Zero means ten seconds.
 	Patience time.Duration
+	// Limit is how long the whole run may take. Zero means ten minutes. What was
+	// not tried by then is a finding.
+	Limit time.Duration
+	// Arguments are good arguments of tools, by the tool's name. For other tools
+	// they are the first of the input schema's examples, or are made from it.
+	Arguments map[string]map[string]any
 }
 
-// A Finding is the outcome of one rule on one tool.
-type Finding struct {
-	Tool   string `json:"tool,omitempty"` // empty for what concerns the server
-	Rule   string `json:"rule"`
-	Fault  string `json:"fault,omitempty"` // empty if the rule was kept
-	Result string `json:"result,omitempty"`
-}
-
-// A Report is all that was found, in the order it was tried.
-type Report struct {
-	Era      Era       `json:"era"`
-	Findings []Finding `json:"findings"`
-	Skipped  []string  `json:"skipped,omitempty"` // tools that are not read-only
-}
-
-// Faults is the number of rules that were broken.
-func (r *Report) Faults() int {
-	n := 0
-	for _, f := range r.Findings {
-		if f.Fault != "" {
-			n++
-		}
+func (o *Options) resolve() (Options, error) {
+	var r Options
+	if o != nil {
+		r = *o
 	}
-	return n
+	if r.Patience < 0 || r.Limit < 0 {
+		return r, errors.New("probe: negative patience or limit")
+	}
+	if r.Patience == 0 {
+		r.Patience = 10 * time.Second
+	}
+	if r.Limit == 0 {
+		r.Limit = 10 * time.Minute
+	}
+	return r, nil
 }
 
-// String writes one line per finding.
-func (r *Report) String() string {
-	var b strings.Builder
-	for _, f := range r.Findings {
-		name := f.Tool
-		if name == "" {
-			name = "(server)"
-		}
-		mark, said := "ok   ", f.Result
-		if f.Fault != "" {
-			mark, said = "FAULT", f.Fault
-		}
-		fmt.Fprintf(&b, "%s %-20s %-18s %s\n", mark, name, f.Rule, said)
+const (
+	maxTools = 1000
+	maxPages = 100
+)
+
+// Probe reaches the server that target names, see [Dial], and tries every rule as
+// a client of the era. An error means that there is no server: nothing listens,
+// or the command does not start. A server that does not shake hands is a finding.
+func Probe(ctx context.Context, target string, era Era, opts *Options) (*Report, error) {
+	o, err := opts.resolve()
+	if err != nil {
+		return nil, err
 	}
-	for _, name := range r.Skipped {
-		fmt.Fprintf(&b, "skip  %-20s not read-only\n", name)
+	dialing, cancel := context.WithTimeout(ctx, o.Patience)
+	client, err := Dial(dialing, target, era)
+	cancel()
+	var handshake *handshakeError
+	switch {
+	case errors.As(err, &handshake):
+		report := &Report{Era: era}
+		report.add(Finding{Rule: ruleHandshake, Fault: err.Error()})
+		return report, nil
+	case err != nil:
+		return nil, err
 	}
-	fmt.Fprintf(&b, "%s: %d rules tried, %d broken\n", r.Era, len(r.Findings), r.Faults())
-	return b.String()
+	defer client.Close()
+	return Run(ctx, client, opts)
 }
 
 // Run tries every rule on every read-only tool, as the client that is given; see
-// [As]. An error means that the server
-// could not be probed at all: it does not list its tools, or has none that is
-// read-only. A server that dies on the way is a finding and ends the run.
+// [As]. Whatever the server does is a finding, and one that makes going on useless
+// ends the run. An error means that nothing could be tried: no server listens, or
+// none of its tools is read-only.
 func Run(ctx context.Context, client *wire.Client, opts *Options) (*Report, error) {
-	r := &run{client: client, patience: 10 * time.Second, report: &Report{Era: eraOf(client)}}
-	if opts != nil && opts.Patience < 0 {
-		return nil, errors.New("probe: negative patience")
-	}
-	if opts != nil && opts.Patience > 0 {
-		r.patience = opts.Patience
-	}
-	tools, err := r.tools(ctx)
+	o, err := opts.resolve()
 	if err != nil {
 		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Limit)
+	defer cancel()
+	r := &run{client: client, patience: o.Patience, report: &Report{Era: eraOf(client)}}
+	tools, err := r.tools(ctx)
+	if err != nil {
+		if unreachable(err) {
+			return nil, err
+		}
+		r.found(Finding{Rule: ruleList, Fault: err.Error()})
+	}
+	if len(tools) == 0 && r.report.Faults() > 0 {
+		return r.report, nil
 	}
 	tried := 0
 	for _, t := range tools {
 		if !t.Annotations.ReadOnlyHint {
-			r.report.Skipped = append(r.report.Skipped, t.Name)
+			r.report.Skipped = append(r.report.Skipped, clean(t.Name))
 			continue
 		}
 		tried++
-		t.read()
+		t.known = o.Arguments[t.Name]
+		if err := t.read(); err != nil {
+			r.found(Finding{Tool: t.Name, Rule: ruleList, Fault: err.Error()})
+			continue
+		}
 		if !r.try(ctx, t) {
+			r.late(ctx)
 			return r.report, nil
 		}
 	}
@@ -98,6 +115,7 @@ func Run(ctx context.Context, client *wire.Client, opts *Options) (*Report, erro
 		return nil, fmt.Errorf("probe: none of the server's %d tools is annotated read-only", len(tools))
 	}
 	r.server(ctx)
+	r.late(ctx)
 	return r.report, nil
 }
 
@@ -105,12 +123,54 @@ type run struct {
 	client   *wire.Client
 	patience time.Duration
 	report   *Report
+	open     bool // a stream that stays open was reported
 }
 
+// late reports a run that its limit ended.
+func (r *run) late(ctx context.Context) {
+	if ctx.Err() != nil {
+		r.found(Finding{Rule: ruleTime, Fault: "the probe ended before every rule was tried: " + ctx.Err().Error()})
+	}
+}
+
+// ask sends a request and returns the response, without waiting longer than
+// Patience for anything: not for a server that does not read either, where the
+// sending itself blocks.
 func (r *run) ask(ctx context.Context, request wire.Request) (*jsonrpc.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
-	defer cancel()
-	return r.client.Exchange(ctx, request)
+	defer cancel() // hangs up on a stream that is open still
+	type started struct {
+		pending *wire.Pending
+		err     error
+	}
+	sent := make(chan started, 1)
+	go func() {
+		p, err := r.client.Start(ctx, request)
+		sent <- started{p, err}
+	}()
+	var s started
+	select {
+	case s = <-sent:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the server does not read: %w", ctx.Err())
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	res, err := s.pending.Response(ctx)
+	if err != nil || s.pending.Stream() == nil || r.open {
+		return res, err
+	}
+	// A second answer would come on the same stream.
+	closing := time.NewTimer(min(r.patience, time.Second))
+	defer closing.Stop()
+	select {
+	case <-s.pending.Stream():
+	case <-closing.C:
+		r.open = true
+		r.found(Finding{Rule: ruleStream, Fault: "the stream of a response stays open after the answer"})
+	}
+	return res, nil
 }
 
 // list asks for a page of the tools.
@@ -125,50 +185,73 @@ func (r *run) list(ctx context.Context, cursor string) (*jsonrpc.Response, error
 	return r.ask(ctx, wire.Request{Method: "tools/list", Params: params})
 }
 
-func (r *run) found(f Finding) { r.report.Findings = append(r.report.Findings, f) }
+func (r *run) found(f Finding) { r.report.add(f) }
 
+// tools are those that the server lists, without the entries that are none, which
+// are findings. With an error it returns those that it has.
 func (r *run) tools(ctx context.Context) ([]*tool, error) {
-	const maxPages = 1000
 	var all []*tool
 	cursor := ""
+	seen := map[string]bool{}
 	for range maxPages {
 		res, err := r.list(ctx, cursor)
 		if err == nil {
 			err = res.Error
 		}
 		if err != nil {
-			return nil, fmt.Errorf("probe: tools/list: %w", err)
+			return all, fmt.Errorf("probe: tools/list: %w", err)
 		}
 		var page struct {
-			Tools      []*tool `json:"tools"`
-			NextCursor string  `json:"nextCursor"`
+			Tools      []json.RawMessage `json:"tools"`
+			NextCursor string            `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(res.Result, &page); err != nil {
-			return nil, fmt.Errorf("probe: tools/list: %w", err)
+			return all, fmt.Errorf("probe: tools/list: %w", err)
 		}
-		all = append(all, page.Tools...)
+		broken := 0
+		for i, raw := range page.Tools {
+			if len(all) == maxTools {
+				return all, fmt.Errorf("it lists more than %d tools; the rest was not tried", maxTools)
+			}
+			t, err := readTool(raw)
+			if err == nil {
+				all = append(all, t)
+			} else if broken++; broken <= 10 {
+				r.found(Finding{Rule: ruleList, Fault: fmt.Sprintf("tools[%d] is no tool: %v", i, err)})
+			}
+		}
+		if broken > 10 {
+			r.found(Finding{Rule: ruleList, Fault: fmt.Sprintf("%d more entries are no tools", broken-10)})
+		}
 		if cursor = page.NextCursor; cursor == "" {
 			return all, nil
 		}
+		if seen[cursor] {
+			return all, fmt.Errorf("the cursor %q comes again", cursor)
+		}
+		seen[cursor] = true
 	}
-	return nil, fmt.Errorf("probe: tools/list has no end after %d pages", maxPages)
+	return all, fmt.Errorf("it has no end after %d pages", maxPages)
 }
 
 // try applies the rules to one tool. It is false once the server answers nothing
 // any more.
 func (r *run) try(ctx context.Context, t *tool) bool {
 	for _, rule := range rules {
-		args, applies := rule.arguments(t)
+		if ctx.Err() != nil {
+			return false
+		}
+		args, applies, err := rule.arguments(t)
 		if !applies {
 			continue
 		}
 		f := Finding{Tool: t.Name, Rule: rule.name}
-		res, err := r.ask(ctx, wire.Request{Name: t.Name, Arguments: args})
 		if err != nil {
-			f.Fault = "no answer: " + err.Error()
-		} else {
-			f.Result, f.Fault = r.verdict(rule, t, res)
+			f.Unproved = "no arguments to call it with: " + err.Error()
+			r.found(f)
+			continue
 		}
+		r.call(ctx, rule, t, args, &f)
 		r.found(f)
 		if _, err := r.list(ctx, ""); err != nil {
 			r.found(Finding{Tool: t.Name, Rule: ruleNext, Fault: fmt.Sprintf("after %s the server answers no more: %v", rule.name, err)})
@@ -178,16 +261,68 @@ func (r *run) try(ctx context.Context, t *tool) bool {
 	return true
 }
 
-func (r *run) verdict(rule rule, t *tool, res *jsonrpc.Response) (result, fault string) {
-	outcome, err := Judge(r.report.Era, res, t.output)
+// call makes one call, with all of its rounds where it is a good one, and judges
+// how it ended.
+func (r *run) call(ctx context.Context, rule rule, t *tool, args any, f *Finding) {
+	res, err := r.ask(ctx, wire.Request{Name: t.Name, Arguments: args})
 	if err != nil {
-		return "", err.Error()
+		f.Fault = "no answer: " + err.Error()
+		return
+	}
+	if rule.name == ruleGoodInput {
+		res, err = r.follow(ctx, t, args, res)
+		var unproved *unprovedError
+		if errors.As(err, &unproved) {
+			f.Unproved = err.Error()
+			return
+		} else if err != nil {
+			f.Fault = err.Error()
+			return
+		}
+	}
+	outcome, err := judgeSafely(r.report.Era, res, t.output)
+	if err != nil {
+		f.Fault = err.Error()
+		return
 	}
 	raw := string(res.Result)
 	if res.Error != nil {
 		raw = res.Error.Error()
 	}
-	return string(outcome), rule.judge(outcome, raw)
+	f.Result, f.Fault = string(outcome), rule.judge(outcome, raw)
+	if rule.name != ruleGoodInput || f.Fault != "" {
+		return
+	}
+	switch {
+	case outcome == ErrorResult:
+		f.Unproved = "the call ended in an error, and nothing says that it should not; give arguments that work: " + textOf(res.Result)
+	case outcome == Complete && t.unjudged != "":
+		f.Unproved = t.unjudged
+	}
+}
+
+// judgeSafely is Judge, and survives a schema that the library panics on.
+func judgeSafely(era Era, res *jsonrpc.Response, output *jsonschema.Resolved) (o Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the result cannot be judged by the tool's output schema: %v", p)
+		}
+	}()
+	return Judge(era, res, output)
+}
+
+func textOf(result json.RawMessage) string {
+	var r struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	_ = json.Unmarshal(result, &r) // it was judged
+	var b strings.Builder
+	for _, block := range r.Content {
+		b.WriteString(block.Text)
+	}
+	return b.String()
 }
 
 // server tries the rules that concern no tool in particular.

@@ -2,9 +2,10 @@ package probe
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -20,98 +21,88 @@ type tool struct {
 
 	schema *jsonschema.Schema
 	output *jsonschema.Resolved
+	// known are good arguments that were given, by the user or by the schema's
+	// examples; nil where they are made from the schema.
+	known map[string]any
+	// unjudged says why the output schema is not judged by; "" where it is, or
+	// there is none.
+	unjudged string
 }
 
-// read resolves the tool's schemas. An input schema that does not read counts as
-// one that says nothing; an output schema that does not is not judged by.
-func (t *tool) read() {
-	t.schema = &jsonschema.Schema{}
-	if json.Unmarshal(t.InputSchema, &t.schema) != nil || t.schema == nil {
-		t.schema = &jsonschema.Schema{}
+// readTool reads an entry of tools/list.
+func readTool(raw json.RawMessage) (*tool, error) {
+	var t *tool
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return nil, err
 	}
-	var output *jsonschema.Schema
-	if len(t.OutputSchema) > 0 && json.Unmarshal(t.OutputSchema, &output) == nil && output != nil {
-		t.output, _ = output.Resolve(nil)
+	if t == nil {
+		return nil, errors.New("it is null")
 	}
+	if t.Name == "" {
+		return nil, errors.New("it has no name")
+	}
+	return t, nil
 }
 
-// good makes arguments with every required property and no other.
-func (t *tool) good() map[string]any {
-	args := map[string]any{}
-	for _, name := range t.schema.Required {
-		args[name] = sample(t.schema.Properties[name], 0)
+// read resolves the tool's schemas. The error is about the input schema: nothing
+// can be sent to a tool without one. An output schema that does not read is not
+// judged by.
+func (t *tool) read() (err error) {
+	// The library panics on some schemas that nobody writes in good faith.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("its schemas do not read: %v", p)
+		}
+	}()
+	if t.schema, err = readSchema(t.InputSchema); err != nil {
+		return fmt.Errorf("its inputSchema does not read: %w", err)
 	}
-	return args
+	if t.known == nil && len(t.schema.Examples) > 0 {
+		t.known, _ = t.schema.Examples[0].(map[string]any)
+	}
+	if len(t.OutputSchema) == 0 || string(t.OutputSchema) == "null" {
+		return nil
+	}
+	output, err := readSchema(t.OutputSchema)
+	if err == nil {
+		t.output, err = output.Resolve(nil)
+	}
+	if err != nil {
+		t.unjudged = "its outputSchema is not judged by: " + err.Error()
+	}
+	return nil
+}
+
+// good makes arguments that the schema allows: those that are known to be, or
+// every required property and no other.
+func (t *tool) good() (map[string]any, error) {
+	if t.known != nil {
+		return maps.Clone(t.known), nil
+	}
+	return (&sampler{maxSampleValues, maxSampleBytes}).object(t.schema, 0)
 }
 
 // spoiled is good with one argument of a type it must not have.
-func (t *tool) spoiled() (any, bool) {
-	args := t.good()
+func (t *tool) spoiled() (args map[string]any, applies bool, err error) {
+	if args, err = t.good(); err != nil {
+		return nil, true, err
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.schema.Properties)) {
 		switch p := t.schema.Properties[name]; {
-		case p.Type == "" || p.Type == "null":
+		case p == nil || p.Type == "" || p.Type == "null":
 		case p.Type == "string":
 			args[name] = []any{secret}
-			return args, true
+			return args, true, nil
 		default:
 			args[name] = secret
-			return args, true
+			return args, true, nil
 		}
 	}
-	return nil, false
+	return nil, false, nil
 }
 
 // closed reports whether the schema allows no arguments but its own.
 func (t *tool) closed() bool {
 	a := t.schema.AdditionalProperties
 	return a != nil && a.Not != nil
-}
-
-// sample makes a value that fits the commonest schemas: an enum's first, a
-// default, an example, or the least value of the type.
-func sample(s *jsonschema.Schema, depth int) any {
-	const deepest = 8
-	switch {
-	case s == nil || depth > deepest:
-		return "x"
-	case s.Const != nil:
-		return *s.Const
-	case len(s.Enum) > 0:
-		return s.Enum[0]
-	case len(s.Default) > 0:
-		return s.Default
-	case len(s.Examples) > 0:
-		return s.Examples[0]
-	}
-	kind := s.Type
-	if kind == "" && len(s.Types) > 0 {
-		kind = s.Types[len(s.Types)-1] // "null" comes first, if at all
-	}
-	switch kind {
-	case "integer", "number":
-		if s.Minimum != nil {
-			return *s.Minimum
-		}
-		return 1
-	case "boolean":
-		return true
-	case "null":
-		return nil
-	case "array":
-		items := []any{}
-		for s.MinItems != nil && len(items) < *s.MinItems {
-			items = append(items, sample(s.Items, depth+1))
-		}
-		return items
-	case "object":
-		object := map[string]any{}
-		for _, name := range s.Required {
-			object[name] = sample(s.Properties[name], depth+1)
-		}
-		return object
-	}
-	if s.MinLength != nil {
-		return strings.Repeat("x", max(1, *s.MinLength))
-	}
-	return "x"
 }

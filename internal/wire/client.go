@@ -46,6 +46,9 @@ type Options struct {
 	// Answers are the script for questions that come over the connection outside
 	// of Call and Run, which bring their own.
 	Answers Answers
+	// Unrecorded keeps no record, so that a server which never stops talking does
+	// not fill the memory: Messages, what is picked from it, and Asked are empty.
+	Unrecorded bool
 }
 
 // Client is one connection. Its methods may be used from several goroutines,

@@ -81,14 +81,20 @@ func (c *Client) Start(ctx context.Context, r Request) (*Pending, error) {
 // surplus. Over HTTP it also waits, no longer than ctx, until the server ends the
 // stream: a second response on it is in the record by then.
 func (p *Pending) Wait(ctx context.Context) (*jsonrpc.Response, error) {
+	res, err := p.Response(ctx)
+	if err == nil && p.stream != nil {
+		select {
+		case <-p.stream:
+		case <-ctx.Done():
+		}
+	}
+	return res, err
+}
+
+// Response returns the response without waiting for the end of its stream.
+func (p *Pending) Response(ctx context.Context) (*jsonrpc.Response, error) {
 	select {
 	case e := <-p.ended:
-		if p.stream != nil {
-			select {
-			case <-p.stream:
-			case <-ctx.Done():
-			}
-		}
 		return e.response, e.err
 	case <-p.client.gone:
 		select {
@@ -102,6 +108,10 @@ func (p *Pending) Wait(ctx context.Context) (*jsonrpc.Response, error) {
 		return nil, ctx.Err()
 	}
 }
+
+// Stream closes when the HTTP response that carries the answer has ended. It is
+// nil over a connection that carries everything.
+func (p *Pending) Stream() <-chan struct{} { return p.stream }
 
 // Write sends any message: a notification, a response that nobody waits for, a
 // request whose id is taken.
@@ -158,7 +168,9 @@ func (c *Client) receive(ctx context.Context, m jsonrpc.Message, status int) {
 		}
 		q := askedOver(m)
 		c.mu.Lock()
-		c.asked = append(c.asked, q)
+		if !c.opts.Unrecorded {
+			c.asked = append(c.asked, q)
+		}
 		script := c.script
 		c.mu.Unlock()
 		go c.respond(ctx, m.ID, q, script)

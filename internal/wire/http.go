@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -153,9 +154,19 @@ func (l *httpLink) setHeader(h http.Header, m jsonrpc.Message) {
 	if ok && version >= Modern {
 		h.Set("Mcp-Method", req.Method)
 		if name := params.Name + params.URI; name != "" {
-			h.Set("Mcp-Name", name)
+			h.Set("Mcp-Name", headerValue(name))
 		}
 	}
+}
+
+// headerValue encodes a name that a header cannot carry, as the revision demands.
+func headerValue(name string) string {
+	const prefix, suffix = "=?base64?", "?="
+	unfit := func(c rune) bool { return c < ' ' || c > '~' }
+	if !strings.ContainsFunc(name, unfit) && strings.TrimSpace(name) == name && !(strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix)) {
+		return name
+	}
+	return prefix + base64.StdEncoding.EncodeToString([]byte(name)) + suffix
 }
 
 // readEvents takes in one message an event, until the server ends the stream.

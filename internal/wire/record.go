@@ -26,6 +26,9 @@ type recorded struct {
 }
 
 func (c *Client) note(r recorded) {
+	if c.opts.Unrecorded {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.record = append(c.record, r)

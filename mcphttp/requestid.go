@@ -1,0 +1,100 @@
+package mcphttp
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// wholeFloats bounds the numbers that a float64 holds one by one.
+const wholeFloats = 1 << 53
+
+// keepID refuses a modern POST with an id that go-sdk would alter, and puts the
+// body back for the next reader. Where it returns false it has answered the
+// request.
+func keepID(w http.ResponseWriter, r *http.Request, limit int64) (*http.Request, bool) {
+	if r.Method != http.MethodPost {
+		return r, true
+	}
+	body, ok := wholeBody(w, r, limit)
+	if !ok || refuseAltered(w, body) {
+		return nil, false
+	}
+	r = r.WithContext(r.Context()) // the caller's request keeps its body
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return r, true
+}
+
+// refuseAltered reports whether it has refused a body with an id that go-sdk would
+// alter.
+func refuseAltered(w http.ResponseWriter, body []byte) bool {
+	id := alteredID(body)
+	if id == nil {
+		return false
+	}
+	writeError(w, id, jsonrpc.CodeInvalidRequest, "invalid id: "+
+		"a number must be whole and within 2^53, or its answer cannot be told from others; use a string")
+	return true
+}
+
+// alteredID is the first id of a body that go-sdk would answer under another
+// value; nil where there is none. It reads a number as a float64 and cuts off its
+// fraction, so a client that counts beyond 2^53 never recognizes the answer, and
+// two requests of a session become one. Such a call is refused before it has an
+// effect. A body that cannot be read has no such id.
+func alteredID(body []byte) json.RawMessage {
+	messages, err := split(body)
+	if err != nil {
+		return nil
+	}
+	for _, message := range messages {
+		if id := idOf(message); !survives(id) {
+			return id
+		}
+	}
+	return nil
+}
+
+// idOf reads the last member that is named id, as go-sdk does.
+func idOf(message []byte) json.RawMessage {
+	d := json.NewDecoder(bytes.NewReader(message))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	var id, other json.RawMessage
+	for n := 0; d.More() && n < maxMembers; n++ {
+		name, err := d.Token()
+		if err != nil {
+			return nil
+		}
+		if d.Decode(&other) != nil {
+			return nil
+		}
+		if name == "id" {
+			id = bytes.Clone(other)
+		}
+	}
+	return id
+}
+
+// survives reports whether go-sdk keeps the value of an id. Null, a string and
+// what is no id at all are not this function's matter.
+func survives(id json.RawMessage) bool {
+	if len(id) == 0 || id[0] != '-' && (id[0] < '0' || id[0] > '9') {
+		return true
+	}
+	f, err := strconv.ParseFloat(string(id), 64)
+	if err != nil || f != math.Trunc(f) {
+		return false
+	}
+	if math.Abs(f) < wholeFloats {
+		return true
+	}
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	return err == nil && f < math.MaxInt64 && int64(f) == n
+}
