@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -49,9 +51,10 @@ func TestMutantsAreFound(t *testing.T) {
 			require.NoError(t, err)
 			what, _, _ := strings.Cut(string(text), "\n")
 			began := time.Now()
-			story := judge(t, filepath.Join(tree, "internal", "model"))
-			require.NotEmptyf(t, story, "not found in %d steps: %s", *budget, what)
-			t.Logf("%s\nFound in %.1fs: %s", what, time.Since(began).Seconds(), story)
+			steps, story := judge(t, filepath.Join(tree, "internal", "model"))
+			require.NotEmptyf(t, story, "not found: %s", what)
+			require.LessOrEqual(t, steps, *budget)
+			t.Logf("%s\nFound after %d steps, built and found in %.1fs:%s", what, steps, time.Since(began).Seconds(), story)
 		})
 	}
 }
@@ -67,8 +70,8 @@ func apply(t *testing.T, tree string, args ...string) {
 }
 
 // judge explores the engine of a tree, and returns the story of the fault that it
-// found, "" where there is none.
-func judge(t *testing.T, dir string) string {
+// found, "" where there is none, and the number of steps that it took.
+func judge(t *testing.T, dir string) (steps int, story string) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "model.test")
 	build := exec.Command("go", "test", "-c", "-trimpath", "-o", binary, ".")
@@ -79,13 +82,16 @@ func judge(t *testing.T, dir string) string {
 	explore.Dir = dir
 	out, err = explore.CombinedOutput()
 	if err == nil {
-		return ""
+		return 0, ""
 	}
-	_, story, found := strings.Cut(string(out), "In short, "+marker)
-	require.Truef(t, found, "it failed otherwise than by a disagreement:\n%s", out)
-	story, _, _ = strings.Cut(story, "\nFAIL")
-	return story
+	found := disagreement.FindSubmatch(out)
+	require.NotNilf(t, found, "it failed otherwise than by a disagreement:\n%s", out)
+	steps, err = strconv.Atoi(string(found[1]))
+	require.NoError(t, err)
+	return steps, string(found[2])
 }
+
+var disagreement = regexp.MustCompile(`(?s)After (\d+) steps, in short, ` + marker + `(.+?)\n(---|FAIL)`)
 
 // copySources copies what the exploration is built from.
 func copySources(t *testing.T, tree string) {
