@@ -39,7 +39,6 @@ type reply struct {
 	batch  bool         // of calls
 	last   []byte       // what was written last, where there is one call
 	ids    []jsonrpc.ID // that were answered, where there are several
-	wrote  map[any]bool // the ids of the answers that were written
 }
 
 // newReply makes a reply to a request. It may begin with a heartbeat only where it

@@ -142,7 +142,7 @@ func TestKnownAsksNobody(t *testing.T) {
 	require.NoError(t, mrtr.Known(1).Err())
 
 	// Beside one that is asked, it is left out.
-	rt, seen = newRuntime(t, nil)
+	rt, _ = newRuntime(t, nil)
 	both := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 		known, unit := mrtr.Optional(mrtr.Known(7)), units
 		k, ok1 := mrtr.Answer(c, known)
