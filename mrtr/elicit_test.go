@@ -133,7 +133,7 @@ func TestQuestionsOnTheWire(t *testing.T) {
 
 // The same code path serves a plain answer: nobody is asked.
 func TestKnownAsksNobody(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
+	rt, _ := newRuntime(t, nil)
 	client := connect(t, serveTool(rt, asking(mrtr.Known("x"), itself), nil), nil)
 	out := call(t, client, nil)
 	said(t, out, "x")
@@ -142,7 +142,7 @@ func TestKnownAsksNobody(t *testing.T) {
 	require.NoError(t, mrtr.Known(1).Err())
 
 	// Beside one that is asked, it is left out.
-	rt, _ = newRuntime(t, nil)
+	rt, seen := newRuntime(t, nil)
 	both := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 		known, unit := mrtr.Optional(mrtr.Known(7)), units
 		k, ok1 := mrtr.Answer(c, known)
