@@ -63,7 +63,10 @@ func finish(h options.Handler, state string) error {
 
 // holder is a coroutine with room for n held calls and a few more.
 func holder(n int) (options.Handler, error) {
-	return style("coroutine", &mrtr.Options{MaxFrames: n + 16})
+	return style("coroutine", &mrtr.Options{
+		MaxFrames:     2 * n, // a quarter is kept for known callers, and these are anonymous
+		MaxFrameBytes: max(256<<20, n*4096),
+	})
 }
 
 // callsBesideFrames makes the call as a coroutine, engine and handler alone, while
