@@ -62,6 +62,10 @@ func TestOurModules(t *testing.T) {
 			{"unsealedstate", "interop/bare/main.go:place := req.Params.RequestState", "a tool on go-sdk alone, kept as small as it gets: the contrast"},
 			{"unsealedstate", "interop/bare/main.go:result.RequestState = place", "the same tool, where it writes the state"},
 		},
+		"bench": {
+			{"unsealedstate", "subject/questions.go:asked, err := strconv.Atoi(req.Params.RequestState)", "the handler without protection that ours is compared with"},
+			{"unsealedstate", "subject/questions.go:return &mcp.CallToolResult{RequestState: strconv.Itoa(n)", "the same handler, where it writes the state"},
+		},
 	}
 	modules := modulesBelow(t, root)
 	for module := range shown {
