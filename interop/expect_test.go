@@ -13,6 +13,12 @@ var styles = []string{
 // questions' defaults, and a refusal where a question has none.
 var byDefault = map[string]bool{"native": true}
 
+// between are the styles whose audit stands between the two questions. A decline of
+// the second keeps its text in every style; with these a hint says what was done.
+var between = map[string]bool{"once": true, "coroutine": true, "journal": true}
+
+const auditWasDone = "\n\"audit\" was done: do not call the tool again without checking."
+
 var (
 	place = elicitation{"Which Springfield?", []string{"place"}}
 	units = elicitation{"Which units?", []string{"units"}}
@@ -81,6 +87,9 @@ func expected(s scenario, style, era string) (outcome, string) {
 	want, mark := s.asked, s.askedMark
 	if era == "legacy" && byDefault[style] {
 		want, mark = s.byDefault, s.defaultMark
+	}
+	if mark == "D" && between[style] {
+		want.Text += auditWasDone
 	}
 	asked := len(want.Questions)
 	want.Traffic = traffic{Calls: 1 + asked, ModernCalls: 1 + asked, InputRequired: asked}

@@ -123,7 +123,7 @@ for (const [style, extra] of surviving) {
     const r = await result(page);
     if (style === "coroutine" && !extra.resumes) {
       same(r.kind, "An error result, which the model can read", "kind");
-      must(r.text.includes("Call the tool again"), r.text);
+      must(r.text.includes("This call's frame is gone"), r.text);
     } else {
       same(r.text, "Lisbon: 22°C, partly cloudy.", "text");
     }
