@@ -165,7 +165,7 @@ func TestHostileServers(t *testing.T) {
 					web.Close()
 				})
 				start := time.Now()
-				report, err := probe.Probe(t.Context(), web.URL, era, &probe.Options{Patience: 500 * time.Millisecond, Limit: 1500 * time.Millisecond})
+				report, err := probe.Probe(t.Context(), web.URL, era, &probe.Options{Patience: 2 * time.Second, Limit: 6 * time.Second})
 				require.NoError(t, err)
 				require.Less(t, time.Since(start), time.Minute)
 				want := tc.says
@@ -204,7 +204,7 @@ func TestHostileCommands(t *testing.T) {
 		for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
 			t.Run(command+"/"+string(era), func(t *testing.T) {
 				t.Parallel() // they mostly wait for a program to end
-				report, err := probe.Probe(t.Context(), command, era, &probe.Options{Patience: 500 * time.Millisecond})
+				report, err := probe.Probe(t.Context(), command, era, &probe.Options{Patience: 2 * time.Second})
 				require.NoError(t, err)
 				require.Contains(t, report.String(), says)
 			})
