@@ -37,6 +37,9 @@ func quickOf(s *jsonschema.Schema, depth int) *quickSchema {
 	if s.Type != "" {
 		q.types = []string{s.Type}
 	}
+	if s.Enum != nil { // an empty one allows nothing
+		q.enum = []string{}
+	}
 	for _, v := range s.Enum {
 		text, ok := v.(string)
 		if !ok {

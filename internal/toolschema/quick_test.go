@@ -82,6 +82,7 @@ func FuzzQuickAgreesWithTheLibrary(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"type":"boolean"},"b":{"type":"object","properties":{"c":{"type":"integer"}},"required":["c"]}},"required":["a","b"]}`, ` { "a" : true, "b":{"c":-1}, "a":false } `)
 	f.Add(`{"properties":{"a":{},"b":{"enum":["x\\n"]}},"required":["a","a"]}`, `{"a":-0.50,"b":"x\n"}`)
 	f.Add(`{"enum":["x"]}`, `"x"`)
+	f.Add(`{"enum":[]}`, `"x"`)
 	f.Add(`{"type":["string","null"]}`, `"a\"b\\"`)
 	f.Add(string(trip), `{"place":"Lisbon","days":1}`)
 	f.Fuzz(func(t *testing.T, schema, data string) {
