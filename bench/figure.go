@@ -7,7 +7,7 @@ import (
 	"github.com/mrtr-go/sdk/bench/internal/sample"
 )
 
-// figure is what was found for a row.
+// figure is the finding of a row.
 type figure struct {
 	row
 	unit         quantity // "" for a quotient

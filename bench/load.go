@@ -6,7 +6,7 @@ import (
 	"github.com/mrtr-go/sdk/bench/internal/wire"
 )
 
-// load is what is measured: a subject, and how it is driven. A load without
+// load is one measurement: a subject, and how it is driven. A load without
 // clients does its work by itself.
 type load struct {
 	program   program

@@ -1,4 +1,4 @@
-// Package meter reads what a process has spent so far.
+// Package meter reads the cost of a process so far.
 package meter
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Reading is what a process has spent since it began. CPU is the time of all its
+// Reading is the cost of a process since it began. CPU is the time of all its
 // threads, in user mode and in the kernel.
 type Reading struct {
 	CPU    time.Duration `json:"cpu"`
