@@ -105,7 +105,7 @@ func TestServerWithoutMemoryIsFull(t *testing.T) {
 	require.NoError(t, err, "the refused record is not there")
 }
 
-// A server that may lose what it acknowledged is refused, unless the program
+// A server that may lose acknowledged writes is refused, unless the program
 // says that it knows.
 func TestForgetfulServersAreRefused(t *testing.T) {
 	client := connect(t, startServer(t), 0)

@@ -113,7 +113,7 @@ func ExampleCodec_For() {
 	fmt.Printf("%s\n", payload)
 	// Output:
 	// Invalid or expired requestState
-	// what the store keeps
+	// the record in the store
 }
 
 func ExampleKey_Text() {
