@@ -215,7 +215,7 @@ func skipped(path, name string) bool {
 	return err == nil || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules"
 }
 
-// What a backend needs is required by its own module and by nobody else.
+// A backend's dependencies are required by its own module and by nobody else.
 func TestRootRequiresNoBackend(t *testing.T) {
 	root := requires(t, ".")
 	found := 0

@@ -15,7 +15,7 @@ import (
 // answered is the way of a prompt or a resource through the boundary. They have no
 // error results, so every failure is a JSON-RPC error: [rpcerror.CodeStopped] for one
 // that the client can cure, -32603 for a fault, and a code of the author's as it is.
-// What does not fit into the size limit is an error too, since half a prompt or half
+// Content over the size limit is an error too, since half a prompt or half
 // a resource says something else.
 //
 // plain returns the result without any code of the author's, or why it cannot be

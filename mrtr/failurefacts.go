@@ -2,7 +2,7 @@ package mrtr
 
 import "errors"
 
-// facts are what an error says of itself by its methods. Each is nil where the error
+// facts are an error's answers through its methods. Each is nil where the error
 // has no such method.
 type facts struct {
 	Type      *string       `json:"type,omitempty"`

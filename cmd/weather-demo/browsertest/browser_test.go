@@ -35,7 +35,7 @@ func withBinary(m *testing.M) int {
 	return m.Run()
 }
 
-// seen is what the browser test says of one check.
+// seen is the browser test's verdict on one check.
 type seen struct {
 	Name  string
 	Error string
