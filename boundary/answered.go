@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/errormethods"
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 )
 
@@ -92,7 +93,7 @@ func (b *boundary) refused(ctx context.Context, c *call, err error) answer {
 func (c *call) intended(err error) *jsonrpc.Error {
 	var made jsonrpc.Error
 	var inner *jsonrpc.Error
-	if p, ok := carried[carriesProtocol](err); ok {
+	if p, ok := carried[errormethods.Protocol](err); ok {
 		made.Code, made.Message, made.Data = p.ToolErrorProtocol()
 		if e, ok := p.(error); ok {
 			c.note(errors.Unwrap(e))
