@@ -243,7 +243,7 @@ func trailingBits(state string) (string, bool) {
 
 func otherArguments(t *trial) {
 	t.needs(t.scenario.OtherArguments != nil, "other arguments")
-	t.transplanted("of a call with other arguments", t.another(t.subject.Dial), func(r wire.Request) wire.Request {
+	t.transplanted("of a call with other arguments", t.client(), func(r wire.Request) wire.Request {
 		r.Arguments = t.scenario.OtherArguments
 		return r
 	})
@@ -251,7 +251,7 @@ func otherArguments(t *trial) {
 
 func otherTool(t *trial) {
 	t.needs(t.scenario.OtherTool != "", "another tool")
-	t.transplanted("of a call of another tool", t.another(t.subject.Dial), func(r wire.Request) wire.Request {
+	t.transplanted("of a call of another tool", t.client(), func(r wire.Request) wire.Request {
 		r.Name = t.scenario.OtherTool
 		return r
 	})
