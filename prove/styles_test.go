@@ -214,4 +214,3 @@ func provedInMemory(t *testing.T, handler handlerOf) (report *prove.Report) {
 	})
 	return report
 }
-
