@@ -215,9 +215,15 @@ func (s *session) call(ctx context.Context, p params, caps object) (any, error) 
 		}
 		return nil, refusal(-32602, "requestState is no text")
 	}
+	if p.State != nil && !isText {
+		token = w.last()
+	}
 	responses, isMap := p.Responses.(object)
 	if p.Responses != nil && !isMap && !w.is("answer/no-map") {
 		return nil, refusal(-32602, "inputResponses is no object")
+	}
+	if !isMap && p.Responses != nil { // taken for the first choice of each question
+		responses = object{"amount": accept("amount", choices["amount"][0]), "when": accept("when", choices["when"][0])}
 	}
 	if token == "" {
 		if len(responses) > 0 && w.is("state/left-out") && responses["when"] != nil {
@@ -230,6 +236,16 @@ func (s *session) call(ctx context.Context, p params, caps object) (any, error) 
 		return nil, s.refuse(token)
 	}
 	return s.goOn(state, token, to, responses, caps)
+}
+
+func accept(key, value string) object {
+	return object{"action": "accept", "content": object{key: value}}
+}
+
+func (w *world) last() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.latest
 }
 
 func (s *session) begin(name, to string, caps object) (any, error) {

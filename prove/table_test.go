@@ -3,13 +3,16 @@ package prove_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,20 +27,26 @@ var update = flag.Bool("update", false, "write the tables of docs/prove.md anew"
 type column struct {
 	title string
 	what  string
-	run   func(*testing.T) *prove.Report
+	// start makes the subject ready, and returns the proof, which may run beside
+	// others.
+	start func(*testing.T) func() (*prove.Report, error)
 }
 
 // columns are the subjects of the table, in groups of one table each.
 func columns() map[string][]column {
 	ours := []column{}
 	for _, o := range slices.Concat(options.All, landmine.All) {
-		ours = append(ours, column{o.Letter, "`" + o.Name + "`: " + o.Lesson, func(t *testing.T) *prove.Report { return provedInMemory(t, o.New) }})
+		ours = append(ours, column{o.Letter, "`" + o.Name + "`: " + o.Lesson, func(t *testing.T) func() (*prove.Report, error) {
+			report := provedInMemory(t, o.New)
+			return func() (*prove.Report, error) { return report, nil }
+		}})
 	}
 	foreign := func(title, what string, subject func(*testing.T) prove.Subject, s prove.Scenario) column {
-		return column{title, what, func(t *testing.T) *prove.Report {
-			report, err := prove.Run(t.Context(), subject(t), s, nil)
-			require.NoError(t, err)
-			return report
+		return column{title, what, func(t *testing.T) func() (*prove.Report, error) {
+			started := subject(t)
+			return func() (*prove.Report, error) {
+				return prove.Run(t.Context(), started, s, &prove.Options{Patience: 30 * time.Second})
+			}
 		}}
 	}
 	two := prove.Scenario{
@@ -84,10 +93,7 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 	require.NoError(t, err)
 	written := string(text)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		var reports []*prove.Report
-		for _, c := range groups[name] {
-			reports = append(reports, c.run(t))
-		}
+		reports := proveAll(t, groups[name])
 		written = between(t, written, name, table(groups[name], reports))
 		if name == "foreign" {
 			condemned := 0
@@ -106,6 +112,20 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 		return
 	}
 	require.Equal(t, string(text), written, "if this change is intended: go test ./prove -run TestTheTablesOfTheDocumentation -update")
+}
+
+// proveAll proves the subjects side by side, since they mostly wait.
+func proveAll(t *testing.T, columns []column) []*prove.Report {
+	t.Helper()
+	reports, errs := make([]*prove.Report, len(columns)), make([]error, len(columns))
+	var all sync.WaitGroup
+	for i, c := range columns {
+		run := c.start(t)
+		all.Go(func() { reports[i], errs[i] = run() })
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+	return reports
 }
 
 // between replaces the part of the page with a name.
