@@ -79,14 +79,11 @@ const page = "../docs/prove.md"
 // go test ./prove -run TestTheTablesOfTheDocumentation -update
 func TestTheTablesOfTheDocumentation(t *testing.T) {
 	groups := columns()
-	if what := missing(); what != "" {
-		if os.Getenv("MRTR_CI") == "1" {
+	what := missing()
+	if what != "" {
+		if os.Getenv("MRTR_CI") == "1" || *update {
 			t.Fatal(what)
 		}
-		if *update {
-			t.Fatal(what)
-		}
-		t.Log(what)
 		delete(groups, "foreign")
 	}
 	text, err := os.ReadFile(page)
@@ -112,6 +109,9 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 		return
 	}
 	require.Equal(t, string(text), written, "if this change is intended: go test ./prove -run TestTheTablesOfTheDocumentation -update")
+	if what != "" {
+		t.Skip("the other servers were not proved: " + what)
+	}
 }
 
 // proveAll proves the subjects side by side, since they mostly wait.
