@@ -327,6 +327,10 @@ func oldRound(t *trial) {
 	t.repeated(before, again)
 }
 
+// lease is more than the time after which a server gives up on a dead process
+// that had begun a round.
+const lease = time.Minute
+
 func crash(t *trial) {
 	t.counted()
 	t.needs(t.subject.CrashAtEffect != nil, "a server that can be made to die behind its effect")
@@ -350,7 +354,7 @@ func crash(t *trial) {
 		t.fail("the server does not start again: %v", err)
 	}
 	c = t.another(t.subject.Dial)
-	s = t.send(c, r)
+	s = t.sendWithin(c, r, max(t.patience, lease))
 	t.answered(s)
 	for range maxRounds {
 		if !s.asks() {
