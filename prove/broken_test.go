@@ -10,8 +10,8 @@ import (
 	"github.com/mrtr-go/sdk/prove"
 )
 
-// breaking says, of each rule, what is broken for it in the bare tool of
-// bare_test.go, which looks its mistake up by the rule's name. The rules that the
+// breaking names, for each rule, the mistake by which the bare tool of bare_test.go
+// breaks it. The tool looks the mistake up by the rule's name. The rules that the
 // same mistake cannot but break as well are named beside it.
 var breaking = []struct {
 	rule        string
@@ -157,7 +157,7 @@ func TestSingleUseIsDemandedOfWhoPromisesIt(t *testing.T) {
 	}
 }
 
-// A rule without what it needs says so, and never passes.
+// A rule that lacks an ability says so, and never passes.
 func TestWithoutAbilitiesRulesAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		subject := prove.Subject{Dial: newWorld("").subject().Dial, First: &prove.Caller{Name: "ann"}}

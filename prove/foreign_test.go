@@ -181,8 +181,7 @@ func startTypeScript(t *testing.T, log *auditLog, kind string, env ...string) pr
 	}
 }
 
-// missing says what a person has to install for the foreign servers, "" if
-// nothing.
+// missing tells a person how to install the foreign servers; "" where they are.
 func missing() string {
 	if _, err := os.Stat(filepath.Join(peers, "typescript-server", "node_modules")); err != nil {
 		return "install the TypeScript SDK by ./interop/install"

@@ -160,7 +160,7 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// A proof that is ended keeps what it found.
+// A proof that is ended keeps its findings.
 func TestAProofThatIsEndedKeepsItsFindings(t *testing.T) {
 	web := httptest.NewServer(hostile{})
 	defer web.Close()

@@ -79,8 +79,7 @@ func misused(subject Subject, scenario Scenario, o Options) error {
 	return nil
 }
 
-// prover holds what every rule needs: the subject, and an honest call to compare
-// with.
+// prover holds the subject, and the honest call that every rule compares with.
 type prover struct {
 	subject  Subject
 	scenario Scenario

@@ -9,10 +9,10 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// said is one request and what came of it.
+// said is one request and its outcome.
 type said struct {
 	request wire.Request
-	// altered says what was done to the request's state, if anything.
+	// altered describes the change to the request's state, if there is one.
 	altered string
 	reply   *wire.Reply // nil where none came
 	err     error       // why none came
@@ -31,8 +31,8 @@ func (s said) complete() bool {
 	return s.reply != nil && !s.protocol() && !s.asks() && !s.reply.IsError
 }
 
-// outline is the reply in one line, without what may differ between two equal
-// calls: ids, states and metadata.
+// outline is the reply in one line, without the parts that differ between two
+// equal calls: ids, states and metadata.
 func (s said) outline() string {
 	switch {
 	case s.reply == nil:

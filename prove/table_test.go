@@ -81,7 +81,7 @@ func columns() map[string][]column {
 
 const page = "../docs/prove.md"
 
-// The tables of docs/prove.md are what a run finds. To write them anew:
+// The tables of docs/prove.md agree with a run. To write them anew:
 // go test ./prove -run TestTheTablesOfTheDocumentation -update
 func TestTheTablesOfTheDocumentation(t *testing.T) {
 	groups := columns()
