@@ -32,9 +32,9 @@ var (
 	negotiatedDown = invariant.Setting{Name: "client negotiated down", Client: &wire.Options{Handshake: true}}
 )
 
-// The styles that ask a legacy client. Native is registered with the policy of
-// defaults. B is among them: with a legacy client it really waits.
-var askingLegacy = []string{"sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await"}
+// The styles that ask a legacy client: all of them. B is among them, since with a
+// legacy client it really waits.
+var askingLegacy = []string{"native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await"}
 
 // The weather tool in every style is one tool to its clients.
 func TestInvariant(t *testing.T) {
@@ -127,9 +127,18 @@ func TestInvariantOfAClientNegotiatedDown(t *testing.T) {
 
 const noSession = "protocol revision 2026-07-28, or a session that can carry a question."
 
-// Native, with the policy of defaults, never asks a legacy client, whatever the
-// client declared. The default of the units is metric; place has none.
+// Under the policy of defaults the engine never asks a legacy client, whatever the
+// client declared. The default of the units is metric; place has none. The three
+// styles that ask by themselves are not under a policy of the engine.
 func TestInvariantOfTheDefaults(t *testing.T) {
+	var subjects []invariant.Subject
+	for _, o := range options.All {
+		switch o.Name {
+		case "native", "once", "steps", "coroutine", "journal":
+			subjects = append(subjects, subjectUnder(mrtr.LegacyDefaults, o.Name, effectAt[o.Name], o.New))
+		}
+	}
+	require.Len(t, subjects, 5)
 	const noRevision = "protocol revision 2026-07-28."
 	for _, c := range []struct {
 		in    invariant.Setting
@@ -140,7 +149,7 @@ func TestInvariantOfTheDefaults(t *testing.T) {
 		{negotiatedDown, noSession},
 	} {
 		t.Run(c.in.Name, func(t *testing.T) {
-			invariant.Run(t, styles("native"), contractsOf([]row{
+			invariant.Run(t, subjects, contractsOf([]row{
 				{"Lisbon", "Lisbon", script{"units": {imperial}}, nil, 1, lisbonMetric, completed("Lisbon")},
 				{"Springfield", "Springfield", script{"place": {missouri}}, nil, 1, refused("place", c.lacks), nothing},
 				{"unknown place", "Atlantis", nil, nil, 1, unknownPlace, nothing},
