@@ -21,6 +21,8 @@ func commands() []command {
 		{"table", "", "print the table of styles", tableAbout, table},
 		{"basic", "", "explain the smallest handler that asks, as it runs", basicAbout, basic},
 		{"multiround", "", "play two questions, each round on another server", multiroundAbout, multiround},
+		{"lesson", "", "one function on three engines: its effect happens twice", lessonAbout, lesson},
+		{"survive", "", "duplicates, restarts and deployments, in every style", surviveAbout, survive},
 		{"quadrant", "", "modern and legacy clients, with and without a stream", quadrantAbout, quadrant},
 		{"compare", "STYLE STYLE", "show the code of two styles, differences marked", compareAbout, compare},
 		{"errors", "", "provoke every error, and print it as an agent sees it", errorsAbout, showErrors},
@@ -28,6 +30,7 @@ func commands() []command {
 		{"probe", "URL|COMMAND...", "check a running server against the rules of tool calls", probeAbout, probeServer},
 		{"page", "", "serve a page on which to play and attack a call", pageAbout, servePage},
 		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", serveAbout, serve},
+		{"version", "", "print the versions of the demo, of Go and of go-sdk", versionAbout, version},
 		{"help", "[COMMAND]", "list the commands, or explain one", "Lists the commands, or explains one of them and its flags.", help},
 	}
 }

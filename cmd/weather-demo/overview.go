@@ -70,7 +70,7 @@ Next, each after go run ./cmd/weather-demo:
   -trace                             the messages, with the state decoded
   basic, then multiround             the two smallest handlers, explained
   compare E F                        the code of two styles, side by side
-  lesson                             one function, three engines, two audits
+  lesson                             one function on three engines
   survive                            duplicates, restarts, deployments
   quadrant                           who can be asked, and who cannot
   help                               all commands

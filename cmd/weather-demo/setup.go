@@ -22,7 +22,7 @@ type setup struct {
 	client   wire.Options
 	answers  wire.Answers
 	// instead replaces weather_steps, if it is set.
-	instead func(*mrtr.Runtime) options.Handler
+	instead func(*mrtr.Runtime, *options.Audit) options.Handler
 }
 
 // calls makes one whole call.
@@ -92,7 +92,7 @@ func (s setup) connected(ctx context.Context, f func(*wire.Client) error) error 
 	server := newServer(rt, &options.Audit{}, false)
 	addBrokenTools(server)
 	if s.instead != nil {
-		mcp.AddTool(server, &mcp.Tool{Name: "weather_steps", Annotations: readOnly}, s.instead(rt))
+		mcp.AddTool(server, &mcp.Tool{Name: "weather_steps", Annotations: readOnly}, s.instead(rt, &options.Audit{}))
 	}
 	s.boundary.Logger = slog.New(slog.DiscardHandler)
 	if err := boundary.Install(server, &s.boundary); err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 const tableAbout = `Plays every style with a modern and a legacy client, about Lisbon and about
-Springfield, and prints two tables: how an effect stays single, and how legacy clients are
-asked.`
+Springfield, and prints two tables: how an effect stays single, and how legacy
+clients are asked.`
 
 // table prints the table alone.
 func table(ctx context.Context, args []string, t terminal) error {
@@ -86,8 +86,8 @@ const (
 
 const tableLegend = `  E, F, ... short names of the styles, for -style and compare
   requests  of the client for this call: tools/call, and again with each answer
-  audits    how often the audit line, the tool's one effect, was written; B and N
-            are wrong on purpose
+  audits    how often the audit line, the tool's one effect, was written; B and
+            N are wrong on purpose
   entered   how often a function of the author's was called; of G, its steps
   state     size of the largest request_state, in bytes
   held      by the server while the user thinks, as counted in this run
