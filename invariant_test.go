@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,13 +37,16 @@ var (
 // legacy client it really waits.
 var askingLegacy = []string{"native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await"}
 
-// The weather tool in every style is one tool to its clients.
+// The weather tool in every style is one tool to its clients. So is the order tool,
+// whose result needs the value of the effect between its questions.
 func TestInvariant(t *testing.T) {
 	require.Len(t, allStyles(), len(options.All))
 	for _, s := range allStyles() {
 		require.Contains(t, effectAt, s.Name, "where does it audit?")
 	}
 	invariant.Run(t, allStyles(), modernContracts(), oneInstance)
+	require.Len(t, orderStyles(), len(options.All)+1, "every style, and resumable")
+	invariant.Run(t, orderStyles(), orderContracts(), oneInstance)
 }
 
 // Every style but the coroutine goes on at any instance, and its client sees
@@ -51,6 +55,10 @@ func TestInvariantAcrossInstances(t *testing.T) {
 	anywhere := append(styles("native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "journal"), resumable())
 	invariant.Run(t, anywhere, modernContracts(), fresh)
 	invariant.Run(t, []invariant.Subject{resumable()}, modernContracts(), oneInstance)
+
+	orders := slices.DeleteFunc(orderStyles(), func(s invariant.Subject) bool { return s.Name == "coroutine" })
+	require.Len(t, orders, len(options.All))
+	invariant.Run(t, orders, orderContracts(), fresh)
 
 	for _, c := range modernContracts() {
 		one, err := invariant.Play(t.Context(), styles("native")[0], c, oneInstance)
@@ -105,6 +113,8 @@ func resumes(c invariant.Contract) bool {
 // A legacy client is asked over its connection.
 func TestInvariantForLegacyClients(t *testing.T) {
 	invariant.Run(t, styles(askingLegacy...), legacyContracts(), legacy)
+	require.NotEmpty(t, legacyOrderContracts())
+	invariant.Run(t, orderStyles(), legacyOrderContracts(), legacy)
 }
 
 // A modern client that lacks a capability gets a JSON-RPC error that names it.
