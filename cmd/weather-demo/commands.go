@@ -23,6 +23,7 @@ func commands() []command {
 		{"multiround", "", "play two questions, each round on another server", multiroundAbout, multiround},
 		{"lesson", "", "one function on three engines: its effect happens twice", lessonAbout, lesson},
 		{"survive", "", "duplicates, restarts and deployments, in every style", surviveAbout, survive},
+		{"cost", "", "how the cost of a style grows with its questions", costAbout, cost},
 		{"quadrant", "", "modern and legacy clients, with and without a stream", quadrantAbout, quadrant},
 		{"compare", "STYLE STYLE", "show the code of two styles, differences marked", compareAbout, compare},
 		{"errors", "", "provoke every error, and print it as an agent sees it", errorsAbout, showErrors},

@@ -26,6 +26,7 @@ var goldens = map[string][]invocation{
 	"multiround": {{"multiround", ""}},
 	"lesson":     {{"lesson", ""}},
 	"survive":    {{"survive", ""}},
+	"cost":       {{"cost", ""}},
 	"quadrant":   {{"quadrant", ""}},
 	"version":    {{"version", ""}, {"--version", ""}},
 	"errors":     {{"errors", ""}},
@@ -49,7 +50,7 @@ var goldens = map[string][]invocation{
 	},
 	"help": {
 		{"help", ""}, {"help show", ""}, {"table -h", ""}, {"help basic", ""}, {"help multiround", ""},
-		{"help lesson", ""}, {"help survive", ""}, {"help quadrant", ""}, {"help compare", ""}, {"help errors", ""}, {"help check", ""},
+		{"help lesson", ""}, {"help survive", ""}, {"help cost", ""}, {"help quadrant", ""}, {"help compare", ""}, {"help errors", ""}, {"help check", ""},
 		{"help probe", ""}, {"help page", ""}, {"help serve", ""}, {"help version", ""}, {"help help", ""},
 	},
 	"mistakes": {

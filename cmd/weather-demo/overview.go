@@ -72,6 +72,7 @@ Next, each after go run ./cmd/weather-demo:
   compare E F                        the code of two styles, side by side
   lesson                             one function on three engines
   survive                            duplicates, restarts, deployments
+  cost                               one, four and nine questions
   quadrant                           who can be asked, and who cannot
   help                               all commands
 `

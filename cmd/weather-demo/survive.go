@@ -39,7 +39,7 @@ const surviveLegend = `
   refused      the state did not open (-32602), and the handler was not entered
 `
 
-// survive prints what each style survives.
+// survive prints how the calls of each style end.
 func survive(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("survive", flag.ContinueOnError)
 	if _, err := parse(f, args, t); err != nil {
@@ -80,7 +80,7 @@ var survivors = []survivor{
 	{"D", "two_handlers", options.TwoHandlers, laterGuards},
 }
 
-// incident is what happens to the last request of a call.
+// incident befalls the last request of a call.
 type incident int
 
 const (

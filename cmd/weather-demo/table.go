@@ -53,7 +53,7 @@ func writeTable(ctx context.Context, w io.Writer, locations []string) error {
 			fmt.Fprintf(w, "    %s\n", p.dim(r.option.Lesson))
 		}
 	}
-	fmt.Fprintf(w, "    %s\n", p.dim("The others are asked for by the engine's own bridge:"))
+	fmt.Fprintf(w, "    %s\n", p.dim("The engine's own bridge asks for all others:"))
 	for _, r := range rows {
 		if r.option.Axis != options.LegacyClients {
 			r.write(w, p, r.legacy, "")
@@ -80,7 +80,7 @@ func stateBytes(r *run) int { return r.StateBytes }
 const (
 	effectQuestion = "How does an effect stay single? A modern client:"
 	effectHead     = "    style           requests audits  entered  state      held between them"
-	legacyQuestion = "What of legacy clients? One of revision 2025-11-25:"
+	legacyQuestion = "How is a legacy client asked? One of revision 2025-11-25:"
 	legacyHead     = "    style           requests audits  entered  held while the user thinks"
 )
 

@@ -13,7 +13,7 @@ import (
 const versionAbout = `Prints the version of the demo, of Go and of go-sdk, and the revisions of the
 protocol that its clients speak.`
 
-// version prints what this program was built from.
+// version prints the versions that this program was built from.
 func version(ctx context.Context, args []string, t terminal) error {
 	f := flag.NewFlagSet("version", flag.ContinueOnError)
 	if _, err := parse(f, args, t); err != nil {
