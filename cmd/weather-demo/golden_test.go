@@ -30,6 +30,7 @@ var goldens = map[string][]invocation{
 	"quadrant":   {{"quadrant", ""}},
 	"version":    {{"version", ""}, {"--version", ""}},
 	"errors":     {{"errors", ""}},
+	"levels":     {{"levels", ""}},
 	"compare":    {{"compare E A", ""}, {"compare E F", ""}, {"compare F G", ""}, {"compare H J", ""}},
 	"narrow":     {{"compare once N -width 80", ""}},
 	"styles":     {{"-style steps", ""}, {"-style coroutine -era legacy -location Springfield", ""}, {"-style N -era modern", ""}},
@@ -50,7 +51,7 @@ var goldens = map[string][]invocation{
 	},
 	"help": {
 		{"help", ""}, {"help show", ""}, {"table -h", ""}, {"help basic", ""}, {"help multiround", ""},
-		{"help lesson", ""}, {"help survive", ""}, {"help cost", ""}, {"help quadrant", ""}, {"help compare", ""}, {"help errors", ""}, {"help check", ""},
+		{"help lesson", ""}, {"help survive", ""}, {"help cost", ""}, {"help quadrant", ""}, {"help compare", ""}, {"help errors", ""}, {"help levels", ""}, {"help check", ""},
 		{"help probe", ""}, {"help page", ""}, {"help serve", ""}, {"help version", ""}, {"help help", ""},
 	},
 	"mistakes": {

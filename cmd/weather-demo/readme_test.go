@@ -14,8 +14,9 @@ import (
 // documents are those that show the output of runs, each with the blocks that it
 // must have.
 var documents = map[string][]string{
-	"../../README.md":      {"run", "table"},
-	"../../docs/styles.md": {"quadrant", "table", "lesson", "survive", "cost"},
+	"../../README.md":        {"run", "table"},
+	"../../docs/styles.md":   {"quadrant", "table", "lesson", "survive", "cost"},
+	"../../docs/boundary.md": {"levels", "check"},
 }
 
 // blocks are the runs whose output the documents show, by the name in the comments
@@ -27,6 +28,8 @@ var blocks = map[string]string{
 	"lesson":   "lesson",
 	"survive":  "survive",
 	"cost":     "cost",
+	"levels":   "levels",
+	"check":    "check testdata/lost.json", // a fault is found, so the status is 1
 }
 
 func TestDocumentsShowWhatIsPrinted(t *testing.T) {
@@ -45,7 +48,8 @@ func TestDocumentsShowWhatIsPrinted(t *testing.T) {
 			block, _, ended := strings.Cut(rest, "<!-- "+m[1]+":end -->")
 			require.True(t, ended, "the block %q of %s has no end", m[1], document)
 			printed := weatherDemo(t, "", strings.Fields(command)...)
-			require.Zero(t, printed.status)
+			require.Empty(t, printed.stderr)
+			require.Equal(t, m[1] == "check", printed.status != 0, m[1])
 			want := "```text\n" + strings.TrimRight(printed.stdout, "\n") + "\n```\n"
 			if *update {
 				text = strings.Replace(text, m[0]+block, m[0]+want, 1)

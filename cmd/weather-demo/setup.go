@@ -74,6 +74,11 @@ func (s setup) secondRound(ctx context.Context, tool, arguments string, change f
 	return reply, err
 }
 
+// secondRoundAlone is secondRound of a call about Lisbon.
+func (s setup) secondRoundAlone(ctx context.Context, change func(*wire.Request)) (*wire.Reply, error) {
+	return s.secondRound(ctx, "weather_native", lisbon, change)
+}
+
 // send makes one request.
 func (s setup) send(ctx context.Context, request wire.Request) (reply *wire.Reply, err error) {
 	err = s.connected(ctx, func(c *wire.Client) (err error) {
@@ -94,7 +99,9 @@ func (s setup) connected(ctx context.Context, f func(*wire.Client) error) error 
 	if s.instead != nil {
 		mcp.AddTool(server, &mcp.Tool{Name: "weather_steps", Annotations: readOnly}, s.instead(rt, &options.Audit{}))
 	}
-	s.boundary.Logger = slog.New(slog.DiscardHandler)
+	if s.boundary.Logger == nil {
+		s.boundary.Logger = slog.New(slog.DiscardHandler)
+	}
 	if err := boundary.Install(server, &s.boundary); err != nil {
 		return err
 	}
