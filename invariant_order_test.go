@@ -16,7 +16,7 @@ import (
 // its result names the value that this gave. So a style that forgets the value, or
 // runs the effect again, gives another result or leaves another line.
 
-// order is the input: what is ordered.
+// order is the input.
 type order struct {
 	Item string `json:"item"`
 }

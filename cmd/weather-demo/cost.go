@@ -66,7 +66,7 @@ func cost(ctx context.Context, args []string, t terminal) error {
 	return tooMany(ctx, w)
 }
 
-// tooMany prints how a call of ten rounds ends, and what it has saved by then.
+// tooMany prints how a call of ten rounds ends, and how much it has saved by then.
 func tooMany(ctx context.Context, w io.Writer) error {
 	endings := map[string][]string{}
 	for _, s := range surveys {

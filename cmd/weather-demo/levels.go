@@ -17,7 +17,7 @@ import (
 const levelsAbout = `Makes calls that end in every way there is, through package boundary, and prints
 which kind of end the client and the log get. Then it names the layers.`
 
-const levelsHead = "    the call                client gets            expected  log gets"
+const levelsHead = "  the call                client gets           expected log gets"
 
 // levels prints the end of each call as the client gets it and as it is logged.
 func levels(ctx context.Context, args []string, t terminal) error {
@@ -42,7 +42,7 @@ func levels(ctx context.Context, args []string, t terminal) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.what, err)
 		}
-		fmt.Fprintf(w, "    %-24s%-23s%-10s%-6s%s\n", e.what, client, expected, level, message)
+		fmt.Fprintf(w, "  %-24s%-22s%-9s%-6s%s\n", e.what, client, expected, level, message)
 		if e.secret == "" {
 			continue
 		}
@@ -50,7 +50,7 @@ func levels(ctx context.Context, args []string, t terminal) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "      %s\n", p.dim(fmt.Sprintf("its cause: %s by the client, %s in the log",
+		fmt.Fprintf(w, "    %s\n", p.dim(fmt.Sprintf("its cause: %s by the client, %s in the log",
 			found(strings.Contains(string(raw), e.secret), "read", "not read"), found(strings.Contains(logged.String(), e.secret), "written", "not written"))))
 	}
 	layers := fmt.Sprintf("The layers, outermost first: %s, and then the tool.", strings.Join(boundary.Layers(), ", "))
