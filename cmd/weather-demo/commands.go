@@ -28,6 +28,7 @@ func commands() []command {
 		{"compare", "STYLE STYLE", "show the code of two styles, differences marked", compareAbout, compare},
 		{"errors", "", "provoke every error, and print it as an agent sees it", errorsAbout, showErrors},
 		{"levels", "", "which end of a call the client gets, and which the log", levelsAbout, levels},
+		{"batch", "", "one call for several items, of which some fail", batchAbout, batch},
 		{"check", "FILE", "find tool uses without a result in a conversation", checkAbout, check},
 		{"probe", "URL|COMMAND...", "check a running server against the rules of tool calls", probeAbout, probeServer},
 		{"page", "", "serve a page on which to play and attack a call", pageAbout, servePage},

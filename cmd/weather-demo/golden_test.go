@@ -31,6 +31,7 @@ var goldens = map[string][]invocation{
 	"version":    {{"version", ""}, {"--version", ""}},
 	"errors":     {{"errors", ""}},
 	"levels":     {{"levels", ""}},
+	"batch":      {{"batch", ""}},
 	"compare":    {{"compare E A", ""}, {"compare E F", ""}, {"compare F G", ""}, {"compare H J", ""}},
 	"narrow":     {{"compare once N -width 80", ""}},
 	"styles":     {{"-style steps", ""}, {"-style coroutine -era legacy -location Springfield", ""}, {"-style N -era modern", ""}},
@@ -51,7 +52,7 @@ var goldens = map[string][]invocation{
 	},
 	"help": {
 		{"help", ""}, {"help show", ""}, {"table -h", ""}, {"help basic", ""}, {"help multiround", ""},
-		{"help lesson", ""}, {"help survive", ""}, {"help cost", ""}, {"help quadrant", ""}, {"help compare", ""}, {"help errors", ""}, {"help levels", ""}, {"help check", ""},
+		{"help lesson", ""}, {"help survive", ""}, {"help cost", ""}, {"help quadrant", ""}, {"help compare", ""}, {"help errors", ""}, {"help levels", ""}, {"help batch", ""}, {"help check", ""},
 		{"help probe", ""}, {"help page", ""}, {"help serve", ""}, {"help version", ""}, {"help help", ""},
 	},
 	"mistakes": {

@@ -16,7 +16,7 @@ import (
 var documents = map[string][]string{
 	"../../README.md":        {"run", "table"},
 	"../../docs/styles.md":   {"quadrant", "table", "lesson", "survive", "cost"},
-	"../../docs/boundary.md": {"levels", "check"},
+	"../../docs/boundary.md": {"levels", "batch", "check"},
 }
 
 // blocks are the runs whose output the documents show, by the name in the comments
@@ -29,6 +29,7 @@ var blocks = map[string]string{
 	"survive":  "survive",
 	"cost":     "cost",
 	"levels":   "levels",
+	"batch":    "batch",
 	"check":    "check testdata/lost.json", // a fault is found, so the status is 1
 }
 
