@@ -42,8 +42,8 @@ type BatchOptions struct {
 
 // Each calls f for every item, and goes on after errors. id names an item, so that
 // an agent can repeat those that failed and leave the others alone: repeating the
-// whole call would repeat the effects of all. It should be what the client itself
-// calls the item.
+// whole call would repeat the effects of all. It should be the
+// client's own name of the item.
 //
 // A panic in f, and runtime.Goexit, fail their item alone. Once ctx has ended, the
 // items that have not begun fail with its error. Each returns when every f that has
