@@ -71,7 +71,7 @@ func orderSubject(name string, handler func(*mrtr.Runtime, holding) orderHandler
 		at = invariant.BetweenQuestions
 	}
 	return invariant.Subject{Name: name, EffectAt: at, Serve: func(effect func(string)) (*mcp.Server, func() error, error) {
-		rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}})
+		rt, err := mrtr.New(onForcedStore(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}))
 		if err != nil {
 			return nil, nil, err
 		}
