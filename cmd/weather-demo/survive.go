@@ -13,30 +13,32 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
 const surviveAbout = `Makes a call of two questions in every style, lets something happen to its last
-request, and prints how the call ends and how often it audited. The servers have
-no store.`
+request, and prints how the call ends and how often it audited.`
 
 const surviveIntro = `A modern client is asked about Springfield. Its first two requests reach one
 server; then something happens to the third. The number counts the audit lines
-of the whole call. The servers have no store.
+of the whole call. The servers have no store, but for one column.
 
 `
 
-const surviveHead = "    style           sent twice     restart        new version    other key"
+const surviveHead = "    style           sent twice     with a store   restart        new version"
 
 const surviveLegend = `
-  sent twice   the last request reaches the server twice: the second response.
-               An effect below the last question happens again, as in E
-  restart      it reaches a new process that has the same key
-  new version  it reaches a process whose tool asks for the units first
-  other key    it reaches a process that has another key
+  sent twice    the last request reaches the server twice: the second response.
+                An effect below the last question happens again, as in E
+  with a store  the same, with a store in which the server remembers rounds
+  restart       it reaches a new process that has the same key
+  new version   it reaches a process whose tool asks for the units first
 
-  frame gone   the handler was held by a process that no longer has it
-  diverged     the new version cannot go on with this call, and says so
-  refused      the state did not open (-32602), and the handler was not entered
+  frame gone    the handler was held by a process that no longer has it
+  diverged      the new version cannot go on with this call, and says so
+
+At a process that has another key the state does not open (-32602):
+
 `
 
 // survive prints how the calls of each style end.
@@ -59,6 +61,17 @@ func survive(ctx context.Context, args []string, t terminal) error {
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
 	fmt.Fprint(w, surviveLegend)
+	endings := map[string][]string{}
+	for _, v := range survivors {
+		ending, err := v.meets(ctx, keyLost)
+		if err != nil {
+			return fmt.Errorf("%s: %w", v.name, err)
+		}
+		endings[ending] = append(endings[ending], v.letter)
+	}
+	for _, ending := range sortedKeys(endings) {
+		fmt.Fprintf(w, "  %-12s  %s\n", ending, strings.Join(endings[ending], " "))
+	}
 	return nil
 }
 
@@ -85,17 +98,25 @@ type incident int
 
 const (
 	sentTwice incident = iota
+	sentTwiceRemembered
 	restarted
 	deployed
 	keyLost
 )
 
-var incidents = []incident{sentTwice, restarted, deployed, keyLost}
+var incidents = []incident{sentTwice, sentTwiceRemembered, restarted, deployed}
 
 // meets makes a call to which the incident happens, and tells how it ends.
 func (v survivor) meets(ctx context.Context, what incident) (string, error) {
 	audit, key := &options.Audit{}, statecodec.GenerateKey()
-	first, err := v.serve(ctx, v.now, audit, key)
+	sharing := func(key statecodec.Key) *mrtr.Options {
+		return &mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}
+	}
+	opts := sharing(key)
+	if what == sentTwiceRemembered {
+		opts = &mrtr.Options{Store: store.NewMemory(nil)}
+	}
+	first, err := v.serve(ctx, v.now, audit, opts)
 	if err != nil {
 		return "", err
 	}
@@ -115,16 +136,16 @@ func (v survivor) meets(ctx context.Context, what incident) (string, error) {
 	}
 	last := first
 	switch what {
-	case sentTwice:
+	case sentTwice, sentTwiceRemembered:
 		if _, err := first.client.Send(ctx, request); err != nil {
 			return "", err
 		}
 	case restarted:
-		last, err = v.serve(ctx, v.now, audit, key)
+		last, err = v.serve(ctx, v.now, audit, sharing(key))
 	case deployed:
-		last, err = v.serve(ctx, v.later, audit, key)
+		last, err = v.serve(ctx, v.later, audit, sharing(key))
 	case keyLost:
-		last, err = v.serve(ctx, v.now, audit, statecodec.GenerateKey())
+		last, err = v.serve(ctx, v.now, audit, sharing(statecodec.GenerateKey()))
 	}
 	if err != nil {
 		return "", err
@@ -147,10 +168,11 @@ type instance struct {
 	stopped error // with which the last call that stopped has stopped
 }
 
-func (v survivor) serve(ctx context.Context, handler func(*mrtr.Runtime, *options.Audit) options.Handler, audit *options.Audit, key statecodec.Key) (*instance, error) {
+func (v survivor) serve(ctx context.Context, handler func(*mrtr.Runtime, *options.Audit) options.Handler, audit *options.Audit, opts *mrtr.Options) (*instance, error) {
 	i := &instance{}
+	opts.Observer = i
 	var err error
-	i.runtime, err = mrtr.New(&mrtr.Options{Observer: i, State: &statecodec.Options{Keys: []statecodec.Key{key}}})
+	i.runtime, err = mrtr.New(opts)
 	if err != nil {
 		return nil, err
 	}
