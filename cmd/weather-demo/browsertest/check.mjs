@@ -174,6 +174,7 @@ const remembered = {
   replay: ["native refused 1", "once refused 1", "steps refused 1", "journal refused 1", "coroutine refused 1"],
   tamper: ["native refused", "coroutine refused"],
   kill: ["native completes", "once completes", "journal completes", "coroutine handler gone"],
+  unoffered: ["native asked again", "once asked again", "coroutine asked again", "journal asked again"],
 };
 check("store", { hash: "attack" }, async (page) => {
   page.setDefaultTimeout(60_000);
