@@ -21,6 +21,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
@@ -44,6 +45,7 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	stateless := f.Bool("stateless", false, "with -http: hold no sessions, so that legacy clients cannot be asked")
 	limit := f.Duration("drain", 3*time.Second, "with -http: how long running calls may take at the end, such as 10s (default 3s)")
 	withLandmine := f.Bool("landmine", false, "also serve the exhibits B and N, which audit twice")
+	remember := f.String("store", "", "remember rounds, so that one that is sent again runs nothing, in this `store`: memory, which ends with the process and goes with a key of its own")
 	public := f.Bool("page", false, "with -http: serve the page to other machines too; a loopback address always serves it")
 	if _, err := parse(f, args, t); err != nil {
 		return err
@@ -53,10 +55,14 @@ func serve(ctx context.Context, args []string, t terminal) error {
 		return usageError{"serve takes -stdio or -http, not both"}
 	case *stateless && *address == "":
 		return usageError{"serve takes -stateless with -http only"}
+	case *remember != "" && *remember != "memory":
+		return usageError{"serve takes -store memory; other stores are modules of their own"}
+	case *remember != "" && os.Getenv(keysVariable) != "":
+		return usageError{"serve takes -store memory without " + keysVariable + ": the store ends with the process, and the keys would not"}
 	}
 	log := &serveLog{out: t.err}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	rt, err := newRuntime(log, *address != "")
+	rt, err := newRuntime(log, *address != "", *remember != "")
 	if err != nil {
 		return err
 	}
@@ -80,8 +86,11 @@ func serve(ctx context.Context, args []string, t terminal) error {
 }
 
 // newRuntime takes its keys from the environment, or makes one up.
-func newRuntime(log *serveLog, overHTTP bool) (*mrtr.Runtime, error) {
+func newRuntime(log *serveLog, overHTTP, remember bool) (*mrtr.Runtime, error) {
 	opts := &mrtr.Options{Observer: log}
+	if remember {
+		opts.Store = store.NewMemory(nil)
+	}
 	if os.Getenv(keysVariable) != "" {
 		keys, err := statecodec.KeysFromEnv(keysVariable)
 		if err != nil {
