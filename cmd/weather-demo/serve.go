@@ -21,6 +21,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
@@ -53,6 +54,7 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	})
 	onlyReading := f.Bool("read-only", false, "offer read-only tools alone, as -deny write -deny destructive does")
 	tracing := f.Bool("trace", false, "print the messages of calls on stderr, with their arguments and answers")
+	remember := f.String("store", "", "remember rounds, so that one that is sent again runs nothing, in this `store`: memory, which ends with the process and goes with a key of its own")
 	public := f.Bool("page", false, "with -http: serve the page to other machines too; a loopback address always serves it")
 	if _, err := parse(f, args, t); err != nil {
 		return err
@@ -62,13 +64,17 @@ func serve(ctx context.Context, args []string, t terminal) error {
 		return usageError{"serve takes -stdio or -http, not both"}
 	case *stateless && *address == "":
 		return usageError{"serve takes -stateless with -http only"}
+	case *remember != "" && *remember != "memory":
+		return usageError{"serve takes -store memory; other stores are modules of their own"}
+	case *remember != "" && os.Getenv(keysVariable) != "":
+		return usageError{"serve takes -store memory without " + keysVariable + ": the store ends with the process, and the keys would not"}
 	}
 	if *onlyReading {
 		deny = append(deny, boundary.Write, boundary.Destructive)
 	}
 	log := &serveLog{out: t.err}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	rt, err := newRuntime(log, *address != "")
+	rt, err := newRuntime(log, *address != "", *remember != "")
 	if err != nil {
 		return err
 	}
@@ -108,8 +114,11 @@ func denying(deny []boundary.Tier, tier string) ([]boundary.Tier, error) {
 }
 
 // newRuntime takes its keys from the environment, or makes one up.
-func newRuntime(log *serveLog, overHTTP bool) (*mrtr.Runtime, error) {
+func newRuntime(log *serveLog, overHTTP, remember bool) (*mrtr.Runtime, error) {
 	opts := &mrtr.Options{Observer: log}
+	if remember {
+		opts.Store = store.NewMemory(nil)
+	}
 	if os.Getenv(keysVariable) != "" {
 		keys, err := statecodec.KeysFromEnv(keysVariable)
 		if err != nil {
