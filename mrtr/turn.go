@@ -52,7 +52,7 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, 
 	}
 	c.mu.Lock()
 	c.claim = cl
-	c.st.done = append(c.st.done, readDeeds(answer.Left.Effects)...)
+	c.st.takeOver(readDeeds(answer.Left.Effects))
 	c.mu.Unlock()
 	kind := RoundClaimed
 	if answer.TookOver {
