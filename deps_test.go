@@ -49,9 +49,10 @@ var importStair = []struct {
 	{"era", []string{gosdk}, "it reads one request"},
 	{"sse", []string{gosdk, "era", "internal/rpcerror", "internal/snapshot"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"internal/origin", nil, "it reads the headers of a request"},
-	{"internal/inflight", nil, "it counts"},
-	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/origin"}, "a transport knows nothing of rounds"},
-	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/origin"}, "a transport knows nothing of rounds"},
+	{"internal/inflight", []string{gosdk}, "it counts calls, and answers those that are too many"},
+	{"internal/message", []string{gosdk}, "it reads and writes messages, whatever carries them"},
+	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/message", "internal/origin"}, "a transport knows nothing of rounds"},
+	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/message", "internal/origin"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "era", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.

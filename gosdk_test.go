@@ -28,6 +28,7 @@ import (
 var faultsOfGoSDK = map[string]func(t *testing.T) bool{
 	"name-in-base64":          nameInBase64,
 	"undecodable-params":      undecodableParams,
+	"repeated-members":        repeatedMembers,
 	"disagreeing-headers":     disagreeingHeaders,
 	"last-event-id":           lastEventID,
 	"altered-ids":             alteredIDs,
@@ -130,6 +131,21 @@ func undecodableParams(t *testing.T) bool {
 func disagreeingHeaders(t *testing.T) bool {
 	status, text := modernPOST(t, callOfTool("1", ""), "tool", "Mcp-Name", "other", "Mcp-Method", "ping", "Mcp-Protocol-Version", "2025-11-25")
 	return status == http.StatusOK && strings.Contains(text, "ran")
+}
+
+func repeatedMembers(t *testing.T) bool {
+	var got mcp.InputResponseMap
+	server := gosdkServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		got = req.Params.InputResponses
+		return ran(ctx, req)
+	})
+	write, read := overLines(t, server)
+	write(callOfTool("1", `"inputResponses":{"a":{"action":"decline","action":"accept","content":{"sum":10,"sum":1000}}},`))
+	if !strings.Contains(read(), "ran") {
+		return false
+	}
+	answer, ok := got["a"].(*mcp.ElicitResult)
+	return ok && answer.Action == "accept" && answer.Content["sum"] == 1000.0
 }
 
 func lastEventID(t *testing.T) bool {

@@ -75,11 +75,15 @@ func peek(body []byte) (contents, error) {
 // split parts a batch into its messages, and stops where there are too many. Like
 // go-sdk it ignores everything after the first JSON value of the body.
 func split(body []byte) ([]json.RawMessage, error) {
+	d := json.NewDecoder(bytes.NewReader(body))
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
-		return []json.RawMessage{body}, nil
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, err
+		}
+		return []json.RawMessage{raw}, nil
 	}
 	var messages []json.RawMessage
-	d := json.NewDecoder(bytes.NewReader(body))
 	if _, err := d.Token(); err != nil {
 		return nil, err
 	}
@@ -173,12 +177,8 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool
 // answered the request.
 func readContents(w http.ResponseWriter, body []byte) (contents, bool) {
 	found, err := peek(body)
-	switch {
-	case errors.Is(err, errLongBatch):
-		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
-		return contents{}, false
-	case err != nil:
-		http.Error(w, fmt.Sprintf("malformed payload: %v", err), http.StatusBadRequest)
+	if err != nil {
+		refuseMalformed(w, err)
 		return contents{}, false
 	}
 	return found, true

@@ -1,7 +1,9 @@
 package mcphttp
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 
 	"github.com/mrtr-go/sdk/era"
@@ -36,8 +38,24 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	raw, ok := h.readBody(w, r)
-	if !ok || refuseAltered(w, raw) {
+	if !ok {
 		return
+	}
+	messages, err := split(raw)
+	if err != nil {
+		refuseMalformed(w, err)
+		return
+	}
+	if refuseAltered(w, messages) {
+		return
+	}
+	settled, refused := settleAmbiguous(w, messages)
+	if refused {
+		return
+	}
+	if settled != nil {
+		raw = settled
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
 	}
 	if modern { // go-sdk refuses a batch
 		h.serveModern(w, r, raw, 1)

@@ -93,9 +93,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() {
 		<-c.released
-		c.calls.over()
+		c.calls.Over()
 	}()
-	c.calls.load, c.calls.who = h.load, who
+	c.calls.Load, c.calls.Who = h.load, who
 	s.conn.Store(c)
 	if h.isClosing() { // Shutdown may have come before the connection could be seen
 		c.goAway()
@@ -175,7 +175,7 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	// that the server is going.
 	var idle []*conn
 	for _, s := range open {
-		if c := s.conn.Load(); c != nil && c.calls.drain() {
+		if c := s.conn.Load(); c != nil && c.calls.Drain() {
 			idle = append(idle, c)
 		}
 	}
