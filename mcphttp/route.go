@@ -130,12 +130,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte, body contents) {
 	session := r.Header.Get(sessionHeader)
 	if session != "" {
-		done, err := h.sessions.use(session, principal(r), len(body.calls))
-		if err != nil {
-			refuseCalls(w, raw, err)
-			return
-		}
-		defer done()
+		defer h.sessions.use(session, principal(r))()
 	}
 	if session != "" && len(body.calls) == 0 {
 		h.stateful.ServeHTTP(w, r)
@@ -148,9 +143,17 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 				return
 			}
 		} else {
+			posted := r.Context().Value(postKey{}).(*post)
+			if err := h.sessions.enter(session, principal(r), len(body.calls), posted); err != nil {
+				refuseCalls(w, raw, err)
+				return
+			}
 			leave := h.legacyCalls.enter(session, body.calls)
-			h.stateful.ServeHTTP(w, r)
+			h.stateful.ServeHTTP(w, h.posts.name(r, posted))
 			leave()
+			if r.Context().Err() != nil {
+				posted.cancel(context.Cause(r.Context()))
+			}
 		}
 		if r.Context().Err() != nil && session != "" && len(body.calls) > 0 {
 			h.cancelCalls(r, session, body.calls)
@@ -190,7 +193,8 @@ func (h *Handler) work(w http.ResponseWriter, r *http.Request, raw []byte, calls
 
 // admit serves a request unless its client has too many calls in flight, and ends
 // its context when over is, if not before. A client without a token is known by
-// its connection.
+// its connection. A call is in flight until its handler has returned, which may be
+// long after its client hung up.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, calls int, over context.Context, serve http.HandlerFunc) {
 	who := "user " + principal(r)
 	if who == "user " {
@@ -201,10 +205,11 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, call
 		refuseCalls(w, raw, err)
 		return
 	}
-	defer h.load.Leave(who, calls)
-	ctx, cancel := context.WithCancel(r.Context())
+	posted := &post{free: []func(int){func(n int) { h.load.Leave(who, n) }}}
+	defer posted.end(calls)
+	ctx, cancel := endingWith(r.Context(), over)
 	defer cancel()
-	defer context.AfterFunc(over, cancel)()
+	ctx = context.WithValue(ctx, postKey{}, posted)
 	// The header of a response that opens a session names the session.
 	p := h.newReply(w, h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern || r.Header.Get(sessionHeader) != "")
 	defer p.end()

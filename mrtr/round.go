@@ -36,7 +36,7 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	}
 	switch {
 	case err != nil:
-		c.abandonFrame()
+		c.abandonFrame(endOf(ctx))
 		err = c.tellEffects(err)
 		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
 	case out == nil:

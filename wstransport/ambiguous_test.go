@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,6 +26,7 @@ func TestAnswersThatStandTwiceAreRefused(t *testing.T) {
 			ws := dialRaw(t, serve(t, s.server, nil).url)
 			text := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"wait","arguments":{},"inputResponses":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, answers)
 			require.NoError(t, ws.WriteMessage(websocket.TextMessage, []byte(text)))
+			require.NoError(t, ws.SetReadDeadline(time.Now().Add(patience)))
 			_, data, err := ws.ReadMessage()
 			require.NoError(t, err)
 			require.JSONEq(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"invalid params: an answer has two members \"%s\""}}`, explanation), string(data))
