@@ -29,10 +29,11 @@ var errLongBatch = fmt.Errorf("batch exceeds %d messages", maxBatch)
 
 // contents are the facts about a body that routing needs.
 type contents struct {
-	modern bool         // a call whose _meta names a modern revision
-	calls  []jsonrpc.ID // of requests that await a response
-	opens  bool         // holds an initialize
-	kept   int64        // size of the messages that go-sdk keeps until the session ends
+	modern     bool               // a call whose _meta names a modern revision
+	calls      []jsonrpc.ID       // of requests that await a response
+	opens      bool               // holds an initialize
+	subscribes []*jsonrpc.Request // to resources, or ends that
+	kept       int64              // size of the messages that go-sdk keeps until the session ends
 }
 
 // peek reads as much of a body as routing needs, and reads it as go-sdk will: a
@@ -58,6 +59,8 @@ func peek(body []byte) (contents, error) {
 		case "initialize":
 			found.opens = true
 			found.kept += int64(len(raw))
+		case "resources/subscribe", "resources/unsubscribe", "subscriptions/listen":
+			found.subscribes = append(found.subscribes, call)
 		case "notifications/initialized":
 			found.kept += int64(len(raw))
 		}

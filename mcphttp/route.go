@@ -6,7 +6,10 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/inflight"
 )
 
 const (
@@ -94,6 +97,10 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte
 			refuseWork(w)
 			return
 		}
+		if err := inflight.Listening(raw); err != nil {
+			writeError(w, idOf(raw), err.Code, err.Message)
+			return
+		}
 		h.admit(w, r, raw, calls, h.listening, h.stateless.ServeHTTP)
 		return
 	}
@@ -131,6 +138,14 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 	session := r.Header.Get(sessionHeader)
 	if session != "" {
 		defer h.sessions.use(session, principal(r))()
+	}
+	if session == "" && len(body.subscribes) > 0 { // beside an initialize nobody would count them
+		writeError(w, nil, jsonrpc.CodeInvalidRequest, "a subscription needs a session")
+		return
+	}
+	if err := h.sessions.subscribe(session, principal(r), body.subscribes); err != nil {
+		refuseCalls(w, raw, err)
+		return
 	}
 	if session != "" && len(body.calls) == 0 {
 		h.stateful.ServeHTTP(w, r)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/inflight"
 )
@@ -54,6 +55,8 @@ type session struct {
 	place     *list.Element // in sessions.idle; nil when it is not idle
 	ownPlace  *list.Element // in owner.idle
 	gone      bool
+
+	subscriptions inflight.Subscriptions
 }
 
 // principal is who a request is from, by its token; empty if nobody knows.
@@ -164,6 +167,25 @@ func (s *sessions) enter(id, principal string, calls int, p *post) error {
 		defer s.mu.Unlock()
 		c.calls -= n
 	})
+	return nil
+}
+
+// subscribe notes to what a session is subscribed, unless that is too much.
+func (s *sessions) subscribe(id, principal string, requests []*jsonrpc.Request) *jsonrpc.Error {
+	if len(requests) == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	c := s.open[id]
+	s.mu.Unlock()
+	if c == nil || c.principal != principal {
+		return nil // go-sdk refuses it
+	}
+	for _, request := range requests {
+		if err := c.subscriptions.Note(request.Method, request.Params); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

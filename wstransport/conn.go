@@ -44,7 +44,9 @@ type conn struct {
 	requested    atomic.Bool
 	largeIDs     atomic.Bool // one was received
 
-	calls inflight.Calls // of the peer
+	calls         inflight.Calls // of the peer
+	subscriptions inflight.Subscriptions
+	opening       opening
 
 	endOnce  sync.Once
 	ended    chan struct{} // closed when the connection is no longer used

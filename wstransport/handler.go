@@ -28,6 +28,7 @@ type Handler struct {
 	getServer         func(*http.Request) *mcp.Server
 	gate              *gate
 	connections, load *inflight.Counter
+	opened            *inflight.Counter // bytes of initialize messages
 
 	mu      sync.Mutex
 	closing bool
@@ -58,6 +59,7 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 		gate:        g,
 		connections: inflight.New(o.MaxConnections, o.MaxConnectionsPerPrincipal),
 		load:        inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal),
+		opened:      inflight.New(o.MaxConnections*bytesPerConnection+int(o.MaxInitializeBytes), 0),
 		served:      make(map[*served]struct{}),
 	}, nil
 }
@@ -94,8 +96,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		<-c.released
 		c.calls.Over()
+		c.opening.over()
 	}()
 	c.calls.Load, c.calls.Who = h.load, who
+	c.opening.all = h.opened
 	s.conn.Store(c)
 	if h.isClosing() { // Shutdown may have come before the connection could be seen
 		c.goAway()

@@ -3,6 +3,7 @@ package wstransport
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -34,6 +35,11 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		if req.IsCall() {
 			why := ambiguous
+			if why == nil && c.extra != nil {
+				if why = c.opening.note(req); why == nil {
+					why = c.subscriptions.Note(req.Method, req.Params)
+				}
+			}
 			if why == nil {
 				why = c.calls.Begin(req)
 			}
@@ -43,6 +49,9 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				}
 				continue
 			}
+		}
+		if req.Method == "notifications/initialized" && len(req.Params) > maxInitialized {
+			return nil, c.end(websocket.CloseMessageTooBig, fmt.Sprintf("notifications/initialized is over %d bytes", maxInitialized))
 		}
 		if c.extra != nil {
 			extra := *c.extra // a handler may write to its own

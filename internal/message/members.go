@@ -86,3 +86,20 @@ func unquote(quoted []byte) []byte {
 	}
 	return quoted[1 : len(quoted)-1]
 }
+
+// Text returns the member of a JSON object that is a string, the last of that name as
+// in go-sdk, and false where there is none. object must be valid JSON.
+func Text(object []byte, name string) (text string, ok bool) {
+	if len(object) == 0 {
+		return "", false
+	}
+	for member, value := range members(object) {
+		if string(member) != name {
+			continue
+		}
+		if ok = value[0] == '"'; ok {
+			text = string(unquote(value))
+		}
+	}
+	return text, ok
+}
