@@ -103,7 +103,7 @@ func (c *Calls) Drain() bool {
 	return c.awaited == 0
 }
 
-// Over gives back what the calls without an answer took. Their handlers have
+// Over gives back the places of the calls without an answer. Their handlers have
 // returned.
 func (c *Calls) Over() {
 	c.mu.Lock()
