@@ -54,6 +54,7 @@ var importStair = []struct {
 	{"internal/inflight", []string{gosdk, "internal/message"}, "it counts calls, and answers those that are too many"},
 	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/message", "internal/origin"}, "a transport knows nothing of rounds"},
 	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/message", "internal/origin"}, "a transport knows nothing of rounds"},
+	{"stdio", []string{gosdk, "internal/inflight", "internal/message"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "era", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.

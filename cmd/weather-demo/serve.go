@@ -73,7 +73,7 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	}
 	server.AddReceivingMiddleware(log.middleware)
 	if *address == "" {
-		return serveStdio(ctx, server, t)
+		return serveStdio(ctx, server, logger, t)
 	}
 	h := httpServer{*address, *stateless, *limit, *public, log, logger}
 	return h.serve(ctx, server, t)
