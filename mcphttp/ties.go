@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/progress"
 )
 
 // requestKey is for the context of a request with whose end its calls end.
@@ -30,10 +31,14 @@ type ties struct {
 	tied  map[weak.Pointer[mcp.Server]]bool
 }
 
-// tie ties the calls of each server that getServer names, once.
+// tie ties the calls of each server that getServer names, once, and orders what their
+// clients are told of them.
 func (t *ties) tie(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
 		server := getServer(r)
+		if server != nil {
+			progress.Order(server)
+		}
 		if server != nil && r.Header.Get(versionHeader) < era.FirstModern {
 			t.install(server)
 		}

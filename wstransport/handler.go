@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/inflight"
+	"github.com/mrtr-go/sdk/internal/progress"
 )
 
 // A Handler is an [http.Handler] that serves MCP on each WebSocket connection
@@ -87,6 +88,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.gate.refuse(w, r, &RefusedError{StatusCode: http.StatusBadRequest, Message: "no server available"})
 		return
 	}
+	progress.Order(server)
 	log := h.gate.log.With("remote", r.RemoteAddr)
 	c, err := h.gate.upgrade(w, r)
 	if err != nil {
