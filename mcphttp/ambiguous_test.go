@@ -53,7 +53,7 @@ func TestAnswersThatStandTwiceAreRefused(t *testing.T) {
 	}
 }
 
-// What follows the first value of a body hides nothing in it.
+// Text after the first value of a body hides nothing in it.
 func TestAnAnswerThatStandsTwiceCannotHide(t *testing.T) {
 	_, url := front(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("ran") }), nil)
 	body := modernCall("7", `"inputResponses":{"a":{"action":"decline","action":"accept"}},`)

@@ -18,7 +18,7 @@ type postKey struct{}
 
 // post is one POST. Its calls are in flight until their handlers have returned.
 type post struct {
-	free []func(calls int) // give back what calls took
+	free []func(calls int) // give back the places of calls
 
 	mu      sync.Mutex
 	running map[*context.CancelCauseFunc]struct{}
@@ -58,8 +58,8 @@ func (p *post) cancel(cause error) {
 	}
 }
 
-// end gives back what the calls took whose handlers have returned. The others give
-// it back themselves.
+// end gives back the places of the calls whose handlers have returned. The others give
+// theirs back themselves.
 func (p *post) end(calls int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -170,7 +170,7 @@ func (s *sessions) enter(id, principal string, calls int, p *post) error {
 	return nil
 }
 
-// subscribe notes to what a session is subscribed, unless that is too much.
+// subscribe notes the subscriptions of a session, unless they are too many.
 func (s *sessions) subscribe(id, principal string, requests []*jsonrpc.Request) *jsonrpc.Error {
 	if len(requests) == 0 {
 		return nil

@@ -28,7 +28,7 @@ func OrderProgress(server *mcp.Server) { progress.Order(server) }
 // Progress must grow with every notification, and the handler may report its
 // own under the same token before or after. So ours are thousandths that go on
 // from round to round: whatever work the handler counts will be more. Where
-// [OrderProgress] knows what the handler told they go on from that.
+// [OrderProgress] knows the handler's last progress they go on from that.
 func (a *asker) keepAlive(ctx context.Context) (stop func()) {
 	if a.token == nil {
 		return func() {}

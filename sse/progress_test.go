@@ -21,7 +21,7 @@ import (
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
-// What a client is told of its call only ever increases, though the handler counts from
+// The progress that a client hears of only ever increases, though the handler counts from
 // the start in each round and a heartbeat shares its token.
 func TestProgressOnlyEverIncreases(t *testing.T) {
 	var server *mcp.Server

@@ -31,7 +31,7 @@ func Example() {
 	// {"jsonrpc":"2.0","id":1,"result":{}}
 }
 
-// terminal shows what is written, and ends the input after a number of lines.
+// terminal shows the output, and ends the input after a number of lines.
 type terminal chan struct{}
 
 func (t terminal) Write(p []byte) (int, error) {

@@ -86,7 +86,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// decode returns the message of a line, or what the client is told instead.
+// decode returns the message of a line, or the refusal for the client.
 func (c *conn) decode(l line) (jsonrpc.Message, *jsonrpc.Response) {
 	msg, fault := readMessage(l, c.options.MaxMessageBytes)
 	if fault != nil {

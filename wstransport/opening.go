@@ -34,7 +34,7 @@ func (o *opening) note(req *jsonrpc.Request) *jsonrpc.Error {
 	return nil
 }
 
-// over gives back what the connection kept.
+// over gives back the bytes of the connection.
 func (o *opening) over() {
 	if o.all != nil {
 		o.all.Leave("", o.kept)

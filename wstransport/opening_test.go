@@ -42,7 +42,7 @@ func TestInitializeIsBounded(t *testing.T) {
 	require.Equal(t, 1009, closeCode(t, two))
 }
 
-// What a server keeps of a client's subscriptions is bounded.
+// The subscriptions of a client are bounded.
 func TestSubscriptionsAreBounded(t *testing.T) {
 	server := mcp.NewServer(impl, &mcp.ServerOptions{
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },

@@ -36,8 +36,8 @@ const (
 	defaultInitialize              = 64 << 10
 )
 
-// bytesPerConnection times MaxConnections is what the initialize messages of all
-// connections may take together, and maxInitialized bounds the notification that
+// bytesPerConnection times MaxConnections bounds the initialize messages of all
+// connections together, and maxInitialized bounds the notification that
 // follows each. go-sdk keeps both, decoded, until the session ends.
 const (
 	bytesPerConnection = 2 << 10

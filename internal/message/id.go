@@ -66,8 +66,8 @@ func nameLarge(params []byte) []byte {
 	return params
 }
 
-// HasLarge reports whether a message has an id that go-sdk knows by a name. What it
-// answers has to go through [RestoreLarge].
+// HasLarge reports whether a message has an id that go-sdk knows by a name. Its
+// answer has to go through [RestoreLarge].
 func HasLarge(msg jsonrpc.Message) bool {
 	var id jsonrpc.ID
 	switch msg := msg.(type) {

@@ -11,7 +11,7 @@ import (
 )
 
 // user answers the questions that come over the session of a legacy client, and
-// remembers what was wrong with one.
+// remembers the fault of one.
 type user struct {
 	mu    sync.Mutex
 	asked int // in the call that is being made

@@ -60,7 +60,7 @@ func forget(p weak.Pointer[mcp.Server]) {
 	delete(ordered.servers, p)
 }
 
-// order knows what was told of each request in flight that has a token.
+// order knows the last progress of each request in flight that has a token.
 type order struct {
 	mu    sync.Mutex
 	calls map[call]*told

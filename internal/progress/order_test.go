@@ -45,7 +45,7 @@ func heard(t *testing.T, token any, handler func(ctx context.Context, session *m
 	}).Connect(t.Context(), here, nil)
 	require.NoError(t, err)
 	defer client.Close()
-	for range 2 { // what one call told is nothing to the next
+	for range 2 { // each call begins anew
 		params := &mcp.CallToolParams{Name: "t"}
 		params.SetProgressToken(token)
 		res, err := client.CallTool(t.Context(), params)
