@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -15,9 +16,8 @@ import (
 func Example() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "example", Version: "1"}, nil)
 	input := "hello?\n" + `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"
-	answered := make(terminal, 2)
-	answered <- struct{}{}
-	answered <- struct{}{}
+	answered := &terminal{}
+	answered.lines.Add(2)
 	transport, err := stdio.New(&stdio.Options{ // nil for the standard input and output
 		Reader: io.NopCloser(io.MultiReader(strings.NewReader(input), answered)),
 		Writer: answered,
@@ -32,16 +32,16 @@ func Example() {
 }
 
 // terminal shows the output, and ends the input after a number of lines.
-type terminal chan struct{}
+type terminal struct{ lines sync.WaitGroup }
 
-func (t terminal) Write(p []byte) (int, error) {
-	<-t
+func (t *terminal) Write(p []byte) (int, error) {
+	defer t.lines.Done()
 	return os.Stdout.Write(p)
 }
 
-func (t terminal) Read([]byte) (int, error) {
-	t <- struct{}{} // blocks until all lines are written
+func (t *terminal) Read([]byte) (int, error) {
+	t.lines.Wait()
 	return 0, io.EOF
 }
 
-func (terminal) Close() error { return nil }
+func (*terminal) Close() error { return nil }
