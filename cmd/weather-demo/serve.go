@@ -106,7 +106,7 @@ func serve(ctx context.Context, args []string, t terminal) error {
 		server.AddSendingMiddleware(log.trace("client ◀── server", "client ──▶ server"))
 	}
 	if *address == "" {
-		return serveStdio(ctx, server, t)
+		return serveStdio(ctx, server, logger, t)
 	}
 	h := httpServer{*address, *stateless, *limit, *public, log, logger, &proof}
 	return h.serve(ctx, server, t)
