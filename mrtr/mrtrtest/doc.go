@@ -1,0 +1,2 @@
+// Package mrtrtest is for tests.
+package mrtrtest
