@@ -165,9 +165,11 @@ func (p *player) connected(ctx context.Context, talk func(*wire.Client) error) e
 	p.mu.Unlock()
 	err = talk(client)
 	_ = client.Close()
-	if died := i.stop(); died != nil {
+	hangs := i.stop()
+	if died := i.died(); died != nil {
 		return died // which is why talk failed
 	}
+	err = errors.Join(err, hangs)
 	messages := client.Messages()
 	p.mu.Lock()
 	p.exchanged += settled(messages)

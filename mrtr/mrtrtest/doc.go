@@ -1,2 +1,43 @@
-// Package mrtrtest is for tests.
+// Package mrtrtest tests tools that stop to ask the user something. It works on
+// any server of go-sdk, whether its handlers are made with package mrtr or written
+// by hand, and needs no ports, no processes and no sleeping.
+//
+// A test gives it a function that builds the server. The function gets a [World],
+// and the code under test says there when it has an effect:
+//
+//	build := func(w *mrtrtest.World) *mcp.Server {
+//		server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
+//		mcp.AddTool(server, &mcp.Tool{Name: "book"}, book(func() { w.Effect("charge") }))
+//		return server
+//	}
+//
+// # One call
+//
+// [Call] calls a tool, answers its questions from a script and returns what came
+// of it. The same script serves clients of both eras ([Options]):
+//
+//	out := mrtrtest.Call(t, build, mrtrtest.Script{
+//		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},
+//		Answers: mrtrtest.Answers{"seat": {mrtrtest.Missing, mrtrtest.Value("window")}},
+//	}, nil)
+//	out.WantEffects(t, "charge")
+//
+// An answer is [Value], [Accept], [Decline], [Cancel], [Missing], or any JSON at
+// all ([Raw]). With Options.FreshInstances each request reaches an instance that
+// was built for it, as behind a load balancer: what a server keeps in memory is
+// gone, and a secret that it makes for itself is another one. Secrets that the
+// instances of one deployment share come from [World.Key], and databases from
+// [Shared].
+//
+// [Outcome.WantEffects] says in which request an effect happened too often, which
+// is the usual fault of a tool that is called again from the top.
+//
+// # Transcripts
+//
+// [Outcome.Transcript] is the call as text, with each effect where it happened.
+// [Golden] compares it with a file, and writes the file with -update.
+//
+// # One tool, written in several ways
+//
+// [Alike] checks that no client can tell a handler from its rewrite.
 package mrtrtest

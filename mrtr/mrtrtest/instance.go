@@ -76,7 +76,7 @@ func (i *instance) cut() {
 const patience = 10 * time.Second
 
 // stop ends the instance and waits until its sessions have ended. The error says
-// why it died before that, or that it does not end.
+// that they do not.
 func (i *instance) stop() error {
 	i.cut()
 	ended := make(chan struct{})
@@ -96,7 +96,7 @@ func (i *instance) stop() error {
 		hangs = fmt.Errorf("a handler still runs %s after its client has hung up: it does not heed its context", patience)
 	}
 	i.world.stop()
-	return errors.Join(i.died(), hangs)
+	return hangs
 }
 
 // died says how the process would have died, if it had.
