@@ -65,6 +65,7 @@ var importStair = []struct {
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
 	{"internal/trip", []string{gosdk, "internal/wire"}, "it is a tool written without our help"},
 	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
+	{"prove", []string{gosdk, jsonschema, "internal/wire", "internal/probe"}, "it judges any server, and must not know the engine it also judges"},
 	{"internal/testserver", nil, "it starts servers for the tests of the stores"},
 	{"mrtr/mrtrtest", []string{gosdk, "internal/wire"}, "it tests any go-sdk server, ours or not"},
 	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},

@@ -33,7 +33,7 @@ func As(era Era) *wire.Options {
 // bounded, and ctx bounds the handshake.
 func Dial(ctx context.Context, target string, era Era) (*wire.Client, error) {
 	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
-		return shook(wire.DialHTTP(ctx, target, boundedClient(), As(era)))
+		return shook(wire.DialHTTP(ctx, target, BoundedHTTP(nil), As(era)))
 	}
 	fields := strings.Fields(target)
 	if len(fields) == 0 {
