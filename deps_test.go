@@ -67,7 +67,7 @@ var importStair = []struct {
 	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
 	{"prove", []string{gosdk, jsonschema, "internal/wire", "internal/probe"}, "it judges any server, and must not know the engine it also judges"},
 	{"internal/testserver", nil, "it starts servers for the tests of the stores"},
-	{"mrtr/mrtrtest", []string{gosdk, "internal/wire"}, "it tests any go-sdk server, ours or not"},
+	{"mrtr/mrtrtest", []string{gosdk, "internal/wire", "prove"}, "it tests any go-sdk server, ours or not"},
 	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},
 
 	// Mains, and folders that hold tests alone.
@@ -234,7 +234,7 @@ func skipped(path, name string) bool {
 	return err == nil || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules"
 }
 
-// What a backend needs is required by its own module and by nobody else.
+// The libraries of a backend are required by its own module alone.
 func TestRootRequiresNoBackend(t *testing.T) {
 	root := requires(t, ".")
 	found := 0

@@ -2,7 +2,7 @@
 //
 //	mrtr vet ./...
 //
-// Run `mrtr help` for the commands, and `mrtr help vet` for what one does.
+// Run `mrtr help` for the commands, and `mrtr help vet` for the details of one.
 package main
 
 import (
@@ -23,7 +23,7 @@ var commands = []command{
 	{"vet", "find mistakes in the source of tools that ask", helpVet, runVet},
 }
 
-// status is what a shell sees.
+// status is the exit code.
 type status int
 
 const (

@@ -20,7 +20,7 @@ type Script struct {
 	Answers   Answers
 }
 
-// An Outcome is all that came of a call.
+// An Outcome is the end of a call, and the way to it.
 type Outcome struct {
 	// Error is the JSON-RPC error that ended the call. It is nil if there is a
 	// result.
@@ -156,7 +156,11 @@ func (p *player) connected(ctx context.Context, talk func(*wire.Client) error) e
 	if err != nil {
 		return err
 	}
-	client, err := i.dial(ctx, p.opts.User, p.opts.wire(wire.Answers{"*": p.script.answer}))
+	transport, err := i.connect(ctx, p.opts.User)
+	if err != nil {
+		return errors.Join(err, i.stop())
+	}
+	client, err := wire.Dial(ctx, transport, p.opts.wire(wire.Answers{"*": p.script.answer}))
 	if err != nil {
 		return errors.Join(i.died(), err, i.stop())
 	}
@@ -166,8 +170,11 @@ func (p *player) connected(ctx context.Context, talk func(*wire.Client) error) e
 	err = talk(client)
 	_ = client.Close()
 	hangs := i.stop()
-	if died := i.died(); died != nil {
-		return died // which is why talk failed
+	if died := i.died(); died != nil { // which is why talk failed
+		if p, ok := died.(*panicked); ok {
+			return fmt.Errorf("%w\n%s", p, p.stack)
+		}
+		return died
 	}
 	err = errors.Join(err, hangs)
 	messages := client.Messages()

@@ -75,7 +75,7 @@ func TestCallErrors(t *testing.T) {
 	require.True(t, failed.Error != nil || failed.IsError, "a legacy client that answers with an error")
 }
 
-// What ends no call is an error of Play, which says why.
+// A call without an end is an error of Play, which says why.
 func TestPlayDoesNotHang(t *testing.T) {
 	stuck := make(chan struct{})
 	type handler = mcp.ToolHandlerFor[trip, booking]

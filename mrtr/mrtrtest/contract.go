@@ -2,7 +2,7 @@ package mrtrtest
 
 import "fmt"
 
-// Contract is one call and all that must come of it.
+// Contract is one call and its outcome, as far as it is judged.
 type Contract struct {
 	Name string
 	Script

@@ -13,8 +13,8 @@
 //
 // # One call
 //
-// [Call] calls a tool, answers its questions from a script and returns what came
-// of it. The same script serves clients of both eras ([Options]):
+// [Call] calls a tool, answers its questions from a script and returns the
+// outcome. The same script serves clients of both eras ([Options]):
 //
 //	out := mrtrtest.Call(t, build, mrtrtest.Script{
 //		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},
@@ -24,8 +24,8 @@
 //
 // An answer is [Value], [Accept], [Decline], [Cancel], [Missing], or any JSON at
 // all ([Raw]). With Options.FreshInstances each request reaches an instance that
-// was built for it, as behind a load balancer: what a server keeps in memory is
-// gone, and a secret that it makes for itself is another one. Secrets that the
+// was built for it, as behind a load balancer: the memory of the one before is gone,
+// and a secret that a server makes for itself is another one. Secrets that the
 // instances of one deployment share come from [World.Key], and databases from
 // [Shared].
 //

@@ -13,8 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 // Build makes a new instance of the server under test, for a deployment.
@@ -27,7 +25,7 @@ type instance struct {
 
 	mu       sync.Mutex
 	sessions map[*mcp.ServerSession]mcp.Connection
-	panicked error
+	death    error
 }
 
 func (d *deployment) start(build Build) (*instance, error) {
@@ -37,14 +35,14 @@ func (d *deployment) start(build Build) (*instance, error) {
 		i.world.stop()
 		return nil, errors.New("mrtrtest: build returned no server")
 	}
-	i.world.cut = i.cut
+	i.world.die = i.die
 	i.server.AddReceivingMiddleware(i.survive)
 	return i, nil
 }
 
-// dial connects a client to the instance. user is the UserID of the client's
-// token, or empty for a client without one.
-func (i *instance) dial(ctx context.Context, user string, opts *wire.Options) (*wire.Client, error) {
+// connect opens a connection and returns the client's end of it. user is the
+// UserID of the client's token, or empty for a client without one.
+func (i *instance) connect(ctx context.Context, user string) (mcp.Transport, error) {
 	serverSide, clientSide := mcp.NewInMemoryTransports()
 	link := &link{transport: serverSide}
 	// A session lasts until its client hangs up, however long that takes.
@@ -60,7 +58,7 @@ func (i *instance) dial(ctx context.Context, user string, opts *wire.Options) (*
 	i.mu.Lock()
 	i.sessions[session] = link.conn
 	i.mu.Unlock()
-	return wire.Dial(ctx, clientSide, opts)
+	return clientSide, nil
 }
 
 // cut hangs up on every client, as a process does that dies.
@@ -99,11 +97,34 @@ func (i *instance) stop() error {
 	return hangs
 }
 
-// died says how the process would have died, if it had.
+// die ends the instance as a process that dies ends.
+func (i *instance) die(why error) {
+	i.world.mu.Lock()
+	i.world.dead = true
+	i.world.mu.Unlock()
+	i.mu.Lock()
+	if i.death == nil {
+		i.death = why
+	}
+	i.mu.Unlock()
+	i.cut()
+}
+
+// died says why the process has died, or would have in production.
 func (i *instance) died() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.panicked
+	return i.death
+}
+
+// panicked is the death of a server whose handler panics. go-sdk recovers none.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string {
+	return fmt.Sprintf("the handler panicked, which ends the process of a go-sdk server: %v", p.value)
 }
 
 // survive turns a panic of a handler, which would end the process and the test
@@ -120,10 +141,7 @@ func (i *instance) survive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		defer func() {
 			if v := recover(); v != nil {
-				i.mu.Lock()
-				i.panicked = fmt.Errorf("the handler panicked, which ends the process of a go-sdk server: %v\n%s", v, debug.Stack())
-				i.mu.Unlock()
-				i.cut()
+				i.die(&panicked{v, debug.Stack()})
 				err = errors.New("the process has ended")
 			}
 		}()

@@ -78,18 +78,22 @@ func TestTranscript(t *testing.T) {
 // The effects stand where they happened, and no state is shown.
 func TestTranscriptShowsTheEffectsInTheirPlace(t *testing.T) {
 	out := mrtrtest.Call(t, sealed(t), dinner(), nil)
-	var sections []string
-	for line := range strings.SplitSeq(out.Transcript(), "\n") {
-		if strings.HasPrefix(line, "-- ") {
-			sections = append(sections, line)
-		}
-	}
 	require.Equal(t, []string{
 		"-- client tools/call --", "-- server asks --",
 		"-- client tools/call --", "-- effect hold window --", "-- server asks --",
 		"-- client tools/call --", "-- effect charge --", "-- server result --",
-	}, sections)
+	}, sections(out.Transcript()))
 	require.Contains(t, out.Transcript(), `"requestState": "*"`)
+}
+
+// sections are the headings of a transcript.
+func sections(transcript string) (headings []string) {
+	for line := range strings.SplitSeq(transcript, "\n") {
+		if strings.HasPrefix(line, "-- ") {
+			headings = append(headings, line)
+		}
+	}
+	return headings
 }
 
 func TestGolden(t *testing.T) {

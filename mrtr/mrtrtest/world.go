@@ -2,6 +2,7 @@ package mrtrtest
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -22,17 +23,22 @@ type World struct {
 
 	mu       sync.Mutex
 	cleanups []func()
-	cut      func() // hangs up on the clients of this instance
+	die      func(why error) // ends the instance as if its process had died
+	dead     bool
 }
 
 // Effect says that the tool has had an effect: call it where the tool would
 // charge, send or write. The name tells effects apart in assertions and reports.
 func (w *World) Effect(name string) {
-	if w.deployment.happened(name) {
-		w.mu.Lock()
-		cut := w.cut
-		w.mu.Unlock()
-		cut()
+	w.mu.Lock()
+	dead := w.dead
+	w.mu.Unlock()
+	if dead {
+		return // a process that has died does nothing any more
+	}
+	if over := w.deployment.happened(name); over != nil {
+		w.die(fmt.Errorf("the process was ended after the effect %q", name))
+		<-over // no line below runs: the process has ended here
 	}
 }
 
@@ -79,7 +85,7 @@ func (w *World) stop() {
 	}
 }
 
-// deployment holds what the worlds of one deployment share.
+// deployment is the common part of the worlds of one deployment.
 type deployment struct {
 	name string
 	// during, if set, says in which request of the call something happens, and
@@ -88,7 +94,7 @@ type deployment struct {
 
 	mu      sync.Mutex
 	effects []effect
-	crash   bool // the next effect is the last thing its instance does
+	crash   chan struct{} // if set, an instance dies of its next effect until this closes
 	shared  map[string]any
 	closers []io.Closer
 }
@@ -105,11 +111,11 @@ func newDeployment(name string) *deployment {
 }
 
 func (d *deployment) world() *World {
-	return &World{Deployment: d.name, deployment: d, cut: func() {}}
+	return &World{Deployment: d.name, deployment: d}
 }
 
-// happened records an effect, and reports whether its instance dies of it.
-func (d *deployment) happened(name string) bool {
+// happened records an effect. Its instance dies of it where the channel is not nil.
+func (d *deployment) happened(name string) <-chan struct{} {
 	e := effect{name: name}
 	if d.during != nil {
 		e.request, e.message = d.during()
