@@ -193,7 +193,7 @@ func (t *trial) reply(ctx context.Context, c *wire.Client, r wire.Request) (*wir
 // closes waits a moment for the end of the response's stream, on which a second
 // answer would come. It waits no more once a stream stayed open.
 func (t *trial) closes(pending *wire.Pending) {
-	if pending.Stream() == nil || t.openStream {
+	if pending.Stream() == nil || t.openStream.Load() {
 		return
 	}
 	timer := time.NewTimer(min(t.patience, time.Second))
@@ -201,7 +201,7 @@ func (t *trial) closes(pending *wire.Pending) {
 	select {
 	case <-pending.Stream():
 	case <-timer.C:
-		t.openStream = true
+		t.openStream.Store(true)
 	}
 }
 

@@ -183,17 +183,24 @@ func (t *trial) since(before map[string]int) map[string]int {
 	return delta
 }
 
-// surplus says which effects happened more often than the calls, so many of
-// them, may have; "" if none.
-func (t *trial) surplus(effects map[string]int, calls int) string {
+// surplus says which effect happened more often than it may; "" if none did.
+func surplus(effects map[string]int, may func(name string) int) string {
 	for _, name := range slices.Sorted(maps.Keys(effects)) {
-		may, named := t.scenario.Times[name]
-		if !named {
-			may = 1
-		}
-		if effects[name] > may*calls {
-			return fmt.Sprintf("%q happened %d times instead of %d", name, effects[name], may*calls)
+		if effects[name] > may(name) {
+			return fmt.Sprintf("%q happened %d times instead of %d", name, effects[name], may(name))
 		}
 	}
 	return ""
 }
+
+// times is how often the scenario says that a call has an effect.
+func (t *trial) times(name string) int {
+	if n, named := t.scenario.Times[name]; named {
+		return n
+	}
+	return 1
+}
+
+// usual is how often an honest call has an effect, which may be too often
+// already: that is another rule's finding.
+func (t *trial) usual(name string) int { return max(t.honest.effects[name], t.times(name)) }

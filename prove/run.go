@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -91,7 +92,7 @@ type prover struct {
 	// replies are compared.
 	varies bool
 	// openStream says that a stream stayed open after its answer.
-	openStream bool
+	openStream atomic.Bool
 }
 
 // prepare makes the honest calls.
