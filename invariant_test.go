@@ -62,7 +62,7 @@ func TestInvariantAcrossInstances(t *testing.T) {
 }
 
 // The coroutine's frame is held by one instance. A round that reaches another
-// instance ends the call with an error that lists the effects so far, and has no
+// instance ends the call with an error that names the effects, and has no
 // effect twice. A call that needs no held handler keeps its contract.
 func TestInvariantOfALostFrame(t *testing.T) {
 	coroutine := styles("coroutine")[0]
@@ -88,7 +88,7 @@ func TestInvariantOfALostFrame(t *testing.T) {
 	require.NotZero(t, lost)
 }
 
-// lostAdvice is the advice in the error of a lost frame, after so many effects.
+// lostAdvice is the advice of a lost frame's error on the effects before it.
 func lostAdvice(effects int) string {
 	if effects == 0 {
 		return " What it has done is unknown: do not call the tool again without checking."

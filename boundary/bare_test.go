@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,8 +64,8 @@ func TestTheSameTableAgainstBareSDK(t *testing.T) {
 	}
 }
 
-// silence is how long a process may write nothing. go-sdk may wait for the author's
-// code with a lock held, and then no time passes in the bubble.
+// silence is how long a process may write nothing before it is killed. Processes that
+// hang end themselves much sooner; this is for one that runs in a circle.
 const silence = 10 * time.Second
 
 // bareVerdicts starts a process and returns its verdicts up to the case that it
@@ -108,6 +110,7 @@ func tryBare(t *testing.T, begin string) {
 	era, from, _ := strings.Cut(begin, " ")
 	first, err := strconv.Atoi(from)
 	require.NoError(t, err)
+	go endWhenStuck()
 	synctest.Test(t, func(t *testing.T) {
 		cases := misbehaving.Cases(nil)
 		client, _, err := openMemory(t.Context(), probe.Era(era), misbehaving.NewServer(cases))
@@ -119,3 +122,24 @@ func tryBare(t *testing.T, begin string) {
 		_, _ = io.Copy(io.Discard, os.Stdin) // until killed: a handler that hangs would keep the bubble from ending
 	})
 }
+
+// endWhenStuck ends the process once no goroutine can run any more. go-sdk may wait
+// for the author's code with a lock held, and then no time passes in the bubble. A slow
+// machine is not mistaken for it: a goroutine that waits for a processor is runnable.
+func endWhenStuck() {
+	var before string
+	for alike := 0; alike < 3; time.Sleep(100 * time.Millisecond) {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		_, others, _ := strings.Cut(string(stacks), "\n\n") // the first is this goroutine
+		if others != before || moving.MatchString(others) {
+			before, alike = others, 0
+			continue
+		}
+		alike++
+	}
+	os.Exit(1)
+}
+
+// moving matches a goroutine that runs, may run, or waits for the operating system.
+var moving = regexp.MustCompile(`(?m)^goroutine \d+ .*\[(running|runnable|syscall|IO wait)`)

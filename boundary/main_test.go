@@ -1,6 +1,7 @@
 package boundary_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -19,6 +20,12 @@ func TestMain(m *testing.M) {
 	if kind := os.Getenv(deathVariable); kind != "" {
 		dieWithBoundary(kind)
 		return
+	}
+	// Most cases wait for a deadline, so that many can run side by side, whatever the
+	// number of processors.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
