@@ -2,12 +2,7 @@ package mrtrtest_test
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
@@ -33,8 +28,8 @@ var seatQuestion = &mcp.ElicitParams{
 	},
 }
 
-// bookByHand is a tool as a go-sdk user writes one without any help: it asks for a
-// seat, and then charges the card.
+// bookByHand is a tool as a go-sdk user writes one at first: it asks for a seat, and
+// then charges the card.
 func bookByHand(charge func()) mcp.ToolHandlerFor[trip, booking] {
 	return func(_ context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
 		answer, answered := req.Params.InputResponses["seat"].(*mcp.ElicitResult)
@@ -65,20 +60,4 @@ var byHand = serve(func(w *mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
 
 func toLisbon(answers ...mrtrtest.Answer) mrtrtest.Script {
 	return mrtrtest.Script{Tool: "book", Arguments: trip{"Lisbon"}, Answers: mrtrtest.Answers{"seat": answers}}
-}
-
-// stamp signs a state with the deployment's key, and opened is the content of one
-// that was signed so.
-func stamp(key []byte, content string) string {
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(content))
-	return content + "." + hex.EncodeToString(mac.Sum(nil))
-}
-
-func opened(key []byte, state string) (string, error) {
-	content, _, _ := strings.Cut(state, ".")
-	if !hmac.Equal([]byte(stamp(key, content)), []byte(state)) {
-		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid or expired requestState"}
-	}
-	return content, nil
 }

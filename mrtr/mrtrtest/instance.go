@@ -124,7 +124,7 @@ type panicked struct {
 }
 
 func (p *panicked) Error() string {
-	return fmt.Sprintf("the handler panicked, which ends the process of a go-sdk server: %v", p.value)
+	return fmt.Sprintf("the handler panicked, which ends the process of a go-sdk server: %v, in %s", p.value, panicSite(string(p.stack)))
 }
 
 // survive turns a panic of a handler, which would end the process and the test

@@ -103,7 +103,9 @@ func (s *site) fresh(ctx context.Context, d *deployment, who *prove.Caller) (*pr
 		return nil, err
 	}
 	return &prove.Endpoint{Transport: transport, Close: func() error {
-		s.stop(i)
+		if i.died() == nil {
+			s.stop(i)
+		}
 		return nil
 	}}, nil
 }
@@ -119,12 +121,8 @@ func (s *site) start(d *deployment) (*instance, error) {
 	return i, nil
 }
 
-// stop ends an instance, unless it died: a dead one waits for the end of the
-// proof.
+// stop ends an instance.
 func (s *site) stop(i *instance) {
-	if i.died() != nil {
-		return
-	}
 	if err := i.stop(); err != nil {
 		s.mu.Lock()
 		s.endless = err
@@ -167,14 +165,9 @@ func (s *site) close() []prove.Finding {
 	s.mu.Lock()
 	instances := s.instances
 	s.mu.Unlock()
+	close(s.over) // an instance that a crash has frozen goes on, and ends
 	for _, i := range instances {
 		s.stop(i)
-	}
-	close(s.over) // what a crash had frozen goes on, and ends
-	for _, i := range instances {
-		if i.died() != nil {
-			_ = i.stop() // how a process ends that has died is nobody's fault
-		}
 	}
 	closing := errors.Join(s.home.close(), s.stranger.close())
 	time.Sleep(time.Minute) // what ends by itself has ended

@@ -27,8 +27,12 @@ type World struct {
 	dead     bool
 }
 
-// Effect says that the tool has had an effect: call it where the tool would
-// charge, send or write. The name tells effects apart in assertions and reports.
+// Effect says that the tool has had an effect: call it where the tool has charged,
+// sent or written something. The name tells effects apart in assertions and
+// reports.
+//
+// In a proof, a process may die here. Then Effect does not return before the proof
+// is over, so it must not be called with a lock that another instance takes.
 func (w *World) Effect(name string) {
 	w.mu.Lock()
 	dead := w.dead
