@@ -94,10 +94,7 @@ func binding(req *mcp.CallToolRequest) statecodec.Binding {
 }
 
 func TestBook(t *testing.T) {
-	mrtrtest.Prove(t, func(w *mrtrtest.World) *mcp.Server {
-		d := &desk{key: w.Key(), charge: func() { w.Effect("charge") }}
-		return d.server()
-	}, mrtrtest.Scenario{
+	mrtrtest.Prove(t, newDesk, mrtrtest.Scenario{
 		Tool:           "book",
 		Arguments:      map[string]any{"to": "Lisbon"},
 		OtherArguments: map[string]any{"to": "Oslo"},
@@ -105,9 +102,7 @@ func TestBook(t *testing.T) {
 }
 
 func TestBookOnce(t *testing.T) {
-	out := mrtrtest.Call(t, func(w *mrtrtest.World) *mcp.Server {
-		return (&desk{key: w.Key(), charge: func() { w.Effect("charge") }}).server()
-	}, toLisbon(mrtrtest.Missing, mrtrtest.Value("none"), mrtrtest.Value("aisle")), &mrtrtest.Options{FreshInstances: true})
+	out := mrtrtest.Call(t, newDesk, toLisbon(mrtrtest.Missing, mrtrtest.Value("none"), mrtrtest.Value("aisle")), &mrtrtest.Options{FreshInstances: true})
 	require.Equal(t, 4, out.Requests)
 	out.WantEffects(t, "charge")
 }

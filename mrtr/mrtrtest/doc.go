@@ -2,24 +2,42 @@
 // any server of go-sdk, whether its handlers are made with package mrtr or written
 // by hand, and needs no ports, no processes and no sleeping.
 //
-// A test gives it a function that builds the server. The function gets a [World],
-// and the code under test says there when it has an effect:
+// A test brings a function that builds the server. The function gets a [World],
+// and the code under test says there when it has had an effect:
 //
-//	build := func(w *mrtrtest.World) *mcp.Server {
-//		server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
-//		mcp.AddTool(server, &mcp.Tool{Name: "book"}, book(func() { w.Effect("charge") }))
-//		return server
+//	func newDesk(w *mrtrtest.World) *mcp.Server {
+//		d := &desk{key: w.Key(), charge: func() { w.Effect("charge") }}
+//		return d.server()
 //	}
+//
+// # A proof
+//
+// [Prove] tries every rule of package prove against the tool. It alters, cuts,
+// forges and transplants states, lets them expire, declines, cancels, leaves out and
+// distorts answers, repeats rounds, moves them to other instances, ends the process
+// behind an effect, and comes as clients that cannot be asked:
+//
+//	func TestBook(t *testing.T) {
+//		mrtrtest.Prove(t, newDesk, mrtrtest.Scenario{
+//			Tool:           "book",
+//			Arguments:      map[string]any{"to": "Lisbon"},
+//			OtherArguments: map[string]any{"to": "Oslo"},
+//		})
+//	}
+//
+// Each rule is a subtest, and a proof takes less than a second. [Examine] returns
+// the report instead, for a test that has a verdict of its own.
 //
 // # One call
 //
 // [Call] calls a tool, answers its questions from a script and returns the
 // outcome. The same script serves clients of both eras ([Options]):
 //
-//	out := mrtrtest.Call(t, build, mrtrtest.Script{
+//	script := mrtrtest.Script{
 //		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},
 //		Answers: mrtrtest.Answers{"seat": {mrtrtest.Missing, mrtrtest.Value("window")}},
-//	}, nil)
+//	}
+//	out := mrtrtest.Call(t, newDesk, script, nil)
 //	out.WantEffects(t, "charge")
 //
 // An answer is [Value], [Accept], [Decline], [Cancel], [Missing], or any JSON at

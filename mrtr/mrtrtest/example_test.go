@@ -12,9 +12,19 @@ import (
 
 // newDesk serves the tool book, which asks for a seat and then charges the card.
 func newDesk(w *mrtrtest.World) *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, bookByHand(func() { w.Effect("charge") }))
-	return server
+	d := &desk{key: w.Key(), charge: func() { w.Effect("charge") }}
+	return d.server()
+}
+
+// A proof of a tool that is written on go-sdk alone.
+func ExampleProve() {
+	var t *testing.T // that of the test
+
+	mrtrtest.Prove(t, newDesk, mrtrtest.Scenario{
+		Tool:           "book",
+		Arguments:      map[string]any{"to": "Lisbon"},
+		OtherArguments: map[string]any{"to": "Oslo"},
+	})
 }
 
 // A user who leaves the first question open, and then takes the window seat. The
@@ -30,7 +40,7 @@ func ExampleCall() {
 	out.WantEffects(t, "charge")
 	fmt.Println(out.Requests, "requests:", out.Text)
 
-	script.Answers = mrtrtest.Answers{"seat": {mrtrtest.Decline}}
+	script.Answers["seat"] = []mrtrtest.Answer{mrtrtest.Decline}
 	out = mrtrtest.Call(t, newDesk, script, &mrtrtest.Options{Era: mrtrtest.Legacy})
 	out.WantEffects(t)
 	fmt.Println(out.Requests, "request:", out.Text)

@@ -1,7 +1,6 @@
 package mrtrtest
 
 import (
-	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -60,20 +59,14 @@ func (g goroutines) without(before goroutines) goroutines {
 	return rest
 }
 
-// String says where they are, alike in every run.
+// String says where they are. It does not say how many are at one place: that
+// depends on how often the code was reached, in rules that race on purpose.
 func (g goroutines) String() string {
-	count := map[string]int{}
+	places := map[string]bool{}
 	for _, stack := range g {
-		count[whereabouts(stack)]++
+		places[whereabouts(stack)] = true
 	}
-	var all []string
-	for _, where := range slices.Sorted(maps.Keys(count)) {
-		if n := count[where]; n > 1 {
-			where = fmt.Sprintf("%d times %s", n, where)
-		}
-		all = append(all, where)
-	}
-	return strings.Join(all, "; ")
+	return strings.Join(slices.Sorted(maps.Keys(places)), "; ")
 }
 
 // whereabouts says what a goroutine waits for, and where.

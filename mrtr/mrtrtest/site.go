@@ -3,7 +3,6 @@ package mrtrtest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -178,7 +177,7 @@ func (s *site) close() []prove.Finding {
 	}
 	leaks := finding("instance/leaks", "An instance that was stopped leaves no goroutine.")
 	if left := inThisBubble().without(s.before); len(left) > 0 {
-		leaks.Outcome, leaks.Detail = prove.Fail, fmt.Sprintf("%d left: %s", len(left), left)
+		leaks.Outcome, leaks.Detail = prove.Fail, "left: "+left.String()
 	}
 	return []prove.Finding{stops, leaks}
 }
