@@ -59,7 +59,7 @@ func subjectOf(name string, at mrtrtest.Position, handler func(*mrtr.Runtime, *o
 	build := func(w *mrtrtest.World) *mcp.Server {
 		key, err := statecodec.NewKey(w.Key())
 		must(err)
-		rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}})
+		rt, err := mrtr.New(onForcedStore(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}))
 		must(err)
 		w.Cleanup(func() { must(rt.Close()) })
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
