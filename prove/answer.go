@@ -30,7 +30,7 @@ var answerRules = []Rule{
 	{"answer/against-schema", "Content that breaks the question's own schema is not taken.", Should, "Elicitation: servers should validate content against the requested schema",
 		func(t *trial) { t.instead(againstSchema) }},
 	{"answer/extra-keys", "Well-formed answers to questions that were not asked change nothing.", Should, ignoring, extraKeys},
-	{"answer/no-map", "Responses that are no map are refused.", Must, "JSON schema: inputResponses is an object", noMap},
+	{"answer/no-map", "Responses that are no map answer nothing.", Must, "JSON schema: inputResponses is an object", noMap},
 	{"answer/prototype-keys", "An answer that is nested under __proto__ is not taken.", Ours, "a key is a name and reaches no prototype", prototypeKeys},
 	{"answer/declined", "A call whose question is declined ends, and not as if it was accepted.", Should, actions,
 		func(t *trial) { t.unwilling("decline") }},
@@ -91,7 +91,7 @@ func withResponse(r wire.Request, key string, response any) wire.Request {
 var absent any = new(int)
 
 // notTaken fails where the call went on without a valid answer to q. It may end
-// in an error, ask again, or end as it does for a user who declines.
+// in an error, ask again, or end as it does for a user who says no.
 func (t *trial) notTaken(round int, q wire.Question, what string, s said) {
 	t.answered(s)
 	switch {
@@ -103,15 +103,31 @@ func (t *trial) notTaken(round int, q wire.Question, what string, s said) {
 		}
 	case s.outline() == t.honest.end().outline():
 		t.failAt(s, "%s was taken for an answer to %q: the call completes as if it was answered", what, q.Key)
-	case s.outline() != t.whenDeclined(round, q).outline():
-		t.failAt(s, "%s was taken for an answer to %q: the call completes, and not as a declined one", what, q.Key)
+	case !slices.Contains(t.unwillingEnds(round, q), s.outline()):
+		t.failAt(s, "%s was taken for an answer to %q: the call completes, and not as for a user who says no", what, q.Key)
 	}
 }
 
-// whenDeclined is the reply to a user who declines the question.
-func (t *trial) whenDeclined(round int, q wire.Question) said {
-	r := t.reach(t.client(), round)
-	return t.send(t.client(), withResponse(r, q.Key, map[string]any{"action": "decline"}))
+// unwillingEnds are the replies to a user who says no: who declines or cancels the
+// question, or answers false.
+func (t *trial) unwillingEnds(round int, q wire.Question) []string {
+	noes := []any{map[string]any{"action": "decline"}, map[string]any{"action": "cancel"}}
+	if honest, ok := t.honestly(q).(map[string]any); ok {
+		given, _ := honest["content"].(map[string]any)
+		for name, value := range given {
+			if value == true {
+				changed := maps.Clone(given)
+				changed[name] = false
+				noes = append(noes, map[string]any{"action": "accept", "content": changed})
+			}
+		}
+	}
+	var ends []string
+	for _, no := range noes {
+		r := t.reach(t.client(), round)
+		ends = append(ends, t.send(t.client(), withResponse(r, q.Key, no)).outline())
+	}
+	return ends
 }
 
 func missing(t *trial) {
@@ -259,14 +275,24 @@ func extraKeys(t *trial) {
 }
 
 func noMap(t *trial) {
-	for _, responses := range []any{7, "accept", []any{map[string]any{"action": "accept"}}, true} {
-		r := t.reach(t.client(), 1)
-		s := t.send(t.client(), withParam(t.client(), r, "inputResponses", responses))
-		t.answered(s)
-		if !s.refused() {
-			t.failAt(s, "responses that are no map are not refused")
+	for _, q := range t.honest.said[0].reply.Asks {
+		for _, responses := range []any{7, "accept", []any{map[string]any{"action": "accept"}}, true} {
+			r := t.reach(t.client(), 1)
+			t.notTaken(1, q, "a "+jsonKind(responses), t.send(t.client(), withParam(t.client(), r, "inputResponses", responses)))
 		}
 	}
+}
+
+func jsonKind(v any) string {
+	switch v.(type) {
+	case string:
+		return "text"
+	case []any:
+		return "list"
+	case bool:
+		return "truth value"
+	}
+	return "number"
 }
 
 func prototypeKeys(t *trial) {

@@ -24,7 +24,7 @@ import (
 
 // world is everything around the servers of one deployment, written by hand
 // without go-sdk's server and without the engine: JSON-RPC messages and a seal.
-// Its tool pay asks for an amount, then for a confirmation, and pays. Safe as it
+// Its tool pay asks for an amount, then for a day, and pays. Safe as it
 // stands, it breaks one rule where broken names one.
 type world struct {
 	broken string
@@ -40,7 +40,9 @@ type world struct {
 	clock   time.Duration
 	waiting map[string]time.Duration // calls that wait for an answer, and until when
 	serial  int
-	busy    sync.Mutex // held while a legacy client is asked, where that is broken
+	seals   map[string]bool // every seal that was made
+	burnt   bool            // a state was refused since the last one was made
+	busy    chan struct{}   // full while a legacy client is asked, where that is broken
 }
 
 // payment is the final round of a call: claimed before its effect, done after.
@@ -53,7 +55,7 @@ type payment struct {
 }
 
 func newWorld(broken string) *world {
-	w := &world{broken: broken, effects: map[string]int{}, ledger: map[string]*payment{}, waiting: map[string]time.Duration{}, handles: map[string]sealed{}}
+	w := &world{broken: broken, effects: map[string]int{}, ledger: map[string]*payment{}, waiting: map[string]time.Duration{}, handles: map[string]sealed{}, seals: map[string]bool{}, busy: make(chan struct{}, 1)}
 	w.main = w.instance("a")
 	return w
 }
@@ -117,7 +119,7 @@ func (w *world) subject() prove.Subject {
 // strict is the scenario that the tool of the world is proved by.
 var strict = prove.Scenario{
 	Tool: "pay", Arguments: map[string]any{"to": "Ann"}, OtherArguments: map[string]any{"to": "Bob"},
-	Answers: map[string]any{"amount": "10", "confirm": true}, OtherTool: "refund", SingleUse: true,
+	Answers: map[string]any{"amount": "10", "when": "today"}, OtherTool: "refund", SingleUse: true,
 }
 
 func (w *world) count(context.Context) (map[string]int, error) {
@@ -226,7 +228,9 @@ func (in *instance) seal(s sealed) string {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.latest = token
+	w.latest, w.burnt = token, false
+	_, seal, _ := strings.Cut(token, ".")
+	w.seals[in.secret+seal] = true
 	w.waiting[s.Call] = s.Until
 	return token
 }
@@ -238,17 +242,16 @@ func (in *instance) open(token string) (s sealed, err error) {
 	token = w.mend(token)
 	w.mu.Lock()
 	handle, known := w.handles[token]
-	latest := w.latest
+	seals, burnt := maps.Clone(w.seals), w.burnt
 	w.mu.Unlock()
 	switch {
-	case w.is("state/never-same") && known:
+	case w.is("state/never-same") && known && in.secret == "a":
 		return handle, nil
 	case w.is("state/forged"):
 		// The claim is believed where the seal is genuine, whatever it seals.
 		claim, seal, _ := strings.Cut(token, ".")
-		_, genuine, _ := strings.Cut(latest, ".")
 		plain, err := base64.RawURLEncoding.DecodeString(claim)
-		if err != nil || seal != genuine || json.Unmarshal(plain, &s) != nil || s.Tool == "" {
+		if err != nil || !seals[in.secret+seal] || json.Unmarshal(plain, &s) != nil || s.Tool == "" {
 			return s, errState
 		}
 		return s, nil
@@ -264,7 +267,7 @@ func (in *instance) open(token string) (s sealed, err error) {
 	if err != nil {
 		return s, err
 	}
-	if w.is("state/refusal-harmless") && token != latest {
+	if burnt {
 		return s, errState
 	}
 	return s, json.Unmarshal(plain, &s)
@@ -293,7 +296,7 @@ func (w *world) mend(token string) string {
 	mended := false
 	switch w.broken {
 	case "state/flipped":
-		mended = len(token) == len(w.latest) && differ == 1
+		mended = len(token) == len(w.latest) && differ == 1 && token[len(token)-1] == w.latest[len(token)-1]
 	case "state/cut":
 		mended = len(token) > 0 && len(token) < len(w.latest) && strings.Contains(w.latest, token)
 	case "state/extended":

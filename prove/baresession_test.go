@@ -139,7 +139,7 @@ func (s *session) typed(result object, kind string) object {
 	return result
 }
 
-func (s *session) done(amount, to string) any {
+func (s *session) done(amount, to, when string) any {
 	structured := object{"amount": amount}
 	if s.world.is("result/output") {
 		structured = object{"amount": 7}
@@ -148,7 +148,7 @@ func (s *session) done(amount, to string) any {
 	if s.world.is("result/schema") {
 		kind = "done"
 	}
-	return s.typed(object{"content": []object{{"type": "text", "text": "Paid " + amount + " to " + to + "."}}, "structuredContent": structured}, kind)
+	return s.typed(object{"content": []object{{"type": "text", "text": "Paid " + amount + " to " + to + " " + when + "."}}, "structuredContent": structured}, kind)
 }
 
 func (s *session) text(text string, failed bool) any {
@@ -156,10 +156,7 @@ func (s *session) text(text string, failed bool) any {
 }
 
 func (s *session) form(key string) object {
-	property := object{"type": "string", "enum": []string{"10", "20"}}
-	if key == "confirm" {
-		property = object{"type": "boolean"}
-	}
+	property := object{"type": "string", "enum": choices[key]}
 	properties := object{key: property}
 	if s.world.is("result/questions") {
 		properties["address"] = object{"type": "object"}
@@ -167,7 +164,9 @@ func (s *session) form(key string) object {
 	return object{"mode": "form", "message": "The " + key + "?", "requestedSchema": object{"type": "object", "required": []string{key}, "properties": properties}}
 }
 
-var keys = []string{"amount", "confirm"}
+var keys = []string{"amount", "when"}
+
+var choices = map[string][]string{"amount": {"10", "20"}, "when": {"today", "tomorrow"}}
 
 func (s *session) ask(state sealed) any {
 	key := keys[state.Round]
@@ -202,6 +201,10 @@ func (s *session) call(ctx context.Context, p params, caps object) (any, error) 
 	if s.legacy {
 		return s.legacyCall(ctx, to)
 	}
+	if w.is("server/in-time") {
+		w.busy <- struct{}{}
+		<-w.busy
+	}
 	token, isText := p.State.(string)
 	if p.State != nil && !isText && !w.is("state/not-text") {
 		switch w.broken {
@@ -212,13 +215,19 @@ func (s *session) call(ctx context.Context, p params, caps object) (any, error) 
 		}
 		return nil, refusal(-32602, "requestState is no text")
 	}
+	if p.State != nil && !isText {
+		token = w.last()
+	}
 	responses, isMap := p.Responses.(object)
 	if p.Responses != nil && !isMap && !w.is("answer/no-map") {
 		return nil, refusal(-32602, "inputResponses is no object")
 	}
+	if !isMap && p.Responses != nil { // taken for the first choice of each question
+		responses = object{"amount": accept("amount", choices["amount"][0]), "when": accept("when", choices["when"][0])}
+	}
 	if token == "" {
-		if len(responses) > 0 && w.is("state/left-out") && responses["confirm"] != nil {
-			return s.done("", to), nil
+		if len(responses) > 0 && w.is("state/left-out") && responses["when"] != nil {
+			return s.done("", to, "today"), nil
 		}
 		return s.begin(name, to, caps)
 	}
@@ -227,6 +236,16 @@ func (s *session) call(ctx context.Context, p params, caps object) (any, error) 
 		return nil, s.refuse(token)
 	}
 	return s.goOn(state, token, to, responses, caps)
+}
+
+func accept(key, value string) object {
+	return object{"action": "accept", "content": object{key: value}}
+}
+
+func (w *world) last() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.latest
 }
 
 func (s *session) begin(name, to string, caps object) (any, error) {
@@ -268,7 +287,7 @@ func (s *session) refuse(token string) error {
 		return refusal(-32602, fmt.Sprintf("a state of %d characters is not good", len(token)))
 	case "state/refusal-harmless":
 		w.mu.Lock()
-		w.latest = ""
+		w.burnt = true
 		w.mu.Unlock()
 	}
 	return refusal(-32602, "the state is not good")
@@ -302,8 +321,8 @@ func (s *session) goOn(state sealed, token, to string, responses, caps object) (
 		responses = proto
 	}
 	value, verdict := s.judge(key, responses)
-	if state.Round == 0 && w.is("round/swapped") && verdict == askAgain && responses["confirm"] != nil {
-		return s.done("10", to), nil
+	if state.Round == 0 && w.is("round/swapped") && verdict == askAgain && responses["when"] != nil {
+		return s.done("10", to, "today"), nil
 	}
 	switch verdict {
 	case stopped:
@@ -334,11 +353,11 @@ func (s *session) goOn(state sealed, token, to string, responses, caps object) (
 		s.instance.mu.Lock()
 		s.sums[state.Call] = value
 		s.instance.mu.Unlock()
-		if _, given := s.judge("confirm", responses); !w.is("round/asked-ahead") || given != accepted {
+		if value, verdict = s.judge("when", responses); !w.is("round/asked-ahead") || verdict != accepted {
 			return s.ask(state), nil
 		}
 	}
-	return s.pay(state, token, to, responses)
+	return s.pay(state, token, to, value, responses)
 }
 
 // perInstance has the effect unless this instance had it, where that is broken.
@@ -356,14 +375,14 @@ func (s *session) perInstance(state sealed) {
 }
 
 // pay has the effect once for each call, and remembers how it ended.
-func (s *session) pay(state sealed, token, to string, responses object) (any, error) {
+func (s *session) pay(state sealed, token, to, when string, responses object) (any, error) {
 	w := s.world
 	amount := state.Amount
 	s.instance.mu.Lock()
 	latest, poisoned := s.to, s.poison[s.conn]
 	sum := s.sums[state.Call]
 	s.instance.mu.Unlock()
-	if w.is("server/apart") {
+	if w.is("server/apart") && latest != "" {
 		to = latest
 	}
 	if w.is("state/another-instance") {
@@ -406,7 +425,7 @@ func (s *session) pay(state sealed, token, to string, responses object) (any, er
 		s.effect("pay")
 	}
 	time.Sleep(10 * time.Millisecond) // so that a second request finds the first one running
-	mine.result = s.done(amount, to)
+	mine.result = s.done(amount, to, when)
 	close(mine.done)
 	return mine.result, nil
 }
@@ -450,7 +469,7 @@ const (
 // judge reads the answer to a question.
 func (s *session) judge(key string, responses object) (string, judged) {
 	w := s.world
-	fallback := "10"
+	fallback := choices[key][0]
 	response, given := responses[key]
 	answer, isObject := response.(object)
 	_, role := answer["role"]
@@ -465,7 +484,7 @@ func (s *session) judge(key string, responses object) (string, judged) {
 	}
 	content, _ := answer["content"].(object)
 	switch action := answer["action"]; {
-	case action == "decline" && !w.is("answer/declined"), action == "cancel" && !w.is("answer/cancelled"):
+	case action == "decline" && (s.legacy || !w.is("answer/declined")), action == "cancel" && !w.is("answer/cancelled"):
 		return "", stopped
 	case action == "decline", action == "cancel":
 		return fallback, accepted
@@ -478,18 +497,8 @@ func (s *session) judge(key string, responses object) (string, judged) {
 	if w.is("answer/against-schema") && value != nil {
 		return fmt.Sprint(value), accepted
 	}
-	if key == "confirm" {
-		yes, isBool := value.(bool)
-		switch {
-		case !isBool:
-			return "", askAgain
-		case !yes:
-			return "", stopped
-		}
-		return "", accepted
-	}
 	text, _ := value.(string)
-	if !slices.Contains([]string{"10", "20"}, text) {
+	if !slices.Contains(choices[key], text) {
 		return "", askAgain
 	}
 	return text, accepted
@@ -508,27 +517,26 @@ func (s *session) legacyCall(ctx context.Context, to string) (any, error) {
 		return s.text("This client cannot be asked.", true), nil
 	}
 	if w.is("server/in-time") {
-		w.busy.Lock()
-		defer w.busy.Unlock()
+		w.busy <- struct{}{}
+		defer func() { <-w.busy }()
 	}
-	amount := ""
+	values := map[string]string{}
 	for _, key := range keys {
 		response, err := s.askOver(ctx, key)
 		if err != nil {
 			return nil, refusal(-32603, "nobody answered")
 		}
 		value, verdict := s.judge(key, object{key: response})
-		if verdict != accepted && !(w.is("client/legacy-declined") && verdict == stopped) {
+		if verdict == stopped && w.is("client/legacy-declined") {
+			value, verdict = choices[key][0], accepted
+		}
+		if verdict != accepted {
 			return s.text("Nothing was paid.", true), nil
 		}
-		if amount == "" {
-			if amount = value; amount == "" {
-				amount = "10"
-			}
-		}
+		values[key] = value
 	}
 	s.effect("pay")
-	return s.done(amount, to), nil
+	return s.done(values["amount"], to, values["when"]), nil
 }
 
 func (s *session) askOver(ctx context.Context, key string) (any, error) {

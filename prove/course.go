@@ -138,10 +138,12 @@ func content(q wire.Question, answers map[string]any) (map[string]any, error) {
 		return whole, nil
 	}
 	properties := q.Properties()
-	if given && len(properties) == 1 {
+	switch {
+	case given && len(properties) == 1:
 		return map[string]any{properties[0]: value}, nil
-	}
-	if given {
+	case given && slices.Contains(properties, q.Key):
+		return map[string]any{q.Key: value}, nil
+	case given:
 		return nil, fmt.Errorf("its form has %d properties, and the scenario's answer is one value", len(properties))
 	}
 	schema, err := probe.ReadSchema(q.Schema)

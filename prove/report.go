@@ -71,7 +71,7 @@ func (r *Report) String() string {
 
 // String is the line of the rule, with further lines where it failed.
 func (f Finding) String() string {
-	line := fmt.Sprintf("%-4s  %-24s %-6s", f.Outcome, f.Rule.Name, f.Rule.Level)
+	line := fmt.Sprintf("%-4s  %-25s %-6s", f.Outcome, f.Rule.Name, f.Rule.Level)
 	if f.Detail != "" {
 		line += "  " + f.Detail
 	}

@@ -174,7 +174,10 @@ func (t *trial) note(format string, args ...any) { t.end(Note, format, args...) 
 func (t *trial) failAt(s said, format string, args ...any) { t.endAt(Fail, s, format, args...) }
 
 func (t *trial) endAt(o Outcome, s said, format string, args ...any) {
-	t.finding.Request, t.finding.Reply = s.shown(t.honest), clean(s.outline())
+	t.finding.Request = s.shown(t.honest)
+	if s.reply != nil || s.err != nil {
+		t.finding.Reply = clean(s.outline())
+	}
 	t.end(o, format, args...)
 }
 

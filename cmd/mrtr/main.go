@@ -1,5 +1,7 @@
 // Command mrtr judges tools that ask their users.
 //
+//	mrtr prove -tool NAME URL
+//	mrtr prove -tool NAME -- COMMAND
 //	mrtr vet ./...
 //
 // Run `mrtr help` for the commands, and `mrtr help vet` for the details of one.
@@ -20,6 +22,7 @@ type command struct {
 }
 
 var commands = []command{
+	{"prove", "prove a running server by the rules for tools that ask", helpProve, runProve},
 	{"vet", "find mistakes in the source of tools that ask", helpVet, runVet},
 }
 

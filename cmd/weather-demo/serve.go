@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,7 +30,11 @@ key seals, and all of them open.
 
   weather-demo serve -stdio
   weather-demo serve -http 127.0.0.1:8080
-  MRTR_KEYS=$(openssl rand -base64 32) weather-demo serve -http 127.0.0.1:8080`
+  MRTR_KEYS=$(openssl rand -base64 32) weather-demo serve -http 127.0.0.1:8080
+
+-ttl, -token and /audits are for whoever proves the server from outside:
+
+  weather-demo serve -http 127.0.0.1:8080 -ttl 2s -token ann=a -token bob=b`
 
 // keysVariable names the environment variable with the keys that seal states.
 const keysVariable = "MRTR_KEYS"
@@ -45,7 +48,12 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	limit := f.Duration("drain", 3*time.Second, "with -http: how long running calls may take at the end, such as 10s (default 3s)")
 	withLandmine := f.Bool("landmine", false, "also serve the exhibits B and N, which audit twice")
 	public := f.Bool("page", false, "with -http: serve the page to other machines too; a loopback address always serves it")
+	var proof fixture
+	proof.define(f)
 	if _, err := parse(f, args, t); err != nil {
+		return err
+	}
+	if err := proof.check(*address != ""); err != nil {
 		return err
 	}
 	switch {
@@ -56,7 +64,7 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	}
 	log := &serveLog{out: t.err}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	rt, err := newRuntime(log, *address != "")
+	rt, err := newRuntime(log, *address != "", proof.state())
 	if err != nil {
 		return err
 	}
@@ -65,8 +73,7 @@ func serve(ctx context.Context, args []string, t terminal) error {
 			logger.Error("closing", "error", err)
 		}
 	}()
-	var audited atomic.Int64
-	audit := &options.Audit{Out: func(string) { log.printf("audit line %d written", audited.Add(1)) }}
+	audit := &options.Audit{Out: func(string) { log.printf("audit line %d written", proof.audited.Add(1)) }}
 	server := newServer(rt, audit, *withLandmine)
 	if err := boundary.Install(server, &boundary.Options{Logger: slog.New(onlyFaults{logger.Handler()})}); err != nil {
 		return err
@@ -75,19 +82,19 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	if *address == "" {
 		return serveStdio(ctx, server, t)
 	}
-	h := httpServer{*address, *stateless, *limit, *public, log, logger}
+	h := httpServer{*address, *stateless, *limit, *public, log, logger, &proof}
 	return h.serve(ctx, server, t)
 }
 
 // newRuntime takes its keys from the environment, or makes one up.
-func newRuntime(log *serveLog, overHTTP bool) (*mrtr.Runtime, error) {
-	opts := &mrtr.Options{Observer: log}
+func newRuntime(log *serveLog, overHTTP bool, state *statecodec.Options) (*mrtr.Runtime, error) {
+	opts := &mrtr.Options{Observer: log, State: state}
 	if os.Getenv(keysVariable) != "" {
 		keys, err := statecodec.KeysFromEnv(keysVariable)
 		if err != nil {
 			return nil, err
 		}
-		opts.State = &statecodec.Options{Keys: keys}
+		opts.State.Keys = keys
 	} else if overHTTP {
 		log.printf("warning: %s is not set, so this process made up its own key:", keysVariable)
 		log.printf("warning: its calls cannot go on at another instance, or after a restart")
@@ -103,6 +110,7 @@ type httpServer struct {
 	publicPage bool
 	log        *serveLog
 	logger     *slog.Logger
+	proof      *fixture
 }
 
 func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) error {
@@ -121,8 +129,9 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 	}
 	defer played.Close()
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", both)
-	mux.Handle("/ws", ws)
+	mux.Handle("/mcp", h.proof.guard(both))
+	mux.Handle("/ws", h.proof.guard(ws))
+	mux.HandleFunc("GET /audits", h.proof.audits)
 	mux.Handle("/", played)
 	listener, err := net.Listen("tcp", h.address)
 	if err != nil {
@@ -131,6 +140,7 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 	fmt.Fprintf(t.out, "listening on http://%s\n", listener.Addr())
 	fmt.Fprintf(t.out, "  http://%s/mcp  for modern and legacy clients\n", listener.Addr())
 	fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket\n", listener.Addr())
+	fmt.Fprintf(t.out, "  http://%s/audits  how often the tools had their effect\n", listener.Addr())
 	fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser\n", listener.Addr())
 
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
