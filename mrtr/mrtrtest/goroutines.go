@@ -69,7 +69,7 @@ func (g goroutines) String() string {
 	return strings.Join(slices.Sorted(maps.Keys(places)), "; ")
 }
 
-// whereabouts says what a goroutine waits for, and where.
+// whereabouts says where a goroutine is, and in which state.
 func whereabouts(stack string) string {
 	_, state, _ := strings.Cut(stack, "[")
 	state, _, _ = strings.Cut(state, "]")

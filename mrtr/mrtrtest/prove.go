@@ -2,6 +2,7 @@ package mrtrtest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/mrtr-go/sdk/prove"
 )
@@ -19,8 +20,8 @@ type Scenario = prove.Scenario
 // Build is called there, many times: with the worlds of one deployment, for the
 // first instance, for instances that share nothing but its secrets, and for one
 // that takes over after a crash; and with the world of another deployment, whose
-// states the first must refuse. What it needs from outside the bubble must not be
-// a channel, a timer or a network connection.
+// states the first must refuse. It takes no channel, timer or network connection
+// from outside the bubble.
 //
 // A crash happens in [World.Effect]: the connections break, and the call of Effect
 // does not return before the proof is over. So a tool that has its effect without
@@ -33,7 +34,7 @@ func Prove(t *testing.T, build Build, s Scenario) {
 		t.Run(f.Rule.Name, func(t *testing.T) {
 			switch f.Outcome {
 			case prove.Fail:
-				t.Errorf("%s\n%s", f.Rule.Says, f)
+				t.Errorf("%s", f)
 			case prove.Skip:
 				t.Skip(f.Detail)
 			case prove.Note:
@@ -45,14 +46,21 @@ func Prove(t *testing.T, build Build, s Scenario) {
 
 // Examine is [Prove] without its verdict. It fails the test where nothing could be
 // proved: the tool has to complete an honest call first. A nil opts tries every
-// rule.
+// rule. The default patience is a minute here, since waiting takes no time.
 func Examine(t *testing.T, build Build, s Scenario, opts *prove.Options) *prove.Report {
 	t.Helper()
+	var o prove.Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Patience == 0 {
+		o.Patience = time.Minute
+	}
 	var report *prove.Report
 	var err error
 	inBubble(t, func(t *testing.T) {
 		site := newSite(build)
-		report, err = prove.Run(t.Context(), site.subject(), s, opts)
+		report, err = prove.Run(t.Context(), site.subject(), s, &o)
 		if died := site.died(); err != nil && died != nil {
 			err = died
 		}

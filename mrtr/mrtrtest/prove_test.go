@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/mrtr-go/sdk/options/landmine"
 	"github.com/mrtr-go/sdk/prove"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // failed are the names of the rules that a report condemns.
@@ -29,8 +31,12 @@ func failed(report *prove.Report) (names []string) {
 
 // weather serves one style under two names.
 func weather(t *testing.T, o options.Option) mrtrtest.Build {
+	return weatherOn(t, o, func(*mrtrtest.World) store.Store { return nil })
+}
+
+func weatherOn(t *testing.T, o options.Option, remember func(*mrtrtest.World) store.Store) mrtrtest.Build {
 	return func(w *mrtrtest.World) *mcp.Server {
-		rt := engine(t, w)
+		rt := engineOn(t, w, remember(w))
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 		for _, name := range []string{"weather", "forecast"} {
 			mcp.AddTool(server, &mcp.Tool{Name: name}, o.New(rt, &options.Audit{Out: w.Effect}))
@@ -40,9 +46,13 @@ func weather(t *testing.T, o options.Option) mrtrtest.Build {
 }
 
 func engine(t *testing.T, w *mrtrtest.World) *mrtr.Runtime {
+	return engineOn(t, w, nil)
+}
+
+func engineOn(t *testing.T, w *mrtrtest.World, s store.Store) *mrtr.Runtime {
 	key, err := statecodec.NewKey(w.Key())
 	require.NoError(t, err)
-	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}})
+	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: s})
 	require.NoError(t, err)
 	w.Cleanup(func() { require.NoError(t, rt.Close()) })
 	return rt
@@ -79,6 +89,31 @@ func TestProveTheStyles(t *testing.T) {
 		})
 	}
 }
+
+// With a store that the instances share, each style has its effect once, whatever
+// comes again.
+func TestProveTheStylesWithAStore(t *testing.T) {
+	strict := springfield
+	strict.Strict = true
+	for _, o := range options.All {
+		t.Run(o.Name, func(t *testing.T) {
+			report := mrtrtest.Examine(t, weatherOn(t, o, shared), strict, nil)
+			require.Empty(t, failed(report), "%s", report)
+		})
+	}
+	without := mrtrtest.Examine(t, weather(t, options.All[0]), strict, nil)
+	require.Contains(t, failed(without), "round/final-again", "the demand is not made without a store")
+	require.Contains(t, failed(without), "round/crash")
+}
+
+// shared is a store in memory that stands for a machine's.
+func shared(w *mrtrtest.World) store.Store {
+	return mrtrtest.Shared(w, "store", func() store.Store { return machineStore{store.NewMemory(nil)} })
+}
+
+type machineStore struct{ *store.Memory }
+
+func (machineStore) Scope() store.Scope { return store.Machine }
 
 // guarded is a tool with two questions and an effect between them, made with the
 // engine; fault stands where the effect does.
@@ -313,8 +348,25 @@ func TestProveFailsTheTest(t *testing.T) {
 		`request: {"arguments":{"to":"Lisbon"},"name":"book"}`,
 		"--- PASS: TestProveFailsTheTest/effect/once",
 		"--- SKIP: TestProveFailsTheTest/state/flipped",
-		`note  round/final-again        MUST    "charge" happened 2 times instead of 1`,
+		`note round/final-again MUST "charge" happened 2 times instead of 1`,
 	} {
-		require.Contains(t, string(out), part)
+		require.Contains(t, strings.Join(strings.Fields(string(out)), " "), part)
 	}
+}
+
+// The page shows a failure as it is printed; -update writes it anew.
+func TestTheDocsShowAFailure(t *testing.T) {
+	const page = "../../docs/testing.md"
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	report := mrtrtest.Examine(t, byHand, bookDinner, &prove.Options{Only: []string{"answer/against-schema"}})
+	found, ok := report.Of("answer/against-schema")
+	require.True(t, ok)
+	block := regexp.MustCompile("(?s)(<!-- failure:begin -->\n```text\n).*?(```\n<!-- failure:end -->)")
+	require.True(t, block.Match(text))
+	got := block.ReplaceAllStringFunc(string(text), func(old string) string {
+		parts := block.FindStringSubmatch(old)
+		return parts[1] + found.String() + "\n" + parts[2]
+	})
+	mrtrtest.Golden(t, page, got)
 }

@@ -158,7 +158,7 @@ func (s *site) effects() map[string]int {
 	return count
 }
 
-// close ends everything, and says what did not end.
+// close ends everything, and reports the instances and goroutines that did not.
 func (s *site) close() []prove.Finding {
 	s.crashAtEffect(false)
 	s.mu.Lock()
@@ -169,7 +169,7 @@ func (s *site) close() []prove.Finding {
 		s.stop(i)
 	}
 	closing := errors.Join(s.home.close(), s.stranger.close())
-	time.Sleep(time.Minute) // what ends by itself has ended
+	time.Sleep(time.Minute) // for goroutines that end by themselves
 	synctest.Wait()
 	stops := finding("instance/stops", "An instance stops soon after its clients have hung up.")
 	if s.endless = errors.Join(s.endless, closing); s.endless != nil {
