@@ -3,6 +3,7 @@ package mrtrtest
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -53,6 +54,24 @@ func TestAlike(t *testing.T) {
 				require.Equal(t, tt.broken, broken)
 			})
 		}
+	}
+}
+
+// A message more, or less, is a difference, and so is one that differs.
+func TestTheTranscriptRule(t *testing.T) {
+	i := slices.IndexFunc(AlikeRules(), func(r AlikeRule) bool { return r.Name == "transcript" })
+	rule := AlikeRules()[i]
+	for _, c := range []struct {
+		got    []string
+		broken bool
+	}{
+		{[]string{"one", "two"}, false},
+		{[]string{"one", "three"}, true},
+		{[]string{"one"}, true},
+		{[]string{"one", "two", "two"}, true},
+	} {
+		detail := rule.Broken(Trial{Saw: &Outcome{Messages: c.got}, Reference: &Outcome{Messages: []string{"one", "two"}}})
+		require.Equal(t, c.broken, detail != "", "%v: %s", c.got, detail)
 	}
 }
 

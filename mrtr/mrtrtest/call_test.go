@@ -37,6 +37,7 @@ func TestCall(t *testing.T) {
 
 		{"legacy, accepted", toLisbon(mrtrtest.Value("window")), legacy, "Booked to Lisbon, window.", 1, 1, []string{"charge"}},
 		{"legacy, declined", toLisbon(mrtrtest.Decline), legacy, "Nothing was booked.", 1, 1, nil},
+		{"legacy, cancelled", toLisbon(mrtrtest.Cancel), legacy, "Nothing was booked.", 1, 1, nil},
 		{"legacy, by the message", mrtrtest.Script{
 			Tool: "book", Arguments: trip{"Lisbon"}, Answers: mrtrtest.Answers{"Which seat?": {mrtrtest.Value("aisle")}},
 		}, legacy, "Booked to Lisbon, aisle.", 1, 1, []string{"charge"}},
@@ -71,8 +72,13 @@ func TestCallErrors(t *testing.T) {
 	require.NotNil(t, unknown.Error)
 	require.Nil(t, unknown.Result)
 
-	failed := mrtrtest.Call(t, byHand, toLisbon(mrtrtest.Fail(-32000, "the user is away")), &mrtrtest.Options{Era: mrtrtest.Legacy})
-	require.True(t, failed.Error != nil || failed.IsError, "a legacy client that answers with an error")
+	// A legacy client cannot leave a question open: its answer is an error.
+	for _, answer := range []mrtrtest.Answer{mrtrtest.Fail(-32000, "the user is away"), mrtrtest.Missing} {
+		failed := mrtrtest.Call(t, byHand, toLisbon(answer), &mrtrtest.Options{Era: mrtrtest.Legacy})
+		require.True(t, failed.Error != nil || failed.IsError, failed.Text)
+		require.Len(t, failed.Asked, 1)
+		failed.WantEffects(t)
+	}
 }
 
 // A call without an end is an error of Play, which says why.
