@@ -1,7 +1,6 @@
 package sdk_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -22,8 +21,8 @@ const weather = "weather"
 // the two.
 var effectAt = map[string]mrtrtest.Position{
 	"native": mrtrtest.AtEnd, "sse_shim": mrtrtest.AtEnd, "version_branch": mrtrtest.AtEnd,
-	"two_handlers": mrtrtest.AtEnd, "steps": mrtrtest.AtEnd,
-	"once": mrtrtest.BetweenQuestions, "coroutine": mrtrtest.BetweenQuestions, "journal": mrtrtest.BetweenQuestions,
+	"two_handlers": mrtrtest.AtEnd,
+	"once":         mrtrtest.BetweenQuestions, "steps": mrtrtest.BetweenQuestions, "coroutine": mrtrtest.BetweenQuestions, "journal": mrtrtest.BetweenQuestions,
 	"await": mrtrtest.BetweenQuestions, "naive": mrtrtest.BetweenQuestions,
 }
 
@@ -56,17 +55,30 @@ var schemas = mcp.NewSchemaCache()
 
 // subjectOf serves a handler. The instances of one deployment share a key.
 func subjectOf(name string, at mrtrtest.Position, handler func(*mrtr.Runtime, *options.Audit) options.Handler) mrtrtest.Subject {
+	return subjectUnder(mrtr.LegacyInherit, name, at, handler)
+}
+
+// subjectUnder serves a handler with a policy for legacy clients.
+func subjectUnder(policy mrtr.LegacyPolicy, name string, at mrtrtest.Position, handler func(*mrtr.Runtime, *options.Audit) options.Handler) mrtrtest.Subject {
 	build := func(w *mrtrtest.World) *mcp.Server {
-		key, err := statecodec.NewKey(w.Key())
-		must(err)
-		rt, err := mrtr.New(onForcedStore(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}))
-		must(err)
-		w.Cleanup(func() { must(rt.Close()) })
+		rt := runtimeOf(w, &mrtr.Options{Legacy: policy})
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
 		mcp.AddTool(server, &mcp.Tool{Name: weather}, handler(rt, &options.Audit{Out: w.Effect}))
 		return server
 	}
 	return mrtrtest.Subject{Name: name, EffectAt: at, Build: build}
+}
+
+// runtimeOf is a runtime whose key all instances of the deployment have. It is
+// closed with its instance.
+func runtimeOf(w *mrtrtest.World, opts *mrtr.Options) *mrtr.Runtime {
+	key, err := statecodec.NewKey(w.Key())
+	must(err)
+	opts.State = &statecodec.Options{Keys: []statecodec.Key{key}}
+	rt, err := mrtr.New(onForcedStore(opts))
+	must(err)
+	w.Cleanup(func() { must(rt.Close()) })
+	return rt
 }
 
 // must stops the tests: nothing that it is used for fails in a sound program.
@@ -76,31 +88,7 @@ func must(err error) {
 	}
 }
 
-// resumable is style H that falls back to the journal of style J. The function
-// repeats theirs, which package options does not export.
+// resumable is style H that falls back to the journal of style J.
 func resumable() mrtrtest.Subject {
-	return subjectOf("resumable", mrtrtest.BetweenQuestions, func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-		return mrtr.Tool(rt, mrtr.Resumable(func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
-			which, err := options.WhichPlace(q.Location)
-			if err != nil {
-				return options.Report{}, err
-			}
-			place, err := mrtr.Ask(ctx, c, which)
-			if err != nil {
-				return options.Report{}, err
-			}
-			_, err = mrtr.Once(ctx, c, "audit", func(context.Context, string) (bool, error) {
-				audit.Record(place)
-				return true, nil
-			})
-			if err != nil {
-				return options.Report{}, err
-			}
-			units, err := mrtr.Ask(ctx, c, options.Units)
-			if err != nil {
-				return options.Report{}, err
-			}
-			return options.NewReport(place, units), nil
-		}), nil)
-	})
+	return subjectOf("resumable", mrtrtest.BetweenQuestions, options.Resumable)
 }
