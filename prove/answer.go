@@ -215,7 +215,7 @@ type form struct {
 }
 
 func formOf(q wire.Question) (f form) {
-	_ = json.Unmarshal(q.Schema, &f) // what does not read has no properties
+	_ = json.Unmarshal(q.Schema, &f) // a schema that does not read has no properties
 	return f
 }
 

@@ -62,7 +62,7 @@ func newWorld(broken string) *world {
 
 func (w *world) is(rule string) bool { return w.broken == rule }
 
-// instance is one process of the deployment. What it remembers is lost with it.
+// instance is one process of the deployment. Its memory is lost with it.
 type instance struct {
 	world  *world
 	secret string
@@ -196,7 +196,7 @@ func (in *instance) dial(ctx context.Context, who *prove.Caller) (*prove.Endpoin
 	}}, nil
 }
 
-// sealed is what a state holds.
+// sealed is the content of a state.
 type sealed struct {
 	Call, Tool, To, Who, Amount string
 	Round, Tries                int
@@ -281,7 +281,7 @@ func (in *instance) unseal(token string) ([]byte, error) {
 	return in.gcm().Open(nil, raw[:12], raw[12:], nil)
 }
 
-// mend takes an altered token for the latest, where that is what is broken.
+// mend takes an altered token for the latest, where that is the mistake.
 func (w *world) mend(token string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

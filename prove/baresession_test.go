@@ -120,7 +120,7 @@ func (s *session) handle(ctx context.Context, m *jsonrpc.Request) (any, error) {
 func (s *session) list(caps object) object {
 	tool := func(name string) object {
 		return object{
-			"name": name, "inputSchema": object{"type": "object", "required": []string{"to"}, "properties": object{"to": object{"type": "string"}}},
+			"name": name, "inputSchema": object{"type": "object", "required": []string{"to"}, "additionalProperties": false, "properties": object{"to": object{"type": "string"}}},
 			"outputSchema": object{"type": "object", "required": []string{"amount"}, "properties": object{"amount": object{"type": "string"}}},
 		}
 	}
@@ -193,10 +193,9 @@ func (s *session) call(ctx context.Context, p params, caps object) (any, error) 
 		}
 		return nil, refusal(-32602, "there is no such tool")
 	}
-	arguments, _ := p.Arguments.(object)
-	to, _ := arguments["to"].(string)
-	if to == "" {
-		return nil, refusal(-32602, "to is missing")
+	to, good := s.receiver(p)
+	if !good {
+		return nil, refusal(-32602, "the arguments are not good")
 	}
 	if s.legacy {
 		return s.legacyCall(ctx, to)
@@ -236,6 +235,27 @@ func (s *session) call(ctx context.Context, p params, caps object) (any, error) 
 		return nil, s.refuse(token)
 	}
 	return s.goOn(state, token, to, responses, caps)
+}
+
+// receiver reads the arguments: to, a text, and nothing else.
+func (s *session) receiver(p params) (to string, good bool) {
+	w := s.world
+	arguments, isObject := p.Arguments.(object)
+	given, isGiven := arguments["to"]
+	to, isText := given.(string)
+	token, _ := p.State.(string)
+	switch {
+	case w.is("input/later-round") && token != "" && to == "":
+		state, err := s.open(token)
+		return state.To, err == nil && isObject
+	case !isObject:
+		return "nobody", p.Arguments != nil && w.is("input/not-an-object")
+	case !isGiven && w.is("input/missing") && token == "", isGiven && !isText && w.is("input/wrong-type") && token == "":
+		return "nobody", true
+	case len(arguments) > 1 && !w.is("input/unknown"):
+		return "", false
+	}
+	return to, to != ""
 }
 
 func accept(key, value string) object {

@@ -10,8 +10,8 @@ import (
 	"github.com/mrtr-go/sdk/prove"
 )
 
-// breaking says, of each rule, what is broken for it in the bare tool of
-// bare_test.go, which looks its mistake up by the rule's name. The rules that the
+// breaking names, for each rule, the mistake by which the bare tool of bare_test.go
+// breaks it. The tool looks the mistake up by the rule's name. The rules that the
 // same mistake cannot but break as well are named beside it.
 var breaking = []struct {
 	rule        string
@@ -73,6 +73,11 @@ var breaking = []struct {
 	{"client/legacy-silent", "a legacy client is asked whatever it declared", nil},
 	{"client/legacy-full", "a legacy client gets an empty result", nil},
 	{"client/legacy-declined", "a decline over a connection is taken for the first choice", nil},
+	{"input/missing", "a receiver that is missing is nobody", nil},
+	{"input/wrong-type", "a receiver that is no text is nobody", nil},
+	{"input/unknown", "arguments are not compared with the schema, which is closed", nil},
+	{"input/not-an-object", "arguments that are no object are none, and the receiver is nobody", nil},
+	{"input/later-round", "arguments are read in the first round alone", nil},
 	{"result/schema", "the resultType is done", nil},
 	{"result/questions", "a property of the form is an object", nil},
 	{"result/output", "a text of the output is a number", nil},
@@ -152,7 +157,7 @@ func TestSingleUseIsDemandedOfWhoPromisesIt(t *testing.T) {
 	}
 }
 
-// A rule without what it needs says so, and never passes.
+// A rule that lacks an ability says so, and never passes.
 func TestWithoutAbilitiesRulesAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		subject := prove.Subject{Dial: newWorld("").subject().Dial, First: &prove.Caller{Name: "ann"}}
@@ -191,7 +196,7 @@ func TestNothingToProveIsAnError(t *testing.T) {
 			{prove.Subject{}, strict, nil, "the subject has no Dial"},
 			{subject, prove.Scenario{}, nil, "the scenario names no tool"},
 			{subject, prove.Scenario{Tool: "none"}, nil, `the server lists no tool "none"`},
-			{subject, prove.Scenario{Tool: "pay", Arguments: map[string]any{}}, nil, "does not complete: error -32602: to is missing"},
+			{subject, prove.Scenario{Tool: "pay", Arguments: map[string]any{}}, nil, "does not complete: error -32602: the arguments are not good"},
 			{subject, strict, &prove.Options{Only: []string{"state/none"}}, `there is no rule and no group "state/none"`},
 			{subject, strict, &prove.Options{Level: "LOUD"}, `there is no level "LOUD"`},
 			{subject, strict, &prove.Options{Patience: -1}, "negative patience"},

@@ -150,9 +150,11 @@ func (t *trial) revive() {
 // send makes one request and waits for its reply. It waits for nothing longer
 // than the patience: not for a server that does not read either, where the
 // sending itself blocks.
-func (t *trial) send(c *wire.Client, r wire.Request) said {
+func (t *trial) send(c *wire.Client, r wire.Request) said { return t.sendWithin(c, r, t.patience) }
+
+func (t *trial) sendWithin(c *wire.Client, r wire.Request, patience time.Duration) said {
 	s := said{request: r}
-	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
 	s.reply, s.err = t.reply(ctx, c, r)
 	return s

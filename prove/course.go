@@ -35,8 +35,10 @@ func (c *course) legible() bool {
 	})
 }
 
-// maxRounds is more than a client goes along with.
-const maxRounds = 20
+const (
+	maxRounds    = 20 // more than a client goes along with
+	maxQuestions = 50 // of a call
+)
 
 // play makes a call, and answers it to its end.
 func (t *trial) play(c *wire.Client, arguments, answers map[string]any) *course {
@@ -150,14 +152,14 @@ func content(q wire.Question, answers map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its form does not read: %w", err)
 	}
-	made, err := probe.Sample(schema)
+	made, err := sampled(schema)
 	if err != nil {
 		return nil, err
 	}
 	if len(made) == 0 && len(properties) > 0 { // nothing is required: say something all the same
 		one := *schema
 		one.Required = properties[:1]
-		return probe.Sample(&one)
+		return sampled(&one)
 	}
 	return made, nil
 }

@@ -80,7 +80,7 @@ func (f Finding) String() string {
 	}
 	line += "\n        " + f.Rule.Says + " (" + f.Rule.Clause + ")"
 	if len(f.Request) > 0 {
-		line += "\n        request: " + string(f.Request)
+		line += "\n        request: " + printable(string(f.Request))
 	}
 	if f.Reply != "" {
 		line += "\n        reply:   " + f.Reply
@@ -91,7 +91,16 @@ func (f Finding) String() string {
 // clean makes a server's text fit for a terminal and for one line.
 func clean(text string) string {
 	const longest = 400
-	text = strings.Map(func(c rune) rune {
+	text = printable(text[:min(len(text), 4*longest)])
+	if runes := []rune(text); len(runes) > longest {
+		return string(runes[:longest]) + "…"
+	}
+	return text
+}
+
+// printable replaces whatever could steer a terminal.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
 		switch {
 		case c == '\n' || c == '\t' || c == '\r':
 			return ' '
@@ -99,9 +108,5 @@ func clean(text string) string {
 			return '\ufffd'
 		}
 		return c
-	}, text[:min(len(text), 4*longest)])
-	if runes := []rune(text); len(runes) > longest {
-		return string(runes[:longest]) + "…"
-	}
-	return text
+	}, text)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/mrtr-go/sdk/internal/probe"
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -34,7 +33,7 @@ func resultSchema(t *trial) {
 		if s.reply == nil || s.protocol() {
 			continue
 		}
-		if _, err := probe.Judge(probe.Modern, &jsonrpc.Response{Result: s.reply.Result}, nil); err != nil {
+		if err := judge(s, nil); err != nil {
 			t.failAt(s, "%v", err)
 		}
 	}
@@ -104,10 +103,10 @@ func output(t *trial) {
 		t.skip("needs a tool with an output schema")
 	}
 	end := t.honest.end()
-	if _, err := probe.Judge(probe.Modern, &jsonrpc.Response{Result: end.reply.Result}, nil); err != nil {
+	if err := judge(end, nil); err != nil {
 		t.skip("needs a well-formed result: %v", err)
 	}
-	if _, err := probe.Judge(probe.Modern, &jsonrpc.Response{Result: end.reply.Result}, schema); err != nil {
+	if err := judge(end, schema); err != nil {
 		t.failAt(end, "%v", err)
 	}
 }

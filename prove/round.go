@@ -165,24 +165,34 @@ func (t *trial) otherwise(q wire.Question) any {
 	}
 	honest, _ := t.honestly(q).(map[string]any)
 	given, _ := honest["content"].(map[string]any)
+	content, err := otherContent(q, given)
+	if err != nil || content == nil {
+		return nil
+	}
+	return map[string]any{"action": "accept", "content": content}
+}
+
+// otherContent changes one value of a form's content.
+func otherContent(q wire.Question, given map[string]any) (other map[string]any, err error) {
+	defer guarded(&err)
 	schema, err := probe.ReadSchema(q.Schema)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		for _, other := range otherValues(given[name], schema.Properties[name]) {
+		for _, value := range otherValues(given[name], schema.Properties[name]) {
 			changed := maps.Clone(given)
-			changed[name] = other
+			changed[name] = value
 			if resolved.Validate(changed) == nil && marshal(changed) != marshal(given) {
-				return map[string]any{"action": "accept", "content": changed}
+				return changed, nil
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func otherValues(value any, schema *jsonschema.Schema) []any {
@@ -317,6 +327,10 @@ func oldRound(t *trial) {
 	t.repeated(before, again)
 }
 
+// lease is more than the time after which a server gives up on a dead process
+// that had begun a round.
+const lease = time.Minute
+
 func crash(t *trial) {
 	t.counted()
 	t.needs(t.subject.CrashAtEffect != nil, "a server that can be made to die behind its effect")
@@ -340,7 +354,7 @@ func crash(t *trial) {
 		t.fail("the server does not start again: %v", err)
 	}
 	c = t.another(t.subject.Dial)
-	s = t.send(c, r)
+	s = t.sendWithin(c, r, max(t.patience, lease))
 	t.answered(s)
 	for range maxRounds {
 		if !s.asks() {

@@ -25,7 +25,8 @@ type Options struct {
 
 // Run tries the rules, one after the other. It returns an error where nothing
 // could be proved: the server cannot be reached, has no such tool, or does not
-// complete an honest call, or the call asks nothing.
+// complete an honest call, or the call asks nothing. When ctx ends, the rules that
+// are left are skipped, and the report comes with the error of ctx.
 func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options) (*Report, error) {
 	var o Options
 	if opts != nil {
@@ -50,16 +51,18 @@ func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options)
 	}
 	report := &Report{Tool: scenario.Tool}
 	for _, rule := range rules {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		f := Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended before"}
+		if ctx.Err() == nil {
+			if f = p.try(ctx, rule); ctx.Err() != nil { // a request that was cut off proves nothing
+				f = Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended meanwhile"}
+			}
 		}
-		f := p.try(ctx, rule)
 		report.Findings = append(report.Findings, f)
 		if o.Progress != nil {
 			o.Progress(f)
 		}
 	}
-	return report, nil
+	return report, ctx.Err()
 }
 
 func misused(subject Subject, scenario Scenario, o Options) error {
@@ -76,8 +79,7 @@ func misused(subject Subject, scenario Scenario, o Options) error {
 	return nil
 }
 
-// prover holds what every rule needs: the subject, and an honest call to compare
-// with.
+// prover holds the subject, and the honest call that every rule compares with.
 type prover struct {
 	subject  Subject
 	scenario Scenario
@@ -110,6 +112,9 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 		}
 		if len(p.honest.said) == 1 {
 			t.fail("the call asks nothing with these arguments: %s", marshal(p.scenario.Arguments))
+		}
+		if asked := len(p.honest.questions()); asked > maxQuestions {
+			t.fail("an honest call is asked %d questions, more than %d", asked, maxQuestions)
 		}
 		p.honest.effects = t.since(before)
 		again := t.play(t.another(t.subject.Dial), p.scenario.Arguments, p.scenario.Answers)

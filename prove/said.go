@@ -9,10 +9,10 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// said is one request and what came of it.
+// said is one request and its outcome.
 type said struct {
 	request wire.Request
-	// altered says what was done to the request's state, if anything.
+	// altered describes the change to the request's state, if there is one.
 	altered string
 	reply   *wire.Reply // nil where none came
 	err     error       // why none came
@@ -31,8 +31,8 @@ func (s said) complete() bool {
 	return s.reply != nil && !s.protocol() && !s.asks() && !s.reply.IsError
 }
 
-// outline is the reply in one line, without what may differ between two equal
-// calls: ids, states and metadata.
+// outline is the reply in one line, without the parts that differ between two
+// equal calls: ids, states and metadata.
 func (s said) outline() string {
 	switch {
 	case s.reply == nil:
@@ -83,16 +83,26 @@ func (s said) shown(honest *course) json.RawMessage {
 			params["requestState"] = s.request.State
 		}
 	}
-	if state, ok := params["requestState"].(string); ok && state != "" {
-		switch {
-		case s.altered != "" && (len(state) > 80 || honest == nil || !honest.legible()):
-			params["requestState"] = "(" + s.altered + ")"
-		case s.altered == "" && (honest == nil || !honest.legible()):
-			params["requestState"] = "(the state of the round before)"
+	if state, ok := params["requestState"].(string); ok && state != "" && (len(state) > longestShown || honest == nil || !honest.legible()) {
+		described := s.altered
+		if described == "" {
+			described = "the state of the round before"
 		}
+		params["requestState"] = "(" + described + ")"
 	}
-	return json.RawMessage(marshal(params))
+	if shown := marshal(params); len(shown) <= 16*longestShown {
+		return json.RawMessage(shown)
+	}
+	delete(params, "inputResponses")
+	delete(params, "arguments")
+	if shown := marshal(params); len(shown) <= 16*longestShown {
+		return json.RawMessage(shown)
+	}
+	return nil // a server that asks with such names is no help to a reader
 }
+
+// longestShown is the longest state that a report quotes.
+const longestShown = 256
 
 // canonical is JSON with its members sorted.
 func canonical(raw json.RawMessage) string {

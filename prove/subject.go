@@ -7,8 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Subject is the server under proof, with what can be done to it. All but Dial is
-// optional: the rules that need a missing ability are skipped.
+// Subject is the server under proof, with its abilities. All but Dial is optional:
+// the rules that need a missing ability are skipped.
 type Subject struct {
 	// Dial opens a connection to the server.
 	Dial Dial
@@ -35,7 +35,8 @@ type Subject struct {
 	// CrashAtEffect makes the next effect the last thing the server does before
 	// all of its connections break, until it is revived.
 	CrashAtEffect func(on bool)
-	// Held counts what the server holds at this moment, such as goroutines.
+	// Held counts the things that the server holds at this moment, such as
+	// goroutines.
 	Held func(ctx context.Context) (int, error)
 	// HTTP says that requests and their headers can disagree.
 	HTTP bool

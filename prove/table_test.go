@@ -19,6 +19,7 @@ import (
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/landmine"
 	"github.com/mrtr-go/sdk/prove"
+	"github.com/mrtr-go/sdk/store"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/prove.md anew")
@@ -34,12 +35,16 @@ type column struct {
 
 // columns are the subjects of the table, in groups of one table each.
 func columns() map[string][]column {
-	ours := []column{}
-	for _, o := range slices.Concat(options.All, landmine.All) {
-		ours = append(ours, column{o.Letter, "`" + o.Name + "`: " + o.Lesson, func(t *testing.T) func() (*prove.Report, error) {
-			report := provedInMemory(t, o.New)
+	inMemory := func(o options.Option, s prove.Scenario, remembers func() store.Store) column {
+		return column{o.Letter, "`" + o.Name + "`: " + o.Lesson, func(t *testing.T) func() (*prove.Report, error) {
+			report := provedInMemory(t, o.New, s, remembers())
 			return func() (*prove.Report, error) { return report, nil }
-		}})
+		}}
+	}
+	var ours, stored []column
+	for _, o := range slices.Concat(options.All, landmine.All) {
+		ours = append(ours, inMemory(o, weather, func() store.Store { return nil }))
+		stored = append(stored, inMemory(o, strictWeather(), func() store.Store { return shared{store.NewMemory(nil)} }))
 	}
 	foreign := func(title, what string, subject func(*testing.T) prove.Subject, s prove.Scenario) column {
 		return column{title, what, func(t *testing.T) func() (*prove.Report, error) {
@@ -57,7 +62,8 @@ func columns() map[string][]column {
 	bare := two
 	bare.Tool, bare.OtherTool = "weather_bare", ""
 	return map[string][]column{
-		"ours": ours,
+		"ours":  ours,
+		"store": stored,
 		"foreign": {
 			foreign("1", "go-sdk v1.8.0, the multi-round example of its documentation (`docs/server.md`)", documented, prove.Scenario{Tool: "greet", Answers: map[string]any{"user_name": "Ann"}}),
 			foreign("2", "go-sdk v1.8.0, its conformance server, the tool that rejects altered states", everything, prove.Scenario{Tool: "test_input_required_result_tampered_state"}),
@@ -75,18 +81,15 @@ func columns() map[string][]column {
 
 const page = "../docs/prove.md"
 
-// The tables of docs/prove.md are what a run finds. To write them anew:
+// The tables of docs/prove.md agree with a run. To write them anew:
 // go test ./prove -run TestTheTablesOfTheDocumentation -update
 func TestTheTablesOfTheDocumentation(t *testing.T) {
 	groups := columns()
-	if what := missing(); what != "" {
-		if os.Getenv("MRTR_CI") == "1" {
+	what := missing()
+	if what != "" {
+		if os.Getenv("MRTR_CI") == "1" || *update {
 			t.Fatal(what)
 		}
-		if *update {
-			t.Fatal(what)
-		}
-		t.Log(what)
 		delete(groups, "foreign")
 	}
 	text, err := os.ReadFile(page)
@@ -112,6 +115,9 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 		return
 	}
 	require.Equal(t, string(text), written, "if this change is intended: go test ./prove -run TestTheTablesOfTheDocumentation -update")
+	if what != "" {
+		t.Skip("the other servers were not proved: " + what)
+	}
 }
 
 // proveAll proves the subjects side by side, since they mostly wait.

@@ -2,8 +2,10 @@ package prove
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/probe"
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -61,21 +63,46 @@ func (t *trial) findTool(c *wire.Client) *tool {
 	return nil
 }
 
+// sampled makes values that fit a schema, and survives any.
+func sampled(schema *jsonschema.Schema) (made map[string]any, err error) {
+	defer guarded(&err)
+	return probe.Sample(schema)
+}
+
 // sample makes arguments that fit the input schema.
 func (tool *tool) sample(t *trial) map[string]any {
 	schema, err := probe.ReadSchema(tool.InputSchema)
 	if err != nil {
 		t.fail("its inputSchema does not read: %v", err)
 	}
-	arguments, err := probe.Sample(schema)
+	arguments, err := sampled(schema)
 	if err != nil {
 		t.fail("no arguments can be made from its inputSchema: %v", err)
 	}
 	return arguments
 }
 
+// guarded turns a panic of the schema library into an error: it panics on some
+// schemas that nobody writes in good faith.
+func guarded(err *error) {
+	if p := recover(); p != nil {
+		if v, ok := p.(verdict); ok {
+			panic(v)
+		}
+		*err = fmt.Errorf("the schema cannot be judged by: %v", p)
+	}
+}
+
+// judge is the first fault of a reply, against the output schema if there is one.
+func judge(s said, output *jsonschema.Resolved) (err error) {
+	defer guarded(&err)
+	_, err = probe.Judge(probe.Modern, &jsonrpc.Response{Result: s.reply.Result}, output)
+	return err
+}
+
 // output is the resolved output schema; nil where there is none.
 func (tool *tool) output() (resolved *jsonschema.Resolved, err error) {
+	defer guarded(&err)
 	if len(tool.OutputSchema) == 0 || string(tool.OutputSchema) == "null" {
 		return nil, nil
 	}

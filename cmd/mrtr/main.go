@@ -4,7 +4,7 @@
 //	mrtr prove -tool NAME -- COMMAND
 //	mrtr vet ./...
 //
-// Run `mrtr help` for the commands, and `mrtr help vet` for the details of one.
+// Run `mrtr help` for the commands, and `mrtr help vet` for one of them.
 package main
 
 import (
@@ -26,7 +26,7 @@ var commands = []command{
 	{"vet", "find mistakes in the source of tools that ask", helpVet, runVet},
 }
 
-// status is the exit code.
+// status is the exit status.
 type status int
 
 const (

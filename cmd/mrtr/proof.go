@@ -26,7 +26,7 @@ type proof struct {
 	token, otherToken      string
 	fresh, stranger, brief string
 	secret, effects        string
-	expiry                 time.Duration
+	expiry, limit          time.Duration
 	asJSON                 bool
 	junit                  string
 }
@@ -60,6 +60,7 @@ func (p *proof) flags() *flag.FlagSet {
 	list(fs, "only", "try these `rules` and groups alone, with commas between them", &p.options.Only)
 	fs.Func("level", "try rules of this `level` and above: must, should or ours (default ours)", p.setLevel)
 	fs.DurationVar(&p.options.Patience, "patience", 10*time.Second, "how long to wait for an answer")
+	fs.DurationVar(&p.limit, "limit", 10*time.Minute, "how long the whole proof may take; the rules that are left then are skipped")
 	fs.BoolVar(&p.asJSON, "json", false, "print the report as JSON")
 	fs.StringVar(&p.junit, "junit", "", "write the report to this `file` as JUnit XML too")
 	return fs

@@ -57,12 +57,16 @@ func runProve(args []string, out, errOut io.Writer) status {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	report, err := p.run(ctx, fs.Args(), errOut)
-	if err != nil {
-		fmt.Fprintln(errOut, "mrtr prove:", err)
-		return statusMisused
+	if p.limit > 0 {
+		limited, cancel := context.WithTimeout(ctx, p.limit)
+		defer cancel()
+		ctx = limited
 	}
-	if err := p.write(report, out); err != nil {
+	report, err := p.run(ctx, fs.Args(), errOut)
+	if report != nil { // as far as the proof came
+		err = errors.Join(err, p.write(report, out))
+	}
+	if err != nil {
 		fmt.Fprintln(errOut, "mrtr prove:", err)
 		return statusMisused
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// fixture is what a proof from outside needs of a server: states that expire
-// while one waits, two callers, and a count of the effects.
+// fixture prepares a server for a proof from outside: states that expire while one
+// waits, two callers, and a count of the effects.
 type fixture struct {
 	ttl     time.Duration
 	callers map[string]string // by token
