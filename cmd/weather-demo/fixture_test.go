@@ -40,7 +40,7 @@ func TestServeForAProof(t *testing.T) {
 	out, err := ann.Call(within(t), lisbon.Name, lisbon.Arguments, firstChoices)
 	require.NoError(t, err)
 	require.False(t, out.IsError, out.Text)
-	require.Equal(t, map[string]int{"audit": 1}, servedAudits(within(t), t, s.url))
+	require.Equal(t, map[string]int{"audit": 1}, auditsAt(within(t), t, s.url))
 
 	time.Sleep(300 * time.Millisecond) // the process has a clock of its own
 	refused, err = ann.Send(within(t), next)
@@ -49,7 +49,7 @@ func TestServeForAProof(t *testing.T) {
 	s.stops(syscall.SIGTERM)
 }
 
-func servedAudits(ctx context.Context, t *testing.T, url string) (counts map[string]int) {
+func auditsAt(ctx context.Context, t *testing.T, url string) (counts map[string]int) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/audits", nil)
 	require.NoError(t, err)

@@ -60,6 +60,7 @@ var goldens = map[string][]invocation{
 		{"-era modren", ""}, {"-json -ask", ""}, {"basic -v", ""}, {"basic twice", ""}, {"compare E", ""},
 		{"compare E Q", ""}, {"check -style message -", ""}, {"serve -stateless", ""}, {"serve -deny writ", ""}, {"version now", ""},
 		{"serve -stdio -http 127.0.0.1:0", ""}, {"probe -era new x", ""},
+		{"serve -store redis", ""},
 	},
 }
 

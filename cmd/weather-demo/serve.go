@@ -20,6 +20,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
@@ -56,6 +57,7 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	})
 	onlyReading := f.Bool("read-only", false, "offer read-only tools alone, as -deny write -deny destructive does")
 	tracing := f.Bool("trace", false, "print the messages of calls on stderr, with their arguments and answers")
+	remember := f.String("store", "", "remember rounds, so that one that is sent again runs nothing, in this `store`: memory, which ends with the process and goes with a key of its own")
 	public := f.Bool("page", false, "with -http: serve the page to other machines too; a loopback address always serves it")
 	var proof fixture
 	proof.define(f)
@@ -70,13 +72,21 @@ func serve(ctx context.Context, args []string, t terminal) error {
 		return usageError{"serve takes -stdio or -http, not both"}
 	case *stateless && *address == "":
 		return usageError{"serve takes -stateless with -http only"}
+	case *remember != "" && *remember != "memory":
+		return usageError{"serve takes -store memory; other stores are modules of their own"}
+	case *remember != "" && os.Getenv(keysVariable) != "":
+		return usageError{"serve takes -store memory without " + keysVariable + ": the store ends with the process, and the keys would not"}
 	}
 	if *onlyReading {
 		deny = append(deny, boundary.Write, boundary.Destructive)
 	}
 	log := &serveLog{out: t.err}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	rt, err := newRuntime(log, *address != "", proof.state())
+	opts := &mrtr.Options{Observer: log, State: proof.state()}
+	if *remember != "" {
+		opts.Store = store.NewMemory(nil)
+	}
+	rt, err := newRuntime(opts, log, *address != "")
 	if err != nil {
 		return err
 	}
@@ -115,8 +125,7 @@ func denying(deny []boundary.Tier, tier string) ([]boundary.Tier, error) {
 }
 
 // newRuntime takes its keys from the environment, or makes one up.
-func newRuntime(log *serveLog, overHTTP bool, state *statecodec.Options) (*mrtr.Runtime, error) {
-	opts := &mrtr.Options{Observer: log, State: state}
+func newRuntime(opts *mrtr.Options, log *serveLog, overHTTP bool) (*mrtr.Runtime, error) {
 	if os.Getenv(keysVariable) != "" {
 		keys, err := statecodec.KeysFromEnv(keysVariable)
 		if err != nil {
@@ -168,8 +177,8 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 	fmt.Fprintf(t.out, "listening on http://%s\n", listener.Addr())
 	fmt.Fprintf(t.out, "  http://%s/mcp  for modern and legacy clients\n", listener.Addr())
 	fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket, subprotocol %q\n", listener.Addr(), wstransport.Subprotocol)
-	fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser\n", listener.Addr())
 	fmt.Fprintf(t.out, "  http://%s/audits  how often the tools had their effect\n", listener.Addr())
+	fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser\n", listener.Addr())
 
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)

@@ -48,7 +48,9 @@ func (l *serveLog) Observe(ctx context.Context, e mrtr.Event) {
 		outcome = "completed"
 	case mrtr.CallStopped:
 		outcome = "stopped: " + typeOf(e.Err)
-	case mrtr.StateRefused, mrtr.CallAbandoned:
+	case mrtr.RoundRepeated:
+		outcome = "answered again, nothing was run"
+	case mrtr.StateRefused, mrtr.CallAbandoned, mrtr.RoundRefused, mrtr.RoundUnknown:
 		outcome = string(e.Kind) + ": " + e.Reason
 	default:
 		return
