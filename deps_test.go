@@ -72,7 +72,7 @@ var importStair = []struct {
 	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
 	{"prove", []string{gosdk, jsonschema, "internal/wire", "internal/probe"}, "it judges any server, and must not know the engine it also judges"},
 	{"internal/testserver", nil, "it starts servers for the tests of the stores"},
-	{"internal/invariant", []string{gosdk, "internal/wire"}, "it judges messages, whatever server sent them"},
+	{"mrtr/mrtrtest", []string{gosdk, "internal/wire", "prove"}, "it tests any go-sdk server, ours or not"},
 	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},
 
 	// Mains, and folders that hold tests alone.
@@ -130,16 +130,34 @@ func TestImportingMrtrAddsGoSDKAlone(t *testing.T) {
 	require.Subset(t, theirs, ours)
 }
 
+// A program that imports the engine is not built with the testing package, and a
+// test that imports mrtrtest is not built with testify.
+func TestTestingStaysInTests(t *testing.T) {
+	require.NotContains(t, dependencies(t, module+"/mrtr", "{{.ImportPath}}"), "testing")
+	kit := dependencies(t, module+"/mrtr/mrtrtest", "{{.ImportPath}}")
+	require.Contains(t, kit, "testing")
+	for _, path := range kit {
+		require.NotContains(t, path, "testify")
+	}
+}
+
 // modulesOf are the modules that the packages of a pattern are built from.
 func modulesOf(t *testing.T, pattern string) []string {
 	t.Helper()
-	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", pattern)
+	return dependencies(t, pattern, "{{with .Module}}{{.Path}}{{end}}")
+}
+
+// dependencies are the packages of a pattern, and those it is built from, in this
+// format.
+func dependencies(t *testing.T, pattern, format string) []string {
+	t.Helper()
+	list := exec.Command("go", "list", "-deps", "-f", format, pattern)
 	list.Stderr = os.Stderr
 	out, err := list.Output()
 	require.NoError(t, err)
-	modules := strings.Fields(string(out))
-	slices.Sort(modules)
-	return slices.Compact(modules)
+	found := strings.Fields(string(out))
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 func stepOf(pkg string) int {

@@ -17,9 +17,8 @@
 // A [Subject] is a server with abilities. Dial is enough to begin with. Each
 // further ability (an instance with the same secrets, a second caller, a count of
 // effects) lets more rules be tried; a rule whose ability lacks is skipped, and
-// says which one that is. Package mrtrtest makes a subject with every ability
-// from a function that builds a go-sdk server; the command mrtr makes one from a
-// URL or a program.
+// says which one that is. [HTTP] and [Command] make the simplest subjects, of which
+// the command mrtr makes its own.
 //
 // # Outcomes
 //

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/mrtr-go/sdk/prove"
@@ -9,7 +10,7 @@ import (
 
 // progress is one line on a terminal that says how far the proof is.
 type progress struct {
-	to          *os.File
+	to          io.Writer
 	tried, fail int
 }
 

@@ -154,3 +154,12 @@ func TestProveWritesJUnit(t *testing.T) {
 	require.Equal(t, "effect/once", suites.Suites[1].Cases[0].Name)
 	require.Contains(t, *suites.Suites[1].Cases[0].Failure, "happened 2 times")
 }
+
+func TestProgressIsOneLineThatGoesAway(t *testing.T) {
+	var screen strings.Builder
+	p := &progress{to: &screen}
+	p.next(prove.Finding{Rule: prove.Rule{Name: "state/cut"}, Outcome: prove.Pass})
+	p.next(prove.Finding{Rule: prove.Rule{Name: "state/forged"}, Outcome: prove.Fail})
+	p.clear()
+	require.Equal(t, "\r\x1b[K1 rules, 0 failed: state/cut\r\x1b[K2 rules, 1 failed: state/forged\r\x1b[K", screen.String())
+}

@@ -1,8 +1,9 @@
-package invariant
+package mrtrtest
 
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -11,25 +12,25 @@ import (
 
 // saying is a subject whose tool has its effect and returns a text.
 func saying(name, text string) Subject {
-	serve := func(effect func(string)) (*mcp.Server, func() error, error) {
+	build := func(w *World) *mcp.Server {
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 		mcp.AddTool(server, &mcp.Tool{Name: "greet"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-			effect("greeted")
+			w.Effect("greeted")
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 		})
-		return server, func() error { return nil }, nil
+		return server
 	}
-	return Subject{Name: name, Serve: serve}
+	return Subject{Name: name, Build: build}
 }
 
 func greeting(text string) Contract {
 	return Contract{
-		Name: "greet", Tool: "greet", Arguments: struct{}{}, Requests: 1,
-		Ends: Ending{Text: text}, Effects: Effects{Line: "greeted", AtEnd: 1},
+		Name: "greet", Script: Script{Tool: "greet", Arguments: struct{}{}}, Requests: 1,
+		Ends: Ending{Text: text}, Effects: Effects{Name: "greeted", AtEnd: 1},
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestAlike(t *testing.T) {
 	tests := []struct {
 		explanation string
 		subjects    []Subject
@@ -40,10 +41,10 @@ func TestJudge(t *testing.T) {
 		{"a broken reference is not compared with", []Subject{saying("a", "bye"), saying("b", "hello")}, []string{"a result"}},
 	}
 	require.NotEmpty(t, tests)
-	for _, in := range []Setting{{Name: "one instance"}, {Name: "fresh instances", FreshInstances: true}} {
+	for _, in := range []*Options{nil, {FreshInstances: true}} {
 		for _, tt := range tests {
-			t.Run(in.Name+"/"+tt.explanation, func(t *testing.T) {
-				found, err := Judge(t.Context(), tt.subjects, []Contract{greeting("hello")}, in)
+			t.Run(in.String()+"/"+tt.explanation, func(t *testing.T) {
+				found, err := Differences(t.Context(), tt.subjects, []Contract{greeting("hello")}, in)
 				require.NoError(t, err)
 				var broken []string
 				for _, f := range found {
@@ -56,10 +57,28 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestJudgeRefusesToJudgeNothing(t *testing.T) {
-	_, err := Judge(t.Context(), nil, []Contract{greeting("hello")}, Setting{})
+// A message more, or less, is a difference, and so is one that differs.
+func TestTheTranscriptRule(t *testing.T) {
+	i := slices.IndexFunc(AlikeRules(), func(r AlikeRule) bool { return r.Name == "transcript" })
+	rule := AlikeRules()[i]
+	for _, c := range []struct {
+		got    []string
+		broken bool
+	}{
+		{[]string{"one", "two"}, false},
+		{[]string{"one", "three"}, true},
+		{[]string{"one"}, true},
+		{[]string{"one", "two", "two"}, true},
+	} {
+		detail := rule.Broken(Trial{Saw: &Outcome{Messages: c.got}, Reference: &Outcome{Messages: []string{"one", "two"}}})
+		require.Equal(t, c.broken, detail != "", "%v: %s", c.got, detail)
+	}
+}
+
+func TestAlikeRefusesToCompareNothing(t *testing.T) {
+	_, err := Differences(t.Context(), nil, []Contract{greeting("hello")}, nil)
 	require.Error(t, err)
-	_, err = Judge(t.Context(), []Subject{saying("a", "hello")}, nil, Setting{})
+	_, err = Differences(t.Context(), []Subject{saying("a", "hello")}, nil, nil)
 	require.Error(t, err)
 }
 

@@ -1,6 +1,10 @@
-package invariant
+package mrtrtest
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
 
 // masked replaces the two parts in which the messages of equal calls may
 // differ:
@@ -36,3 +40,24 @@ func masked(raw json.RawMessage) (string, error) {
 }
 
 var mask = json.RawMessage(`"*"`)
+
+// settled counts the messages that are no notifications. A server acts on the
+// request, or on the answer, that it had last, so their number says how far a call
+// has come. A notification may still be on its way to the client.
+func settled(messages []wire.Message) int {
+	n := 0
+	for _, m := range messages {
+		if isSettled(m.JSON) {
+			n++
+		}
+	}
+	return n
+}
+
+func isSettled(message []byte) bool {
+	var fields struct {
+		ID json.RawMessage `json:"id"`
+	}
+	_ = json.Unmarshal(message, &fields) // the client encoded it
+	return fields.ID != nil
+}

@@ -1,20 +1,13 @@
-package invariant
+package mrtrtest
 
-import (
-	"slices"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-)
+import "slices"
 
 // Subject is one way to write the tool.
 type Subject struct {
 	Name string
 	// EffectAt is where in the code the tool's effect stands.
 	EffectAt Position
-	// Serve builds a new instance of the server. The instances of one subject
-	// share their keys and the effect function, and nothing else. The caller
-	// calls stop when it is done with the instance.
-	Serve func(effect func(line string)) (server *mcp.Server, stop func() error, err error)
+	Build    Build
 }
 
 // Position is where an effect stands among the questions. It decides whether a
@@ -29,17 +22,17 @@ const (
 )
 
 // Effects says how often a call has the tool's effect, for each position, and
-// which line it leaves each time.
+// under which name.
 type Effects struct {
-	Line                    string
+	Name                    string
 	AtEnd, BetweenQuestions int
 }
 
-// Of lists the lines that a call of this subject must leave.
+// Of lists the effects that a call of this subject must have.
 func (e Effects) Of(s Subject) []string {
 	n := e.AtEnd
 	if s.EffectAt == BetweenQuestions {
 		n = e.BetweenQuestions
 	}
-	return slices.Repeat([]string{e.Line}, n)
+	return slices.Repeat([]string{e.Name}, n)
 }

@@ -1,4 +1,4 @@
-package invariant
+package mrtrtest
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// Rule is one thing that must hold of every call.
-type Rule struct {
+// AlikeRule is one thing that must hold of every call of [Alike].
+type AlikeRule struct {
 	Name        string
 	Explanation string
 	// Broken says how the call breaks the rule, and "" if it keeps it.
@@ -18,26 +18,26 @@ type Rule struct {
 type Trial struct {
 	Subject  Subject
 	Contract Contract
-	Saw      *Observation
+	Saw      *Outcome
 	// Reference is the same call made by the first subject. It is nil if that
 	// call broke a rule: then the first subject is reported, and the others are
 	// not compared with it.
-	Reference *Observation
+	Reference *Outcome
 }
 
-// Rules are all rules, in the order in which they are checked.
-func Rules() []Rule {
-	return []Rule{
-		{"result", "A call ends as its contract says, in every style.", result},
+// AlikeRules are all rules, in the order in which they are checked.
+func AlikeRules() []AlikeRule {
+	return []AlikeRule{
+		{"result", "A call ends as its contract says, however the tool is written.", result},
 		{"questions", "The client is asked the questions of the contract and no others: the same keys, messages and schemas, byte for byte, in the same order.", questions},
-		{"rounds", "A call takes one request, and one more for each round of questions.", rounds},
+		{"rounds", "A modern call takes one request, and one more for each round of questions; a legacy call takes one.", rounds},
 		{"effects", "An effect happens as often as the contract says, however often the code around it runs.", effects},
-		{"transcript", "No client can tell two styles apart: their messages are the same but for ids and states.", transcript},
+		{"transcript", "No client can tell two subjects apart: their messages are the same but for ids and states.", transcript},
 	}
 }
 
 func result(t Trial) string {
-	last, want := t.Saw.Last, t.Contract.Ends
+	last, want := t.Saw, t.Contract.Ends
 	if want.ProtocolError != "" || last.Error != nil {
 		got, _ := json.Marshal(last.Error) // an error that was decoded encodes
 		return differ("the protocol error", asJSON(want.ProtocolError), asJSON(string(got)))
@@ -84,7 +84,7 @@ func differ[T any](subject string, want, got T) string {
 
 // asJSON decodes a text so that it is compared by value. The order of an
 // object's members is go-sdk's choice; the transcript rule holds that it is the
-// same in every style.
+// same for every subject.
 func asJSON(text string) any {
 	var v any
 	if text == "" || json.Unmarshal([]byte(text), &v) != nil {
