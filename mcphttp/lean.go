@@ -116,7 +116,8 @@ type leanConn struct {
 	control *http.ResponseController
 
 	mu       sync.Mutex
-	w        http.ResponseWriter // nil when nothing may be written any more
+	w        http.ResponseWriter // nil when it is net/http's again
+	done     bool                // answered
 	answered chan struct{}
 	closing  sync.Once
 	closed   chan struct{}
@@ -146,9 +147,14 @@ func (c *leanConn) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// errRejected has the code by which go-sdk knows a message that was not sent, while
-// the connection is sound.
-var errRejected = &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}
+// The reasons why a message is not sent, as go-sdk's own transport gives them. By
+// the code it knows that the connection is sound.
+var (
+	errRejected     = &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}
+	errCalls        = fmt.Errorf("%w: stateless servers cannot make requests", errRejected)
+	errClosed       = fmt.Errorf("%w: write to closed stream", errRejected)
+	errNotConnected = fmt.Errorf("%w: undelivered message: stream not connected or already closed", errRejected)
+)
 
 // Write sends the answer, and before it the notifications of the call's handler. A
 // notification that no context ties to the call has no stream to go to.
@@ -159,13 +165,16 @@ func (c *leanConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.w == nil {
-		return fmt.Errorf("%w: write to closed stream", errRejected)
+	if c.done {
+		return errClosed
+	}
+	if _, ok := message.(*jsonrpc.Response); ok {
+		c.done = true
+		defer close(c.answered)
 	}
 	w := c.w
-	if _, ok := message.(*jsonrpc.Response); ok {
-		c.w = nil
-		defer close(c.answered)
+	if w == nil {
+		return errNotConnected
 	}
 	if status != 0 {
 		w.Header().Set("Content-Type", "application/json")
@@ -185,10 +194,14 @@ func (c *leanConn) encode(ctx context.Context, message jsonrpc.Message) (event [
 	switch m := message.(type) {
 	case *jsonrpc.Request:
 		if m.IsCall() {
-			return nil, 0, fmt.Errorf("%w: stateless servers cannot make requests", errRejected)
+			return nil, 0, errCalls
 		}
-		if id, _ := ctx.Value(idKey{}).(jsonrpc.ID); id != c.call.request.ID {
-			return nil, 0, fmt.Errorf("%w: write to closed stream", errRejected)
+		id, ok := ctx.Value(idKey{}).(jsonrpc.ID)
+		if !ok {
+			return nil, 0, errNotConnected
+		}
+		if id != c.call.request.ID {
+			return nil, 0, errClosed
 		}
 	case *jsonrpc.Response:
 		if m.Error == nil && len(m.Result) > 0 {
@@ -218,7 +231,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// release ends the writing: the response belongs to net/http again.
+// release gives the response back to net/http.
 func (c *leanConn) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
