@@ -50,7 +50,7 @@ var importStair = []struct {
 	{"sse", []string{gosdk, "era", "internal/rpcerror", "internal/snapshot"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"internal/origin", nil, "it reads the headers of a request"},
 	{"internal/inflight", nil, "it counts"},
-	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/origin"}, "a transport knows nothing of rounds"},
+	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/jsontext", "internal/origin"}, "a transport knows nothing of rounds"},
 	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/origin"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "era", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace"}, "it recognizes errors by their methods, ours and yours alike"},
 

@@ -1,8 +1,8 @@
 package mcphttp
 
-// This file is a second way from a modern POST to a server, and can be deleted
-// together with its tests and the lines that name it (HandlerOptions.StockFront and
-// serveModern) when go-sdk decodes from the bytes; see docs/go-sdk.md.
+// This file is a second way from a modern POST to a server. It can be deleted, with
+// leancall.go, their tests and the lines that name them (HandlerOptions.StockFront,
+// NewHandler, serveModern), when go-sdk decodes from the bytes; see docs/go-sdk.md.
 //
 // go-sdk v1.8.0 allocates 32 KiB for each value that it decodes. Its HTTP layer
 // decodes a request's envelope four times and its params three times before the

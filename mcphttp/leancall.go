@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // leanCall is a call that was read.
@@ -40,8 +42,8 @@ func readLean(r *http.Request, raw []byte) (*leanCall, bool) {
 	}
 	call := &leanCall{name: name}
 	call.request.Method = method
-	p := leanReader{b: raw}
-	return call, call.readMessage(&p, version) && p.end()
+	s := jsontext.Scan(raw)
+	return call, call.readMessage(s, version) && s.End()
 }
 
 func acceptsBoth(values []string) bool {
@@ -61,21 +63,20 @@ func acceptsBoth(values []string) bool {
 	return json && events
 }
 
-func (c *leanCall) readMessage(p *leanReader, version string) bool {
+func (c *leanCall) readMessage(s *jsontext.Scanner, version string) bool {
 	var seen struct{ jsonrpc, id, method, params bool }
-	ok := p.object(func(name []byte) bool {
+	ok := s.Object(func(name []byte) bool {
 		switch string(name) {
 		case "jsonrpc":
-			return once(&seen.jsonrpc) && p.is("2.0")
+			return once(&seen.jsonrpc) && s.Is("2.0")
 		case "id":
-			return once(&seen.id) && c.readID(p)
+			return once(&seen.id) && c.readID(s)
 		case "method":
-			return once(&seen.method) && p.is(c.request.Method)
+			return once(&seen.method) && s.Is(c.request.Method)
 		case "params":
-			start := p.next()
-			ok := once(&seen.params) && c.readParams(p, version)
-			c.request.Params = p.b[start:p.i:p.i]
-			return ok
+			var ok bool
+			c.request.Params, ok = s.Raw(func() bool { return c.readParams(s, version) })
+			return once(&seen.params) && ok
 		}
 		return false
 	})
@@ -92,80 +93,80 @@ func once(seen *bool) bool {
 // maxIDDigits is how many digits a number may have that is read the same by all.
 const maxIDDigits = 15
 
-func (c *leanCall) readID(p *leanReader) (ok bool) {
-	start := p.next()
+func (c *leanCall) readID(s *jsontext.Scanner) (ok bool) {
 	var id any
-	if p.peek() == '"' {
-		var s []byte
-		s, ok = p.plain()
-		id = string(s)
+	if s.Peek() == '"' {
+		c.id, ok = s.Raw(func() bool {
+			text, ok := s.Plain()
+			id = string(text)
+			return ok
+		})
 	} else {
-		ok = p.number()
-		n, err := strconv.ParseInt(string(p.b[start:p.i]), 10, 64)
-		ok = ok && err == nil && p.i-start <= maxIDDigits && (n != 0 || p.b[start] == '0')
+		c.id, ok = s.Raw(s.Number)
+		n, err := strconv.ParseInt(string(c.id), 10, 64)
 		id = float64(n)
+		ok = ok && err == nil && len(c.id) <= maxIDDigits && string(c.id) != "-0"
 	}
-	c.id = p.b[start:p.i]
 	if ok {
 		c.request.ID, _ = jsonrpc.MakeID(id) // fails for other types alone
 	}
 	return ok
 }
 
-func (c *leanCall) readParams(p *leanReader, version string) bool {
+func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
 	key := "name"
 	if c.request.Method == "resources/read" {
 		key = "uri"
 	}
 	var seen struct{ meta, name, arguments, responses, state bool }
-	ok := p.object(func(name []byte) bool {
+	ok := s.Object(func(name []byte) bool {
 		switch string(name) {
 		case "_meta":
-			return once(&seen.meta) && readMeta(p, version)
+			return once(&seen.meta) && readMeta(s, version)
 		case key:
-			return once(&seen.name) && p.is(c.name)
+			return once(&seen.name) && s.Is(c.name)
 		case "inputResponses":
-			return once(&seen.responses) && readResponses(p)
+			return once(&seen.responses) && readResponses(s)
 		case "requestState":
-			return once(&seen.state) && p.text()
+			return once(&seen.state) && s.Text()
 		case "arguments":
 			switch {
 			case !once(&seen.arguments):
 				return false
 			case c.request.Method == "prompts/get":
-				return p.object(func([]byte) bool { return p.text() })
-			case c.request.Method == "tools/call" && p.peek() == '{':
-				return c.readArguments(p, 0, 0)
+				return s.Object(func([]byte) bool { return s.Text() })
+			case c.request.Method == "tools/call" && s.Peek() == '{':
+				return c.readArguments(s, 0, 0)
 			}
-			return p.value()
+			return s.Value()
 		}
-		return p.value()
+		return s.Value()
 	})
 	return ok && seen.meta && seen.name
 }
 
-func readMeta(p *leanReader, version string) bool {
+func readMeta(s *jsontext.Scanner, version string) bool {
 	found := false
-	ok := p.object(func(name []byte) bool {
+	ok := s.Object(func(name []byte) bool {
 		if string(name) == mcp.MetaKeyProtocolVersion {
-			return once(&found) && p.is(version)
+			return once(&found) && s.Is(version)
 		}
-		return p.value()
+		return s.Value()
 	})
 	return ok && found
 }
 
 // readResponses reads the answers of a user. A client's model and its roots answer
 // with more than is worth knowing here.
-func readResponses(p *leanReader) bool {
-	return p.object(func([]byte) bool {
+func readResponses(s *jsontext.Scanner) bool {
+	return s.Object(func([]byte) bool {
 		acted := false
-		ok := p.object(func(name []byte) bool {
+		ok := s.Object(func(name []byte) bool {
 			switch string(name) {
 			case "action":
-				return once(&acted) && p.text()
+				return once(&acted) && s.Text()
 			case "content", "_meta":
-				return p.peek() == '{' && p.value()
+				return s.Peek() == '{' && s.Value()
 			}
 			return false
 		})
@@ -180,23 +181,23 @@ const maxNotes = 4 << 10
 // the properties of a schema can reach. A path is that of the object which the member
 // is in (from start to end in the notes), a zero byte and the name. A newline ends it,
 // with a byte before it that marks a null. No name has any of these bytes.
-func (c *leanCall) readArguments(p *leanReader, start, end int) bool {
-	return p.object(func(name []byte) bool {
+func (c *leanCall) readArguments(s *jsontext.Scanner, start, end int) bool {
+	return s.Object(func(name []byte) bool {
 		from := len(c.arguments)
 		c.arguments = append(append(c.arguments, c.arguments[start:end]...), 0)
 		c.arguments = append(c.arguments, name...)
 		to := len(c.arguments)
-		if p.peek() == 'n' {
+		if s.Peek() == 'n' {
 			c.arguments = append(c.arguments, nullMark)
 		}
 		c.arguments = append(c.arguments, '\n')
 		if len(c.arguments) > maxNotes {
 			return false
 		}
-		if p.peek() == '{' {
-			return c.readArguments(p, from, to)
+		if s.Peek() == '{' {
+			return c.readArguments(s, from, to)
 		}
-		return p.value()
+		return s.Value()
 	})
 }
 
