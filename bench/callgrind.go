@@ -83,7 +83,7 @@ func readCallgrind(path string) (all, sha float64, _ error) {
 			}
 		}
 		if strings.HasPrefix(line, "calls=") {
-			ofCallee = true // the next line is what the callee took, which is counted there
+			ofCallee = true // the next line is the callee's cost, which is counted there
 			continue
 		}
 		position, cost, isCost := strings.Cut(line, " ")

@@ -17,7 +17,7 @@ type figure struct {
 	short        bool   // the run was too short for a verdict
 }
 
-// spent is what one subject spent on a call.
+// spent is the cost of one call of one subject.
 type spent struct{ median, lowerQuartile float64 }
 
 func spentOf(s sample.Series) spent {
@@ -25,8 +25,8 @@ func spentOf(s sample.Series) spent {
 	return spent{median, sample.LowerQuartile(s.Flat())}
 }
 
-// Counts of what one process does vary by what its collector and its pools happen
-// to do, and times also by what other processes do to the caches. Every interval
+// Counts of one process vary with its collector and its pools, and times also with
+// the other processes, which share the caches. Every interval
 // is widened by that much, as part of the value: runs that differed by less have
 // been seen.
 const (

@@ -48,7 +48,7 @@ func (l load) environment() []string {
 	return env
 }
 
-// call is what each client makes.
+// call is the call that each client makes.
 func (l load) call() *wire.Call {
 	if l.questions == 0 {
 		return &wire.Call{
@@ -66,7 +66,7 @@ func (l load) call() *wire.Call {
 	}
 }
 
-// quantity is what is read of a load.
+// quantity names a reading of a load.
 type quantity string
 
 const (

@@ -1,10 +1,10 @@
-// Command bench measures what mrtr costs, beside what it is compared with, holds
+// Command bench measures the cost of mrtr and of its peers, holds
 // it against the targets that were set, and draws the pictures of
 // docs/performance.md:
 //
 //	go -C bench run .
 //
-// Every subject is a process of its own, and what is compared takes turns: a few
+// Every subject is a process of its own, and compared subjects take turns: a few
 // calls of each in every round, so that whatever else the machine does weighs on
 // all alike. Processor time is the subject's own (getrusage), which other processes
 // disturb far less than the clock. Instructions are counted under valgrind. A
@@ -91,7 +91,7 @@ func run(s settings, progress io.Writer) (_ *report, err error) {
 	return &r, nil
 }
 
-// print prints the report and draws what was measured of it.
+// print prints the report and draws its pictures.
 func print(r *report, s settings, out io.Writer) error {
 	if s.pictures != "" {
 		if err := r.draw(s.pictures); err != nil {

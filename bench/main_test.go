@@ -13,7 +13,7 @@ import (
 )
 
 // Every row and every picture is measured, if only shortly: every subject does its
-// work right and says what it must.
+// work right and gives the expected answer.
 func TestQuickRunMeasuresEverything(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a quick run takes most of a minute: run without -short")

@@ -13,7 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/bench/internal/sample"
 )
 
-// results is what was measured. Loads are compared within a section, so that is
+// results holds the readings. Loads are compared within a section, so that is
 // where their readings are kept.
 type results struct {
 	mu      sync.Mutex
@@ -76,8 +76,8 @@ func wantedBy(rows []row, curves []curve, alone bool) []wanted {
 	return all
 }
 
-// measure measures everything that is wanted: first what is timed, section by
-// section, then what is counted, on all processors at once.
+// measure measures everything that is wanted: first the timed loads, section by
+// section, then the counted ones, on all processors at once.
 func (w *workshop) measure(p pace, all []wanted) (*results, error) {
 	found := newResults()
 	var counted []func() error
@@ -124,7 +124,7 @@ func (w *workshop) measure(p pace, all []wanted) (*results, error) {
 	return found, nil
 }
 
-// fine are the sections whose targets lie close to what is found: there are more
+// fine are the sections whose targets lie close to the figures: there are more
 // rounds of them.
 var fine = []string{overSocket, engineOnly, inProcess, bounded}
 
@@ -185,7 +185,7 @@ func (w *workshop) ask(p pace, section string, of reading, found *results) error
 	return nil
 }
 
-// holdings is what a subject of the kind held says.
+// holdings is the answer of a subject of the kind held.
 type holdings struct {
 	Held   int           `json:"held"`
 	Bytes  float64       `json:"bytes"`

@@ -8,8 +8,8 @@ import (
 	"github.com/mrtr-go/sdk/bench/internal/picture"
 )
 
-// draw writes the pictures of what was measured into a folder. One of which a part
-// was not measured is left as it is.
+// draw writes the pictures into a folder. A picture is left as it is if a part of it
+// was not measured.
 func (r *report) draw(dir string) error {
 	bars := r.bars()
 	if bars != nil {

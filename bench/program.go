@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// program is what a subject is part of.
+// program is the program that a subject belongs to.
 type program string
 
 const (
@@ -44,7 +44,7 @@ func newWorkshop(progress io.Writer) (*workshop, error) {
 func (w *workshop) close() error { return os.RemoveAll(w.dir) }
 
 // command is the beginning of the command line that runs a program. Its error is a
-// *missing where the machine lacks what the program needs.
+// *missing where the machine lacks something that the program needs.
 func (w *workshop) command(p program) ([]string, error) {
 	if w.commands[p] == nil && w.failures[p] == nil {
 		w.commands[p], w.failures[p] = w.make(p)

@@ -15,7 +15,7 @@ type pace struct {
 	fine     int           // times as many, where small differences matter
 	turn     time.Duration // processor time of a load in one round
 	warm     time.Duration // processor time before the first round
-	warmNode int           // calls before the first round, of what is compiled while it runs
+	warmNode int           // calls before the first round, for a program that is compiled while it runs
 	counted  int           // calls whose instructions are counted, at least
 	pairs    int           // how often they are
 	held     int           // calls held at once
@@ -101,7 +101,7 @@ func (s *seat) warmUp(p pace) error {
 	return nil
 }
 
-// turn makes the calls of a round and records what one took. A benchmark's process
+// turn makes the calls of a round and records the cost of one. A benchmark's process
 // does more than the benchmark, so it takes two of different length.
 func (s *seat) turn(record func(q quantity, v float64)) error {
 	spent, err := s.run(s.calls)

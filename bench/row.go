@@ -13,7 +13,7 @@ type row struct {
 	alone              string // the flag of the run of its own in which it is measured
 }
 
-// target is what a row's figure has to be.
+// target is the bound that a row's figure has to keep.
 type target struct {
 	atLeast bool
 	value   float64
@@ -39,7 +39,7 @@ func over(ours, theirs load, q quantity) row {
 
 func value(of reading) row { return row{ours: &of} }
 
-// adds is what a load takes more than another.
+// adds is the extra cost of a load over another.
 func adds(ours, base load, q quantity) row {
 	return row{ours: ptr(ours.read(q)), base: ptr(base.read(q))}
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/mrtr-go/sdk/bench/internal/wire"
 )
 
-// runner makes a load happen n times and says what that took.
+// runner runs a load n times and returns the cost.
 type runner interface {
 	run(n int) (meter.Reading, error)
 	close() error
 }
 
-// start starts what a load needs. prefix is a command line that runs another one,
+// start starts the processes that a load needs. prefix is a command line that runs another one,
 // nil for none.
 func (w *workshop) start(l load, prefix []string) (runner, error) {
 	command, err := w.command(l.program)
@@ -105,7 +105,7 @@ func (s *server) close() error {
 }
 
 // benchmark is a Go benchmark of a test binary, run n times in a process of its
-// own on one processor. What that took includes the process's start.
+// own on one processor. Its cost includes the process's start.
 type benchmark struct {
 	command     []string
 	environment []string

@@ -60,7 +60,7 @@ func newLinearRun(round *Call, how linearStyle, b body) *linearRun {
 }
 
 // weigh estimates the memory that a parked handler holds on to, beside its own stack
-// and variables: its input and what the state remembers.
+// and variables: its input and the memory of the state.
 func (r *linearRun) weigh() int {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
@@ -97,7 +97,7 @@ func (r *linearRun) resume(ctx context.Context, round *Call) (turn, error) {
 func (r *linearRun) fill(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
-	r.call.ex, r.call.st, r.call.answered = round.ex, round.st, round.answered
+	r.call.ex, r.call.st, r.call.answered, r.call.claim = round.ex, round.st, round.answered, round.claim
 	r.waiting = false
 }
 

@@ -44,7 +44,7 @@ func effectNames(keys []string) (names []string) {
 	return names
 }
 
-// tellEffects adds to the error that ends a call what the call has done, so that
+// tellEffects adds the call's effects to the error that ends it, so that
 // nobody makes the call again blindly.
 func (c *Call) tellEffects(err error) error {
 	if isProtocolError(err) {
@@ -57,7 +57,7 @@ func (c *Call) tellEffects(err error) error {
 		own := *e
 		own.Applied, own.Unknown = applied, unknown
 		told.error, tellsItself = &own, own.tellsEffects()
-		if own.Reason == FrameGone {
+		if own.Reason == FrameGone || own.Reason == OutcomeUnknown {
 			told.effect = effectUnknown
 		}
 	}
@@ -116,7 +116,7 @@ func (e *effectsTold) ToolErrorHints() (hints []string) {
 // tellsEffects reports whether the error's text says what to do after the effects.
 func (e *Error) tellsEffects() bool {
 	switch e.Reason {
-	case FrameGone, Diverged, Busy, ShuttingDown:
+	case FrameGone, Diverged, Busy, ShuttingDown, OutcomeUnknown, ResultNotKept:
 		return true
 	}
 	return false
@@ -124,7 +124,7 @@ func (e *Error) tellsEffects() bool {
 
 // advice is the last sentence of a text: the other one only if nothing was done.
 func (e *Error) advice(ifNothing string) string {
-	if e.Reason == FrameGone && len(e.Unknown) == 0 {
+	if (e.Reason == FrameGone || e.Reason == OutcomeUnknown) && len(e.Unknown) == 0 {
 		if len(e.Applied) == 0 {
 			return " What it has done is unknown: " + checkFirst
 		}
@@ -162,9 +162,13 @@ func wereDone(keys []string) string {
 // ofUnknownOutcome reports whether an error of an effect leaves open whether the effect
 // happened: its time ran out, it was cancelled, or the error says so itself.
 func ofUnknownOutcome(ctx context.Context, err error) bool {
+	if known := (*didNotHappen)(nil); errors.As(err, &known) {
+		return false
+	}
 	var timeout interface{ Timeout() bool }
 	var effect interface{ ToolErrorEffect() string }
 	return ctx.Err() != nil ||
+		errors.Is(err, ErrIndeterminate) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		errors.As(err, &timeout) && timeout.Timeout() ||
 		errors.As(err, &effect) && effect.ToolErrorEffect() != ""

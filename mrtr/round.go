@@ -17,27 +17,39 @@ type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
 //
 //	open    the state, or begin a call                         seal.go
 //	judge   the answers by the questions that were sent        judge.go
+//	claim   the round, or get what it came to: with a store    turn.go
 //	enter   the handler, once all of them are answered         this file, and the styles
 //	ask     the questions that the handler returned            incomplete.go, gate.go
 //	seal    the state that goes out with the questions         seal.go
 //
 // It returns the questions, or nil when the call is complete, or the error that
 // ended it.
-func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter enterFunc) (*asked, error) {
+//
+// With a store, to is where the result of an earlier request goes, and where that of
+// this one is kept from. Otherwise it is nil.
+func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, enter enterFunc) (*asked, error) {
 	began := time.Now()
 	c, err := rt.open(ctx, ex, t)
 	if err != nil {
 		return nil, err
 	}
 	c.observe(ctx, Event{Kind: RoundStarted})
-	out, err := c.advance(ctx, enter)
+	out, err := c.advance(ctx, to, enter)
 	if ex.client.Era == era.Legacy {
 		noteRound(ctx, c, out != nil)
 	}
-	switch {
-	case err != nil:
-		c.abandonFrame()
+	if err != nil && !c.elsewhere {
+		if c.ends() {
+			c.abandonFrame()
+		}
 		err = c.tellEffects(err)
+	}
+	if c.claim != nil {
+		out, err = c.conclude(ctx, out, err, to)
+	}
+	switch {
+	case c.elsewhere: // the observer knows
+	case err != nil:
 		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
 	case out == nil:
 		c.observe(ctx, Event{Kind: CallCompleted, Duration: time.Since(began)})
@@ -46,6 +58,10 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	}
 	return out, err
 }
+
+// ends reports whether an error of this round ends its call. With a store, that of a
+// round which was not claimed ends the request alone.
+func (c *Call) ends() bool { return !c.remembered() || c.st.round == 1 || c.claim != nil }
 
 // begunWith tells operators of a call that diverged which version it began with.
 // Clients have no business with our builds.
@@ -61,21 +77,28 @@ func (c *Call) begunWith(err error) string {
 // all are answered; then it asks those that the handler needs. Guards and
 // steps run in here, so that their panic ends this call and nothing else; linear
 // code has a goroutine of its own, which recovers there.
-func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err error) {
+func (c *Call) advance(ctx context.Context, to kept, enter enterFunc) (_ *asked, err error) {
 	defer recovered(&err)
 	if c.st.round == 1 {
 		if err := c.refuseUnaskable(); err != nil {
 			return nil, err
 		}
 	}
+	var ended error // by the answers
 	if len(c.st.pending) > 0 {
-		settled, err := c.judgeAnswers(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !settled {
+		settled := false
+		settled, ended = c.judgeAnswers(ctx)
+		if ended == nil && !settled {
 			return c.reply()
 		}
+	}
+	if c.remembered() && c.st.round > 1 && (ended == nil || byPerson(ended)) {
+		if out, answered, err := c.takeTurn(ctx, ended, to); answered {
+			return out, err
+		}
+	}
+	if ended != nil {
+		return nil, ended
 	}
 	// The handler is entered again at once when nobody has to be asked: every
 	// question got its default, or is lenient.

@@ -65,8 +65,8 @@ const (
 // Open finds the stream, or makes it.
 //
 // The connection must have been made with nats.ReconnectBufSize(-1). Otherwise
-// it keeps what is written while it has no server, and delivers it at some later
-// time, when nobody waits for it any more.
+// it buffers writes while it has no server, and delivers them at some later
+// time, when nobody waits for them any more.
 func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -232,7 +232,7 @@ func (s *Store) compare(ctx context.Context, epoch string) error {
 	return err
 }
 
-// verdict says what the server's refusal means.
+// verdict translates the server's refusal.
 func verdict(err, conflict error) error {
 	var refusal *jetstream.APIError
 	if !errors.As(err, &refusal) {

@@ -18,7 +18,7 @@ import (
 	"github.com/mrtr-go/sdk/store/storetest"
 )
 
-// slack is what the server takes to remove what has expired.
+// slack is the time the server takes to remove expired records.
 const slack = 3 * time.Second
 
 func TestStore(t *testing.T) {

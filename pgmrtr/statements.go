@@ -7,7 +7,7 @@ type statements struct{ schema, epoch, begin, create, update, get, sweep string 
 
 // The row without a name holds the epoch, in the table that holds the records:
 // whatever removes all rows removes it too. A record's row names its epoch, so
-// what a wipe has left behind is never read.
+// rows that a wipe has left behind are never read.
 func statementsOn(table string) statements {
 	schema, name, qualified := strings.Cut(table, ".")
 	if !qualified {

@@ -233,7 +233,7 @@ func unlessSerialized(ctx context.Context, run func() error) error {
 
 func failed(op string, err error) error { return fmt.Errorf("pgmrtr: %s: %w", op, err) }
 
-// lifetime is rounded up to what the server counts in: a record must not go
+// lifetime is rounded up to the server's unit: a record must not go
 // early.
 func lifetime(ttl time.Duration) time.Duration {
 	return (ttl + time.Microsecond - 1).Truncate(time.Microsecond)

@@ -30,7 +30,7 @@ type Options struct {
 	Prefix string
 	// MaxValue bounds a value. Zero means [store.DefaultMaxValue].
 	MaxValue int
-	// AcceptLoss lets Open take a server that may lose what it acknowledged, or
+	// AcceptLoss lets Open take a server that may lose acknowledged writes, or
 	// that does not say. A round that ran may then run again after a crash.
 	AcceptLoss bool
 }
@@ -173,8 +173,8 @@ func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision,
 	return []byte(value), store.Revision(at), nil
 }
 
-// record is where a record lies. The epoch is part of it, so what a wipe has
-// left behind is never read.
+// record is where a record lies. The epoch is part of it, so records that
+// a wipe has left behind are never read.
 func (s *Store) record(key store.Key) string { return s.prefix + key.Epoch + ":" + key.Name }
 
 // milliseconds is rounded up: a record must not go early.

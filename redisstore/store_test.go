@@ -6,7 +6,6 @@ import (
 	"net"
 	"os/exec"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -105,7 +104,7 @@ func TestServerWithoutMemoryIsFull(t *testing.T) {
 	require.NoError(t, err, "the refused record is not there")
 }
 
-// A server that may lose what it acknowledged is refused, unless the program
+// A server that may lose acknowledged writes is refused, unless the program
 // says that it knows.
 func TestForgetfulServersAreRefused(t *testing.T) {
 	client := connect(t, startServer(t), 0)
@@ -219,20 +218,12 @@ func nextDB() int { return int(lastDB.Add(1)) % databases }
 
 func TestMain(m *testing.M) { testserver.Main(m) }
 
-var shared struct {
-	sync.Mutex
-	addr string
-}
+var shared testserver.Shared
 
 // runServer returns the address of the server that the tests share.
 func runServer(t testing.TB) (addr string) {
 	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.addr == "" {
-		shared.addr = startServer(testserver.Lasting(t))
-	}
-	return shared.addr
+	return shared.Addr(t, startServer)
 }
 
 func startServer(t testing.TB) (addr string) {

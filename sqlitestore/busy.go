@@ -39,7 +39,7 @@ func unlessBusy(ctx context.Context, op func() error) error {
 	}
 }
 
-// failed wraps what the library said. A disk without room is a verdict: SQLite
+// failed wraps an error of the library. A disk without room is a verdict: SQLite
 // has rolled the write back.
 func failed(op string, err error) error {
 	var code *sqlite.Error

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child works on the file when its input says so, and prints what it won.
+// child works on the file when its input says so, and prints the keys it won.
 func child(path, work string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -88,7 +88,7 @@ func child(path, work string) error {
 	return nil
 }
 
-// writeOn writes until it is killed, and prints what is acknowledged.
+// writeOn writes until it is killed, and prints each acknowledged write.
 func writeOn(ctx context.Context, s *sqlitestore.Store, epoch string) error {
 	for i := 0; ; i++ {
 		key := store.Key{Epoch: epoch, Name: fmt.Sprintf("record.%d", i)}
@@ -154,7 +154,7 @@ func TestProcessesShareOneFile(t *testing.T) {
 	require.Equal(t, strconv.Itoa(processes*additionsByEach), string(value))
 }
 
-// What was acknowledged before a process was killed is there, and the next
+// Writes acknowledged before a process was killed are there, and the next
 // process goes on.
 func TestProcessIsKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rounds.db")

@@ -86,7 +86,7 @@ CREATE TABLE IF NOT EXISTS rounds (
 	lastName    = "~" // after every name there may be
 )
 
-// Close releases the file. What is under way fails, or is done.
+// Close releases the file. Operations under way fail, or are done.
 func (s *Store) Close() error {
 	var errs []error
 	for _, db := range []*sql.DB{s.reader, s.writer} {
@@ -224,7 +224,7 @@ func (s *Store) transact(ctx context.Context, do func(tx *sql.Tx) error) error {
 	})
 }
 
-// sweepSome removes what has expired among the next few records.
+// sweepSome removes the expired among the next few records.
 func (s *Store) sweepSome(ctx context.Context) error {
 	from, end := "", lastName
 	if swept := s.swept.Load(); swept != nil {

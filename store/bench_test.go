@@ -28,7 +28,7 @@ func BenchmarkMemory(b *testing.B) {
 	storetest.Ratio(b, store.NewMemory(&store.MemoryOptions{MaxBytes: 8 << 30}), write)
 }
 
-// BenchmarkMemoryRepeat is what a duplicate of a finished round costs: a Create
+// BenchmarkMemoryRepeat is the cost of a duplicate of a finished round: a Create
 // that finds the record, and a Get.
 func BenchmarkMemoryRepeat(b *testing.B) {
 	m := store.NewMemory(nil)

@@ -3,7 +3,7 @@
 //
 // A [Store] keeps small records that expire. It decides two races: of all who
 // [Store.Create] a key one wins, and of all who [Store.Update] a record at one
-// revision one wins. Everything else, such as what a record says and when a
+// revision one wins. Everything else, such as the content of a record and when a
 // silent holder is given up, is up to the caller and the same for every store.
 //
 // [Memory] is the store of one process. The others are modules of their own,

@@ -15,7 +15,7 @@ const DefaultMaxBytes = 64 << 20
 // MemoryOptions bounds a [Memory]. The zero value is good for most.
 type MemoryOptions struct {
 	// MaxBytes bounds the records together, each counted with its name and the
-	// book-keeping. What does not fit is refused with [ErrFull]: to drop an
+	// book-keeping. A record that does not fit is refused with [ErrFull]: to drop an
 	// older record instead would let its round run again. Zero means
 	// [DefaultMaxBytes].
 	MaxBytes int
@@ -27,7 +27,7 @@ type MemoryOptions struct {
 // Memory is the [Store] of one process. Its records end with it, so a state
 // that was sealed by an earlier process is refused with [ErrForgotten].
 //
-// It has no goroutine and needs no closing. What has expired is removed by the
+// It has no goroutine and needs no closing. Expired records are removed by the
 // writes that follow.
 type Memory struct {
 	epoch              string
@@ -40,7 +40,7 @@ type Memory struct {
 	last    Revision
 }
 
-// perRecord is about what a record occupies beside its name and its value.
+// perRecord is roughly the memory of a record beside its name and its value.
 const perRecord = 256
 
 // sweepAtOnce bounds how many expired records a write removes, so that no

@@ -13,8 +13,8 @@ const (
 
 // Wait waits, with any store, until the record is no longer at revision at. It
 // is the store's own Wait if it is a [Watcher]. Otherwise it looks with Get,
-// at first soon and then every quarter of a second. What it returns is what
-// Watcher says.
+// at first soon and then every quarter of a second. Its errors are
+// Watcher's.
 func Wait(ctx context.Context, s Store, key Key, at Revision) error {
 	if watcher, ok := s.(Watcher); ok {
 		return watcher.Wait(ctx, key, at)

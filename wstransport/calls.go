@@ -108,7 +108,7 @@ func (c *calls) drain() bool {
 	return c.awaited == 0
 }
 
-// over gives back what the calls without an answer took. Their handlers have
+// over gives back the places of the calls without an answer. Their handlers have
 // returned.
 func (c *calls) over() {
 	c.mu.Lock()

@@ -128,7 +128,7 @@ func TestAnIDInFlightIsRefused(t *testing.T) {
 	require.NotEmpty(t, readRPC(t, ws).Result)
 }
 
-// What one user may have in flight is counted over their connections, and given
+// The calls of one user in flight are counted over their connections, and given
 // back when a connection is lost.
 func TestCallsOfAPrincipalAreCapped(t *testing.T) {
 	s := newPark()

@@ -54,7 +54,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 }
 
-// sizeOf is the size of what a message was made for.
+// sizeOf is the size of the parameters or the result that a message carries.
 func sizeOf(msg jsonrpc.Message) int64 {
 	switch msg := msg.(type) {
 	case *jsonrpc.Request:

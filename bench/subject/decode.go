@@ -13,7 +13,7 @@ var firstRequest = []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params
 	`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"client","version":"1"},` +
 	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`)
 
-// envelope is what go-sdk decodes a message into first.
+// envelope is the form into which go-sdk decodes a message first.
 type envelope struct {
 	VersionTag string          `json:"jsonrpc"`
 	ID         any             `json:"id,omitempty"`

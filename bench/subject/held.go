@@ -15,7 +15,7 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// weatherText is what the call comes to.
+// weatherText is the text that ends the call.
 const weatherText = "Weather in Lisbon: 22°C, partly cloudy."
 
 var meta = mcp.Meta{
@@ -102,7 +102,7 @@ type holdings struct {
 	Resume time.Duration `json:"resume"`
 }
 
-// holdAll holds as many calls as its name says, measures what each takes, and
+// holdAll holds as many calls as its name says, measures the memory of each, and
 // then resumes each of them once, in the order in which they came.
 func holdAll(name string) (made, error) {
 	n, err := strconv.Atoi(name)

@@ -59,7 +59,7 @@ func callsOfBoundary(name string) (made, error) {
 	return calls(server, tool, map[string]any{"place": "Lisbon", "days": 3}, "fair fair")
 }
 
-// calls is a tool of a server, called over memory; its text holds what it must.
+// calls is a tool of a server, called over memory; its result must contain text.
 func calls(server *mcp.Server, tool string, arguments map[string]any, text string) (made, error) {
 	there, here := mcp.NewInMemoryTransports()
 	if _, err := server.Connect(context.Background(), there, nil); err != nil {

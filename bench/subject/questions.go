@@ -12,7 +12,7 @@ import (
 )
 
 // The tool questions asks as many questions as its argument says, one in each
-// round. It shows what a call costs that takes many rounds.
+// round. It shows the cost of a call with many rounds.
 
 type many struct {
 	Questions int `json:"questions"`

@@ -61,7 +61,7 @@ func bare() options.Handler {
 }
 
 // padded is bare with a state as long as the native style's, which it does not look
-// into: what it costs more than bare is what the characters cost on their way.
+// into: its extra cost over bare is the cost of moving the characters.
 func padded() (options.Handler, error) {
 	native, err := style("native", nil)
 	if err != nil {

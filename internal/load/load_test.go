@@ -112,9 +112,9 @@ func allocated() uint64 {
 	return m.HeapAlloc
 }
 
-// heapInUse is what is reachable.
+// heapInUse is the size of the reachable heap.
 func heapInUse() uint64 {
 	runtime.GC()
-	runtime.GC() // what has a finalizer goes with the second
+	runtime.GC() // values with a finalizer go with the second
 	return allocated()
 }

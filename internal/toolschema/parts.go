@@ -9,7 +9,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// parts keeps what the explainer makes of single keywords of a schema. Each is made
+// parts keeps the parts that the explainer makes of single keywords. Each is made
 // once for the schema, however many values are judged by it.
 type parts struct {
 	mu       sync.Mutex

@@ -11,7 +11,7 @@ import (
 )
 
 // A client that gets very much wrong is told of some of it, and the work that takes
-// is linear in what it sent.
+// is linear in the size of its request.
 func TestFindingsAreBounded(t *testing.T) {
 	schema := `{"type":"object","additionalProperties":false,"properties":{` +
 		`"list":{"type":"array","items":{"type":"string","pattern":"^[a-z]+$","anyOf":[{"minLength":1},{"maxLength":3}]}},` +

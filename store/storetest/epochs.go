@@ -93,7 +93,7 @@ var epochRules = []rule{{
 
 // forgotten checks that a key of another epoch is refused. A backend in which
 // something is just being deleted may leave a write without an answer, and then
-// it is asked again. What is never right is a write that is done.
+// it is asked again. Only a write that is done is always wrong.
 func (tr *trial) forgotten(s store.Store, key store.Key, at store.Revision) error {
 	ops := []struct {
 		name string

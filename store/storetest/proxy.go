@@ -38,10 +38,10 @@ func NewProxy(t testing.TB, target string) *Proxy {
 // Addr is where the store is told to connect.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// HoldRequests delays what is on its way to the backend until release.
+// HoldRequests delays the bytes on their way to the backend until release.
 func (p *Proxy) HoldRequests() (release func()) { return p.requests.shut() }
 
-// HoldAnswers delays what is on its way from the backend until release.
+// HoldAnswers delays the bytes on their way from the backend until release.
 func (p *Proxy) HoldAnswers() (release func()) { return p.answers.shut() }
 
 // Cut closes every connection, and refuses new ones from now on.
@@ -85,7 +85,7 @@ func (p *Proxy) keep(conn net.Conn) bool {
 	return true
 }
 
-// forward copies one direction. What was read before the sender hung up is
+// forward copies one direction. Bytes read before the sender hung up are
 // still delivered: so a write can come late, as it can on a network.
 func (p *Proxy) forward(to, from net.Conn, through *gate) {
 	defer func() {

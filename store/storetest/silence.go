@@ -55,7 +55,7 @@ var silenceRules = []rule{{
 	},
 }}
 
-// silence holds something up, and settles what was unsettled when it is over.
+// silence holds something up, and settles the unsettled writes when it is over.
 func (tr *trial) silence(hold func() (release func())) error {
 	at, err := tr.create("record", "one")
 	if err != nil {
@@ -67,7 +67,7 @@ func (tr *trial) silence(hold func() (release func())) error {
 	if err != nil {
 		return err
 	}
-	// Now everything that was held up arrives, and in some order with what the
+	// Now everything that was held up arrives, in some order with the writes that the
 	// caller does to settle it.
 	key := tr.key("other")
 	if err := tr.settled(func() error {
@@ -114,7 +114,7 @@ func (tr *trial) settled(op func() error) error {
 	}
 }
 
-// unheard checks what each operation says when it gets no answer.
+// unheard checks the error of each operation that gets no answer.
 func (tr *trial) unheard(at store.Revision) error {
 	ops := []struct {
 		name string

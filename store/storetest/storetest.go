@@ -16,7 +16,7 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// A Subject is a store to judge, empty, and what the suite may do to it. A rule
+// A Subject is a store to judge, empty, with the abilities that the suite may use. A rule
 // that needs an ability which is nil is skipped and says so.
 type Subject struct {
 	// Store is judged.
@@ -35,9 +35,9 @@ type Subject struct {
 	// of 1 KiB and for less than a hundred. Nil if the store has no limit of
 	// its own.
 	Small func() store.Store
-	// HoldRequests keeps what is sent to the backend from arriving, and
-	// HoldAnswers keeps the backend's answers from arriving. What was held
-	// arrives late, when release is called.
+	// HoldRequests keeps requests from reaching the backend, and
+	// HoldAnswers keeps the backend's answers from arriving. The held bytes
+	// arrive late, when release is called.
 	HoldRequests, HoldAnswers func() (release func())
 	// Cut makes the backend unreachable for Store, for good: a closed handle,
 	// or a closed connection.
@@ -109,7 +109,7 @@ func (r *rule) judge(t *testing.T, subject *Subject) {
 	}
 }
 
-// verdict returns what is wrong with the subject.
+// verdict returns the subject's fault, if it has one.
 func (r *rule) verdict(ctx context.Context, subject *Subject) error {
 	if r.lacks != nil {
 		if what := r.lacks(subject); what != "" {

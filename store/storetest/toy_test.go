@@ -23,7 +23,7 @@ type toy struct {
 	mine   map[chan struct{}]bool // who waits through this handle
 }
 
-// shelf is what the handles of a toy share.
+// shelf holds the records that the handles of a toy share.
 type shelf struct {
 	mu                sync.Mutex
 	epoch             string
@@ -57,7 +57,7 @@ func newToy(defect string) *toy {
 
 func (s *toy) is(defect string) bool { return s.defect == defect }
 
-// subject is what the suite may do to a toy.
+// subject gives the suite a toy and its abilities.
 func (s *toy) subject() *Subject {
 	return &Subject{
 		Store:    s,

@@ -34,7 +34,7 @@ func Read() Reading {
 	}
 }
 
-// Since is what was spent between two readings.
+// Since is the cost between two readings.
 func (r Reading) Since(before Reading) Reading {
 	return Reading{r.CPU - before.CPU, r.Wall - before.Wall, r.Allocs - before.Allocs, r.Bytes - before.Bytes}
 }

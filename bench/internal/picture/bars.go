@@ -5,7 +5,7 @@ import "fmt"
 // Bars is a picture of values, one group of bars below another.
 type Bars struct {
 	Title, Unit string
-	Legend      [2]string // what the first and the second bar of a group are
+	Legend      [2]string // of the first and the second bar of every group
 	Groups      []Group
 }
 

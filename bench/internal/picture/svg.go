@@ -10,7 +10,7 @@ import (
 
 // Ours and the other styles are how a bar or a line looks.
 const (
-	Ours = iota // what the picture is about
+	Ours = iota // the subject of the picture
 	Host
 	HostBare
 	Peer

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// Series is one quantity of one subject: what each round measured, by sitting.
-// Subjects are started anew for each sitting, so that what a process happened to
+// Series is one quantity of one subject: one value a round, by sitting.
+// Subjects are started anew for each sitting, so that the circumstances a process happened to
 // get (its addresses, the place of its heap) varies between sittings only.
 type Series [][]float64
 
 // Flat is every round of every sitting.
 func (s Series) Flat() []float64 { return slices.Concat(s...) }
 
-// Each combines two series round by round. What is compared is measured in the
+// Each combines two series round by round. Compared series are measured in the
 // same rounds, so both have the same shape.
 func (s Series) Each(other Series, combine func(a, b float64) float64) Series {
 	out := make(Series, len(s))

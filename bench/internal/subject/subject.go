@@ -3,9 +3,9 @@
 //
 //	> ready ADDRESS     the first line; ADDRESS is "-" where nothing is served
 //	< run N             do it N times
-//	> {"cpu":…}         what that took, a meter.Reading
+//	> {"cpu":…}         the cost of them, a meter.Reading
 //	< meter
-//	> {"cpu":…}         what the process has spent so far
+//	> {"cpu":…}         the process's cost so far
 //
 // It ends when its input does.
 package subject

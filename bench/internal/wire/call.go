@@ -1,5 +1,5 @@
 // Package wire is a client that does as little as a client can: it makes a call
-// of several rounds with requests that it writes itself, and checks what the call
+// of several rounds with requests that it writes itself, and checks how the call
 // came to. Every server that is measured is driven by it.
 package wire
 

@@ -96,7 +96,7 @@ func (s served) events(bench string) []event {
 	return all
 }
 
-// maxPage is what the page may weigh as a browser gets it: all of it, and
+// maxPage bounds the page as a browser gets it: all of it, and
 // uncompressed.
 const maxPage = 120_000
 
@@ -178,7 +178,7 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 		{"GET", "/demo/source", []string{"Host", "localhost:1", "Origin", "http://localhost:1"}, 200, "this machine, by another name"},
 		{"GET", "/demo/unknown/events?after=0", nil, 404, "no such bench"},
 		{"GET", bench + "/c/ws", nil, 404, "no such instance"},
-		{"GET", bench + "/a/ws?store=on", nil, 400, "there is no store yet"},
+		{"GET", bench + "/a/ws?store=off", nil, 400, "no store is the default"},
 		{"GET", bench + "/a/ws?life=9h", nil, 400, "a life that nobody offers"},
 	}
 	require.NotEmpty(t, cases)
@@ -250,7 +250,7 @@ func TestEveryStyleIsServedAndItsAuditLineIsFound(t *testing.T) {
 	}
 }
 
-// kindsOf is what the page is told of each line that begins a statement.
+// kindsOf is the kind of each line that begins a statement, as the page gets it.
 func kindsOf(h handler) map[int][]string {
 	kinds := map[int][]string{}
 	var add func([]statement)
