@@ -52,7 +52,7 @@ var goldens = map[string][]invocation{
 	"mistakes": {
 		{"compar E G", ""}, {"sevre", ""}, {"help sevre", ""}, {"xyzzy", ""}, {"-sytle E", ""}, {"-style nativ", ""},
 		{"-era modren", ""}, {"-json -ask", ""}, {"basic -v", ""}, {"basic twice", ""}, {"compare E", ""},
-		{"compare E Q", ""}, {"check -style message -", ""}, {"serve -stateless", ""},
+		{"compare E Q", ""}, {"check -style message -", ""}, {"serve -stateless", ""}, {"serve -stock-front", ""},
 		{"serve -stdio -http 127.0.0.1:0", ""}, {"probe -era new x", ""},
 	},
 }
