@@ -92,7 +92,8 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 	h.listening, h.unlisten = context.WithCancel(context.Background())
 	h.receiving, h.cut = context.WithCancel(context.Background())
 	h.serving, h.abort = context.WithCancel(context.Background())
-	h.stateless = mcp.NewStreamableHTTPHandler(h.ties.tie(orKnown(getServer)), &mcp.StreamableHTTPOptions{
+	tied := h.ties.tie(getServer)
+	h.stateless = mcp.NewStreamableHTTPHandler(orKnown(tied), &mcp.StreamableHTTPOptions{
 		Stateless:                    true,
 		Logger:                       o.Logger,
 		DisableLocalhostProtection:   true, // the guard has the stricter rule
@@ -100,7 +101,7 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 		PropagateRequestCancellation: true,
 	})
 	if !o.StockFront {
-		h.lean = &lean{getServer: getServer, stock: h.stateless}
+		h.lean = &lean{getServer: tied, stock: h.stateless}
 	}
 	if !o.Stateless {
 		h.stateful = mcp.NewStreamableHTTPHandler(exceptOwn(getServer), &mcp.StreamableHTTPOptions{
