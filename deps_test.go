@@ -48,12 +48,15 @@ var importStair = []struct {
 	// For any go-sdk server, whether its handlers are ours or not.
 	{"internal/rpcerror", []string{gosdk, "internal/jsontext"}, "the codes are one table, for every package that finds an error"},
 	{"era", []string{gosdk}, "it reads one request"},
-	{"sse", []string{gosdk, "era", "internal/rpcerror", "internal/snapshot"}, "the bridge serves legacy clients for any go-sdk handler"},
+	{"internal/progress", []string{gosdk}, "it orders what any server tells"},
+	{"sse", []string{gosdk, "era", "internal/progress", "internal/rpcerror", "internal/snapshot"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"internal/origin", nil, "it reads the headers of a request"},
-	{"internal/inflight", nil, "it counts"},
-	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/jsontext", "internal/origin"}, "a transport knows nothing of rounds"},
-	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/origin"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "era", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"internal/message", []string{gosdk}, "it reads and writes messages, whatever carries them"},
+	{"internal/inflight", []string{gosdk, "internal/message"}, "it counts calls, and answers those that are too many"},
+	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/jsontext", "internal/message", "internal/origin", "internal/progress"}, "a transport knows nothing of rounds"},
+	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/message", "internal/origin", "internal/progress"}, "a transport knows nothing of rounds"},
+	{"stdio", []string{gosdk, "internal/inflight", "internal/message"}, "a transport knows nothing of rounds"},
+	{"boundary", []string{gosdk, jsonschema, "era", "internal/progress", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
 	{"mrtr/internal/claim", []string{"internal/jsontext", "store"}, "who runs a turn is decided without knowing what a turn is"},
@@ -67,6 +70,7 @@ var importStair = []struct {
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
 	{"internal/trip", []string{gosdk, "internal/wire"}, "it is a tool written without our help"},
 	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
+	{"prove", []string{gosdk, jsonschema, "internal/wire", "internal/probe"}, "it judges any server, and must not know the engine it also judges"},
 	{"internal/testserver", nil, "it starts servers for the tests of the stores"},
 	{"internal/invariant", []string{gosdk, "internal/wire"}, "it judges messages, whatever server sent them"},
 	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},

@@ -1,8 +1,10 @@
-package wstransport
+package message
 
 import (
+	"bytes"
 	"encoding/json"
 	"iter"
+	"unicode/utf8"
 )
 
 // members ranges over the names and values of a JSON object, in order and without
@@ -75,14 +77,29 @@ func valueEnd(data []byte, i int) int {
 	return i
 }
 
-// unquote decodes a JSON string, without copying where nothing is escaped.
+// unquote decodes a JSON string, without copying plain text.
 func unquote(quoted []byte) []byte {
-	for _, b := range quoted {
-		if b == '\\' {
-			var s string
-			_ = json.Unmarshal(quoted, &s) // valid, so it cannot fail
-			return []byte(s)
-		}
+	if bytes.IndexByte(quoted, '\\') >= 0 || !utf8.Valid(quoted) {
+		var s string
+		_ = json.Unmarshal(quoted, &s) // valid, so it cannot fail
+		return []byte(s)
 	}
 	return quoted[1 : len(quoted)-1]
+}
+
+// Text returns the member of a JSON object that is a string, the last of that name as
+// in go-sdk, and false where there is none. object must be valid JSON.
+func Text(object []byte, name string) (text string, ok bool) {
+	if len(object) == 0 {
+		return "", false
+	}
+	for member, value := range members(object) {
+		if string(member) != name {
+			continue
+		}
+		if ok = value[0] == '"'; ok {
+			text = string(unquote(value))
+		}
+	}
+	return text, ok
 }

@@ -1,4 +1,4 @@
-package wstransport
+package message
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -65,8 +66,23 @@ func nameLarge(params []byte) []byte {
 	return params
 }
 
-// restoreLarge puts the integers back in whatever go-sdk made of their names.
-func restoreLarge(message []byte) []byte {
+// HasLarge reports whether a message has an id that go-sdk knows by a name. Its
+// answer has to go through [RestoreLarge].
+func HasLarge(msg jsonrpc.Message) bool {
+	var id jsonrpc.ID
+	switch msg := msg.(type) {
+	case *jsonrpc.Request:
+		id = msg.ID
+	case *jsonrpc.Response:
+		id = msg.ID
+	}
+	name, _ := id.Raw().(string)
+	return strings.HasPrefix(name, largeID)
+}
+
+// RestoreLarge puts the integers back in whatever go-sdk made of their names, such as
+// an encoded answer.
+func RestoreLarge(message []byte) []byte {
 	prefix := []byte(`"` + largeID)
 	var restored []byte
 	for {

@@ -1,10 +1,9 @@
-package wstransport
+package message
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -34,7 +33,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.explanation, func(t *testing.T) {
-			msg, err := decode([]byte(c.in))
+			msg, err := Decode([]byte(c.in))
 			require.Error(t, err)
 			require.Nil(t, msg)
 		})
@@ -52,7 +51,7 @@ func TestDecodeAccepts(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.explanation, func(t *testing.T) {
-			msg, err := decode([]byte(c.in))
+			msg, err := Decode([]byte(c.in))
 			require.NoError(t, err)
 			requireSame(t, jsonrpc.DecodeMessage, []byte(c.in), msg)
 		})
@@ -61,7 +60,7 @@ func TestDecodeAccepts(t *testing.T) {
 
 func TestDecodeDoesNotKeepItsInput(t *testing.T) {
 	in := []byte(`{"jsonrpc":"2.0","id":"abc","method":"m","params":{"a":1}}`)
-	msg, err := decode(in)
+	msg, err := Decode(in)
 	require.NoError(t, err)
 	for i := range in {
 		in[i] = 'x'
@@ -72,7 +71,7 @@ func TestDecodeDoesNotKeepItsInput(t *testing.T) {
 	require.JSONEq(t, `{"a":1}`, string(req.Params))
 }
 
-func TestAppendMessageIsTheEncodingOfTheSDK(t *testing.T) {
+func TestAppendIsTheEncodingOfTheSDK(t *testing.T) {
 	number, err := jsonrpc.MakeID(float64(-7))
 	require.NoError(t, err)
 	text, err := jsonrpc.MakeID("a\"\\\u2028<é")
@@ -93,18 +92,18 @@ func TestAppendMessageIsTheEncodingOfTheSDK(t *testing.T) {
 		t.Run(c.explanation, func(t *testing.T) {
 			want, err := jsonrpc.EncodeMessage(c.msg)
 			require.NoError(t, err)
-			got, err := appendMessage([]byte("used before")[:0], c.msg)
+			got, err := Append([]byte("used before")[:0], c.msg)
 			require.NoError(t, err)
 			require.JSONEq(t, string(want), string(got))
-			back, err := decode(got)
+			back, err := Decode(got)
 			require.NoError(t, err)
 			requireSame(t, jsonrpc.DecodeMessage, got, back)
 		})
 	}
 }
 
-func TestAppendMessageRefusesWhatIsNoMessage(t *testing.T) {
-	_, err := appendMessage(nil, nil)
+func TestAppendRefusesWhatIsNoMessage(t *testing.T) {
+	_, err := Append(nil, nil)
 	require.ErrorContains(t, err, "cannot encode")
 }
 
@@ -150,14 +149,14 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		msg, err := decode(data)
+		msg, err := Decode(data)
 		if err != nil {
 			return
 		}
-		if !bytes.Contains(data, []byte("requestId")) && !namedLarge(msg) { // which go-sdk rounds
+		if !bytes.Contains(data, []byte("requestId")) && !HasLarge(msg) { // which go-sdk rounds
 			requireSame(t, jsonrpc.DecodeMessage, data, msg)
 		}
-		again, err := appendMessage(nil, msg)
+		again, err := Append(nil, msg)
 		require.NoError(t, err)
 		require.True(t, json.Valid(again), "%q", again)
 	})
@@ -166,7 +165,7 @@ func FuzzDecode(f *testing.F) {
 var benchMessage = []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weather","arguments":{"location":"Springfield"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`)
 
 func BenchmarkDecode(b *testing.B) {
-	for name, f := range map[string]func([]byte) (jsonrpc.Message, error){"ours": decode, "sdk": jsonrpc.DecodeMessage} {
+	for name, f := range map[string]func([]byte) (jsonrpc.Message, error){"ours": Decode, "sdk": jsonrpc.DecodeMessage} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -179,13 +178,13 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	msg, err := decode(benchMessage)
+	msg, err := Decode(benchMessage)
 	require.NoError(b, err)
 	b.Run("ours", func(b *testing.B) {
 		var buf []byte
 		b.ReportAllocs()
 		for b.Loop() {
-			if buf, err = appendMessage(buf[:0], msg); err != nil {
+			if buf, err = Append(buf[:0], msg); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -198,16 +197,4 @@ func BenchmarkEncode(b *testing.B) {
 			}
 		}
 	})
-}
-
-func namedLarge(msg jsonrpc.Message) bool {
-	var id jsonrpc.ID
-	switch msg := msg.(type) {
-	case *jsonrpc.Request:
-		id = msg.ID
-	case *jsonrpc.Response:
-		id = msg.ID
-	}
-	text, _ := id.Raw().(string)
-	return strings.HasPrefix(text, largeID)
 }

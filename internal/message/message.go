@@ -1,4 +1,6 @@
-package wstransport
+// Package message reads and writes JSON-RPC messages as they are on the wire, for
+// transports that hand them to go-sdk decoded.
+package message
 
 import (
 	"bytes"
@@ -10,14 +12,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// decode is [jsonrpc.DecodeMessage] for the whole of data, which it does not
+// Decode is [jsonrpc.DecodeMessage] for the whole of data, which it does not
 // keep: bytes after the first value are an error and not ignored. go-sdk's function
 // allocates a 32 KiB buffer twice a request; this one allocates little more than
 // the copy of params or result.
 //
 // Names match exactly. Were "Method" taken for "method", a proxy that reads names
 // exactly would see another message.
-func decode(data []byte) (jsonrpc.Message, error) {
+func Decode(data []byte) (jsonrpc.Message, error) {
 	if !json.Valid(data) {
 		return nil, errors.New("not one JSON value")
 	}
@@ -80,9 +82,9 @@ func decodeFailure(data []byte, id jsonrpc.ID) (jsonrpc.Message, error) {
 	return msg, nil
 }
 
-// appendMessage is [jsonrpc.EncodeMessage] into a buffer that is used again. It
+// Append is [jsonrpc.EncodeMessage] into a buffer that is used again. It
 // takes Params and Result as they are, for the SDK has just marshalled them.
-func appendMessage(buf []byte, msg jsonrpc.Message) ([]byte, error) {
+func Append(buf []byte, msg jsonrpc.Message) ([]byte, error) {
 	var id any
 	var member string
 	var raw json.RawMessage
@@ -102,7 +104,7 @@ func appendMessage(buf []byte, msg jsonrpc.Message) ([]byte, error) {
 		}
 		id, member, raw = msg.ID.Raw(), `,"result":`, msg.Result
 	default:
-		return nil, fmt.Errorf("wstransport: cannot encode a %T", msg)
+		return nil, fmt.Errorf("message: cannot encode a %T", msg)
 	}
 	switch id := id.(type) {
 	case nil:
