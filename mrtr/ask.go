@@ -160,7 +160,7 @@ func (p *pending) standIn(err error) error {
 	}
 	switch {
 	case p.lenient:
-		p.settle(null)
+		p.settle(unaskedOutcome)
 		return nil
 	case failed.Reason == sse.Unreachable:
 		return cannotBeAsked(p.key, needsSession)
@@ -192,10 +192,13 @@ func specsOf(questions []AnyQuestion) ([]*spec, error) {
 	return specs, nil
 }
 
-// decodeAnswer reads the answer to the question named key. The null of a lenient
-// question reads as the zero value.
+// decodeAnswer reads the answer to the question named key. The outcome of a lenient
+// question without one reads as the zero value, unless T tells outcomes apart.
 func decodeAnswer[T any](value json.RawMessage, key string) (T, error) {
-	if isNull(value) {
+	if readsOutcome[T]() {
+		return decodeOutcome[T](value, key)
+	}
+	if isOutcome(value) {
 		var none T
 		return none, nil
 	}

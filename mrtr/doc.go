@@ -27,8 +27,9 @@
 //   - A handler is written in one of several styles, which no client can tell apart:
 //     [Native] as above; named [Steps]; linear code that is held where it asks
 //     ([Coroutine]), run again ([Journal]), or both ([Resumable]).
-//   - Questions are [Elicit], [Choose], [Confirm], [ElicitSchema], [ElicitURL],
-//     [Sample] and [Roots]; [Optional] and [Known] change one.
+//   - Questions are [Elicit], [Choose], [Confirm], [ElicitSchema], [ElicitAs],
+//     [ElicitRaw], [ElicitURL], [Sample] and [Roots]; [Optional], [Reply] and [Known]
+//     change one.
 //   - [HandlerOptions] Needs refuse a client that cannot be asked, before anything has
 //     happened.
 //   - [Once] guards an effect that must not happen twice. [IncompleteResult.Carry]

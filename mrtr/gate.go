@@ -18,7 +18,7 @@ func (c *Call) gate(s *spec) (standIn json.RawMessage, _ error) {
 	case client.Era != era.Modern && policy.usesDefaults() && s.fallback != nil:
 		return s.fallback, nil
 	case s.lenient:
-		return null, nil
+		return unaskedOutcome, nil
 	case client.Era == era.Modern:
 		return nil, missingCapability(capability.Wire())
 	case asks:

@@ -73,9 +73,6 @@ type pending struct {
 	refusedBy string // in this round: why the handler could not read it
 }
 
-// null is the answer to a lenient question that got none.
-var null = json.RawMessage("null")
-
 // All writes to a state are below. Elsewhere a state is read, or copied whole: from
 // a round to the goroutine of linear code, and back.
 

@@ -7,6 +7,8 @@ import (
 	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/form"
 )
 
 // Steps builds a handler from named steps: some ask, some do, one ends. A doing
@@ -92,7 +94,7 @@ func AskAlso[In, Out, T any](b *Steps[In, Out], key string, question func(ctx co
 }
 
 func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, question func(ctx context.Context, at *At[In]) (Question[T], error)) Step[T] {
-	answerTypeName[T]() // so that answers are judged by it before the first question is made
+	noteAnswerType[T]() // so that answers are judged by it before the first question is made
 	s := step[In]{key: key, kind: kind, typ: reflect.TypeFor[T](), decode: func(e *entry) (any, error) {
 		if e.kind == answerEntry {
 			return decodeAnswer[T](e.value, e.key)
@@ -195,7 +197,10 @@ func askable(t reflect.Type, key string) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() == reflect.Map || isClientAnswer(t) || t == reflect.TypeFor[struct{}]() {
+	if isReply(t) {
+		return askable(t.Field(0).Type, key)
+	}
+	if t.Kind() == reflect.Map || isClientAnswer(t) || t == reflect.TypeFor[struct{}]() || form.Fillable(t) {
 		return true
 	}
 	_, err := answerTypes.Schema(t, key)
@@ -205,7 +210,8 @@ func askable(t reflect.Type, key string) bool {
 // isClientAnswer reports whether a type is an answer of the client itself, rather
 // than of its user.
 func isClientAnswer(t reflect.Type) bool {
-	return t == reflect.TypeFor[mcp.CreateMessageWithToolsResult]() || t == reflect.TypeFor[mcp.ListRootsResult]()
+	return t == reflect.TypeFor[mcp.CreateMessageWithToolsResult]() || t == reflect.TypeFor[mcp.ListRootsResult]() ||
+		t == reflect.TypeFor[mcp.ElicitResult]()
 }
 
 func readJSON[T any](value json.RawMessage) (v T, err error) {

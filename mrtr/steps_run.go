@@ -149,6 +149,9 @@ func (l *stepList[In, Out]) holds(ctx context.Context, at *At[In], i int) (bool,
 // deployment: within one, their choices may change between two rounds.
 func (s *step[In]) yesOrNo() bool {
 	t := s.typ
+	if isReply(t) {
+		t = t.Field(0).Type
+	}
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
