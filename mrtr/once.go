@@ -77,6 +77,14 @@ func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Co
 	return decodeEffect[T](value, key)
 }
 
+// Do is [Once] for an effect without a value.
+func Do(ctx context.Context, c *Call, key string, f func(ctx context.Context, idem string) error) error {
+	_, err := Once(ctx, c, key, func(ctx context.Context, idem string) (struct{}, error) {
+		return struct{}{}, f(ctx, idem)
+	})
+	return err
+}
+
 func decodeEffect[T any](value json.RawMessage, key string) (v T, _ error) {
 	var none T
 	if len(value) == 0 {

@@ -15,6 +15,8 @@ import (
 type HandlerOptions struct {
 	// Legacy overrides the runtime's policy for legacy clients.
 	Legacy LegacyPolicy
+	// Unaskable overrides the runtime's policy for clients that cannot be asked.
+	Unaskable UnaskablePolicy
 	// Version names this version of the handler, for operators who read why a call
 	// did not go on after a deployment ([Event]). If empty, it is that of the build.
 	Version string
@@ -35,8 +37,9 @@ type HandlerOptions struct {
 
 // target is one registered tool, prompt or resource.
 type target struct {
-	policy  LegacyPolicy
-	version string
+	policy    LegacyPolicy
+	unaskable UnaskablePolicy
+	version   string
 	// audience is what states are bound to; ownAudience tells that HandlerOptions
 	// name it.
 	audience    string
@@ -58,7 +61,10 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	if !o.Legacy.valid() {
 		panic(misuse("HandlerOptions.Legacy is not a policy: %d", o.Legacy))
 	}
-	t := &target{policy: o.Legacy, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays}
+	if !o.Unaskable.valid() {
+		panic(misuse("HandlerOptions.Unaskable is not a policy: %d", o.Unaskable))
+	}
+	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays}
 	if err := t.needs.add(o.Needs); err != nil {
 		panic(err)
 	}
@@ -67,6 +73,12 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	}
 	if t.policy == LegacyInherit {
 		t.policy = rt.opts.Legacy
+	}
+	if t.unaskable == UnaskableInherit {
+		t.unaskable = rt.opts.Unaskable
+	}
+	if t.unaskable.contradicts(t.policy) {
+		panic(misuse("HandlerOptions: Unaskable %d and Legacy %d contradict each other about defaults", t.unaskable, t.policy))
 	}
 	if t.version == "" {
 		t.version = buildVersion

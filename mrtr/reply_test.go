@@ -19,7 +19,9 @@ func showReply[T any](r mrtr.Replied[T]) string {
 
 // The outcome of a question is a value, in every style and in both eras.
 func TestReplyTellsEveryOutcome(t *testing.T) {
-	ask := func() mrtr.Question[mrtr.Replied[string]] { return mrtr.Reply(mrtr.Choose("q", "Which units?", mrtr.Choices("metric", "imperial")...)) }
+	ask := func() mrtr.Question[mrtr.Replied[string]] {
+		return mrtr.Reply(mrtr.Choose("q", "Which units?", mrtr.Choices("metric", "imperial")...))
+	}
 	for name, style := range typeStyles(ask) {
 		for _, test := range []struct {
 			explanation  string

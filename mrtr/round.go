@@ -79,7 +79,8 @@ func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err erro
 	}
 	// The handler is entered again at once when nobody has to be asked: every
 	// question got its default, or is lenient.
-	for range maxAsks + 1 {
+	limit := c.maxAsks()
+	for range limit + 1 {
 		if c.linear == nil { // else the handler goes on, and has registered before
 			c.onComplete = nil
 		}
@@ -107,7 +108,7 @@ func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err erro
 			return c.reply()
 		}
 	}
-	return nil, tooManyRounds(true)
+	return nil, tooManyRounds(limit)
 }
 
 // complete runs the functions registered with [Call.OnComplete].

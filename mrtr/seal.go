@@ -76,7 +76,7 @@ func (c *Call) reply() (*asked, error) {
 		}
 		requests[p.key] = request
 	}
-	if err := c.st.countRound(len(requests) > 0); err != nil {
+	if err := c.countRound(len(requests) > 0); err != nil {
 		return nil, err
 	}
 	if err := c.holdFrame(); err != nil {

@@ -80,16 +80,14 @@ func newState(id, version string) state { return state{id: id, round: 1, version
 
 func (st *state) nextRound() { st.round++ }
 
-// countRound counts a round that goes out, and ends a call that has too many.
-func (st *state) countRound(asks bool) error {
-	counter, limit := &st.carried, maxCarries
+// countRound counts a round that goes out: of those that ask, or of those that do not.
+func (st *state) countRound(asks bool) int {
+	counter := &st.carried
 	if asks {
-		counter, limit = &st.asked, maxAsks
+		counter = &st.asked
 	}
-	if *counter++; *counter > limit {
-		return tooManyRounds(asks)
-	}
-	return nil
+	*counter++
+	return *counter
 }
 
 func (st *state) useJournal() { st.journal = true }

@@ -16,7 +16,14 @@ import (
 // an answer is held against the question that it was given to, in every round where it
 // is a yes or no, and after a deployment ([HandlerOptions.Version]) for all others. An
 // answer to other words is asked for again, or ends the call with [Diverged] if
-// later steps were taken because of it. The zero value is ready to use:
+// later steps were taken because of it. [AskQuestion] is for a question that needs no
+// function.
+//
+// A list has no loops: its keys say where a call stands, so that they have to be known
+// before the first call. Build the steps of a loop with a Go loop, up to the largest
+// number that makes sense, and have those that are not needed return [ErrSkip]. Where
+// no such number is known, write the tool in [Native] style, with a key for each turn,
+// or as linear code. The zero value is ready to use:
 //
 //	var b mrtr.Steps[In, Out]
 //	place := mrtr.AskStep(&b, "place", whichPlace)
