@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// docs/architecture.md names files, and what is declared in them, as
+// docs/architecture.md names files, and declarations in them, as
 // `path/file.go` and `path/file.go: Name` or `path/file.go: Type.Method`.
 func TestArchitectureNamesCodeThatExists(t *testing.T) {
 	page, err := os.ReadFile("docs/architecture.md")

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The codes that JSON-RPC and the Model Context Protocol define for what we use them
+// The codes that JSON-RPC and the Model Context Protocol define for the purposes we use them for
 // for. All others between -32768 and -32000 are theirs to define.
 var definedCodes = map[int]string{
 	-32700: "parse error", -32600: "invalid request", -32601: "method not found", -32602: "invalid params", -32603: "internal error",

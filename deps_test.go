@@ -37,6 +37,7 @@ var importStair = []struct {
 	{"internal/snapshot", nil, "it copies values"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
 	{"internal/stacktrace", nil, "it reads the stack"},
+	{"internal/errormethods", nil, "it declares interfaces"},
 	{"internal/form", []string{jsonschema, "internal/jsontext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"transcript", nil, "a conversation is text, and checking it needs no protocol"},
@@ -52,10 +53,10 @@ var importStair = []struct {
 	{"internal/inflight", nil, "it counts"},
 	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/origin"}, "a transport knows nothing of rounds"},
 	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/origin"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "era", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, "era", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
-	{"mrtr", []string{gosdk, jsonschema, "era", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "era", "internal/errormethods", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
@@ -215,7 +216,7 @@ func skipped(path, name string) bool {
 	return err == nil || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules"
 }
 
-// What a backend needs is required by its own module and by nobody else.
+// A backend's dependencies are required by its own module and by nobody else.
 func TestRootRequiresNoBackend(t *testing.T) {
 	root := requires(t, ".")
 	found := 0

@@ -62,7 +62,7 @@ func TestInvariantAcrossInstances(t *testing.T) {
 }
 
 // The coroutine's frame is held by one instance. A round that reaches another
-// instance ends the call with an error that says what was done, and has no
+// instance ends the call with an error that names the effects, and has no
 // effect twice. A call that needs no held handler keeps its contract.
 func TestInvariantOfALostFrame(t *testing.T) {
 	coroutine := styles("coroutine")[0]
@@ -88,7 +88,7 @@ func TestInvariantOfALostFrame(t *testing.T) {
 	require.NotZero(t, lost)
 }
 
-// lostAdvice is what the error of a lost frame says of the effects before it.
+// lostAdvice is the advice of a lost frame's error on the effects before it.
 func lostAdvice(effects int) string {
 	if effects == 0 {
 		return " What it has done is unknown: do not call the tool again without checking."

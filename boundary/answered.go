@@ -9,13 +9,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/errormethods"
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 )
 
 // answered is the way of a prompt or a resource through the boundary. They have no
 // error results, so every failure is a JSON-RPC error: [rpcerror.CodeStopped] for one
 // that the client can cure, -32603 for a fault, and a code of the author's as it is.
-// What does not fit into the size limit is an error too, since half a prompt or half
+// Content over the size limit is an error too, since half a prompt or half
 // a resource says something else.
 //
 // plain returns the result without any code of the author's, or why it cannot be
@@ -92,7 +93,7 @@ func (b *boundary) refused(ctx context.Context, c *call, err error) answer {
 func (c *call) intended(err error) *jsonrpc.Error {
 	var made jsonrpc.Error
 	var inner *jsonrpc.Error
-	if p, ok := carried[carriesProtocol](err); ok {
+	if p, ok := carried[errormethods.Protocol](err); ok {
 		made.Code, made.Message, made.Data = p.ToolErrorProtocol()
 		if e, ok := p.(error); ok {
 			c.note(errors.Unwrap(e))

@@ -30,7 +30,7 @@ var (
 // A call is one request for a tool, a prompt or a resource, as the layers know it.
 // It travels in the context, where [Handler], [Applied] and the log handler find it.
 //
-// The layers go by what is copied here, since the request belongs to the handler: it
+// The layers read the copies made here, since the request belongs to the handler: it
 // may set Params to nil, or change them while the outer layers finish.
 type call struct {
 	kind      *kind
@@ -117,7 +117,7 @@ func callFrom(ctx context.Context) *call {
 	return c
 }
 
-// subject is what is called, for texts: Tool "forecast".
+// subject names the called thing in texts: Tool "forecast".
 func (c *call) subject() string {
 	return fmt.Sprintf("%s %q", c.kind.noun, c.loggedTool())
 }

@@ -33,7 +33,7 @@ const (
 // definition is used for longer, except by the tiers layer.
 //
 // Middleware may answer tools/list differently to each client, and slowly. So no
-// lock is held while the list is read, and what one session was shown serves no
+// lock is held while the list is read, and the tools shown to one session serve no
 // other, unless there is no such middleware and go-sdk answers everybody alike. What
 // follows from a tool by itself, its compiled schemas, is always shared.
 //

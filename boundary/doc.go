@@ -28,11 +28,11 @@
 // [Handler] wraps a single tool, for retries and an earlier check of its output.
 //
 // Prompts and resources get the same isolation, deadlines and limits, and the same
-// checks of what they return. They have no error results: a failure is a JSON-RPC
-// error, with code -32603 for a fault, -31000 for what the client can cure, and the
-// code that the handler chose. What is too large is refused and not shortened.
+// checks of their results. They have no error results: a failure is a JSON-RPC
+// error, with code -32603 for a fault, -31000 for an error that the client can cure, and the
+// code that the handler chose. A result that is too large is refused, not shortened.
 //
-// What a handler returns is encoded once, within the deadline. After it has returned
+// A handler's result is encoded once, within the deadline. After it has returned
 // none of its code runs again.
 //
 // # Errors

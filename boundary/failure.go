@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mrtr-go/sdk/internal/errormethods"
 )
 
 // A failure is an error as the boundary understands it: the public part for the
@@ -56,35 +58,35 @@ func failureOf(ctx context.Context, c *call, err error) *failure {
 	if _, ok := carried[*outputError](err); ok {
 		f.undelivered = true
 	}
-	if e, ok := carried[carriesType](err); ok && e.ToolErrorType() != "" {
+	if e, ok := carried[errormethods.Type](err); ok && e.ToolErrorType() != "" {
 		f.kind = e.ToolErrorType()
 	}
-	if e, ok := carried[carriesCode](err); ok {
+	if e, ok := carried[errormethods.Code](err); ok {
 		f.code = e.ToolErrorCode()
 	}
-	if e, ok := carried[carriesExpected](err); ok {
+	if e, ok := carried[errormethods.Expected](err); ok {
 		f.expected = e.ToolErrorExpected()
 	}
-	if e, ok := carried[carriesCause](err); ok && e.ToolErrorCause() != "" {
+	if e, ok := carried[errormethods.Cause](err); ok && e.ToolErrorCause() != "" {
 		f.cause = e.ToolErrorCause()
 	}
-	if e, ok := carried[carriesQuiet](err); ok && e.ToolErrorQuiet() {
+	if e, ok := carried[errormethods.Quiet](err); ok && e.ToolErrorQuiet() {
 		f.quiet, f.expected = true, true
 	}
-	if e, ok := carried[carriesHints](err); ok {
+	if e, ok := carried[errormethods.Hints](err); ok {
 		f.hints = e.ToolErrorHints()
 	}
-	if e, ok := carried[carriesOperation](err); ok {
+	if e, ok := carried[errormethods.Operation](err); ok {
 		f.operation = e.ToolErrorOperation()
 	}
-	if e, ok := carried[carriesSelector](err); ok {
+	if e, ok := carried[errormethods.Selector](err); ok {
 		selector, candidates := e.ToolErrorSelector()
 		f.selector, f.candidates = selector, capped(candidates)
 	}
-	if e, ok := carried[carriesFields](err); ok {
+	if e, ok := carried[errormethods.Fields](err); ok {
 		f.fields = fieldErrors(err, e.ToolErrorFields())
 	}
-	if e, ok := carried[carriesEffect](err); ok {
+	if e, ok := carried[errormethods.Effect](err); ok {
 		switch effect := e.ToolErrorEffect(); effect {
 		case effectApplied, effectUnknown:
 			f.effect = effect

@@ -77,7 +77,7 @@ func (r running[T]) wait(ctx context.Context) (outcome[T], bool) {
 
 const internalErrorText = "internal error"
 
-// internalText is what the client reads of a fault: the panic's value and the stack
+// internalText is the client's text about a fault: the panic's value and the stack
 // are for the log.
 func internalText(c *call) string {
 	if c == nil {

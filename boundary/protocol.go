@@ -6,6 +6,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/errormethods"
 )
 
 // Protocol ends the call in a JSON-RPC error instead of an error result, for a
@@ -41,7 +43,7 @@ func protocolError(err error) *jsonrpc.Error {
 		}
 		return nil
 	}
-	if p, ok := carried[carriesProtocol](err); ok {
+	if p, ok := carried[errormethods.Protocol](err); ok {
 		code, message, data := p.ToolErrorProtocol()
 		if code != 0 && (sendableData(data)) {
 			return &jsonrpc.Error{Code: code, Message: message, Data: data}
@@ -60,7 +62,7 @@ func (c *call) protocolError(err error) *jsonrpc.Error {
 	if wire != nil && wire.Message == "" {
 		wire = &jsonrpc.Error{Code: wire.Code, Message: silentText(c), Data: wire.Data}
 	}
-	if p, ok := carried[carriesProtocol](err); wire != nil && ok {
+	if p, ok := carried[errormethods.Protocol](err); wire != nil && ok {
 		if e, ok := p.(error); ok {
 			c.note(errors.Unwrap(e))
 		}

@@ -62,7 +62,7 @@ const (
 	maxReportedFields = 50
 )
 
-// bound cuts what a report repeats of an author's error.
+// bound cuts the parts of an author's error that a report repeats.
 func (f *failure) bound() {
 	for _, name := range []*string{&f.kind, &f.code, &f.operation, &f.selector} {
 		*name = truncated(*name, maxReported)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/errormethods"
 	"github.com/mrtr-go/sdk/internal/snapshot"
 )
 
@@ -37,14 +38,14 @@ func (c *call) mayRetry(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	retryable, ok := carried[carriesRetryable](err)
+	retryable, ok := carried[errormethods.Retryable](err)
 	if !ok || !retryable.ToolErrorRetryable() {
 		return false
 	}
-	if quiet, ok := carried[carriesQuiet](err); ok && quiet.ToolErrorQuiet() {
+	if quiet, ok := carried[errormethods.Quiet](err); ok && quiet.ToolErrorQuiet() {
 		return false
 	}
-	if effect, ok := carried[carriesEffect](err); ok && effect.ToolErrorEffect() != "" {
+	if effect, ok := carried[errormethods.Effect](err); ok && effect.ToolErrorEffect() != "" {
 		return false
 	}
 	c.mu.Lock()

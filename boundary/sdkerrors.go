@@ -50,7 +50,7 @@ func (c *call) misread(err *json.UnmarshalTypeError) bool {
 	return sent
 }
 
-// demand says what an argument of a Go type must be, without naming the type.
+// demand describes the argument that a Go type wants, without naming the type.
 func demand(t reflect.Type) string {
 	if t == nil {
 		return "has the wrong form"

@@ -39,7 +39,7 @@ func plainJSON(v any) (json.RawMessage, error) {
 	return raw, sendable(raw)
 }
 
-// sendable says why valid JSON cannot be sent: clients differ in what they make of
+// sendable says why valid JSON cannot be sent: clients differ in how they read
 // text that is not UTF-8, of very deep values and of numbers beyond a float64, and
 // many refuse the whole message.
 func sendable(raw json.RawMessage) error {

@@ -43,7 +43,7 @@ var sets = []set{
 	},
 }
 
-// subjects are what the suite is run against.
+// subjects are the servers that the suite is run against.
 var subjects = []struct {
 	name, role string
 	args       []string // of the program

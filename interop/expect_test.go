@@ -14,7 +14,7 @@ var styles = []string{
 var byDefault = map[string]bool{"native": true}
 
 // between are the styles whose audit stands between the two questions. A decline of
-// the second keeps its text in every style; with these a hint says what was done.
+// the second keeps its text in every style; with these a hint names the effects.
 var between = map[string]bool{"once": true, "coroutine": true, "journal": true}
 
 const auditWasDone = "\n\"audit\" was done: do not call the tool again without checking."

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// failure is what a journal keeps of the error or the panic of an effect. The author
+// failure is a journal's record of the error or the panic of an effect. The author
 // gets the error that meet makes of it, when the effect fails and when it is replayed:
 // so that the code takes the same way both times.
 type failure struct {

@@ -90,7 +90,7 @@ func like(err error) string {
 }
 
 // An error of an effect is the same when it is returned first and when a replay meets
-// it, in every style, and says what it promises to.
+// it, in every style, with the promised text.
 func TestAnErrorOfOnceIsTheSameWhenReplayed(t *testing.T) {
 	tests := map[string]struct {
 		err  error

@@ -1,8 +1,12 @@
 package mrtr
 
-import "errors"
+import (
+	"errors"
 
-// facts are what an error says of itself by its methods. Each is nil where the error
+	"github.com/mrtr-go/sdk/internal/errormethods"
+)
+
+// facts are an error's answers through its methods. Each is nil where the error
 // has no such method.
 type facts struct {
 	Type      *string       `json:"type,omitempty"`
@@ -33,24 +37,24 @@ type protocolFact struct {
 }
 
 func factsOf(err error) (f facts) {
-	f.Type = factOf(err, carriesType.ToolErrorType)
-	f.Code = factOf(err, carriesCode.ToolErrorCode)
-	f.Expected = factOf(err, carriesExpected.ToolErrorExpected)
-	f.Quiet = factOf(err, carriesQuiet.ToolErrorQuiet)
-	f.Hints = factOf(err, carriesHints.ToolErrorHints)
-	f.Operation = factOf(err, carriesOperation.ToolErrorOperation)
-	f.Selector = factOf(err, func(e carriesSelector) (s selectorFact) {
+	f.Type = factOf(err, errormethods.Type.ToolErrorType)
+	f.Code = factOf(err, errormethods.Code.ToolErrorCode)
+	f.Expected = factOf(err, errormethods.Expected.ToolErrorExpected)
+	f.Quiet = factOf(err, errormethods.Quiet.ToolErrorQuiet)
+	f.Hints = factOf(err, errormethods.Hints.ToolErrorHints)
+	f.Operation = factOf(err, errormethods.Operation.ToolErrorOperation)
+	f.Selector = factOf(err, func(e errormethods.Selector) (s selectorFact) {
 		s.Selector, s.Candidates = e.ToolErrorSelector()
 		return s
 	})
-	f.Fields = factOf(err, func(e carriesFields) fieldsFact { return e.ToolErrorFields() })
-	f.Effect = factOf(err, carriesEffect.ToolErrorEffect)
-	f.Retryable = factOf(err, carriesRetryable.ToolErrorRetryable)
-	f.Protocol = factOf(err, func(e carriesProtocol) (p protocolFact) {
+	f.Fields = factOf(err, func(e errormethods.Fields) fieldsFact { return e.ToolErrorFields() })
+	f.Effect = factOf(err, errormethods.Effect.ToolErrorEffect)
+	f.Retryable = factOf(err, errormethods.Retryable.ToolErrorRetryable)
+	f.Protocol = factOf(err, func(e errormethods.Protocol) (p protocolFact) {
 		p.Code, p.Message, p.Data = e.ToolErrorProtocol()
 		return p
 	})
-	f.Timeout = factOf(err, carriesTimeout.Timeout)
+	f.Timeout = factOf(err, errormethods.Timeout.Timeout)
 	return f
 }
 
@@ -104,26 +108,6 @@ func (f *failure) described(e *effectError) (all []error) {
 	}
 	return all
 }
-
-// The methods by which an error describes itself, to package boundary among others.
-type (
-	carriesType      interface{ ToolErrorType() string }
-	carriesCode      interface{ ToolErrorCode() string }
-	carriesExpected  interface{ ToolErrorExpected() bool }
-	carriesQuiet     interface{ ToolErrorQuiet() bool }
-	carriesHints     interface{ ToolErrorHints() []string }
-	carriesOperation interface{ ToolErrorOperation() string }
-	carriesSelector  interface {
-		ToolErrorSelector() (selector string, candidates []string)
-	}
-	carriesFields    interface{ ToolErrorFields() map[string][]string }
-	carriesEffect    interface{ ToolErrorEffect() string }
-	carriesRetryable interface{ ToolErrorRetryable() bool }
-	carriesProtocol  interface {
-		ToolErrorProtocol() (code int64, message string, data []byte)
-	}
-	carriesTimeout interface{ Timeout() bool }
-)
 
 type (
 	typeFact      struct{ *effectError }

@@ -64,7 +64,7 @@ func TestARefusalHidesItsCause(t *testing.T) {
 	require.NotErrorIs(t, err, hinted{"x"})
 }
 
-// The log says what the operator has to do, and how urgent it is.
+// The log names the operator's task, and how urgent it is.
 func TestARefusedRequestIsLogged(t *testing.T) {
 	for _, c := range []struct {
 		explanation string
@@ -112,7 +112,7 @@ func transfer(cents int, fail func()) int {
 	return cents
 }
 
-// A client chooses the address of a resource: what it holds and how long it is.
+// A client chooses the address of a resource: its characters and its length.
 func TestAnAddressInTheLogIsBounded(t *testing.T) {
 	const kept = "mem://two/"
 	for explanation, c := range map[string]struct{ address, want string }{

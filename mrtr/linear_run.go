@@ -60,7 +60,7 @@ func newLinearRun(round *Call, how linearStyle, b body) *linearRun {
 }
 
 // weigh estimates the memory that a parked handler holds on to, beside its own stack
-// and variables: its input and what the state remembers.
+// and variables: its input and the memory of the state.
 func (r *linearRun) weigh() int {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()

@@ -45,7 +45,7 @@ func charging(charge func()) map[string]mrtr.Style[input, output] {
 	}
 }
 
-// chargingSteps is the same tool in steps, which know by themselves what they
+// chargingSteps is the same tool in steps, which know by themselves which capabilities they
 // always ask.
 func chargingSteps(charge func()) mrtr.Style[input, output] {
 	var b mrtr.Steps[input, output]

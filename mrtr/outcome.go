@@ -44,7 +44,7 @@ func effectNames(keys []string) (names []string) {
 	return names
 }
 
-// tellEffects adds to the error that ends a call what the call has done, so that
+// tellEffects adds the call's effects to the error that ends it, so that
 // nobody makes the call again blindly.
 func (c *Call) tellEffects(err error) error {
 	if isProtocolError(err) {

@@ -55,7 +55,7 @@ func booking(t *testing.T, book func(context.Context, string) (any, error), afte
 // nothingDone is the effect of a call that has none.
 func nothingDone(context.Context, string) (any, error) { return nil, errors.New("sold out") }
 
-// effectOf is what an error reports of effects, "" if nothing.
+// effectOf is an error's report of effects, "" if there is none.
 func effectOf(err error) string {
 	var effect interface{ ToolErrorEffect() string }
 	if !errors.As(err, &effect) {

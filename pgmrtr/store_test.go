@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -236,20 +235,12 @@ func tableName(t testing.TB) string {
 
 func TestMain(m *testing.M) { testserver.Main(m) }
 
-var shared struct {
-	sync.Mutex
-	addr string
-}
+var shared testserver.Shared
 
 // runServer returns the address of the server that the tests share.
 func runServer(t testing.TB) (addr string) {
 	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.addr == "" {
-		shared.addr = startServer(testserver.Lasting(t))
-	}
-	return shared.addr
+	return shared.Addr(t, startServer)
 }
 
 // startServer starts a PostgreSQL of its own, which never runs as root.

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os/exec"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -219,20 +218,12 @@ func nextDB() int { return int(lastDB.Add(1)) % databases }
 
 func TestMain(m *testing.M) { testserver.Main(m) }
 
-var shared struct {
-	sync.Mutex
-	addr string
-}
+var shared testserver.Shared
 
 // runServer returns the address of the server that the tests share.
 func runServer(t testing.TB) (addr string) {
 	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.addr == "" {
-		shared.addr = startServer(testserver.Lasting(t))
-	}
-	return shared.addr
+	return shared.Addr(t, startServer)
 }
 
 func startServer(t testing.TB) (addr string) {

@@ -113,7 +113,7 @@ func ExampleCodec_For() {
 	fmt.Printf("%s\n", payload)
 	// Output:
 	// Invalid or expired requestState
-	// the record in the store
+	// what the store keeps
 }
 
 func ExampleKey_Text() {

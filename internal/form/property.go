@@ -37,7 +37,7 @@ type property struct {
 	rest     *jsonschema.Resolved // nil where no keyword is left
 }
 
-// newProperty reads the schema of a property. It returns what is left of the
+// newProperty reads the schema of a property. It returns the rest of the
 // schema without the keywords that are judged here.
 func newProperty(s *jsonschema.Schema) (*property, *jsonschema.Schema, error) {
 	if err := checkProperty(s); err != nil {
@@ -166,7 +166,7 @@ func (p *property) kindFits(v any) bool {
 	return ok
 }
 
-// judge says what a value of the right type must be and is not, "" if it fits.
+// judge names the rule that a value of the right type breaks, "" if it fits.
 func (p *property) judge(v any) string {
 	ok := true
 	switch v := v.(type) {

@@ -1,5 +1,5 @@
-// Package inflight counts what runs at once, in total and for each principal, and
-// refuses what is too much.
+// Package inflight counts the calls that run at once, in total and for each
+// principal, and refuses those above a limit.
 package inflight
 
 import (

@@ -26,6 +26,23 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
+// Shared is a server that the tests of a package share. The first to need it starts it.
+type Shared struct {
+	mu   sync.Mutex
+	addr string
+}
+
+// Addr returns the server's address, after start if it does not run yet.
+func (s *Shared) Addr(t testing.TB, start func(testing.TB) (addr string)) string {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.addr == "" {
+		s.addr = start(Lasting(t))
+	}
+	return s.addr
+}
+
 type lasting struct{ testing.TB }
 
 func (lasting) Cleanup(f func()) {

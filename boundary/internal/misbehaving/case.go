@@ -31,7 +31,7 @@ type Case struct {
 	Legacy probe.Outcome // for a legacy client, if it differs
 
 	Elsewhere  probe.Outcome // on prompts and resources, if it does not follow from Want
-	NoResource bool          // a resource has no place for what is wrong
+	NoResource bool          // a resource has no place for the mistake
 	Asks       bool          // it asks the user, so that a client that can be asked gets another answer
 }
 

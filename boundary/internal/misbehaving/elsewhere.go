@@ -60,7 +60,7 @@ func (c Case) WantedAt(place Place, era probe.Era) (probe.Outcome, string) {
 	return want, ""
 }
 
-// result is what the case's tool would return.
+// result is the result of the case's tool.
 func (c Case) result(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if c.Raw != nil {
 		return c.Raw(ctx, req)
@@ -124,7 +124,7 @@ func (c Case) resource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.
 	return made, nil
 }
 
-// contentsOf carries a block over into a resource: what is not a text is its JSON.
+// contentsOf carries a block over into a resource. A block that is no text becomes its JSON.
 func contentsOf(block mcp.Content) *mcp.ResourceContents {
 	switch b := block.(type) {
 	case nil:

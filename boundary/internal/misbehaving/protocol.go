@@ -13,8 +13,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/probe"
 )
 
-// definitions are the rules of the specification for what a result is made of, in both
-// revisions. "%s" stands for what the revisions differ in.
+// definitions are the specification's definitions of results, in both
+// revisions. "%s" stands for the part in which they differ.
 const definitions = `{
 	"object": {"type": "object"},
 	"role": {"enum": ["user", "assistant"]},

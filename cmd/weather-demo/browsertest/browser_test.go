@@ -35,7 +35,7 @@ func withBinary(m *testing.M) int {
 	return m.Run()
 }
 
-// seen is what the browser test says of one check.
+// seen is the browser test's verdict on one check.
 type seen struct {
 	Name  string
 	Error string
@@ -51,7 +51,7 @@ func TestThePageInABrowser(t *testing.T) {
 		checked[c.Name] = c
 		t.Run(c.Name, func(t *testing.T) { require.Empty(t, c.Error) })
 	}
-	require.Greater(t, len(checked), 100, "checks: 40 calls to their end, and 48 looks with axe, and more")
+	require.Greater(t, len(checked), 124, "checks: 40 calls to their end, and 72 looks with axe, and more")
 	t.Run("derives what the terminal counts", func(t *testing.T) {
 		var drawn struct{ Runs []map[string]any }
 		require.NoError(t, json.Unmarshal(checked["matrix"].Data, &drawn))
@@ -60,7 +60,7 @@ func TestThePageInABrowser(t *testing.T) {
 	})
 }
 
-// countedRuns is what weather-demo -json counts.
+// countedRuns are the counts of weather-demo -json.
 func countedRuns(t *testing.T) []map[string]any {
 	t.Helper()
 	out, err := exec.Command(binary, "-json").Output()
@@ -71,8 +71,8 @@ func countedRuns(t *testing.T) []map[string]any {
 	return counted.Runs
 }
 
-// requireCounts holds what the page drew from messages and events against what
-// weather-demo -json counts in the same calls.
+// requireCounts holds the counts that the page drew from messages and events against
+// those of weather-demo -json for the same calls.
 func requireCounts(t *testing.T, drawn []map[string]any) {
 	byCall := map[string]map[string]any{}
 	for _, r := range drawn {

@@ -264,10 +264,11 @@ check("typed text stays text", {}, async (page) => {
   }, "the form");
 });
 
-for (const theme of ["light", "dark"]) {
-  for (const width of [1440, 390]) {
+const widths = { light: [1440, 1024, 390, 320], dark: [1440, 390] };
+for (const theme in widths) {
+  for (const width of widths[theme]) {
     for (const [name, state] of Object.entries(states)) {
-      check(`axe/${theme}/${width}/${name}`, { theme, width, height: width === 390 ? 844 : 900, hash: state.hash }, async (page) => {
+      check(`axe/${theme}/${width}/${name}`, { theme, width, height: width < 1000 ? 844 : 900, hash: state.hash }, async (page) => {
         await state.reach?.(page);
         // The page's policy forbids what axe needs to be injected as; its
         // debugger's channel does not ask the page.

@@ -14,8 +14,8 @@ import (
 // instanceNames are the two instances of every bench.
 var instanceNames = []string{"a", "b"}
 
-// bench is what one visitor plays on: two instances of a server that share a
-// key which nobody else has, and what has happened on them.
+// bench belongs to one visitor: two instances of a server that share a
+// key which nobody else has, and the events on them.
 type bench struct {
 	id        string
 	events    *events

@@ -20,7 +20,7 @@ type passage struct {
 	// Again tells that the engine entered the handler again at once, because the
 	// question had a default for a client that cannot be asked.
 	Again bool `json:"again"`
-	// Refused tells that the answer to the held handler was a no.
+	// Refused tells that the answer to the held handler was a decline.
 	Refused bool `json:"refused"`
 }
 
@@ -100,7 +100,7 @@ func (d *derivation) stopsAt(s statement) bool {
 }
 
 // follow passes statements, and reports whether the run has ended in them.
-// failed tells that what stands before them has returned an error.
+// failed tells that the expression before them has returned an error.
 func (d *derivation) follow(body []statement, failed bool) (ended bool) {
 	var missing *statement // the last Answer found none
 	for i, s := range body {
@@ -174,7 +174,7 @@ func (d *derivation) once(s statement) {
 	}
 }
 
-// behind is what stands behind the statement of a line, in the body that it is
+// behind holds the statements behind that of a line, in the body that it is
 // in.
 func behind(body []statement, line int) []statement {
 	for i, s := range body {

@@ -29,7 +29,7 @@ func audited(n int, p passage) passage {
 	return p
 }
 
-// runsOfModernCalls are what the events of a modern call say, for each style.
+// runsOfModernCalls are the runs that the events of a modern call tell, for each style.
 var runsOfModernCalls = map[string]rounds{
 	"native":         {[]passage{{Asked: units}, {Audits: 1}}, []passage{{Asked: place}, {Asked: units}, {Audits: 1}}},
 	"sse_shim":       {[]passage{{Asked: units}, {Audits: 1}}, []passage{{Asked: place}, {Asked: units}, {Audits: 1}}},

@@ -35,11 +35,11 @@ type event struct {
 	Line       int      `json:"line,omitempty"`
 }
 
-// maxEvents bounds what a bench remembers: many times the matrix, which makes
+// maxEvents bounds the memory of a bench: many times the matrix, which makes
 // the most calls at once.
 const maxEvents = 4096
 
-// events is what happened on a bench, in order.
+// events holds the events of a bench, in order.
 type events struct {
 	began time.Time
 	mu    sync.Mutex
@@ -70,7 +70,7 @@ func (s *events) after(seq int) []event {
 	return []event{}
 }
 
-// serveEvents answers with what happened after the event numbered by the
+// serveEvents answers with the events after the one numbered by the
 // parameter "after". An observer is told of a round before its response is
 // written, so who asks after the response gets all of that round.
 func serveEvents(w http.ResponseWriter, r *http.Request, b *bench) {
@@ -82,7 +82,7 @@ func serveEvents(w http.ResponseWriter, r *http.Request, b *bench) {
 	writeJSON(w, b.events.after(after))
 }
 
-// watcher writes down what an instance does.
+// watcher writes down the events of an instance.
 type watcher struct {
 	instance string
 	to       *events
@@ -127,7 +127,7 @@ func writtenAt() (file string, line int) {
 	}
 }
 
-// typeOf is what an error says it is. Its text may hold anything.
+// typeOf is the type that an error gives itself. Its text may hold anything.
 func typeOf(err error) string {
 	var typed interface{ ToolErrorType() string }
 	switch {

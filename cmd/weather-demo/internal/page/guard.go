@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxBody bounds what a visitor posts: a state and its arguments at most.
+// maxBody bounds a visitor's POST: a state and its arguments at most.
 const maxBody = 64 << 10
 
 // checkAddress says why a request is not served here, or "". Unless the page is
@@ -39,7 +39,7 @@ func isLoopback(address string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// guarded refuses what a page of another origin sends, and bodies that are not
+// guarded refuses requests from pages of another origin, and bodies that are not
 // JSON, which such a page could send without being asked first.
 func (h *Handler) guarded(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

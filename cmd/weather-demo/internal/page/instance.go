@@ -18,7 +18,7 @@ import (
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
-// settings are what a socket asks for. Each combination has a runtime of its
+// settings are the choices that a socket makes in its URL. Each combination has a runtime of its
 // own, so that nothing changes under a call.
 type settings struct {
 	store bool

@@ -4,8 +4,8 @@
 //
 // The browser is a real MCP client. It speaks WebSocket with two instances of a
 // server that share a key, in either era, and knows every message by itself.
-// What it cannot know comes from endpoints under /demo/, which exist for
-// teaching and nowhere else: what the engine did, what a state holds, which
+// The rest comes from endpoints under /demo/, which exist for
+// teaching and nowhere else: the engine's events, the content of a state, which
 // lines a handler has, and a switch to kill an instance. Each visitor has a
 // bench of their own, so nobody kills or counts for anybody else.
 package page
@@ -26,7 +26,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Handler serves the page and what it talks to. It serves at the root of
+// Handler serves the page and its endpoints. It serves at the root of
 // whatever it is mounted at: everything it names is relative.
 type Handler struct {
 	mux      *http.ServeMux

@@ -96,7 +96,7 @@ func (s served) events(bench string) []event {
 	return all
 }
 
-// maxPage is what the page may weigh as a browser gets it: all of it, and
+// maxPage bounds the page as a browser gets it: all of it, and
 // uncompressed.
 const maxPage = 120_000
 
@@ -250,7 +250,7 @@ func TestEveryStyleIsServedAndItsAuditLineIsFound(t *testing.T) {
 	}
 }
 
-// kindsOf is what the page is told of each line that begins a statement.
+// kindsOf is the kind of each line that begins a statement, as the page gets it.
 func kindsOf(h handler) map[int][]string {
 	kinds := map[int][]string{}
 	var add func([]statement)

@@ -103,7 +103,7 @@ func playCorner(ctx context.Context, stream bool, era string) ([]answered, error
 	return calls, nil
 }
 
-// connect dials with go-sdk's client, which notes what it is asked. A legacy
+// connect dials with go-sdk's client, which notes its requests. A legacy
 // one must not retry as only modern ones may.
 func connect(ctx context.Context, url, era string, asked map[string]bool) (*mcp.ClientSession, error) {
 	opts := &mcp.ClientOptions{

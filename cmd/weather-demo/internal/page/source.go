@@ -32,11 +32,11 @@ type excerpt struct {
 	Code  []string `json:"code,omitempty"` // of a wiring: its statements, each on one line
 }
 
-// handler is a function of a style's author, and what its lines do.
+// handler is a function of a style's author, with the kinds of its lines.
 type handler struct {
 	excerpt
 	Name   string `json:"name"`
-	Engine string `json:"engine"` // what runs it: Native, Coroutine, Journal, Resumable, rerun, Steps
+	Engine string `json:"engine"` // that runs it: Native, Coroutine, Journal, Resumable, rerun, Steps
 	parts  []part
 }
 
@@ -54,7 +54,7 @@ type part struct {
 	body []statement
 }
 
-// statement is a line or several. Its kind says what it means for the way
+// statement is a line or several. Its kind gives its meaning for the way
 // through the handler.
 type statement struct {
 	Kind       string `json:"kind"`
@@ -176,7 +176,7 @@ func (src *sources) style(o options.Option) (style, error) {
 	return s, err
 }
 
-// called is the last word of what a call calls: Native in mrtr.Native(...).
+// called is the last word of a called name: Native in mrtr.Native(...).
 func called(call *ast.CallExpr) string {
 	switch f := call.Fun.(type) {
 	case *ast.SelectorExpr:
@@ -189,7 +189,7 @@ func called(call *ast.CallExpr) string {
 
 func (src *sources) handler(f *ast.FuncDecl, engine string) (handler, error) {
 	h := handler{excerpt: src.excerpt(f), Name: f.Name.Name, Engine: engine}
-	if engine == "Tool" { // what is registered as it is was built from steps
+	if engine == "Tool" { // a handler that is registered as it is was built from steps
 		h.Engine = "Steps"
 		return h, src.steps(&h, f)
 	}
@@ -289,7 +289,7 @@ func (src *sources) statement(stmt ast.Stmt) (s statement, err error) {
 	return s, err
 }
 
-// call notes what a call in a statement means. It reports whether to look
+// call notes the meaning of a call in a statement. It reports whether to look
 // inside.
 func (src *sources) call(s *statement, call *ast.CallExpr, err *error) bool {
 	switch called(call) {

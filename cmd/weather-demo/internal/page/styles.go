@@ -19,7 +19,7 @@ var resumable = options.Option{
 	Letter: "H+J", Name: "resumable", Lesson: "Held where it asks, and replayed where the frame is gone.", New: options.Resumable,
 }
 
-// everyStyle lists what is served: the styles, coroutine's other form, and the
+// everyStyle lists all that are served: the styles, coroutine's other form, and the
 // exhibits.
 func everyStyle() []options.Option {
 	return slices.Concat(options.All, []options.Option{resumable}, landmine.All)
