@@ -41,6 +41,9 @@ const (
 	// CallAbandoned is a held handler unwound without an answer: its time was up, or
 	// the runtime closed. HasEffects tells whether its effects may need undoing.
 	CallAbandoned EventKind = "call abandoned"
+	// StopFailed is a function of [Call.OnStop] that panicked, so that what it had to
+	// undo may still be done. Err is the panic.
+	StopFailed EventKind = "on stop failed"
 )
 
 // Event describes one event of a call. Apart from Err, whose text is the handler's
@@ -63,7 +66,7 @@ type Event struct {
 	// CallStopped that Diverged which version of the handler the call began with.
 	Reason     string
 	HasEffects bool  // whether effects are remembered in this call
-	Err        error // CallStopped, RequestRefused
+	Err        error // CallStopped, RequestRefused, StopFailed
 }
 
 func (c *Call) observe(ctx context.Context, e Event) {
@@ -168,6 +171,8 @@ func (o logObserver) level(e Event) slog.Level {
 		return slog.LevelInfo
 	case StateRefused, CallAbandoned:
 		return slog.LevelWarn
+	case StopFailed:
+		return slog.LevelError
 	case RequestRefused:
 		if isFault(e.Err) {
 			return slog.LevelError

@@ -192,6 +192,9 @@ func (c *Call) begin(key string) (value json.RawMessage, idem string, _ error) {
 			return nil, "", err
 		}
 	}
+	if c.stopping {
+		return nil, "", misuse("effect %q does not run: its call has stopped", key)
+	}
 	if _, running := c.running[key]; running {
 		return nil, "", misuse("effect %q is already running: each needs a key of its own", key)
 	}

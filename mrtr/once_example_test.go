@@ -80,3 +80,25 @@ func ExampleErrSkip() {
 	// user is asked: How many?
 	// chairs for ["guest 1" "guest 2" "guest 3"]
 }
+
+// A call that is declined undoes what it has done.
+func ExampleCall_OnStop() {
+	handler := func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
+		seat, err := mrtr.Once(ctx, c, "hold", func(context.Context, string) (string, error) {
+			fmt.Println("holding 12A")
+			return "12A", nil
+		})
+		if err != nil {
+			return forecast{}, err
+		}
+		c.OnStop(func(_ context.Context, err error) { fmt.Println("releasing", seat) })
+		name, err := mrtr.Ask(ctx, c, mrtr.Elicit[string]("name", "Who flies to "+in.Location+"?"))
+		return forecast{name + " sits in " + seat}, err
+	}
+	callWeather(newWeather(mrtr.Journal(handler)), nil)
+	// Output:
+	// holding 12A
+	// asked: Who flies to Lisbon?
+	// releasing 12A
+	// error: Stopped: "name" was declined.
+}

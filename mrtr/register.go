@@ -125,7 +125,7 @@ func watch(ctx context.Context, e era.Era, call func(context.Context) error) {
 	last := &lastRound{}
 	err := call(context.WithValue(ctx, lastRoundKey{}, last))
 	if c := last.call; c != nil {
-		c.abandonFrame()
+		c.runStops(ctx, c.unwind(ctx, nil), err)
 		c.observe(ctx, Event{Kind: CallStopped, Err: err})
 	}
 }
@@ -142,6 +142,9 @@ func noteRound(ctx context.Context, c *Call, asks bool) {
 	switch {
 	case !ok:
 	case asks:
+		if !c.ran && last.call != nil { // what was registered in the round before still holds
+			c.onStop = last.call.takeStops()
+		}
 		last.call = c
 	default:
 		last.call = nil

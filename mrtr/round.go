@@ -36,8 +36,9 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	}
 	switch {
 	case err != nil:
-		c.abandonFrame()
+		stops := c.unwind(ctx, enter)
 		err = c.tellEffects(err)
+		c.runStops(ctx, stops, err)
 		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
 	case out == nil:
 		c.observe(ctx, Event{Kind: CallCompleted, Duration: time.Since(began)})
@@ -82,8 +83,9 @@ func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err erro
 	limit := c.maxAsks()
 	for range limit + 1 {
 		if c.linear == nil { // else the handler goes on, and has registered before
-			c.onComplete = nil
+			c.onComplete, c.onStop = nil, nil
 		}
+		c.ran = true
 		need, err := enter(ctx, c)
 		if need != nil || err == errRefused {
 			again, err := c.takeBack()

@@ -15,6 +15,7 @@ type state struct {
 	carried int    // rounds so far that only carried state
 	version string // of the tool that sealed it
 	journal bool   // the call began in Journal or Resumable
+	stops   bool   // the handler has called OnStop
 	steps   string // fingerprint of the step list, "" for other styles
 	frame   string // the token of the frame, "" where none is held
 	author  json.RawMessage
@@ -91,6 +92,8 @@ func (st *state) countRound(asks bool) int {
 }
 
 func (st *state) useJournal() { st.journal = true }
+
+func (st *state) useStops() { st.stops = true }
 
 func (st *state) useSteps(fingerprint string) { st.steps = fingerprint }
 

@@ -36,6 +36,8 @@ type Steps[In, Out any] struct {
 	steps []step[In]
 	end   func(ctx context.Context, at *At[In]) (Out, error)
 	ends  int
+	stop  func(ctx context.Context, at *At[In], err error)
+	stops int
 }
 
 // ErrSkip, returned by a step's function, passes the step over.
@@ -160,6 +162,9 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 	if b.end == nil || b.ends != 1 {
 		return Style[In, Out]{}, misuse("steps need exactly one End")
 	}
+	if b.stops > 1 || b.stops == 1 && b.stop == nil {
+		return Style[In, Out]{}, misuse("steps have one OnStop at most, with a function")
+	}
 	seen := map[string]bool{}
 	for i, s := range b.steps {
 		if err := checkKey(s.key); err != nil {
@@ -181,7 +186,7 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 		}
 		seen[s.key] = true
 	}
-	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end}
+	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end, stop: b.stop}
 	l.fingerprint = l.print()
 	return Style[In, Out]{enter: l.enter, needs: alwaysAsks(l.always())}, nil
 }

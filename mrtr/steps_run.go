@@ -11,6 +11,7 @@ import (
 type stepList[In, Out any] struct {
 	steps       []step[In]
 	end         func(ctx context.Context, at *At[In]) (Out, error)
+	stop        func(ctx context.Context, at *At[In], err error)
 	fingerprint string
 }
 
@@ -54,6 +55,13 @@ func (l *stepList[In, Out]) walk(ctx context.Context, c *Call, in In) (*Incomple
 	if err := l.load(at); err != nil {
 		return nil, none, err
 	}
+	if l.stop != nil {
+		c.addStop(func(ctx context.Context, err error) { l.stop(ctx, at, err) })
+	}
+	if c.stopping {
+		return nil, none, nil
+	}
+	c.inSteps = true
 	var questions []AnyQuestion
 	for i, s := range l.steps {
 		if len(questions) > 0 && s.kind != alsoKind {
