@@ -56,7 +56,8 @@ var importStair = []struct {
 	{"boundary", []string{gosdk, jsonschema, "era", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
-	{"mrtr", []string{gosdk, jsonschema, "era", "internal/errormethods", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr/internal/claim", []string{"internal/jsontext", "store"}, "who runs a turn is decided without knowing what a turn is"},
+	{"mrtr", []string{gosdk, jsonschema, "era", "internal/errormethods", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "mrtr/internal/claim", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},

@@ -36,6 +36,7 @@ type Call struct {
 	linear     *linearRun // nil in other styles
 	entered    bool       // steps: the list was entered before in this round
 	answered   []pending  // the questions whose answers came in this round
+	claim      *turnClaim // of the turn that this round runs, nil without a store
 }
 
 // exchange is one request, whichever of the three methods it is for.

@@ -64,6 +64,12 @@ const (
 	// ShuttingDown: the runtime is closed. The client may call again if nothing was
 	// done.
 	ShuttingDown Reason = "shutting_down"
+	// OutcomeUnknown: an earlier run of this round ended without a word, and what it
+	// has done cannot be found out ([OnceWith] can ask). Only with a store.
+	OutcomeUnknown Reason = "outcome_unknown"
+	// ResultNotKept: the round was completed by an earlier request, and its result was
+	// too large for the store, or cannot be written as JSON. Only with a store.
+	ResultNotKept Reason = "result_not_kept"
 )
 
 func (e *Error) Error() string {
@@ -84,6 +90,10 @@ func (e *Error) Error() string {
 		return "Stopped: more than " + e.Detail + "."
 	case ShuttingDown:
 		return "Stopped: this server is shutting down." + e.advice(" Call the tool again.")
+	case OutcomeUnknown:
+		return "This round was begun before, and was cut off." + e.advice("")
+	case ResultNotKept:
+		return "This round was completed before, and its result was not kept: " + checkFirst
 	}
 	return "Stopped: " + string(e.Reason) + "."
 }
@@ -97,6 +107,12 @@ func (e *Error) ToolErrorExpected() bool { return e.Reason != LimitExceeded }
 
 // ToolErrorQuiet is true for Declined and Cancelled, which need nobody's attention.
 func (e *Error) ToolErrorQuiet() bool { return e.Reason == Declined || e.Reason == Cancelled }
+
+// outcomeUnknown ends a round of which an earlier run was cut off.
+func outcomeUnknown(applied, unknown []string) error {
+	e := &Error{Reason: OutcomeUnknown, Applied: effectNames(applied), Unknown: effectNames(unknown)}
+	return &effectsTold{error: e, effect: effectUnknown}
+}
 
 func limitExceeded(limit int, what string) error {
 	return &Error{Reason: LimitExceeded, Detail: fmt.Sprintf("%d %s", limit, what)}

@@ -43,15 +43,22 @@ func failureOf(err error) *failure {
 }
 
 func described(err error) *failure {
-	f := &failure{}
-	if p, ok := err.(*PanicError); ok {
-		f.Panic = true
-		if err, ok = p.Value.(error); !ok {
-			f.Text = fmt.Sprint(p.Value)
-			return f
-		}
+	p, ok := err.(*PanicError)
+	if !ok {
+		return describedError(err)
 	}
-	f.Text = err.Error()
+	if err, ok = p.Value.(error); !ok {
+		return &failure{Text: fmt.Sprint(p.Value), Panic: true}
+	}
+	f := describedError(err)
+	f.Panic = true
+	return f
+}
+
+// describedError is the failure of an error that is no panic, or is to be met as an
+// error.
+func describedError(err error) *failure {
+	f := &failure{Text: err.Error()}
 	f.walk(err, new(int))
 	for _, sentinel := range []error{
 		context.Canceled, context.DeadlineExceeded,
@@ -148,12 +155,16 @@ func readFailure(value json.RawMessage) (*failure, error) {
 	return readJSON[*failure](value)
 }
 
-// meet returns the error, or panics where it was a panic. An error that go-sdk knows
-// by its type is that type.
+// meet returns the error, or panics where it was a panic.
 func (f *failure) meet() error {
 	if f.Panic {
 		panic(&PanicError{Value: f.value(f.Text)})
 	}
+	return f.error()
+}
+
+// error is the error. One that go-sdk knows by its type is that type.
+func (f *failure) error() error {
 	if len(f.As) > 0 && len(f.Is) > 0 {
 		for _, t := range []reflect.Type{reflect.TypeFor[*jsonrpc.Error](), reflect.TypeFor[*UsageError]()} {
 			if f.As[0].Type != typeName(t) {

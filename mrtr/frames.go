@@ -180,6 +180,21 @@ func (t *frameTable) rename(token string) string {
 	return t.queue(r)
 }
 
+// extend gives a frame its full time under the token that it has. The result is "" where
+// the frame is gone.
+func (t *frameTable) extend(token string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.byToken[token]
+	if r == nil {
+		return ""
+	}
+	r.list.remove(r)
+	t.parked.push(r)
+	r.expires = time.Since(t.began) + t.ttl
+	return token
+}
+
 // queue puts a run last among the parked. The caller holds t.mu.
 func (t *frameTable) queue(r *linearRun) (token string) {
 	r.list.remove(r)

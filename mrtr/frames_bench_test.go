@@ -70,7 +70,7 @@ func parkFrames(b *testing.B, rt *Runtime, n int) []*asked {
 	}
 	for i := range out {
 		var err error
-		out[i], err = rt.round(context.Background(), ex, t, func(ctx context.Context, c *Call) (*IncompleteResult, error) {
+		out[i], err = rt.round(context.Background(), ex, t, nil, func(ctx context.Context, c *Call) (*IncompleteResult, error) {
 			need, _, err := style.run(ctx, c, struct{}{})
 			return need, err
 		})

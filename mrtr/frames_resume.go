@@ -50,7 +50,12 @@ func (c *Call) keepFrame() error {
 	if c.st.frame == "" { // the style holds nothing
 		return nil
 	}
-	token := c.rt.frames.rename(c.st.frame)
+	token := ""
+	if c.remembered() { // the states of one turn are worth the same
+		token = c.rt.frames.extend(c.st.frame)
+	} else {
+		token = c.rt.frames.rename(c.st.frame)
+	}
 	c.st.useFrame(token)
 	if token == "" && !c.target.replays {
 		return &Error{Reason: FrameGone}

@@ -47,6 +47,13 @@ func (how linearStyle) name() string {
 	return coroutineStyle
 }
 
+func (how linearStyle) cutOff() cutOff {
+	if how.replays {
+		return runsAgain
+	}
+	return cannotRunAgain
+}
+
 // linearBody is a linear handler in one of its calls.
 type linearBody[In, Out any] struct {
 	handler LinearFunc[In, Out]
@@ -65,7 +72,7 @@ func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] 
 	if h == nil {
 		return Style[In, Out]{}
 	}
-	return Style[In, Out]{replays: how.replays, enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
+	return Style[In, Out]{replays: how.replays, cutOff: how.cutOff(), enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 		var none Out
 		if err := c.useStyle(how.name()); err != nil {
 			return nil, none, err

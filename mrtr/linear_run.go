@@ -97,7 +97,8 @@ func (r *linearRun) resume(ctx context.Context, round *Call) (turn, error) {
 func (r *linearRun) fill(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
-	r.call.ex, r.call.st, r.call.answered, r.call.stopping = round.ex, round.st, round.answered, round.stopping
+	r.call.ex, r.call.st, r.call.answered, r.call.claim = round.ex, round.st, round.answered, round.claim
+	r.call.stopping = round.stopping
 	r.waiting = false
 }
 

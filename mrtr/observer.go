@@ -44,6 +44,26 @@ const (
 	// StopFailed is a function of [Call.OnStop] that panicked, so that what it had to
 	// undo may still be done. Err is the panic.
 	StopFailed EventKind = "on stop failed"
+
+	// The rest come with a store alone.
+
+	// RoundClaimed is a round that this request runs, and no other.
+	RoundClaimed EventKind = "round claimed"
+	// RoundTakenOver is one that was cut off before, and that this request goes on with.
+	RoundTakenOver EventKind = "round taken over"
+	// RoundRepeated is a request that got the outcome of an earlier one. Err is its
+	// error, if that is an error.
+	RoundRepeated EventKind = "round repeated"
+	// RoundUnknown is a request that was told that nobody knows what an earlier one
+	// has done. Err names the effects.
+	RoundUnknown EventKind = "round of unknown outcome"
+	// RoundRefused is a request for which nothing was run: an equal one is still
+	// running, the round was answered otherwise, or the store could not be asked.
+	// Reason tells which, and Err is the store's error.
+	RoundRefused EventKind = "round refused"
+	// RoundNotRecorded is a round that ran, and whose outcome the store did not take.
+	// Its client got it; a repeat may be told that the outcome is unknown.
+	RoundNotRecorded EventKind = "round not recorded"
 )
 
 // Event describes one event of a call. Apart from Err, whose text is the handler's
@@ -62,11 +82,11 @@ type Event struct {
 	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
 	StateBytes int           // QuestionsAsked: the size of the token
 	Duration   time.Duration // of the round, when it ends
-	// Reason tells of StateRefused, RequestRefused and CallAbandoned why, and of a
-	// CallStopped that Diverged which version of the handler the call began with.
+	// Reason tells of StateRefused, RequestRefused, RoundRefused, RoundUnknown and
+	// CallAbandoned why, and of a CallStopped that Diverged which version of the handler the call began with.
 	Reason     string
 	HasEffects bool  // whether effects are remembered in this call
-	Err        error // CallStopped, RequestRefused, StopFailed
+	Err        error // CallStopped, RequestRefused, StopFailed, and those of rounds with a store
 }
 
 func (c *Call) observe(ctx context.Context, e Event) {
@@ -167,11 +187,11 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 
 func (o logObserver) level(e Event) slog.Level {
 	switch e.Kind {
-	case QuestionsAsked, CallCompleted:
+	case QuestionsAsked, CallCompleted, RoundRepeated:
 		return slog.LevelInfo
-	case StateRefused, CallAbandoned:
+	case StateRefused, CallAbandoned, RoundTakenOver, RoundRefused:
 		return slog.LevelWarn
-	case StopFailed:
+	case StopFailed, RoundUnknown, RoundNotRecorded:
 		return slog.LevelError
 	case RequestRefused:
 		if isFault(e.Err) {

@@ -57,7 +57,7 @@ func (c *Call) tellEffects(err error) error {
 		own := *e
 		own.Applied, own.Unknown = applied, unknown
 		told.error, tellsItself = &own, own.tellsEffects()
-		if own.Reason == FrameGone {
+		if own.Reason == FrameGone || own.Reason == OutcomeUnknown {
 			told.effect = effectUnknown
 		}
 	}
@@ -116,7 +116,7 @@ func (e *effectsTold) ToolErrorHints() (hints []string) {
 // tellsEffects reports whether the error's text says what to do after the effects.
 func (e *Error) tellsEffects() bool {
 	switch e.Reason {
-	case FrameGone, Diverged, Busy, ShuttingDown:
+	case FrameGone, Diverged, Busy, ShuttingDown, OutcomeUnknown, ResultNotKept:
 		return true
 	}
 	return false
@@ -124,7 +124,7 @@ func (e *Error) tellsEffects() bool {
 
 // advice is the last sentence of a text: the other one only if nothing was done.
 func (e *Error) advice(ifNothing string) string {
-	if e.Reason == FrameGone && len(e.Unknown) == 0 {
+	if (e.Reason == FrameGone || e.Reason == OutcomeUnknown) && len(e.Unknown) == 0 {
 		if len(e.Applied) == 0 {
 			return " What it has done is unknown: " + checkFirst
 		}

@@ -20,13 +20,19 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		if len(req.Params.Arguments) > 0 {
 			arguments, _ = json.Marshal(req.Params.Arguments) // strings always encode
 		}
-		var out *mcp.GetPromptResult
+		var own wholeResult[mcp.GetPromptResult]
+		result := &own
+		var to kept
+		if rt.memory != nil {
+			shared := &wholeResult[mcp.GetPromptResult]{}
+			result, to = shared, shared
+		}
 		need, err := rt.round(ctx, exchange{
 			method: promptsGet, name: req.Params.Name, arguments: arguments,
 			token: req.Params.RequestState, answers: req.Params.InputResponses,
 			client: era.ClientOf(req), session: req.Session, request: req,
-		}, t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
-			ir, out, err = s.run(ctx, c, maps.Clone(req.Params.Arguments))
+		}, t, to, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+			ir, result.out, err = s.run(ctx, c, maps.Clone(req.Params.Arguments))
 			return ir, err
 		})
 		switch {
@@ -34,12 +40,12 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 			return nil, asProtocolError(ctx, err)
 		case need != nil:
 			return &mcp.GetPromptResult{InputRequests: need.requests, RequestState: need.token}, nil
-		case out == nil:
+		case result.out == nil:
 			return &mcp.GetPromptResult{}, nil
 		}
-		own := *out // go-sdk writes to the result that it sends
-		own.Meta = maps.Clone(out.Meta)
-		return &own, nil
+		sent := *result.out // go-sdk writes to the result that it sends
+		sent.Meta = maps.Clone(sent.Meta)
+		return &sent, nil
 	}
 	if !t.policy.loops() {
 		return h

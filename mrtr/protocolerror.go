@@ -25,6 +25,14 @@ func badArguments() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid arguments: they have no canonical form"}
 }
 
+// answeredOtherwise refuses answers to a round that has run with others.
+func answeredOtherwise() error {
+	return &jsonrpc.Error{
+		Code:    jsonrpc.CodeInvalidParams,
+		Message: "This round was answered before, and otherwise. Send those answers again for its result, or begin a new call.",
+	}
+}
+
 // missingCapability tells a modern client which capabilities it would have to
 // declare, as a JSON object. go-sdk's own type for the data always adds a roots member.
 func missingCapability(required string) error {

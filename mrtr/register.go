@@ -33,7 +33,28 @@ type HandlerOptions struct {
 	// share their states. One handler may be registered with many servers, and needs
 	// no audience for that.
 	Audience string
+	// Forgets serves the calls of this handler as without [Options.Store]: a repeated
+	// round runs again, and a store that is down refuses none.
+	Forgets bool
+	// Interrupted says what becomes of a round whose instance died while it ran, when
+	// the same request comes again. It needs a store.
+	Interrupted Interrupted
 }
+
+// Interrupted is the policy for a round that was cut off, see [HandlerOptions].
+type Interrupted int
+
+const (
+	// InterruptedInherit is what the style can do: InterruptedAgain for [Journal],
+	// [Resumable] and [Steps], and InterruptedUnknown for [Native] and [Coroutine].
+	InterruptedInherit Interrupted = iota
+	// InterruptedAgain runs the handler again. Each effect in [Once] and each step is
+	// noted in the store before it begins and when it has ended, so that none happens
+	// twice; code beside them does. A Coroutine cannot run again.
+	InterruptedAgain
+	// InterruptedUnknown ends the call with [OutcomeUnknown].
+	InterruptedUnknown
+)
 
 // target is one registered tool, prompt or resource.
 type target struct {
@@ -46,6 +67,8 @@ type target struct {
 	ownAudience bool
 	needs       needs
 	replays     bool // a call can go on without the frame that its state names
+	forgets     bool // its calls are not remembered
+	again       bool // a round that was cut off runs again
 }
 
 // target checks the options of a registration. It panics on misuse, as go-sdk's
@@ -64,7 +87,14 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	if !o.Unaskable.valid() {
 		panic(misuse("HandlerOptions.Unaskable is not a policy: %d", o.Unaskable))
 	}
-	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays}
+	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays, forgets: o.Forgets}
+	switch {
+	case o.Interrupted < InterruptedInherit || o.Interrupted > InterruptedUnknown:
+		panic(misuse("HandlerOptions.Interrupted is not a policy: %d", o.Interrupted))
+	case o.Interrupted == InterruptedAgain && s.cutOff == cannotRunAgain:
+		panic(misuse("HandlerOptions.Interrupted is InterruptedAgain, and a Coroutine cannot run again: use Resumable"))
+	}
+	t.again = o.Interrupted == InterruptedAgain || o.Interrupted == InterruptedInherit && s.cutOff == runsAgain
 	if err := t.needs.add(o.Needs); err != nil {
 		panic(err)
 	}

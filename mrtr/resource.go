@@ -16,13 +16,19 @@ import (
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
 	t := rt.target(opts, s.facts())
 	h := func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		var out *mcp.ReadResourceResult
+		var own wholeResult[mcp.ReadResourceResult]
+		result := &own
+		var to kept
+		if rt.memory != nil {
+			shared := &wholeResult[mcp.ReadResourceResult]{}
+			result, to = shared, shared
+		}
 		need, err := rt.round(ctx, exchange{
 			method: resourcesRead, name: req.Params.URI,
 			token: req.Params.RequestState, answers: req.Params.InputResponses,
 			client: era.ClientOf(req), session: req.Session, request: req,
-		}, t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
-			ir, out, err = s.run(ctx, c, req.Params.URI)
+		}, t, to, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+			ir, result.out, err = s.run(ctx, c, req.Params.URI)
 			return ir, err
 		})
 		switch {
@@ -30,19 +36,19 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 			return nil, asProtocolError(ctx, err)
 		case need != nil:
 			return &mcp.ReadResourceResult{InputRequests: need.requests, RequestState: need.token}, nil
-		case out == nil:
+		case result.out == nil:
 			return &mcp.ReadResourceResult{}, nil
 		}
-		own := *out // go-sdk writes to the result that it sends, the contents included
-		own.Meta = maps.Clone(out.Meta)
-		own.Contents = slices.Clone(out.Contents)
-		for i, content := range own.Contents {
+		sent := *result.out // go-sdk writes to the result that it sends, the contents included
+		sent.Meta = maps.Clone(sent.Meta)
+		sent.Contents = slices.Clone(sent.Contents)
+		for i, content := range sent.Contents {
 			if content != nil {
 				c := *content
-				own.Contents[i] = &c
+				sent.Contents[i] = &c
 			}
 		}
-		return &own, nil
+		return &sent, nil
 	}
 	if !t.policy.loops() {
 		return h

@@ -17,28 +17,40 @@ type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
 //
 //	open    the state, or begin a call                         seal.go
 //	judge   the answers by the questions that were sent        judge.go
+//	claim   the round, or get what it came to: with a store    turn.go
 //	enter   the handler, once all of them are answered         this file, and the styles
 //	ask     the questions that the handler returned            incomplete.go, gate.go
 //	seal    the state that goes out with the questions         seal.go
 //
 // It returns the questions, or nil when the call is complete, or the error that
 // ended it.
-func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter enterFunc) (*asked, error) {
+//
+// With a store, to is where the result of an earlier request goes, and where that of
+// this one is kept from. Otherwise it is nil.
+func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, enter enterFunc) (*asked, error) {
 	began := time.Now()
 	c, err := rt.open(ctx, ex, t)
 	if err != nil {
 		return nil, err
 	}
 	c.observe(ctx, Event{Kind: RoundStarted})
-	out, err := c.advance(ctx, enter)
+	out, err := c.advance(ctx, to, enter)
 	if ex.client.Era == era.Legacy {
 		noteRound(ctx, c, out != nil)
 	}
-	switch {
-	case err != nil:
+	ran := c.runs()
+	if err != nil && ran {
 		stops := c.unwind(ctx, enter)
 		err = c.tellEffects(err)
 		c.runStops(ctx, stops, err)
+	}
+	if c.claim != nil {
+		out, err = c.conclude(ctx, out, err, to)
+		ran = c.claim != nil
+	}
+	switch {
+	case !ran: // it was answered without the handler, and the observer knows
+	case err != nil:
 		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
 	case out == nil:
 		c.observe(ctx, Event{Kind: CallCompleted, Duration: time.Since(began)})
@@ -47,6 +59,10 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, enter ente
 	}
 	return out, err
 }
+
+// runs reports whether this round is the one that its call goes on with, or ends with:
+// with a store, no other is.
+func (c *Call) runs() bool { return !c.remembered() || c.st.round == 1 || c.claim != nil }
 
 // begunWith tells operators of a call that diverged which version it began with.
 // Clients have no business with our builds.
@@ -62,21 +78,28 @@ func (c *Call) begunWith(err error) string {
 // all are answered; then it asks those that the handler needs. Guards and
 // steps run in here, so that their panic ends this call and nothing else; linear
 // code has a goroutine of its own, which recovers there.
-func (c *Call) advance(ctx context.Context, enter enterFunc) (_ *asked, err error) {
+func (c *Call) advance(ctx context.Context, to kept, enter enterFunc) (_ *asked, err error) {
 	defer recovered(&err)
 	if c.st.round == 1 {
 		if err := c.refuseUnaskable(); err != nil {
 			return nil, err
 		}
 	}
+	var ended error // by the answers
 	if len(c.st.pending) > 0 {
-		settled, err := c.judgeAnswers(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !settled {
+		settled := false
+		settled, ended = c.judgeAnswers(ctx)
+		if ended == nil && !settled {
 			return c.reply()
 		}
+	}
+	if c.remembered() && c.st.round > 1 && (ended == nil || byPerson(ended)) {
+		if out, answered, err := c.takeTurn(ctx, ended, to); answered {
+			return out, err
+		}
+	}
+	if ended != nil {
+		return nil, ended
 	}
 	// The handler is entered again at once when nobody has to be asked: every
 	// question got its default, or is lenient.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // Options configure a [Runtime]. The zero value, and nil, mean the defaults:
@@ -54,6 +55,14 @@ type Options struct {
 	// 9, since no revision has a way to declare it. A number below 9 ends the calls of
 	// that client earlier.
 	FollowsRounds func(req mcp.Request) int
+	// Store remembers the rounds of calls, so that one that comes again gets the result
+	// of the first time and has no effect twice. docs/with-a-store.md tells what is
+	// promised. A store of one process goes with states sealed by a key of that process
+	// alone, and one that outlives the process with State.Keys. The rounds of legacy
+	// clients need no store, and the first round of a call is not remembered.
+	Store store.Store
+	// Remember configures how the store is used.
+	Remember *RememberOptions
 	// MaxStateBytes bounds the state of a call, before sealing; 32 KiB if zero.
 	MaxStateBytes int
 	// MaxQuestions bounds the questions of one round; 16 if zero.
@@ -88,6 +97,7 @@ type Runtime struct {
 	opts     Options
 	frames   *frameTable
 	observer Observer
+	memory   *roundMemory // nil without a store
 
 	registrations registrations
 }
@@ -131,7 +141,11 @@ func New(opts *Options) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt := &Runtime{codec: codec.For("request_state"), opts: o, observer: o.Observer}
+	memory, err := newRoundMemory(&o)
+	if err != nil {
+		return nil, err
+	}
+	rt := &Runtime{codec: codec.For("request_state"), opts: o, observer: o.Observer, memory: memory}
 	rt.frames = newFrameTable(&o, rt.abandoned)
 	return rt, nil
 }
@@ -140,7 +154,15 @@ func New(opts *Options) (*Runtime, error) {
 // until all have ended. From then on calls of linear handlers end with
 // [ShuttingDown]. A handler that still runs ten seconds after its cancellation is
 // left behind, and counted in the error.
-func (rt *Runtime) Close() error { return rt.frames.close(10 * time.Second) }
+//
+// It does not close the store, and waits for no call of another style.
+func (rt *Runtime) Close() error {
+	err := rt.frames.close(10 * time.Second)
+	if rt.memory != nil {
+		rt.memory.turns.Close()
+	}
+	return err
+}
 
 func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (_ string, err error) {
 	defer recovered(&err)

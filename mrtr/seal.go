@@ -3,6 +3,7 @@ package mrtr
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -30,7 +31,7 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 		}
 		c.id = newID()
 		c.st = newState(c.id, t.version)
-		return c, nil
+		return c, c.remember(ctx)
 	}
 	payload, err := rt.codec.Open(c.binding(), ex.token)
 	if err != nil {
@@ -46,6 +47,9 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 	}
 	st.nextRound()
 	c.id, c.st = st.id, st
+	if reason := c.stale(); reason != "" {
+		return nil, c.refuseState(ctx, reason)
+	}
 	return c, nil
 }
 
@@ -64,17 +68,12 @@ type asked struct {
 // reply makes the requests for the questions that are still open, holds the handler
 // where its style does so, and seals the state.
 func (c *Call) reply() (*asked, error) {
-	requests := make(mcp.InputRequestMap, len(c.st.pending))
-	for i := range c.st.pending {
-		p := &c.st.pending[i]
-		if p.settled() {
-			continue
-		}
-		request, err := p.request(p.note)
-		if err != nil {
-			return nil, err
-		}
-		requests[p.key] = request
+	requests, err := c.st.requests()
+	if err != nil {
+		return nil, err
+	}
+	if c.remembered() && (c.st.round == 1 || c.claim != nil) {
+		c.st.nextTurn(time.Now().Add(c.rt.memory.ttl))
 	}
 	if err := c.countRound(len(requests) > 0); err != nil {
 		return nil, err
@@ -88,6 +87,23 @@ func (c *Call) reply() (*asked, error) {
 	}
 	c.st.keepForms()
 	return &asked{requests: requests, token: token}, nil
+}
+
+// requests are those for the questions that are still open.
+func (st *state) requests() (mcp.InputRequestMap, error) {
+	requests := make(mcp.InputRequestMap, len(st.pending))
+	for i := range st.pending {
+		p := &st.pending[i]
+		if p.settled() {
+			continue
+		}
+		request, err := p.request(p.note)
+		if err != nil {
+			return nil, err
+		}
+		requests[p.key] = request
+	}
+	return requests, nil
 }
 
 func (c *Call) seal() (string, error) {

@@ -3,6 +3,7 @@ package mrtr
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/mrtr-go/sdk/internal/form"
 )
@@ -21,6 +22,11 @@ type state struct {
 	author  json.RawMessage
 	done    []entry
 	pending []pending
+
+	// Of a call whose rounds are remembered in a store, see [Options.Store].
+	epoch string    // of the store's contents
+	turn  int       // what the next round that enters the handler, or ends it, claims
+	until time.Time // the end of every state that asks for this turn
 }
 
 // entry is an answer, or the value of an effect. Entries are in the order in which
@@ -89,6 +95,16 @@ func (st *state) countRound(asks bool) int {
 	}
 	*counter++
 	return *counter
+}
+
+// rememberIn makes the rounds of a call that begins remembered.
+func (st *state) rememberIn(epoch string) { st.epoch = epoch }
+
+// nextTurn begins another turn. A round that asks again without the handler stays in
+// the turn it came with, and does not prolong it.
+func (st *state) nextTurn(until time.Time) {
+	st.turn++
+	st.until = until
 }
 
 func (st *state) useJournal() { st.journal = true }

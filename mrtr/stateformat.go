@@ -1,6 +1,11 @@
 package mrtr
 
-import "github.com/mrtr-go/sdk/internal/jsontext"
+import (
+	"strconv"
+	"time"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
 
 // stateFormat is the version of the encoding. A state of another version is
 // refused: the client has to begin anew.
@@ -21,18 +26,7 @@ func (st *state) appendTo(b []byte) []byte {
 	w.Text("steps", st.steps)
 	w.Text("frame", st.frame)
 	w.Raw("author", st.author)
-	if len(st.done) > 0 {
-		w.List("done")
-		for i, e := range st.done {
-			w.Object(i, "kind", string(e.kind))
-			w.Text("key", e.key)
-			w.Text("digest", e.digest)
-			w.Raw("value", e.value)
-			w.Flag("unknown", e.unknown)
-			w.EndObject()
-		}
-		w.EndList()
-	}
+	writeEntries(&w, "done", st.done)
 	if len(st.pending) > 0 {
 		w.List("pending")
 		for i := range st.pending {
@@ -51,6 +45,11 @@ func (st *state) appendTo(b []byte) []byte {
 			w.EndObject()
 		}
 		w.EndList()
+	}
+	if st.epoch != "" {
+		w.Text("epoch", st.epoch)
+		w.Number("turn", st.turn)
+		w.Text("until", strconv.FormatInt(st.until.UnixMilli(), 10))
 	}
 	return w.End()
 }
@@ -74,19 +73,7 @@ func decodeState(b []byte) (st state, ok bool) {
 	st.steps = r.Text("steps")
 	st.frame = r.Text("frame")
 	st.author = r.Raw("author")
-	if r.List("done") {
-		st.done = make([]entry, 0, 4)
-		for i := 0; r.Object(i); i++ {
-			st.done = append(st.done, entry{
-				kind:    entryKind(r.First("kind")),
-				key:     r.Text("key"),
-				digest:  r.Text("digest"),
-				value:   r.Raw("value"),
-				unknown: r.Flag("unknown"),
-			})
-			r.EndObject()
-		}
-	}
+	st.done = readEntries(&r, "done")
 	if r.List("pending") {
 		st.pending = make([]pending, 0, 1)
 		for i := 0; r.Object(i); i++ {
@@ -108,5 +95,47 @@ func decodeState(b []byte) (st state, ok bool) {
 			r.EndObject()
 		}
 	}
+	if st.epoch = r.Text("epoch"); st.epoch != "" {
+		st.turn = r.Number("turn")
+		until, err := strconv.ParseInt(r.Text("until"), 10, 64)
+		if err != nil {
+			return st, false
+		}
+		st.until = time.UnixMilli(until)
+	}
 	return st, r.End() && st.id != "" && st.round > 0
+}
+
+func writeEntries(w *jsontext.Writer, name string, entries []entry) {
+	if len(entries) == 0 {
+		return
+	}
+	w.List(name)
+	for i, e := range entries {
+		w.Object(i, "kind", string(e.kind))
+		w.Text("key", e.key)
+		w.Text("digest", e.digest)
+		w.Raw("value", e.value)
+		w.Flag("unknown", e.unknown)
+		w.EndObject()
+	}
+	w.EndList()
+}
+
+func readEntries(r *jsontext.Reader, name string) []entry {
+	if !r.List(name) {
+		return nil
+	}
+	entries := make([]entry, 0, 4)
+	for i := 0; r.Object(i); i++ {
+		entries = append(entries, entry{
+			kind:    entryKind(r.First("kind")),
+			key:     r.Text("key"),
+			digest:  r.Text("digest"),
+			value:   r.Raw("value"),
+			unknown: r.Flag("unknown"),
+		})
+		r.EndObject()
+	}
+	return entries
 }

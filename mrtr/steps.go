@@ -188,7 +188,7 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 	}
 	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end, stop: b.stop}
 	l.fingerprint = l.print()
-	return Style[In, Out]{enter: l.enter, needs: alwaysAsks(l.always())}, nil
+	return Style[In, Out]{enter: l.enter, cutOff: runsAgain, needs: alwaysAsks(l.always())}, nil
 }
 
 // MustBuild is [Steps.Build] for lists that are part of the program: it panics

@@ -13,8 +13,18 @@ type Style[In, Out any] struct {
 	legacy func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
 	// replays tells that a call can go on without the frame that its state names.
 	replays bool
+	cutOff  cutOff
 	needs   needs
 }
+
+// cutOff is what a style can do about a round that was cut off.
+type cutOff int
+
+const (
+	mayRunAgain cutOff = iota // if the author says so
+	runsAgain
+	cannotRunAgain
+)
 
 // GuardedFunc is a handler that runs from its top in every round. It reads the
 // answers it has and returns, with [Need], as soon as one is missing. The code
@@ -51,7 +61,8 @@ func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 	}
 	both := Style[In, Out]{
 		enter: modern.enter, legacy: legacy.enter,
-		needs: needs{modern: modern.needs.modern, others: legacy.needs.others},
+		needs:  needs{modern: modern.needs.modern, others: legacy.needs.others},
+		cutOff: modern.cutOff,
 	}
 	if legacy.legacy != nil {
 		both.legacy = legacy.legacy
@@ -64,11 +75,12 @@ func (s Style[In, Out]) valid() bool { return s.enter != nil }
 // styleFacts describe a style to a registration.
 type styleFacts struct {
 	valid, replays bool
+	cutOff         cutOff
 	needs          needs
 }
 
 func (s Style[In, Out]) facts() styleFacts {
-	return styleFacts{valid: s.valid(), replays: s.replays, needs: s.needs}
+	return styleFacts{valid: s.valid(), replays: s.replays, cutOff: s.cutOff, needs: s.needs}
 }
 
 // run enters the style for this round's client.

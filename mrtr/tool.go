@@ -38,12 +38,18 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 	t := rt.target(opts, s.facts())
 	mutable := snapshot.Shares(reflect.TypeFor[In]())
 	h := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		var out, none Out
-		var res *mcp.CallToolResult
+		var none Out
+		var own typedResult[Out]
+		result := &own
 		inputs := inputs[In]{next: in, mutable: mutable}
-		need, err := rt.round(ctx, toolExchange(req), t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
-			if ir, out, err = s.run(ctx, c, inputs.take()); ir == nil && err == nil {
-				res, err = ownResult(&out)
+		var to kept
+		if rt.memory != nil { // else it stays on the stack
+			shared := &typedResult[Out]{}
+			result, to = shared, shared
+		}
+		need, err := rt.round(ctx, toolExchange(req), t, to, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+			if ir, result.out, err = s.run(ctx, c, inputs.take()); ir == nil && err == nil {
+				result.res, err = ownResult(&result.out)
 			}
 			return ir, err
 		})
@@ -53,7 +59,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		case need != nil:
 			return &mcp.CallToolResult{InputRequests: need.requests, RequestState: need.token}, none, nil
 		}
-		return res, out, nil
+		return result.res, result.out, nil
 	}
 	if !t.policy.loops() {
 		return h
@@ -75,9 +81,15 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
 	t := rt.target(opts, s.facts())
 	h := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		var out *mcp.CallToolResult
-		need, err := rt.round(ctx, toolExchange(req), t, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
-			ir, out, err = s.run(ctx, c, bytes.Clone(req.Params.Arguments))
+		var own rawResult
+		result := &own
+		var to kept
+		if rt.memory != nil {
+			shared := &rawResult{}
+			result, to = shared, shared
+		}
+		need, err := rt.round(ctx, toolExchange(req), t, to, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+			ir, result.out, err = s.run(ctx, c, bytes.Clone(req.Params.Arguments))
 			return ir, err
 		})
 		switch {
@@ -89,12 +101,12 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *H
 			return res, nil
 		case need != nil:
 			return &mcp.CallToolResult{InputRequests: need.requests, RequestState: need.token}, nil
-		case out == nil:
+		case result.out == nil:
 			return &mcp.CallToolResult{}, nil
 		}
-		own := *out // go-sdk writes to the result that it sends
-		own.Meta = maps.Clone(out.Meta)
-		return &own, nil
+		sent := *result.out // go-sdk writes to the result that it sends
+		sent.Meta = maps.Clone(sent.Meta)
+		return &sent, nil
 	}
 	if !t.policy.loops() {
 		return h

@@ -4,10 +4,13 @@
 //
 //	-31000  an outcome: the client or its user ended the call, or can cure it
 //	        (declined, unanswered, cannot be asked, frame gone, busy, interrupted)
+//	-31001  nothing was run: the same request may be sent again as it is, and data says
+//	        "retryable" (in flight, the store is down or full). Tools have it too,
+//	        since an error result would make a model begin another call
 //	-32603  a fault: the server's program has to be mended
 //	        (misuse, a panic, a limit exceeded, an error of the handler's own)
 //
-// Both carry the reason in data, for middleware: of an error that also has to stay
+// All carry the reason in data, for middleware: of an error that also has to stay
 // recognizable by its cause, go-sdk v1.8 sends code and message alone. The codes from -32768 to -32000 belong to
 // JSON-RPC and to the Model Context Protocol, so that an application's own code
 // lies outside. Refused requests keep the codes that the protocol gives them
@@ -24,6 +27,16 @@ import (
 
 // CodeStopped is the code of an outcome.
 const CodeStopped = -31000
+
+// CodeRetryable is the code of a request that was not begun.
+const CodeRetryable = -31001
+
+// Retryable refuses a request that may be sent again as it is. A bare JSON-RPC error
+// is one on tools too.
+func Retryable(message, reason string) *jsonrpc.Error {
+	data := append(jsontext.AppendString([]byte(`{"reason":`), reason), `,"retryable":true}`...)
+	return &jsonrpc.Error{Code: CodeRetryable, Message: message, Data: json.RawMessage(data)}
+}
 
 // Stopped makes an outcome of cause.
 func Stopped(cause error, reason string) error { return end(CodeStopped, cause, reason) }

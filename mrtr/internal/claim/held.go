@@ -1,0 +1,234 @@
+package claim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/mrtr-go/sdk/store"
+)
+
+// Held is a turn that a request runs. It may be used from several goroutines.
+type Held struct {
+	table *Table
+	turn  Turn
+
+	mu     sync.Mutex // held during a write, so that they go out one after another
+	record record
+	at     store.Revision // of the last write that was confirmed; 0 before the first
+	unsure bool           // a later write may have been done, or may yet be
+	fenced bool           // another request holds the turn
+	ended  bool
+	beat   *time.Timer
+}
+
+// start begins to write the record again every third of a lease.
+func (h *Held) start() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.beat = time.AfterFunc(h.record.lease/3, h.renew)
+}
+
+func (h *Held) renew() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended || h.fenced {
+		return
+	}
+	_ = h.write(h.table.ctx) // a failure shows at the next effect, and at the end
+	h.beat.Reset(h.record.lease / 3)
+}
+
+// Note records which effects have ended, and which have begun, before the next one
+// begins. An effect that is not noted must not run.
+//
+// It returns [ErrFenced] where another request has taken over, and otherwise the
+// error of the store. The turn may then go on without the effect, and its result
+// must not be used.
+func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.record.effects, h.record.begun = effects, begun
+	for {
+		began := time.Now()
+		if err := h.write(ctx); err != nil {
+			return err
+		}
+		// A holder that stood still meanwhile may have been given up since.
+		if time.Since(began) <= h.record.lease/2 {
+			return nil
+		}
+	}
+}
+
+// Finish records the result of the turn. One that the store does not take is noted
+// as not kept.
+func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.end()
+	h.record.status, h.record.result = done, result
+	h.record.effects, h.record.begun = nil, nil
+	err := h.write(ctx)
+	if errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrFull) {
+		h.record.result = nil
+		err = h.write(ctx)
+	}
+	if err != nil && !store.IsVerdict(err) && !h.fenced {
+		h.persist()
+	}
+	return err
+}
+
+// LetGo gives the turn to whoever comes next, with what it has done.
+func (h *Held) LetGo(ctx context.Context, left Left) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.end()
+	h.record.effects, h.record.begun = left.Effects, left.Begun
+	h.record = h.record.freed()
+	if err := h.write(ctx); err != nil && !store.IsVerdict(err) && !h.fenced {
+		h.persist()
+	}
+}
+
+// end stops the holder's signs of life.
+func (h *Held) end() {
+	h.ended = true
+	h.beat.Stop()
+}
+
+// create makes the record of a turn that has none.
+func (h *Held) create(ctx context.Context) error {
+	ctx, cancel := h.table.bounded(ctx)
+	defer cancel()
+	value, ttl, err := h.sealed()
+	if err != nil {
+		return err
+	}
+	h.at, err = h.table.Store.Create(ctx, h.turn.Key, value, ttl)
+	return err
+}
+
+func (h *Held) update(ctx context.Context) error {
+	ctx, cancel := h.table.bounded(ctx)
+	defer cancel()
+	value, ttl, err := h.sealed()
+	if err != nil {
+		return err
+	}
+	at, err := h.table.Store.Update(ctx, h.turn.Key, h.at, value, ttl)
+	if err == nil {
+		h.at, h.unsure = at, false
+	}
+	return err
+}
+
+// write updates the record. After a write that nobody confirmed it looks whether
+// that one was done. The caller holds h.mu.
+func (h *Held) write(ctx context.Context) error {
+	for pause := firstPause; ; pause *= 2 {
+		if h.fenced {
+			return ErrFenced
+		}
+		err := h.update(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case !store.IsVerdict(err):
+			h.unsure = true
+			return err
+		case !errors.Is(err, store.ErrConflict):
+			return err
+		case !h.unsure:
+			h.fenced = true
+			return ErrFenced
+		}
+		r, at, err := h.table.look(ctx, h.turn.Key)
+		switch {
+		case errors.Is(err, store.ErrNotFound) || err == nil && r.holder != h.record.holder:
+			h.fenced = true
+		case err != nil:
+			return err
+		case r.status == h.record.status && r.status != running:
+			h.at, h.unsure = at, false
+			return nil
+		case at > h.at:
+			h.at, h.unsure = at, false
+		default: // Get lags behind
+			if err := h.table.pause(ctx, pause, time.Now().Add(h.table.Patience)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// sealed is the record as it is stored, and how long it is to live.
+func (h *Held) sealed() ([]byte, time.Duration, error) {
+	h.record.written = time.Now()
+	value := h.record.appendTo(make([]byte, 0, 256+len(h.record.result)+len(h.record.effects)))
+	ttl := min(max(time.Until(h.turn.Expires), store.MinTTL), store.MaxTTL)
+	if h.table.Sealer == nil {
+		return value, ttl, nil
+	}
+	value, err := h.table.Sealer.Seal(h.turn.Key.Name, value)
+	return value, ttl, err
+}
+
+// persist goes on to write a last record that the store did not confirm, until the
+// holder would be taken for dead.
+func (h *Held) persist() {
+	h.table.later(func(ctx context.Context) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for end := time.Now().Add(h.record.lease); time.Now().Before(end); {
+			if err := h.write(ctx); err == nil || store.IsVerdict(err) || h.fenced {
+				return
+			}
+			if h.table.pause(ctx, lastPause, end) != nil {
+				return
+			}
+		}
+	})
+}
+
+// disownFor bounds how long a claim that nobody confirmed is looked after. A write
+// that comes even later counts as a run that was cut off.
+const disownFor = time.Minute
+
+// disown lets go of a claim whose first write was not confirmed. It may still
+// arrive, and would hold a turn that nobody runs.
+func (h *Held) disown() {
+	base := h.at
+	h.table.later(func(ctx context.Context) {
+		end := time.Now().Add(disownFor)
+		for {
+			if settled := h.disowned(ctx, base); settled || h.table.pause(ctx, lastPause, end) != nil {
+				return
+			}
+		}
+	})
+}
+
+// disowned puts a record that is free where the claim is or would be. It reports
+// whether nothing of the claim can be left.
+func (h *Held) disowned(ctx context.Context, base store.Revision) bool {
+	r, at, err := h.table.look(ctx, h.turn.Key)
+	h.record = h.record.freed()
+	switch {
+	case errors.Is(err, store.ErrNotFound) && base == 0:
+		return h.create(ctx) == nil
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForgotten):
+		return true
+	case err != nil, at < base: // Get lags behind
+		return false
+	case r.holder == h.record.holder && r.status == free:
+		return true
+	case r.holder == h.record.holder, at == base:
+		h.at = at
+		return h.update(ctx) == nil
+	}
+	return true
+}

@@ -1,0 +1,101 @@
+package claim
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
+
+// recordFormat is the version of the encoding. A record of another version is not
+// read: its turn is refused as if the store were down.
+const recordFormat = 1
+
+type status string
+
+const (
+	// running: the holder runs the turn, and writes the record again every third of
+	// a lease.
+	running status = "running"
+	// free: the holder let go of the turn. Whoever comes next goes on.
+	free status = "free"
+	// done: the turn has its result.
+	done status = "done"
+)
+
+// record is all that the store keeps of a turn.
+type record struct {
+	status      status
+	fingerprint string // of the answers; "" while a free turn binds nobody
+	holder      string // one claim of one request
+	written     time.Time
+	lease       time.Duration
+	notes       bool // the holder notes its effects, so that another can go on
+	cutOff      int  // the runs before this one that ended without a word
+	effects     json.RawMessage
+	begun       []string
+	result      json.RawMessage // of a turn that is done; empty where it was not kept
+}
+
+func (r *record) appendTo(b []byte) []byte {
+	w := jsontext.Begin(b, "v", recordFormat)
+	w.Text("status", string(r.status))
+	w.Text("for", r.fingerprint)
+	w.Text("by", r.holder)
+	w.Text("at", strconv.FormatInt(r.written.UnixMilli(), 10))
+	w.Text("lease", strconv.FormatInt(r.lease.Milliseconds(), 10))
+	w.Flag("notes", r.notes)
+	w.Number("cut", r.cutOff)
+	w.Raw("effects", r.effects)
+	if len(r.begun) > 0 {
+		w.List("begun")
+		for i, key := range r.begun {
+			w.Object(i, "key", key)
+			w.EndObject()
+		}
+		w.EndList()
+	}
+	w.Raw("result", r.result)
+	return w.End()
+}
+
+func readRecord(b []byte) (r record, ok bool) {
+	in, format := jsontext.Open(b, "v")
+	if format != recordFormat {
+		return r, false
+	}
+	r.status = status(in.Text("status"))
+	r.fingerprint = in.Text("for")
+	r.holder = in.Text("by")
+	written, err := strconv.ParseInt(in.Text("at"), 10, 64)
+	if err != nil {
+		return r, false
+	}
+	lease, err := strconv.ParseInt(in.Text("lease"), 10, 64)
+	if err != nil {
+		return r, false
+	}
+	r.written, r.lease = time.UnixMilli(written), time.Duration(lease)*time.Millisecond
+	r.notes = in.Flag("notes")
+	r.cutOff = in.Number("cut")
+	r.effects = in.Raw("effects")
+	if in.List("begun") {
+		for i := 0; in.Object(i); i++ {
+			r.begun = append(r.begun, in.First("key"))
+			in.EndObject()
+		}
+	}
+	r.result = in.Raw("result")
+	return r, in.End()
+}
+
+// freed is the record of a turn that its holder lets go of. One that has done
+// nothing binds nobody to its answers.
+func (r record) freed() record {
+	r.status, r.result = free, nil
+	if len(r.effects) == 0 && len(r.begun) == 0 {
+		r.fingerprint = ""
+	}
+	return r
+}

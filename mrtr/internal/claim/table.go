@@ -1,0 +1,314 @@
+package claim
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mrtr-go/sdk/store"
+)
+
+// Options configure a [Table]. All durations and MaxAttempts are positive.
+type Options struct {
+	Store store.Store
+	// Lease is how long a holder may be silent before it is given up.
+	Lease time.Duration
+	// Wait bounds how long a request waits for the result of another.
+	Wait time.Duration
+	// Patience bounds one operation of the store.
+	Patience time.Duration
+	// MaxAttempts bounds the runs of one turn that end without a word.
+	MaxAttempts int
+	// Skew is how far the clocks of holders may differ.
+	Skew time.Duration
+	// Sealer keeps what is stored from those who read the store. Nil where the
+	// records do not leave the process.
+	Sealer Sealer
+}
+
+// Sealer seals a record for its name alone.
+type Sealer interface {
+	Seal(name string, record []byte) ([]byte, error)
+	Open(name string, sealed []byte) ([]byte, error)
+}
+
+// Table claims turns in one store.
+type Table struct {
+	Options
+	instant bool // the store never waits, so that no timer need bound its operations
+	ctx     context.Context
+	cancel  context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	after  sync.WaitGroup // the writes that outlive their request
+}
+
+// New makes a Table. Close it.
+func New(o Options) *Table {
+	t := &Table{Options: o}
+	_, t.instant = o.Store.(*store.Memory)
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	return t
+}
+
+// Close ends the writes that outlive their requests.
+func (t *Table) Close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.cancel()
+	t.after.Wait()
+}
+
+// Turn is what a request wants to run.
+type Turn struct {
+	Key store.Key
+	// Fingerprint identifies the answers that the turn would run with.
+	Fingerprint string
+	// Expires is when no request can ask for the turn any more.
+	Expires time.Time
+	// Again tells that this handler can go on where a run was cut off: it notes its
+	// effects.
+	Again bool
+}
+
+// Left is what earlier runs of a turn have left behind.
+type Left struct {
+	// Effects are those that ended, as the last holder noted them.
+	Effects json.RawMessage
+	// Begun are those that began and of which nobody knows how they ended.
+	Begun []string
+}
+
+// Answer is what becomes of a request: it holds the turn, or gets the outcome of
+// another.
+type Answer struct {
+	Held *Held
+	// Left is what the turn has done so far, with Held or with Unknown.
+	Left Left
+	// TookOver tells that the turn held was cut off before.
+	TookOver bool
+	// Result is that of the turn where it is done. It is empty where it was not kept.
+	Result json.RawMessage
+	// Unknown tells that the turn was cut off, and that it cannot go on.
+	Unknown bool
+}
+
+// The reasons why a request neither runs a turn nor gets its outcome. Nothing was
+// run. Any error beside them and [store.ErrForgotten] is that of the store, or of
+// the context.
+var (
+	// ErrOtherwise: the turn was claimed with other answers.
+	ErrOtherwise = errors.New("the turn was claimed with other answers")
+	// ErrInFlight: the turn is still running.
+	ErrInFlight = errors.New("the turn is still running")
+	// ErrFenced: the claim was given to another request, which took its holder for
+	// dead.
+	ErrFenced = errors.New("another request has taken over the turn")
+)
+
+// Take claims a turn, or waits for the request that holds it.
+func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
+	h := &Held{table: t, turn: turn}
+	h.record = record{status: running, fingerprint: turn.Fingerprint, holder: rand.Text(), lease: t.Lease, notes: turn.Again}
+	var seen sighting
+	deadline := time.Now().Add(t.Wait)
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := h.create(ctx)
+		switch {
+		case err == nil:
+			h.start()
+			return Answer{Held: h}, nil
+		case !store.IsVerdict(err):
+			h.disown()
+			return Answer{}, err
+		case !errors.Is(err, store.ErrExists):
+			return Answer{}, err
+		}
+		answer, again, err := t.meet(ctx, h, &seen, deadline)
+		if err != nil || !again {
+			return answer, err
+		}
+		// The record is being decided, or has expired, or another request was quicker.
+		if err := t.pause(ctx, pause, deadline); err != nil {
+			return Answer{}, err
+		}
+	}
+}
+
+// Follow waits for the outcome of a turn that this request has lost. It claims
+// nothing.
+func (t *Table) Follow(ctx context.Context, turn Turn) (Answer, error) {
+	h := &Held{table: t, turn: turn, fenced: true}
+	var seen sighting
+	deadline := time.Now().Add(t.Wait)
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		answer, again, err := t.meet(ctx, h, &seen, deadline)
+		if err != nil || !again {
+			return answer, err
+		}
+		if err := t.pause(ctx, pause, deadline); err != nil {
+			return Answer{}, err
+		}
+	}
+}
+
+const (
+	firstPause = time.Millisecond
+	lastPause  = 250 * time.Millisecond
+)
+
+func (t *Table) pause(ctx context.Context, d time.Duration, deadline time.Time) error {
+	if time.Now().Add(d).After(deadline) {
+		return ErrInFlight
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// meet deals with a turn that has a record, until there is something to say or the
+// record is not as it was seen.
+func (t *Table) meet(ctx context.Context, h *Held, seen *sighting, deadline time.Time) (answer Answer, again bool, _ error) {
+	for {
+		r, at, err := t.look(ctx, h.turn.Key)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return answer, true, nil
+		case err != nil:
+			return answer, false, err
+		case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":
+			return answer, false, ErrOtherwise
+		case r.status == done:
+			return Answer{Result: r.result}, false, nil
+		case r.status == free && h.fenced:
+			return answer, false, ErrInFlight
+		case r.status == free:
+			return t.takeOver(ctx, h, &r, at)
+		}
+		seen.note(at)
+		silent := seen.silence(&r, t.Skew)
+		if silent >= r.lease {
+			switch {
+			case !h.turn.Again || !r.notes || r.cutOff+1 >= t.MaxAttempts:
+				return Answer{Unknown: true, Left: r.left()}, false, nil
+			case h.fenced:
+				return answer, false, ErrInFlight
+			}
+			r.cutOff++
+			return t.takeOver(ctx, h, &r, at)
+		}
+		if !time.Now().Before(deadline) {
+			return answer, false, ErrInFlight
+		}
+		if err := t.wait(ctx, h.turn.Key, at, min(r.lease-silent, time.Until(deadline))); err != nil {
+			return answer, false, err
+		}
+	}
+}
+
+func (r *record) left() Left { return Left{Effects: r.effects, Begun: r.begun} }
+
+// takeOver claims a turn that was let go of or cut off.
+func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revision) (answer Answer, again bool, _ error) {
+	h.record.cutOff, h.record.effects, h.record.begun = r.cutOff, r.effects, r.begun
+	h.at = at
+	err := h.update(ctx)
+	switch {
+	case err == nil:
+		h.start()
+		return Answer{Held: h, Left: r.left(), TookOver: r.status == running}, false, nil
+	case errors.Is(err, store.ErrConflict):
+		h.at = 0
+		h.record.cutOff, h.record.effects, h.record.begun = 0, nil, nil
+		return answer, true, nil
+	case !store.IsVerdict(err):
+		h.disown()
+	}
+	return answer, false, err
+}
+
+// sighting is the last revision that a request saw, and for how long. Whether a
+// holder is silent is judged by the reader's own clock, since clocks differ.
+type sighting struct {
+	at    store.Revision
+	since time.Time
+}
+
+func (s *sighting) note(at store.Revision) {
+	if at > s.at {
+		s.at, s.since = at, time.Now()
+	}
+}
+
+// silence is how long the holder has not written. A record that is older than its
+// lease by any clock needs no watching.
+func (s *sighting) silence(r *record, skew time.Duration) time.Duration {
+	if time.Since(r.written) > r.lease+2*skew {
+		return r.lease
+	}
+	return time.Since(s.since)
+}
+
+// wait waits for a change of the record, and no longer than d.
+func (t *Table) wait(ctx context.Context, key store.Key, at store.Revision, d time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	err := store.Wait(waiting, t.Store, key, at)
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// look reads the record of a turn.
+func (t *Table) look(ctx context.Context, key store.Key) (r record, at store.Revision, _ error) {
+	ctx, cancel := t.bounded(ctx)
+	defer cancel()
+	value, at, err := t.Store.Get(ctx, key)
+	if err != nil {
+		return r, 0, err
+	}
+	if t.Sealer != nil {
+		if value, err = t.Sealer.Open(key.Name, value); err != nil {
+			return r, 0, fmt.Errorf("the record does not open: %w", err)
+		}
+	}
+	r, ok := readRecord(value)
+	if !ok {
+		return r, 0, errors.New("the record was written by another release")
+	}
+	return r, at, nil
+}
+
+// bounded bounds an operation of the store.
+func (t *Table) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if t.instant {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, t.Patience)
+}
+
+// later runs f beside the requests, until it is done or the table is closed.
+func (t *Table) later(f func(ctx context.Context)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	t.after.Add(1)
+	go func() {
+		defer t.after.Done()
+		f(t.ctx)
+	}()
+}

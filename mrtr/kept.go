@@ -1,0 +1,214 @@
+package mrtr
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
+
+// kept is where a round's result is, for a call that completes. save gives the JSON
+// that is remembered, and makes the result one that load makes of that JSON again,
+// byte for byte on the wire.
+type kept interface {
+	save() (json.RawMessage, error)
+	load(saved json.RawMessage) error
+}
+
+// outcomeFormat is the version of writeOutcome's encoding.
+const outcomeFormat = 1
+
+// writeOutcome is the outcome of a turn as it is remembered: the token of its
+// questions, its error, or its result. It is nil for a result that cannot be kept.
+func (c *Call) writeOutcome(out *asked, err error, from kept) json.RawMessage {
+	w := jsontext.Begin(nil, "v", outcomeFormat)
+	switch {
+	case out != nil:
+		w.Text("token", out.token)
+	case err != nil:
+		w.Raw("error", describedError(err).encode())
+	default:
+		result, err := from.save()
+		if err != nil || len(result) > c.rt.memory.maxResult {
+			return nil
+		}
+		w.Raw("result", result)
+	}
+	return w.End()
+}
+
+// readOutcome reads what writeOutcome wrote. The questions are made of the state in
+// their token, which opens for equal requests alone.
+func (c *Call) readOutcome(b json.RawMessage, to kept) (*asked, error) {
+	if len(b) == 0 {
+		return nil, &effectsTold{error: &Error{Reason: ResultNotKept}, effect: effectApplied}
+	}
+	r, format := jsontext.Open(b, "v")
+	token, failed, result := r.Text("token"), r.Raw("error"), r.Raw("result")
+	switch {
+	case format != outcomeFormat || !r.End():
+		return nil, &Error{Reason: ResultNotKept}
+	case token != "":
+		payload, err := c.rt.codec.Open(c.binding(), token)
+		if err != nil {
+			return nil, badState()
+		}
+		st, ok := decodeState(payload)
+		if !ok {
+			return nil, badState()
+		}
+		requests, err := st.requests()
+		if err != nil {
+			return nil, err
+		}
+		return &asked{requests: requests, token: token}, nil
+	case failed != nil:
+		f, err := readFailure(failed)
+		if err != nil {
+			return nil, &Error{Reason: ResultNotKept}
+		}
+		return nil, f.error()
+	}
+	return nil, to.load(result)
+}
+
+// settledJSON encodes v so that decoding and encoding it again gives the same bytes.
+// A value that does not survive that, such as one whose type writes more than it reads,
+// is replaced by one that does.
+func settledJSON[T any](v *T, decode func([]byte) (T, error)) (json.RawMessage, error) {
+	saved, err := json.Marshal(v)
+	for range 4 {
+		if err != nil {
+			return nil, err
+		}
+		back, err := decode(saved)
+		if err != nil {
+			return nil, err
+		}
+		again, err := json.Marshal(&back)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Equal(saved, again) {
+			return saved, nil
+		}
+		*v, saved = back, again
+	}
+	return nil, errUnsettled
+}
+
+var errUnsettled = errors.New("the value is another one each time it is decoded and encoded")
+
+// decodeExactly decodes JSON and keeps the digits of numbers that have no type.
+func decodeExactly[T any](b []byte) (v T, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
+// typedResult is the result of a typed tool: its output, and its text where that says
+// its own.
+type typedResult[Out any] struct {
+	out Out
+	res *mcp.CallToolResult
+}
+
+func (k *typedResult[Out]) save() (json.RawMessage, error) {
+	saved, err := settledJSON(&k.out, decodeExactly[Out])
+	if err != nil {
+		return nil, err
+	}
+	w := jsontext.Begin(nil, "v", outcomeFormat)
+	if k.res != nil {
+		w.Flag("texter", true)
+		w.Text("text", k.res.Content[0].(*mcp.TextContent).Text)
+	}
+	w.Raw("out", saved)
+	return w.End(), nil
+}
+
+func (k *typedResult[Out]) load(saved json.RawMessage) (err error) {
+	r, _ := jsontext.Open(saved, "v")
+	if r.Flag("texter") {
+		k.res = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Text("text")}}}
+	}
+	k.out, err = decodeExactly[Out](r.Raw("out"))
+	return err
+}
+
+// wholeResult is a result that the handler makes itself.
+type wholeResult[R any] struct{ out *R }
+
+func (k *wholeResult[R]) save() (json.RawMessage, error) {
+	return settledJSON(&k.out, decodeExactly[*R])
+}
+
+func (k *wholeResult[R]) load(saved json.RawMessage) (err error) {
+	k.out, err = decodeExactly[*R](saved)
+	return err
+}
+
+// rawResult is the result of a raw tool. It may carry an error, which layers outside
+// look at.
+type rawResult struct{ out *mcp.CallToolResult }
+
+// decodeRaw keeps the structured content and the metadata as they were written.
+func decodeRaw(b []byte) (*mcp.CallToolResult, error) {
+	if isNull(b) {
+		return nil, nil
+	}
+	res := &mcp.CallToolResult{}
+	if err := json.Unmarshal(b, res); err != nil {
+		return nil, err
+	}
+	var raw struct {
+		Structured json.RawMessage            `json:"structuredContent"`
+		Meta       map[string]json.RawMessage `json:"_meta"`
+	}
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return nil, err
+	}
+	if raw.Structured != nil {
+		res.StructuredContent = raw.Structured
+	}
+	for key, value := range raw.Meta {
+		res.Meta[key] = value
+	}
+	return res, nil
+}
+
+func (k *rawResult) save() (json.RawMessage, error) {
+	var carried error
+	if k.out != nil {
+		carried = k.out.GetError()
+	}
+	saved, err := settledJSON(&k.out, decodeRaw)
+	if err != nil {
+		return nil, err
+	}
+	w := jsontext.Begin(nil, "v", outcomeFormat)
+	if carried != nil {
+		w.Raw("error", describedError(carried).encode())
+		k.out.SetError(carried) // the result may have been replaced
+	}
+	w.Raw("out", saved)
+	return w.End(), nil
+}
+
+func (k *rawResult) load(saved json.RawMessage) (err error) {
+	r, _ := jsontext.Open(saved, "v")
+	failed := r.Raw("error")
+	if k.out, err = decodeRaw(r.Raw("out")); err != nil || failed == nil {
+		return err
+	}
+	f, err := readFailure(failed)
+	if err != nil {
+		return err
+	}
+	k.out.SetError(f.error())
+	return nil
+}

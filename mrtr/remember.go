@@ -1,0 +1,212 @@
+package mrtr
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// RememberOptions configure how a [Runtime] with a store remembers rounds. The zero
+// value, and nil, mean the defaults. A negative value is an error.
+type RememberOptions struct {
+	// Lease is how long the instance that runs a round may be silent before it is
+	// taken for dead; 15 seconds if zero, and at least 30 milliseconds.
+	Lease time.Duration
+	// Wait bounds how long a request waits for the result of an equal one that is
+	// running; 20 seconds if zero.
+	Wait time.Duration
+	// Patience bounds one operation of the store; 2 seconds if zero.
+	Patience time.Duration
+	// MaxAttempts bounds how often one round is begun, where its instance dies each
+	// time; 3 if zero.
+	MaxAttempts int
+	// MaxResult bounds a result that is remembered, as JSON; 512 KiB if zero. A
+	// longer one goes out once, and a repeat ends with [ResultNotKept]. The store has
+	// a limit of its own.
+	MaxResult int
+}
+
+const minLease = 30 * time.Millisecond
+
+func (o *RememberOptions) resolve() error {
+	for _, d := range []struct {
+		name     string
+		value    *time.Duration
+		fallback time.Duration
+	}{
+		{"Lease", &o.Lease, 15 * time.Second},
+		{"Wait", &o.Wait, 20 * time.Second},
+		{"Patience", &o.Patience, 2 * time.Second},
+	} {
+		if *d.value < 0 {
+			return misuse("Options.Remember.%s is negative", d.name)
+		}
+		if *d.value == 0 {
+			*d.value = d.fallback
+		}
+	}
+	if o.Lease < minLease {
+		return misuse("Options.Remember.Lease is %v: it is at least %v", o.Lease, minLease)
+	}
+	for _, n := range []struct {
+		name     string
+		value    *int
+		fallback int
+	}{
+		{"MaxAttempts", &o.MaxAttempts, 3},
+		{"MaxResult", &o.MaxResult, 512 << 10},
+	} {
+		if *n.value < 0 {
+			return misuse("Options.Remember.%s is negative", n.name)
+		}
+		if *n.value == 0 {
+			*n.value = n.fallback
+		}
+	}
+	return nil
+}
+
+// roundMemory is what a runtime with a store adds to one without.
+type roundMemory struct {
+	store     store.Store
+	turns     *claim.Table
+	patience  time.Duration
+	maxResult int
+	ttl, skew time.Duration // of the states that ask for a turn
+	epoch     atomic.Pointer[string]
+}
+
+// newRoundMemory checks the options of a runtime with a store. It is called with the other
+// options resolved.
+func newRoundMemory(o *Options) (*roundMemory, error) {
+	if o.Store == nil {
+		if o.Remember != nil {
+			return nil, misuse("Options.Remember does nothing without a Store")
+		}
+		return nil, nil
+	}
+	var r RememberOptions
+	if o.Remember != nil {
+		r = *o.Remember
+	}
+	if err := r.resolve(); err != nil {
+		return nil, err
+	}
+	switch inProcess := o.Store.Scope() == store.Process; {
+	case inProcess && !o.State.Ephemeral:
+		return nil, misuse("Options.Store is the store of one process, and State has keys that others may share: their rounds would be refused. Leave State.Keys out, or take a store that others share too")
+	case !inProcess && o.State.Ephemeral:
+		return nil, misuse("Options.Store outlives this process, and the key of its states does not: set State.Keys")
+	}
+	m := &roundMemory{store: o.Store, patience: r.Patience, maxResult: r.MaxResult, ttl: o.State.TTL, skew: o.State.Skew}
+	if m.ttl == 0 {
+		m.ttl = statecodec.DefaultTTL
+	}
+	if m.skew == 0 {
+		m.skew = statecodec.DefaultSkew
+	}
+	table := claim.Options{
+		Store: o.Store, Lease: r.Lease, Wait: r.Wait, Patience: r.Patience,
+		MaxAttempts: r.MaxAttempts, Skew: m.skew,
+	}
+	if o.Store.Scope() != store.Process {
+		seal := *o.State
+		seal.Readable, seal.PerPrincipal, seal.PerSession = false, false, false
+		seal.MaxToken = min(tokenFor(r.MaxResult+recordOverhead), statecodec.MaxMaxToken)
+		codec, err := statecodec.New(&seal)
+		if err != nil {
+			return nil, err
+		}
+		table.Sealer = recordSealer{codec.For("round_record")}
+	}
+	m.turns = claim.New(table)
+	return m, nil
+}
+
+// recordOverhead is more than a record holds beside its result.
+const recordOverhead = 128 << 10
+
+// recordSealer seals what a store keeps, each record for its own name.
+type recordSealer struct{ codec *statecodec.Codec }
+
+func (s recordSealer) Seal(name string, record []byte) ([]byte, error) {
+	token, err := s.codec.Seal(statecodec.Binding{Target: name}, record)
+	if errors.Is(err, statecodec.ErrTooLarge) {
+		return nil, store.ErrTooLarge
+	}
+	return []byte(token), err
+}
+
+func (s recordSealer) Open(name string, sealed []byte) ([]byte, error) {
+	return s.codec.Open(statecodec.Binding{Target: name}, string(sealed))
+}
+
+// begin is the epoch of a call that begins.
+func (m *roundMemory) begin(ctx context.Context) (string, error) {
+	if known := m.epoch.Load(); known != nil {
+		return *known, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	epoch, err := m.store.Epoch(ctx)
+	if err != nil {
+		return "", err
+	}
+	m.epoch.Store(&epoch)
+	return epoch, nil
+}
+
+// forgotten notes that a store does not have the contents that a call relies on.
+// The next call asks for the epoch anew.
+func (m *roundMemory) forgotten() { m.epoch.Store(nil) }
+
+// remembered reports whether the rounds of this call are remembered. That is decided
+// in the first round, and does not change.
+func (c *Call) remembered() bool { return c.st.epoch != "" }
+
+// remember makes a call that begins one whose rounds are remembered. Those of a legacy
+// client are not: its bridge holds the state, and nobody else can send it.
+func (c *Call) remember(ctx context.Context) error {
+	m := c.rt.memory
+	if m == nil || c.target.forgets || c.ex.client.Era == era.Legacy {
+		return nil
+	}
+	epoch, err := m.begin(ctx)
+	if err != nil {
+		return c.storeFailed(ctx, err)
+	}
+	c.st.rememberIn(epoch)
+	return nil
+}
+
+// stale says why the state of a remembered call cannot be used here, "" if it can.
+func (c *Call) stale() string {
+	switch {
+	case !c.remembered():
+		return ""
+	case c.rt.memory == nil:
+		return "its rounds are remembered in a store, and this instance has none"
+	case time.Since(c.st.until) > c.rt.memory.skew:
+		return string(statecodec.ReasonExpired)
+	}
+	return ""
+}
+
+// turn is what this round claims.
+func (c *Call) turn(answers string) claim.Turn {
+	name := shortDigest([]byte(strconv.Quote(c.target.audience)+strconv.Quote(c.principal))) + "." + c.id + "." + strconv.Itoa(c.st.turn)
+	return claim.Turn{
+		Key:         store.Key{Epoch: c.st.epoch, Name: name},
+		Fingerprint: answers,
+		// As long as any state can ask for the turn, by the clock of any instance.
+		Expires: c.st.until.Add(2*c.rt.memory.skew + time.Minute),
+		Again:   c.target.again,
+	}
+}
