@@ -30,13 +30,15 @@ type Call struct {
 	running    map[string]int // effects under way, each with the length of st.done when it began
 	onComplete []func(context.Context)
 	onStop     []func(context.Context, error)
-	stopping   bool       // it has ended: no effect runs any more
-	ran        bool       // its handler was entered in this round
-	inSteps    bool       // that is a list of steps
-	linear     *linearRun // nil in other styles
-	entered    bool       // steps: the list was entered before in this round
-	answered   []pending  // the questions whose answers came in this round
-	claim      *turnClaim // of the turn that this round runs, nil without a store
+	// keptAnswers are those of questions that are asked again along with others.
+	keptAnswers map[string]json.RawMessage
+	stopping    bool       // it has ended: no effect runs any more
+	ran         bool       // its handler was entered in this round
+	inSteps     bool       // that is a list of steps
+	linear      *linearRun // nil in other styles
+	entered     bool       // steps: the list was entered before in this round
+	answered    []pending  // the questions whose answers came in this round
+	claim       *turnClaim // of the turn that this round runs, nil without a store
 }
 
 // exchange is one request, whichever of the three methods it is for.

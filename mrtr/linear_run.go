@@ -109,6 +109,7 @@ func (r *linearRun) readBack(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
 	round.st, round.onComplete, round.onStop = r.call.st, r.call.onComplete, r.call.onStop
+	round.keptAnswers, r.call.keptAnswers = r.call.keptAnswers, nil
 	if len(r.call.running) > 0 {
 		round.st.unshare()
 		round.running = maps.Clone(r.call.running)

@@ -107,6 +107,7 @@ func (st *state) requests() (mcp.InputRequestMap, error) {
 }
 
 func (c *Call) seal() (string, error) {
+	c.st.sealBy(c.target.version)
 	var buf [1024]byte
 	payload := c.st.appendTo(buf[:0])
 	if limit := c.rt.opts.MaxStateBytes; len(payload) > limit {

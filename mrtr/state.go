@@ -14,7 +14,8 @@ type state struct {
 	round   int    // the round that sealed it
 	asked   int    // rounds so far that asked something
 	carried int    // rounds so far that only carried state
-	version string // of the tool that sealed it
+	version string // of the handler that the call began with
+	sealed  string // of the one that sealed this, where that is another
 	journal bool   // the call began in Journal or Resumable
 	stops   bool   // the handler has called OnStop
 	steps   string // fingerprint of the step list, "" for other styles
@@ -109,6 +110,13 @@ func (st *state) nextTurn(until time.Time) {
 
 func (st *state) useJournal() { st.journal = true }
 
+// sealBy notes the version that seals the state.
+func (st *state) sealBy(version string) {
+	if st.sealed = version; version == st.version {
+		st.sealed = ""
+	}
+}
+
 func (st *state) useStops() { st.stops = true }
 
 func (st *state) useSteps(fingerprint string) { st.steps = fingerprint }
@@ -155,6 +163,21 @@ func (st *state) forget(key string) {
 			return
 		}
 	}
+}
+
+// forgetAnswersFrom drops the answers from an index of the history on.
+func (st *state) forgetAnswersFrom(to int) {
+	st.done = slices.DeleteFunc(slices.Clone(st.done), func(e entry) bool {
+		to--
+		return to < 0 && e.kind == answerEntry
+	})
+}
+
+// forgetStep drops the answer or the value of a step.
+func (st *state) forgetStep(key, filed string) {
+	st.done = slices.DeleteFunc(slices.Clone(st.done), func(e entry) bool {
+		return e.kind == answerEntry && e.key == key || e.key == filed && (e.kind == knownEntry || e.kind == skippedEntry)
+	})
 }
 
 func (st *state) record(e entry) { st.done = append(st.done, e) }

@@ -15,8 +15,9 @@ import (
 // step runs once, and so does the end. The function that makes a question may run again:
 // an answer is held against the question that it was given to, in every round where it
 // is a yes or no, and after a deployment ([HandlerOptions.Version]) for all others. An
-// answer to other words is asked for again, or ends the call with [Diverged] if
-// later steps were taken because of it. [AskQuestion] is for a question that needs no
+// answer to other words is asked for again, with the questions that followed; it ends
+// the call with [Diverged] if a later step did something because of it, or it was a yes
+// and any followed. [AskQuestion] is for a question that needs no
 // function.
 //
 // A list has no loops: its keys say where a call stands, so that they have to be known
@@ -187,7 +188,8 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 		seen[s.key] = true
 	}
 	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end, stop: b.stop}
-	l.fingerprint = l.print()
+	l.print()
+	l.name = l.fingerprint()
 	return Style[In, Out]{enter: l.enter, cutOff: runsAgain, needs: alwaysAsks(l.always())}, nil
 }
 
