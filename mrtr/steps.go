@@ -208,7 +208,7 @@ const endKey = "end"
 
 // askable reports whether some question can have answers of this type.
 func askable(t reflect.Type, key string) bool {
-	if t.Kind() == reflect.Pointer {
+	for t.Kind() == reflect.Pointer { // of an optional question, and of the client's own answers
 		t = t.Elem()
 	}
 	if isReply(t) {
