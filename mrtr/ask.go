@@ -163,7 +163,7 @@ func (p *pending) standIn(err error) error {
 	}
 	switch {
 	case p.lenient:
-		p.settle(unaskedOutcome)
+		p.settle(p.outcome(notAsked))
 		return nil
 	case failed.Reason == sse.Unreachable:
 		return cannotBeAsked(p.key, needsSession)

@@ -18,7 +18,7 @@ func (c *Call) gate(s *spec) (standIn json.RawMessage, _ error) {
 	case s.fallback != nil && c.target.usesDefaults(client.Era):
 		return s.fallback, nil
 	case s.lenient:
-		return unaskedOutcome, nil
+		return s.outcome(notAsked), nil
 	case client.Era == era.Modern:
 		return nil, missingCapability(capability.Wire())
 	case asks:

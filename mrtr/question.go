@@ -168,7 +168,7 @@ type spec struct {
 	url     string
 	schema  json.RawMessage // form: the schema as sent; sample: the params as sent
 	lenient bool            // a decline, a cancel and a client that cannot be asked are answers
-	raw     bool            // a decline and a cancel are answers
+	tells   bool            // a decline and a cancel are answers that are told apart
 	typ     string          // names a type that decodes its answer itself, see answerType
 
 	// Set where the question is made. No state carries them.

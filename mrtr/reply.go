@@ -35,7 +35,7 @@ func Reply[T any](q Question[T]) Question[Replied[T]] {
 		o.known = &Replied[T]{Value: *q.known}
 	case q.spec != nil:
 		s := *q.spec
-		s.lenient = true
+		s.lenient, s.tells = true, true
 		o.spec = &s
 	}
 	return o
@@ -70,22 +70,33 @@ func ElicitRaw(key string, params *mcp.ElicitParams) Question[*mcp.ElicitResult]
 
 func rawQuestion(s *spec, err error) Question[*mcp.ElicitResult] {
 	if err == nil {
-		s.raw, s.typ = true, ""
+		s.tells, s.typ = true, ""
 	}
 	return Question[*mcp.ElicitResult]{spec: s, err: err}
 }
 
 // The outcomes that stand in the state in place of an answer, which is never a JSON
-// string. States of an earlier release have null for all of them.
+// string. A question that does not tell them apart has null for all, so that none of
+// them changes the idem of an effect.
 var (
+	null             = json.RawMessage("null")
 	declinedOutcome  = json.RawMessage(`"declined"`)
 	cancelledOutcome = json.RawMessage(`"cancelled"`)
 	unaskedOutcome   = json.RawMessage(`"client_cannot_be_asked"`)
 )
 
-func outcomeOf(action string) json.RawMessage {
-	if action == "cancel" {
+// notAsked stands beside the actions of a user.
+const notAsked = "not asked"
+
+// outcome is what the state keeps of an action that gave no answer.
+func (s *spec) outcome(action string) json.RawMessage {
+	switch {
+	case !s.tells:
+		return null
+	case action == "cancel":
 		return cancelledOutcome
+	case action == notAsked:
+		return unaskedOutcome
 	}
 	return declinedOutcome
 }

@@ -38,7 +38,7 @@ func (st *state) appendTo(b []byte) []byte {
 			w.Text("url", p.url)
 			w.Raw("schema", p.schema)
 			w.Flag("lenient", p.lenient)
-			w.Flag("raw", p.raw)
+			w.Flag("tells", p.tells)
 			w.Text("type", p.typ)
 			w.Number("tries", p.tries)
 			w.Text("note", p.note)
@@ -87,7 +87,7 @@ func decodeState(b []byte) (st state, ok bool) {
 					url:     r.Text("url"),
 					schema:  r.Raw("schema"),
 					lenient: r.Flag("lenient"),
-					raw:     r.Flag("raw"),
+					tells:   r.Flag("tells"),
 					typ:     r.Text("type"),
 				},
 				tries:  r.Number("tries"),
