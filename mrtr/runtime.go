@@ -50,8 +50,8 @@ type Options struct {
 	// More than 9 hold for legacy calls, whose rounds this server makes itself, and for
 	// modern clients of which FollowsRounds tells that they follow further.
 	MaxRounds int
-	// FollowsRounds tells how many rounds that ask a modern client follows, by what its
-	// request shows: capabilities, name, or the user agent. If nil, and for 0, that is
+	// FollowsRounds tells how many rounds that ask a modern client follows, by
+	// its request: capabilities, name, or the user agent. If nil, and for 0, that is
 	// 9, since no revision has a way to declare it. A number below 9 ends the calls of
 	// that client earlier.
 	FollowsRounds func(req mcp.Request) int

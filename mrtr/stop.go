@@ -8,7 +8,7 @@ import (
 
 // OnStop runs fn when the call ends without completing, with the error that ends it:
 // a question was declined or never answered, the handler failed, its client cannot be
-// asked or hung up, or its time was up. It is the place to undo what [Once] did:
+// asked or hung up, or its time was up. It is the place to undo the effects of [Once]:
 //
 //	seat, err := mrtr.Once(ctx, c, "reserve", desk.Reserve)
 //	...
@@ -59,9 +59,9 @@ func (c *Call) takeStops() []func(context.Context, error) {
 	return stops
 }
 
-// unwind ends what a call that has stopped still holds, and finds the functions to run.
+// unwind ends the held handler of a call that has stopped, and finds the functions to run.
 // Between two rounds of a bridge there is no way to enter the handler, and no need:
-// [noteRound] keeps what it registered.
+// [noteRound] keeps the functions that it registered.
 func (c *Call) unwind(ctx context.Context, enter enterFunc) []func(context.Context, error) {
 	if held, stops := c.abandonFrame(); held {
 		c.takeStops() // they are the same
@@ -76,7 +76,7 @@ func (c *Call) unwind(ctx context.Context, enter enterFunc) []func(context.Conte
 // maxCollecting bounds the way of a handler to the question that its call stopped at.
 const maxCollecting = 10 * time.Second
 
-// collectStops enters the handler once more, for what it registers.
+// collectStops enters the handler once more, for the functions that it registers.
 func (c *Call) collectStops(ctx context.Context, enter enterFunc) []func(context.Context, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCollecting)
 	defer cancel()
@@ -103,8 +103,8 @@ func (c *Call) runStops(ctx context.Context, stops []func(context.Context, error
 	}
 }
 
-// OnStop runs f when the call ends without completing, as [Call.OnStop] does. It
-// reads what the steps that happened gave, see [Step.Happened].
+// OnStop runs f when the call ends without completing, as [Call.OnStop] does. It reads
+// the values of the steps that happened, see [Step.Happened].
 func (b *Steps[In, Out]) OnStop(f func(ctx context.Context, at *At[In], err error)) {
 	b.stop = f
 	b.stops++

@@ -17,7 +17,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// undone is what was undone, with the reason for it.
+// undone lists the effects that were undone, each with the reason.
 type undone struct {
 	mu  sync.Mutex
 	log []string
@@ -42,7 +42,7 @@ func (u *undone) all() []string {
 }
 
 // stopStyles is one handler that reserves, asks q, pays, asks r and ends, and that
-// undoes what it did, in every style.
+// undoes its effects, in every style.
 func stopStyles(did *deeds, un *undone, end error) map[string]mrtr.Style[tripIn, tripOut] {
 	linear := func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		for _, part := range [][2]string{{"reserve", "q"}, {"pay", "r"}} {
@@ -92,7 +92,7 @@ func stopStyles(did *deeds, un *undone, end error) map[string]mrtr.Style[tripIn,
 	}
 }
 
-// A call that ends without completing undoes what it did, last first, before its
+// A call that ends without completing undoes its effects, last first, before its
 // client gets the result, once, in every style, on whichever instance it ends.
 func TestOnStopUndoesWhatACallDid(t *testing.T) {
 	failing := errors.New("no more chairs")
@@ -181,7 +181,7 @@ func TestOnStopOfALegacyCall(t *testing.T) {
 	}
 }
 
-// A held handler whose time is up, or whose runtime closes, undoes what it did. One
+// A held handler whose time is up, or whose runtime closes, undoes its effects. One
 // that can be replayed elsewhere does not, for its call may go on.
 func TestOnStopOfAHeldHandler(t *testing.T) {
 	for _, name := range []string{"coroutine", "resumable"} {

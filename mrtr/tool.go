@@ -137,7 +137,7 @@ func (i *inputs[In]) take() In {
 	return in
 }
 
-// ownResult holds what an output says of its result, nil where it says nothing:
+// ownResult holds the text, content and _meta of an output that has any, else nil:
 // go-sdk makes the content from the structured output where there is none.
 func ownResult[Out any](out *Out) (*mcp.CallToolResult, error) {
 	texter, speaks := provider[Texter](out)
