@@ -12,7 +12,7 @@ import (
 )
 
 // run calls a tool of this style. The user answers from the map, by the question's
-// property, and declines what is not in it.
+// property, and declines every other.
 func run[In, Out any](style mrtr.Style[In, Out], in In, answers map[string]any) {
 	ctx := context.Background()
 	rt, err := mrtr.New(nil)

@@ -101,7 +101,7 @@ func lines(t *testing.T, file string) []string {
 
 // diff is the shortest way from one text to the other, line by line.
 func diff(a, b []string) string {
-	common := make([][]int, len(a)+1) // the longest common part of what is left
+	common := make([][]int, len(a)+1) // the longest common part of the rest
 	for i := range common {
 		common[i] = make([]int, len(b)+1)
 	}

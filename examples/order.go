@@ -55,7 +55,7 @@ func checked(in Order) error {
 	return nil
 }
 
-// parcel is what the answers come to.
+// parcel holds the answers.
 type parcel struct {
 	project  *mcp.ListRootsResult
 	sizes    []string

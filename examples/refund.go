@@ -18,7 +18,7 @@ type Refunded struct {
 	To    string `json:"to"`
 }
 
-// Terms is the form of the refund, filled in with what the order says.
+// Terms is the form of the refund, filled in with the amount that was paid.
 type Terms struct {
 	Cents  int    `json:"cents" title:"Amount in cents" minimum:"1" maximum:"50000"`
 	Email  string `json:"email" format:"email"`
@@ -30,7 +30,7 @@ func terms(paid int) mrtr.Question[Terms] {
 	return mrtr.Elicit[Terms]("terms", "How much is refunded, and who is told?").Prefill(Terms{Cents: paid})
 }
 
-// sure tells a no apart from a user who went away.
+// sure tells a decline apart from a user who went away.
 func sure(t Terms) mrtr.Question[mrtr.Replied[bool]] {
 	return mrtr.Reply(mrtr.Confirm("sure", fmt.Sprintf("Refund %d cents to %s?", t.Cents, t.Email)))
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // RefundNative is the refund as a guarded handler, with all effects below its guards.
-// It cannot know what was paid before it asks.
+// The amount that was paid is not known when it asks.
 func RefundNative(ctx context.Context, c *mrtr.Call, in Refund) (*mrtr.IncompleteResult, Refunded, error) {
 	t, ok := mrtr.Answer(c, terms(0))
 	if !ok {

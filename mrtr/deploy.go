@@ -21,8 +21,8 @@ func (c *Call) deployed() bool {
 }
 
 // stands reports whether an answer counts for the question that a guarded handler asks
-// today. One that has just come, to a question that another version worded otherwise,
-// does not; one from before stays, unless what was chosen is no longer offered. Steps
+// today. An answer that has just come to a question of other words, sent by another
+// version, does not count; an earlier one does, unless its choice is no longer offered. Steps
 // and journals judge that where they come past. The caller holds c.mu.
 func (c *Call) stands(e *entry, q *spec) bool {
 	if !c.changed() || c.linear != nil || c.inSteps || e.digest == q.digest() {

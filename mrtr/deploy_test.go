@@ -130,8 +130,8 @@ var deployments = []struct {
 	{"the pending question is removed", []part{hold, first, second, third}, []part{hold, first, third}},
 }
 
-// What becomes of the calls that are under way when the handler is deployed anew, in
-// every style: the table of docs/deploys.md is what happens here.
+// The handler is deployed anew in the middle of a call, in every style. This prints the
+// table of docs/deploys.md.
 func TestDeployments(t *testing.T) {
 	columns := []string{"Native", "Steps", "Journal", "Resumable", "Coroutine"}
 	var table strings.Builder

@@ -59,7 +59,7 @@ func TestElicitAsRefusesATypeThatCannotBeFilled(t *testing.T) {
 	}
 }
 
-// What a user finds filled in is in the schema, and an answer like any other.
+// Prefilled content is in the schema, and its answer is one like any other.
 func TestPrefilledForms(t *testing.T) {
 	q := mrtr.Elicit[trip]("q", "?").Prefill(trip{Email: "a@example.org", Seats: 2})
 	require.NoError(t, q.Err())

@@ -36,7 +36,7 @@ func ExampleElicit() {
 	// result: {"summary":"2 seats to Porto, note: true"}
 }
 
-// Tags limit what a field takes. The fields of an embedded struct are fields of the
+// Tags limit the values of a field. The fields of an embedded struct are fields of the
 // form.
 func ExampleElicit_limits() {
 	type contact struct {
@@ -103,8 +103,8 @@ func ExampleElicitAs() {
 	// result: {"summary":"row 12 with [soup]"}
 }
 
-// Code that asked with ServerSession.Elicit keeps its params, and what it does with
-// the result.
+// Code that asked with ServerSession.Elicit keeps its params, and its use of the
+// result.
 func ExampleElicitRaw() {
 	params := &mcp.ElicitParams{Message: "How many?", RequestedSchema: json.RawMessage(
 		`{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`)}

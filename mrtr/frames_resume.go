@@ -64,7 +64,7 @@ func (c *Call) keepFrame() error {
 }
 
 // abandonFrame unwinds the linear run of a call that has ended, if one is held, and
-// hands out what it has registered with [Call.OnStop].
+// hands out the functions that it registered with [Call.OnStop].
 func (c *Call) abandonFrame() (held bool, stops []func(context.Context, error)) {
 	r := c.rt.frames.take(c.st.frame)
 	if r == nil {

@@ -34,8 +34,8 @@ const (
 
 // UnaskablePolicy decides how a call goes on that has a question for a client, modern
 // or legacy, that cannot be asked it: one that did not declare the capability, or one
-// without a session that could carry the question. It holds in place of what the
-// LegacyPolicy says of defaults.
+// without a session that could carry the question. It takes precedence over
+// the LegacyPolicy in the matter of defaults.
 type UnaskablePolicy int
 
 const (

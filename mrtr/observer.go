@@ -41,8 +41,8 @@ const (
 	// CallAbandoned is a held handler unwound without an answer: its time was up, or
 	// the runtime closed. HasEffects tells whether its effects may need undoing.
 	CallAbandoned EventKind = "call abandoned"
-	// StopFailed is a function of [Call.OnStop] that panicked, so that what it had to
-	// undo may still be done. Err is the panic.
+	// StopFailed is a function of [Call.OnStop] that panicked, so that an effect may not
+	// be undone. Err is the panic.
 	StopFailed EventKind = "on stop failed"
 
 	// The rest come with a store alone.

@@ -81,7 +81,7 @@ func ExampleErrSkip() {
 	// chairs for ["guest 1" "guest 2" "guest 3"]
 }
 
-// A call that is declined undoes what it has done.
+// A call that is declined undoes its effects.
 func ExampleCall_OnStop() {
 	handler := func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
 		seat, err := mrtr.Once(ctx, c, "hold", func(context.Context, string) (string, error) {

@@ -172,7 +172,7 @@ func noteRound(ctx context.Context, c *Call, asks bool) {
 	switch {
 	case !ok:
 	case asks:
-		if !c.ran && last.call != nil { // what was registered in the round before still holds
+		if !c.ran && last.call != nil { // the registrations of the round before still hold
 			c.onStop = last.call.takeStops()
 		}
 		last.call = c

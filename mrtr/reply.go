@@ -88,7 +88,7 @@ var (
 // notAsked stands beside the actions of a user.
 const notAsked = "not asked"
 
-// outcome is what the state keeps of an action that gave no answer.
+// outcome is the value that the state keeps for an action without an answer.
 func (s *spec) outcome(action string) json.RawMessage {
 	switch {
 	case !s.tells:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // undone lists the effects that were undone, each with the reason.
@@ -147,6 +148,23 @@ func TestOnStopUndoesWhatACallDid(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// With a store a decline that is sent twice undoes once. Without one nobody remembers
+// that it has.
+func TestOnStopRunsOnceWithAStore(t *testing.T) {
+	for name := range stopStyles(&deeds{}, &undone{}, nil) {
+		t.Run(name, func(t *testing.T) {
+			var did deeds
+			var un undone
+			tool := newTrip(newTripRuntime(t, &mrtr.Options{Store: shared{store.NewMemory(nil)}}), stopStyles(&did, &un, nil)[name], "v1")
+			asked := tool.begin()
+			for range 3 {
+				ended(t, tool.round(t.Context(), "", asked.state, declining(asked)).err, mrtr.Declined)
+			}
+			require.Equal(t, []string{"reserve: declined"}, un.all())
+		})
 	}
 }
 
