@@ -63,9 +63,9 @@ func (c *Call) keepFrame() error {
 	return nil
 }
 
-// abandonFrame unwinds the linear run of a call that has ended, if one is held, and
-// hands out the functions that it registered with [Call.OnStop].
-func (c *Call) abandonFrame() (held bool, stops []func(context.Context, error)) {
+// abandonFrame unwinds the linear run of a call that has ended, if one is held, tells it
+// why, and hands out the functions that it registered with [Call.OnStop].
+func (c *Call) abandonFrame(cause error) (held bool, stops []func(context.Context, error)) {
 	r := c.rt.frames.take(c.st.frame)
 	if r == nil {
 		r = c.linear
@@ -74,7 +74,7 @@ func (c *Call) abandonFrame() (held bool, stops []func(context.Context, error)) 
 		return false, nil
 	}
 	stops = r.call.takeStops()
-	r.end(context.Canceled)
+	r.end(cause)
 	return true, stops
 }
 

@@ -63,7 +63,7 @@ func (c *Call) takeStops() []func(context.Context, error) {
 // Between two rounds of a bridge there is no way to enter the handler, and no need:
 // [noteRound] keeps the functions that it registered.
 func (c *Call) unwind(ctx context.Context, enter enterFunc) []func(context.Context, error) {
-	if held, stops := c.abandonFrame(); held {
+	if held, stops := c.abandonFrame(endOf(ctx)); held {
 		c.takeStops() // they are the same
 		return stops
 	}
@@ -86,7 +86,7 @@ func (c *Call) collectStops(ctx context.Context, enter enterFunc) []func(context
 		defer recovered(&err)
 		_, _ = enter(ctx, c)
 	}()
-	if held, stops := c.abandonFrame(); held {
+	if held, stops := c.abandonFrame(endOf(ctx)); held {
 		c.takeStops()
 		return stops
 	}

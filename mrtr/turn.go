@@ -52,7 +52,7 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, 
 	}
 	c.mu.Lock()
 	c.claim = cl
-	c.st.done = append(c.st.done, readDeeds(answer.Left.Effects)...)
+	c.st.takeOver(readDeeds(answer.Left.Effects))
 	c.mu.Unlock()
 	kind := RoundClaimed
 	if answer.TookOver {
@@ -135,24 +135,23 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 	c.mu.Lock()
 	cl := c.claim
 	c.mu.Unlock()
-	writing := context.WithoutCancel(ctx)
 	if broken := cl.brokenBy(); broken != nil {
-		c.abandonFrame()
+		c.abandonFrame(endOf(ctx))
 		if errors.Is(broken, claim.ErrFenced) {
 			return c.follow(ctx, from)
 		}
-		cl.held.LetGo(writing, c.left(cl))
+		cl.held.LetGo(ctx, c.left(cl))
 		return nil, broken
 	}
 	if err != nil && c.letsGo(ctx, err) {
-		cl.held.LetGo(writing, c.left(cl))
+		cl.held.LetGo(ctx, c.left(cl))
 		return nil, err
 	}
 	result := c.writeOutcome(out, err, from)
-	switch failed := cl.held.Finish(writing, result); {
+	switch failed := cl.held.Finish(ctx, result); {
 	case failed == nil:
 	case errors.Is(failed, claim.ErrFenced):
-		c.abandonFrame()
+		c.abandonFrame(endOf(ctx))
 		return c.follow(ctx, from)
 	default: // the effects have happened, and the client is to know
 		if errors.Is(failed, store.ErrForgotten) {
