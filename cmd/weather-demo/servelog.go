@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -119,12 +118,4 @@ func orDash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-// onlyFaults passes errors on, and drops the records that repeat the lines of
-// the rounds.
-type onlyFaults struct{ slog.Handler }
-
-func (h onlyFaults) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelError
 }
