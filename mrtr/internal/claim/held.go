@@ -56,6 +56,9 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.ended { // by its round: a goroutine that outlives it may not begin anything
+		return ErrFenced
+	}
 	h.record.effects, h.record.begun = effects, begun
 	for {
 		began := time.Now()
