@@ -13,10 +13,10 @@ import (
 // wholeFloats bounds the numbers that a float64 holds one by one.
 const wholeFloats = 1 << 53
 
-// refuseAltered reports whether it has refused a body with an id that go-sdk would
+// refuseAltered reports whether it has refused messages with an id that go-sdk would
 // alter.
-func refuseAltered(w http.ResponseWriter, body []byte) bool {
-	id := alteredID(body)
+func refuseAltered(w http.ResponseWriter, messages []json.RawMessage) bool {
+	id := alteredID(messages)
 	if id == nil {
 		return false
 	}
@@ -25,16 +25,12 @@ func refuseAltered(w http.ResponseWriter, body []byte) bool {
 	return true
 }
 
-// alteredID is the first id of a body that go-sdk would answer under another
+// alteredID is the first id that go-sdk would answer under another
 // value; nil where there is none. It reads a number as a float64 and cuts off its
 // fraction, so a client that counts beyond 2^53 never recognizes the answer, and
 // two requests of a session become one. Such a call is refused before it has an
-// effect. A body that cannot be read has no such id.
-func alteredID(body []byte) json.RawMessage {
-	messages, err := split(body)
-	if err != nil {
-		return nil
-	}
+// effect.
+func alteredID(messages []json.RawMessage) json.RawMessage {
 	for _, message := range messages {
 		if id := idOf(message); !survives(id) {
 			return id

@@ -86,6 +86,7 @@ func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
 	}))
 	defer srv.Close()
 	c := rawPost(t, address(srv.URL), modernCallBody, len(modernCallBody), "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: tool")
+	defer c.Close() // before the server, which would wait for it
 	receive(t, served, "the server waits for a client that does not read")
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(5*time.Second)))
 	got, err := io.Copy(io.Discard, c)
@@ -97,7 +98,9 @@ func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
 // openStream sends a request and returns its response while that is being written.
 func openStream(t *testing.T, method, url, body string, edit func(*http.Request)) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a stream on which nothing comes fails the test
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")

@@ -63,14 +63,14 @@ func (c *Call) keepFrame() error {
 	return nil
 }
 
-// abandonFrame unwinds the linear run of a call that has ended.
-func (c *Call) abandonFrame() {
+// abandonFrame unwinds the linear run of a call that has ended, and tells it why.
+func (c *Call) abandonFrame(cause error) {
 	r := c.rt.frames.take(c.st.frame)
 	if r == nil {
 		r = c.linear
 	}
 	if r != nil {
-		r.end(context.Canceled)
+		r.end(cause)
 	}
 }
 

@@ -128,7 +128,7 @@ func (r *linearRun) receive(ctx context.Context) (turn, error) {
 	case t := <-r.turns:
 		return t, nil
 	case <-ctx.Done():
-		r.end(ctx.Err())
+		r.end(context.Cause(ctx))
 		return turn{}, ctx.Err()
 	}
 }

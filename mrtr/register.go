@@ -143,7 +143,7 @@ func watch(ctx context.Context, e era.Era, call func(context.Context) error) {
 	last := &lastRound{}
 	err := call(context.WithValue(ctx, lastRoundKey{}, last))
 	if c := last.call; c != nil {
-		c.abandonFrame()
+		c.abandonFrame(endOf(ctx))
 		c.observe(ctx, Event{Kind: CallStopped, Err: err})
 	}
 }

@@ -40,7 +40,7 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 	}
 	if err != nil && !c.elsewhere {
 		if c.ends() {
-			c.abandonFrame()
+			c.abandonFrame(endOf(ctx))
 		}
 		err = c.tellEffects(err)
 	}

@@ -257,3 +257,6 @@ func (st *state) hasEffects() bool {
 	}
 	return false
 }
+
+// takeOver adds the entries that an earlier run of this turn left behind.
+func (st *state) takeOver(deeds []entry) { st.done = append(st.done, deeds...) }

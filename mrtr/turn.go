@@ -52,7 +52,7 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, 
 	}
 	c.mu.Lock()
 	c.claim = cl
-	c.st.done = append(c.st.done, readDeeds(answer.Left.Effects)...)
+	c.st.takeOver(readDeeds(answer.Left.Effects))
 	c.mu.Unlock()
 	kind := RoundClaimed
 	if answer.TookOver {
@@ -136,7 +136,7 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 	cl := c.claim
 	c.mu.Unlock()
 	if broken := cl.brokenBy(); broken != nil {
-		c.abandonFrame()
+		c.abandonFrame(endOf(ctx))
 		if errors.Is(broken, claim.ErrFenced) {
 			return c.follow(ctx, from)
 		}
@@ -151,7 +151,7 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 	switch failed := cl.held.Finish(ctx, result); {
 	case failed == nil:
 	case errors.Is(failed, claim.ErrFenced):
-		c.abandonFrame()
+		c.abandonFrame(endOf(ctx))
 		return c.follow(ctx, from)
 	default: // the effects have happened, and the client is to know
 		if errors.Is(failed, store.ErrForgotten) {

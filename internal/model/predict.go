@@ -2,12 +2,12 @@ package model
 
 import "time"
 
-// prediction is what the model expects of one request.
+// prediction is the model's expectation of one request.
 type prediction struct {
 	outcome
 	call int               // the call's number
 	runs []*effectRun      // in their order
-	next *state            // what the token of the reply stands for
+	next *state            // the meaning of the token in the reply
 	tell func(*prediction) // makes the text, once the effects have values
 }
 
@@ -84,8 +84,8 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 	return true
 }
 
-// enter runs the tool from the top, past what the state remembers, until it asks
-// or ends.
+// enter runs the tool from the top, past the facts that the state remembers, until
+// it asks or ends.
 func (w *world) enter(p *prediction, s *state, later bool) {
 	replayed := false
 	if later && s.tool.style.holds() {

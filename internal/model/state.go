@@ -16,7 +16,7 @@ const (
 	mostTries = 3
 )
 
-// state is what a token stands for: the facts of a call so far. A retry copies it,
+// state is the meaning of a token: the facts of a call so far. A retry copies it,
 // so that each use of a token begins a chain of its own.
 type state struct {
 	call    int // the call's number
@@ -62,8 +62,8 @@ type frame struct {
 	gone    bool
 }
 
-// effectRun is an effect that the model expects to be attempted. What cannot be
-// predicted is filled in from the desk's record.
+// effectRun is an effect that the model expects to be attempted. The parts that
+// cannot be predicted are filled in from the desk's record.
 type effectRun struct {
 	key    string
 	fails  bool
