@@ -131,6 +131,6 @@ func leavesNothing(t *trial) {
 		}
 	}
 	if after := settled(); after > before {
-		t.fail("it holds %d things after %d abandoned calls, and held %d before", after, calls, before)
+		t.fail("it holds %d things more after %d abandoned calls", after-before, calls)
 	}
 }
