@@ -19,6 +19,7 @@ const (
 	gosdk      = "github.com/modelcontextprotocol/go-sdk"
 	jsonschema = "github.com/google/jsonschema-go"
 	gorilla    = "github.com/gorilla/websocket"
+	testify    = "github.com/stretchr/testify"
 	anything   = "*"
 )
 
@@ -69,6 +70,7 @@ var importStair = []struct {
 	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
 	{"internal/testserver", nil, "it starts servers for the tests of the stores"},
 	{"internal/invariant", []string{gosdk, "internal/wire"}, "it judges messages, whatever server sent them"},
+	{"internal/killed", []string{gosdk, "boundary", "internal/wire", "mrtr", "statecodec", "store", testify}, "it serves a tool of ours on any store, for the tests of the stores"},
 	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},
 
 	// Mains, and folders that hold tests alone.
@@ -223,7 +225,7 @@ func TestRootRequiresNoBackend(t *testing.T) {
 	found := 0
 	for _, backend := range []string{"sqlitestore", "natsmrtr", "pgmrtr", "redisstore"} {
 		for library, indirect := range requires(t, backend) {
-			if indirect || library == module || library == "github.com/stretchr/testify" {
+			if indirect || library == module || library == testify {
 				continue
 			}
 			found++
