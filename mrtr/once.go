@@ -50,31 +50,11 @@ import (
 //
 // The promise is "once along one chain of states". A client that sends the same
 // state twice, on purpose or for a lost response, gets the effects after that state
-// twice; a state that only the client holds cannot prevent that.
+// twice; a state that only the client holds cannot prevent that. With [Options.Store]
+// the promise is: at most once, or an error that says that it is unknown. [OnceWith]
+// can find out.
 func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Context, idem string) (T, error)) (T, error) {
-	var none T
-	if err := checkKey(key); err != nil {
-		return none, err
-	}
-	value, idem, err := c.begin(key)
-	if err != nil {
-		return none, err
-	}
-	if idem == "" {
-		return decodeEffect[T](value, key)
-	}
-	run := effectRun{call: c, key: key, inner: ctx.Value(insideEffect{}) == c}
-	defer func() { run.finish(recover()) }()
-	v, err := f(effectContext{ctx, c}, idem)
-	if err != nil {
-		return none, run.fail(ctx, err)
-	}
-	value, err = json.Marshal(v)
-	run.remember(value)
-	if err != nil {
-		return none, lostValue(misuse("effect %q ran, but its value cannot be remembered: %v", key, err))
-	}
-	return decodeEffect[T](value, key)
+	return OnceWith(ctx, c, key, nil, f)
 }
 
 func decodeEffect[T any](value json.RawMessage, key string) (v T, _ error) {
@@ -115,6 +95,7 @@ type effectRun struct {
 	key     string
 	inner   bool // it runs inside another effect
 	decided bool
+	unbegun bool // its function was not called
 	outcome entry
 }
 
@@ -145,6 +126,9 @@ func (r *effectRun) failed(f *failure, unknown bool) entry {
 func (r *effectRun) finish(panicked any) {
 	var err error
 	switch {
+	case r.unbegun && panicked == nil:
+		r.call.leave(r.key)
+		return
 	case panicked != nil:
 		err = panicError(panicked)
 		f := failureOf(err)
@@ -156,6 +140,7 @@ func (r *effectRun) finish(panicked any) {
 		r.outcome = r.failed(failureOf(exited()), true)
 	}
 	r.call.finish(r.outcome)
+	r.call.noteEnd(r.key)
 	if err != nil {
 		panic(err)
 	}
@@ -216,6 +201,13 @@ func (st *state) answersBefore(effect string) string {
 		}
 	}
 	return shortDigest(text)
+}
+
+// leave forgets an effect whose function was not called.
+func (c *Call) leave(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.running, key)
 }
 
 // finish records the outcome of an effect. The effects that ran meanwhile become

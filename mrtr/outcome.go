@@ -162,9 +162,13 @@ func wereDone(keys []string) string {
 // ofUnknownOutcome reports whether an error of an effect leaves open whether the effect
 // happened: its time ran out, it was cancelled, or the error says so itself.
 func ofUnknownOutcome(ctx context.Context, err error) bool {
+	if known := (*didNotHappen)(nil); errors.As(err, &known) {
+		return false
+	}
 	var timeout interface{ Timeout() bool }
 	var effect interface{ ToolErrorEffect() string }
 	return ctx.Err() != nil ||
+		errors.Is(err, ErrIndeterminate) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		errors.As(err, &timeout) && timeout.Timeout() ||
 		errors.As(err, &effect) && effect.ToolErrorEffect() != ""

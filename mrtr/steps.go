@@ -46,6 +46,8 @@ type step[In any] struct {
 	ask func(ctx context.Context, at *At[In]) (*spec, any, error)
 	// do runs a doing step.
 	do func(ctx context.Context, at *At[In], idem string) (any, error)
+	// once says what to do about an earlier attempt of unknown outcome.
+	once *OnceOptions[any]
 	// decode reads the value back from the state, where it is an answer or a value.
 	decode func(e *entry) (any, error)
 }
@@ -126,7 +128,14 @@ func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, questi
 // [Once] is, and differs from that of a Once with the step's key. [ErrSkip] passes
 // the step over.
 func DoStep[In, Out, T any](b *Steps[In, Out], key string, f func(ctx context.Context, at *At[In], idem string) (T, error)) Step[T] {
+	return DoStepWith(b, key, nil, f)
+}
+
+// DoStepWith is [DoStep] for an effect that can be asked about, or repeated, as
+// [OnceWith] has it.
+func DoStepWith[In, Out, T any](b *Steps[In, Out], key string, opts *OnceOptions[T], f func(ctx context.Context, at *At[In], idem string) (T, error)) Step[T] {
 	s := step[In]{key: key, kind: doKind, typ: reflect.TypeFor[T](), decode: func(e *entry) (any, error) { return readJSON[T](e.value) }}
+	s.once = opts.untyped()
 	if f != nil {
 		s.do = func(ctx context.Context, at *At[In], idem string) (any, error) { return f(ctx, at, idem) }
 	}

@@ -85,8 +85,25 @@ func (l *stepList[In, Out]) walk(ctx context.Context, c *Call, in In) (*Incomple
 	if len(questions) > 0 {
 		return Need(questions...), none, nil
 	}
+	return l.finish(ctx, at)
+}
+
+// finish runs the end. With a store it is an effect like a step, since it may have
+// some: it is not run again where nobody knows whether it ran.
+func (l *stepList[In, Out]) finish(ctx context.Context, at *At[In]) (_ *IncompleteResult, out Out, err error) {
+	const filed = stepPrefix + endKey
+	c := at.Call
+	if c.doubt(filed) == cutOffBefore {
+		return nil, out, c.unknown(filed)
+	}
+	if err := c.noteBegin(ctx, filed); err != nil {
+		return nil, out, err
+	}
 	c.observe(ctx, Event{Kind: HandlerEntered, Handler: endKey})
-	out, err := l.end(ctx, at)
+	out, err = l.end(ctx, at)
+	if err != nil && !ofUnknownOutcome(ctx, err) {
+		c.unnote(filed)
+	}
 	return nil, out, err
 }
 
@@ -169,7 +186,11 @@ func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec,
 	e := entry{kind: knownEntry, key: s.filed()}
 	if s.kind == doKind {
 		e.kind = effectEntry
-		v, err = s.run(ctx, at)
+		begun := false
+		v, begun, err = s.run(ctx, at)
+		if begun {
+			defer at.Call.noteEnd(e.key) // when the outcome is in the state
+		}
 	} else {
 		var sp *spec
 		if sp, v, err = s.ask(ctx, at); sp != nil {
@@ -200,8 +221,8 @@ func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec,
 }
 
 // run runs a doing step. Whether the step happened is unknown where its function
-// does not return, or runs out of time.
-func (s *step[In]) run(ctx context.Context, at *At[In]) (v any, err error) {
+// does not return, or runs out of time. It is false for a step that was not begun.
+func (s *step[In]) run(ctx context.Context, at *At[In]) (v any, begun bool, err error) {
 	c := at.Call
 	unknown := true
 	defer func() {
@@ -212,7 +233,8 @@ func (s *step[In]) run(ctx context.Context, at *At[In]) (v any, err error) {
 	c.mu.Lock()
 	idem := c.id + "/" + c.st.answersBefore(s.filed()) + "/" + s.key
 	c.mu.Unlock()
-	v, err = s.do(ctx, at, idem)
-	unknown = err != nil && !errors.Is(err, ErrSkip) && ofUnknownOutcome(ctx, err)
-	return v, err
+	run := effectRun{call: c, key: s.filed()}
+	v, err = attempt(ctx, &run, idem, s.once, func(ctx context.Context, idem string) (any, error) { return s.do(ctx, at, idem) })
+	unknown = !run.unbegun && err != nil && !errors.Is(err, ErrSkip) && ofUnknownOutcome(ctx, err)
+	return v, !run.unbegun, err
 }
