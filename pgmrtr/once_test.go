@@ -25,21 +25,13 @@ import (
 // TestMain runs this binary as a server of a call too, with a store for its rounds
 // or without.
 func TestMain(m *testing.M) {
-	backend := killed.Backend{Rows: []killed.Row{journalPgonce, coroutinePgonce}}
-	killed.Serve(backend)
+	killed.Serve(killed.Backend{Open: openStore, Rows: []killed.Row{journalPgonce}})
 	testserver.Main(m)
 }
 
-// The same handler in the style that can go on elsewhere and in the one that
-// cannot.
-var (
-	journalPgonce = killed.Row{Name: "journal + pgonce", Paid: paidInTable, Style: func(till *killed.Till) mrtr.Style[killed.Order, killed.Receipt] {
-		return mrtr.Journal(killed.Linear(till, payInTransaction(till)))
-	}}
-	coroutinePgonce = killed.Row{Name: "coroutine + pgonce", Paid: paidInTable, Style: func(till *killed.Till) mrtr.Style[killed.Order, killed.Receipt] {
-		return mrtr.Coroutine(killed.Linear(till, payInTransaction(till)))
-	}}
-)
+var journalPgonce = killed.Row{Name: "journal + pgonce", Paid: paidInTable, Style: func(till *killed.Till) mrtr.Style[killed.Order, killed.Receipt] {
+	return mrtr.Journal(killed.Linear(till, payInTransaction(till)))
+}}
 
 const payments = "CREATE TABLE payments (buyer text, receipt text)"
 
@@ -72,8 +64,8 @@ var database = sync.OnceValues(func() (*pgxpool.Pool, error) {
 
 const databaseVariable = "PGMRTR_DATABASE"
 
-func paidInTable(ctx context.Context, where, order string) (paid []killed.Receipt, err error) {
-	conn, err := pgx.Connect(ctx, where)
+func paidInTable(ctx context.Context, _, order string) (paid []killed.Receipt, err error) {
+	conn, err := pgx.Connect(ctx, os.Getenv(databaseVariable))
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +79,19 @@ func paidInTable(ctx context.Context, where, order string) (paid []killed.Receip
 
 // One row at every point, though nobody remembers the rounds.
 func TestPgOnceWithoutAStore(t *testing.T) {
-	where := prepare(t)
-	lines := killed.Table(t, where, []killed.Row{journalPgonce}, []killed.Point{killed.Started, killed.AfterEffect, killed.AfterRecord, killed.AfterResult})
+	prepare(t)
+	points := []killed.Point{killed.Started, killed.AfterEffect, killed.AfterRecord, killed.AfterResult}
+	lines := killed.Table(t, killed.At(nowhere), []killed.Row{journalPgonce}, points)
 	require.Equal(t, []string{"| journal + pgonce | 1 ok | 1 ok | 1 ok | 1 ok |"}, lines)
 }
+
+func TestPgOnceWithAStore(t *testing.T) {
+	lines := killed.Table(t, killed.At(prepare(t)), []killed.Row{journalPgonce}, killed.Points)
+	require.Equal(t, []string{"| journal + pgonce | 1 ok | 1 ok | 1 ok | 1 ok | 1 ok | 1 ok |"}, lines)
+}
+
+// nowhere is the place of rounds that are not remembered.
+const nowhere = ""
 
 // All who send one request at once get one receipt, whatever the isolation of the
 // transactions.
@@ -247,9 +248,8 @@ func TestPgOnceForgets(t *testing.T) {
 
 // shop is a database with the tables, and the servers of this process on it.
 type shop struct {
-	pool  *pgxpool.Pool
-	where string
-	all   *killed.Instances
+	pool *pgxpool.Pool
+	all  *killed.Instances
 }
 
 type payment func(ctx context.Context, tx pgx.Tx, order string) (killed.Receipt, error)
@@ -259,7 +259,7 @@ func newShop(t *testing.T, settings string) *shop {
 	pool, err := pgxpool.New(t.Context(), where+settings)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	return &shop{pool, where, killed.NewInstances(t)}
+	return &shop{pool, killed.NewInstances(t)}
 }
 
 func (s *shop) start(t *testing.T, db pgonce.DB, pay payment) *killed.Instance {
@@ -275,7 +275,7 @@ func (s *shop) start(t *testing.T, db pgonce.DB, pay payment) *killed.Instance {
 
 func (s *shop) paid(t *testing.T, order string) []killed.Receipt {
 	t.Helper()
-	paid, err := paidInTable(t.Context(), s.where, order)
+	paid, err := paidInTable(t.Context(), "", order)
 	require.NoError(t, err)
 	return paid
 }

@@ -21,17 +21,31 @@ type Client struct{ conn *wire.Client }
 
 // Ask begins a call and returns the request that answers its question.
 func (c *Client) Ask(ctx context.Context, order string) (wire.Request, error) {
-	reply, err := c.conn.Send(ctx, wire.Request{Name: toolName, Arguments: Order{order}})
-	if err != nil {
-		return wire.Request{}, Unanswered{err}
+	for {
+		reply, err := c.conn.Send(ctx, wire.Request{Name: toolName, Arguments: Order{order}})
+		if err != nil {
+			return wire.Request{}, Unanswered{err}
+		}
+		if reply.State != "" && reply.Incomplete() {
+			return wire.Request{
+				Name: toolName, Arguments: Order{order}, State: reply.State,
+				Responses: map[string]any{mayPay.Key(): map[string]any{"action": "accept", "content": map[string]any{mayPay.Key(): true}}},
+			}, nil
+		}
+		if reply.Error == nil || !retryable(reply.Error) {
+			return wire.Request{}, fmt.Errorf("it did not ask: %s %v", reply.Result, reply.Error)
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return wire.Request{}, err
+		}
 	}
-	if !reply.Incomplete() || reply.State == "" {
-		return wire.Request{}, fmt.Errorf("it did not ask: %s %v", reply.Result, reply.Error)
+}
+
+func retryable(err *jsonrpc.Error) bool {
+	var data struct {
+		Retryable bool `json:"retryable"`
 	}
-	return wire.Request{
-		Name: toolName, Arguments: Order{order}, State: reply.State,
-		Responses: map[string]any{mayPay.Key(): map[string]any{"action": "accept", "content": map[string]any{mayPay.Key(): true}}},
-	}, nil
+	return json.Unmarshal(err.Data, &data) == nil && data.Retryable
 }
 
 // Answer is a reply in the words of the tables.
@@ -90,12 +104,8 @@ type Unanswered struct{ error }
 func (u Unanswered) Unwrap() error { return u.error }
 
 func classOfError(err *jsonrpc.Error) (Answer, error) {
-	var data struct {
-		Retryable bool `json:"retryable"`
-	}
-	_ = json.Unmarshal(err.Data, &data) // most have none
 	switch {
-	case data.Retryable:
+	case retryable(err):
 		return Answer{Class: "retryable", Code: err.Code}, nil
 	case err.Code == jsonrpc.CodeInvalidParams:
 		return Answer{Class: "refused", Code: err.Code}, nil

@@ -43,6 +43,23 @@ func (s Sum) String() string {
 		fleetCalls, s.Kills, s.Receipts, s.Unknown, s.Paid, s.Twice)
 }
 
+// CheckFleet requires of a fleet that no order is paid twice, and that each call has
+// its receipt where the effect can be looked up.
+func CheckFleet(t *testing.T, where string) {
+	t.Helper()
+	for _, name := range []string{"journal + Check", "journal"} {
+		s := Fleet(t, where, Find(name))
+		t.Logf("%s: %v", name, s)
+		require.Greater(t, s.Kills, 5)
+		require.Zero(t, s.Twice)
+		require.Equal(t, fleetCalls, s.Receipts+s.Unknown)
+		require.GreaterOrEqual(t, s.Paid, s.Receipts)
+		if name == "journal + Check" {
+			require.Equal(t, Sum{Kills: s.Kills, Receipts: fleetCalls, Paid: fleetCalls}, s)
+		}
+	}
+}
+
 // Fleet makes 200 calls at three processes. The last request of each goes to two of
 // them at once, and is sent again elsewhere when no answer comes. Every 0.4 seconds one
 // process is killed, and another takes its place.

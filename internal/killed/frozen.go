@@ -15,7 +15,7 @@ var FrozenPoints = []Point{AfterClaim, Started, AfterEffect}
 // the round over, and then wakes the first. It fails where the effect happens
 // twice, but in a row that allows it. Each cell of the lines it returns is: how often
 // the effect happened, the answer of the other process, and that of the first when it woke.
-func Frozen(t *testing.T, where string, rows []Row) []string {
+func Frozen(t *testing.T, where Where, rows []Row) []string {
 	t.Helper()
 	return table(t, where, rows, FrozenPoints, (*cell).frozen)
 }

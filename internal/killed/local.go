@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,7 +35,7 @@ type Instances struct {
 func NewInstances(t *testing.T) *Instances {
 	return &Instances{
 		t: t, key: statecodec.GenerateKey(), till: filepath.Join(t.TempDir(), "payments"),
-		Options: mrtr.RememberOptions{Lease: lease, Patience: 500 * time.Millisecond, Wait: time.Second},
+		Options: mrtr.RememberOptions{Lease: lease, Patience: outagePatience, Wait: 2 * lease},
 	}
 }
 

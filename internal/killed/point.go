@@ -17,14 +17,12 @@ type Point string
 
 // The points, in the order in which a round passes them.
 const (
-	Nowhere      Point = ""
-	BeforeClaim  Point = "before claim"
-	AfterClaim   Point = "after claim"
-	Started      Point = "effect noted as started"
-	AfterEffect  Point = "after the effect"
-	AfterRecord  Point = "after its record"
-	AfterResult  Point = "after the result"
-	DuringEffect Point = "during the effect"
+	BeforeClaim Point = "before claim"
+	AfterClaim  Point = "after claim"
+	Started     Point = "effect noted as started"
+	AfterEffect Point = "after the effect"
+	AfterRecord Point = "after its record"
+	AfterResult Point = "after the result"
 )
 
 // Points are those of the table of kills.
@@ -37,9 +35,14 @@ type trap struct {
 
 	mu     sync.Mutex
 	sprung bool
-	claims int // Creates that were done
-	writes int // Updates that were done, since the last claim or the effect
+	passed Point // BeforeClaim, AfterClaim, Started (the effect runs), AfterEffect
+	writes int   // Updates since then
+	// recordNext: the next Update is the effect's record.
+	recordNext bool
 }
+
+// stopTime is longer than a stop takes to reach all threads of a process.
+const stopTime = 200 * time.Millisecond
 
 // at springs the trap if this is its point.
 func (t *trap) at(p Point) {
@@ -54,37 +57,61 @@ func (t *trap) at(p Point) {
 	if t.signal == syscall.SIGKILL {
 		select {} // the signal is on its way
 	}
-	time.Sleep(time.Millisecond) // a stop takes effect at the next system call
+	time.Sleep(stopTime)
 }
 
-// noted springs the trap if this is its point and something was written since the
-// claim or the effect: where nothing is, the style has no such point.
-func (t *trap) noted(p Point) {
+// pass notes how far the round is.
+func (t *trap) pass(p Point) {
 	t.mu.Lock()
-	written := t.claims == 0 || t.writes > 0 // without a store every point counts
+	t.passed, t.writes = p, 0
 	t.mu.Unlock()
-	if written {
-		t.at(p)
+	t.at(p)
+}
+
+// wrote springs the trap where an Update was done: after a claim it notes the effect as
+// started.
+func (t *trap) wrote() {
+	t.mu.Lock()
+	t.writes++
+	passed, record := t.passed, t.recordNext
+	t.recordNext = false
+	t.mu.Unlock()
+	switch {
+	case record:
+		t.at(AfterRecord)
+	case passed == AfterClaim:
+		t.at(Started)
 	}
 }
 
-// wrote counts a write.
-func (t *trap) wrote(claim bool) {
+// begins says that the effect runs now. Without a store nothing noted it.
+func (t *trap) begins() {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if claim {
-		t.claims++
-		t.writes = 0
-	} else {
-		t.writes++
+	remembered := t.passed == AfterClaim
+	t.mu.Unlock()
+	if !remembered {
+		t.at(Started)
+	}
+	t.mu.Lock()
+	t.passed, t.writes = Started, 0
+	t.mu.Unlock()
+}
+
+// leaves says that the handler returns. If nothing was written since the effect, its
+// style makes no record of it, and has no such point; without a store it has.
+func (t *trap) leaves(remembered bool) {
+	t.mu.Lock()
+	recorded := t.writes > 0 || !remembered
+	t.mu.Unlock()
+	if recorded {
+		t.at(AfterRecord)
 	}
 }
 
-// happened marks the effect, so that the writes after it are told from those before.
-func (t *trap) happened() {
+func (t *trap) records() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.writes = 0
+	t.recordNext = true
 }
 
 // trapped is a store whose claims can spring the trap.
@@ -97,8 +124,7 @@ func (s trapped) Create(ctx context.Context, key store.Key, value []byte, ttl ti
 	s.trap.at(BeforeClaim)
 	at, err := s.Store.Create(ctx, key, value, ttl)
 	if err == nil {
-		s.trap.wrote(true)
-		s.trap.at(AfterClaim)
+		s.trap.pass(AfterClaim)
 	}
 	return at, err
 }
@@ -106,7 +132,7 @@ func (s trapped) Create(ctx context.Context, key store.Key, value []byte, ttl ti
 func (s trapped) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
 	at, err := s.Store.Update(ctx, key, at, value, ttl)
 	if err == nil {
-		s.trap.wrote(false)
+		s.trap.wrote()
 	}
 	return at, err
 }

@@ -58,6 +58,14 @@ func onceOnly(till *Till) func(ctx context.Context, c *mrtr.Call, order string) 
 	}
 }
 
+func onceWith(till *Till, opts *mrtr.OnceOptions[Receipt]) func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error) {
+	return func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error) {
+		return mrtr.OnceWith(ctx, c, "pay", opts, func(ctx context.Context, idem string) (Receipt, error) {
+			return till.Pay(ctx, order, idem)
+		})
+	}
+}
+
 // Rows are the ways that need nothing but a store for the rounds.
 var Rows = []Row{
 	{Name: "native", Style: func(till *Till) mrtr.Style[Order, Receipt] {
@@ -73,6 +81,12 @@ var Rows = []Row{
 	{Name: "coroutine", Style: func(till *Till) mrtr.Style[Order, Receipt] { return mrtr.Coroutine(Linear(till, onceOnly(till))) }},
 	{Name: "steps", Style: steps},
 	{Name: "journal", Style: func(till *Till) mrtr.Style[Order, Receipt] { return mrtr.Journal(Linear(till, onceOnly(till))) }},
+	{Name: "journal + Check", Style: func(till *Till) mrtr.Style[Order, Receipt] {
+		return mrtr.Journal(Linear(till, onceWith(till, &mrtr.OnceOptions[Receipt]{Check: till.Find})))
+	}},
+	{Name: "journal + Again", Twice: true, Style: func(till *Till) mrtr.Style[Order, Receipt] {
+		return mrtr.Journal(Linear(till, onceWith(till, &mrtr.OnceOptions[Receipt]{Again: true})))
+	}},
 	{Name: "resumable", Style: func(till *Till) mrtr.Style[Order, Receipt] { return mrtr.Resumable(Linear(till, onceOnly(till))) }},
 }
 
@@ -80,13 +94,20 @@ func steps(till *Till) mrtr.Style[Order, Receipt] {
 	var list mrtr.Steps[Order, Receipt]
 	mrtr.AskQuestion(&list, "pay", mayPay)
 	receipt := mrtr.DoStep(&list, "take", func(ctx context.Context, at *mrtr.At[Order], idem string) (Receipt, error) {
+		defer till.Records() // the end would be an effect of its own
 		return till.Pay(ctx, at.In.Order, idem)
 	})
-	list.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) {
-		till.Leaves()
-		return receipt.Of(at), nil
-	})
+	list.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) { return receipt.Of(at), nil })
 	return list.MustBuild()
+}
+
+// Find returns the row of Rows with this name.
+func Find(name string) Row {
+	row, ok := rowOf(Rows, name)
+	if !ok {
+		panic("no row is named " + name)
+	}
+	return row
 }
 
 func rowOf(rows []Row, name string) (Row, bool) {

@@ -23,7 +23,7 @@ import (
 // Backend is where the processes of a test remember their rounds.
 type Backend struct {
 	// Open opens the store in a process. Where is an address that the test passes on.
-	// Nil remembers nothing.
+	// A nil store remembers nothing, and so does a nil Open.
 	Open func(ctx context.Context, where string) (store.Store, error)
 	// Rows are added to those that every backend has.
 	Rows []Row
@@ -84,14 +84,16 @@ func (j job) serve(ctx context.Context, backend Backend) error {
 		if err != nil {
 			return err
 		}
-		opts.Store = trapped{s, trap}
-		opts.Remember = &mrtr.RememberOptions{Lease: j.Lease, MaxAttempts: j.Tries}
+		if s != nil {
+			opts.Store = trapped{s, trap}
+			opts.Remember = &mrtr.RememberOptions{Lease: j.Lease, MaxAttempts: j.Tries}
+		}
 	}
 	rt, err := mrtr.New(opts)
 	if err != nil {
 		return err
 	}
-	server, err := newServer(rt, row, &Till{path: j.Till, trap: trap, slow: j.Slow})
+	server, err := newServer(rt, row, &Till{path: j.Till, trap: trap, slow: j.Slow, remembered: opts.Store != nil})
 	if err != nil {
 		return err
 	}

@@ -29,15 +29,21 @@ const (
 	patience = 90 * time.Second
 )
 
+// Where returns the address of the backend for one call.
+type Where func() string
+
+// At is one address for all calls.
+func At(address string) Where { return func() string { return address } }
+
 // Table kills a process at each of the points, in each of the rows, and returns the
 // lines of the table: how often the effect happened, and what the next process
 // answered to the same request.
-func Table(t *testing.T, where string, rows []Row, points []Point) []string {
+func Table(t *testing.T, where Where, rows []Row, points []Point) []string {
 	t.Helper()
 	return table(t, where, rows, points, (*cell).killed)
 }
 
-func table(t *testing.T, where string, rows []Row, points []Point, play func(*cell, context.Context, Point) (string, error)) []string {
+func table(t *testing.T, where Where, rows []Row, points []Point, play func(*cell, context.Context, Point) (string, error)) []string {
 	t.Helper()
 	require.NotEmpty(t, rows)
 	require.NotEmpty(t, points)
@@ -62,9 +68,9 @@ func table(t *testing.T, where string, rows []Row, points []Point, play func(*ce
 		}
 	}
 	wg.Wait()
+	require.NoError(t, errors.Join(slices.Concat(errs...)...))
 	var lines []string
 	for i, row := range rows {
-		require.NoError(t, errors.Join(errs[i]...))
 		lines = append(lines, "| "+row.Name+" | "+strings.Join(cells[i], " | ")+" |")
 	}
 	return lines
@@ -89,9 +95,9 @@ type cell struct {
 	order string
 }
 
-func newCell(t *testing.T, where string, row Row) *cell {
+func newCell(t *testing.T, where Where, row Row) *cell {
 	return &cell{row: row, order: rand.Text(), job: job{
-		Where: where, Till: filepath.Join(t.TempDir(), "payments"), Key: newKey(), Row: row.Name, Lease: lease,
+		Where: where(), Till: filepath.Join(t.TempDir(), "payments"), Key: newKey(), Row: row.Name, Lease: lease,
 	}}
 }
 

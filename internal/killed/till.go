@@ -22,7 +22,9 @@ type Till struct {
 	path string
 	trap *trap
 	slow time.Duration
-	hook func() // runs when the effect has happened
+	// remembered: the rounds are, in a store.
+	remembered bool
+	hook       func() // runs when the effect has happened
 }
 
 // Pay takes money: it appends a line to a file.
@@ -40,19 +42,22 @@ func (t *Till) Pay(ctx context.Context, order, idem string) (Receipt, error) {
 
 // Begins says that the effect is about to happen. An effect that is not Pay
 // calls it itself, and Happened.
-func (t *Till) Begins() { t.trap.noted(Started) }
+func (t *Till) Begins() { t.trap.begins() }
 
 // Happened says that the effect has happened.
 func (t *Till) Happened() {
-	t.trap.happened()
-	t.trap.at(AfterEffect)
+	t.trap.pass(AfterEffect)
 	if t.hook != nil {
 		t.hook()
 	}
 }
 
+// Records says that the next write is the effect's record, for a handler that has
+// nowhere to say [Till.Leaves].
+func (t *Till) Records() { t.trap.records() }
+
 // Leaves says that the handler is about to return.
-func (t *Till) Leaves() { t.trap.noted(AfterRecord) }
+func (t *Till) Leaves() { t.trap.leaves(t.remembered) }
 
 func (t *Till) enter(order, idem string) error {
 	file, err := os.OpenFile(t.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -63,7 +64,7 @@ func (a *attempt[T]) run(ctx context.Context) error {
 // tell adds to the error of the last run whether an earlier one may have happened.
 func (a *attempt[T]) tell(err error) error {
 	if a.undecided {
-		return unanswered{err}
+		return unanswered(err)
 	}
 	return err
 }
@@ -115,16 +116,9 @@ func undone(err error) bool {
 }
 
 // unanswered is the error of an effect that may have happened.
-type unanswered struct{ error }
-
-func (e unanswered) Error() string {
-	return "pgonce: a commit got no answer, so whether the effect happened is unknown: " + e.error.Error()
+func unanswered(err error) error {
+	return fmt.Errorf("pgonce: a commit got no answer: %w: %w", mrtr.ErrIndeterminate, err)
 }
-
-func (e unanswered) Unwrap() error { return e.error }
-
-// ToolErrorEffect is "unknown".
-func (unanswered) ToolErrorEffect() string { return "unknown" }
 
 func failed(op string, err error) error {
 	const undefinedTable = "42P01"

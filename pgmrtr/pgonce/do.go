@@ -54,7 +54,9 @@ func Do[T any](ctx context.Context, c *mrtr.Call, db DB, key string, f func(ctx 
 	if err := check(db); err != nil {
 		return none, err
 	}
-	return mrtr.Once(ctx, c, key, func(ctx context.Context, idem string) (T, error) {
+	// The row decides, so nobody need be in doubt about an attempt that was cut off.
+	again := &mrtr.OnceOptions[T]{Again: true}
+	return mrtr.OnceWith(ctx, c, key, again, func(ctx context.Context, idem string) (T, error) {
 		return settle(ctx, db, idem, f)
 	})
 }
