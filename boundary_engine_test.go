@@ -40,7 +40,7 @@ func (l *boundedLog) take(t *testing.T) []map[string]any {
 // the boundary's log too.
 func boundedServer(t *testing.T, opts *mrtr.Options, add func(*mrtr.Runtime, *mcp.Server)) (*mcp.Server, *boundedLog) {
 	t.Helper()
-	rt, err := mrtr.New(opts)
+	rt, err := mrtr.New(onForcedStore(opts))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
 	log := &boundedLog{}

@@ -58,7 +58,7 @@ var schemas = mcp.NewSchemaCache()
 func subjectOf(name string, at invariant.Position, handler func(*mrtr.Runtime, *options.Audit) options.Handler) invariant.Subject {
 	key := statecodec.GenerateKey()
 	serve := func(effect func(string)) (*mcp.Server, func() error, error) {
-		rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}})
+		rt, err := mrtr.New(onForcedStore(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}))
 		if err != nil {
 			return nil, nil, err
 		}

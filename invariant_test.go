@@ -152,7 +152,7 @@ func TestInvariantOfTheDefaults(t *testing.T) {
 // In tools/list, too, nothing but name and description tells one style from
 // another, for clients of either era and for those that cannot be asked.
 func TestInvariantOfTheDefinitions(t *testing.T) {
-	rt, err := mrtr.New(nil)
+	rt, err := mrtr.New(onForcedStore(nil))
 	require.NoError(t, err)
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)

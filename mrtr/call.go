@@ -33,6 +33,7 @@ type Call struct {
 	entered    bool       // steps: the list was entered before in this round
 	answered   []pending  // the questions whose answers came in this round
 	claim      *turnClaim // of the turn that this round runs, nil without a store
+	elsewhere  bool       // another request runs the turn, or has run it
 }
 
 // exchange is one request, whichever of the three methods it is for.

@@ -23,15 +23,17 @@ var repeatSubjects = []struct {
 	method string
 	answer wire.Answer
 	add    func(rt *mrtr.Runtime, server *mcp.Server, name string)
+	// changes: a result that JSON does not keep is replaced by one that it does.
+	changes bool
 }{
-	{"a typed result", "tools/call", wire.Value("metric"), typedRepeat(func(said string) (output, error) { return output{said}, nil })},
-	{"a text of its own", "tools/call", wire.Value("metric"), typedRepeat(func(string) (spoken, error) { return spoken{7}, nil })},
-	{"an output that reads less than it writes", "tools/call", wire.Value("metric"), typedRepeat(func(string) (oneWay, error) { return oneWay{shown: "x"}, nil })},
-	{"an output without a type", "tools/call", wire.Value("metric"), typedRepeat(func(string) (any, error) {
+	{name: "a typed result", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(said string) (output, error) { return output{said}, nil })},
+	{name: "a text of its own", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (spoken, error) { return spoken{7}, nil })},
+	{name: "an output that reads less than it writes", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (oneWay, error) { return oneWay{shown: "x"}, nil }), changes: true},
+	{name: "an output without a type", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (any, error) {
 		return map[string]any{"z": json.Number("12345678901234567890"), "a": int64(1)<<60 + 1, "f": 1e300, "h": "<&>"}, nil
 	})},
-	{"a nil output", "tools/call", wire.Value("metric"), typedRepeat(func(string) (*output, error) { return nil, nil })},
-	{"another question", "tools/call", wire.Value("metric"), func(rt *mrtr.Runtime, server *mcp.Server, name string) {
+	{name: "a nil output", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (*output, error) { return nil, nil })},
+	{name: "another question", method: "tools/call", answer: wire.Value("metric"), add: func(rt *mrtr.Runtime, server *mcp.Server, name string) {
 		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 			if _, ok := mrtr.Answer(c, units); !ok {
 				return mrtr.Need(units), output{}, nil
@@ -39,24 +41,24 @@ var repeatSubjects = []struct {
 			return mrtr.Need(mrtr.Confirm("sure", "Sure? <&>"), mrtr.Elicit[tripIn]("who", "Who?")).Carry("x"), output{}, nil
 		}), nil))
 	}},
-	{"a raw result", "tools/call", wire.Value("metric"), rawRepeat(func() *mcp.CallToolResult {
+	{name: "a raw result", method: "tools/call", answer: wire.Value("metric"), add: rawRepeat(func() *mcp.CallToolResult {
 		return &mcp.CallToolResult{
 			Meta:              mcp.Meta{"a": 12345678901234567, "b": map[string]any{"z": 1, "a": 2}},
 			Content:           []mcp.Content{&mcp.TextContent{Text: "<b>", Annotations: &mcp.Annotations{Priority: 0.1}}, &mcp.ImageContent{Data: []byte{1, 2}, MIMEType: "image/png"}, &mcp.ResourceLink{URI: "mem://x", Name: "x"}},
 			StructuredContent: json.RawMessage(`{"z":1,"a":12345678901234567890,"f":1.0,"e":1e2}`),
 		}
 	})},
-	{"a raw error result", "tools/call", wire.Value("metric"), rawRepeat(func() *mcp.CallToolResult {
+	{name: "a raw error result", method: "tools/call", answer: wire.Value("metric"), add: rawRepeat(func() *mcp.CallToolResult {
 		res := &mcp.CallToolResult{}
 		res.SetError(&fullError{"IC 1"})
 		return res
 	})},
-	{"no raw result", "tools/call", wire.Value("metric"), rawRepeat(func() *mcp.CallToolResult { return nil })},
-	{"a prompt", "prompts/get", wire.Value("metric"), promptRepeat(nil)},
-	{"an error of a prompt", "prompts/get", wire.Value("metric"), promptRepeat(&fullError{"IC 1"})},
-	{"a fault of a prompt", "prompts/get", wire.Value("metric"), promptRepeat(errors.New("disk full"))},
-	{"a declined prompt", "prompts/get", wire.Decline, promptRepeat(nil)},
-	{"a resource", "resources/read", wire.Value("metric"), func(rt *mrtr.Runtime, server *mcp.Server, name string) {
+	{name: "no raw result", method: "tools/call", answer: wire.Value("metric"), add: rawRepeat(func() *mcp.CallToolResult { return nil })},
+	{name: "a prompt", method: "prompts/get", answer: wire.Value("metric"), add: promptRepeat(nil)},
+	{name: "an error of a prompt", method: "prompts/get", answer: wire.Value("metric"), add: promptRepeat(&fullError{"IC 1"})},
+	{name: "a fault of a prompt", method: "prompts/get", answer: wire.Value("metric"), add: promptRepeat(errors.New("disk full"))},
+	{name: "a declined prompt", method: "prompts/get", answer: wire.Decline, add: promptRepeat(nil)},
+	{name: "a resource", method: "resources/read", answer: wire.Value("metric"), add: func(rt *mrtr.Runtime, server *mcp.Server, name string) {
 		server.AddResource(&mcp.Resource{URI: name, Name: name}, mrtr.Resource(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, uri string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 			if _, ok := mrtr.Answer(c, units); !ok {
 				return mrtr.Need(units), nil, nil
@@ -64,14 +66,14 @@ var repeatSubjects = []struct {
 			return nil, &mcp.ReadResourceResult{Meta: mcp.Meta{"a": 1.5}, Contents: []*mcp.ResourceContents{{URI: uri, Text: "<x>", MIMEType: "text/plain"}, {URI: uri, Blob: []byte{0, 1}}}}, nil
 		}), nil))
 	}},
-	{"an error", "tools/call", wire.Value("metric"), typedRepeat(func(string) (output, error) { return output{}, errors.New("no <luck>") })},
-	{"an error with hints", "tools/call", wire.Value("metric"), typedRepeat(func(string) (output, error) {
+	{name: "an error", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (output, error) { return output{}, errors.New("no <luck>") })},
+	{name: "an error with hints", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (output, error) {
 		return output{}, fmt.Errorf("booking: %w", &fullError{"IC 1"})
 	})},
-	{"an error of the boundary's", "tools/call", wire.Value("metric"), typedRepeat(func(string) (output, error) {
+	{name: "an error of the boundary's", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (output, error) {
 		return output{}, &boundary.Execution{Code: "E1", Hints: []string{"Try IC 2."}, Effect: "applied", Operation: "book", Expected: true, Err: errClosed}
 	})},
-	{"an error after an effect", "tools/call", wire.Value("metric"), func(rt *mrtr.Runtime, server *mcp.Server, name string) {
+	{name: "an error after an effect", method: "tools/call", answer: wire.Value("metric"), add: func(rt *mrtr.Runtime, server *mcp.Server, name string) {
 		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
 			if _, err := mrtr.Ask(ctx, c, units); err != nil {
 				return output{}, err
@@ -80,9 +82,9 @@ var repeatSubjects = []struct {
 			return output{}, errors.Join(err, errClosed)
 		}), nil))
 	}},
-	{"a panic", "tools/call", wire.Value("metric"), typedRepeat(func(string) (output, error) { panic("ouch") })},
-	{"a decline", "tools/call", wire.Decline, typedRepeat(func(said string) (output, error) { return output{said}, nil })},
-	{"a cancel", "tools/call", wire.Cancel, typedRepeat(func(said string) (output, error) { return output{said}, nil })},
+	{name: "a panic", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (output, error) { panic("ouch") })},
+	{name: "a decline", method: "tools/call", answer: wire.Decline, add: typedRepeat(func(said string) (output, error) { return output{said}, nil })},
+	{name: "a cancel", method: "tools/call", answer: wire.Cancel, add: typedRepeat(func(said string) (output, error) { return output{said}, nil })},
 }
 
 // oneWay writes a member that it does not read.
@@ -132,6 +134,9 @@ func promptRepeat(fails error) func(*mrtr.Runtime, *mcp.Server, string) {
 	}
 }
 
+// tokens are the states on the wire.
+var tokens = regexp.MustCompile(`"requestState":"[^"]*"`)
+
 // own is what the boundary says of one request: its id and how long it took.
 var own = regexp.MustCompile(`"(requestId":"[^"]*"|durationMs":[0-9.e-]+)`)
 
@@ -141,45 +146,49 @@ func TestRepeatsAreEqualInTheirBytes(t *testing.T) {
 	for _, bounded := range []bool{false, true} {
 		for i, s := range repeatSubjects {
 			t.Run(fmt.Sprintf("%s, boundary %t", s.name, bounded), func(t *testing.T) {
-				opts := remembering()
-				rt, seen := newRuntime(t, opts)
-				server := newServer()
-				name := fmt.Sprintf("mem://%d", i)
-				if s.method != "resources/read" {
-					name = fmt.Sprintf("subject%d", i)
-				}
-				s.add(rt, server, name)
-				if bounded {
-					require.NoError(t, boundary.Install(server, nil))
-				}
-				client := connect(t, server, nil)
-				request := wire.Request{Method: s.method, Name: name}
-				if s.method == "tools/call" {
-					request.Arguments = map[string]any{}
-				}
-				asked, err := client.Send(t.Context(), request)
-				require.NoError(t, err)
-				require.Nil(t, asked.Error)
-				require.Len(t, asked.Asks, 1)
-				request.State = asked.State
-				request.Responses = map[string]any{"units": s.answer(asked.Asks[0])}
-				var first string
-				for n := range 3 {
-					response, err := client.Exchange(t.Context(), request)
+				play := func(opts *mrtr.Options, times int) (said []string, seen *recorder) {
+					rt, seen := newRuntime(t, opts)
+					server := newServer()
+					name := fmt.Sprintf("mem://%d", i)
+					if s.method != "resources/read" {
+						name = fmt.Sprintf("subject%d", i)
+					}
+					s.add(rt, server, name)
+					if bounded {
+						require.NoError(t, boundary.Install(server, nil))
+					}
+					client := connect(t, server, nil)
+					request := wire.Request{Method: s.method, Name: name}
+					if s.method == "tools/call" {
+						request.Arguments = map[string]any{}
+					}
+					asked, err := client.Send(t.Context(), request)
 					require.NoError(t, err)
-					said := string(response.Result)
-					if response.Error != nil {
-						said = string(mustJSON(response.Error))
+					require.Nil(t, asked.Error)
+					require.Len(t, asked.Asks, 1)
+					request.State = asked.State
+					request.Responses = map[string]any{"units": s.answer(asked.Asks[0])}
+					for range times {
+						response, err := client.Exchange(t.Context(), request)
+						require.NoError(t, err)
+						text := string(response.Result)
+						if response.Error != nil {
+							text = string(mustJSON(response.Error))
+						}
+						said = append(said, own.ReplaceAllString(text, `"`))
 					}
-					said = own.ReplaceAllString(said, `"`)
-					if n == 0 {
-						first = said
-						continue
-					}
-					require.Equal(t, first, said)
+					return said, seen
 				}
+				said, seen := play(remembering(), 3)
+				require.Equal(t, said[0], said[1])
+				require.Equal(t, said[0], said[2])
 				require.Len(t, seen.of(mrtr.RoundClaimed), 1)
 				require.Len(t, seen.of(mrtr.RoundRepeated), 2)
+				if isStoreForced() || s.changes {
+					return
+				}
+				without, _ := play(&mrtr.Options{}, 1)
+				require.Equal(t, tokens.ReplaceAllString(without[0], ""), tokens.ReplaceAllString(said[0], ""), "the same as without a store")
 			})
 		}
 	}

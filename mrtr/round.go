@@ -38,17 +38,17 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 	if ex.client.Era == era.Legacy {
 		noteRound(ctx, c, out != nil)
 	}
-	ran := c.runs()
-	if err != nil && ran {
-		c.abandonFrame()
+	if err != nil && !c.elsewhere {
+		if c.ends() {
+			c.abandonFrame()
+		}
 		err = c.tellEffects(err)
 	}
 	if c.claim != nil {
 		out, err = c.conclude(ctx, out, err, to)
-		ran = c.claim != nil
 	}
 	switch {
-	case !ran: // it was answered without the handler, and the observer knows
+	case c.elsewhere: // the observer knows
 	case err != nil:
 		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
 	case out == nil:
@@ -59,9 +59,9 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 	return out, err
 }
 
-// runs reports whether this round is the one that its call goes on with, or ends with:
-// with a store, no other is.
-func (c *Call) runs() bool { return !c.remembered() || c.st.round == 1 || c.claim != nil }
+// ends reports whether an error of this round ends its call. With a store, that of a
+// round which was not claimed ends the request alone.
+func (c *Call) ends() bool { return !c.remembered() || c.st.round == 1 || c.claim != nil }
 
 // begunWith tells operators of a call that diverged which version it began with.
 // Clients have no business with our builds.

@@ -35,9 +35,11 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, 
 	turn := c.turn(c.answersOf(ended))
 	answer, err := c.rt.memory.turns.Take(ctx, turn)
 	if err != nil {
+		c.elsewhere = true
 		return nil, true, c.turnRefused(ctx, err)
 	}
 	if answer.Held == nil {
+		c.elsewhere = true
 		out, err = c.recall(ctx, answer, to)
 		return out, true, err
 	}
@@ -165,7 +167,7 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 func (c *Call) follow(ctx context.Context, to kept) (*asked, error) {
 	c.mu.Lock()
 	turn := c.claim.turn
-	c.claim = nil
+	c.claim, c.elsewhere = nil, true
 	c.mu.Unlock()
 	answer, err := c.rt.memory.turns.Follow(ctx, turn)
 	if err != nil {

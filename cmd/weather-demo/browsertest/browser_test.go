@@ -51,7 +51,7 @@ func TestThePageInABrowser(t *testing.T) {
 		checked[c.Name] = c
 		t.Run(c.Name, func(t *testing.T) { require.Empty(t, c.Error) })
 	}
-	require.Greater(t, len(checked), 124, "checks: 40 calls to their end, and 72 looks with axe, and more")
+	require.Greater(t, len(checked), 130, "checks: 40 calls to their end, and 78 looks with axe, and more")
 	t.Run("derives what the terminal counts", func(t *testing.T) {
 		var drawn struct{ Runs []map[string]any }
 		require.NoError(t, json.Unmarshal(checked["matrix"].Data, &drawn))

@@ -67,6 +67,14 @@ export const states = {
       await page.locator(".pending").first().waitFor({ state: "detached" });
     },
   },
+  "attack-with-store": {
+    hash: "attack",
+    reach: async (page) => {
+      await page.getByLabel("with a store").check({ force: true });
+      await page.locator(".every .badge.stored").first().waitFor();
+      await page.locator(".pending").first().waitFor({ state: "detached" });
+    },
+  },
   compare: { hash: "compare", reach: (page) => page.getByRole("heading", { name: /lines differ\. On the wire, none/ }).waitFor() },
   matrix: {
     hash: "matrix",

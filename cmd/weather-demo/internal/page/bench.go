@@ -9,6 +9,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // instanceNames are the two instances of every bench.
@@ -20,6 +21,7 @@ type bench struct {
 	id        string
 	events    *events
 	instances map[string]*instance
+	rounds    store.Store
 	opener    *mrtr.Runtime // it only opens states
 	closing   *sync.WaitGroup
 	idle      *time.Timer
@@ -31,7 +33,7 @@ type bench struct {
 
 func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
 	keys := []statecodec.Key{statecodec.GenerateKey()}
-	b := &bench{id: id, events: newEvents(), instances: map[string]*instance{}, closing: closing, used: time.Now()}
+	b := &bench{id: id, events: newEvents(), instances: map[string]*instance{}, rounds: outliving{store.NewMemory(&store.MemoryOptions{MaxBytes: 4 << 20})}, closing: closing, used: time.Now()}
 	var err error
 	if b.opener, err = mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: keys}}); err != nil {
 		return nil, err
@@ -41,6 +43,12 @@ func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
 	}
 	return b, nil
 }
+
+// outliving is a memory store that outlives the instances that use it, since they are
+// killed and started inside one process.
+type outliving struct{ *store.Memory }
+
+func (outliving) Scope() store.Scope { return store.Machine }
 
 func (b *bench) touch() {
 	b.mu.Lock()

@@ -113,7 +113,7 @@ func (h *Handler) openBench(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "All benches are in use. Try again in some minutes.", http.StatusServiceUnavailable)
 	default:
 		writeJSON(w, map[string]any{
-			"id": b.id, "instances": instanceNames, "store": hasStore, "life_ms": shortLife.Milliseconds(), "places": options.Places(),
+			"id": b.id, "instances": instanceNames, "life_ms": shortLife.Milliseconds(), "places": options.Places(),
 		})
 	}
 }

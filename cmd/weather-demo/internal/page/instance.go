@@ -18,18 +18,16 @@ import (
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
-// settings are the choices that a socket makes in its URL. Each combination has a runtime of its
-// own, so that nothing changes under a call.
+// settings are the choices that a socket makes in its URL. Each combination has a
+// runtime of its own, so that nothing changes under a call.
 type settings struct {
-	store bool
+	store bool // rounds are remembered
 	short bool // states live for shortLife
 }
 
 const (
 	// shortLife is a state's life on the sockets with life=short.
 	shortLife = 2 * time.Second
-	// hasStore tells the page whether rounds can be remembered.
-	hasStore = false
 	// owner is who speaks on a socket that names nobody.
 	owner = "visitor"
 )
@@ -78,8 +76,12 @@ func (i *instance) newStand(s settings) (*stand, error) {
 		life.TTL, life.Skew = shortLife, time.Millisecond
 	}
 	watch := watcher{i.name, i.bench.events, &st.silent}
+	o := &mrtr.Options{State: life, Observer: watch, Principal: principal}
+	if s.store {
+		o.Store = i.bench.rounds
+	}
 	var err error
-	if st.rt, err = mrtr.New(&mrtr.Options{State: life, Observer: watch, Principal: principal}); err != nil {
+	if st.rt, err = mrtr.New(o); err != nil {
 		return nil, err
 	}
 	audit := &options.Audit{Out: watch.audited}
@@ -137,7 +139,7 @@ func serveStart(w http.ResponseWriter, _ *http.Request, i *instance) {
 func serveSocket(w http.ResponseWriter, r *http.Request, i *instance) {
 	s, user, ok := settingsOf(r.URL.Query())
 	if !ok {
-		http.Error(w, "A socket takes life=short, user=NAME, and store=on where there is a store.", http.StatusBadRequest)
+		http.Error(w, "A socket takes life=short, user=NAME, and store=on.", http.StatusBadRequest)
 		return
 	}
 	st, err := i.stand(s)
@@ -177,7 +179,7 @@ func settingsOf(q url.Values) (s settings, user string, ok bool) {
 	default:
 		return s, user, false
 	}
-	return s, user, len(user) <= 40 && (hasStore || !s.store)
+	return s, user, len(user) <= 40
 }
 
 // userKey holds the name that a socket was opened with.

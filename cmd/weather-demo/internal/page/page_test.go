@@ -178,7 +178,7 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 		{"GET", "/demo/source", []string{"Host", "localhost:1", "Origin", "http://localhost:1"}, 200, "this machine, by another name"},
 		{"GET", "/demo/unknown/events?after=0", nil, 404, "no such bench"},
 		{"GET", bench + "/c/ws", nil, 404, "no such instance"},
-		{"GET", bench + "/a/ws?store=on", nil, 400, "there is no store yet"},
+		{"GET", bench + "/a/ws?store=off", nil, 400, "no store is the default"},
 		{"GET", bench + "/a/ws?life=9h", nil, 400, "a life that nobody offers"},
 	}
 	require.NotEmpty(t, cases)

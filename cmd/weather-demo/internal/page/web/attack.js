@@ -91,7 +91,7 @@ export class Attack {
 		return h("section.client-land.attack-land", { key: "client", "aria-label": "The attacks" },
 			h("label.land-title", { for: "attack-style" }, "Attack a call in style"),
 			styleSelect(this.app.styles, this.style.name, (style) => this.choose({ style }), { id: "attack-style" }),
-			this.app.bench?.store && radios("segments", "The server remembers its rounds", "store", [["off", "no store"], ["on", "with a store"]], this.store ? "on" : "off", (on) => this.choose({ store: on === "on" })),
+			radios("segments", "The server remembers its rounds", "store", [["off", "no store"], ["on", "with a store"]], this.store ? "on" : "off", (on) => this.choose({ store: on === "on" })),
 			h("ul.attacks", attacks.map(row)));
 	}
 

@@ -26,8 +26,8 @@ async function finish(call, { result }) {
 
 export const attacks = [
 	{
-		id: "resend", title: "Send the last answer again", reason: "The response was lost, or somebody pressed twice.",
-		naive: "a server that does not ask itself whether it saw this request does everything again.",
+		id: "resend", title: "Send the answer again", reason: "The response was lost, or somebody pressed twice.",
+		naive: "a server that does not recognize it does everything again.",
 		async run(call) {
 			const last = await second(call);
 			await call.send("a", last);
@@ -57,19 +57,19 @@ export const attacks = [
 	{
 		id: "tamper", title: "Change one byte", reason: "The client wants to be somebody else, or further on.",
 		naive: "a server that sends its state unsigned believes whatever comes back.",
-		why: "The seal does not fit what it seals, so the request is refused before the handler is entered.",
+		why: "The seal does not fit any more, so the request is refused and the handler is not entered.",
 		run: onSecond("one byte of the state is changed", (params) => [{ ...params, requestState: changeOneByte(params.requestState) }, { changed: true }]),
 	},
 	{
 		id: "place", title: "State for another place", reason: "The state is genuine, the arguments are not those it was sealed for.",
 		naive: "a server that only checks the signature acts on what nobody was asked about.",
-		why: "The arguments are part of what the seal is made over. With others it does not open, and the handler is not entered.",
+		why: "The seal covers the arguments. With others the state does not open, and the handler is not entered.",
 		run: onSecond("other arguments, the same state", (params) => [{ ...params, arguments: { location: "Tokyo" } }, { warning: "for Tokyo" }]),
 	},
 	{
 		id: "tool", title: "State for another tool", reason: "The state of a harmless tool is handed to one that acts.",
 		naive: "a server with one key for all tools takes the one's consent for the other's.",
-		why: "The tool's name is part of what the seal is made over, so the state opens for its own tool alone.",
+		why: "The seal covers the tool's name, so the state opens for its own tool alone.",
 		run: onSecond("another tool, the same state", (params, { style }) => [{ ...params, name: style.name === "native" ? "weather_once" : "weather_native" }]),
 	},
 	{
@@ -91,7 +91,7 @@ export const attacks = [
 	},
 	{
 		id: "other", title: "Answer on instance B", reason: "A load balancer sends the second round elsewhere.",
-		naive: "a server that keeps the call in memory says that it never heard of it.",
+		naive: "a server that keeps the call in memory never heard of it.",
 		why: "B has the key, opens the state, and finishes a call that it had never seen.",
 		run: onSecond("the answer goes to B", () => [undefined, {}, "b"]),
 	},
@@ -108,7 +108,7 @@ export const attacks = [
 		},
 	},
 	{
-		id: "unoffered", title: "Answer what was not offered", reason: "The client does not check its user's answer.",
+		id: "unoffered", title: "Answer off the list", reason: "The client does not check its user's answer.",
 		naive: "a server that trusts the form puts whatever comes into its next query.",
 		why: "The answer is judged by the question as it was sent, which is in the state. It does not fit, so the engine asks again.",
 		run: onSecond("an answer that was no choice", (params, call) => [call.answering({ inputRequests: params.inputResponses, requestState: params.requestState }, { units: "kelvin" })]),
@@ -137,8 +137,9 @@ export function outcome({ id, why }, { items, handler, marked, audits: { length 
 	const { reason } = items.findLast((i) => i.kind === "stamp") ?? {};
 	const log = reason ? ` The client is not told why; the log says ${reason}.` : "";
 	if (tone === "stored") return "The store remembers this round. The same answer gets the same result, byte for byte, and the handler is not entered.";
+	if (store && id === "replay" && label === "refused") return "The store remembers the first answer. Another one is refused, and the client is told so.";
 	if (label === "handler gone") {
-		if (id !== "kill" && id !== "other") return "The handler that this state names has gone on and is no longer there. Nothing happens twice; the client is told to call again.";
+		if (id !== "kill" && id !== "other") return "The handler that this state names is gone. Nothing happens twice; the client is told to call again.";
 		return `${id === "kill" ? "The held handler died with A." : "A holds the handler."} B opens the state, finds nobody to wake, and says that the call has to be made again.`;
 	}
 	if (label === "one wins") return `${handler.engine === "Coroutine" ? "A holds the handler and completes. B finds nobody to wake." : "One instance takes the round, the other is told that it was answered."} The effect happens once.`;
@@ -149,5 +150,5 @@ export function outcome({ id, why }, { items, handler, marked, audits: { length 
 		return `${store ? "" : "Without a store nobody remembers that this state was used. It still opens, so the code below the question ran again: the "}audit counts ${length}.`;
 	}
 	if (handler.engine === "Resumable" && (id === "other" || id === "kill")) return "B does not hold the handler, so it replays the function from the state and completes.";
-	return why ? why + log : log ? `The old round is refused.${log}` : "The handler ran again and the result is the same. What it did is in the state, so the audit did not run again.";
+	return why ? why + log : log ? `The old round is refused.${log}` : "The handler ran again and the result is the same. The audit is in the state, so it did not run again.";
 }

@@ -29,7 +29,7 @@ export class Bench {
 	#turn = Promise.resolve();
 
 	static async open() {
-		// id, instances, store, life_ms
+		// id, instances, life_ms
 		return Object.assign(new Bench(), await post("demo"), { killed: new Set() });
 	}
 

@@ -151,7 +151,7 @@ export class Story {
 			} else if (e.kind === "audit") {
 				if (!run) runs.push((run = resumed()));
 				run.audits++;
-			} else if (e.kind === "state refused") {
+			} else if (e.kind === "state refused" || e.kind === "round refused") {
 				closed = e;
 			} else if (closing.includes(e.kind)) {
 				closed = e;
@@ -196,7 +196,7 @@ export class Story {
 
 	#stamp(instance, closed, reply) {
 		const { kind, error_type: error, reason } = closed ?? {};
-		const [label, tone] = kind === "state refused" || reply?.error ? ["refused", "refusal"]
+		const [label, tone] = kind?.endsWith(" refused") || reply?.error ? ["refused", "refusal"]
 			: error === "frame_gone" ? ["not here", "refusal"]
 			: kind === "questions asked" ? ["asks again", "engine"]
 			: kind === "call stopped" ? ["ended here", "engine"] : ["stored", "stored"];

@@ -1,0 +1,55 @@
+package mrtr_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// forcedStore is under every runtime of these tests that has none of its own, with
+//
+//	MRTR_STORE=memory go test ./mrtr
+//
+// What the tests say holds with a store too, but for those that say what happens
+// without one.
+var forcedStore = store.NewMemory(nil)
+
+func isStoreForced() bool { return os.Getenv("MRTR_STORE") == "memory" }
+
+func onForcedStore(o mrtr.Options) mrtr.Options {
+	switch {
+	case !isStoreForced() || o.Store != nil:
+	case o.State != nil && len(o.State.Keys) > 0:
+		o.Store = shared{forcedStore}
+	default:
+		o.Store = forcedStore
+	}
+	return o
+}
+
+// differsWithStore names the tests that say what happens without a store, and what
+// happens with one.
+var differsWithStore = map[string]string{
+	"TestDuplicatesWithoutAStore":                   "duplicates get the result of the first, see TestDuplicatesWithAStore",
+	"TestFramesHaveAFreshTokenEachRound":            "a frame keeps its name while its round is asked again, and an old round has its result",
+	"TestFramesResumeOnceWhenTwoRetriesRace":        "of two answers to one round the second is refused, and not told that its frame is gone",
+	"TestJournalIsWhatAFrameFallsBackTo":            "a second answer to one round is refused",
+	"TestIdemDependsOnTheAnswersBeforeTheEffect":    "a second answer to one round is refused",
+	"TestAnAnswerThatItsTypeRefusesInAFreshProcess": "a call that was ended by one answer cannot be completed by another",
+	"TestStepsNoticeAChangedShape":                  "a round that ran gives its result, whichever handler is there now",
+	"TestEventsComeInOrder":                         "the events tell of the claim too, see TestEventsOfRememberedRounds",
+}
+
+// differs skips a test that is listed above, where a store is forced on.
+func differs(t *testing.T) {
+	t.Helper()
+	because := differsWithStore[t.Name()]
+	require.NotEmpty(t, because, "the test is not listed")
+	if isStoreForced() {
+		t.Skip("with a store: " + because)
+	}
+}
