@@ -225,7 +225,7 @@ func TestRootRequiresNoBackend(t *testing.T) {
 	found := 0
 	for _, backend := range []string{"sqlitestore", "natsmrtr", "pgmrtr", "redisstore"} {
 		for library, indirect := range requires(t, backend) {
-			if indirect || library == module || library == testify {
+			if indirect || library == module || library == gosdk || library == testify {
 				continue
 			}
 			found++
