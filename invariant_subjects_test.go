@@ -1,7 +1,6 @@
 package sdk_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -22,8 +21,8 @@ const weather = "weather"
 // the two.
 var effectAt = map[string]invariant.Position{
 	"native": invariant.AtEnd, "sse_shim": invariant.AtEnd, "version_branch": invariant.AtEnd,
-	"two_handlers": invariant.AtEnd, "steps": invariant.AtEnd,
-	"once": invariant.BetweenQuestions, "coroutine": invariant.BetweenQuestions, "journal": invariant.BetweenQuestions,
+	"two_handlers": invariant.AtEnd,
+	"once":         invariant.BetweenQuestions, "steps": invariant.BetweenQuestions, "coroutine": invariant.BetweenQuestions, "journal": invariant.BetweenQuestions,
 	"await": invariant.BetweenQuestions, "naive": invariant.BetweenQuestions,
 }
 
@@ -56,9 +55,14 @@ var schemas = mcp.NewSchemaCache()
 
 // subjectOf serves a handler. The instances of one subject share a key.
 func subjectOf(name string, at invariant.Position, handler func(*mrtr.Runtime, *options.Audit) options.Handler) invariant.Subject {
+	return subjectUnder(mrtr.LegacyInherit, name, at, handler)
+}
+
+// subjectUnder serves a handler with a policy for legacy clients.
+func subjectUnder(policy mrtr.LegacyPolicy, name string, at invariant.Position, handler func(*mrtr.Runtime, *options.Audit) options.Handler) invariant.Subject {
 	key := statecodec.GenerateKey()
 	serve := func(effect func(string)) (*mcp.Server, func() error, error) {
-		rt, err := mrtr.New(onForcedStore(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}))
+		rt, err := mrtr.New(onForcedStore(&mrtr.Options{Legacy: policy, State: &statecodec.Options{Keys: []statecodec.Key{key}}}))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -69,31 +73,7 @@ func subjectOf(name string, at invariant.Position, handler func(*mrtr.Runtime, *
 	return invariant.Subject{Name: name, EffectAt: at, Serve: serve}
 }
 
-// resumable is style H that falls back to the journal of style J. The function
-// repeats theirs, which package options does not export.
+// resumable is style H that falls back to the journal of style J.
 func resumable() invariant.Subject {
-	return subjectOf("resumable", invariant.BetweenQuestions, func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-		return mrtr.Tool(rt, mrtr.Resumable(func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
-			which, err := options.WhichPlace(q.Location)
-			if err != nil {
-				return options.Report{}, err
-			}
-			place, err := mrtr.Ask(ctx, c, which)
-			if err != nil {
-				return options.Report{}, err
-			}
-			_, err = mrtr.Once(ctx, c, "audit", func(context.Context, string) (bool, error) {
-				audit.Record(place)
-				return true, nil
-			})
-			if err != nil {
-				return options.Report{}, err
-			}
-			units, err := mrtr.Ask(ctx, c, options.Units)
-			if err != nil {
-				return options.Report{}, err
-			}
-			return options.NewReport(place, units), nil
-		}), nil)
-	})
+	return subjectOf("resumable", invariant.BetweenQuestions, options.Resumable)
 }

@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,17 +33,20 @@ var (
 	negotiatedDown = invariant.Setting{Name: "client negotiated down", Client: &wire.Options{Handshake: true}}
 )
 
-// The styles that ask a legacy client. Native is registered with the policy of
-// defaults. B is among them: with a legacy client it really waits.
-var askingLegacy = []string{"sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await"}
+// The styles that ask a legacy client: all of them. B is among them, since with a
+// legacy client it really waits.
+var askingLegacy = []string{"native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await"}
 
-// The weather tool in every style is one tool to its clients.
+// The weather tool in every style is one tool to its clients. So is the order tool,
+// whose result needs the value of the effect between its questions.
 func TestInvariant(t *testing.T) {
 	require.Len(t, allStyles(), len(options.All))
 	for _, s := range allStyles() {
 		require.Contains(t, effectAt, s.Name, "where does it audit?")
 	}
 	invariant.Run(t, allStyles(), modernContracts(), oneInstance)
+	require.Len(t, orderStyles(), len(options.All)+1, "every style, and resumable")
+	invariant.Run(t, orderStyles(), orderContracts(), oneInstance)
 }
 
 // Every style but the coroutine goes on at any instance, and its client sees
@@ -51,6 +55,10 @@ func TestInvariantAcrossInstances(t *testing.T) {
 	anywhere := append(styles("native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "journal"), resumable())
 	invariant.Run(t, anywhere, modernContracts(), fresh)
 	invariant.Run(t, []invariant.Subject{resumable()}, modernContracts(), oneInstance)
+
+	orders := slices.DeleteFunc(orderStyles(), func(s invariant.Subject) bool { return s.Name == "coroutine" })
+	require.Len(t, orders, len(options.All))
+	invariant.Run(t, orders, orderContracts(), fresh)
 
 	for _, c := range modernContracts() {
 		one, err := invariant.Play(t.Context(), styles("native")[0], c, oneInstance)
@@ -105,6 +113,8 @@ func resumes(c invariant.Contract) bool {
 // A legacy client is asked over its connection.
 func TestInvariantForLegacyClients(t *testing.T) {
 	invariant.Run(t, styles(askingLegacy...), legacyContracts(), legacy)
+	require.NotEmpty(t, legacyOrderContracts())
+	invariant.Run(t, orderStyles(), legacyOrderContracts(), legacy)
 }
 
 // A modern client that lacks a capability gets a JSON-RPC error that names it.
@@ -127,9 +137,18 @@ func TestInvariantOfAClientNegotiatedDown(t *testing.T) {
 
 const noSession = "protocol revision 2026-07-28, or a session that can carry a question."
 
-// Native, with the policy of defaults, never asks a legacy client, whatever the
-// client declared. The default of the units is metric; place has none.
+// Under the policy of defaults the engine never asks a legacy client, whatever the
+// client declared. The default of the units is metric; place has none. The three
+// styles that ask by themselves are not under a policy of the engine.
 func TestInvariantOfTheDefaults(t *testing.T) {
+	var subjects []invariant.Subject
+	for _, o := range options.All {
+		switch o.Name {
+		case "native", "once", "steps", "coroutine", "journal":
+			subjects = append(subjects, subjectUnder(mrtr.LegacyDefaults, o.Name, effectAt[o.Name], o.New))
+		}
+	}
+	require.Len(t, subjects, 5)
 	const noRevision = "protocol revision 2026-07-28."
 	for _, c := range []struct {
 		in    invariant.Setting
@@ -140,7 +159,7 @@ func TestInvariantOfTheDefaults(t *testing.T) {
 		{negotiatedDown, noSession},
 	} {
 		t.Run(c.in.Name, func(t *testing.T) {
-			invariant.Run(t, styles("native"), contractsOf([]row{
+			invariant.Run(t, subjects, contractsOf([]row{
 				{"Lisbon", "Lisbon", script{"units": {imperial}}, nil, 1, lisbonMetric, completed("Lisbon")},
 				{"Springfield", "Springfield", script{"place": {missouri}}, nil, 1, refused("place", c.lacks), nothing},
 				{"unknown place", "Atlantis", nil, nil, 1, unknownPlace, nothing},

@@ -13,6 +13,7 @@ const (
 	resuming   = "Resuming a held handler"
 	holding    = "Holding a weather coroutine"
 	bounded    = "The boundary around a 1 KiB result, in memory"
+	storing    = "Remembering a round in the memory store"
 	refusing   = "Refusing a forged token"
 	sealing    = "Seal plus open of a state"
 	hostJSON   = "go-sdk's JSON decoding"
@@ -23,6 +24,7 @@ func rows() []row {
 	all := httpRows()
 	all = append(all, engineRows()...)
 	all = append(all, memoryRows()...)
+	all = append(all, storeRows()...)
 	return append(all, codecRows()...)
 }
 
@@ -105,6 +107,19 @@ func memoryRows() []row {
 			over(with, without, instructions).named(bounded, tool.name+", instructions", nil))
 	}
 	return all
+}
+
+// storeRows compare what a store adds to a call with the two writes to it alone.
+func storeRows() []row {
+	with, writes, without := inMemory(today, "store/remembered"), inMemory(today, "store/beside"), inMemory(today, "store/without")
+	beside := func(q quantity) row {
+		return row{ours: ptr(with.read(q)), theirs: ptr(writes.read(q)), base: ptr(without.read(q))}
+	}
+	return []row{
+		beside(cpu).named(storing, "CPU, against a bare Create and Update", atMost(3)),
+		beside(allocs).named(storing, "allocations, against the same", nil),
+		adds(with, without, cpu).named(storing, "CPU that a store adds to a call", nil),
+	}
 }
 
 func codecRows() []row {

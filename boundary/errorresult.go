@@ -7,17 +7,17 @@ import (
 )
 
 // errorResult is the error result of a failure.
-func (c *call) errorResult(b *boundary, f *failure) *mcp.CallToolResult {
+func (c *call) errorResult(f *failure) *mcp.CallToolResult {
 	res := c.newResult()
 	res.Content = []mcp.Content{&mcp.TextContent{Text: f.text}}
-	c.makeError(b, res, f)
+	c.makeError(res, f)
 	return res
 }
 
 // makeError turns res into an error result: its content stays as it is, the hints
 // follow, and structured content is removed, since a strict client would judge it
 // by the output schema.
-func (c *call) makeError(b *boundary, res *mcp.CallToolResult, f *failure) {
+func (c *call) makeError(res *mcp.CallToolResult, f *failure) {
 	f.effect = c.effect(f)
 	f.bound()
 	res.IsError = true
@@ -27,7 +27,7 @@ func (c *call) makeError(b *boundary, res *mcp.CallToolResult, f *failure) {
 		res.Content = append(res.Content[:len(res.Content):len(res.Content)],
 			&mcp.TextContent{Text: strings.Join(f.hints, "\n")})
 	}
-	c.addReport(res, f, b.opts.BareKeys)
+	c.addReport(res, f)
 	res.SetError(&resultError{f})
 }
 

@@ -80,14 +80,21 @@ func ExampleSelector() {
 
 // Many items in one call: some may fail.
 func ExampleEach() {
-	batch, err := boundary.Each(context.Background(), []string{"Lisbon", "Lisbn"}, func(_ context.Context, place string) (int, error) {
+	look := func(_ context.Context, place string) (int, error) {
 		if place != "Lisbon" {
 			return 0, &boundary.Selector{Kind: boundary.NotFound, Selector: "place"}
 		}
 		return 22, nil
-	})
-	fmt.Println(*batch.Items[0].Value, batch.Items[1].Error.Text, err)
-	// Output: 22 "place" was not found. <nil>
+	}
+	itself := func(place string) string { return place }
+	batch, err := boundary.Each(context.Background(), []string{"Lisbon", "Lisbn"}, itself, look, &boundary.BatchOptions{Parallel: 4})
+	fmt.Println(batch.Summary, err)
+	fmt.Println(batch.Items[0].ID, *batch.Items[0].Value)
+	fmt.Println(batch.Items[1].ID, batch.Items[1].Error.Text)
+	// Output:
+	// 1 of 2 failed <nil>
+	// Lisbon 22
+	// Lisbn "place" was not found.
 }
 
 func exampleCall(server *mcp.Server, tool string, args any) *mcp.CallToolResult {

@@ -18,7 +18,7 @@ func (b *boundary) isolation(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		ended := isolated(ctx, b, c, next)
 		if ended.failed != nil {
-			return c.errorResult(b, ended.failed), nil
+			return c.errorResult(ended.failed), nil
 		}
 		return ended.res, ended.err
 	}

@@ -79,6 +79,7 @@ func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method s
 	if c == nil {
 		return b.contain(ctx, next, method, req)
 	}
+	c.sink = b.sink
 	ctx = context.WithValue(ctx, callKey{}, c)
 	switch c.kind {
 	case promptCall:

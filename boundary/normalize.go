@@ -17,12 +17,12 @@ func (b *boundary) normalize(next endpoint) endpoint {
 		switch {
 		case err != nil:
 			if endless(err) {
-				return c.errorResult(b, failureOf(ctx, c, err)), nil
+				return c.errorResult(failureOf(ctx, c, err)), nil
 			}
 			if wire := c.protocolError(err); wire != nil && !isSDKBugReport(wire) {
 				return nil, b.withSuggestions(ctx, c, wire)
 			}
-			return c.errorResult(b, b.raised(ctx, c, err)), nil
+			return c.errorResult(b.raised(ctx, c, err)), nil
 		case res.InputRequests != nil:
 			return b.asking(c, res)
 		case res.IsError:
@@ -51,11 +51,11 @@ func (b *boundary) raised(ctx context.Context, c *call, err error) *failure {
 // be sent.
 func (b *boundary) asking(c *call, res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
 	if res.IsError {
-		return c.errorResult(b, malformed("the result is an error and asks for input at the same time")), nil
+		return c.errorResult(malformed("the result is an error and asks for input at the same time")), nil
 	}
 	made := *res
 	if f := c.plainAsking(&made.Meta, &made.InputRequests, made.RequestState, made.NeedsInput()); f != nil {
-		return c.errorResult(b, f), nil
+		return c.errorResult(f), nil
 	}
 	return &made, nil
 }
@@ -72,13 +72,13 @@ func (b *boundary) erroneous(ctx context.Context, c *call, res *mcp.CallToolResu
 		}
 		f = failureOf(ctx, c, err)
 		if text, ok := onlyText(res); ok && text == err.Error() {
-			return c.errorResult(b, f), nil // go-sdk built it, and the failure's text may be better than the error's
+			return c.errorResult(f), nil // go-sdk built it, and the failure's text may be better than the error's
 		}
 	}
 	made := c.newResult()
 	var err error
 	if made.Content, err = plainContent(res.Content); err != nil {
-		return c.errorResult(b, malformed(err.Error())), nil
+		return c.errorResult(malformed(err.Error())), nil
 	}
 	if made.Meta, err = plainMeta(res.Meta); err != nil {
 		made.Meta = nil // losing the error over its _meta would be worse
@@ -89,7 +89,7 @@ func (b *boundary) erroneous(ctx context.Context, c *call, res *mcp.CallToolResu
 	if text, ok := made.Content[0].(*mcp.TextContent); ok && f.text == "" {
 		f.text = text.Text
 	}
-	c.makeError(b, made, f)
+	c.makeError(made, f)
 	return made, nil
 }
 
@@ -109,24 +109,24 @@ func onlyText(res *mcp.CallToolResult) (string, bool) {
 // in it can fail to marshal later.
 func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolResult) *mcp.CallToolResult {
 	if res.RequestState != "" {
-		return c.errorResult(b, malformed(stateAlone))
+		return c.errorResult(malformed(stateAlone))
 	}
 	content, err := plainContent(res.Content)
 	if err != nil {
-		return c.errorResult(b, malformed(err.Error()))
+		return c.errorResult(malformed(err.Error()))
 	}
 	meta, err := plainMeta(res.Meta)
 	if err != nil {
-		return c.errorResult(b, malformed(err.Error()))
+		return c.errorResult(malformed(err.Error()))
 	}
 	structured, err := plainJSON(res.StructuredContent)
 	if err != nil {
-		return c.errorResult(b, malformed("structured content: "+err.Error()))
+		return c.errorResult(malformed("structured content: " + err.Error()))
 	}
 	if cause := b.outputFault(ctx, c, structured); cause != "" {
 		f := malformed(cause)
 		f.kind = "invalid_output"
-		return c.errorResult(b, f)
+		return c.errorResult(f)
 	}
 	made := c.newResult()
 	made.Meta = meta
@@ -140,7 +140,7 @@ func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolRes
 	case len(made.Content) == 0: // before 2026-07-28 structured content is an object
 		made.Content = []mcp.Content{&mcp.TextContent{Text: string(structured)}}
 	}
-	c.addReport(made, nil, false)
+	c.addReport(made, nil)
 	return made
 }
 

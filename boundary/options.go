@@ -63,10 +63,6 @@ type Options struct {
 	// told, because other middleware fails tools/list or hides the tool from it,
 	// is refused too.
 	Deny []Tier
-
-	// BareKeys adds error_type, expected and suggestion to the _meta of error
-	// results, for agents that read those names.
-	BareKeys bool
 }
 
 func (o *Options) normalized() (Options, error) {

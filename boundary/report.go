@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -89,7 +88,7 @@ func shortened(texts []string, most, bytes int) []string {
 
 // addReport gives the result a _meta of its own and puts the report into it. The
 // handler may share its map between calls, and go-sdk writes to it.
-func (c *call) addReport(res *mcp.CallToolResult, f *failure, bareKeys bool) {
+func (c *call) addReport(res *mcp.CallToolResult, f *failure) {
 	meta := make(mcp.Meta, len(res.Meta)+2)
 	maps.Copy(meta, res.Meta)
 	r := &Report{Tool: c.loggedTool(), RequestID: c.requestID, DurationMS: milliseconds(time.Since(c.start))}
@@ -98,13 +97,6 @@ func (c *call) addReport(res *mcp.CallToolResult, f *failure, bareKeys bool) {
 		r.Hints, r.Fields = f.hints, f.fields
 		r.Operation, r.Selector, r.Candidates = f.operation, f.selector, f.candidates
 		r.Effect = f.effect
-		if bareKeys {
-			meta["error_type"] = f.kind
-			meta["expected"] = f.expected
-			if len(f.hints) > 0 {
-				meta["suggestion"] = strings.Join(f.hints, " ")
-			}
-		}
 	}
 	meta[MetaKey] = r
 	res.Meta = meta

@@ -38,7 +38,7 @@ func (b *boundary) sizeLimit(next endpoint) endpoint {
 		if !res.IsError && c.definition().hasOutput() {
 			// A shortened output breaks the output schema, and a strict client
 			// would reject it.
-			return c.errorResult(b, &failure{
+			return c.errorResult(&failure{
 				kind:        "too_large",
 				text:        fmt.Sprintf("The tool ran, but its result of %d bytes is larger than the %d this server sends.", size, b.opts.MaxResultBytes),
 				expected:    true,

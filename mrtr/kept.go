@@ -80,6 +80,9 @@ func (c *Call) readOutcome(b json.RawMessage, to kept) (*asked, error) {
 // is replaced by one that does.
 func settledJSON[T any](v *T, decode func([]byte) (T, error)) (json.RawMessage, error) {
 	saved, err := json.Marshal(v)
+	if err == nil && isPlainJSON[T](saved) {
+		return saved, nil
+	}
 	for range 4 {
 		if err != nil {
 			return nil, err
@@ -98,6 +101,17 @@ func settledJSON[T any](v *T, decode func([]byte) (T, error)) (json.RawMessage, 
 		*v, saved = back, again
 	}
 	return nil, errUnsettled
+}
+
+// isPlainJSON reports whether the JSON of a T survives json.Unmarshal, which is the quick way to find
+// out. A value that does also survives decodeExactly, which keeps more.
+func isPlainJSON[T any](saved []byte) bool {
+	var back T
+	if json.Unmarshal(saved, &back) != nil {
+		return false
+	}
+	again, err := json.Marshal(&back)
+	return err == nil && bytes.Equal(saved, again)
 }
 
 var errUnsettled = errors.New("the value is another one each time it is decoded and encoded")

@@ -201,9 +201,11 @@ func (c *Call) stale() string {
 
 // turn is what this round claims.
 func (c *Call) turn(answers string) claim.Turn {
-	name := shortDigest([]byte(strconv.Quote(c.target.audience)+strconv.Quote(c.principal))) + "." + c.id + "." + strconv.Itoa(c.st.turn)
+	var owner, text [128]byte
+	name := append(text[:0], shortDigest(append(append(append(owner[:0], c.target.audience...), 0), c.principal...))...)
+	name = append(append(append(name, '.'), c.id...), '.')
 	return claim.Turn{
-		Key:         store.Key{Epoch: c.st.epoch, Name: name},
+		Key:         store.Key{Epoch: c.st.epoch, Name: string(strconv.AppendInt(name, int64(c.st.turn), 10))},
 		Fingerprint: answers,
 		// As long as any state can ask for the turn, by the clock of any instance.
 		Expires: c.st.until.Add(2*c.rt.memory.skew + time.Minute),

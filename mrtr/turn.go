@@ -135,21 +135,20 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 	c.mu.Lock()
 	cl := c.claim
 	c.mu.Unlock()
-	writing := context.WithoutCancel(ctx)
 	if broken := cl.brokenBy(); broken != nil {
 		c.abandonFrame()
 		if errors.Is(broken, claim.ErrFenced) {
 			return c.follow(ctx, from)
 		}
-		cl.held.LetGo(writing, c.left(cl))
+		cl.held.LetGo(ctx, c.left(cl))
 		return nil, broken
 	}
 	if err != nil && c.letsGo(ctx, err) {
-		cl.held.LetGo(writing, c.left(cl))
+		cl.held.LetGo(ctx, c.left(cl))
 		return nil, err
 	}
 	result := c.writeOutcome(out, err, from)
-	switch failed := cl.held.Finish(writing, result); {
+	switch failed := cl.held.Finish(ctx, result); {
 	case failed == nil:
 	case errors.Is(failed, claim.ErrFenced):
 		c.abandonFrame()

@@ -2,10 +2,21 @@ package options
 
 import "github.com/mrtr-go/sdk/mrtr"
 
+// Axis is one of the two questions that the styles answer.
+type Axis string
+
+const (
+	// SingleEffect asks how an effect stays single, although code runs again.
+	SingleEffect Axis = "effect"
+	// LegacyClients asks how a client is asked that cannot call again.
+	LegacyClients Axis = "legacy"
+)
+
 // Option is one style of the weather tool.
 type Option struct {
 	Letter string
 	Name   string
+	Axis   Axis   // the question that the style answers
 	Lesson string // one line for tables and tool descriptions
 	New    func(rt *mrtr.Runtime, audit *Audit) Handler
 }
@@ -15,12 +26,12 @@ func (o Option) Tool() string { return "weather_" + o.Name }
 
 // All are the eight styles, in the order in which to read them.
 var All = []Option{
-	{"E", "native", "Guards; code below the last one runs in the last round only.", Native},
-	{"A", "sse_shim", "The handler of E; the bridge asks legacy clients.", SSEShim},
-	{"C", "version_branch", "One handler with a branch for legacy clients.", VersionBranch},
-	{"D", "two_handlers", "Two handlers, one for each era.", TwoHandlers},
-	{"F", "once", "Guards; an effect with a name runs once, wherever it stands.", Once},
-	{"G", "steps", "Named steps; an effect in a step runs once.", Steps},
-	{"H", "coroutine", "Linear code; the handler is held while the user thinks.", Coroutine},
-	{"J", "journal", "The linear code of H, run again with everything replayed.", Journal},
+	{"E", "native", SingleEffect, "Guards; code below the last one runs in the last round only.", Native},
+	{"F", "once", SingleEffect, "Guards; an effect with a name runs once, wherever it stands.", Once},
+	{"G", "steps", SingleEffect, "Named steps; a step that does something runs once.", Steps},
+	{"H", "coroutine", SingleEffect, "Linear code; the handler is held while the user thinks.", Coroutine},
+	{"J", "journal", SingleEffect, "The linear code of H, run again with everything replayed.", Journal},
+	{"A", "sse_shim", LegacyClients, "The handler of E; sse.Bridge asks legacy clients.", SSEShim},
+	{"C", "version_branch", LegacyClients, "One handler with a branch for legacy clients.", VersionBranch},
+	{"D", "two_handlers", LegacyClients, "Two handlers, one for each era.", TwoHandlers},
 }

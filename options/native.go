@@ -10,11 +10,8 @@ import (
 // tool asks one or two questions and every round should be visible in the code.
 // It costs discipline: code above a guard runs again in each round, so the audit
 // stands below the last guard. The server holds nothing.
-//
-// It is registered with the policy of defaults for legacy clients: they are not
-// asked, and a question without a default refuses the call.
 func Native(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Needs: Always, Legacy: mrtr.LegacyDefaults})
+	return mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Needs: Always})
 }
 
 func guarded(audit *Audit) mrtr.GuardedFunc[Query, Report] {

@@ -8,5 +8,5 @@ import "github.com/mrtr-go/sdk/mrtr"
 // one of [All], because to a reader of the source it is one word beside
 // [Coroutine].
 func Resumable(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.Resumable(linear(audit)), nil)
+	return mrtr.Tool(rt, mrtr.Resumable(linear(audit)), &mrtr.HandlerOptions{Needs: Always})
 }

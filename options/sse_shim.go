@@ -6,11 +6,10 @@ import (
 )
 
 // SSEShim is style A: the handler of style E inside sse.Bridge. Choose it to ask
-// legacy clients without a change to the handler; the engine does the same by
-// itself where its policy is to bridge. It costs an open stream for as long as
-// the user thinks. One request of a legacy client enters the handler several
-// times, which is safe because of its guards.
+// legacy clients with a bridge of your own, such as one with other limits; the
+// engine does the same by itself where its policy is to bridge. It costs an open
+// stream for as long as the user thinks. One request of a legacy client enters the
+// handler several times, which is safe because of its guards.
 func SSEShim(rt *mrtr.Runtime, audit *Audit) Handler {
-	rounds := mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Needs: Always, Legacy: mrtr.LegacyPassThrough})
-	return sse.Bridge(rounds, nil)
+	return sse.Bridge(mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Needs: Always, Legacy: mrtr.LegacyPassThrough}), nil)
 }

@@ -7,9 +7,9 @@ import (
 )
 
 // Steps is style G: a list of named steps and one end. Choose it when a tool asks
-// many questions, or has effects between them: an effect in a step runs once,
-// without a wrapper. It costs a builder instead of plain code, and a call cannot
-// go on after a deployment that changed the list.
+// many questions, or has effects between them: a doing step runs once because of
+// its place in the list, without a wrapper to forget. It costs a builder instead of
+// plain code, and a call cannot go on after a deployment that changed the list.
 func Steps(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, stepwise(audit), nil)
 }
@@ -19,9 +19,12 @@ func stepwise(audit *Audit) mrtr.Style[Query, Report] {
 	place := mrtr.AskStep(&b, "place", func(ctx context.Context, at *mrtr.At[Query]) (mrtr.Question[string], error) {
 		return WhichPlace(at.In.Location)
 	})
+	mrtr.DoStep(&b, "audit", func(ctx context.Context, at *mrtr.At[Query], idem string) (bool, error) {
+		audit.Record(place.Of(at))
+		return true, nil
+	})
 	units := mrtr.AskQuestion(&b, "units", Units)
 	b.End(func(ctx context.Context, at *mrtr.At[Query]) (Report, error) {
-		audit.Record(place.Of(at))
 		return NewReport(place.Of(at), units.Of(at)), nil
 	})
 	return b.MustBuild()

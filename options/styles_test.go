@@ -43,6 +43,7 @@ func TestOptionsDifferOnlyWhereStylesDiffer(t *testing.T) {
 		{"coroutine.go linear", "landmine/await.go bare",
 			[]string{onced, "if err != nil { return Report{}, err }"}, []string{"audit.Record(place)"},
 			"B is H and J without Once"},
+		{"coroutine.go linear", "landmine/lesson.go inOnce", nil, nil, "the lesson runs the function of H and J"},
 	}
 	require.NotEmpty(t, cases)
 	for _, c := range cases {

@@ -35,6 +35,7 @@ var subjects = map[string]func(name string) (made, error){
 	"frames":    callsBesideFrames,
 	"held":      holdAll,
 	"state":     stateLength,
+	"store":     storeCalls,
 }
 
 func main() {

@@ -9,16 +9,19 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/mrtr-go/sdk/options"
 )
 
 const compareAbout = `Shows the code of two styles and marks the lines that differ: side by side, or
-one below the other in a terminal of less than 100 columns. Package clause and
-imports are left out.
+one below the other in a terminal of less than 100 columns. A handler that a
+style takes from another style's file is shown in full. The doc comments stand
+above the code and do not count. Names that only tell the styles apart are made
+equal: New makes a style, and handler is its function.
 
-  weather-demo compare E G        guards and steps
-  weather-demo compare once N     an effect that runs once, and one that repeats`
+  weather-demo compare E A        guards, and the same guards in sse.Bridge
+  weather-demo compare E F        one call moves up and into mrtr.Once
+  weather-demo compare F G        guards with Once, and steps
+  weather-demo compare H J        linear code, held and replayed: one word
+  weather-demo compare E N        the same line above a guard: the exhibit`
 
 // compare shows the code of two styles and marks the lines that differ.
 func compare(ctx context.Context, args []string, t terminal) error {
@@ -32,26 +35,49 @@ func compare(ctx context.Context, args []string, t terminal) error {
 		*width = widthOf(t.out)
 	}
 	var heads [2]string
-	var sources [2][]string
+	var sources [2]source
 	for i, name := range names {
 		o, err := findStyle(name)
 		if err != nil {
 			return err
 		}
-		file, source, err := sourceOf(o)
-		if err != nil {
+		if sources[i], err = sourceOf(o); err != nil {
 			return err
 		}
-		heads[i], sources[i] = fmt.Sprintf("%s  %s", o.Letter, file), source
+		heads[i] = fmt.Sprintf("%s  %s", o.Letter, sources[i].file)
 	}
 	c := comparison{t.out, painterFor(t.out), *width}
-	pairs := align(sources[0], sources[1])
+	pairs := align(sources[0].code, sources[1].code)
 	if c.width < sideBySideWidth {
-		c.stacked(heads, pairs)
+		c.stacked(heads, sources, pairs)
 	} else {
-		c.sideBySide(heads, pairs)
+		c.sideBySide(heads, sources, pairs)
+	}
+	fmt.Fprintln(c.w)
+	for _, line := range wrap(tally(pairs), c.width) {
+		fmt.Fprintln(c.w, c.paint.dim(line))
 	}
 	return nil
+}
+
+// tally counts the lines that differ.
+func tally(pairs []pair) string {
+	changed, left, right := 0, 0, 0
+	for _, p := range pairs {
+		switch {
+		case p.same():
+		case p.left == nil:
+			right++
+		case p.right == nil:
+			left++
+		default:
+			changed++
+		}
+	}
+	if changed+left+right == 0 {
+		return fmt.Sprintf("None of %d lines differs.", len(pairs))
+	}
+	return fmt.Sprintf("%d of %d lines differ: %d changed, %d left only, %d right only.", changed+left+right, len(pairs), changed, left, right)
 }
 
 func widthOf(w io.Writer) int {
@@ -64,41 +90,6 @@ func widthOf(w io.Writer) int {
 	return 120
 }
 
-// sourceOf reads the file of a style, without package clause and imports.
-func sourceOf(o options.Option) (file string, lines []string, err error) {
-	file = o.Name + ".go"
-	raw, err := options.Source.ReadFile(file)
-	if err != nil {
-		file = "landmine/" + file
-		if raw, err = options.Source.ReadFile(file); err != nil {
-			return "", nil, err
-		}
-	}
-	_, code, _ := strings.Cut(string(raw), "\nimport ")
-	end := "\n"
-	if strings.HasPrefix(code, "(") {
-		end = "\n)\n"
-	}
-	_, code, _ = strings.Cut(code, end)
-	code = strings.ReplaceAll(strings.TrimSpace(code), "\t", "  ")
-	return "options/" + file, joinComments(strings.Split(code, "\n")), nil
-}
-
-// joinComments makes one line of each paragraph of comments, which is then
-// wrapped to the width of its column.
-func joinComments(lines []string) []string {
-	var joined []string
-	for _, line := range lines {
-		last := len(joined) - 1
-		if strings.HasPrefix(line, "// ") && last >= 0 && strings.HasPrefix(joined[last], "// ") {
-			joined[last] += strings.TrimPrefix(line, "//")
-			continue
-		}
-		joined = append(joined, line)
-	}
-	return joined
-}
-
 // comparison writes aligned lines.
 type comparison struct {
 	w     io.Writer
@@ -108,10 +99,21 @@ type comparison struct {
 
 const sideBySideWidth = 100
 
-func (c comparison) sideBySide(heads [2]string, pairs []pair) {
+func (c comparison) sideBySide(heads [2]string, sources [2]source, pairs []pair) {
 	half := (c.width - 3) / 2
-	fmt.Fprintf(c.w, "%s   %s\n\n", c.paint.bold(pad(heads[0], half)), c.paint.bold(heads[1]))
-	differing := 0
+	row := func(left, mark, right string) {
+		fmt.Fprintln(c.w, strings.TrimRight(fmt.Sprintf("%s %s %s", pad(left, half), mark, right), " "))
+	}
+	leftHead, rightHead := wrap(heads[0], half), wrap(heads[1], half)
+	for i := range max(len(leftHead), len(rightHead)) {
+		fmt.Fprintf(c.w, "%s   %s\n", c.paint.bold(pad(at(leftHead, i), half)), c.paint.bold(at(rightHead, i)))
+	}
+	fmt.Fprintln(c.w)
+	left, right := wrap(sources[0].doc, half), wrap(sources[1].doc, half)
+	for i := range max(len(left), len(right)) {
+		row(at(left, i), " ", at(right, i))
+	}
+	fmt.Fprintln(c.w)
 	for _, p := range pairs {
 		mark := " "
 		left, right := fold(p.left, half), fold(p.right, half)
@@ -124,24 +126,31 @@ func (c comparison) sideBySide(heads [2]string, pairs []pair) {
 		default:
 			mark = c.paint.effect("|")
 		}
-		if !p.same() {
-			differing++
-		}
 		for i := range max(len(left), len(right)) {
-			line := fmt.Sprintf("%s %s %s", pad(at(left, i), half), mark, at(right, i))
-			fmt.Fprintln(c.w, strings.TrimRight(line, " "))
+			row(at(left, i), mark, at(right, i))
 		}
 	}
-	fmt.Fprintf(c.w, "\n%s\n", c.paint.dim(fmt.Sprintf("%d of %d lines differ: | changed, < left only, > right only.", differing, len(pairs))))
 }
 
 // stacked writes the left lines of each difference above the right ones.
-func (c comparison) stacked(heads [2]string, pairs []pair) {
-	fmt.Fprintf(c.w, "%s\n%s\n\n", c.paint.bad("- "+heads[0]), c.paint.good("+ "+heads[1]))
+func (c comparison) stacked(heads [2]string, sources [2]source, pairs []pair) {
+	marks := [2]func(string) string{
+		func(line string) string { return c.paint.bad("- " + line) },
+		func(line string) string { return c.paint.good("+ " + line) },
+	}
+	for i, mark := range marks {
+		for _, line := range wrap(heads[i], c.width-2) {
+			fmt.Fprintln(c.w, mark(line))
+		}
+		for _, line := range wrap(sources[i].doc, c.width-2) {
+			fmt.Fprintln(c.w, strings.TrimRight("  "+line, " "))
+		}
+		fmt.Fprintln(c.w)
+	}
 	var right []string
 	flush := func() {
 		for _, line := range right {
-			fmt.Fprintln(c.w, c.paint.good("+ "+line))
+			fmt.Fprintln(c.w, marks[1](line))
 		}
 		right = nil
 	}
@@ -154,7 +163,7 @@ func (c comparison) stacked(heads [2]string, pairs []pair) {
 			continue
 		}
 		for _, line := range fold(p.left, c.width-2) {
-			fmt.Fprintln(c.w, c.paint.bad("- "+line))
+			fmt.Fprintln(c.w, marks[0](line))
 		}
 		right = append(right, fold(p.right, c.width-2)...)
 	}
@@ -169,9 +178,6 @@ func fold(line *string, width int) []string {
 	text := strings.TrimLeft(*line, " ")
 	indent := strings.Repeat(" ", min(len(*line)-len(text), width/2))
 	hanging := indent + "    "
-	if strings.HasPrefix(text, "// ") {
-		hanging = indent + "// "
-	}
 	var lines []string
 	for i, part := range wrap(text, width-len(hanging)) {
 		if i == 0 {

@@ -24,13 +24,19 @@ var goldens = map[string][]invocation{
 	"table":      {{"table", ""}},
 	"basic":      {{"basic", ""}},
 	"multiround": {{"multiround", ""}},
+	"lesson":     {{"lesson", ""}},
+	"survive":    {{"survive", ""}},
+	"cost":       {{"cost", ""}},
 	"quadrant":   {{"quadrant", ""}},
+	"version":    {{"version", ""}, {"--version", ""}},
 	"errors":     {{"errors", ""}},
-	"compare":    {{"compare E G", ""}, {"compare H J", ""}},
+	"levels":     {{"levels", ""}},
+	"batch":      {{"batch", ""}},
+	"compare":    {{"compare E A", ""}, {"compare E F", ""}, {"compare F G", ""}, {"compare H J", ""}},
 	"narrow":     {{"compare once N -width 80", ""}},
 	"styles":     {{"-style steps", ""}, {"-style coroutine -era legacy -location Springfield", ""}, {"-style N -era modern", ""}},
 	"trace":      {{"-trace", ""}, {"-trace -style journal -era legacy", ""}},
-	"unknown":    {{"-location Lisbonn -style native -era modern", ""}},
+	"unknown":    {{"-location Lisbonn -style native -era modern", ""}, {"-location Atlantis", ""}},
 	"ask": {
 		{"-ask", "2\nIMPERIAL\n"},
 		{"-ask -location Lisbon -style steps", "7\ncelsius\n1\n"},
@@ -46,14 +52,15 @@ var goldens = map[string][]invocation{
 	},
 	"help": {
 		{"help", ""}, {"help show", ""}, {"table -h", ""}, {"help basic", ""}, {"help multiround", ""},
-		{"help quadrant", ""}, {"help compare", ""}, {"help errors", ""}, {"help check", ""},
-		{"help probe", ""}, {"help page", ""}, {"help serve", ""}, {"help help", ""},
+		{"help lesson", ""}, {"help survive", ""}, {"help cost", ""}, {"help quadrant", ""}, {"help compare", ""}, {"help errors", ""}, {"help levels", ""}, {"help batch", ""}, {"help check", ""},
+		{"help probe", ""}, {"help page", ""}, {"help serve", ""}, {"help version", ""}, {"help help", ""},
 	},
 	"mistakes": {
-		{"compar E G", ""}, {"sevre", ""}, {"help sevre", ""}, {"xyzzy", ""}, {"-sytle E", ""}, {"-style nativ", ""},
+		{"compar E G", ""}, {"sevre", ""}, {"help sevre", ""}, {"xyzzy", ""}, {"-sytle E", ""}, {"-style nativ", ""}, {"-style message", ""},
 		{"-era modren", ""}, {"-json -ask", ""}, {"basic -v", ""}, {"basic twice", ""}, {"compare E", ""},
-		{"compare E Q", ""}, {"check -style message -", ""}, {"serve -stateless", ""},
+		{"compare E Q", ""}, {"check -style message -", ""}, {"serve -stateless", ""}, {"serve -deny writ", ""}, {"version now", ""},
 		{"serve -stdio -http 127.0.0.1:0", ""}, {"probe -era new x", ""},
+		{"serve -store redis", ""},
 	},
 }
 
@@ -66,6 +73,7 @@ var wide = map[string]int{"compare": 120, "check": 210}
 var masks = []struct{ part, pattern, mask string }{
 	{"a call's id", `"call": "[0-9a-f]{32}"`, `"call": "(an id)"`},
 	{"the beginning of a token", `"[\w-]{12}… `, `"(a token)… `},
+	{"the version of Go", `\ngo            go\S+`, "\ngo            (the version of Go)"},
 	{"a key's id and the time", `sealed with key [0-9a-f]{8}, valid until [0-9:]{8}`, "sealed with key (its id), valid until (a time)"},
 }
 

@@ -85,17 +85,7 @@ func TestJSONFigures(t *testing.T) {
 		require.Equal(t, isModern, r["state_bytes"].(float64) > 0, "a state on the wire of %s", name)
 		require.GreaterOrEqual(t, r["handler_entries"].(float64), 1.0, name)
 
-		if r["letter"] == "E" && !isModern {
-			require.Empty(t, r["questions"], "%s: the policy of defaults asks nobody", name)
-			require.Equal(t, asksPlace, r["is_error"], "%s: place has no default", name)
-			if asksPlace {
-				require.Zero(t, r["effects"], name)
-				require.Contains(t, r["text"], `cannot be asked for "place"`, name)
-				continue
-			}
-		} else {
-			require.Equal(t, questions, r["questions"], name)
-		}
+		require.Equal(t, questions, r["questions"], name)
 		require.Equal(t, false, r["is_error"], name)
 		require.Equal(t, text, r["text"], name)
 		require.Equal(t, effects, r["effects"], name)

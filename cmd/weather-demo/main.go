@@ -49,6 +49,8 @@ func execute(ctx context.Context, args []string, t terminal) int {
 	switch {
 	case len(args) > 0 && slices.Contains([]string{"-h", "-help", "--help"}, args[0]):
 		c, args = mustFind("help"), args[1:]
+	case len(args) > 0 && slices.Contains([]string{"-version", "--version"}, args[0]):
+		c, args = mustFind("version"), args[1:]
 	case len(args) > 0 && !strings.HasPrefix(args[0], "-"):
 		found, err := findCommand(args[0])
 		if err != nil {

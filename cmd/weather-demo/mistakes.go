@@ -48,7 +48,7 @@ var mistakes = []mistake{
 	{byTheClient, "The answer is of no kind that the protocol knows.", setup{answers: wire.Answers{"units": wire.Raw(`{"yes":true}`)}}.calls("weather_native", lisbon)},
 
 	{betweenRound, "The held handler is in another process (style coroutine).", elsewhere("weather_coroutine", nil)},
-	{betweenRound, "The list of steps has changed since the call began.", elsewhere("weather_steps", changedSteps)},
+	{betweenRound, "The list of steps has changed since the call began.", elsewhere("weather_steps", laterSteps)},
 	{betweenRound, "Too many handlers are held.", setup{runtime: mrtr.Options{MaxFrames: 1}}.twice("weather_coroutine", lisbon)},
 	{betweenRound, "The state exceeds its limit.", setup{runtime: mrtr.Options{MaxStateBytes: 64}}.calls("weather_native", lisbon)},
 
@@ -80,7 +80,7 @@ func transplanted(ctx context.Context) (*wire.Reply, error) {
 
 // elsewhere makes the second round on another server, which has the same key. If
 // other is not nil, it replaces weather_steps there.
-func elsewhere(tool string, other func(*mrtr.Runtime) options.Handler) func(context.Context) (*wire.Reply, error) {
+func elsewhere(tool string, other func(*mrtr.Runtime, *options.Audit) options.Handler) func(context.Context) (*wire.Reply, error) {
 	return func(ctx context.Context) (*wire.Reply, error) {
 		s := setup{runtime: mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}}}
 		var request wire.Request
@@ -90,19 +90,4 @@ func elsewhere(tool string, other func(*mrtr.Runtime) options.Handler) func(cont
 		s.instead = other
 		return s.send(ctx, request)
 	}
-}
-
-// changedSteps is the weather in steps that ask for the units first.
-func changedSteps(rt *mrtr.Runtime) options.Handler {
-	var b mrtr.Steps[options.Query, options.Report]
-	units := mrtr.AskStep(&b, "units", func(ctx context.Context, at *mrtr.At[options.Query]) (mrtr.Question[string], error) {
-		return options.Units, nil
-	})
-	place := mrtr.AskStep(&b, "place", func(ctx context.Context, at *mrtr.At[options.Query]) (mrtr.Question[string], error) {
-		return options.WhichPlace(at.In.Location)
-	})
-	b.End(func(ctx context.Context, at *mrtr.At[options.Query]) (options.Report, error) {
-		return options.NewReport(place.Of(at), units.Of(at)), nil
-	})
-	return mrtr.Tool(rt, b.MustBuild(), nil)
 }

@@ -56,6 +56,8 @@ type run struct {
 	Effects        int             `json:"effects"`
 	HandlerEntries int             `json:"handler_entries"`
 	StateBytes     int             `json:"state_bytes"`
+
+	held load // the most, while the user was asked
 }
 
 // firstChoices is a user who always takes the first choice.
@@ -67,7 +69,7 @@ var firstChoices = wire.Answers{
 // play makes the call in memory, with a server and a client of its own.
 func (s plannedCall) play(ctx context.Context) (*run, error) {
 	audit := &options.Audit{}
-	rec := &recorder{audit: audit, watch: s.watch}
+	rec := &recorder{audit: audit, watch: s.watch, open: map[any]bool{}}
 	rt, err := mrtr.New(&mrtr.Options{Observer: rec, State: &statecodec.Options{Readable: s.readable}})
 	if err != nil {
 		return nil, err
@@ -85,7 +87,7 @@ func (s plannedCall) play(ctx context.Context) (*run, error) {
 		return nil, err
 	}
 	defer client.Close()
-	out, err := client.Call(ctx, s.option.Tool(), map[string]string{"location": s.location}, s.answers)
+	out, err := client.Call(ctx, s.option.Tool(), map[string]string{"location": s.location}, rec.weighing(s.answers))
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +98,7 @@ func (s plannedCall) play(ctx context.Context) (*run, error) {
 		Style: s.option.Name, Letter: s.option.Letter, Era: s.era, Location: s.location,
 		Rounds: client.Requests("tools/call"), Questions: []string{},
 		Text: out.Text, Structured: out.Structured, IsError: out.IsError,
-		Effects: len(audit.Lines()), HandlerEntries: rec.entries(),
+		Effects: len(audit.Lines()), HandlerEntries: rec.entries(), held: rec.held,
 	}
 	for _, q := range out.Questions {
 		r.Questions = append(r.Questions, q.Key)

@@ -21,11 +21,13 @@ that holds a stream to its clients and on one that does not.`
 
 const quadrantIntro = `Whether a client can be asked depends on its revision of the protocol and on
 whether the server holds a stream to it. The tools below are served over HTTP
-with the policy "ask over the stream, else use the questions' defaults", except
-weather_native, which never asks a legacy client. "units" has a default, "place"
-has none. Every client sees all tools, and can use those that ask nothing.
+with the policy "ask over the stream, else use the questions' defaults"
+(mrtr.LegacyBridgeOrDefaults). "units" has a default, "place" has none. Every
+client sees all tools, and can use those that ask nothing.
 
 `
+
+const quadrantHead = "  units / place     server holds a stream     server holds no stream"
 
 // quadrant calls the same tools over HTTP as both eras of clients, on a server
 // that holds a stream and on one that does not.
@@ -36,26 +38,44 @@ func quadrant(ctx context.Context, args []string, t terminal) error {
 	}
 	w, p := t.out, painterFor(t.out)
 	fmt.Fprint(w, quadrantIntro)
-	for _, stateless := range []bool{false, true} {
-		for _, e := range []era{modern, legacy} {
-			c := combination{stateless: stateless, era: e}
-			lines, err := c.play(ctx)
-			if err != nil {
-				return err
+	played := map[combination][]outcomeLine{}
+	for _, c := range combinations {
+		lines, err := c.play(ctx)
+		if err != nil {
+			return err
+		}
+		played[c] = lines
+	}
+	fmt.Fprintln(w, p.dim(quadrantHead))
+	for _, e := range []era{modern, legacy} {
+		fmt.Fprintf(w, "  %s client     %-26s%s\n", e, corner(played[combination{era: e}]), corner(played[combination{true, e}]))
+	}
+	for _, c := range combinations {
+		fmt.Fprintf(w, "\n%s\n", p.bold(c.title()))
+		for _, line := range played[c] {
+			call := fmt.Sprintf("%-28s", line.call)
+			for _, text := range wrap(line.outcome, lineWidth-len(call)-2) {
+				fmt.Fprintf(w, "  %s%s\n", call, text)
+				call = strings.Repeat(" ", len(call))
 			}
-			fmt.Fprintf(w, "%s\n", p.bold(c.title()))
-			for _, line := range lines {
-				call := fmt.Sprintf("%-28s", line.call)
-				for _, text := range wrap(line.outcome, lineWidth-len(call)-2) {
-					fmt.Fprintf(w, "  %s%s\n", call, text)
-					call = strings.Repeat(" ", len(call))
-				}
-			}
-			fmt.Fprintln(w)
 		}
 	}
 	return nil
 }
+
+// corner says what became of the two questions of weather_steps.
+func corner(lines []outcomeLine) string {
+	var each []string
+	for _, line := range lines {
+		if strings.HasPrefix(line.call, "weather_steps ") {
+			kind, _, _ := strings.Cut(line.outcome, ":")
+			each = append(each, strings.Fields(strings.Replace(kind, "not asked", "default", 1))[0])
+		}
+	}
+	return strings.Join(each, " / ")
+}
+
+var combinations = []combination{{false, modern}, {false, legacy}, {true, modern}, {true, legacy}}
 
 // combination is one kind of client with one kind of server.
 type combination struct {
@@ -103,7 +123,6 @@ func (c combination) play(ctx context.Context) ([]outcomeLine, error) {
 		{"places", ""},
 		{"weather_steps", "Lisbon"}, {"weather_steps", "Springfield"},
 		{"weather_two_handlers", "Lisbon"},
-		{"weather_native", "Lisbon"}, {"weather_native", "Springfield"},
 	} {
 		arguments := map[string]any{}
 		if call.location != "" {

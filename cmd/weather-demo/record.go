@@ -21,6 +21,8 @@ type recorder struct {
 	mu      sync.Mutex
 	entered int
 	audited int
+	open    map[any]bool // the ids of the tools/call requests that have no response
+	held    load
 }
 
 // moment is one event. One of its fields is set.
@@ -44,7 +46,19 @@ func (r *recorder) add(m moment) {
 	if m.event != nil && m.event.Kind == mrtr.HandlerEntered {
 		r.entered++
 	}
+	r.follow(m)
 	r.tell(m)
+}
+
+// follow keeps the list of open requests.
+func (r *recorder) follow(m moment) {
+	var sent message
+	switch {
+	case m.toServer != nil && json.Unmarshal(m.toServer, &sent) == nil && sent.Method == "tools/call":
+		r.open[sent.ID] = true
+	case m.toClient != nil && json.Unmarshal(m.toClient, &sent) == nil && sent.Method == "":
+		delete(r.open, sent.ID)
+	}
 }
 
 func (r *recorder) tell(m moment) {

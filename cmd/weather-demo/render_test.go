@@ -86,16 +86,6 @@ func TestAlignKeepsBothTexts(t *testing.T) {
 	}
 }
 
-func TestEveryStyleHasASource(t *testing.T) {
-	require.NotEmpty(t, everyStyle())
-	for _, o := range everyStyle() {
-		file, lines, err := sourceOf(o)
-		require.NoError(t, err)
-		require.True(t, strings.HasPrefix(lines[0], "// "), "%s begins with its doc comment, not with %q", file, lines[0])
-		require.Contains(t, strings.Join(lines, "\n"), "func ")
-	}
-}
-
 func TestWrap(t *testing.T) {
 	tests := []struct {
 		text  string

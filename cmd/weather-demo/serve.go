@@ -21,16 +21,19 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/wstransport"
 )
 
 const serveAbout = `Serves the tools until SIGINT, SIGTERM or, on stdio, the end of the input. Each
 round is logged as one line on stderr. MRTR_KEYS holds the keys that seal
 states: 32 bytes or more each, in base64 or hex, separated by commas. The first
-key seals, and all of them open.
+key seals, and all of them open. An error result is logged as a warning if the
+agent can correct it, and as an error with its cause otherwise.
 
   weather-demo serve -stdio
   weather-demo serve -http 127.0.0.1:8080
+  weather-demo serve -http 127.0.0.1:8080 -read-only
   MRTR_KEYS=$(openssl rand -base64 32) weather-demo serve -http 127.0.0.1:8080`
 
 // keysVariable names the environment variable with the keys that seal states.
@@ -44,6 +47,14 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	stateless := f.Bool("stateless", false, "with -http: hold no sessions, so that legacy clients cannot be asked")
 	limit := f.Duration("drain", 3*time.Second, "with -http: how long running calls may take at the end, such as 10s (default 3s)")
 	withLandmine := f.Bool("landmine", false, "also serve the exhibits B and N, which audit twice")
+	var deny []boundary.Tier
+	f.Func("deny", "do not offer the tools of this `tier`: read-only, write or destructive; may be repeated", func(tier string) (err error) {
+		deny, err = denying(deny, tier)
+		return err
+	})
+	onlyReading := f.Bool("read-only", false, "offer read-only tools alone, as -deny write -deny destructive does")
+	tracing := f.Bool("trace", false, "print the messages of calls on stderr, with their arguments and answers")
+	remember := f.String("store", "", "remember rounds, so that one that is sent again runs nothing, in this `store`: memory, which ends with the process and goes with a key of its own")
 	public := f.Bool("page", false, "with -http: serve the page to other machines too; a loopback address always serves it")
 	if _, err := parse(f, args, t); err != nil {
 		return err
@@ -53,10 +64,17 @@ func serve(ctx context.Context, args []string, t terminal) error {
 		return usageError{"serve takes -stdio or -http, not both"}
 	case *stateless && *address == "":
 		return usageError{"serve takes -stateless with -http only"}
+	case *remember != "" && *remember != "memory":
+		return usageError{"serve takes -store memory; other stores are modules of their own"}
+	case *remember != "" && os.Getenv(keysVariable) != "":
+		return usageError{"serve takes -store memory without " + keysVariable + ": the store ends with the process, and the keys would not"}
+	}
+	if *onlyReading {
+		deny = append(deny, boundary.Write, boundary.Destructive)
 	}
 	log := &serveLog{out: t.err}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	rt, err := newRuntime(log, *address != "")
+	rt, err := newRuntime(log, *address != "", *remember != "")
 	if err != nil {
 		return err
 	}
@@ -68,10 +86,14 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	var audited atomic.Int64
 	audit := &options.Audit{Out: func(string) { log.printf("audit line %d written", audited.Add(1)) }}
 	server := newServer(rt, audit, *withLandmine)
-	if err := boundary.Install(server, &boundary.Options{Logger: slog.New(onlyFaults{logger.Handler()})}); err != nil {
+	if err := boundary.Install(server, &boundary.Options{Logger: logger, Deny: deny}); err != nil {
 		return err
 	}
 	server.AddReceivingMiddleware(log.middleware)
+	if *tracing {
+		server.AddReceivingMiddleware(log.trace("client ──▶ server", "client ◀── server"))
+		server.AddSendingMiddleware(log.trace("client ◀── server", "client ──▶ server"))
+	}
 	if *address == "" {
 		return serveStdio(ctx, server, t)
 	}
@@ -79,9 +101,24 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	return h.serve(ctx, server, t)
 }
 
+// denying adds a tier to a list, by its name on the command line.
+func denying(deny []boundary.Tier, tier string) ([]boundary.Tier, error) {
+	var names []string
+	for _, t := range []boundary.Tier{boundary.ReadOnly, boundary.Write, boundary.Destructive} {
+		if tier == string(t) {
+			return append(deny, t), nil
+		}
+		names = append(names, string(t))
+	}
+	return nil, usageError{unknown("tier", tier, names)}
+}
+
 // newRuntime takes its keys from the environment, or makes one up.
-func newRuntime(log *serveLog, overHTTP bool) (*mrtr.Runtime, error) {
+func newRuntime(log *serveLog, overHTTP, remember bool) (*mrtr.Runtime, error) {
 	opts := &mrtr.Options{Observer: log}
+	if remember {
+		opts.Store = store.NewMemory(nil)
+	}
 	if os.Getenv(keysVariable) != "" {
 		keys, err := statecodec.KeysFromEnv(keysVariable)
 		if err != nil {
@@ -130,7 +167,7 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 	}
 	fmt.Fprintf(t.out, "listening on http://%s\n", listener.Addr())
 	fmt.Fprintf(t.out, "  http://%s/mcp  for modern and legacy clients\n", listener.Addr())
-	fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket\n", listener.Addr())
+	fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket, subprotocol %q\n", listener.Addr(), wstransport.Subprotocol)
 	fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser\n", listener.Addr())
 
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -37,6 +38,31 @@ func TestServeHTTPServesBothErasOnOneAddress(t *testing.T) {
 		require.Equal(t, 2, asked)
 		require.NoError(t, session.Close())
 		s.stops(signals[i])
+	}
+}
+
+// With a store a retry that is sent again gets its result, and writes no audit line.
+func TestServeRemembersRounds(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		audits int
+	}{{nil, 2}, {[]string{"-store", "memory"}, 1}} {
+		s := serveHTTPOnAnyPort(t, nil, c.args...)
+		client, err := wire.DialHTTP(within(t), s.url+"/mcp", http.DefaultClient, &wire.Options{})
+		require.NoError(t, err)
+		request := wire.Request{Name: "weather_native", Arguments: map[string]any{"location": "Lisbon"}}
+		asked, err := client.Send(within(t), request)
+		require.NoError(t, err)
+		request.State = asked.State
+		request.Responses = map[string]any{"units": wire.Value("metric")(asked.Asks[0])}
+		for range 2 {
+			reply, err := client.Send(within(t), request)
+			require.NoError(t, err)
+			require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", reply.Text)
+		}
+		s.stops(syscall.SIGTERM)
+		require.Contains(t, s.log.String(), fmt.Sprintf("audit line %d written", c.audits))
+		require.NotContains(t, s.log.String(), fmt.Sprintf("audit line %d written", c.audits+1))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,7 +48,9 @@ func (l *serveLog) Observe(ctx context.Context, e mrtr.Event) {
 		outcome = "completed"
 	case mrtr.CallStopped:
 		outcome = "stopped: " + typeOf(e.Err)
-	case mrtr.StateRefused, mrtr.CallAbandoned:
+	case mrtr.RoundRepeated:
+		outcome = "answered again, nothing was run"
+	case mrtr.StateRefused, mrtr.CallAbandoned, mrtr.RoundRefused, mrtr.RoundUnknown:
 		outcome = string(e.Kind) + ": " + e.Reason
 	default:
 		return
@@ -117,12 +118,4 @@ func orDash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-// onlyFaults passes errors on, and drops the records that repeat the lines of
-// the rounds.
-type onlyFaults struct{ slog.Handler }
-
-func (h onlyFaults) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelError
 }

@@ -37,11 +37,24 @@ func TestServeLogsALineARound(t *testing.T) {
 		require.NotContains(t, log, secret, "an answer or a state in the log")
 	}
 	const when, took = `\d\d:\d\d:\d\d\.\d{3}  `, ` +\d+\.\d\dms  `
-	lines := strings.Split(strings.TrimSpace(log), "\n")
+	var lines, warnings []string
+	for _, line := range strings.Split(strings.TrimSpace(log), "\n") {
+		if strings.Contains(line, "level=") {
+			warnings = append(warnings, line)
+			continue
+		}
+		lines = append(lines, line)
+	}
+	require.Len(t, warnings, 3, log)
+	for i, want := range []string{"type=validation", `error="Invalid or expired requestState"`, "call refused"} {
+		require.Contains(t, warnings[i], "level=WARN")
+		require.Contains(t, warnings[i], want)
+		require.Contains(t, warnings[i], "requestId=")
+	}
 	expected := []string{
 		`call ([0-9a-f]{8})  round 1   weather_steps ` + took + `asked place`,
-		`call ([0-9a-f]{8})  round 2   weather_steps ` + took + `asked units`,
 		`audit line 1 written`,
+		`call ([0-9a-f]{8})  round 2   weather_steps ` + took + `asked units`,
 		`call ([0-9a-f]{8})  round 3   weather_steps ` + took + `completed`,
 		`call -         round 1   places ` + took + `completed`,
 		`call -         round 1   weather_steps ` + took + `stopped: validation`,

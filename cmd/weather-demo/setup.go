@@ -22,7 +22,7 @@ type setup struct {
 	client   wire.Options
 	answers  wire.Answers
 	// instead replaces weather_steps, if it is set.
-	instead func(*mrtr.Runtime) options.Handler
+	instead func(*mrtr.Runtime, *options.Audit) options.Handler
 }
 
 // calls makes one whole call.
@@ -74,6 +74,11 @@ func (s setup) secondRound(ctx context.Context, tool, arguments string, change f
 	return reply, err
 }
 
+// secondRoundAlone is secondRound of a call about Lisbon.
+func (s setup) secondRoundAlone(ctx context.Context, change func(*wire.Request)) (*wire.Reply, error) {
+	return s.secondRound(ctx, "weather_native", lisbon, change)
+}
+
 // send makes one request.
 func (s setup) send(ctx context.Context, request wire.Request) (reply *wire.Reply, err error) {
 	err = s.connected(ctx, func(c *wire.Client) (err error) {
@@ -92,9 +97,11 @@ func (s setup) connected(ctx context.Context, f func(*wire.Client) error) error 
 	server := newServer(rt, &options.Audit{}, false)
 	addBrokenTools(server)
 	if s.instead != nil {
-		mcp.AddTool(server, &mcp.Tool{Name: "weather_steps", Annotations: readOnly}, s.instead(rt))
+		mcp.AddTool(server, &mcp.Tool{Name: "weather_steps", Annotations: readOnly}, s.instead(rt, &options.Audit{}))
 	}
-	s.boundary.Logger = slog.New(slog.DiscardHandler)
+	if s.boundary.Logger == nil {
+		s.boundary.Logger = slog.New(slog.DiscardHandler)
+	}
 	if err := boundary.Install(server, &s.boundary); err != nil {
 		return err
 	}

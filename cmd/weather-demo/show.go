@@ -27,7 +27,7 @@ func show(ctx context.Context, args []string, t terminal) error {
 	style := f.String("style", "", "play this `style` only, by its name or letter, such as native or E")
 	location := f.String("location", "", "the `place` to ask about (default: Lisbon and Springfield)")
 	only := f.String("era", "", "play clients of this `era` only: modern (2026-07-28) or legacy (2025-11-25)")
-	ask := f.Bool("ask", false, "answer the questions of one call yourself (default: -era modern -location Springfield -style native, or sse_shim with -era legacy)")
+	ask := f.Bool("ask", false, "answer the questions of one call yourself (default: -style native -era modern -location Springfield)")
 	trace := f.Bool("trace", false, "print the messages of one call, with the state decoded (default: -style native -era modern -location Lisbon)")
 	asJSON := f.Bool("json", false, "print the figures of each call as JSON")
 	if _, err := parse(f, args, t); err != nil {
@@ -39,9 +39,6 @@ func show(ctx context.Context, args []string, t terminal) error {
 	}
 	answers := firstChoices
 	if *ask {
-		if *style == "" && s.eras[0] == legacy {
-			s.styles = s.styles[1:] // the first one never asks a legacy client
-		}
 		s.preferOne("Springfield", *location != "")
 		answers = wire.Answers{"*": newPrompter(ctx, t).answer}
 	}

@@ -5,14 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/mrtr-go/sdk/options"
 )
 
 const tableAbout = `Plays every style with a modern and a legacy client, about Lisbon and about
-Springfield, and prints one row for each style.`
+Springfield, and prints two tables: how an effect stays single, and how legacy
+clients are asked.`
 
 // table prints the table alone.
 func table(ctx context.Context, args []string, t terminal) error {
@@ -30,42 +30,67 @@ type row struct {
 }
 
 // writeTable plays every style in both eras at each location, and prints the
-// figures of the locations side by side.
+// figures of the locations side by side: one table for each axis.
 func writeTable(ctx context.Context, w io.Writer, locations []string) error {
 	rows, err := tabulate(ctx, locations)
 	if err != nil {
 		return err
 	}
 	p := painterFor(w)
-	fmt.Fprintf(w, "The same tool in every style, asked about %s:\n\n", shorten(strings.Join(locations, " / "), 37))
-	fmt.Fprintf(w, "%s\n", p.dim(tableHead))
+	fmt.Fprintf(w, "The same tool in every style, asked about %s.\n", shorten(strings.Join(locations, " / "), 37))
+
+	fmt.Fprintf(w, "\n%s\n\n%s\n", p.bold(effectQuestion), p.dim(effectHead))
 	for _, r := range rows {
-		audits := fmt.Sprintf("%-8s", figures(r.modern, func(r *run) int { return r.Effects }))
-		if !r.soundAudits() {
-			audits = p.bad(audits)
+		if r.option.Axis == options.SingleEffect {
+			r.write(w, p, r.modern, fmt.Sprintf("%-11s", figures(r.modern, stateBytes)))
+			fmt.Fprintf(w, "    %s\n", p.dim(r.option.Lesson))
 		}
-		fmt.Fprintf(w, " %s  %-15s %-8s%s%-9s%-11s%s\n    %s\n",
-			p.bold(r.option.Letter), r.option.Name,
-			figures(r.modern, func(r *run) int { return r.Rounds }), audits,
-			figures(r.modern, func(r *run) int { return r.HandlerEntries }),
-			figures(r.modern, func(r *run) int { return r.StateBytes }),
-			r.legacyOutcome(), p.dim(r.option.Lesson))
+	}
+	fmt.Fprintf(w, "\n%s\n\n%s\n", p.bold(legacyQuestion), p.dim(legacyHead))
+	for _, r := range rows {
+		if r.option.Axis == options.LegacyClients {
+			r.write(w, p, r.legacy, "")
+			fmt.Fprintf(w, "    %s\n", p.dim(r.option.Lesson))
+		}
+	}
+	fmt.Fprintf(w, "    %s\n", p.dim("The engine's own bridge asks for all others:"))
+	for _, r := range rows {
+		if r.option.Axis != options.LegacyClients {
+			r.write(w, p, r.legacy, "")
+		}
 	}
 	fmt.Fprint(w, "\n", tableLegend, "\n")
 	writeResults(w, rows)
 	return nil
 }
 
-const tableHead = "    style           rounds  audits  entered  state      legacy client"
+// write prints the figures of one era.
+func (r row) write(w io.Writer, p paint, runs []*run, extra string) {
+	audits := fmt.Sprintf("%-8s", figures(runs, func(r *run) int { return r.Effects }))
+	if !soundAudits(runs) {
+		audits = p.bad(audits)
+	}
+	fmt.Fprintf(w, " %s  %-15s %-9s%s%-9s%s%s\n", p.bold(r.option.Letter), r.option.Name,
+		figures(runs, func(r *run) int { return r.Rounds }), audits,
+		figures(runs, func(r *run) int { return r.HandlerEntries }), extra, held(runs))
+}
 
-const tableLegend = `  E, A, ... short names of the styles, for -style and compare
-  rounds    requests of a modern client: one, and one more for each question
-  audits    how often the audit line, the tool's one effect, was written
-  entered   how often one of the author's functions was called
+func stateBytes(r *run) int { return r.StateBytes }
+
+const (
+	effectQuestion = "How does an effect stay single? A modern client:"
+	effectHead     = "    style           requests audits  entered  state      held between them"
+	legacyQuestion = "How is a legacy client asked? One of revision 2025-11-25:"
+	legacyHead     = "    style           requests audits  entered  held while the user thinks"
+)
+
+const tableLegend = `  E, F, ... short names of the styles, for -style and compare
+  requests  of the client for this call: tools/call, and again with each answer
+  audits    how often the audit line, the tool's one effect, was written; B and
+            N are wrong on purpose
+  entered   how often a function of the author's was called; of G, its steps
   state     size of the largest request_state, in bytes
-  legacy client
-            outcome with a client of revision 2025-11-25, compared with the
-            modern one; it makes one request and is asked while that is open
+  held      by the server while the user thinks, as counted in this run
 `
 
 func tabulate(ctx context.Context, locations []string) ([]row, error) {
@@ -98,55 +123,61 @@ func figures(runs []*run, figure func(*run) int) string {
 	return strings.Join(each, " / ")
 }
 
-func (r row) soundAudits() bool {
-	for _, m := range r.modern {
-		if !m.IsError && m.Effects != 1 {
+func soundAudits(runs []*run) bool {
+	for _, r := range runs {
+		if !r.IsError && r.Effects != 1 {
 			return false
 		}
 	}
 	return true
 }
 
-// legacyOutcome compares the legacy client's calls with the modern one's. Equal
-// comparisons at several locations are given once.
-func (r row) legacyOutcome() string {
-	var each []string
-	for i, run := range r.legacy {
-		outcome := "same"
-		switch {
-		case run.IsError && !r.modern[i].IsError:
-			outcome = "refused"
-		case len(run.Questions) < len(r.modern[i].Questions):
-			outcome = "default used"
-		case run.Effects > 1:
-			outcome = fmt.Sprintf("same, %d audits", run.Effects)
-		}
-		if !slices.Contains(each, outcome) {
-			each = append(each, outcome)
-		}
+// held is the most that the server held while the user was asked.
+func held(runs []*run) string {
+	var most load
+	asked := false
+	for _, r := range runs {
+		most.requests = max(most.requests, r.held.requests)
+		most.handlers = max(most.handlers, r.held.handlers)
+		asked = asked || len(r.Questions) > 0
 	}
-	return strings.Join(each, " / ")
+	switch {
+	case !asked:
+		return "nobody was asked"
+	case most == load{}:
+		return "nothing"
+	case most.handlers == 0:
+		return "the open request"
+	case most.requests == 0:
+		return "the handler"
+	}
+	return "the open request, and the handler"
 }
 
 // writeResults prints the text of the results: one line for each location, or
 // for each group of styles where they differ.
 func writeResults(w io.Writer, rows []row) {
 	for i := range rows[0].modern {
-		letters := map[string]string{} // by text
+		who := map[string][]string{} // by text
 		var texts []string
-		for _, r := range rows {
-			text := r.modern[i].Text
-			if letters[text] == "" {
+		answered := func(text, name string) {
+			if who[text] == nil {
 				texts = append(texts, text)
 			}
-			letters[text] += r.option.Letter
+			who[text] = append(who[text], name)
+		}
+		for _, r := range rows {
+			answered(r.modern[i].Text, r.option.Letter)
+		}
+		for _, r := range rows {
+			answered(r.legacy[i].Text, r.option.Letter+" (legacy)")
 		}
 		for _, text := range texts {
-			who := "every style"
+			line := "every style told both clients: " + text
 			if len(texts) > 1 {
-				who = letters[text]
+				line = strings.Join(who[text], ", ") + ": " + text
 			}
-			for _, line := range wrap(who+" answered: "+text, lineWidth-2) {
+			for _, line := range wrap(line, lineWidth-2) {
 				fmt.Fprintf(w, "  %s\n", line)
 			}
 		}

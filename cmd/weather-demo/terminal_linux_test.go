@@ -190,6 +190,6 @@ func TestCompareFitsTheTerminal(t *testing.T) {
 		for _, line := range strings.Split(screen, "\r\n") {
 			require.LessOrEqual(t, len([]rune(line)), columns, line)
 		}
-		require.Equal(t, !sideBySide, strings.Contains(screen, "\n- func guarded"), "%d columns:\n%s", columns, screen)
+		require.Equal(t, !sideBySide, strings.Contains(screen, "\n+ G options/steps.go"), "%d columns:\n%s", columns, screen)
 	}
 }

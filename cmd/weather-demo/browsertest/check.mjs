@@ -57,19 +57,8 @@ for (const style of styles) {
   for (const legacy of [false, true]) {
     for (const place of ["Lisbon", "Springfield"]) {
       check(`completes/${style}/${legacy ? "legacy" : "modern"}/${place}`, {}, async (page) => {
-        if (style === "native" && legacy) {
-          // It does not ask such a client: the default, or a refusal.
-          await choose(page, { style, legacy, place });
-          await call(page);
-        } else {
-          await playTo(page, { style, legacy, place });
-        }
+        await playTo(page, { style, legacy, place });
         const r = await result(page);
-        if (style === "native" && legacy && place === "Springfield") {
-          same(r.kind, "An error result, which the model can read", "kind");
-          same(r.audits, 0, "audits");
-          return;
-        }
         same(r.kind, "The result", "kind");
         same(r.text, place === "Lisbon" ? "Lisbon: 22°C, partly cloudy." : "Springfield, Illinois: 18°C, clear.", "text");
         const twice = style === "naive" || (style === "await" && !legacy);
@@ -142,8 +131,8 @@ check("killed/legacy", {}, async (page) => {
 
 // The table of "Every style", for each attack: the verdict and the audits.
 const measured = {
-  resend: ["native 1 → 2", "sse_shim 1 → 2", "version_branch 1 → 2", "two_handlers 1 → 2", "once 1", "steps 1 → 2", "coroutine handler gone", "journal 1", "resumable 1", "await 2 → 3", "naive 2 → 3"],
-  both: ["native 0 → 2", "steps 0 → 2", "once 1", "journal 1", "coroutine one wins", "naive 1 → 3"],
+  resend: ["native 1 → 2", "sse_shim 1 → 2", "version_branch 1 → 2", "two_handlers 1 → 2", "once 1", "steps 1", "coroutine handler gone", "journal 1", "resumable 1", "await 2 → 3", "naive 2 → 3"],
+  both: ["native 0 → 2", "steps 1", "once 1", "journal 1", "coroutine one wins", "naive 1 → 3"],
   replay: ["native 1 → 2", "once 1 → 2", "steps 1 → 2", "journal 1 → 2", "coroutine handler gone", "naive 2 → 4"],
   tamper: ["native refused", "once refused", "coroutine refused", "naive refused"],
   place: ["native refused", "journal refused"],
@@ -181,7 +170,7 @@ check("attacks", { hash: "attack" }, async (page) => {
 // question.
 const remembered = {
   resend: ["native stored result 1", "sse_shim stored result 1", "once stored result 1", "steps stored result 1", "coroutine stored result 1", "journal stored result 1", "resumable stored result 1", "await stored result 2", "naive stored result 2"],
-  both: ["native 0 → 1", "steps 0 → 1", "once stored result 1", "coroutine stored result", "journal stored result 1"],
+  both: ["native 0 → 1", "steps stored result 1", "once stored result 1", "coroutine stored result", "journal stored result 1"],
   replay: ["native refused 1", "once refused 1", "steps refused 1", "journal refused 1", "coroutine refused 1"],
   tamper: ["native refused", "coroutine refused"],
   kill: ["native completes", "once completes", "journal completes", "coroutine handler gone"],

@@ -26,6 +26,9 @@ type Held struct {
 
 // start begins to write the record again every third of a lease.
 func (h *Held) start() {
+	if h.table.local {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.beat = time.AfterFunc(h.record.lease/3, h.renew)
@@ -48,6 +51,9 @@ func (h *Held) renew() {
 // error of the store. The turn may then go on without the effect, and its result
 // must not be used.
 func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string) error {
+	if h.table.local {
+		return nil
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.record.effects, h.record.begun = effects, begun
@@ -63,9 +69,10 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string
 	}
 }
 
-// Finish records the result of the turn. One that the store does not take is noted
+// Finish records the result of the turn, also where ctx has ended. One that the store does not take is noted
 // as not kept.
 func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
+	ctx = h.table.detached(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.end()
@@ -82,8 +89,10 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	return err
 }
 
-// LetGo gives the turn to whoever comes next, with what it has done.
+// LetGo gives the turn to whoever comes next, with what it has done, also where ctx
+// has ended.
 func (h *Held) LetGo(ctx context.Context, left Left) {
+	ctx = h.table.detached(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.end()
@@ -97,7 +106,9 @@ func (h *Held) LetGo(ctx context.Context, left Left) {
 // end stops the holder's signs of life.
 func (h *Held) end() {
 	h.ended = true
-	h.beat.Stop()
+	if h.beat != nil {
+		h.beat.Stop()
+	}
 }
 
 // create makes the record of a turn that has none.
@@ -168,7 +179,7 @@ func (h *Held) write(ctx context.Context) error {
 // sealed is the record as it is stored, and how long it is to live.
 func (h *Held) sealed() ([]byte, time.Duration, error) {
 	h.record.written = time.Now()
-	value := h.record.appendTo(make([]byte, 0, 256+len(h.record.result)+len(h.record.effects)))
+	value := h.record.appendTo(make([]byte, 0, 192+len(h.record.result)+len(h.record.effects)))
 	ttl := min(max(time.Until(h.turn.Expires), store.MinTTL), store.MaxTTL)
 	if h.table.Sealer == nil {
 		return value, ttl, nil

@@ -2,7 +2,6 @@ package claim
 
 import (
 	"encoding/json"
-	"strconv"
 	"time"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
@@ -27,9 +26,9 @@ const (
 // record is all that the store keeps of a turn.
 type record struct {
 	status      status
-	fingerprint string // of the answers; "" while a free turn binds nobody
-	holder      string // one claim of one request
-	written     time.Time
+	fingerprint string    // of the answers; "" while a free turn binds nobody
+	holder      string    // one claim of one request
+	written     time.Time // in whole seconds
 	lease       time.Duration
 	notes       bool // the holder notes its effects, so that another can go on
 	cutOff      int  // the runs before this one that ended without a word
@@ -43,8 +42,8 @@ func (r *record) appendTo(b []byte) []byte {
 	w.Text("status", string(r.status))
 	w.Text("for", r.fingerprint)
 	w.Text("by", r.holder)
-	w.Text("at", strconv.FormatInt(r.written.UnixMilli(), 10))
-	w.Text("lease", strconv.FormatInt(r.lease.Milliseconds(), 10))
+	w.Number("at", int(r.written.Unix()))
+	w.Number("lease", int(r.lease.Milliseconds()))
 	w.Flag("notes", r.notes)
 	w.Number("cut", r.cutOff)
 	w.Raw("effects", r.effects)
@@ -68,15 +67,8 @@ func readRecord(b []byte) (r record, ok bool) {
 	r.status = status(in.Text("status"))
 	r.fingerprint = in.Text("for")
 	r.holder = in.Text("by")
-	written, err := strconv.ParseInt(in.Text("at"), 10, 64)
-	if err != nil {
-		return r, false
-	}
-	lease, err := strconv.ParseInt(in.Text("lease"), 10, 64)
-	if err != nil {
-		return r, false
-	}
-	r.written, r.lease = time.UnixMilli(written), time.Duration(lease)*time.Millisecond
+	r.written = time.Unix(int64(in.Number("at")), 0)
+	r.lease = time.Duration(in.Number("lease")) * time.Millisecond
 	r.notes = in.Flag("notes")
 	r.cutOff = in.Number("cut")
 	r.effects = in.Raw("effects")

@@ -39,9 +39,13 @@ type Sealer interface {
 // Table claims turns in one store.
 type Table struct {
 	Options
-	instant bool // the store never waits, so that no timer need bound its operations
-	ctx     context.Context
-	cancel  context.CancelFunc
+	// instant: the store never waits, so that no timer need bound its operations.
+	instant bool
+	// local: the records end with this process. A holder that is silent is at work
+	// then, and cannot be dead, so that it needs no lease and no notes.
+	local  bool
+	ctx    context.Context
+	cancel context.CancelFunc
 
 	mu     sync.Mutex
 	closed bool
@@ -52,6 +56,7 @@ type Table struct {
 func New(o Options) *Table {
 	t := &Table{Options: o}
 	_, t.instant = o.Store.(*store.Memory)
+	t.local = o.Store.Scope() == store.Process
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
 }
@@ -198,6 +203,9 @@ func (t *Table) meet(ctx context.Context, h *Held, seen *sighting, deadline time
 		}
 		seen.note(at)
 		silent := seen.silence(&r, t.Skew)
+		if t.local {
+			silent = 0
+		}
 		if silent >= r.lease {
 			switch {
 			case !h.turn.Again || !r.notes || r.cutOff+1 >= t.MaxAttempts:
@@ -297,6 +305,14 @@ func (t *Table) bounded(ctx context.Context) (context.Context, context.CancelFun
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, t.Patience)
+}
+
+// detached is the context of a write that has to be made though its request has ended.
+func (t *Table) detached(ctx context.Context) context.Context {
+	if t.instant {
+		return context.Background()
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // later runs f beside the requests, until it is done or the table is closed.

@@ -37,8 +37,8 @@ var runsOfModernCalls = map[string]rounds{
 	"two_handlers":   {[]passage{{Asked: units}, {Audits: 1}}, []passage{{Asked: place}, {Asked: units}, {Audits: 1}}},
 	"once":           {[]passage{audited(1, passage{Asked: units}), {}}, []passage{{Asked: place}, audited(1, passage{Asked: units}), {}}},
 	"steps": {
-		[]passage{{Part: "place"}, {Part: "units", Asked: units}, {Part: "end", Audits: 1}},
-		[]passage{{Part: "place", Asked: place}, {Part: "units", Asked: units}, {Part: "end", Audits: 1}},
+		[]passage{{Part: "place"}, {Part: "audit", Audits: 1}, {Part: "units", Asked: units}, {Part: "end"}},
+		[]passage{{Part: "place", Asked: place}, {Part: "audit", Audits: 1}, {Part: "units", Asked: units}, {Part: "end"}},
 	},
 	"coroutine": {
 		[]passage{audited(1, passage{Asked: units}), {HeldAt: 35}},

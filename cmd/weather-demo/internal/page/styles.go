@@ -16,7 +16,7 @@ var optionsPath = reflect.TypeFor[options.Option]().PkgPath()
 // resumable is coroutine with the journal behind it: a switch on the page, and
 // a tool of its own on the wire.
 var resumable = options.Option{
-	Letter: "H+J", Name: "resumable", Lesson: "Held where it asks, and replayed where the frame is gone.", New: options.Resumable,
+	Letter: "H+J", Name: "resumable", Axis: options.SingleEffect, Lesson: "Held where it asks, and replayed where the frame is gone.", New: options.Resumable,
 }
 
 // everyStyle lists all that are served: the styles, coroutine's other form, and the
@@ -27,13 +27,10 @@ func everyStyle() []options.Option {
 
 // group says under which heading the page offers a style.
 func group(o options.Option) string {
-	switch {
-	case slices.ContainsFunc(landmine.All, func(e options.Option) bool { return e.Name == o.Name }):
+	if slices.ContainsFunc(landmine.All, func(e options.Option) bool { return e.Name == o.Name }) {
 		return "exhibit"
-	case slices.Contains([]string{"sse_shim", "version_branch", "two_handlers"}, o.Name):
-		return "legacy"
 	}
-	return "effect"
+	return string(o.Axis)
 }
 
 // constructor is the function that makes a style, such as options.Native.

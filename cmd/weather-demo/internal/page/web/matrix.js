@@ -69,7 +69,7 @@ export class Matrix {
 		return h("section.who", h("h2", "Who can be asked"),
 			h("p", "A question reaches a modern client in every case, because its answer is a new request. It reaches a legacy client only over a stream that the server holds. Where there is none, a question with a default takes it, and one without is refused."),
 			h("table.sheet.quadrant", h("thead", h("tr", h("td"), th("Modern client"), th("Legacy client"))), h("tbody",
-				row(true, "Server holds a stream", "stdio, WebSocket, HTTP with sessions", "The call waits with the client, sealed. H alone holds its handler besides.", ["Asked over the stream", "The call waits on the server. E alone never asks a legacy client here."]),
+				row(true, "Server holds a stream", "stdio, WebSocket, HTTP with sessions", "The call waits with the client, sealed. H alone holds its handler besides.", ["Asked over the stream", "The call waits on the server, in one open request."]),
 				row(false, "Server holds none", "stateless HTTP, functions", "The same. Any instance with the key goes on, in every style but H.", ["Cannot be asked", "The default, or a refusal that says what is missing."]))));
 	}
 }

@@ -78,7 +78,7 @@ export function ended(story) {
 	switch (style.name) {
 		case "resumable": return `${other}The handler that was held is not there, so the function ${replayed}`;
 		case "journal": return `${other}The very function of style coroutine, and nothing held: it ${replayed}`;
-		case "steps": return `${other}Your answer went out as a second call. A step that has its answer is not run again; the end ran once: ${lines(audits)}.`;
+		case "steps": return `${other}Your answer went out as a second call. The step that audits had run and was not run again: ${lines(audits)}.`;
 		case "once": return `${other}The handler ran again from its top. Once found the audit in the sealed state and did not run it again: ${lines(audits)}.`;
 	}
 	const again = last.trace.filter((t) => t.again).map((t) => t.line);
@@ -88,12 +88,10 @@ export function ended(story) {
 function failed(text, stamp, audits) {
 	if (stamp?.error === "frame_gone") return "The state opened, but the handler it names was held by another instance. This is the price of style coroutine; with the switch to replay, it would have gone on.";
 	if (/was (declined|cancelled)/.test(text)) return `You said no. The call ends with an error result that the model can read${stamp ? ", and the handler is not entered again" : ""}. Audit lines: ${audits}.`;
-	if (/cannot be asked/.test(text)) return "This style does not ask legacy clients, and the question has no default. So the call is refused, with a reason that the model can read.";
 	return `The tool found no such place, before it asked anything. Its error is a result that the model can read. Audit lines: ${audits}.`;
 }
 
-function legacyEnd({ asked, entries }, audits) {
-	if (!asked.length) return `This style does not ask legacy clients: the question took its default. The handler was entered ${times(entries)} in one request, and audited once.`;
+function legacyEnd({ entries }, audits) {
 	if (audits > 1) return `One request from first to last, and ${lines(audits)}: the bridge entered the handler ${times(entries)}, past an audit that stands above its question.`;
 	return `One request from first to last. The handler was entered ${times(entries)}${entries > 1 ? " in it, and the client saw none of that." : ", and waited on the server until you answered."}`;
 }
