@@ -19,6 +19,7 @@ const (
 	gosdk      = "github.com/modelcontextprotocol/go-sdk"
 	jsonschema = "github.com/google/jsonschema-go"
 	gorilla    = "github.com/gorilla/websocket"
+	testify    = "github.com/stretchr/testify"
 	anything   = "*"
 )
 
@@ -74,6 +75,7 @@ var importStair = []struct {
 	{"prove", []string{gosdk, jsonschema, "internal/wire", "internal/probe"}, "it judges any server, and must not know the engine it also judges"},
 	{"internal/testserver", nil, "it starts servers for the tests of the stores"},
 	{"mrtr/mrtrtest", []string{gosdk, "internal/wire", "prove"}, "it tests any go-sdk server, ours or not"},
+	{"internal/killed", []string{gosdk, "boundary", "internal/wire", "mrtr", "statecodec", "store", testify}, "it serves a tool of ours on any store, for the tests of the stores"},
 	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},
 
 	// Mains, and folders that hold tests alone.
@@ -246,7 +248,7 @@ func TestRootRequiresNoBackend(t *testing.T) {
 	found := 0
 	for _, backend := range []string{"sqlitestore", "natsmrtr", "pgmrtr", "redisstore"} {
 		for library, indirect := range requires(t, backend) {
-			if indirect || library == module || library == "github.com/stretchr/testify" {
+			if indirect || library == module || library == gosdk || library == testify {
 				continue
 			}
 			found++

@@ -233,8 +233,6 @@ func tableName(t testing.TB) string {
 	return fmt.Sprintf("rounds_%x", digest[:8])
 }
 
-func TestMain(m *testing.M) { testserver.Main(m) }
-
 var shared testserver.Shared
 
 // runServer returns the address of the server that the tests share.

@@ -216,8 +216,6 @@ var lastDB atomic.Int64
 // nextDB returns a database of the shared server that nobody has used.
 func nextDB() int { return int(lastDB.Add(1)) % databases }
 
-func TestMain(m *testing.M) { testserver.Main(m) }
-
 var shared testserver.Shared
 
 // runServer returns the address of the server that the tests share.

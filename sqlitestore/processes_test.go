@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/killed"
 	"github.com/mrtr-go/sdk/sqlitestore"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -28,6 +29,7 @@ const (
 
 // The tests of this file run this binary again, as the other processes.
 func TestMain(m *testing.M) {
+	killed.Serve(killed.Backend{Open: openStore})
 	path := os.Getenv("SQLITESTORE_FILE")
 	if path == "" {
 		os.Exit(m.Run())

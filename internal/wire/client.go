@@ -140,6 +140,9 @@ func (c *Client) Close() error {
 	return err
 }
 
+// Gone is closed when the connection is.
+func (c *Client) Gone() <-chan struct{} { return c.gone }
+
 // Handshaken reports whether the client began with initialize, as legacy clients
 // do.
 func (c *Client) Handshaken() bool { return c.opts.Handshake }
