@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -86,6 +89,24 @@ func endlessly(kind, begin, part string) func(http.ResponseWriter, *http.Request
 	}
 }
 
+// notification is an event with so many bytes of data.
+func notification(size int) string {
+	return `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", size) + `"}}` + "\n\n"
+}
+
+// trickle sends a notification ten times a second until the client is gone.
+func trickle(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for r.Context().Err() == nil {
+		_, _ = io.WriteString(w, notification(1))
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+	}
+}
+
 func openStream(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", id, plainReply)
@@ -126,7 +147,8 @@ func TestHostileServers(t *testing.T) {
 		}}, false, `lists no tool "t"`},
 		"a call that is not answered":      {hostile{method: "tools/call", answer: silence}, false, "deadline exceeded"},
 		"an answer that never ends":        {hostile{method: "answered", answer: endlessly("text/event-stream", "data: ", "x")}, false, "larger than 16777216 bytes"},
-		"a stream of notifications":        {hostile{method: "answered", answer: endlessly("text/event-stream", "", `data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}`+"\n\n")}, false, "no answer"},
+		"a stream of notifications":        {hostile{method: "answered", answer: endlessly("text/event-stream", "", notification(1<<14))}, false, "larger than 16777216 bytes"},
+		"notifications now and then":       {hostile{method: "answered", answer: trickle}, false, "deadline exceeded"},
 		"a stream that stays open":         {hostile{method: "answered", answer: openStream}, true, "pass  result/one-answer"},
 		"a connection that breaks":         {hostile{method: "answered", answer: func(http.ResponseWriter, *http.Request, json.RawMessage) { panic(http.ErrAbortHandler) }}, false, "no answer"},
 		"a call that asks for ever":        {hostile{end: asking(plainForm)}, false, "does not complete"},
@@ -137,28 +159,65 @@ func TestHostileServers(t *testing.T) {
 		"a state of 128 KiB":                {hostile{asks: strings.ReplaceAll(asking(plainForm), `"requestState":"s"`, `"requestState":"`+strings.Repeat("{}", 1<<16)+`"`)}, true, "FAIL  answer/declined"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // many wait for what never comes
-			web := httptest.NewServer(tc.server)
-			t.Cleanup(func() {
-				web.CloseClientConnections()
-				web.Close()
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // many wait for what never comes
+				client := overPipes(t, tc.server)
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+				defer cancel()
+				report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP("http://hostile", client)}, prove.Scenario{Tool: "t"}, &prove.Options{Patience: 5 * time.Second})
+				if !tc.proves {
+					require.ErrorContains(t, err, tc.says)
+					return
+				}
+				require.NoError(t, err)
+				require.Contains(t, report.String(), tc.says)
+				require.NotContains(t, report.String(), "\u202e")
+				require.NotContains(t, report.String(), "\x1b")
+				require.NotContains(t, report.String(), "\u009b")
+				require.Less(t, len(report.String()), 1<<18)
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-			defer cancel()
-			report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP(web.URL, nil)}, prove.Scenario{Tool: "t"}, &prove.Options{Patience: 5 * time.Second})
-			if !tc.proves {
-				require.ErrorContains(t, err, tc.says)
-				return
-			}
-			require.NoError(t, err)
-			require.Contains(t, report.String(), tc.says)
-			require.NotContains(t, report.String(), "\u202e")
-			require.NotContains(t, report.String(), "\x1b")
-			require.NotContains(t, report.String(), "\u009b")
-			require.Less(t, len(report.String()), 1<<18)
 		})
 	}
 }
+
+// overPipes serves HTTP in memory, so that server and client are in one bubble.
+func overPipes(t *testing.T, handler http.Handler) *http.Client {
+	conns, closed := make(chan net.Conn), make(chan struct{})
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		here, there := net.Pipe()
+		select {
+		case conns <- there:
+			return here, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}}
+	server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
+	go func() { _ = server.Serve(pipes{conns, closed}) }() // it ends with the server
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		_ = server.Close()
+	})
+	return &http.Client{Transport: transport}
+}
+
+// pipes is a listener for connections in memory.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error   { close(p.closed); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
 // A proof that is ended keeps its findings.
 func TestAProofThatIsEndedKeepsItsFindings(t *testing.T) {
