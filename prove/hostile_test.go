@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/pipehttp"
 	"github.com/mrtr-go/sdk/prove"
 )
 
@@ -161,7 +160,9 @@ func TestHostileServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // many wait for what never comes
-				client := overPipes(t, tc.server)
+				pipes, end := pipehttp.Serve(tc.server)
+				defer end()
+				client := &http.Client{Transport: pipes}
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 				defer cancel()
 				report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP("http://hostile", client)}, prove.Scenario{Tool: "t"}, &prove.Options{Patience: 5 * time.Second})
@@ -179,45 +180,6 @@ func TestHostileServers(t *testing.T) {
 		})
 	}
 }
-
-// overPipes serves HTTP in memory, so that server and client are in one bubble.
-func overPipes(t *testing.T, handler http.Handler) *http.Client {
-	conns, closed := make(chan net.Conn), make(chan struct{})
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		here, there := net.Pipe()
-		select {
-		case conns <- there:
-			return here, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}}
-	server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
-	go func() { _ = server.Serve(pipes{conns, closed}) }() // it ends with the server
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		_ = server.Close()
-	})
-	return &http.Client{Transport: transport}
-}
-
-// pipes is a listener for connections in memory.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (p pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p pipes) Close() error   { close(p.closed); return nil }
-func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
 // A proof that is ended keeps its findings.
 func TestAProofThatIsEndedKeepsItsFindings(t *testing.T) {
