@@ -53,7 +53,7 @@ var importStair = []struct {
 	{"internal/origin", nil, "it reads the headers of a request"},
 	{"internal/message", []string{gosdk}, "it reads and writes messages, whatever carries them"},
 	{"internal/inflight", []string{gosdk, "internal/message"}, "it counts calls, and answers those that are too many"},
-	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/message", "internal/origin", "internal/progress"}, "a transport knows nothing of rounds"},
+	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/jsontext", "internal/message", "internal/origin", "internal/progress"}, "a transport knows nothing of rounds"},
 	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/message", "internal/origin", "internal/progress"}, "a transport knows nothing of rounds"},
 	{"stdio", []string{gosdk, "internal/inflight", "internal/message"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "era", "internal/progress", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
@@ -64,6 +64,7 @@ var importStair = []struct {
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
+	{"examples", []string{gosdk, "mrtr"}, "a tool of some size needs no more than one of two questions"},
 	{"options/landmine", []string{"mrtr", "options"}, "an exhibit is a style"},
 
 	// For tests. A raw client that shared our code would share our mistakes.

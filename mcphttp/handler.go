@@ -54,6 +54,7 @@ import (
 type Handler struct {
 	stateless                            *mcp.StreamableHTTPHandler
 	stateful                             *mcp.StreamableHTTPHandler // nil where everything is stateless
+	lean                                 *lean                      // nil with StockFront
 	guard                                *origin.Guard
 	maxBytes, maxInitialize              int64
 	calls                                inFlight
@@ -97,13 +98,17 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 	h.listening, h.unlisten = context.WithCancel(context.Background())
 	h.receiving, h.cut = context.WithCancel(context.Background())
 	h.serving, h.abort = context.WithCancel(context.Background())
-	h.stateless = mcp.NewStreamableHTTPHandler(h.ties.tie(getServer), &mcp.StreamableHTTPOptions{
+	tied := h.ties.tie(getServer)
+	h.stateless = mcp.NewStreamableHTTPHandler(orKnown(tied), &mcp.StreamableHTTPOptions{
 		Stateless:                    true,
 		Logger:                       o.Logger,
 		DisableLocalhostProtection:   true, // the guard has the stricter rule
 		MaxRequestBodyBytes:          o.MaxMessageBytes,
 		PropagateRequestCancellation: true,
 	})
+	if !o.StockFront {
+		h.lean = &lean{getServer: tied, stock: h.stateless}
+	}
 	if !o.Stateless {
 		h.stateful = mcp.NewStreamableHTTPHandler(exceptOwn(h.ties.tie(getServer)), &mcp.StreamableHTTPOptions{
 			Logger:                     o.Logger,

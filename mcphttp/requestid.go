@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // wholeFloats bounds the numbers that a float64 holds one by one.
@@ -41,6 +43,9 @@ func alteredID(messages []json.RawMessage) json.RawMessage {
 
 // idOf reads the last member that is named id, as go-sdk does.
 func idOf(message []byte) json.RawMessage {
+	if id, ok := scanID(message); ok {
+		return id
+	}
 	d := json.NewDecoder(bytes.NewReader(message))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return nil
@@ -59,6 +64,20 @@ func idOf(message []byte) json.RawMessage {
 		}
 	}
 	return id
+}
+
+// scanID is idOf for a message in which nothing is unusual.
+func scanID(message []byte) (id json.RawMessage, ok bool) {
+	s, members := jsontext.Scan(message), 0
+	ok = s.Object(func(name []byte) bool {
+		if members++; string(name) != "id" {
+			return s.Value()
+		}
+		var ok bool
+		id, ok = s.Raw(s.Value)
+		return ok
+	})
+	return id, ok && members < maxMembers
 }
 
 // survives reports whether go-sdk keeps the value of an id. Null, a string and

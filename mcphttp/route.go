@@ -104,6 +104,10 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte
 		h.admit(w, r, raw, calls, h.listening, h.stateless.ServeHTTP)
 		return
 	}
+	if h.lean != nil && r.Header.Get(versionHeader) >= era.FirstModern {
+		h.work(w, r, raw, calls, func(w http.ResponseWriter, r *http.Request) { h.lean.serve(w, r, raw) })
+		return
+	}
 	h.work(w, r, raw, calls, h.stateless.ServeHTTP)
 }
 

@@ -56,7 +56,7 @@ func TestASlowBodyIsRefused(t *testing.T) {
 
 // Neither this handler's Shutdown nor the server's waits for a body that does not come.
 func TestHalfABodyDoesNotHoldUpShutdown(t *testing.T) {
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return trip.NewServer(trip.Handler) }, nil)
+	h, err := newFront(func(*http.Request) *mcp.Server { return trip.NewServer(trip.Handler) }, nil)
 	require.NoError(t, err)
 	reading := make(chan struct{}, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +77,7 @@ func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
 	server := rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return say(strings.Repeat("x", 12<<20))
 	})
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{WriteTimeout: 50 * time.Millisecond})
+	h, err := newFront(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{WriteTimeout: 50 * time.Millisecond})
 	require.NoError(t, err)
 	served := make(chan struct{}, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -67,6 +67,9 @@ func Play(ctx context.Context, build Build, s Script, opts *Options) (*Outcome, 
 	if opts == nil {
 		opts = &Options{}
 	}
+	if opts.Era < Modern || opts.Era > NegotiatedDown || opts.Timeout < 0 {
+		return nil, fmt.Errorf("mrtrtest: there is no era %d, or the timeout %s is negative", opts.Era, opts.Timeout)
+	}
 	ctx, cancel := context.WithTimeout(ctx, opts.timeout())
 	defer cancel()
 	p := &player{deployment: newDeployment("deployment"), build: build, opts: opts, script: newScript(s.Answers), out: &Outcome{}}

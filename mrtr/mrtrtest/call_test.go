@@ -122,6 +122,10 @@ func TestPlayDoesNotHang(t *testing.T) {
 	}
 	_, err := mrtrtest.Play(t.Context(), func(*mrtrtest.World) *mcp.Server { return nil }, toLisbon(), nil)
 	require.ErrorContains(t, err, "no server")
+	for _, misused := range []*mrtrtest.Options{{Era: 7}, {Timeout: -1}} {
+		_, err = mrtrtest.Play(t.Context(), byHand, toLisbon(), misused)
+		require.ErrorContains(t, err, "there is no era")
+	}
 }
 
 // A server that the test keeps, and serves again and again, is told from the

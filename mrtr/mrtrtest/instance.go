@@ -30,12 +30,12 @@ type instance struct {
 
 func (d *deployment) start(build Build) (*instance, error) {
 	i := &instance{world: d.world(), sessions: map[*mcp.ServerSession]mcp.Connection{}}
+	i.world.die = i.die
 	i.server = build(i.world)
 	if i.server == nil {
 		i.world.stop()
 		return nil, errors.New("mrtrtest: build returned no server")
 	}
-	i.world.die = i.die
 	i.server.AddReceivingMiddleware(i.survive)
 	return i, nil
 }
