@@ -10,18 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
-	"github.com/mrtr-go/sdk/internal/invariant"
+	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 )
 
 // bounded is the subject with a boundary around its server.
-func bounded(s invariant.Subject) invariant.Subject {
-	serve := s.Serve
-	s.Serve = func(effect func(string)) (*mcp.Server, func() error, error) {
-		server, stop, err := serve(effect)
-		if err == nil {
-			err = boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)})
-		}
-		return server, stop, err
+func bounded(s mrtrtest.Subject) mrtrtest.Subject {
+	build := s.Build
+	s.Build = func(w *mrtrtest.World) *mcp.Server {
+		server := build(w)
+		must(boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
+		return server
 	}
 	return s
 }
@@ -36,12 +34,12 @@ func bounded(s invariant.Subject) invariant.Subject {
 // Questions, refusals and requests are unchanged.
 func TestBoundaryChangesNothingButMeta(t *testing.T) {
 	full := styles(askingLegacy...)
-	defaults := []invariant.Contract{modernContracts()[0], modernContracts()[10]} // Lisbon and Springfield
+	defaults := []mrtrtest.Contract{modernContracts()[0], modernContracts()[10]} // Lisbon and Springfield
 	var messages, reports, hints int
 	for _, group := range []struct {
-		subjects  []invariant.Subject
-		contracts []invariant.Contract
-		in        invariant.Setting
+		subjects  []mrtrtest.Subject
+		contracts []mrtrtest.Contract
+		in        *mrtrtest.Options
 	}{
 		{allStyles(), modernContracts(), oneInstance},
 		{styles("native", "once", "steps", "journal"), modernContracts(), fresh},
@@ -52,11 +50,11 @@ func TestBoundaryChangesNothingButMeta(t *testing.T) {
 		{allStyles(), defaults, negotiatedDown},
 	} {
 		for _, s := range group.subjects {
-			t.Run(group.in.Name+"/"+s.Name, func(t *testing.T) {
+			t.Run(group.in.String()+"/"+s.Name, func(t *testing.T) {
 				for _, c := range group.contracts {
-					bare, err := invariant.Play(t.Context(), s, c, group.in)
+					bare, err := mrtrtest.Play(t.Context(), s.Build, c.Script, group.in)
 					require.NoError(t, err)
-					within, err := invariant.Play(t.Context(), bounded(s), c, group.in)
+					within, err := mrtrtest.Play(t.Context(), bounded(s).Build, c.Script, group.in)
 					require.NoError(t, err)
 					require.Equal(t, bare.Effects, within.Effects, c.Name)
 					require.Len(t, within.Messages, len(bare.Messages), c.Name)

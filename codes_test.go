@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The codes that JSON-RPC and the Model Context Protocol define for the purposes we use them for
-// for. All others between -32768 and -32000 are theirs to define.
+// The codes that JSON-RPC and the Model Context Protocol define for the purposes that
+// we use them for. All others between -32768 and -32000 are theirs to define.
 var definedCodes = map[int]string{
 	-32700: "parse error", -32600: "invalid request", -32601: "method not found", -32602: "invalid params", -32603: "internal error",
 	-32020: "the headers of an HTTP request do not fit its body", -32021: "a client capability is missing", -32022: "the protocol version is not supported",
@@ -26,6 +26,11 @@ var definedCodes = map[int]string{
 var codesThatAreNotOurs = map[string]map[int]string{
 	"boundary/protocol.go":                    {-32002: "go-sdk's code for an unknown resource, which is replaced"},
 	"boundary/internal/misbehaving/errors.go": {-32000: "the code of a tool that misbehaves"},
+	"mcphttp/lean.go":                         {-32005: "go-sdk's code for a message that its transport does not send, which stays in the process"},
+	"prove/result.go": {
+		-32002: "a code that a server is condemned for", -32042: "a code that a server is condemned for",
+		-32099: "the end of the range in which a server is condemned",
+	},
 }
 
 // An error code of our own lies outside the range that the protocols reserve.

@@ -49,12 +49,15 @@ var importStair = []struct {
 	// For any go-sdk server, whether its handlers are ours or not.
 	{"internal/rpcerror", []string{gosdk, "internal/jsontext"}, "the codes are one table, for every package that finds an error"},
 	{"era", []string{gosdk}, "it reads one request"},
-	{"sse", []string{gosdk, "era", "internal/rpcerror", "internal/snapshot"}, "the bridge serves legacy clients for any go-sdk handler"},
+	{"internal/progress", []string{gosdk}, "it orders what any server tells"},
+	{"sse", []string{gosdk, "era", "internal/progress", "internal/rpcerror", "internal/snapshot"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"internal/origin", nil, "it reads the headers of a request"},
-	{"internal/inflight", nil, "it counts"},
-	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/origin"}, "a transport knows nothing of rounds"},
-	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/origin"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "era", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"internal/message", []string{gosdk}, "it reads and writes messages, whatever carries them"},
+	{"internal/inflight", []string{gosdk, "internal/message"}, "it counts calls, and answers those that are too many"},
+	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/jsontext", "internal/message", "internal/origin", "internal/progress"}, "a transport knows nothing of rounds"},
+	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/message", "internal/origin", "internal/progress"}, "a transport knows nothing of rounds"},
+	{"stdio", []string{gosdk, "internal/inflight", "internal/message"}, "a transport knows nothing of rounds"},
+	{"boundary", []string{gosdk, jsonschema, "era", "internal/progress", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
 	{"mrtr/internal/claim", []string{"internal/jsontext", "store"}, "who runs a turn is decided without knowing what a turn is"},
@@ -62,14 +65,16 @@ var importStair = []struct {
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
+	{"examples", []string{gosdk, "mrtr"}, "a tool of some size needs no more than one of two questions"},
 	{"options/landmine", []string{"mrtr", "options"}, "an exhibit is a style"},
 
 	// For tests. A raw client that shared our code would share our mistakes.
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
 	{"internal/trip", []string{gosdk, "internal/wire"}, "it is a tool written without our help"},
 	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
+	{"prove", []string{gosdk, jsonschema, "internal/wire", "internal/probe"}, "it judges any server, and must not know the engine it also judges"},
 	{"internal/testserver", nil, "it starts servers for the tests of the stores"},
-	{"internal/invariant", []string{gosdk, "internal/wire"}, "it judges messages, whatever server sent them"},
+	{"mrtr/mrtrtest", []string{gosdk, "internal/wire", "prove"}, "it tests any go-sdk server, ours or not"},
 	{"internal/killed", []string{gosdk, "boundary", "internal/wire", "mrtr", "statecodec", "store", testify}, "it serves a tool of ours on any store, for the tests of the stores"},
 	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},
 
@@ -128,16 +133,34 @@ func TestImportingMrtrAddsGoSDKAlone(t *testing.T) {
 	require.Subset(t, theirs, ours)
 }
 
+// A program that imports the engine is not built with the testing package, and a
+// test that imports mrtrtest is not built with testify.
+func TestTestingStaysInTests(t *testing.T) {
+	require.NotContains(t, dependencies(t, module+"/mrtr", "{{.ImportPath}}"), "testing")
+	kit := dependencies(t, module+"/mrtr/mrtrtest", "{{.ImportPath}}")
+	require.Contains(t, kit, "testing")
+	for _, path := range kit {
+		require.NotContains(t, path, "testify")
+	}
+}
+
 // modulesOf are the modules that the packages of a pattern are built from.
 func modulesOf(t *testing.T, pattern string) []string {
 	t.Helper()
-	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", pattern)
+	return dependencies(t, pattern, "{{with .Module}}{{.Path}}{{end}}")
+}
+
+// dependencies are the packages of a pattern, and those it is built from, in this
+// format.
+func dependencies(t *testing.T, pattern, format string) []string {
+	t.Helper()
+	list := exec.Command("go", "list", "-deps", "-f", format, pattern)
 	list.Stderr = os.Stderr
 	out, err := list.Output()
 	require.NoError(t, err)
-	modules := strings.Fields(string(out))
-	slices.Sort(modules)
-	return slices.Compact(modules)
+	found := strings.Fields(string(out))
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 func stepOf(pkg string) int {

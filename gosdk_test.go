@@ -26,20 +26,22 @@ import (
 // faultsOfGoSDK are the reproductions of docs/go-sdk.md, by the names it gives
 // them. Each uses go-sdk alone, and reports whether the fault is still there.
 var faultsOfGoSDK = map[string]func(t *testing.T) bool{
-	"name-in-base64":          nameInBase64,
-	"undecodable-params":      undecodableParams,
-	"disagreeing-headers":     disagreeingHeaders,
-	"last-event-id":           lastEventID,
-	"altered-ids":             alteredIDs,
-	"delete-waits":            deleteWaits,
-	"hang-up-is-not-noticed":  hangUpIsNotNoticed,
-	"altered-arguments":       alteredArguments,
-	"id-reused-in-flight":     idReusedInFlight,
-	"garbage-ends-stdio":      garbageEndsStdio,
-	"token-of-initialize":     tokenOfInitialize,
-	"any-log-level":           anyLogLevel,
-	"cancelled-call-answered": cancelledCallAnswered,
-	"decoder-buffer":          decoderBuffer,
+	"name-in-base64":                 nameInBase64,
+	"undecodable-params":             undecodableParams,
+	"repeated-members":               repeatedMembers,
+	"disagreeing-headers":            disagreeingHeaders,
+	"last-event-id":                  lastEventID,
+	"altered-ids":                    alteredIDs,
+	"delete-waits":                   deleteWaits,
+	"hang-up-is-not-noticed":         hangUpIsNotNoticed,
+	"altered-arguments":              alteredArguments,
+	"id-reused-in-flight":            idReusedInFlight,
+	"garbage-ends-stdio":             garbageEndsStdio,
+	"token-of-initialize":            tokenOfInitialize,
+	"subscriptions-outlive-sessions": subscriptionsOutliveSessions,
+	"any-log-level":                  anyLogLevel,
+	"cancelled-call-answered":        cancelledCallAnswered,
+	"decoder-buffer":                 decoderBuffer,
 }
 
 // Every fault that docs/go-sdk.md lists has a reproduction that shows it. When a
@@ -130,6 +132,21 @@ func undecodableParams(t *testing.T) bool {
 func disagreeingHeaders(t *testing.T) bool {
 	status, text := modernPOST(t, callOfTool("1", ""), "tool", "Mcp-Name", "other", "Mcp-Method", "ping", "Mcp-Protocol-Version", "2025-11-25")
 	return status == http.StatusOK && strings.Contains(text, "ran")
+}
+
+func repeatedMembers(t *testing.T) bool {
+	var got mcp.InputResponseMap
+	server := gosdkServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		got = req.Params.InputResponses
+		return ran(ctx, req)
+	})
+	write, read := overLines(t, server)
+	write(callOfTool("1", `"inputResponses":{"a":{"action":"decline","action":"accept","content":{"sum":10,"sum":1000}}},`))
+	if !strings.Contains(read(), "ran") {
+		return false
+	}
+	answer, ok := got["a"].(*mcp.ElicitResult)
+	return ok && answer.Action == "accept" && answer.Content["sum"] == 1000.0
 }
 
 func lastEventID(t *testing.T) bool {
@@ -294,6 +311,36 @@ func tokenOfInitialize(t *testing.T) bool {
 	exchange(t.Context(), t, http.MethodPost, web.URL, callInSession, "Mcp-Session-Id", session, "Authorization", "Bearer second")
 	exchange(t.Context(), t, http.MethodDelete, web.URL, "", "Mcp-Session-Id", session, "Authorization", "Bearer second")
 	return inContext == "first" && inExtra == "second"
+}
+
+// What sessions were subscribed to takes memory when all of them have ended.
+func subscriptionsOutliveSessions(t *testing.T) bool {
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{
+		Logger:             slog.New(slog.DiscardHandler),
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+	})
+	const sessions, size = 16, 1 << 20
+	held := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := held()
+	for i := range sessions {
+		there, here := mcp.NewInMemoryTransports()
+		session, err := server.Connect(t.Context(), there, nil)
+		require.NoError(t, err)
+		client, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		require.NoError(t, err)
+		require.NoError(t, client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: fmt.Sprint("test://", i, strings.Repeat("x", size))}))
+		require.NoError(t, client.Close())
+		_ = session.Wait()
+	}
+	after := held()
+	runtime.KeepAlive(server)
+	return after > before+sessions*size/2
 }
 
 func anyLogLevel(t *testing.T) bool {

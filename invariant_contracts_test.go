@@ -1,8 +1,7 @@
 package sdk_test
 
 import (
-	"github.com/mrtr-go/sdk/internal/invariant"
-	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 )
 
 // row is a contract of the weather tool, on one line.
@@ -10,20 +9,20 @@ type row struct {
 	name     string
 	location string
 	answers  script
-	asks     []invariant.Question
+	asks     []mrtrtest.Question
 	requests int
-	ends     invariant.Ending
-	effects  invariant.Effects
+	ends     mrtrtest.Ending
+	effects  mrtrtest.Effects
 }
 
-// script are answers by the question's key, in turn.
-type script map[string][]wire.Answer
+// script keeps the rows short.
+type script = mrtrtest.Answers
 
-func contractsOf(rows []row) []invariant.Contract {
-	var contracts []invariant.Contract
+func contractsOf(rows []row) []mrtrtest.Contract {
+	var contracts []mrtrtest.Contract
 	for _, r := range rows {
-		contracts = append(contracts, invariant.Contract{
-			Name: r.name, Tool: weather, Arguments: map[string]any{"location": r.location}, Answers: r.answers,
+		contracts = append(contracts, mrtrtest.Contract{
+			Name: r.name, Script: mrtrtest.Script{Tool: weather, Arguments: map[string]any{"location": r.location}, Answers: r.answers},
 			Asks: r.asks, Requests: r.requests, Ends: r.ends, Effects: r.effects,
 		})
 	}
@@ -31,13 +30,13 @@ func contractsOf(rows []row) []invariant.Contract {
 }
 
 var (
-	placeAsk = invariant.Question{Key: "place", Message: "Which Springfield?", Schema: `{"type":"object","properties":{"place":{"type":"string",` +
+	placeAsk = mrtrtest.Question{Key: "place", Method: "elicitation/create", Message: "Which Springfield?", Schema: `{"type":"object","properties":{"place":{"type":"string",` +
 		`"enum":["Springfield, Illinois","Springfield, Massachusetts","Springfield, Missouri"]}},"required":["place"]}`}
-	unitsAsk = invariant.Question{Key: "units", Message: "Which units?", Schema: `{"type":"object","properties":{"units":{"type":"string","enum":["metric","imperial"]}},"required":["units"]}`}
+	unitsAsk = mrtrtest.Question{Key: "units", Method: "elicitation/create", Message: "Which units?", Schema: `{"type":"object","properties":{"units":{"type":"string","enum":["metric","imperial"]}},"required":["units"]}`}
 )
 
 // asAgain is the question as it is asked again, with a note on the answer.
-func asAgain(q invariant.Question, note string) invariant.Question {
+func asAgain(q mrtrtest.Question, note string) mrtrtest.Question {
 	q.Message += "\n\n" + note
 	return q
 }
@@ -50,21 +49,21 @@ const (
 )
 
 var (
-	metric, imperial = wire.Value("metric"), wire.Value("imperial")
-	kelvin, ohio     = wire.Value("kelvin"), wire.Value("Springfield, Ohio")
-	missouri         = wire.Value("Springfield, Missouri")
-	banana           = wire.Raw(`{"action":"banana"}`)
-	contentless      = wire.Raw(`{"action":"accept"}`)
-	roots            = wire.Raw(`{"roots":[]}`)
+	metric, imperial = mrtrtest.Value("metric"), mrtrtest.Value("imperial")
+	kelvin, ohio     = mrtrtest.Value("kelvin"), mrtrtest.Value("Springfield, Ohio")
+	missouri         = mrtrtest.Value("Springfield, Missouri")
+	banana           = mrtrtest.Raw(`{"action":"banana"}`)
+	contentless      = mrtrtest.Raw(`{"action":"accept"}`)
+	roots            = mrtrtest.Raw(`{"roots":[]}`)
 )
 
-func report(text, structured string) invariant.Ending {
-	return invariant.Ending{Text: text, Structured: structured}
+func report(text, structured string) mrtrtest.Ending {
+	return mrtrtest.Ending{Text: text, Structured: structured}
 }
 
-func stopped(text string) invariant.Ending { return invariant.Ending{Text: text, IsError: true} }
+func stopped(text string) mrtrtest.Ending { return mrtrtest.Ending{Text: text, IsError: true} }
 
-func refused(key, lacks string) invariant.Ending {
+func refused(key, lacks string) mrtrtest.Ending {
 	return stopped(`This client cannot be asked for "` + key + `": it lacks ` + lacks)
 }
 
@@ -79,45 +78,45 @@ var (
 // completed are the effects of a call that completes; noUnits those of one that
 // stops at the units: a style that audits between the questions has audited by
 // then. A call that stops before the place is known has audited nothing.
-func completed(place string) invariant.Effects {
-	return invariant.Effects{Line: "looked up " + place, AtEnd: 1, BetweenQuestions: 1}
+func completed(place string) mrtrtest.Effects {
+	return mrtrtest.Effects{Name: "looked up " + place, AtEnd: 1, BetweenQuestions: 1}
 }
 
-func noUnits(place string) invariant.Effects {
-	return invariant.Effects{Line: "looked up " + place, BetweenQuestions: 1}
+func noUnits(place string) mrtrtest.Effects {
+	return mrtrtest.Effects{Name: "looked up " + place, BetweenQuestions: 1}
 }
 
-var nothing = invariant.Effects{}
+var nothing = mrtrtest.Effects{}
 
-func asking(questions ...invariant.Question) []invariant.Question { return questions }
+func asking(questions ...mrtrtest.Question) []mrtrtest.Question { return questions }
 
 // modernContracts are the calls of clients of 2026-07-28.
-func modernContracts() []invariant.Contract {
+func modernContracts() []mrtrtest.Contract {
 	const lisbon, springfield = "Lisbon", "Springfield, Missouri"
 	rows := []row{
 		{"Lisbon, metric", lisbon, script{"units": {metric}}, asking(unitsAsk), 2, lisbonMetric, completed(lisbon)},
 		{"Lisbon, imperial", lisbon, script{"units": {imperial}}, asking(unitsAsk), 2, lisbonImperial, completed(lisbon)},
-		{"Lisbon, declined at units", lisbon, script{"units": {wire.Decline}}, asking(unitsAsk), 2, stopped(`Stopped: "units" was declined.`), noUnits(lisbon)},
-		{"Lisbon, cancelled at units", lisbon, script{"units": {wire.Cancel}}, asking(unitsAsk), 2, stopped(`Stopped: "units" was cancelled.`), noUnits(lisbon)},
-		{"Lisbon, units missing first", lisbon, script{"units": {wire.Missing, metric}}, asking(unitsAsk, unitsAsk), 3, lisbonMetric, completed(lisbon)},
+		{"Lisbon, declined at units", lisbon, script{"units": {mrtrtest.Decline}}, asking(unitsAsk), 2, stopped(`Stopped: "units" was declined.`), noUnits(lisbon)},
+		{"Lisbon, cancelled at units", lisbon, script{"units": {mrtrtest.Cancel}}, asking(unitsAsk), 2, stopped(`Stopped: "units" was cancelled.`), noUnits(lisbon)},
+		{"Lisbon, units missing first", lisbon, script{"units": {mrtrtest.Missing, metric}}, asking(unitsAsk, unitsAsk), 3, lisbonMetric, completed(lisbon)},
 		{"Lisbon, units of no such value first", lisbon, script{"units": {kelvin, imperial}}, asking(unitsAsk, asAgain(unitsAsk, unitsMisfit)), 3, lisbonImperial, completed(lisbon)},
 		{"Lisbon, units without content first", lisbon, script{"units": {contentless, metric}}, asking(unitsAsk, asAgain(unitsAsk, unitsMisfit)), 3, lisbonMetric, completed(lisbon)},
 		{"Lisbon, units with no such action first", lisbon, script{"units": {banana, metric}}, asking(unitsAsk, asAgain(unitsAsk, noAction)), 3, lisbonMetric, completed(lisbon)},
 		{"Lisbon, units answered with roots first", lisbon, script{"units": {roots, metric}}, asking(unitsAsk, asAgain(unitsAsk, otherKind)), 3, lisbonMetric, completed(lisbon)},
-		{"Lisbon, units never answered", lisbon, script{"units": {wire.Missing}}, asking(unitsAsk, unitsAsk, unitsAsk, unitsAsk), 5,
+		{"Lisbon, units never answered", lisbon, script{"units": {mrtrtest.Missing}}, asking(unitsAsk, unitsAsk, unitsAsk, unitsAsk), 5,
 			stopped(`Stopped: "units" was asked 4 times without a usable answer.`), noUnits(lisbon)},
 
 		{"Springfield, metric", "Springfield", script{"place": {missouri}, "units": {metric}}, asking(placeAsk, unitsAsk), 3, missouriMetric, completed(springfield)},
 		{"Springfield, imperial", "Springfield", script{"place": {missouri}, "units": {imperial}}, asking(placeAsk, unitsAsk), 3, missouriImperial, completed(springfield)},
-		{"Springfield, declined at place", "Springfield", script{"place": {wire.Decline}}, asking(placeAsk), 2, stopped(`Stopped: "place" was declined.`), nothing},
-		{"Springfield, cancelled at place", "Springfield", script{"place": {wire.Cancel}}, asking(placeAsk), 2, stopped(`Stopped: "place" was cancelled.`), nothing},
-		{"Springfield, declined at units", "Springfield", script{"place": {missouri}, "units": {wire.Decline}}, asking(placeAsk, unitsAsk), 3,
+		{"Springfield, declined at place", "Springfield", script{"place": {mrtrtest.Decline}}, asking(placeAsk), 2, stopped(`Stopped: "place" was declined.`), nothing},
+		{"Springfield, cancelled at place", "Springfield", script{"place": {mrtrtest.Cancel}}, asking(placeAsk), 2, stopped(`Stopped: "place" was cancelled.`), nothing},
+		{"Springfield, declined at units", "Springfield", script{"place": {missouri}, "units": {mrtrtest.Decline}}, asking(placeAsk, unitsAsk), 3,
 			stopped(`Stopped: "units" was declined.`), noUnits(springfield)},
-		{"Springfield, cancelled at units", "Springfield", script{"place": {missouri}, "units": {wire.Cancel}}, asking(placeAsk, unitsAsk), 3,
+		{"Springfield, cancelled at units", "Springfield", script{"place": {missouri}, "units": {mrtrtest.Cancel}}, asking(placeAsk, unitsAsk), 3,
 			stopped(`Stopped: "units" was cancelled.`), noUnits(springfield)},
-		{"Springfield, place missing first", "Springfield", script{"place": {wire.Missing, missouri}, "units": {metric}},
+		{"Springfield, place missing first", "Springfield", script{"place": {mrtrtest.Missing, missouri}, "units": {metric}},
 			asking(placeAsk, placeAsk, unitsAsk), 4, missouriMetric, completed(springfield)},
-		{"Springfield, units missing first", "Springfield", script{"place": {missouri}, "units": {wire.Missing, metric}},
+		{"Springfield, units missing first", "Springfield", script{"place": {missouri}, "units": {mrtrtest.Missing, metric}},
 			asking(placeAsk, unitsAsk, unitsAsk), 4, missouriMetric, completed(springfield)},
 		{"Springfield, place of no such value first", "Springfield", script{"place": {ohio, missouri}, "units": {imperial}},
 			asking(placeAsk, asAgain(placeAsk, placeMisfit), unitsAsk), 4, missouriImperial, completed(springfield)},
@@ -126,8 +125,8 @@ func modernContracts() []invariant.Contract {
 		{"Springfield, both of no such value first", "Springfield", script{"place": {ohio, missouri}, "units": {kelvin, metric}},
 			asking(placeAsk, asAgain(placeAsk, placeMisfit), unitsAsk, asAgain(unitsAsk, unitsMisfit)), 5, missouriMetric, completed(springfield)},
 	}
-	for how, answer := range map[string]wire.Answer{
-		"metric": metric, "imperial": imperial, "declined": wire.Decline, "cancelled": wire.Cancel, "missing": wire.Missing, "invalid": kelvin,
+	for how, answer := range map[string]mrtrtest.Answer{
+		"metric": metric, "imperial": imperial, "declined": mrtrtest.Decline, "cancelled": mrtrtest.Cancel, "missing": mrtrtest.Missing, "invalid": kelvin,
 	} {
 		rows = append(rows, row{"unknown place, " + how, "Atlantis", script{"place": {answer}, "units": {answer}}, nil, 1, unknownPlace, nothing})
 	}
@@ -139,14 +138,14 @@ func modernContracts() []invariant.Contract {
 // it, so the question is repeated without a note; any other unusable answer is
 // noted as in a modern call. And a client that leaves a question unanswered must
 // say so with an error, which ends the call.
-func legacyContracts() []invariant.Contract {
+func legacyContracts() []mrtrtest.Contract {
 	const lisbon, springfield = "Lisbon", "Springfield, Missouri"
 	return contractsOf([]row{
 		{"Lisbon, metric", lisbon, script{"units": {metric}}, asking(unitsAsk), 1, lisbonMetric, completed(lisbon)},
 		{"Lisbon, imperial", lisbon, script{"units": {imperial}}, asking(unitsAsk), 1, lisbonImperial, completed(lisbon)},
-		{"Lisbon, declined at units", lisbon, script{"units": {wire.Decline}}, asking(unitsAsk), 1, stopped(`Stopped: "units" was declined.`), noUnits(lisbon)},
-		{"Lisbon, cancelled at units", lisbon, script{"units": {wire.Cancel}}, asking(unitsAsk), 1, stopped(`Stopped: "units" was cancelled.`), noUnits(lisbon)},
-		{"Lisbon, units missing", lisbon, script{"units": {wire.Missing}}, asking(unitsAsk), 1, unansweredBy("units"), noUnits(lisbon)},
+		{"Lisbon, declined at units", lisbon, script{"units": {mrtrtest.Decline}}, asking(unitsAsk), 1, stopped(`Stopped: "units" was declined.`), noUnits(lisbon)},
+		{"Lisbon, cancelled at units", lisbon, script{"units": {mrtrtest.Cancel}}, asking(unitsAsk), 1, stopped(`Stopped: "units" was cancelled.`), noUnits(lisbon)},
+		{"Lisbon, units missing", lisbon, script{"units": {mrtrtest.Missing}}, asking(unitsAsk), 1, unansweredBy("units"), noUnits(lisbon)},
 		{"Lisbon, units of no such value first", lisbon, script{"units": {kelvin, metric}}, asking(unitsAsk, unitsAsk), 1, lisbonMetric, completed(lisbon)},
 		{"Lisbon, units never of any use", lisbon, script{"units": {kelvin}}, asking(unitsAsk, unitsAsk, unitsAsk, unitsAsk), 1,
 			stopped(`Stopped: "units" was asked 4 times without a usable answer.`), noUnits(lisbon)},
@@ -155,14 +154,14 @@ func legacyContracts() []invariant.Contract {
 
 		{"Springfield, metric", "Springfield", script{"place": {missouri}, "units": {metric}}, asking(placeAsk, unitsAsk), 1, missouriMetric, completed(springfield)},
 		{"Springfield, imperial", "Springfield", script{"place": {missouri}, "units": {imperial}}, asking(placeAsk, unitsAsk), 1, missouriImperial, completed(springfield)},
-		{"Springfield, declined at place", "Springfield", script{"place": {wire.Decline}}, asking(placeAsk), 1, stopped(`Stopped: "place" was declined.`), nothing},
-		{"Springfield, cancelled at place", "Springfield", script{"place": {wire.Cancel}}, asking(placeAsk), 1, stopped(`Stopped: "place" was cancelled.`), nothing},
-		{"Springfield, place missing", "Springfield", script{"place": {wire.Missing}}, asking(placeAsk), 1, unansweredBy("place"), nothing},
-		{"Springfield, declined at units", "Springfield", script{"place": {missouri}, "units": {wire.Decline}}, asking(placeAsk, unitsAsk), 1,
+		{"Springfield, declined at place", "Springfield", script{"place": {mrtrtest.Decline}}, asking(placeAsk), 1, stopped(`Stopped: "place" was declined.`), nothing},
+		{"Springfield, cancelled at place", "Springfield", script{"place": {mrtrtest.Cancel}}, asking(placeAsk), 1, stopped(`Stopped: "place" was cancelled.`), nothing},
+		{"Springfield, place missing", "Springfield", script{"place": {mrtrtest.Missing}}, asking(placeAsk), 1, unansweredBy("place"), nothing},
+		{"Springfield, declined at units", "Springfield", script{"place": {missouri}, "units": {mrtrtest.Decline}}, asking(placeAsk, unitsAsk), 1,
 			stopped(`Stopped: "units" was declined.`), noUnits(springfield)},
-		{"Springfield, cancelled at units", "Springfield", script{"place": {missouri}, "units": {wire.Cancel}}, asking(placeAsk, unitsAsk), 1,
+		{"Springfield, cancelled at units", "Springfield", script{"place": {missouri}, "units": {mrtrtest.Cancel}}, asking(placeAsk, unitsAsk), 1,
 			stopped(`Stopped: "units" was cancelled.`), noUnits(springfield)},
-		{"Springfield, units missing", "Springfield", script{"place": {missouri}, "units": {wire.Missing}}, asking(placeAsk, unitsAsk), 1,
+		{"Springfield, units missing", "Springfield", script{"place": {missouri}, "units": {mrtrtest.Missing}}, asking(placeAsk, unitsAsk), 1,
 			unansweredBy("units"), noUnits(springfield)},
 		{"Springfield, both of no such value first", "Springfield", script{"place": {ohio, missouri}, "units": {kelvin, metric}},
 			asking(placeAsk, placeAsk, unitsAsk, unitsAsk), 1, missouriMetric, completed(springfield)},
@@ -171,14 +170,14 @@ func legacyContracts() []invariant.Contract {
 	})
 }
 
-func unansweredBy(key string) invariant.Ending {
+func unansweredBy(key string) mrtrtest.Ending {
 	return stopped(`question "` + key + `": got no answer: calling "elicitation/create": no answer`)
 }
 
 // refusals are the calls of a client that cannot be asked. Every call asks for the
 // units, so that the engine refuses it before the handler is entered: whatever place
 // is asked for, nothing has been audited.
-func refusals(ends invariant.Ending) []invariant.Contract {
+func refusals(ends mrtrtest.Ending) []mrtrtest.Contract {
 	return contractsOf([]row{
 		{"Springfield", "Springfield", nil, nil, 1, ends, nothing},
 		{"Lisbon", "Lisbon", nil, nil, 1, ends, nothing},

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/invariant"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/options"
 )
 
@@ -26,12 +26,12 @@ const (
 )
 
 // faulty is style E with one fault.
-func faulty(f fault) invariant.Subject {
+func faulty(f fault) mrtrtest.Subject {
 	units, optional := options.Units, mrtr.Optional(options.Units)
 	if f == questionRenamed {
 		units = mrtr.Choose("unit", "Which units?", mrtr.Choices("metric", "imperial")...)
 	}
-	return subjectOf(string(f), invariant.AtEnd, func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+	return subjectOf(string(f), mrtrtest.AtEnd, func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
 		return mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, q options.Query) (*mrtr.IncompleteResult, options.Report, error) {
 			which, err := options.WhichPlace(q.Location)
 			if err != nil {
@@ -86,18 +86,18 @@ func TestInvariantNotices(t *testing.T) {
 		{declineSwallowed, "result", "Lisbon, declined at units", "a decline must not end in a success"},
 		{extraRound, "rounds", "Lisbon, metric", "the client has to call again for nothing"},
 	}
-	subjects := []invariant.Subject{faulty(none)}
+	subjects := []mrtrtest.Subject{faulty(none)}
 	for _, c := range cases {
 		subjects = append(subjects, faulty(c.fault))
 	}
-	found, err := invariant.Judge(t.Context(), subjects, modernContracts(), oneInstance)
+	found, err := mrtrtest.Differences(t.Context(), subjects, modernContracts(), oneInstance)
 	require.NoError(t, err)
-	require.Empty(t, invariant.Of(found, string(none)), "the sound style")
+	require.Empty(t, mrtrtest.DifferencesOf(found, string(none)), "the sound style")
 	require.Len(t, cases, 5)
 	for _, c := range cases {
 		t.Run(string(c.fault), func(t *testing.T) {
-			mine := invariant.Of(found, string(c.fault))
-			i := slices.IndexFunc(mine, func(f invariant.Finding) bool {
+			mine := mrtrtest.DifferencesOf(found, string(c.fault))
+			i := slices.IndexFunc(mine, func(f mrtrtest.Difference) bool {
 				return f.Rule.Name == c.rule && f.Contract.Name == c.contract
 			})
 			require.GreaterOrEqualf(t, i, 0, "%s: not noticed by the rule %q", c.explanation, c.rule)
@@ -111,15 +111,15 @@ func TestInvariantNotices(t *testing.T) {
 // A difference that only the transcript rule looks at is reported by it alone.
 func TestInvariantNoticesAnExtraField(t *testing.T) {
 	c := modernContracts()[0]
-	sound, err := invariant.Play(t.Context(), faulty(none), c, oneInstance)
+	sound, err := mrtrtest.Play(t.Context(), faulty(none).Build, c.Script, oneInstance)
 	require.NoError(t, err)
 	other := *sound
 	other.Messages = slices.Clone(sound.Messages)
 	last := len(other.Messages) - 1
 	other.Messages[last] = strings.Replace(other.Messages[last], `"_meta":{`, `"_meta":{"style":"other",`, 1)
 	require.NotEqual(t, sound.Messages, other.Messages)
-	for _, r := range invariant.Rules() {
-		detail := r.Broken(invariant.Trial{Subject: faulty(none), Contract: c, Saw: &other, Reference: sound})
+	for _, r := range mrtrtest.AlikeRules() {
+		detail := r.Broken(mrtrtest.Trial{Subject: faulty(none), Contract: c, Saw: &other, Reference: sound})
 		require.Equal(t, r.Name == "transcript", detail != "", "%s: %s", r.Name, detail)
 	}
 }
@@ -128,13 +128,13 @@ func TestInvariantNoticesAnExtraField(t *testing.T) {
 func TestInvariantCatchesTheExhibits(t *testing.T) {
 	subjects := append(styles("native"), styles("await", "naive")...)
 	require.Len(t, subjects, 3)
-	found, err := invariant.Judge(t.Context(), subjects, modernContracts(), oneInstance)
+	found, err := mrtrtest.Differences(t.Context(), subjects, modernContracts(), oneInstance)
 	require.NoError(t, err)
-	require.Empty(t, invariant.Of(found, "native"))
+	require.Empty(t, mrtrtest.DifferencesOf(found, "native"))
 	for _, exhibit := range subjects[1:] {
 		t.Run(exhibit.Name, func(t *testing.T) {
 			audited := map[string][]string{} // by contract
-			for _, f := range invariant.Of(found, exhibit.Name) {
+			for _, f := range mrtrtest.DifferencesOf(found, exhibit.Name) {
 				require.Equal(t, "effects", f.Rule.Name, f)
 				audited[f.Contract.Name] = f.Saw.Effects
 			}
@@ -143,7 +143,7 @@ func TestInvariantCatchesTheExhibits(t *testing.T) {
 					require.Empty(t, audited[c.Name], c.Name)
 					continue
 				}
-				require.Equal(t, []string{c.Effects.Line, c.Effects.Line}, audited[c.Name], c.Name)
+				require.Equal(t, []string{c.Effects.Name, c.Effects.Name}, audited[c.Name], c.Name)
 			}
 			require.NotEmpty(t, audited)
 		})

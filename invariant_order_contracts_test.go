@@ -1,14 +1,13 @@
 package sdk_test
 
 import (
-	"github.com/mrtr-go/sdk/internal/invariant"
-	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 )
 
 var (
-	countAsk = invariant.Question{Key: "count", Message: "How many?",
+	countAsk = mrtrtest.Question{Key: "count", Method: "elicitation/create", Message: "How many?",
 		Schema: `{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`}
-	giftAsk = invariant.Question{Key: "gift", Message: "Wrap it as a gift?",
+	giftAsk = mrtrtest.Question{Key: "gift", Method: "elicitation/create", Message: "Wrap it as a gift?",
 		Schema: `{"type":"object","properties":{"gift":{"type":"boolean"}},"required":["gift"]}`}
 )
 
@@ -20,33 +19,33 @@ const (
 var (
 	wrapped   = report("Hold chairs-2, wrapped: true.", `{"hold":"chairs-2","gift":true}`)
 	unwrapped = report("Hold chairs-2, wrapped: false.", `{"hold":"chairs-2","gift":false}`)
-	heldOnce  = invariant.Effects{Line: "held 2 chairs", AtEnd: 1, BetweenQuestions: 1}
-	heldEarly = invariant.Effects{Line: "held 2 chairs", BetweenQuestions: 1}
+	heldOnce  = mrtrtest.Effects{Name: "held 2 chairs", AtEnd: 1, BetweenQuestions: 1}
+	heldEarly = mrtrtest.Effects{Name: "held 2 chairs", BetweenQuestions: 1}
 )
 
-func orderContract(name string, answers script, asks []invariant.Question, ends invariant.Ending, effects invariant.Effects) invariant.Contract {
-	return invariant.Contract{
-		Name: name, Tool: "order", Arguments: map[string]any{"item": "chairs"}, Answers: answers,
+func orderContract(name string, answers script, asks []mrtrtest.Question, ends mrtrtest.Ending, effects mrtrtest.Effects) mrtrtest.Contract {
+	return mrtrtest.Contract{
+		Name: name, Script: mrtrtest.Script{Tool: "order", Arguments: map[string]any{"item": "chairs"}, Answers: answers},
 		Asks: asks, Requests: 1 + len(asks), Ends: ends, Effects: effects,
 	}
 }
 
 // orderContracts are the calls of the order tool by clients of 2026-07-28.
-func orderContracts() []invariant.Contract {
-	two, yes, no := wire.Value(2), wire.Value(true), wire.Value(false)
+func orderContracts() []mrtrtest.Contract {
+	two, yes, no := mrtrtest.Value(2), mrtrtest.Value(true), mrtrtest.Value(false)
 	both := asking(countAsk, giftAsk)
-	return []invariant.Contract{
+	return []mrtrtest.Contract{
 		orderContract("wrapped", script{"count": {two}, "gift": {yes}}, both, wrapped, heldOnce),
 		orderContract("not wrapped", script{"count": {two}, "gift": {no}}, both, unwrapped, heldOnce),
-		orderContract("gift declined", script{"count": {two}, "gift": {wire.Decline}}, both, unwrapped, heldOnce),
-		orderContract("gift cancelled", script{"count": {two}, "gift": {wire.Cancel}}, both, unwrapped, heldOnce),
-		orderContract("count declined", script{"count": {wire.Decline}}, asking(countAsk), stopped(`Stopped: "count" was declined.`), nothing),
-		orderContract("count of another type first", script{"count": {wire.Value("two"), two}, "gift": {yes}},
+		orderContract("gift declined", script{"count": {two}, "gift": {mrtrtest.Decline}}, both, unwrapped, heldOnce),
+		orderContract("gift cancelled", script{"count": {two}, "gift": {mrtrtest.Cancel}}, both, unwrapped, heldOnce),
+		orderContract("count declined", script{"count": {mrtrtest.Decline}}, asking(countAsk), stopped(`Stopped: "count" was declined.`), nothing),
+		orderContract("count of another type first", script{"count": {mrtrtest.Value("two"), two}, "gift": {yes}},
 			asking(countAsk, asAgain(countAsk, countMisfit), giftAsk), wrapped, heldOnce),
-		orderContract("gift missing first", script{"count": {two}, "gift": {wire.Missing, yes}}, asking(countAsk, giftAsk, giftAsk), wrapped, heldOnce),
-		orderContract("gift of another type first", script{"count": {two}, "gift": {wire.Value("yes"), no}},
+		orderContract("gift missing first", script{"count": {two}, "gift": {mrtrtest.Missing, yes}}, asking(countAsk, giftAsk, giftAsk), wrapped, heldOnce),
+		orderContract("gift of another type first", script{"count": {two}, "gift": {mrtrtest.Value("yes"), no}},
 			asking(countAsk, giftAsk, asAgain(giftAsk, giftMisfit)), unwrapped, heldOnce),
-		orderContract("gift never answered", script{"count": {two}, "gift": {wire.Missing}},
+		orderContract("gift never answered", script{"count": {two}, "gift": {mrtrtest.Missing}},
 			asking(countAsk, giftAsk, giftAsk, giftAsk, giftAsk), stopped(`Stopped: "gift" was asked 4 times without a usable answer.`), heldEarly),
 	}
 }
@@ -54,7 +53,7 @@ func orderContracts() []invariant.Contract {
 // legacyOrderContracts are those calls in one request each. A client that says
 // nothing, or something of another type, differs as in legacyContracts, which
 // hold that.
-func legacyOrderContracts() (contracts []invariant.Contract) {
+func legacyOrderContracts() (contracts []mrtrtest.Contract) {
 	for _, c := range orderContracts() {
 		switch c.Name {
 		case "wrapped", "not wrapped", "gift declined", "gift cancelled", "count declined":

@@ -6,10 +6,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/invariant"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/sse"
-	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // The second tool of the invariant does something between its two questions, and
@@ -41,7 +40,7 @@ type orderHandler = mcp.ToolHandlerFor[order, receipt]
 
 // orderStyles are the order tool in every style. Where the effect stands is as in
 // package options.
-func orderStyles() []invariant.Subject {
+func orderStyles() []mrtrtest.Subject {
 	needs := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{count}}
 	tool := func(style func(holding) mrtr.Style[order, receipt]) func(*mrtr.Runtime, holding) orderHandler {
 		return func(rt *mrtr.Runtime, hold holding) orderHandler { return mrtr.Tool(rt, style(hold), needs) }
@@ -49,7 +48,7 @@ func orderStyles() []invariant.Subject {
 	shim := func(rt *mrtr.Runtime, hold holding) orderHandler {
 		return sse.Bridge(mrtr.Tool(rt, mrtr.Native(orderGuarded(hold)), &mrtr.HandlerOptions{Needs: needs.Needs, Legacy: mrtr.LegacyPassThrough}), nil)
 	}
-	return []invariant.Subject{
+	return []mrtrtest.Subject{
 		orderSubject("native", tool(func(h holding) mrtr.Style[order, receipt] { return mrtr.Native(orderGuarded(h)) })),
 		orderSubject("sse_shim", shim),
 		orderSubject("version_branch", tool(func(h holding) mrtr.Style[order, receipt] { return mrtr.Native(orderBranching(h)) })),
@@ -64,23 +63,19 @@ func orderStyles() []invariant.Subject {
 	}
 }
 
-func orderSubject(name string, handler func(*mrtr.Runtime, holding) orderHandler) invariant.Subject {
-	key := statecodec.GenerateKey()
+func orderSubject(name string, handler func(*mrtr.Runtime, holding) orderHandler) mrtrtest.Subject {
 	at, listed := effectAt[name]
 	if !listed {
-		at = invariant.BetweenQuestions
+		at = mrtrtest.BetweenQuestions
 	}
-	return invariant.Subject{Name: name, EffectAt: at, Serve: func(effect func(string)) (*mcp.Server, func() error, error) {
-		rt, err := mrtr.New(onForcedStore(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}))
-		if err != nil {
-			return nil, nil, err
-		}
+	return mrtrtest.Subject{Name: name, EffectAt: at, Build: func(w *mrtrtest.World) *mcp.Server {
+		rt := runtimeOf(w, &mrtr.Options{})
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
 		mcp.AddTool(server, &mcp.Tool{Name: "order"}, handler(rt, func(item string, n int) string {
-			effect(fmt.Sprintf("held %d %s", n, item))
+			w.Effect(fmt.Sprintf("held %d %s", n, item))
 			return fmt.Sprintf("%s-%d", item, n)
 		}))
-		return server, rt.Close, nil
+		return server
 	}}
 }
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/invariant"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/landmine"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -19,16 +19,16 @@ const weather = "weather"
 
 // effectAt says where each style audits: below the last question, or between
 // the two.
-var effectAt = map[string]invariant.Position{
-	"native": invariant.AtEnd, "sse_shim": invariant.AtEnd, "version_branch": invariant.AtEnd,
-	"two_handlers": invariant.AtEnd,
-	"once":         invariant.BetweenQuestions, "steps": invariant.BetweenQuestions, "coroutine": invariant.BetweenQuestions, "journal": invariant.BetweenQuestions,
-	"await": invariant.BetweenQuestions, "naive": invariant.BetweenQuestions,
+var effectAt = map[string]mrtrtest.Position{
+	"native": mrtrtest.AtEnd, "sse_shim": mrtrtest.AtEnd, "version_branch": mrtrtest.AtEnd,
+	"two_handlers": mrtrtest.AtEnd,
+	"once":         mrtrtest.BetweenQuestions, "steps": mrtrtest.BetweenQuestions, "coroutine": mrtrtest.BetweenQuestions, "journal": mrtrtest.BetweenQuestions,
+	"await": mrtrtest.BetweenQuestions, "naive": mrtrtest.BetweenQuestions,
 }
 
 // styles are the options and exhibits of these names.
-func styles(names ...string) []invariant.Subject {
-	var subjects []invariant.Subject
+func styles(names ...string) []mrtrtest.Subject {
+	var subjects []mrtrtest.Subject
 	for _, o := range slices.Concat(options.All, landmine.All) {
 		if slices.Contains(names, o.Name) {
 			subjects = append(subjects, subjectOf(o.Name, effectAt[o.Name], o.New))
@@ -41,7 +41,7 @@ func styles(names ...string) []invariant.Subject {
 }
 
 // allStyles are the options, without the exhibits.
-func allStyles() []invariant.Subject {
+func allStyles() []mrtrtest.Subject {
 	var names []string
 	for _, o := range options.All {
 		names = append(names, o.Name)
@@ -53,27 +53,42 @@ func allStyles() []invariant.Subject {
 // schemas again.
 var schemas = mcp.NewSchemaCache()
 
-// subjectOf serves a handler. The instances of one subject share a key.
-func subjectOf(name string, at invariant.Position, handler func(*mrtr.Runtime, *options.Audit) options.Handler) invariant.Subject {
+// subjectOf serves a handler. The instances of one deployment share a key.
+func subjectOf(name string, at mrtrtest.Position, handler func(*mrtr.Runtime, *options.Audit) options.Handler) mrtrtest.Subject {
 	return subjectUnder(mrtr.LegacyInherit, name, at, handler)
 }
 
 // subjectUnder serves a handler with a policy for legacy clients.
-func subjectUnder(policy mrtr.LegacyPolicy, name string, at invariant.Position, handler func(*mrtr.Runtime, *options.Audit) options.Handler) invariant.Subject {
-	key := statecodec.GenerateKey()
-	serve := func(effect func(string)) (*mcp.Server, func() error, error) {
-		rt, err := mrtr.New(onForcedStore(&mrtr.Options{Legacy: policy, State: &statecodec.Options{Keys: []statecodec.Key{key}}}))
-		if err != nil {
-			return nil, nil, err
-		}
+func subjectUnder(policy mrtr.LegacyPolicy, name string, at mrtrtest.Position, handler func(*mrtr.Runtime, *options.Audit) options.Handler) mrtrtest.Subject {
+	build := func(w *mrtrtest.World) *mcp.Server {
+		rt := runtimeOf(w, &mrtr.Options{Legacy: policy})
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
-		mcp.AddTool(server, &mcp.Tool{Name: weather}, handler(rt, &options.Audit{Out: effect}))
-		return server, rt.Close, nil
+		mcp.AddTool(server, &mcp.Tool{Name: weather}, handler(rt, &options.Audit{Out: w.Effect}))
+		return server
 	}
-	return invariant.Subject{Name: name, EffectAt: at, Serve: serve}
+	return mrtrtest.Subject{Name: name, EffectAt: at, Build: build}
+}
+
+// runtimeOf is a runtime whose key all instances of the deployment have. It is
+// closed with its instance.
+func runtimeOf(w *mrtrtest.World, opts *mrtr.Options) *mrtr.Runtime {
+	key, err := statecodec.NewKey(w.Key())
+	must(err)
+	opts.State = &statecodec.Options{Keys: []statecodec.Key{key}}
+	rt, err := mrtr.New(onForcedStore(opts))
+	must(err)
+	w.Cleanup(func() { must(rt.Close()) })
+	return rt
+}
+
+// must stops the tests: nothing that it is used for fails in a sound program.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
 // resumable is style H that falls back to the journal of style J.
-func resumable() invariant.Subject {
-	return subjectOf("resumable", invariant.BetweenQuestions, options.Resumable)
+func resumable() mrtrtest.Subject {
+	return subjectOf("resumable", mrtrtest.BetweenQuestions, options.Resumable)
 }

@@ -8,29 +8,29 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/invariant"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/options"
 )
 
 // The settings in which the styles are called.
 var (
-	oneInstance = invariant.Setting{Name: "one instance"}
+	oneInstance = &mrtrtest.Options{}
 	// fresh is the hardest load balancer: no two rounds of a call reach the
 	// same instance, and each instance is stopped before the next one starts.
-	fresh = invariant.Setting{Name: "a fresh instance each round", FreshInstances: true}
+	fresh = &mrtrtest.Options{FreshInstances: true}
 	// legacy is a client that makes one tools/call and is asked over its
 	// connection while that call is open. It never calls again, so it takes the
 	// first reply for the result.
-	legacy = invariant.Setting{Name: "legacy client", Client: &wire.Options{Version: wire.Legacy}}
+	legacy = &mrtrtest.Options{Era: mrtrtest.Legacy}
 
 	// The clients that cannot be asked: those that declare no capability, and
 	// those that offered 2026-07-28 in a handshake and were negotiated down,
 	// whom go-sdk does not ask.
-	silentModern   = invariant.Setting{Name: "client without capabilities", Client: &wire.Options{Capabilities: wire.Nothing}}
-	silentLegacy   = invariant.Setting{Name: "legacy client without capabilities", Client: &wire.Options{Version: wire.Legacy, Capabilities: wire.Nothing}}
-	negotiatedDown = invariant.Setting{Name: "client negotiated down", Client: &wire.Options{Handshake: true}}
+	silentModern   = &mrtrtest.Options{Capabilities: mrtrtest.Nothing}
+	silentLegacy   = &mrtrtest.Options{Era: mrtrtest.Legacy, Capabilities: mrtrtest.Nothing}
+	negotiatedDown = &mrtrtest.Options{Era: mrtrtest.NegotiatedDown}
 )
 
 // The styles that ask a legacy client: all of them. B is among them, since with a
@@ -44,26 +44,26 @@ func TestInvariant(t *testing.T) {
 	for _, s := range allStyles() {
 		require.Contains(t, effectAt, s.Name, "where does it audit?")
 	}
-	invariant.Run(t, allStyles(), modernContracts(), oneInstance)
+	mrtrtest.Alike(t, allStyles(), modernContracts(), oneInstance)
 	require.Len(t, orderStyles(), len(options.All)+1, "every style, and resumable")
-	invariant.Run(t, orderStyles(), orderContracts(), oneInstance)
+	mrtrtest.Alike(t, orderStyles(), orderContracts(), oneInstance)
 }
 
 // Every style but the coroutine goes on at any instance, and its client sees
 // the same messages as with one instance.
 func TestInvariantAcrossInstances(t *testing.T) {
 	anywhere := append(styles("native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "journal"), resumable())
-	invariant.Run(t, anywhere, modernContracts(), fresh)
-	invariant.Run(t, []invariant.Subject{resumable()}, modernContracts(), oneInstance)
+	mrtrtest.Alike(t, anywhere, modernContracts(), fresh)
+	mrtrtest.Alike(t, []mrtrtest.Subject{resumable()}, modernContracts(), oneInstance)
 
-	orders := slices.DeleteFunc(orderStyles(), func(s invariant.Subject) bool { return s.Name == "coroutine" })
+	orders := slices.DeleteFunc(orderStyles(), func(s mrtrtest.Subject) bool { return s.Name == "coroutine" })
 	require.Len(t, orders, len(options.All))
-	invariant.Run(t, orders, orderContracts(), fresh)
+	mrtrtest.Alike(t, orders, orderContracts(), fresh)
 
 	for _, c := range modernContracts() {
-		one, err := invariant.Play(t.Context(), styles("native")[0], c, oneInstance)
+		one, err := mrtrtest.Play(t.Context(), styles("native")[0].Build, c.Script, oneInstance)
 		require.NoError(t, err)
-		many, err := invariant.Play(t.Context(), styles("native")[0], c, fresh)
+		many, err := mrtrtest.Play(t.Context(), styles("native")[0].Build, c.Script, fresh)
 		require.NoError(t, err)
 		require.Equal(t, one.Messages, many.Messages, c.Name)
 	}
@@ -79,16 +79,16 @@ func TestInvariantOfALostFrame(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			if !resumes(c) {
 				kept++
-				invariant.Run(t, []invariant.Subject{coroutine}, []invariant.Contract{c}, fresh)
+				mrtrtest.Alike(t, []mrtrtest.Subject{coroutine}, []mrtrtest.Contract{c}, fresh)
 				return
 			}
 			lost++
-			saw, err := invariant.Play(t.Context(), coroutine, c, fresh)
+			saw, err := mrtrtest.Play(t.Context(), coroutine.Build, c.Script, fresh)
 			require.NoError(t, err)
-			require.True(t, saw.Last.IsError)
-			require.Equal(t, "This call's frame is gone: it was held by a server that no longer has it."+lostAdvice(len(saw.Effects)), saw.Last.Text)
-			require.Empty(t, saw.Last.Structured)
-			require.Empty(t, saw.Last.State)
+			require.True(t, saw.IsError)
+			require.Equal(t, "This call's frame is gone: it was held by a server that no longer has it."+lostAdvice(len(saw.Effects)), saw.Text)
+			require.Empty(t, saw.Structured)
+			require.NotContains(t, string(saw.Result), "requestState")
 			require.LessOrEqual(t, len(saw.Effects), 1)
 		})
 	}
@@ -106,33 +106,33 @@ func lostAdvice(effects int) string {
 
 // resumes reports whether a call needs the held handler in a later round: to
 // run on after an accepted answer, or to ask again.
-func resumes(c invariant.Contract) bool {
+func resumes(c mrtrtest.Contract) bool {
 	return len(c.Asks) > 1 || len(c.Asks) == 1 && !c.Ends.IsError
 }
 
 // A legacy client is asked over its connection.
 func TestInvariantForLegacyClients(t *testing.T) {
-	invariant.Run(t, styles(askingLegacy...), legacyContracts(), legacy)
+	mrtrtest.Alike(t, styles(askingLegacy...), legacyContracts(), legacy)
 	require.NotEmpty(t, legacyOrderContracts())
-	invariant.Run(t, orderStyles(), legacyOrderContracts(), legacy)
+	mrtrtest.Alike(t, orderStyles(), legacyOrderContracts(), legacy)
 }
 
 // A modern client that lacks a capability gets a JSON-RPC error that names it.
 func TestInvariantOfAMissingCapability(t *testing.T) {
-	missing := invariant.Ending{ProtocolError: `{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"form":{}}}}}`}
-	invariant.Run(t, allStyles(), refusals(missing), silentModern)
+	missing := mrtrtest.Ending{ProtocolError: `{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"form":{}}}}}`}
+	mrtrtest.Alike(t, allStyles(), refusals(missing), silentModern)
 }
 
 // A legacy client that lacks a capability gets an error result that names it,
 // since the policy of these styles is to ask.
 func TestInvariantOfARefusal(t *testing.T) {
-	invariant.Run(t, styles(askingLegacy...), refusals(refused("units", "form elicitation.")), silentLegacy)
+	mrtrtest.Alike(t, styles(askingLegacy...), refusals(refused("units", "form elicitation.")), silentLegacy)
 }
 
 // A client that was negotiated down is refused with the same words in every
 // style, whether the engine would ask it or the handler itself.
 func TestInvariantOfAClientNegotiatedDown(t *testing.T) {
-	invariant.Run(t, styles(askingLegacy...), refusals(refused("units", noSession)), negotiatedDown)
+	mrtrtest.Alike(t, styles(askingLegacy...), refusals(refused("units", noSession)), negotiatedDown)
 }
 
 const noSession = "protocol revision 2026-07-28, or a session that can carry a question."
@@ -141,7 +141,7 @@ const noSession = "protocol revision 2026-07-28, or a session that can carry a q
 // client declared. The default of the units is metric; place has none. The three
 // styles that ask by themselves are not under a policy of the engine.
 func TestInvariantOfTheDefaults(t *testing.T) {
-	var subjects []invariant.Subject
+	var subjects []mrtrtest.Subject
 	for _, o := range options.All {
 		switch o.Name {
 		case "native", "once", "steps", "coroutine", "journal":
@@ -151,15 +151,15 @@ func TestInvariantOfTheDefaults(t *testing.T) {
 	require.Len(t, subjects, 5)
 	const noRevision = "protocol revision 2026-07-28."
 	for _, c := range []struct {
-		in    invariant.Setting
+		in    *mrtrtest.Options
 		lacks string
 	}{
 		{legacy, noRevision},
 		{silentLegacy, noRevision},
 		{negotiatedDown, noSession},
 	} {
-		t.Run(c.in.Name, func(t *testing.T) {
-			invariant.Run(t, subjects, contractsOf([]row{
+		t.Run(c.in.String(), func(t *testing.T) {
+			mrtrtest.Alike(t, subjects, contractsOf([]row{
 				{"Lisbon", "Lisbon", script{"units": {imperial}}, nil, 1, lisbonMetric, completed("Lisbon")},
 				{"Springfield", "Springfield", script{"place": {missouri}}, nil, 1, refused("place", c.lacks), nothing},
 				{"unknown place", "Atlantis", nil, nil, 1, unknownPlace, nothing},
@@ -179,7 +179,13 @@ func TestInvariantOfTheDefinitions(t *testing.T) {
 		mcp.AddTool(server, &mcp.Tool{Name: o.Tool(), Description: o.Lesson}, o.New(rt, &options.Audit{}))
 	}
 	var first []byte
-	for _, in := range []invariant.Setting{oneInstance, silentModern, legacy, silentLegacy, negotiatedDown} {
+	for _, in := range []*wire.Options{
+		{Name: "modern"},
+		{Name: "modern, silent", Capabilities: wire.Nothing},
+		{Name: "legacy", Version: wire.Legacy},
+		{Name: "legacy, silent", Version: wire.Legacy, Capabilities: wire.Nothing},
+		{Name: "negotiated down", Handshake: true},
+	} {
 		for _, tool := range listed(t, server, in) {
 			name := string(tool["name"])
 			require.JSONEq(t, inputSchema, string(tool["inputSchema"]), name)
@@ -197,9 +203,9 @@ func TestInvariantOfTheDefinitions(t *testing.T) {
 }
 
 // listed are the definitions that a client gets, one for each style.
-func listed(t *testing.T, server *mcp.Server, in invariant.Setting) []map[string]json.RawMessage {
+func listed(t *testing.T, server *mcp.Server, in *wire.Options) []map[string]json.RawMessage {
 	t.Helper()
-	client, err := wire.Connect(t.Context(), server, in.Client)
+	client, err := wire.Connect(t.Context(), server, in)
 	require.NoError(t, err)
 	reply, err := client.Send(t.Context(), wire.Request{Method: "tools/list"})
 	require.NoError(t, err)

@@ -37,6 +37,7 @@ func curves() []curve {
 	}{
 		{"mrtr", picture.Ours, native},
 		{"mrtr with the boundary", picture.Ours, withGuard},
+		{"mrtr with StockFront", picture.Ours, throughSDK},
 		{"go-sdk, mrtr's handler", picture.Host, stock},
 		{"the same, decoder mended", picture.Host, stock.of(mended)},
 		{"go-sdk, unprotected", picture.HostBare, bareHTTP},

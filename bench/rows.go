@@ -30,17 +30,20 @@ func rows() []row {
 
 // The servers over HTTP.
 var (
-	native    = served("http/ours")
-	withGuard = served("http/ours+boundary")
-	stock     = served("http/stock")
-	bareHTTP  = served("http/bare")
-	mcpGo     = served("http/mcp-go")
-	nodeHTTP  = load{program: nodeServer, clients: 1}
+	native     = served("http/ours")
+	withGuard  = served("http/ours+boundary")
+	throughSDK = served("http/ours+stock")
+	stock      = served("http/stock")
+	bareHTTP   = served("http/bare")
+	mcpGo      = served("http/mcp-go")
+	nodeHTTP   = load{program: nodeServer, clients: 1}
 )
 
 func httpRows() []row {
 	socket := served("websocket/ours")
 	return []row{
+		over(native, throughSDK, cpu).named(overHTTP, "native, against the same with StockFront", nil),
+		over(native.withGOGC(400), throughSDK.withGOGC(400), cpu).named(overHTTP, "against the same with StockFront, GOGC=400", nil),
 		over(native, stock, cpu).named(overHTTP, "native, against go-sdk's front with the same handler", atMost(0.6)),
 		over(native.withGOGC(400), stock.withGOGC(400), cpu).named(overHTTP, "the same, GOGC=400", nil),
 		over(native, stock, wall).named(overHTTP, "the same, time of a call, one client", nil),

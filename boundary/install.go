@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/progress"
 )
 
 // Install puts the boundary around every tool, prompt and resource of the server,
@@ -21,6 +23,7 @@ func Install(server *mcp.Server, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	progress.Order(server)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		b := newBoundary(normalized, next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

@@ -51,13 +51,14 @@ var subjects = []struct {
 }{
 	{"server", "server", nil, true},
 	{"server behind the boundary", "server", []string{"-boundary"}, true},
+	{"server with StockFront", "server", []string{"-stock-front"}, true},
 	{"go-sdk's client", "client", nil, false},
 }
 
 // TestConformance runs the suite: one server for both revisions, on one URL, with
-// the boundary and without it, and a client process for each scenario. The client
-// is go-sdk's alone, so its figure says nothing of this module, and is counted
-// apart.
+// the boundary and without it, with go-sdk's HTTP layer in front of every call and
+// without it, and a client process for each scenario. The client is go-sdk's alone, so
+// its figure says nothing of this module, and is counted apart.
 func TestConformance(t *testing.T) {
 	suite := findSuite(t)
 	server, client := build(t, "./server"), build(t, "./client")
@@ -93,7 +94,7 @@ func TestConformance(t *testing.T) {
 	}
 	t.Logf("\n%s\n%d required scenarios passed against our server, %d with go-sdk's client, which has nothing of ours",
 		strings.Join(summary, "\n"), ours, others)
-	require.Equal(t, 2*67, ours, "all required scenarios, without the boundary and with it")
+	require.Equal(t, 3*67, ours, "all required scenarios, of each server")
 	require.Equal(t, 50, others, "all required scenarios of a client")
 }
 

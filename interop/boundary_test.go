@@ -18,8 +18,10 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// misbehaviour describes one tool of boundary/internal/misbehaving/server.
+// misbehaviour describes one tool, prompt or resource of
+// boundary/internal/misbehaving/server.
 type misbehaviour struct {
+	Place     string // the method
 	Name      string
 	Arguments any  // set where the request is at fault
 	Unlawful  bool // its arguments are no object: no client library sends such
@@ -30,8 +32,8 @@ type misbehaviour struct {
 // sentBy is the part of a text that names the client.
 var sentBy = regexp.MustCompile(`though \S+( \S+)? sent it`)
 
-// TestBoundary has the TypeScript clients call every misbehaving tool behind a
-// boundary once, in each era that they speak. Each call must come to one result
+// TestBoundary has the TypeScript clients call every misbehaving tool, prompt and
+// resource behind a boundary once, in each era that they speak. Each call must come to one result
 // or one protocol error, and to the one that was on the wire: a client that
 // rejects a result says so in an error of its own.
 func TestBoundary(t *testing.T) {
@@ -49,7 +51,7 @@ func TestBoundary(t *testing.T) {
 			raw := probeAt(t, url, era)
 			client := connect(t, drivers[g.client], g, "", url+"/"+g.era)
 			client.counter.take() // the messages of connecting
-			count := map[probe.Outcome]int{}
+			count, places := map[probe.Outcome]int{}, map[string]int{}
 			unlawful := 0
 			for _, m := range cases {
 				if m.Unlawful {
@@ -62,7 +64,9 @@ func TestBoundary(t *testing.T) {
 				seen := client.counter.take()
 				outcome := m.Outcomes[era]
 				rounds := 1
-				if m.Asks && m.Outcomes[probe.Modern] == probe.InputRequired { // unlike the probe, these clients can answer
+				// go-sdk refuses questions of a resource's handler in a legacy session.
+				askable := m.Place != "resources/read" || era == probe.Modern
+				if m.Asks && askable && m.Outcomes[probe.Modern] == probe.InputRequired { // unlike the probe, these clients can answer
 					want, outcome = reply{Text: "answered"}, probe.Complete
 					if era == probe.Modern {
 						rounds = 2
@@ -70,25 +74,32 @@ func TestBoundary(t *testing.T) {
 				}
 				switch outcome {
 				case probe.ProtocolError:
-					require.Contains(t, got.Error, want.Error, m.Name)
+					require.NotEmpty(t, got.Error, m)
+					if era == probe.Modern || !m.Asks {
+						require.Contains(t, got.Error, want.Error, m)
+					}
 				default:
-					require.Empty(t, got.Error, m.Name)
-					require.Equal(t, outcome == probe.ErrorResult, got.IsError, m.Name)
+					require.Empty(t, got.Error, m)
+					require.Equal(t, outcome == probe.ErrorResult, got.IsError, m)
 					require.False(t, got.IsError && got.Text == "", "%s: an error without a word", m.Name)
 					// The probe cannot be asked, and a legacy server tells it so.
 					if era == probe.Modern || !m.Asks {
-						require.Equal(t, want.Text, got.Text, m.Name)
+						require.Equal(t, want.Text, got.Text, m)
 					}
 				}
 				require.Equal(t, rounds, seen.Calls, "%s: requests", m.Name)
 				require.Zero(t, seen.Leaked, m.Name)
 				count[outcome]++
+				places[m.Place]++
 			}
 			client.close(t)
-			t.Logf("%d misbehaviours: %d results, %d error results, %d protocol errors, none rejected",
+			t.Logf("%d misbehaviours (%d tools, %d prompts, %d resources): %d results, %d error results, %d protocol errors, none rejected",
 				count[probe.Complete]+count[probe.ErrorResult]+count[probe.ProtocolError],
+				places["tools/call"], places["prompts/get"], places["resources/read"],
 				count[probe.Complete], count[probe.ErrorResult], count[probe.ProtocolError])
-			require.GreaterOrEqual(t, len(cases), 125)
+			require.GreaterOrEqual(t, places["tools/call"]+unlawful, 125)
+			require.GreaterOrEqual(t, places["prompts/get"], 80)
+			require.GreaterOrEqual(t, places["resources/read"], 80)
 			require.LessOrEqual(t, unlawful, 7)
 			require.Equal(t, len(cases)-unlawful, count[probe.Complete]+count[probe.ErrorResult]+count[probe.ProtocolError])
 		})
@@ -99,7 +110,15 @@ func TestBoundary(t *testing.T) {
 // of these tools has: it is left out unless the request is to be at fault.
 func (c *connection) misbehave(t *testing.T, m misbehaviour) reply {
 	t.Helper()
-	cell := map[string]any{"tool": m.Name, "answers": map[string]string{"units": "metric"}}
+	cell := map[string]any{"answers": map[string]string{"units": "metric"}}
+	switch m.Place {
+	case "prompts/get":
+		cell["prompt"] = m.Name
+	case "resources/read":
+		cell["resource"] = misbehavingScheme + m.Name
+	default:
+		cell["tool"] = m.Name
+	}
 	if m.Arguments != nil {
 		cell["location"] = m.Arguments
 	}
@@ -119,18 +138,38 @@ func onTheWire(t *testing.T, client *wire.Client, era probe.Era, m misbehaviour)
 	if m.Arguments != nil {
 		arguments["location"] = m.Arguments
 	}
-	res, err := client.Exchange(t.Context(), wire.Request{Name: m.Name, Arguments: arguments})
-	require.NoError(t, err, m.Name)
-	outcome, err := probe.Judge(era, res, nil)
-	require.NoError(t, err, m.Name)
-	require.Equal(t, m.Outcomes[era], outcome, m.Name)
+	request := wire.Request{Method: m.Place, Name: m.Name, Arguments: arguments}
+	if m.Place == "resources/read" {
+		request.Name = misbehavingScheme + m.Name
+	}
+	if m.Place != "tools/call" {
+		request.Arguments = nil
+	}
+	res, err := client.Exchange(t.Context(), request)
+	require.NoError(t, err, m)
+	outcome, err := judged(era, m, res)
+	require.NoError(t, err, m)
+	require.Equal(t, m.Outcomes[era], outcome, m)
 	if res.Error != nil {
 		var failure *jsonrpc.Error
 		require.ErrorAs(t, res.Error, &failure)
 		return reply{Error: failure.Message}
 	}
-	var result struct{ Content []struct{ Type, Text string } }
+	type block struct{ Type, Text string }
+	var result struct {
+		Content  []block
+		Messages []struct{ Content block }
+		Contents []struct{ Text *string }
+	}
 	require.NoError(t, json.Unmarshal(res.Result, &result))
+	for _, message := range result.Messages {
+		result.Content = append(result.Content, message.Content)
+	}
+	for _, part := range result.Contents {
+		if part.Text != nil {
+			result.Content = append(result.Content, block{"text", *part.Text})
+		}
+	}
 	var texts []string
 	for _, block := range result.Content {
 		if block.Type == "text" {
@@ -138,6 +177,27 @@ func onTheWire(t *testing.T, client *wire.Client, era probe.Era, m misbehaviour)
 		}
 	}
 	return reply{Text: strings.Join(texts, "\n")}
+}
+
+// misbehavingScheme begins the address of a misbehaving resource.
+const misbehavingScheme = "misbehaving://case/"
+
+// judged is how an answer ended. The clients judge the results of prompts and
+// resources by the schemas that they were built with.
+func judged(era probe.Era, m misbehaviour, res *jsonrpc.Response) (probe.Outcome, error) {
+	if m.Place == "tools/call" || res.Error != nil {
+		return probe.Judge(era, res, nil)
+	}
+	var result struct {
+		ResultType string `json:"resultType"`
+	}
+	if err := json.Unmarshal(res.Result, &result); err != nil {
+		return "", err
+	}
+	if result.ResultType == "input_required" {
+		return probe.InputRequired, nil
+	}
+	return probe.Complete, nil
 }
 
 func probeAt(t *testing.T, url string, era probe.Era) *wire.Client {

@@ -3,6 +3,7 @@ package interop_test
 import (
 	"bufio"
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -25,11 +26,16 @@ func buildServer(t *testing.T, command string) string {
 }
 
 // serveHTTP starts the program on a free port and returns its base URL. At the
-// end of the test it must stop on SIGTERM, with status 0.
+// end of the test it must stop on SIGTERM, with status 0. MRTR_STOCK_FRONT=1 has go-sdk's
+// HTTP layer serve every request.
 func serveHTTP(t *testing.T, program string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	server := exec.CommandContext(ctx, program, "serve", "-http", "127.0.0.1:0")
+	args := []string{"serve", "-http", "127.0.0.1:0"}
+	if os.Getenv("MRTR_STOCK_FRONT") == "1" {
+		args = append(args, "-stock-front")
+	}
+	server := exec.CommandContext(ctx, program, args...)
 	server.Cancel = func() error { return server.Process.Signal(syscall.SIGTERM) }
 	server.WaitDelay = 15 * time.Second
 	var logs strings.Builder

@@ -10,7 +10,7 @@ const modernRevision = "2026-07-28"
 // traffic is what passed between a client and the server during one call, as
 // counted outside both.
 type traffic struct {
-	Calls         int // tools/call requests
+	Calls         int // tools/call, prompts/get and resources/read requests
 	ModernCalls   int // those among them that name the modern revision in _meta
 	Elicitations  int // elicitation/create requests from the server
 	InputRequired int // results of type input_required
@@ -32,7 +32,12 @@ func (w *counter) fromClient(message []byte) {
 			Meta map[string]any `json:"_meta"`
 		} `json:"params"`
 	}
-	if json.Unmarshal(message, &request) != nil || request.Method != "tools/call" {
+	if json.Unmarshal(message, &request) != nil {
+		return
+	}
+	switch request.Method {
+	case "tools/call", "prompts/get", "resources/read":
+	default:
 		return
 	}
 	w.mu.Lock()

@@ -29,10 +29,11 @@ var errLongBatch = fmt.Errorf("batch exceeds %d messages", maxBatch)
 
 // contents are the facts about a body that routing needs.
 type contents struct {
-	modern bool         // a call whose _meta names a modern revision
-	calls  []jsonrpc.ID // of requests that await a response
-	opens  bool         // holds an initialize
-	kept   int64        // size of the messages that go-sdk keeps until the session ends
+	modern     bool               // a call whose _meta names a modern revision
+	calls      []jsonrpc.ID       // of requests that await a response
+	opens      bool               // holds an initialize
+	subscribes []*jsonrpc.Request // to resources, or ends that
+	kept       int64              // size of the messages that go-sdk keeps until the session ends
 }
 
 // peek reads as much of a body as routing needs, and reads it as go-sdk will: a
@@ -58,6 +59,8 @@ func peek(body []byte) (contents, error) {
 		case "initialize":
 			found.opens = true
 			found.kept += int64(len(raw))
+		case "resources/subscribe", "resources/unsubscribe", "subscriptions/listen":
+			found.subscribes = append(found.subscribes, call)
 		case "notifications/initialized":
 			found.kept += int64(len(raw))
 		}
@@ -75,11 +78,15 @@ func peek(body []byte) (contents, error) {
 // split parts a batch into its messages, and stops where there are too many. Like
 // go-sdk it ignores everything after the first JSON value of the body.
 func split(body []byte) ([]json.RawMessage, error) {
+	d := json.NewDecoder(bytes.NewReader(body))
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
-		return []json.RawMessage{body}, nil
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, err
+		}
+		return []json.RawMessage{raw}, nil
 	}
 	var messages []json.RawMessage
-	d := json.NewDecoder(bytes.NewReader(body))
 	if _, err := d.Token(); err != nil {
 		return nil, err
 	}
@@ -173,12 +180,8 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool
 // answered the request.
 func readContents(w http.ResponseWriter, body []byte) (contents, bool) {
 	found, err := peek(body)
-	switch {
-	case errors.Is(err, errLongBatch):
-		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
-		return contents{}, false
-	case err != nil:
-		http.Error(w, fmt.Sprintf("malformed payload: %v", err), http.StatusBadRequest)
+	if err != nil {
+		refuseMalformed(w, err)
 		return contents{}, false
 	}
 	return found, true

@@ -6,3 +6,6 @@ func OpenSessions(h *Handler) int {
 	defer h.sessions.mu.Unlock()
 	return len(h.sessions.open)
 }
+
+// LeanCalls counts the calls that went past go-sdk's HTTP layer.
+func LeanCalls(h *Handler) uint64 { return h.lean.taken.Load() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"time"
+	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -47,15 +48,20 @@ import (
 // older revisions leave it open whether a lost connection means that; there is
 // no resuming here, so nobody could receive the result, and a question without
 // anyone to answer it would hold its call for as long as the bridge waits.
+// [context.Cause] of a call's context is then [ErrHungUp], and [ErrShuttingDown] where
+// [Handler.Shutdown] cut the call off. A call counts as in flight until its handler
+// has returned, whether it heeds that or not.
 type Handler struct {
 	stateless                            *mcp.StreamableHTTPHandler
 	stateful                             *mcp.StreamableHTTPHandler // nil where everything is stateless
+	lean                                 *lean                      // nil with StockFront
 	guard                                *origin.Guard
 	maxBytes, maxInitialize              int64
 	calls                                inFlight
 	load                                 *inflight.Counter
 	bodyTimeout, writeTimeout, heartbeat time.Duration
 	ties                                 ties
+	posts                                posts
 	sessions                             sessions
 	legacyCalls                          legacyCalls
 	listening                            context.Context // over when subscriptions must end
@@ -88,18 +94,23 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 		open: map[string]*session{}, owners: map[string]*owner{},
 	}
 	h.load = inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal)
+	h.ties = ties{tied: map[weak.Pointer[mcp.Server]]bool{}, posts: &h.posts}
 	h.listening, h.unlisten = context.WithCancel(context.Background())
 	h.receiving, h.cut = context.WithCancel(context.Background())
 	h.serving, h.abort = context.WithCancel(context.Background())
-	h.stateless = mcp.NewStreamableHTTPHandler(h.ties.tie(getServer), &mcp.StreamableHTTPOptions{
+	tied := h.ties.tie(getServer)
+	h.stateless = mcp.NewStreamableHTTPHandler(orKnown(tied), &mcp.StreamableHTTPOptions{
 		Stateless:                    true,
 		Logger:                       o.Logger,
 		DisableLocalhostProtection:   true, // the guard has the stricter rule
 		MaxRequestBodyBytes:          o.MaxMessageBytes,
 		PropagateRequestCancellation: true,
 	})
+	if !o.StockFront {
+		h.lean = &lean{getServer: tied, stock: h.stateless}
+	}
 	if !o.Stateless {
-		h.stateful = mcp.NewStreamableHTTPHandler(exceptOwn(getServer), &mcp.StreamableHTTPOptions{
+		h.stateful = mcp.NewStreamableHTTPHandler(exceptOwn(h.ties.tie(getServer)), &mcp.StreamableHTTPOptions{
 			Logger:                     o.Logger,
 			DisableLocalhostProtection: true,
 			MaxRequestBodyBytes:        o.MaxMessageBytes,

@@ -22,7 +22,7 @@ import (
 // front serves server through a Handler on a loopback port.
 func front(t *testing.T, server *mcp.Server, opts *mcphttp.HandlerOptions) (*mcphttp.Handler, string) {
 	t.Helper()
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, opts)
+	h, err := newFront(func(*http.Request) *mcp.Server { return server }, opts)
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)
 	t.Cleanup(func() {
@@ -238,7 +238,7 @@ func TestForeignPagesAreRefused(t *testing.T) {
 // On a connection that does not end at loopback, AllowedHosts alone decides.
 func TestForeignHostsAreRefused(t *testing.T) {
 	status := func(opts *mcphttp.HandlerOptions, host string) int {
-		h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return trip.NewServer(trip.Handler) }, opts)
+		h, err := newFront(func(*http.Request) *mcp.Server { return trip.NewServer(trip.Handler) }, opts)
 		require.NoError(t, err)
 		r := httptest.NewRequest(http.MethodPut, "/", nil)
 		r.Host = host
@@ -272,7 +272,7 @@ func TestHandlerOptionsAreChecked(t *testing.T) {
 		{AllowedHosts: []string{""}}, {AllowedHosts: []string{"mcp.example:80"}}, {AllowedHosts: []string{"MCP.example"}}, {AllowedHosts: []string{"http://mcp.example"}}, {AllowedHosts: []string{"mcp.example/x"}},
 		{AllowedOrigins: []string{"app.example"}}, {AllowedOrigins: []string{"https://app.example/path"}},
 	} {
-		_, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return nil }, &o)
+		_, err := newFront(func(*http.Request) *mcp.Server { return nil }, &o)
 		require.ErrorContains(t, err, "mcphttp: ", o)
 		var usage *mcphttp.UsageError
 		require.ErrorAs(t, err, &usage)

@@ -17,6 +17,7 @@ import (
 const (
 	headerPrefix      = "Mcp-"
 	nameHeader        = "Mcp-Name"
+	paramPrefix       = "Mcp-Param-"
 	lastEventIDHeader = "Last-Event-Id" // as net/http spells it
 
 	base64Prefix = "=?base64?"

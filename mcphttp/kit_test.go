@@ -1,8 +1,11 @@
 package mcphttp_test
 
 import (
+	"flag"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -10,7 +13,35 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mcphttp"
 )
+
+// stockFront is true in the second run of all tests, in which no request goes past
+// go-sdk's HTTP layer.
+var stockFront bool
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	status := m.Run()
+	for _, other := range []string{"test.fuzz", "test.list"} {
+		if flag.Lookup(other).Value.String() != "" {
+			os.Exit(status)
+		}
+	}
+	fmt.Println("once more, with every request through go-sdk's HTTP layer:")
+	stockFront = true
+	os.Exit(max(status, m.Run()))
+}
+
+// newFront is [mcphttp.NewHandler] for both runs.
+func newFront(getServer func(*http.Request) *mcp.Server, opts *mcphttp.HandlerOptions) (*mcphttp.Handler, error) {
+	var o mcphttp.HandlerOptions
+	if opts != nil {
+		o = *opts
+	}
+	o.StockFront = stockFront
+	return mcphttp.NewHandler(getServer, &o)
+}
 
 type response struct {
 	status int

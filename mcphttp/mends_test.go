@@ -93,7 +93,7 @@ func TestFaultsMendedInFrontOfGoSDK(t *testing.T) {
 
 // The mends change what go-sdk reads and not the request of whoever is in front.
 func TestMendsLeaveTheRequestOfTheCallerAlone(t *testing.T) {
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server {
+	h, err := newFront(func(*http.Request) *mcp.Server {
 		return rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("ran") })
 	}, nil)
 	require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestDeleteOfAnotherUsersSession(t *testing.T) {
 		ended <- ctx.Err()
 		return say("over")
 	})
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	h, err := newFront(func(*http.Request) *mcp.Server { return server }, nil)
 	require.NoError(t, err)
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil

@@ -2,6 +2,7 @@ package mcphttp
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -12,6 +13,14 @@ import (
 func refuseWork(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "5")
 	http.Error(w, "shutting down", http.StatusServiceUnavailable)
+}
+
+func refuseMalformed(w http.ResponseWriter, err error) {
+	if errors.Is(err, errLongBatch) {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	http.Error(w, fmt.Sprintf("malformed payload: %v", err), http.StatusBadRequest)
 }
 
 // refuseCalls refuses a body whose calls would be too many: with 503 where the

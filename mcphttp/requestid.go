@@ -8,15 +8,17 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // wholeFloats bounds the numbers that a float64 holds one by one.
 const wholeFloats = 1 << 53
 
-// refuseAltered reports whether it has refused a body with an id that go-sdk would
+// refuseAltered reports whether it has refused messages with an id that go-sdk would
 // alter.
-func refuseAltered(w http.ResponseWriter, body []byte) bool {
-	id := alteredID(body)
+func refuseAltered(w http.ResponseWriter, messages []json.RawMessage) bool {
+	id := alteredID(messages)
 	if id == nil {
 		return false
 	}
@@ -25,16 +27,12 @@ func refuseAltered(w http.ResponseWriter, body []byte) bool {
 	return true
 }
 
-// alteredID is the first id of a body that go-sdk would answer under another
+// alteredID is the first id that go-sdk would answer under another
 // value; nil where there is none. It reads a number as a float64 and cuts off its
 // fraction, so a client that counts beyond 2^53 never recognizes the answer, and
 // two requests of a session become one. Such a call is refused before it has an
-// effect. A body that cannot be read has no such id.
-func alteredID(body []byte) json.RawMessage {
-	messages, err := split(body)
-	if err != nil {
-		return nil
-	}
+// effect.
+func alteredID(messages []json.RawMessage) json.RawMessage {
 	for _, message := range messages {
 		if id := idOf(message); !survives(id) {
 			return id
@@ -45,6 +43,9 @@ func alteredID(body []byte) json.RawMessage {
 
 // idOf reads the last member that is named id, as go-sdk does.
 func idOf(message []byte) json.RawMessage {
+	if id, ok := scanID(message); ok {
+		return id
+	}
 	d := json.NewDecoder(bytes.NewReader(message))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return nil
@@ -63,6 +64,20 @@ func idOf(message []byte) json.RawMessage {
 		}
 	}
 	return id
+}
+
+// scanID is idOf for a message in which nothing is unusual.
+func scanID(message []byte) (id json.RawMessage, ok bool) {
+	s, members := jsontext.Scan(message), 0
+	ok = s.Object(func(name []byte) bool {
+		if members++; string(name) != "id" {
+			return s.Value()
+		}
+		var ok bool
+		id, ok = s.Raw(s.Value)
+		return ok
+	})
+	return id, ok && members < maxMembers
 }
 
 // survives reports whether go-sdk keeps the value of an id. Null, a string and

@@ -1,10 +1,15 @@
 package mcphttp
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/inflight"
 )
 
 const (
@@ -36,8 +41,24 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	raw, ok := h.readBody(w, r)
-	if !ok || refuseAltered(w, raw) {
+	if !ok {
 		return
+	}
+	messages, err := split(raw)
+	if err != nil {
+		refuseMalformed(w, err)
+		return
+	}
+	if refuseAltered(w, messages) {
+		return
+	}
+	settled, refused := settleAmbiguous(w, messages)
+	if refused {
+		return
+	}
+	if settled != nil {
+		raw = settled
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
 	}
 	if modern { // go-sdk refuses a batch
 		h.serveModern(w, r, raw, 1)
@@ -76,7 +97,15 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte
 			refuseWork(w)
 			return
 		}
+		if err := inflight.Listening(raw); err != nil {
+			writeError(w, idOf(raw), err.Code, err.Message)
+			return
+		}
 		h.admit(w, r, raw, calls, h.listening, h.stateless.ServeHTTP)
+		return
+	}
+	if h.lean != nil && r.Header.Get(versionHeader) >= era.FirstModern {
+		h.work(w, r, raw, calls, func(w http.ResponseWriter, r *http.Request) { h.lean.serve(w, r, raw) })
 		return
 	}
 	h.work(w, r, raw, calls, h.stateless.ServeHTTP)
@@ -112,12 +141,15 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte, body contents) {
 	session := r.Header.Get(sessionHeader)
 	if session != "" {
-		done, err := h.sessions.use(session, principal(r), len(body.calls))
-		if err != nil {
-			refuseCalls(w, raw, err)
-			return
-		}
-		defer done()
+		defer h.sessions.use(session, principal(r))()
+	}
+	if session == "" && len(body.subscribes) > 0 { // beside an initialize nobody would count them
+		writeError(w, nil, jsonrpc.CodeInvalidRequest, "a subscription needs a session")
+		return
+	}
+	if err := h.sessions.subscribe(session, principal(r), body.subscribes); err != nil {
+		refuseCalls(w, raw, err)
+		return
 	}
 	if session != "" && len(body.calls) == 0 {
 		h.stateful.ServeHTTP(w, r)
@@ -130,9 +162,17 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 				return
 			}
 		} else {
+			posted := r.Context().Value(postKey{}).(*post)
+			if err := h.sessions.enter(session, principal(r), len(body.calls), posted); err != nil {
+				refuseCalls(w, raw, err)
+				return
+			}
 			leave := h.legacyCalls.enter(session, body.calls)
-			h.stateful.ServeHTTP(w, r)
+			h.stateful.ServeHTTP(w, h.posts.name(r, posted))
 			leave()
+			if r.Context().Err() != nil {
+				posted.cancel(context.Cause(r.Context()))
+			}
 		}
 		if r.Context().Err() != nil && session != "" && len(body.calls) > 0 {
 			h.cancelCalls(r, session, body.calls)
@@ -172,7 +212,8 @@ func (h *Handler) work(w http.ResponseWriter, r *http.Request, raw []byte, calls
 
 // admit serves a request unless its client has too many calls in flight, and ends
 // its context when over is, if not before. A client without a token is known by
-// its connection.
+// its connection. A call is in flight until its handler has returned, which may be
+// long after its client hung up.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, calls int, over context.Context, serve http.HandlerFunc) {
 	who := "user " + principal(r)
 	if who == "user " {
@@ -183,10 +224,11 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, call
 		refuseCalls(w, raw, err)
 		return
 	}
-	defer h.load.Leave(who, calls)
-	ctx, cancel := context.WithCancel(r.Context())
+	posted := &post{free: []func(int){func(n int) { h.load.Leave(who, n) }}}
+	defer posted.end(calls)
+	ctx, cancel := endingWith(r.Context(), over)
 	defer cancel()
-	defer context.AfterFunc(over, cancel)()
+	ctx = context.WithValue(ctx, postKey{}, posted)
 	// The header of a response that opens a session names the session.
 	p := h.newReply(w, h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern || r.Header.Get(sessionHeader) != "")
 	defer p.end()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/inflight"
 )
@@ -48,12 +49,14 @@ type session struct {
 	ctx       context.Context // of the request that opened it, without its end; go-sdk keeps it too
 	bytes     int64
 	running   int // POSTs
-	calls     int // in them
+	calls     int // of them, and of handlers that outlive theirs
 	since     time.Time
 	timer     *time.Timer
 	place     *list.Element // in sessions.idle; nil when it is not idle
 	ownPlace  *list.Element // in owner.idle
 	gone      bool
+
+	subscriptions inflight.Subscriptions
 }
 
 // principal is who a request is from, by its token; empty if nobody knows.
@@ -127,29 +130,63 @@ func (s *sessions) give(c *session) {
 	s.leave(c)
 }
 
-// use keeps a session from being idle until the function it returns is called,
-// unless it has too many calls in flight.
-func (s *sessions) use(id, principal string, calls int) (func(), error) {
+// use keeps a session from being idle until the function it returns is called.
+func (s *sessions) use(id, principal string) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.open[id]
 	if c == nil || c.principal != principal {
-		return func() {}, nil // go-sdk refuses it
-	}
-	if calls > 0 && c.calls+calls > s.mostCalls {
-		return nil, inflight.ErrShare
+		return func() {} // go-sdk refuses it
 	}
 	c.running++
-	c.calls += calls
 	s.unrest(c)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		c.calls -= calls
 		if c.running--; c.running == 0 && !c.gone {
 			s.rest(c)
 		}
-	}, nil
+	}
+}
+
+// enter counts the calls of a POST until their handlers have returned, unless the
+// session has too many in flight.
+func (s *sessions) enter(id, principal string, calls int, p *post) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.open[id]
+	if c == nil || c.principal != principal {
+		return nil // go-sdk refuses it
+	}
+	if c.calls+calls > s.mostCalls {
+		return inflight.ErrShare
+	}
+	c.calls += calls
+	p.free = append(p.free, func(n int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c.calls -= n
+	})
+	return nil
+}
+
+// subscribe notes the subscriptions of a session, unless they are too many.
+func (s *sessions) subscribe(id, principal string, requests []*jsonrpc.Request) *jsonrpc.Error {
+	if len(requests) == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	c := s.open[id]
+	s.mu.Unlock()
+	if c == nil || c.principal != principal {
+		return nil // go-sdk refuses it
+	}
+	for _, request := range requests {
+		if err := c.subscriptions.Note(request.Method, request.Params); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forget drops a session that go-sdk has closed.

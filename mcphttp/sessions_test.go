@@ -71,7 +71,7 @@ func (o opener) alive(user, session string) bool {
 
 func newHandler(t *testing.T, server *mcp.Server, opts *mcphttp.HandlerOptions) *mcphttp.Handler {
 	t.Helper()
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, opts)
+	h, err := newFront(func(*http.Request) *mcp.Server { return server }, opts)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -22,7 +22,7 @@ import (
 // session that is about to close, and its result; whatever is new is refused.
 func TestShutdownLetsARunningCallFinish(t *testing.T) {
 	server := trip.NewServer(sse.Bridge(trip.Handler, nil))
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	h, err := newFront(func(*http.Request) *mcp.Server { return server }, nil)
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)
 	defer srv.Close()
@@ -79,7 +79,7 @@ func TestShutdownOutOfPatienceCancels(t *testing.T) {
 			ended <- ctx.Err()
 			return say("over")
 		})
-		h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+		h, err := newFront(func(*http.Request) *mcp.Server { return server }, nil)
 		require.NoError(t, err)
 		srv := httptest.NewServer(h)
 		client := dial(t, srv.URL, &wire.Options{Version: version})
@@ -168,7 +168,7 @@ func TestShutdownWaitsForACallThatClaimsToListen(t *testing.T) {
 // Neither a subscription nor a standing stream is work to wait for.
 func TestShutdownEndsStreams(t *testing.T) {
 	server := trip.NewServer(trip.Handler)
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	h, err := newFront(func(*http.Request) *mcp.Server { return server }, nil)
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)
 	defer srv.Close()
@@ -214,7 +214,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 // Sessions that come and go leave nothing behind in the handler.
 func TestEndedSessionsAreForgotten(t *testing.T) {
 	server := trip.NewServer(trip.Handler)
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{SessionTimeout: 20 * time.Millisecond})
+	h, err := newFront(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{SessionTimeout: 20 * time.Millisecond})
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)
 	defer srv.Close()

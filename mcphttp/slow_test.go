@@ -56,7 +56,7 @@ func TestASlowBodyIsRefused(t *testing.T) {
 
 // Neither this handler's Shutdown nor the server's waits for a body that does not come.
 func TestHalfABodyDoesNotHoldUpShutdown(t *testing.T) {
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return trip.NewServer(trip.Handler) }, nil)
+	h, err := newFront(func(*http.Request) *mcp.Server { return trip.NewServer(trip.Handler) }, nil)
 	require.NoError(t, err)
 	reading := make(chan struct{}, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +77,7 @@ func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
 	server := rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return say(strings.Repeat("x", 12<<20))
 	})
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{WriteTimeout: 50 * time.Millisecond})
+	h, err := newFront(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{WriteTimeout: 50 * time.Millisecond})
 	require.NoError(t, err)
 	served := make(chan struct{}, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,6 +86,7 @@ func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
 	}))
 	defer srv.Close()
 	c := rawPost(t, address(srv.URL), modernCallBody, len(modernCallBody), "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: tool")
+	defer c.Close() // before the server, which would wait for it
 	receive(t, served, "the server waits for a client that does not read")
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(5*time.Second)))
 	got, err := io.Copy(io.Discard, c)
@@ -97,7 +98,9 @@ func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
 // openStream sends a request and returns its response while that is being written.
 func openStream(t *testing.T, method, url, body string, edit func(*http.Request)) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a stream on which nothing comes fails the test
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")

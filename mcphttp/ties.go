@@ -4,10 +4,14 @@ import (
 	"context"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync"
 	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/progress"
 )
 
 // requestKey is for the context of a request with whose end its calls end.
@@ -17,21 +21,25 @@ func endsCalls(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), requestKey{}, r.Context()))
 }
 
-// ties cancel the calls of legacy requests without a session when their request
-// ends. go-sdk does so for modern requests alone, and nothing can be sent to a
-// session that has no id. The values of a request's context reach its calls, so a
-// middleware finds the request there.
+// ties let the handlers of a legacy request end with their request. go-sdk does so
+// for modern requests alone. A middleware finds the request of a call: without a
+// session in the values of its context, and in a session by the post that a header
+// names.
 type ties struct {
-	mu   sync.Mutex
-	tied map[weak.Pointer[mcp.Server]]bool
+	posts *posts
+	mu    sync.Mutex
+	tied  map[weak.Pointer[mcp.Server]]bool
 }
 
-// tie ties the calls of each server that getServer names, once.
+// tie ties the calls of each server that getServer names, once, and orders what their
+// clients are told of them.
 func (t *ties) tie(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
-	t.tied = map[weak.Pointer[mcp.Server]]bool{}
 	return func(r *http.Request) *mcp.Server {
 		server := getServer(r)
-		if server != nil && r.Context().Value(requestKey{}) != nil {
+		if server != nil {
+			progress.Order(server)
+		}
+		if server != nil && r.Header.Get(versionHeader) < era.FirstModern {
 			t.install(server)
 		}
 		return server
@@ -49,13 +57,17 @@ func (t *ties) install(server *mcp.Server) {
 	runtime.AddCleanup(server, t.forget, p)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			request, ok := ctx.Value(requestKey{}).(context.Context)
-			if !ok {
+			if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
+				ctx, cancel := context.WithCancelCause(ctx)
+				defer cancel(nil)
+				defer context.AfterFunc(request, func() { cancel(context.Cause(request)) })()
 				return next(ctx, method, req)
 			}
-			ctx, cancel := context.WithCancelCause(ctx)
-			defer cancel(nil)
-			defer context.AfterFunc(request, func() { cancel(context.Cause(request)) })()
+			if p := t.posts.of(req); p != nil && !strings.HasPrefix(method, "notifications/") {
+				ctx, done := p.begin(ctx)
+				defer done()
+				return next(ctx, method, req)
+			}
 			return next(ctx, method, req)
 		}
 	})

@@ -15,7 +15,9 @@ import (
 // none yet: the handler then returns [Need](q). It never blocks, and nothing that
 // a client sends can make it panic, since every answer was judged by its question
 // as that was asked. A [Confirm] that has been reworded since counts as not
-// answered: a yes to the earlier wording is not a yes to this one.
+// answered: a yes to the earlier wording is not a yes to this one. So does, after a
+// deployment, an answer to other words that has just come, and a choice that is no
+// longer offered.
 //
 //	place, ok := mrtr.Answer(c, which)
 //	if !ok {
@@ -31,14 +33,15 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 		return none, false
 	}
 	var e entry
+	stands := false
 	c.mu.Lock()
 	found := c.st.answer(q.spec.key)
 	if found != nil {
 		found.noteRead()
-		e = *found
+		e, stands = *found, c.stands(found, q.spec)
 	}
 	c.mu.Unlock()
-	if found == nil || q.spec.confirms && e.digest != q.spec.digest() {
+	if !stands || q.spec.confirms && e.digest != q.spec.digest() {
 		return none, false
 	}
 	v, err := decodeAnswer[T](e.value, q.spec.key)
@@ -160,7 +163,7 @@ func (p *pending) standIn(err error) error {
 	}
 	switch {
 	case p.lenient:
-		p.settle(null)
+		p.settle(p.outcome(notAsked))
 		return nil
 	case failed.Reason == sse.Unreachable:
 		return cannotBeAsked(p.key, needsSession)
@@ -192,10 +195,13 @@ func specsOf(questions []AnyQuestion) ([]*spec, error) {
 	return specs, nil
 }
 
-// decodeAnswer reads the answer to the question named key. The null of a lenient
-// question reads as the zero value.
+// decodeAnswer reads the answer to the question named key. The outcome of a lenient
+// question without one reads as the zero value, unless T tells outcomes apart.
 func decodeAnswer[T any](value json.RawMessage, key string) (T, error) {
-	if isNull(value) {
+	if readsOutcome[T]() {
+		return decodeOutcome[T](value, key)
+	}
+	if isOutcome(value) {
 		var none T
 		return none, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // The benchmarks measure a call of two rounds through the tool's handler
@@ -79,8 +80,8 @@ func signed() benchTool {
 	}
 }
 
-func engine(b *testing.B) benchTool {
-	rt, err := mrtr.New(nil)
+func engine(b *testing.B, opts *mrtr.Options) benchTool {
+	rt, err := mrtr.New(opts)
 	require.NoError(b, err)
 	return mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ benchInput) (*mrtr.IncompleteResult, output, error) {
 		v, ok := mrtr.Answer(c, units)
@@ -118,7 +119,8 @@ func BenchmarkTwoRounds(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		tool benchTool
-	}{{"bare", bare}, {"signed", signed()}, {"engine", engine(b)}} {
+	}{{"bare", bare}, {"signed", signed()}, {"engine", engine(b, nil)},
+		{"remembered", engine(b, &mrtr.Options{Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 8 << 30})})}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -29,11 +29,17 @@ type Call struct {
 	principal  string
 	running    map[string]int // effects under way, each with the length of st.done when it began
 	onComplete []func(context.Context)
-	linear     *linearRun // nil in other styles
-	entered    bool       // steps: the list was entered before in this round
-	answered   []pending  // the questions whose answers came in this round
-	claim      *turnClaim // of the turn that this round runs, nil without a store
-	elsewhere  bool       // another request runs the turn, or has run it
+	onStop     []func(context.Context, error)
+	// keptAnswers are those of questions that are asked again along with others.
+	keptAnswers map[string]json.RawMessage
+	stopping    bool       // it has ended: no effect runs any more
+	ran         bool       // its handler was entered in this round
+	inSteps     bool       // that is a list of steps
+	linear      *linearRun // nil in other styles
+	entered     bool       // steps: the list was entered before in this round
+	answered    []pending  // the questions whose answers came in this round
+	claim       *turnClaim // of the turn that this round runs, nil without a store
+	elsewhere   bool       // another request runs the turn, or has run it
 }
 
 // exchange is one request, whichever of the three methods it is for.

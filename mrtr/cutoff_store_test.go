@@ -301,7 +301,7 @@ func TestASlowRoundKeepsItsClaim(t *testing.T) {
 }
 
 // The engine's own errors are no outcome: whoever comes next goes on at once, and
-// what was done stays done.
+// effects that have happened stay.
 func TestARoundThatIsInterruptedIsLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did deeds

@@ -27,12 +27,14 @@
 //   - A handler is written in one of several styles, which no client can tell apart:
 //     [Native] as above; named [Steps]; linear code that is held where it asks
 //     ([Coroutine]), run again ([Journal]), or both ([Resumable]).
-//   - Questions are [Elicit], [Choose], [Confirm], [ElicitSchema], [ElicitURL],
-//     [Sample] and [Roots]; [Optional] and [Known] change one.
+//   - Questions are [Elicit], [Choose], [Confirm], [ElicitSchema], [ElicitAs],
+//     [ElicitRaw], [ElicitURL], [Sample] and [Roots]; [Optional], [Reply] and [Known]
+//     change one.
 //   - [HandlerOptions] Needs refuse a client that cannot be asked, before anything has
 //     happened.
-//   - [Once] guards an effect that must not happen twice. [IncompleteResult.Carry]
-//     takes a value into the next round.
+//   - [Once] guards an effect that must not happen twice, and [Do] one without a value.
+//     [Call.OnStop] undoes them where the call ends without completing.
+//     [IncompleteResult.Carry] takes a value into the next round.
 //   - A call that ends without a result ends with an [Error], which has a [Reason];
 //     faults of the program are a [UsageError] or a [PanicError].
 //
@@ -56,5 +58,6 @@
 //
 // An answer that does not fit its question is asked for again without the handler, three
 // times at most. A call ends after 9 rounds that ask and 2 that only carry state,
-// since go-sdk's client follows no further.
+// since go-sdk's client follows no further; [Options] MaxRounds allows more to those
+// that do.
 package mrtr

@@ -32,7 +32,19 @@ func Choices(values ...string) []Choice {
 //   - a string type with a method Choices() []Choice: an enum;
 //   - a struct of such fields, slices of an enum, and [time.Time], named by
 //     their json tags, described by their jsonschema tags, and optional where
-//     they are pointers or tagged omitempty.
+//     they are pointers or tagged omitempty. The fields of an embedded struct are
+//     fields of the form.
+//
+// Other tags of a struct's field are named as the keywords that they set: title;
+// minLength and maxLength (in characters), and format (email, uri, date, date-time)
+// of a string; minimum and maximum of a number; minItems and maxItems of a list; and
+// default, which the user finds filled in (commas stand between the values of a
+// list). A tag that does not go with its field is an error.
+//
+//	type Order struct {
+//		Email string `json:"email" format:"email" jsonschema:"where the receipt goes"`
+//		Count int    `json:"count" title:"How many" minimum:"1" maximum:"9" default:"1"`
+//	}
 //
 // The protocol allows no nesting: any other type is an error in [Question.Err].
 // Every answer is checked against that schema before a handler sees it. Whole
@@ -95,11 +107,28 @@ func Confirm(key, message string) Question[bool] {
 // is sent as it is, but for the space between its tokens. The answer holds the
 // properties that the schema names and no others.
 func ElicitSchema(key, message string, schema json.RawMessage) Question[map[string]any] {
+	return ElicitAs[map[string]any](key, message, schema)
+}
+
+// ElicitAs is [ElicitSchema] with an answer of type T. A struct has a field for each
+// property of the schema, of its kind; its other fields stay zero. T may also be the
+// type of the one property, which is then named key. An answer that fits the schema
+// and not T, such as a number that is too large for an int8, is asked for again.
+func ElicitAs[T any](key, message string, schema json.RawMessage) Question[T] {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, schema); err != nil {
-		return Question[map[string]any]{err: misuse("question %q: its schema cannot be read: %v", key, err)}
+		return Question[T]{err: misuse("question %q: its schema cannot be read: %v", key, err)}
 	}
-	return elicit[map[string]any](key, message, compact.Bytes())
+	q := elicit[T](key, message, compact.Bytes())
+	if q.err != nil {
+		return q
+	}
+	if err := form.Fits(reflect.TypeFor[T](), key, q.spec.schema); err != nil {
+		q.err = misuse("question %q: %v", key, err)
+		return q
+	}
+	q.spec.typ = registerAnswerType[T]()
+	return q
 }
 
 // ElicitURL asks the user to visit an address, for data that must not pass through

@@ -36,6 +36,24 @@ func ExampleElicit() {
 	// result: {"summary":"2 seats to Porto, note: true"}
 }
 
+// Tags limit the values of a field. The fields of an embedded struct are fields of the
+// form.
+func ExampleElicit_limits() {
+	type contact struct {
+		Email string `json:"email" format:"email" jsonschema:"where the receipt goes"`
+	}
+	type order struct {
+		contact
+		Count int `json:"count" title:"How many" minimum:"1" maximum:"9" default:"1"`
+	}
+	q := mrtr.Elicit[order]("order", "How many, and whose?").Prefill(order{contact: contact{"ann@example.org"}})
+	style := oneQuestion(q, func(o order) string { return fmt.Sprintf("%d for %s", o.Count, o.Email) })
+	callWeather(newWeather(style), map[string]any{"email": "bob@example.org", "count": 3})
+	// Output:
+	// asked: How many, and whose?
+	// result: {"summary":"3 for bob@example.org"}
+}
+
 // The choices are made at run time. Each may have a title for people.
 func ExampleChoose() {
 	q := mrtr.Choose("place", "Which Springfield?",
@@ -62,6 +80,47 @@ func ExampleElicitSchema() {
 	// Output:
 	// asked: Which days?
 	// result: {"summary":"3 days from 2026-07-28"}
+}
+
+// The schema is made at run time, and the answer has a type all the same.
+func ExampleElicitAs() {
+	type seat struct {
+		Row   int      `json:"row"`
+		Meals []string `json:"meals"`
+	}
+	q := mrtr.ElicitAs[seat]("seat", "Which seat?", json.RawMessage(`{
+		"type": "object",
+		"properties": {
+			"row": {"type": "integer", "minimum": 1, "maximum": 32},
+			"meals": {"type": "array", "items": {"type": "string", "enum": ["fish", "soup"]}}
+		},
+		"required": ["row"]
+	}`))
+	style := oneQuestion(q, func(s seat) string { return fmt.Sprintf("row %d with %v", s.Row, s.Meals) })
+	callWeather(newWeather(style), map[string]any{"row": 12, "meals": []string{"soup"}})
+	// Output:
+	// asked: Which seat?
+	// result: {"summary":"row 12 with [soup]"}
+}
+
+// Code that asked with ServerSession.Elicit keeps its params, and its use of the
+// result.
+func ExampleElicitRaw() {
+	params := &mcp.ElicitParams{Message: "How many?", RequestedSchema: json.RawMessage(
+		`{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]}`)}
+	style := oneQuestion(mrtr.ElicitRaw("count", params), func(res *mcp.ElicitResult) string {
+		if res.Action != "accept" {
+			return "none"
+		}
+		return fmt.Sprint(res.Content["count"])
+	})
+	callWeather(newWeather(style), map[string]any{"count": 3})
+	callWeather(newWeather(style), nil)
+	// Output:
+	// asked: How many?
+	// result: {"summary":"3"}
+	// asked: How many?
+	// result: {"summary":"none"}
 }
 
 // An accept says that the user went to the address, not that they are done there.
@@ -120,6 +179,27 @@ func ExampleOptional() {
 	// Output:
 	// asked: Which units?
 	// result: {"summary":"both units"}
+	// asked: Which units?
+	// result: {"summary":"metric"}
+}
+
+// Where it matters why there is no answer, Reply tells.
+func ExampleReply() {
+	q := mrtr.Reply(mrtr.Choose("units", "Which units?", mrtr.Choices("metric", "imperial")...))
+	style := oneQuestion(q, func(r mrtr.Replied[string]) string {
+		switch r.Reason {
+		case mrtr.Declined:
+			return "no units, as the user wishes"
+		case mrtr.Cancelled, mrtr.CannotBeAsked:
+			return "both units"
+		}
+		return r.Value
+	})
+	callWeather(newWeather(style), nil)
+	callWeather(newWeather(style), map[string]any{"units": "metric"})
+	// Output:
+	// asked: Which units?
+	// result: {"summary":"no units, as the user wishes"}
 	// asked: Which units?
 	// result: {"summary":"metric"}
 }

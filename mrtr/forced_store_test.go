@@ -14,8 +14,7 @@ import (
 //
 //	MRTR_STORE=memory go test ./mrtr
 //
-// What the tests say holds with a store too, but for those that say what happens
-// without one.
+// The tests hold with a store too, but for those listed in differsWithStore.
 var forcedStore = store.NewMemory(nil)
 
 func isStoreForced() bool { return os.Getenv("MRTR_STORE") == "memory" }
@@ -31,8 +30,8 @@ func onForcedStore(o mrtr.Options) mrtr.Options {
 	return o
 }
 
-// differsWithStore names the tests that say what happens without a store, and what
-// happens with one.
+// differsWithStore names the tests of behaviour that a store changes, each with the
+// difference.
 var differsWithStore = map[string]string{
 	"TestDuplicatesWithoutAStore":                   "duplicates get the result of the first, see TestDuplicatesWithAStore",
 	"TestFramesHaveAFreshTokenEachRound":            "a frame keeps its name while its round is asked again, and an old round has its result",

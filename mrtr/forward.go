@@ -37,7 +37,7 @@ type Forwarder interface {
 // ErrNoInstance is the error of a [Forwarder] for an instance that is not there.
 var ErrNoInstance = errors.New("mrtr: there is no such instance")
 
-// forwarding is what a runtime with a Forwarder adds to one without.
+// forwarding is the part of a runtime that has a Forwarder.
 type forwarding struct {
 	Forwarder
 	codec  *statecodec.Codec

@@ -38,7 +38,7 @@ func (t *frameTable) evict() {
 	t.mu.Unlock()
 	for _, r := range expired {
 		t.abandoned(r, "no answer came in time")
-		r.end(context.DeadlineExceeded)
+		r.release(context.DeadlineExceeded)
 	}
 }
 
@@ -47,7 +47,7 @@ func (t *frameTable) close(grace time.Duration) error {
 	parked, running := t.shut()
 	for _, r := range parked {
 		t.abandoned(r, "the server is shutting down")
-		r.end(&Error{Reason: ShuttingDown})
+		r.release(&Error{Reason: ShuttingDown})
 	}
 	for _, r := range running {
 		r.stop(&Error{Reason: ShuttingDown})

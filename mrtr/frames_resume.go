@@ -39,7 +39,7 @@ func (c *Call) holdFrame() error {
 	r.releaseRound()
 	token, err := c.rt.frames.park(r)
 	if err != nil && r.how.replays { // the journal will do
-		r.end(err)
+		r.release(err)
 		err = nil
 	}
 	c.st.useFrame(token)
@@ -64,15 +64,19 @@ func (c *Call) keepFrame() error {
 	return nil
 }
 
-// abandonFrame unwinds the linear run of a call that has ended.
-func (c *Call) abandonFrame() {
+// abandonFrame unwinds the linear run of a call that has ended, if one is held, tells it
+// why, and hands out the functions that it registered with [Call.OnStop].
+func (c *Call) abandonFrame(cause error) (held bool, stops []func(context.Context, error)) {
 	r := c.rt.frames.take(c.st.frame)
 	if r == nil {
 		r = c.linear
 	}
-	if r != nil {
-		r.end(context.Canceled)
+	if r == nil {
+		return false, nil
 	}
+	stops = r.call.takeStops()
+	r.end(cause)
+	return true, stops
 }
 
 // abandoned tells the observer of a frame that was unwound without an answer.

@@ -15,10 +15,10 @@ func (c *Call) gate(s *spec) (standIn json.RawMessage, _ error) {
 	switch {
 	case asks && client.Declared(capability):
 		return nil, nil
-	case client.Era != era.Modern && policy.usesDefaults() && s.fallback != nil:
+	case s.fallback != nil && c.target.usesDefaults(client.Era):
 		return s.fallback, nil
 	case s.lenient:
-		return null, nil
+		return s.outcome(notAsked), nil
 	case client.Era == era.Modern:
 		return nil, missingCapability(capability.Wire())
 	case asks:

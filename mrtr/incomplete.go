@@ -67,6 +67,10 @@ func (c *Call) take(need *IncompleteResult) (answered bool, _ error) {
 	}
 	c.st.open(specs)
 	for i, s := range specs {
+		if kept := c.takeKept(s.key); kept != nil {
+			c.st.pending[i].settle(kept)
+			continue
+		}
 		standIn, err := c.gate(s)
 		if err != nil {
 			return false, err

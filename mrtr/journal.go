@@ -58,7 +58,7 @@ func (r *linearRun) resumed(c *Call, specs []*spec) error {
 
 // match compares the questions with the answers in the state. The caller holds c.mu.
 func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error) {
-	matched, read := 0, 0
+	matched, read, first := 0, 0, 0
 	for i := range c.st.done {
 		e := &c.st.done[i]
 		if e.kind != answerEntry {
@@ -71,7 +71,15 @@ func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error
 		if e.key != sp.key {
 			return false, c.diverged("question %q is asked where %q was", sp.key, e.key)
 		}
+		if matched == 0 {
+			first = i
+		}
 		if e.digest != sp.digest() {
+			if c.mayGoBack(first) {
+				c.goBack(first, specs)
+				r.cursor -= matched
+				return false, r.unclaimed(c)
+			}
 			return false, c.diverged("question %q is not worded as it was", e.key)
 		}
 		r.cursor++

@@ -119,8 +119,8 @@ func (p *pending) judge(response mcp.InputResponse, limit int) error {
 		case "accept":
 			return p.accept(r.Content, limit)
 		case "decline", "cancel":
-			if p.lenient {
-				p.settle(null)
+			if p.lenient || p.tells {
+				p.settle(p.outcome(r.Action))
 				return nil
 			}
 			return declined(p.key, r.Action)

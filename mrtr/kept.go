@@ -24,20 +24,29 @@ const outcomeFormat = 1
 // writeOutcome is the outcome of a turn as it is remembered: the token of its
 // questions, its error, or its result. It is nil for a result that cannot be kept.
 func (c *Call) writeOutcome(out *asked, err error, from kept) json.RawMessage {
-	w := jsontext.Begin(nil, "v", outcomeFormat)
 	switch {
 	case out != nil:
+		w := beginSaved(len(out.token))
 		w.Text("token", out.token)
+		return w.End()
 	case err != nil:
-		w.Raw("error", describedError(err).encode())
-	default:
-		result, err := from.save()
-		if err != nil || len(result) > c.rt.memory.maxResult {
-			return nil
-		}
-		w.Raw("result", result)
+		failed := describedError(err).encode()
+		w := beginSaved(len(failed))
+		w.Raw("error", failed)
+		return w.End()
 	}
+	result, err := from.save()
+	if err != nil || len(result) > c.rt.memory.maxResult {
+		return nil
+	}
+	w := beginSaved(len(result))
+	w.Raw("result", result)
 	return w.End()
+}
+
+// beginSaved begins an object with room for size bytes beside its names.
+func beginSaved(size int) jsontext.Writer {
+	return jsontext.Begin(make([]byte, 0, size+64), "v", outcomeFormat)
 }
 
 // readOutcome reads what writeOutcome wrote. The questions are made of the state in
@@ -136,7 +145,7 @@ func (k *typedResult[Out]) save() (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := jsontext.Begin(nil, "v", outcomeFormat)
+	w := beginSaved(len(saved))
 	if k.res != nil {
 		w.Flag("texter", true)
 		w.Text("text", k.res.Content[0].(*mcp.TextContent).Text)
@@ -204,7 +213,7 @@ func (k *rawResult) save() (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := jsontext.Begin(nil, "v", outcomeFormat)
+	w := beginSaved(len(saved))
 	if carried != nil {
 		w.Raw("error", describedError(carried).encode())
 		k.out.SetError(carried) // the result may have been replaced

@@ -1,5 +1,7 @@
 package mrtr
 
+import "github.com/mrtr-go/sdk/era"
+
 // LegacyPolicy decides how a call goes on that has a question for a legacy client,
 // one of a revision before 2026-07-28.
 //
@@ -12,7 +14,7 @@ type LegacyPolicy int
 const (
 	// LegacyInherit takes the runtime's policy, which is LegacyBridge unless set.
 	LegacyInherit LegacyPolicy = iota
-	// LegacyBridge asks over the session, up to nine rounds of questions. A client
+	// LegacyBridge asks over the session, in as many rounds as [Options] allow. A client
 	// that cannot be asked ends the call with [CannotBeAsked].
 	LegacyBridge
 	// LegacyBridgeOrDefaults asks over the session. For a client that cannot be
@@ -29,6 +31,41 @@ const (
 	// reads the questions as an empty success.
 	LegacyPassThrough
 )
+
+// UnaskablePolicy decides how a call goes on that has a question for a client, modern
+// or legacy, that cannot be asked it: one that did not declare the capability, or one
+// without a session that could carry the question. It takes precedence over
+// the LegacyPolicy in the matter of defaults.
+type UnaskablePolicy int
+
+const (
+	// UnaskableInherit takes the runtime's policy. Unless that is set, a modern client
+	// is refused, and a legacy one treated as its [LegacyPolicy] says.
+	UnaskableInherit UnaskablePolicy = iota
+	// UnaskableDefaults uses the question's default. Without one the call ends.
+	UnaskableDefaults
+	// UnaskableRefuse ends the call, whatever default the question has.
+	UnaskableRefuse
+)
+
+func (u UnaskablePolicy) valid() bool { return u >= UnaskableInherit && u <= UnaskableRefuse }
+
+// contradicts reports whether the one policy uses defaults and the other forbids it.
+func (u UnaskablePolicy) contradicts(l LegacyPolicy) bool {
+	return u == UnaskableRefuse && l.usesDefaults() || u == UnaskableDefaults && l == LegacyRefuse
+}
+
+// usesDefaults reports whether a default stands in for an answer of this client, which
+// cannot be asked.
+func (t *target) usesDefaults(client era.Era) bool {
+	switch t.unaskable {
+	case UnaskableDefaults:
+		return true
+	case UnaskableRefuse:
+		return false
+	}
+	return client != era.Modern && t.policy.usesDefaults()
+}
 
 func (l LegacyPolicy) valid() bool { return l >= LegacyInherit && l <= LegacyPassThrough }
 

@@ -1,17 +1,20 @@
 package mrtr
 
 import (
+	"cmp"
 	"time"
 
+	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // The limits of a call that no option changes.
 const (
-	// maxAsks and maxCarries bound the rounds of a call that ask, and those that
-	// only carry state. They are the rounds that go-sdk's own client follows.
-	maxAsks    = 9
-	maxCarries = 2
+	// followedAsks and maxCarries are the rounds that go-sdk's own client follows: those
+	// that ask, and those that only carry state.
+	followedAsks = 9
+	maxCarries   = 2
 	// maxTries is how often one question is asked again for a usable answer.
 	maxTries = 3
 	// maxAnswerOver bounds an answer that [Question.AskOver] gets, which no state has
@@ -19,12 +22,49 @@ const (
 	maxAnswerOver = 16 << 10
 )
 
-// tooManyRounds ends a call of more rounds than a client follows.
-func tooManyRounds(asks bool) error {
-	if asks {
-		return limitExceeded(maxAsks, "rounds of questions in one call")
+// maxAsks bounds the rounds of this call that ask.
+func (c *Call) maxAsks() int {
+	limit := c.rt.opts.MaxRounds
+	if c.ex.client.Era != era.Modern {
+		return limit
 	}
-	return limitExceeded(maxCarries, "rounds that only carry state in one call")
+	follows := followedAsks
+	if f := c.rt.opts.FollowsRounds; f != nil {
+		if n := f(c.ex.request); n > 0 {
+			follows = n
+		}
+	}
+	return min(limit, follows)
+}
+
+// countRound counts a round that goes out, and ends a call of more rounds than its
+// client follows.
+func (c *Call) countRound(asks bool) error {
+	n := c.st.countRound(asks)
+	if !asks && n > maxCarries {
+		return limitExceeded(maxCarries, "rounds that only carry state in one call")
+	}
+	if limit := c.maxAsks(); asks && n > limit {
+		return tooManyRounds(limit)
+	}
+	return nil
+}
+
+func tooManyRounds(limit int) error {
+	return limitExceeded(limit, "rounds of questions in one call")
+}
+
+// bridgeOptions are those of the bridge around every handler: it goes as far as the
+// engine does, unless it is told otherwise.
+func (o *Options) bridgeOptions() *sse.BridgeOptions {
+	var b sse.BridgeOptions
+	if o.Bridge != nil {
+		b = *o.Bridge
+	}
+	if b.MaxRounds == 0 {
+		b.MaxRounds = o.MaxRounds
+	}
+	return &b
 }
 
 // resolveLimits puts the default where a limit is zero, and refuses a negative one.
@@ -34,6 +74,7 @@ func (o *Options) resolveLimits() error {
 		value    *int
 		fallback int
 	}{
+		{"MaxRounds", &o.MaxRounds, followedAsks},
 		{"MaxStateBytes", &o.MaxStateBytes, 32 << 10},
 		{"MaxQuestions", &o.MaxQuestions, 16},
 		{"MaxFrames", &o.MaxFrames, 100_000},
@@ -64,8 +105,8 @@ func (o *Options) resolveLimits() error {
 func (o *Options) checkLimits() error {
 	if b := o.Bridge; b != nil {
 		switch {
-		case b.MaxRounds > maxAsks:
-			return misuse("Options.Bridge.MaxRounds is %d, and every call ends after %d rounds that ask", b.MaxRounds, maxAsks)
+		case b.MaxRounds > cmp.Or(o.MaxRounds, followedAsks):
+			return misuse("Options.Bridge.MaxRounds is %d, and every call ends after %d rounds that ask", b.MaxRounds, cmp.Or(o.MaxRounds, followedAsks))
 		case b.MaxStateRounds > maxCarries:
 			return misuse("Options.Bridge.MaxStateRounds is %d, and every call ends after %d rounds that only carry state", b.MaxStateRounds, maxCarries)
 		}

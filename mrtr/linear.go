@@ -22,7 +22,8 @@ func Coroutine[In, Out any](h LinearFunc[In, Out]) Style[In, Out] {
 // every question and effect that happened before returns its earlier value, from
 // the journal in the state. The rest of the code must do the same each time: put
 // the clock, chance, and anything else that may differ into [Once]. A handler that
-// takes another way than before ends the call with [Diverged].
+// takes another way than before ends the call with [Diverged], unless a deployment
+// changed a question and the call can go back to it ([HandlerOptions.Version]).
 //
 // Deferred functions run at the end of every round, also of one that only asks: do
 // not release in one a resource that [Once] acquired.

@@ -18,6 +18,15 @@ func (c *linearContext) start() {
 	c.Context, c.cancel = context.WithCancelCause(context.Background())
 }
 
+// endOf says why a call has ended whose handler is still held: its request ended, or
+// else its user declined or did not answer, which is no more than that.
+func endOf(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return context.Canceled
+}
+
 func (c *linearContext) Value(key any) any {
 	if v := c.Context.Value(key); v != nil {
 		return v

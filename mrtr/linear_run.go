@@ -98,6 +98,7 @@ func (r *linearRun) fill(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
 	r.call.ex, r.call.st, r.call.answered, r.call.claim = round.ex, round.st, round.answered, round.claim
+	r.call.stopping = round.stopping
 	r.waiting = false
 }
 
@@ -107,7 +108,8 @@ func (r *linearRun) fill(round *Call) {
 func (r *linearRun) readBack(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
-	round.st, round.onComplete = r.call.st, r.call.onComplete
+	round.st, round.onComplete, round.onStop = r.call.st, r.call.onComplete, r.call.onStop
+	round.keptAnswers, r.call.keptAnswers = r.call.keptAnswers, nil
 	if len(r.call.running) > 0 {
 		round.st.unshare()
 		round.running = maps.Clone(r.call.running)
@@ -128,7 +130,7 @@ func (r *linearRun) receive(ctx context.Context) (turn, error) {
 	case t := <-r.turns:
 		return t, nil
 	case <-ctx.Done():
-		r.end(ctx.Err())
+		r.end(context.Cause(ctx))
 		return turn{}, ctx.Err()
 	}
 }
@@ -139,6 +141,15 @@ func (r *linearRun) end(cause error) {
 	r.alone = true
 	r.call.mu.Unlock()
 	r.stop(cause)
+}
+
+// release ends a held run that no round will resume. Its call ends with it, unless
+// another run can replay it: then nothing is undone.
+func (r *linearRun) release(cause error) {
+	if r.how.replays {
+		r.call.takeStops()
+	}
+	r.end(cause)
 }
 
 // stop ends a run whose last turn a round is going to receive.
@@ -193,6 +204,9 @@ func (r *linearRun) finish(returned bool, panicked any) {
 	r.call.mu.Unlock()
 	if panicked != nil && alone {
 		r.call.observe(context.Background(), Event{Kind: CallStopped, Err: end.err})
+	}
+	if alone {
+		r.call.runStops(&r.ctx, r.call.takeStops(), end.err)
 	}
 	r.ctx.cancel(context.Canceled)
 	r.call.rt.frames.leave(r)

@@ -41,6 +41,9 @@ const (
 	// CallAbandoned is a held handler unwound without an answer: its time was up, or
 	// the runtime closed. HasEffects tells whether its effects may need undoing.
 	CallAbandoned EventKind = "call abandoned"
+	// StopFailed is a function of [Call.OnStop] that panicked, so that an effect may not
+	// be undone. Err is the panic.
+	StopFailed EventKind = "on stop failed"
 
 	// The rest come with a store alone.
 
@@ -86,7 +89,7 @@ type Event struct {
 	// CallAbandoned why, and of a CallStopped that Diverged which version of the handler the call began with.
 	Reason     string
 	HasEffects bool  // whether effects are remembered in this call
-	Err        error // CallStopped, RequestRefused, and those of rounds with a store
+	Err        error // CallStopped, RequestRefused, StopFailed, and those of rounds with a store
 }
 
 func (c *Call) observe(ctx context.Context, e Event) {
@@ -191,7 +194,7 @@ func (o logObserver) level(e Event) slog.Level {
 		return slog.LevelInfo
 	case StateRefused, CallAbandoned, RoundTakenOver, RoundRefused:
 		return slog.LevelWarn
-	case RoundUnknown, RoundNotRecorded:
+	case StopFailed, RoundUnknown, RoundNotRecorded:
 		return slog.LevelError
 	case RequestRefused:
 		if isFault(e.Err) {

@@ -57,6 +57,14 @@ func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Co
 	return OnceWith(ctx, c, key, nil, f)
 }
 
+// Do is [Once] for an effect without a value.
+func Do(ctx context.Context, c *Call, key string, f func(ctx context.Context, idem string) error) error {
+	_, err := Once(ctx, c, key, func(ctx context.Context, idem string) (struct{}, error) {
+		return struct{}{}, f(ctx, idem)
+	})
+	return err
+}
+
 func decodeEffect[T any](value json.RawMessage, key string) (v T, _ error) {
 	var none T
 	if len(value) == 0 {
@@ -168,6 +176,9 @@ func (c *Call) begin(key string) (value json.RawMessage, idem string, _ error) {
 		if err := c.linear.mayRun(c, key); err != nil {
 			return nil, "", err
 		}
+	}
+	if c.stopping {
+		return nil, "", misuse("effect %q does not run: its call has stopped", key)
 	}
 	if _, running := c.running[key]; running {
 		return nil, "", misuse("effect %q is already running: each needs a key of its own", key)

@@ -57,5 +57,5 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 	if !t.policy.loops() {
 		return h
 	}
-	return watched(sse.BridgePrompt(h, rt.opts.Bridge), nil)
+	return watched(sse.BridgePrompt(h, rt.opts.bridgeOptions()), nil)
 }

@@ -63,6 +63,10 @@ func (q Question[T]) Default(v T) Question[T] {
 		q.err = misuse("question %q: a Confirm has no default", q.spec.key)
 		return q
 	}
+	if readsOutcome[T]() {
+		q.err = misuse("question %q: its default belongs to the question inside the Reply, and an ElicitRaw has none", q.spec.key)
+		return q
+	}
 	value, err := form.Encode(v, q.spec.key)
 	if err == nil && q.spec.kind == formKind {
 		if err = q.spec.form.Check(value); err == nil {
@@ -79,6 +83,34 @@ func (q Question[T]) Default(v T) Question[T] {
 	return q
 }
 
+// Prefill shows v to the user as the form's content, to be accepted or changed. It is
+// no answer until the user accepts it. Parts of v that are zero stay empty. The
+// question of [Journal] code is the same each time it is asked: put a v that may
+// change into [Once].
+func (q Question[T]) Prefill(v T) Question[T] {
+	if q.Err() != nil || q.spec == nil {
+		return q
+	}
+	if q.spec.kind != formKind || q.spec.confirms || readsOutcome[T]() {
+		q.err = misuse("question %q: only an Elicit, a Choose and the like can be prefilled, inside a Reply", q.spec.key)
+		return q
+	}
+	s := *q.spec
+	content, err := form.Encode(v, s.key)
+	if err == nil {
+		s.schema, err = form.Prefill(s.schema, content)
+	}
+	if err == nil {
+		s.form, err = form.Of(s.schema)
+	}
+	if err != nil {
+		q.err = misuse("question %q: it cannot be prefilled: %v", s.key, err)
+		return q
+	}
+	q.spec = &s
+	return q
+}
+
 // Known is a question with the answer v, which is never sent. It lets code that
 // asks take the same path when the answer is clear without the user.
 func Known[T any](v T) Question[T] { return Question[T]{known: &v} }
@@ -88,6 +120,8 @@ func Known[T any](v T) Question[T] { return Question[T]{known: &v} }
 func Optional[T any](q Question[T]) Question[*T] {
 	o := Question[*T]{err: q.Err()}
 	switch {
+	case o.err == nil && readsOutcome[T]():
+		o.err = misuse("question %q: a Reply or ElicitRaw goes on without an answer by itself", q.Key())
 	case q.known != nil:
 		o.known = &q.known
 	case q.spec != nil:
@@ -134,6 +168,7 @@ type spec struct {
 	url     string
 	schema  json.RawMessage // form: the schema as sent; sample: the params as sent
 	lenient bool            // a decline, a cancel and a client that cannot be asked are answers
+	tells   bool            // a decline and a cancel are answers that are told apart
 	typ     string          // names a type that decodes its answer itself, see answerType
 
 	// Set where the question is made. No state carries them.

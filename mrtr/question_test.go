@@ -15,7 +15,7 @@ type (
 	empty     struct{}
 	nested    struct{ Inner struct{ A string } }
 	strange   struct{ C chan int }
-	embedding struct{ trip }
+	embedding struct{ *trip }
 	twice     struct {
 		A string `json:"B"`
 		B string
@@ -68,7 +68,7 @@ func TestWrongQuestions(t *testing.T) {
 		{"a struct without fields", mrtr.Elicit[empty]("q", "?"), "no fields"},
 		{"a nested struct", mrtr.Elicit[nested]("q", "?"), "Inner"},
 		{"a strange field", mrtr.Elicit[strange]("q", "?"), "chan int"},
-		{"an embedded struct", mrtr.Elicit[embedding]("q", "?"), "named fields only"},
+		{"an embedded pointer", mrtr.Elicit[embedding]("q", "?"), "named fields only"},
 		{"two fields of one name", mrtr.Elicit[twice]("q", "?"), `two fields are named "B"`},
 		{"a number in quotes", mrtr.Elicit[quoted]("q", "?"), `option "string"`},
 		{"an unexported field", mrtr.Elicit[hidden]("q", "?"), "exported"},

@@ -40,19 +40,30 @@ func answerTypeName[T any]() string {
 	}
 	name := ""
 	if form.Refuses(base) {
-		sum := sha256.Sum256([]byte(base.PkgPath() + "\x00" + base.String()))
-		name = base64.RawURLEncoding.EncodeToString(sum[:9])
-		own := &answerType{typ: base, read: func(answer json.RawMessage, key string) error {
-			_, err := decodeAnswer[T](answer, key)
-			return err
-		}}
-		if other, loaded := selfDecoding.types.LoadOrStore(name, own); loaded && other.(*answerType).typ != base {
-			// Two types that were declared in functions share a name. Either could be
-			// meant, so that the handler has to find out.
-			selfDecoding.types.Store(name, &answerType{typ: base, read: func(json.RawMessage, string) error { return nil }})
-		}
+		name = registerAnswerType[T]()
 	}
 	selfDecoding.names.Store(t, name)
+	return name
+}
+
+// registerAnswerType lets this process judge answers by a type, whether or not it
+// decodes itself.
+func registerAnswerType[T any]() (name string) {
+	base := reflect.TypeFor[T]()
+	for base.Kind() == reflect.Pointer {
+		base = base.Elem()
+	}
+	sum := sha256.Sum256([]byte(base.PkgPath() + "\x00" + base.String()))
+	name = base64.RawURLEncoding.EncodeToString(sum[:9])
+	own := &answerType{typ: base, read: func(answer json.RawMessage, key string) error {
+		_, err := decodeAnswer[T](answer, key)
+		return err
+	}}
+	if other, loaded := selfDecoding.types.LoadOrStore(name, own); loaded && other.(*answerType).typ != base {
+		// Two types that were declared in functions share a name. Either could be
+		// meant, so that the handler has to find out.
+		selfDecoding.types.Store(name, &answerType{typ: base, read: func(json.RawMessage, string) error { return nil }})
+	}
 	return name
 }
 

@@ -15,6 +15,8 @@ import (
 type HandlerOptions struct {
 	// Legacy overrides the runtime's policy for legacy clients.
 	Legacy LegacyPolicy
+	// Unaskable overrides the runtime's policy for clients that cannot be asked.
+	Unaskable UnaskablePolicy
 	// Version names this version of the handler, for operators who read why a call
 	// did not go on after a deployment ([Event]). If empty, it is that of the build.
 	Version string
@@ -60,8 +62,9 @@ const (
 
 // target is one registered tool, prompt or resource.
 type target struct {
-	policy  LegacyPolicy
-	version string
+	policy    LegacyPolicy
+	unaskable UnaskablePolicy
+	version   string
 	// audience is what states are bound to; ownAudience tells that HandlerOptions
 	// name it.
 	audience    string
@@ -88,7 +91,10 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	if !o.Legacy.valid() {
 		panic(misuse("HandlerOptions.Legacy is not a policy: %d", o.Legacy))
 	}
-	t := &target{policy: o.Legacy, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays, forgets: o.Forgets, forwards: o.Forwarded}
+	if !o.Unaskable.valid() {
+		panic(misuse("HandlerOptions.Unaskable is not a policy: %d", o.Unaskable))
+	}
+	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays, forgets: o.Forgets, forwards: o.Forwarded}
 	switch {
 	case o.Interrupted < InterruptedInherit || o.Interrupted > InterruptedUnknown:
 		panic(misuse("HandlerOptions.Interrupted is not a policy: %d", o.Interrupted))
@@ -104,6 +110,12 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	}
 	if t.policy == LegacyInherit {
 		t.policy = rt.opts.Legacy
+	}
+	if t.unaskable == UnaskableInherit {
+		t.unaskable = rt.opts.Unaskable
+	}
+	if t.unaskable.contradicts(t.policy) {
+		panic(misuse("HandlerOptions: Unaskable %d and Legacy %d contradict each other about defaults", t.unaskable, t.policy))
 	}
 	if t.version == "" {
 		t.version = buildVersion
@@ -150,7 +162,7 @@ func watch(ctx context.Context, e era.Era, call func(context.Context) error) {
 	last := &lastRound{}
 	err := call(context.WithValue(ctx, lastRoundKey{}, last))
 	if c := last.call; c != nil {
-		c.abandonFrame()
+		c.runStops(ctx, c.unwind(ctx, nil), err)
 		c.observe(ctx, Event{Kind: CallStopped, Err: err})
 	}
 }
@@ -167,6 +179,9 @@ func noteRound(ctx context.Context, c *Call, asks bool) {
 	switch {
 	case !ok:
 	case asks:
+		if !c.ran && last.call != nil { // the registrations of the round before still hold
+			c.onStop = last.call.takeStops()
+		}
 		last.call = c
 	default:
 		last.call = nil

@@ -73,7 +73,7 @@ func (o *RememberOptions) resolve() error {
 	return nil
 }
 
-// roundMemory is what a runtime with a store adds to one without.
+// roundMemory is the part of a runtime that only one with a store has.
 type roundMemory struct {
 	store     store.Store
 	turns     *claim.Table
@@ -133,7 +133,7 @@ func newRoundMemory(o *Options) (*roundMemory, error) {
 // recordOverhead is more than a record holds beside its result.
 const recordOverhead = 128 << 10
 
-// recordSealer seals what a store keeps, each record for its own name.
+// recordSealer seals records, each for its own name.
 type recordSealer struct{ codec *statecodec.Codec }
 
 func (s recordSealer) Seal(name string, record []byte) ([]byte, error) {
@@ -199,7 +199,7 @@ func (c *Call) stale() string {
 	return ""
 }
 
-// turn is what this round claims.
+// turn describes the turn that this round claims.
 func (c *Call) turn(answers string) claim.Turn {
 	var owner, text [128]byte
 	name := append(text[:0], shortDigest(append(append(append(owner[:0], c.target.audience...), 0), c.principal...))...)

@@ -204,7 +204,7 @@ func TestRecordsAreSealed(t *testing.T) {
 	}
 }
 
-// spyingStore keeps what it is given.
+// spyingStore keeps the values that are written.
 type spyingStore struct {
 	*store.Memory
 	mu     sync.Mutex

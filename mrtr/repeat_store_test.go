@@ -137,10 +137,10 @@ func promptRepeat(fails error) func(*mrtr.Runtime, *mcp.Server, string) {
 // tokens are the states on the wire.
 var tokens = regexp.MustCompile(`"requestState":"[^"]*"`)
 
-// own is what the boundary says of one request: its id and how long it took.
+// own finds the id and the duration of a request in the boundary's report.
 var own = regexp.MustCompile(`"(requestId":"[^"]*"|durationMs":[0-9.e-]+)`)
 
-// A repeat gets on the wire what the first request got, whatever the round came to.
+// A repeat gets the same bytes on the wire as the first request, whatever the outcome.
 func TestRepeatsAreEqualInTheirBytes(t *testing.T) {
 	require.NotEmpty(t, repeatSubjects)
 	for _, bounded := range []bool{false, true} {

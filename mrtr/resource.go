@@ -60,5 +60,5 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 	if !t.policy.loops() {
 		return h
 	}
-	return watched(sse.BridgeResource(h, rt.opts.Bridge), nil)
+	return watched(sse.BridgeResource(h, rt.opts.bridgeOptions()), nil)
 }

@@ -39,10 +39,12 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 		noteRound(ctx, c, out != nil)
 	}
 	if err != nil && !c.elsewhere {
+		var stops []func(context.Context, error)
 		if c.ends() {
-			c.abandonFrame()
+			stops = c.unwind(ctx, enter)
 		}
 		err = c.tellEffects(err)
+		c.runStops(ctx, stops, err)
 	}
 	if c.claim != nil {
 		out, err = c.conclude(ctx, out, err, to)
@@ -103,10 +105,12 @@ func (c *Call) advance(ctx context.Context, to kept, enter enterFunc) (_ *asked,
 	}
 	// The handler is entered again at once when nobody has to be asked: every
 	// question got its default, or is lenient.
-	for range maxAsks + 1 {
+	limit := c.maxAsks()
+	for range limit + 1 {
 		if c.linear == nil { // else the handler goes on, and has registered before
-			c.onComplete = nil
+			c.onComplete, c.onStop = nil, nil
 		}
+		c.ran = true
 		need, err := enter(ctx, c)
 		if need != nil || err == errRefused {
 			again, err := c.takeBack()
@@ -131,7 +135,7 @@ func (c *Call) advance(ctx context.Context, to kept, enter enterFunc) (_ *asked,
 			return c.reply()
 		}
 	}
-	return nil, tooManyRounds(true)
+	return nil, tooManyRounds(limit)
 }
 
 // complete runs the functions registered with [Call.OnComplete].

@@ -33,11 +33,28 @@ type Options struct {
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// Legacy is the policy for legacy clients; LegacyBridge if zero.
 	Legacy LegacyPolicy
+	// Unaskable is the policy for clients of either era that cannot be asked. If zero,
+	// modern ones are refused, and Legacy decides about the others.
+	Unaskable UnaskablePolicy
 	// Bridge bounds the asking of legacy clients, within the bounds that hold for
-	// every call: 9 rounds that ask, and 2 that only carry state.
+	// every call: MaxRounds that ask, and 2 that only carry state.
 	Bridge *sse.BridgeOptions
 	// Observer receives the events of all calls.
 	Observer Observer
+	// MaxRounds bounds the rounds of one call that ask; 9 if zero. The user has
+	// answered all of them when a client gives up, and the answers are lost with the
+	// call. go-sdk's client makes ten requests and takes no result of the tenth that
+	// asks again. So nine rounds can ask, and a call that needs more ends here, with an
+	// error that says so, before that client ends it without one.
+	//
+	// More than 9 hold for legacy calls, whose rounds this server makes itself, and for
+	// modern clients of which FollowsRounds tells that they follow further.
+	MaxRounds int
+	// FollowsRounds tells how many rounds that ask a modern client follows, by
+	// its request: capabilities, name, or the user agent. If nil, and for 0, that is
+	// 9, since no revision has a way to declare it. A number below 9 ends the calls of
+	// that client earlier.
+	FollowsRounds func(req mcp.Request) int
 	// Store remembers the rounds of calls, so that one that comes again gets the result
 	// of the first time and has no effect twice. docs/with-a-store.md tells what is
 	// promised. A store of one process goes with states sealed by a key of that process
@@ -107,6 +124,12 @@ func New(opts *Options) (*Runtime, error) {
 	}
 	if o.Legacy == LegacyInherit {
 		o.Legacy = LegacyBridge
+	}
+	if !o.Unaskable.valid() {
+		return nil, misuse("Options.Unaskable is not a policy: %d", o.Unaskable)
+	}
+	if o.Unaskable.contradicts(o.Legacy) {
+		return nil, misuse("Options.Unaskable %d and Legacy %d contradict each other about defaults", o.Unaskable, o.Legacy)
 	}
 	if o.Principal == nil {
 		o.Principal = tokenUser

@@ -77,7 +77,7 @@ func (c *Call) reply() (*asked, error) {
 	if c.remembered() && (c.st.round == 1 || c.claim != nil) {
 		c.st.nextTurn(time.Now().Add(c.rt.memory.ttl))
 	}
-	if err := c.st.countRound(len(requests) > 0); err != nil {
+	if err := c.countRound(len(requests) > 0); err != nil {
 		return nil, err
 	}
 	if err := c.holdFrame(); err != nil {
@@ -109,6 +109,7 @@ func (st *state) requests() (mcp.InputRequestMap, error) {
 }
 
 func (c *Call) seal() (string, error) {
+	c.st.sealBy(c.target.version)
 	var buf [1024]byte
 	payload := c.st.appendTo(buf[:0])
 	if limit := c.rt.opts.MaxStateBytes; len(payload) > limit {

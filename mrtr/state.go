@@ -14,8 +14,10 @@ type state struct {
 	round   int    // the round that sealed it
 	asked   int    // rounds so far that asked something
 	carried int    // rounds so far that only carried state
-	version string // of the tool that sealed it
+	version string // of the handler that the call began with
+	sealed  string // of the one that sealed this, where that is another
 	journal bool   // the call began in Journal or Resumable
+	stops   bool   // the handler has called OnStop
 	steps   string // fingerprint of the step list, "" for other styles
 	frame   string // the token of the frame, "" where none is held
 	author  json.RawMessage
@@ -79,9 +81,6 @@ type pending struct {
 	refusedBy string // in this round: why the handler could not read it
 }
 
-// null is the answer to a lenient question that got none.
-var null = json.RawMessage("null")
-
 // All writes to a state are below. Elsewhere a state is read, or copied whole: from
 // a round to the goroutine of linear code, and back.
 
@@ -89,16 +88,14 @@ func newState(id, version string) state { return state{id: id, round: 1, version
 
 func (st *state) nextRound() { st.round++ }
 
-// countRound counts a round that goes out, and ends a call that has too many.
-func (st *state) countRound(asks bool) error {
-	counter, limit := &st.carried, maxCarries
+// countRound counts a round that goes out: of those that ask, or of those that do not.
+func (st *state) countRound(asks bool) int {
+	counter := &st.carried
 	if asks {
-		counter, limit = &st.asked, maxAsks
+		counter = &st.asked
 	}
-	if *counter++; *counter > limit {
-		return tooManyRounds(asks)
-	}
-	return nil
+	*counter++
+	return *counter
 }
 
 // rememberIn makes the rounds of a call that begins remembered.
@@ -112,6 +109,15 @@ func (st *state) nextTurn(until time.Time) {
 }
 
 func (st *state) useJournal() { st.journal = true }
+
+// sealBy notes the version that seals the state.
+func (st *state) sealBy(version string) {
+	if st.sealed = version; version == st.version {
+		st.sealed = ""
+	}
+}
+
+func (st *state) useStops() { st.stops = true }
 
 func (st *state) useSteps(fingerprint string) { st.steps = fingerprint }
 
@@ -157,6 +163,21 @@ func (st *state) forget(key string) {
 			return
 		}
 	}
+}
+
+// forgetAnswersFrom drops the answers from an index of the history on.
+func (st *state) forgetAnswersFrom(to int) {
+	st.done = slices.DeleteFunc(slices.Clone(st.done), func(e entry) bool {
+		to--
+		return to < 0 && e.kind == answerEntry
+	})
+}
+
+// forgetStep drops the answer or the value of a step.
+func (st *state) forgetStep(key, filed string) {
+	st.done = slices.DeleteFunc(slices.Clone(st.done), func(e entry) bool {
+		return e.kind == answerEntry && e.key == key || e.key == filed && (e.kind == knownEntry || e.kind == skippedEntry)
+	})
 }
 
 func (st *state) record(e entry) { st.done = append(st.done, e) }
@@ -257,3 +278,6 @@ func (st *state) hasEffects() bool {
 	}
 	return false
 }
+
+// takeOver adds the entries that an earlier run of this turn left behind.
+func (st *state) takeOver(deeds []entry) { st.done = append(st.done, deeds...) }

@@ -21,7 +21,9 @@ func (st *state) appendTo(b []byte) []byte {
 	w.Number("asked", st.asked)
 	w.Number("carried", st.carried)
 	w.Text("version", st.version)
+	w.Text("sealed", st.sealed)
 	w.Flag("journal", st.journal)
+	w.Flag("stops", st.stops)
 	w.Text("steps", st.steps)
 	w.Text("frame", st.frame)
 	w.Raw("author", st.author)
@@ -36,6 +38,7 @@ func (st *state) appendTo(b []byte) []byte {
 			w.Text("url", p.url)
 			w.Raw("schema", p.schema)
 			w.Flag("lenient", p.lenient)
+			w.Flag("tells", p.tells)
 			w.Text("type", p.typ)
 			w.Number("tries", p.tries)
 			w.Text("note", p.note)
@@ -66,7 +69,9 @@ func decodeState(b []byte) (st state, ok bool) {
 	st.asked = r.Number("asked")
 	st.carried = r.Number("carried")
 	st.version = r.Text("version")
+	st.sealed = r.Text("sealed")
 	st.journal = r.Flag("journal")
+	st.stops = r.Flag("stops")
 	st.steps = r.Text("steps")
 	st.frame = r.Text("frame")
 	st.author = r.Raw("author")
@@ -82,6 +87,7 @@ func decodeState(b []byte) (st state, ok bool) {
 					url:     r.Text("url"),
 					schema:  r.Raw("schema"),
 					lenient: r.Flag("lenient"),
+					tells:   r.Flag("tells"),
 					typ:     r.Text("type"),
 				},
 				tries:  r.Number("tries"),

@@ -7,14 +7,24 @@ import (
 	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/form"
 )
 
 // Steps builds a handler from named steps: some ask, some do, one ends. A doing
 // step runs once, and so does the end. The function that makes a question may run again:
 // an answer is held against the question that it was given to, in every round where it
 // is a yes or no, and after a deployment ([HandlerOptions.Version]) for all others. An
-// answer to other words is asked for again, or ends the call with [Diverged] if
-// later steps were taken because of it. The zero value is ready to use:
+// answer to other words is asked for again, with the questions that followed; it ends
+// the call with [Diverged] if a later step did something because of it, or it was a yes
+// and any followed. [AskQuestion] is for a question that needs no
+// function.
+//
+// A list has no loops: its keys say where a call stands, so that they have to be known
+// before the first call. Build the steps of a loop with a Go loop, up to the largest
+// number that makes sense, and have those that are not needed return [ErrSkip]. Where
+// no such number is known, write the tool in [Native] style, with a key for each turn,
+// or as linear code. The zero value is ready to use:
 //
 //	var b mrtr.Steps[In, Out]
 //	place := mrtr.AskStep(&b, "place", whichPlace)
@@ -27,6 +37,8 @@ type Steps[In, Out any] struct {
 	steps []step[In]
 	end   func(ctx context.Context, at *At[In]) (Out, error)
 	ends  int
+	stop  func(ctx context.Context, at *At[In], err error)
+	stops int
 }
 
 // ErrSkip, returned by a step's function, passes the step over.
@@ -94,7 +106,7 @@ func AskAlso[In, Out, T any](b *Steps[In, Out], key string, question func(ctx co
 }
 
 func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, question func(ctx context.Context, at *At[In]) (Question[T], error)) Step[T] {
-	answerTypeName[T]() // so that answers are judged by it before the first question is made
+	noteAnswerType[T]() // so that answers are judged by it before the first question is made
 	s := step[In]{key: key, kind: kind, typ: reflect.TypeFor[T](), decode: func(e *entry) (any, error) {
 		if e.kind == answerEntry {
 			return decodeAnswer[T](e.value, e.key)
@@ -160,6 +172,9 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 	if b.end == nil || b.ends != 1 {
 		return Style[In, Out]{}, misuse("steps need exactly one End")
 	}
+	if b.stops > 1 || b.stops == 1 && b.stop == nil {
+		return Style[In, Out]{}, misuse("steps have one OnStop at most, with a function")
+	}
 	seen := map[string]bool{}
 	for i, s := range b.steps {
 		if err := checkKey(s.key); err != nil {
@@ -181,8 +196,9 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 		}
 		seen[s.key] = true
 	}
-	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end}
-	l.fingerprint = l.print()
+	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end, stop: b.stop}
+	l.print()
+	l.name = l.fingerprint()
 	return Style[In, Out]{enter: l.enter, cutOff: runsAgain, needs: alwaysAsks(l.always())}, nil
 }
 
@@ -201,10 +217,13 @@ const endKey = "end"
 
 // askable reports whether some question can have answers of this type.
 func askable(t reflect.Type, key string) bool {
-	if t.Kind() == reflect.Pointer {
+	for t.Kind() == reflect.Pointer { // of an optional question, and of the client's own answers
 		t = t.Elem()
 	}
-	if t.Kind() == reflect.Map || isClientAnswer(t) || t == reflect.TypeFor[struct{}]() {
+	if isReply(t) {
+		return askable(t.Field(0).Type, key)
+	}
+	if t.Kind() == reflect.Map || isClientAnswer(t) || t == reflect.TypeFor[struct{}]() || form.Fillable(t) {
 		return true
 	}
 	_, err := answerTypes.Schema(t, key)
@@ -214,7 +233,8 @@ func askable(t reflect.Type, key string) bool {
 // isClientAnswer reports whether a type is an answer of the client itself, rather
 // than of its user.
 func isClientAnswer(t reflect.Type) bool {
-	return t == reflect.TypeFor[mcp.CreateMessageWithToolsResult]() || t == reflect.TypeFor[mcp.ListRootsResult]()
+	return t == reflect.TypeFor[mcp.CreateMessageWithToolsResult]() || t == reflect.TypeFor[mcp.ListRootsResult]() ||
+		t == reflect.TypeFor[mcp.ElicitResult]()
 }
 
 func readJSON[T any](value json.RawMessage) (v T, err error) {

@@ -5,24 +5,43 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // stepList is a list of steps that was built, and does not change any more.
 type stepList[In, Out any] struct {
-	steps       []step[In]
-	end         func(ctx context.Context, at *At[In]) (Out, error)
-	fingerprint string
+	steps  []step[In]
+	end    func(ctx context.Context, at *At[In]) (Out, error)
+	stop   func(ctx context.Context, at *At[In], err error)
+	name   string   // the fingerprint
+	prints []string // of the list's beginnings, by their length
 }
 
-// print is the fingerprint of a list: of the keys, kinds and order of its steps, and
-// of the forms of their types.
-func (l *stepList[In, Out]) print() string {
+// print makes the fingerprints of the list's beginnings: of the keys, kinds and order of
+// their steps, and of the forms of their types.
+func (l *stepList[In, Out]) print() {
 	var text []byte
+	l.prints = append(l.prints, shortDigest(text))
 	for _, s := range l.steps {
 		text = append(text, s.key+"\x00"+string(s.kind)+"\x00"...)
 		text = append(appendShape(text, s.typ, nil), 0)
+		l.prints = append(l.prints, shortDigest(text))
 	}
-	return shortDigest(text)
+}
+
+// fingerprint names the list in a state: its length, and the print of all of it.
+func (l *stepList[In, Out]) fingerprint() string {
+	return strconv.Itoa(len(l.steps)) + "." + l.prints[len(l.steps)]
+}
+
+// continues reports whether the list is one that a state names, or that with more steps
+// behind it.
+func (l *stepList[In, Out]) continues(fingerprint string) bool {
+	length, print, _ := strings.Cut(fingerprint, ".")
+	n, err := strconv.Atoi(length)
+	return err == nil && n >= 0 && n < len(l.prints) && l.prints[n] == print
 }
 
 // always are the questions that every call comes to, unless an earlier step ends it.
@@ -46,14 +65,21 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (need *In
 
 func (l *stepList[In, Out]) walk(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 	var none Out
-	if c.st.round > 1 && c.st.steps != l.fingerprint {
+	if c.st.round > 1 && !l.continues(c.st.steps) {
 		return nil, none, c.diverged("its list of steps")
 	}
-	c.st.useSteps(l.fingerprint)
+	c.st.useSteps(l.name)
 	at := &At[In]{Call: c, In: in, steps: l.steps, values: make([]stepValue, len(l.steps))}
 	if err := l.load(at); err != nil {
 		return nil, none, err
 	}
+	if l.stop != nil {
+		c.addStop(func(ctx context.Context, err error) { l.stop(ctx, at, err) })
+	}
+	if c.stopping {
+		return nil, none, nil
+	}
+	c.inSteps = true
 	var questions []AnyQuestion
 	for i, s := range l.steps {
 		if len(questions) > 0 && s.kind != alsoKind {
@@ -153,12 +179,39 @@ func (l *stepList[In, Out]) holds(ctx context.Context, at *At[In], i int) (bool,
 	case sp.digest() == digest:
 		return true, nil
 	}
-	for j := i + 1; j < len(l.steps); j++ {
-		if l.steps[j].kind != alsoKind && at.values[j].happened {
-			return false, c.diverged("question %q is not worded as it was", s.key)
-		}
+	if !l.goBack(at, i) {
+		return false, c.diverged("question %q is not worded as it was", s.key)
 	}
 	return false, nil
+}
+
+// goBack forgets the steps that were taken because of the answer to step i, those
+// behind the ones that are asked along with it. It is false where one of them did
+// something, and where any followed from a yes.
+func (l *stepList[In, Out]) goBack(at *At[In], i int) bool {
+	next := i + 1
+	for next < len(l.steps) && l.steps[next].kind == alsoKind {
+		next++
+	}
+	c := at.Call
+	for j := next; j < len(l.steps); j++ {
+		if at.values[j].happened && (l.steps[j].kind == doKind || l.steps[i].yesOrNo()) {
+			return false
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answered := slices.IndexFunc(c.st.done, func(e entry) bool { return e.kind == answerEntry && e.key == l.steps[i].key })
+	if next < len(l.steps) && at.values[next].happened && !c.mayGoBack(answered) {
+		return false
+	}
+	for j := next; j < len(l.steps); j++ {
+		if at.values[j].happened {
+			at.values[j] = stepValue{}
+			c.st.forgetStep(l.steps[j].key, l.steps[j].filed())
+		}
+	}
+	return true
 }
 
 // yesOrNo reports whether the step's answer may be a person's consent, which is held
@@ -166,6 +219,9 @@ func (l *stepList[In, Out]) holds(ctx context.Context, at *At[In], i int) (bool,
 // deployment: within one, their choices may change between two rounds.
 func (s *step[In]) yesOrNo() bool {
 	t := s.typ
+	if isReply(t) {
+		t = t.Field(0).Type
+	}
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}

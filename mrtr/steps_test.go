@@ -285,7 +285,7 @@ func TestStepsNoticeAChangedList(t *testing.T) {
 			mrtr.AskStep(list, "q", asks("q", &did))
 			mrtr.DoStep(list, "e", does("e", &did, 1))
 		}, "its list of steps"},
-		"a step added":   {func(list *tripSteps) { original(list); mrtr.DoStep(list, "e", does("e", &did, 1)) }, "its list of steps"},
+		"a step added":   {func(list *tripSteps) { original(list); mrtr.DoStep(list, "e", does("e", &did, 1)) }, ""},
 		"a step removed": {func(list *tripSteps) { mrtr.AskStep(list, "q", asks("q", &did)) }, "its list of steps"},
 		"another order": {func(list *tripSteps) {
 			mrtr.DoStep(list, "d", does("d", &did, 1))

@@ -18,10 +18,23 @@ import (
 // structured output stands beside it.
 type Texter interface{ Text() string }
 
+// ContentProvider is an output with content of its own: images, audio, links, embedded
+// resources. It follows the text of a [Texter]. The structured output, made of the
+// fields that encode as JSON, stands beside it.
+type ContentProvider interface{ Content() []mcp.Content }
+
+// MetaProvider is an output with the _meta of its result.
+type MetaProvider interface{ Meta() mcp.Meta }
+
 // Tool makes a style into a tool handler, for mcp.AddTool. As that does, it panics
-// where the program is wrong: on the zero Style, and on an unknown policy. So do
-// [RawTool], [Prompt] and [Resource].
+// where the program is wrong: on the zero Style, on an unknown policy, and where Out is
+// a whole result, which would be nested in the structured output of another: such a
+// style is for [RawTool], and [ContentProvider] for more than text. [RawTool], [Prompt]
+// and [Resource] panic likewise.
 func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.ToolHandlerFor[In, Out] {
+	if whole := reflect.TypeFor[mcp.CallToolResult](); reflect.TypeFor[Out]() == whole || reflect.TypeFor[Out]() == reflect.PointerTo(whole) {
+		panic(misuse("Tool: the output is an mcp.CallToolResult, which would be nested in itself: use RawTool, or an output with a method Content() []mcp.Content"))
+	}
 	t := rt.target(opts, s.facts())
 	mutable := snapshot.Shares(reflect.TypeFor[In]())
 	t.held = func() (kept, enterFunc) {
@@ -29,7 +42,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		return result, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
 			var in In // the frame has it
 			if ir, result.out, err = s.run(ctx, c, in); ir == nil && err == nil {
-				result.res = textResult(&result.out)
+				result.res, err = ownResult(&result.out)
 			}
 			return ir, err
 		}
@@ -46,7 +59,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		}
 		need, err := rt.round(ctx, toolExchange(req), t, to, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
 			if ir, result.out, err = s.run(ctx, c, inputs.take()); ir == nil && err == nil {
-				result.res = textResult(&result.out)
+				result.res, err = ownResult(&result.out)
 			}
 			return ir, err
 		})
@@ -61,7 +74,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 	if !t.policy.loops() {
 		return h
 	}
-	bridged := sse.Bridge(h, rt.opts.Bridge)
+	bridged := sse.Bridge(h, rt.opts.bridgeOptions())
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, out Out, err error) {
 		watch(ctx, era.Of(req), func(ctx context.Context) error {
 			res, out, err = bridged(ctx, req, in)
@@ -115,7 +128,7 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *H
 	if !t.policy.loops() {
 		return h
 	}
-	return watched(sse.BridgeTool(h, rt.opts.Bridge), (*mcp.CallToolResult).GetError)
+	return watched(sse.BridgeTool(h, rt.opts.bridgeOptions()), (*mcp.CallToolResult).GetError)
 }
 
 func toolExchange(req *mcp.CallToolRequest) exchange {
@@ -141,20 +154,45 @@ func (i *inputs[In]) take() In {
 	return in
 }
 
-// textResult is the content of an output that says its own text, nil for others,
-// whose content go-sdk makes from the structured output. The method may be that of
-// the output's pointer, which has those of the output too, unless that is a pointer
-// or an interface itself.
-func textResult[Out any](out *Out) *mcp.CallToolResult {
-	text, ok := any(out).(Texter)
-	if !ok {
-		switch reflect.TypeFor[Out]().Kind() {
-		case reflect.Pointer, reflect.Interface:
-			text, ok = any(*out).(Texter)
+// ownResult holds the text, content and _meta of an output that has any, else nil:
+// go-sdk makes the content from the structured output where there is none.
+func ownResult[Out any](out *Out) (*mcp.CallToolResult, error) {
+	texter, speaks := provider[Texter](out)
+	contents, shows := provider[ContentProvider](out)
+	meta, annotates := provider[MetaProvider](out)
+	if !speaks && !shows && !annotates {
+		return nil, nil
+	}
+	res := &mcp.CallToolResult{}
+	if speaks {
+		res.Content = []mcp.Content{&mcp.TextContent{Text: texter.Text()}}
+	}
+	if shows {
+		for _, content := range contents.Content() {
+			if v := reflect.ValueOf(content); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+				return nil, misuse("the content of a %T has an element that is nil", *out)
+			}
+			res.Content = append(res.Content, content)
 		}
 	}
-	if !ok {
-		return nil
+	if annotates {
+		res.Meta = maps.Clone(meta.Meta()) // go-sdk writes to it
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text.Text()}}}
+	return res, nil
+}
+
+// provider is the output as an interface that it implements. The method may be that of
+// the output's pointer, which has those of the output too, unless that is a pointer or
+// an interface itself.
+func provider[I, Out any](out *Out) (_ I, ok bool) {
+	if own, ok := any(out).(I); ok {
+		return own, true
+	}
+	switch reflect.TypeFor[Out]().Kind() {
+	case reflect.Pointer, reflect.Interface:
+		own, ok := any(*out).(I)
+		return own, ok
+	}
+	var none I
+	return none, false
 }

@@ -52,7 +52,7 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, 
 	}
 	c.mu.Lock()
 	c.claim = cl
-	c.st.done = append(c.st.done, readDeeds(answer.Left.Effects)...)
+	c.st.takeOver(readDeeds(answer.Left.Effects))
 	c.mu.Unlock()
 	if c.ex.forwarded != nil {
 		close(c.ex.forwarded.claimed)
@@ -65,7 +65,7 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, 
 	return nil, false, nil
 }
 
-// answersOf is the fingerprint of the judged answers of a round: of what they mean,
+// answersOf is the fingerprint of the judged answers of a round: of their meaning,
 // whatever their spelling.
 func (c *Call) answersOf(ended error) string {
 	pending := c.answered
@@ -139,7 +139,7 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 	cl := c.claim
 	c.mu.Unlock()
 	if broken := cl.brokenBy(); broken != nil {
-		c.abandonFrame()
+		c.abandonFrame(endOf(ctx))
 		if errors.Is(broken, claim.ErrFenced) {
 			return c.follow(ctx, from)
 		}
@@ -154,7 +154,7 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 	switch failed := cl.held.Finish(ctx, result); {
 	case failed == nil:
 	case errors.Is(failed, claim.ErrFenced):
-		c.abandonFrame()
+		c.abandonFrame(endOf(ctx))
 		return c.follow(ctx, from)
 	default: // the effects have happened, and the client is to know
 		if errors.Is(failed, store.ErrForgotten) {
@@ -197,8 +197,8 @@ func (c *Call) letsGo(ctx context.Context, err error) bool {
 	return errors.As(err, &misused) || errors.As(err, &r) && r.ToolErrorRetryable()
 }
 
-// left is what a turn that ends without an outcome has done: the effects that ended,
-// and those of which nobody knows whether they happened.
+// left are the effects of a turn that ends without an outcome: those that ended, and
+// those of which nobody knows whether they happened.
 func (c *Call) left(cl *turnClaim) claim.Left {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()

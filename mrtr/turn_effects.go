@@ -43,8 +43,8 @@ func (c *Call) doubt(key string) doubt {
 	return noDoubt
 }
 
-// unknown ends the round with an effect in doubt. Whatever the handler makes of the
-// error, it is what the client gets.
+// unknown ends the round with an effect in doubt. The client gets the error,
+// whatever the handler makes of it.
 func (c *Call) unknown(key string) error {
 	applied, _ := c.outcome()
 	err := outcomeUnknown(applied, []string{key})

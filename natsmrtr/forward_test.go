@@ -61,7 +61,7 @@ func TestForwardToAHolderThatIsCutOff(t *testing.T) {
 					require.Equal(t, []killed.Receipt{a.Receipt}, all.Paid())
 				}
 				ends()
-				time.Sleep(500 * time.Millisecond) // what was held up arrives
+				time.Sleep(500 * time.Millisecond) // for the messages that were held up
 				again, err := other.Settle(t.Context(), request)
 				require.NoError(t, err)
 				require.LessOrEqual(t, len(all.Paid()), 1)
@@ -73,7 +73,7 @@ func TestForwardToAHolderThatIsCutOff(t *testing.T) {
 	}
 }
 
-// What arrives on the subject of an instance, and was not sealed for it, is not answered.
+// A message on the subject of an instance is not answered unless it was sealed for it.
 func TestForwardDropsForgedMessages(t *testing.T) {
 	srv := runServer(t, &server.Options{})
 	nc := connect(t, srv.ClientURL())

@@ -59,7 +59,8 @@ func (g *gate) upgrade(w http.ResponseWriter, r *http.Request) (*conn, error) {
 	}
 	c := newConn(ws, g.options.Limits)
 	c.firstRequest = g.options.FirstRequestTimeout
-	c.calls.most = g.options.MaxCallsPerConnection
+	c.calls.Most = g.options.MaxCallsPerConnection
+	c.opening.most = g.options.MaxInitializeBytes
 	c.extra = &mcp.RequestExtra{
 		TokenInfo: auth.TokenInfoFromContext(r.Context()),
 		Header:    r.Header.Clone(),

@@ -10,6 +10,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/inflight"
 )
 
 // maxLine is how many messages may wait in line to be written, and keptBuffer
@@ -42,7 +44,9 @@ type conn struct {
 	requested    atomic.Bool
 	largeIDs     atomic.Bool // one was received
 
-	calls calls
+	calls         inflight.Calls // of the peer
+	subscriptions inflight.Subscriptions
+	opening       opening
 
 	endOnce  sync.Once
 	ended    chan struct{} // closed when the connection is no longer used

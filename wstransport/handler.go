@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/inflight"
+	"github.com/mrtr-go/sdk/internal/progress"
 )
 
 // A Handler is an [http.Handler] that serves MCP on each WebSocket connection
@@ -28,6 +29,7 @@ type Handler struct {
 	getServer         func(*http.Request) *mcp.Server
 	gate              *gate
 	connections, load *inflight.Counter
+	opened            *inflight.Counter // bytes of initialize messages
 
 	mu      sync.Mutex
 	closing bool
@@ -58,6 +60,7 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 		gate:        g,
 		connections: inflight.New(o.MaxConnections, o.MaxConnectionsPerPrincipal),
 		load:        inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal),
+		opened:      inflight.New(o.MaxConnections*bytesPerConnection+int(o.MaxInitializeBytes), 0),
 		served:      make(map[*served]struct{}),
 	}, nil
 }
@@ -85,6 +88,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.gate.refuse(w, r, &RefusedError{StatusCode: http.StatusBadRequest, Message: "no server available"})
 		return
 	}
+	progress.Order(server)
 	log := h.gate.log.With("remote", r.RemoteAddr)
 	c, err := h.gate.upgrade(w, r)
 	if err != nil {
@@ -93,9 +97,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() {
 		<-c.released
-		c.calls.over()
+		c.calls.Over()
+		c.opening.over()
 	}()
-	c.calls.load, c.calls.who = h.load, who
+	c.calls.Load, c.calls.Who = h.load, who
+	c.opening.all = h.opened
 	s.conn.Store(c)
 	if h.isClosing() { // Shutdown may have come before the connection could be seen
 		c.goAway()
@@ -175,7 +181,7 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	// that the server is going.
 	var idle []*conn
 	for _, s := range open {
-		if c := s.conn.Load(); c != nil && c.calls.drain() {
+		if c := s.conn.Load(); c != nil && c.calls.Drain() {
 			idle = append(idle, c)
 		}
 	}

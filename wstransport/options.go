@@ -33,6 +33,15 @@ const (
 	defaultCalls                   = 10_000
 	defaultCallsPerPrincipal       = 1_000
 	defaultCallsPerConnection      = 100
+	defaultInitialize              = 64 << 10
+)
+
+// bytesPerConnection times MaxConnections bounds the initialize messages of all
+// connections together, and maxInitialized bounds the notification that
+// follows each. go-sdk keeps both, decoded, until the session ends.
+const (
+	bytesPerConnection = 2 << 10
+	maxInitialized     = 4 << 10
 )
 
 // Limits bound the memory that a peer can take of this end, and the time that it
@@ -92,6 +101,10 @@ func (o *HandlerOptions) resolve() (HandlerOptions, error) {
 		return r, usage("HandlerOptions.FirstRequestTimeout is negative: %v", r.FirstRequestTimeout)
 	}
 	r.FirstRequestTimeout = orDefault(r.FirstRequestTimeout, defaultFirstRequest)
+	if r.MaxInitializeBytes < 0 {
+		return r, usage("HandlerOptions.MaxInitializeBytes is negative: %d", r.MaxInitializeBytes)
+	}
+	r.MaxInitializeBytes = orDefault(r.MaxInitializeBytes, defaultInitialize)
 	for _, n := range []struct {
 		name     string
 		value    *int
@@ -137,6 +150,11 @@ type HandlerOptions struct {
 	// FirstRequestTimeout is how long a connection may live without a request other
 	// than ping; 30 seconds if zero. It is then closed with 1008.
 	FirstRequestTimeout time.Duration
+	// MaxInitializeBytes bounds the initialize message of a legacy client, which is
+	// kept as long as its connection and takes many times its size; 64 KiB if zero. The
+	// initialize messages of all connections of a [Handler] together are bounded by
+	// 2 KiB for each of MaxConnections. One more is refused by its id.
+	MaxInitializeBytes int64
 	// MaxConnections bounds the connections of a [Handler]; 10,000 if zero. One more
 	// is refused with 503. [Accept] does not count connections.
 	MaxConnections int

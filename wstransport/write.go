@@ -10,6 +10,9 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/inflight"
+	"github.com/mrtr-go/sdk/internal/message"
 )
 
 // Write implements [mcp.Connection]. It returns when the message is with the
@@ -25,7 +28,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if resp, ok := msg.(*jsonrpc.Response); ok && resp.Extra != (refusal{}) && !c.calls.claim(resp.ID) {
+	if resp, ok := msg.(*jsonrpc.Response); ok && !inflight.IsRefusal(resp) && !c.calls.Claim(resp.ID) {
 		return nil
 	}
 	size := sizeOf(msg)
@@ -80,26 +83,26 @@ func (c *conn) writeInTurn(msg jsonrpc.Message) error {
 		<-c.writeTurn
 		<-c.line
 	}()
-	data, err := appendMessage(c.writeBuf[:0], msg)
+	data, err := message.Append(c.writeBuf[:0], msg)
 	if err != nil {
 		return err
 	}
 	if c.largeIDs.Load() {
-		data = restoreLarge(data)
+		data = message.RestoreLarge(data)
 	}
 	if cap(data) <= keptBuffer {
 		c.writeBuf = data
 	}
 	awaited := false
-	if resp, ok := msg.(*jsonrpc.Response); ok && resp.Extra != (refusal{}) {
-		awaited = c.calls.settle(resp.ID)
+	if resp, ok := msg.(*jsonrpc.Response); ok && !inflight.IsRefusal(resp) {
+		awaited = c.calls.Settle(resp.ID)
 	}
 	_ = c.ws.SetWriteDeadline(time.Now().Add(c.limits.WriteTimeout)) // never fails: it is kept for the next write
 	err = c.ws.WriteMessage(websocket.TextMessage, data)
 	var netErr net.Error
 	switch {
 	case err == nil:
-		if awaited && c.calls.written() {
+		if awaited && c.calls.Written() {
 			c.goAway()
 		}
 		return nil

@@ -13,13 +13,13 @@ import (
 )
 
 // serveHTTP is a server over streamable HTTP. ours is the native style behind our
-// front; stock is the same handler behind go-sdk's own front, and bare the
+// front, ours+stock the same with go-sdk's HTTP layer behind that; stock is the same handler behind go-sdk's own front, and bare the
 // handler without protection there.
 func serveHTTP(name string) (made, error) {
 	if name == "mcp-go" {
 		return listen(mcpGoHandler())
 	}
-	handlers := map[string]string{"ours": "native", "ours+boundary": "native", "stock": "native", "bare": "bare"}
+	handlers := map[string]string{"ours": "native", "ours+boundary": "native", "ours+stock": "native", "stock": "native", "bare": "bare"}
 	if handlers[name] == "" {
 		return unknown(name)
 	}
@@ -36,7 +36,7 @@ func serveHTTP(name string) (made, error) {
 	if name == "stock" || name == "bare" {
 		return listen(mcp.NewStreamableHTTPHandler(getServer, &mcp.StreamableHTTPOptions{Stateless: true}))
 	}
-	front, err := mcphttp.NewHandler(getServer, nil)
+	front, err := mcphttp.NewHandler(getServer, &mcphttp.HandlerOptions{StockFront: name == "ours+stock"})
 	if err != nil {
 		return made{}, err
 	}

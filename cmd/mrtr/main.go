@@ -1,8 +1,10 @@
 // Command mrtr judges tools that ask their users.
 //
+//	mrtr prove -tool NAME URL
+//	mrtr prove -tool NAME -- COMMAND
 //	mrtr vet ./...
 //
-// Run `mrtr help` for the commands, and `mrtr help vet` for what one does.
+// Run `mrtr help` for the commands, and `mrtr help vet` for one of them.
 package main
 
 import (
@@ -20,10 +22,11 @@ type command struct {
 }
 
 var commands = []command{
+	{"prove", "prove a running server by the rules for tools that ask", helpProve, runProve},
 	{"vet", "find mistakes in the source of tools that ask", helpVet, runVet},
 }
 
-// status is what a shell sees.
+// status is the exit status.
 type status int
 
 const (

@@ -77,8 +77,8 @@ func exitsWith(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// module makes dir the root of a module that requires what the cases of the
-// analyzers require.
+// module makes dir the root of a module with the requirements of the analyzers'
+// cases.
 func module(dir string) error {
 	const cases = "internal/vet/testdata"
 	root, err := filepath.Abs("../..")

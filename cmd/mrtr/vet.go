@@ -22,7 +22,7 @@ func vetFlags() (fs *flag.FlagSet, asJSON *bool, only *string) {
 	return fs, asJSON, only
 }
 
-// runVet runs the analyzers over packages, and prints what they find.
+// runVet runs the analyzers over packages, and prints their findings.
 func runVet(args []string, out, errOut io.Writer) status {
 	fs, asJSON, only := vetFlags()
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {

@@ -58,7 +58,7 @@ var goldens = map[string][]invocation{
 	"mistakes": {
 		{"compar E G", ""}, {"sevre", ""}, {"help sevre", ""}, {"xyzzy", ""}, {"-sytle E", ""}, {"-style nativ", ""}, {"-style message", ""},
 		{"-era modren", ""}, {"-json -ask", ""}, {"basic -v", ""}, {"basic twice", ""}, {"compare E", ""},
-		{"compare E Q", ""}, {"check -style message -", ""}, {"serve -stateless", ""}, {"serve -deny writ", ""}, {"version now", ""},
+		{"compare E Q", ""}, {"check -style message -", ""}, {"serve -stateless", ""}, {"serve -stock-front", ""}, {"serve -deny writ", ""}, {"version now", ""},
 		{"serve -stdio -http 127.0.0.1:0", ""}, {"probe -era new x", ""},
 		{"serve -store redis", ""},
 	},

@@ -19,8 +19,8 @@ annotated read-only are never called. The status is 1 if a rule was broken.
 
 A call that should work and ends in an error proves nothing: the rule is
 reported as not proved. Give such a tool arguments that work, or put examples
-into its schema. The questions of a modern call are answered with values that
-fit their forms.
+into its schema. The questions of a call are answered with values that fit their
+forms, round after round, or over the session of a legacy client.
 
   weather-demo probe http://127.0.0.1:8080/mcp
   weather-demo probe -args 'trip={"to":"Rome"}' http://127.0.0.1:8080/mcp

@@ -75,12 +75,12 @@ func TestServeSaysWhereAndHow(t *testing.T) {
 	s := startServing(t, nil, "-http", "127.0.0.1:0")
 	banner := ""
 	in := bufio.NewReader(s.stdout)
-	for range 4 {
+	for range 5 {
 		line, err := in.ReadString('\n')
 		require.NoError(t, err)
 		banner += line
 	}
-	for _, want := range []string{"/mcp  ", `over WebSocket, subprotocol "mcp"`, "a page"} {
+	for _, want := range []string{"/mcp  ", `over WebSocket, subprotocol "mcp"`, "/audits  ", "a page"} {
 		require.Contains(t, banner, want)
 	}
 	s.stops(signals[0])

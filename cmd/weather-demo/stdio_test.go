@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"syscall"
 	"testing"
 
@@ -52,3 +54,25 @@ func TestServeStdioEndsInTheMiddleOfACall(t *testing.T) {
 		}
 	}
 }
+
+// A line that is no message ends neither the server nor its next call.
+func TestServeStdioSurvivesGarbage(t *testing.T) {
+	s := startServing(t, nil, "-stdio")
+	_, err := s.stdin.Write([]byte("this is not JSON\n"))
+	require.NoError(t, err)
+	answer, err := bufio.NewReaderSize(oneByte{s.stdout}, 16).ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, answer, "-32700")
+	client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, modern.client())
+	require.NoError(t, err)
+	_, err = client.Call(within(t), "weather_once", map[string]string{"location": "Springfield"}, firstChoices)
+	require.NoError(t, err)
+	s.logs("a line is no message")
+	require.NoError(t, s.stdin.Close())
+	s.ends()
+}
+
+// oneByte reads no more than it has to.
+type oneByte struct{ io.Reader }
+
+func (r oneByte) Read(p []byte) (int, error) { return r.Reader.Read(p[:1]) }

@@ -29,15 +29,16 @@ import (
 func main() {
 	address := flag.String("http", "127.0.0.1:0", "the `address` to listen on")
 	bounded := flag.Bool("boundary", false, "install the boundary around the fixtures")
+	stock := flag.Bool("stock-front", false, "let go-sdk's HTTP layer serve every request")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, *address, *bounded); err != nil {
+	if err := serve(ctx, *address, *bounded, *stock); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func serve(ctx context.Context, address string, bounded bool) error {
+func serve(ctx context.Context, address string, bounded, stock bool) error {
 	rt, err := mrtr.New(nil)
 	if err != nil {
 		return err
@@ -48,7 +49,7 @@ func serve(ctx context.Context, address string, bounded bool) error {
 			return err
 		}
 	}
-	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{StockFront: stock})
 	if err != nil {
 		return err
 	}

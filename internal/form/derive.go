@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -57,55 +55,21 @@ func (d *Types) Schema(t reflect.Type, name string) (json.RawMessage, error) {
 	return objectSchema([]field{{name: name, schema: schema.(json.RawMessage), required: true}}), nil
 }
 
-// setting matches a tag that is written as if it set a keyword. go-sdk refuses the
-// same in a tool's input.
-var setting = regexp.MustCompile(`^[^ \t\n]*=`)
-
 func (d *Types) structSchema(t reflect.Type) (json.RawMessage, error) {
-	if t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("%s is not a struct", t)
+	fields, err := fieldsOf(t)
+	if err != nil {
+		return nil, err
 	}
 	var properties []field
-	seen := map[string]bool{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "-" && options == "" {
-			continue
+	for _, f := range fields {
+		value, err := d.valueSchema(f.typ, f.description)
+		if err == nil {
+			value, err = applyTags(value, f.tag)
 		}
-		if f.Anonymous || !f.IsExported() {
-			return nil, fmt.Errorf("%s.%s: a form has exported, named fields only", t, f.Name)
-		}
-		if name == "" {
-			name = f.Name
-		}
-		optional := f.Type.Kind() == reflect.Pointer
-		for _, option := range strings.Split(options, ",") {
-			optional = optional || option == "omitempty" || option == "omitzero"
-			if option == "string" {
-				return nil, fmt.Errorf("%s.%s: the json option \"string\" makes its value another type than the form's", t, f.Name)
-			}
-		}
-		if seen[name] {
-			return nil, fmt.Errorf("%s: two fields are named %q", t, name)
-		}
-		seen[name] = true
-		typ := f.Type
-		if typ.Kind() == reflect.Pointer {
-			typ = typ.Elem()
-		}
-		description := f.Tag.Get("jsonschema")
-		if setting.MatchString(description) {
-			return nil, fmt.Errorf("%s.%s: its jsonschema tag is a description, and %q would set nothing", t, f.Name, description)
-		}
-		value, err := d.valueSchema(typ, description)
 		if err != nil {
-			return nil, fmt.Errorf("%s.%s: %v", t, f.Name, err)
+			return nil, fmt.Errorf("%s: %v", f.place, err)
 		}
-		properties = append(properties, field{name: name, schema: value, required: !optional})
-	}
-	if len(properties) == 0 {
-		return nil, fmt.Errorf("%s has no fields to fill in", t)
+		properties = append(properties, field{name: f.name, schema: value, required: !f.optional})
 	}
 	return objectSchema(properties), nil
 }

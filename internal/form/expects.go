@@ -29,13 +29,14 @@ func expectation(s *jsonschema.Schema) string {
 func expected(p *jsonschema.Schema) string {
 	switch {
 	case p.Type == "array":
-		return "must be a list of the choices"
+		return "must be a list of the choices" + listLimits(p)
 	case len(p.Enum) > 0, len(p.OneOf) > 0:
 		return "must be one of the choices"
-	case p.Format != "":
-		return "must be a string in the format " + p.Format
 	}
 	text := "must be of type " + p.Type
+	if p.Format != "" {
+		text = "must be a string in the format " + p.Format
+	}
 	if p.Minimum != nil {
 		text += ", at least " + number(*p.Minimum)
 	}
@@ -47,6 +48,16 @@ func expected(p *jsonschema.Schema) string {
 	}
 	if p.MaxLength != nil {
 		text += ", at most " + strconv.Itoa(*p.MaxLength) + " long"
+	}
+	return text
+}
+
+func listLimits(p *jsonschema.Schema) (text string) {
+	if p.MinItems != nil && *p.MinItems > 0 {
+		text += ", at least " + strconv.Itoa(*p.MinItems)
+	}
+	if choices := len(p.Items.Enum) + len(p.Items.AnyOf); p.MaxItems != nil && *p.MaxItems < choices {
+		text += ", at most " + strconv.Itoa(*p.MaxItems)
 	}
 	return text
 }

@@ -7,6 +7,7 @@ package form
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -39,7 +40,7 @@ func read(schema json.RawMessage) (*Form, error) {
 	if err := json.Unmarshal(schema, &s); err != nil {
 		return nil, fmt.Errorf("its schema cannot be read: %v", err)
 	}
-	if s.Type != "object" || len(s.Properties) == 0 {
+	if s.Type != "object" || s.Properties == nil {
 		return nil, fmt.Errorf("its schema must be an object with properties")
 	}
 	f := &Form{properties: make(map[string]*property, len(s.Properties)), expects: expectation(&s)}
@@ -58,6 +59,9 @@ func read(schema json.RawMessage) (*Form, error) {
 			if p.rest, err = rest.Resolve(nil); err != nil {
 				whole = true
 			}
+		}
+		if err := p.takesDefault(schema.Default); err != nil {
+			return nil, fmt.Errorf("property %q: %v", name, err)
 		}
 		f.properties[name] = p
 		f.only = name
@@ -79,7 +83,7 @@ func read(schema json.RawMessage) (*Form, error) {
 	}
 	if len(f.properties) > 1 {
 		f.only = ""
-	} else if p := f.properties[f.only]; p.kind == "string" && p.format == "" && p.rest == nil && f.whole == nil {
+	} else if p := f.properties[f.only]; p != nil && p.kind == "string" && p.format == "" && p.rest == nil && f.whole == nil && p.shortest == 0 && p.longest == math.MaxInt {
 		f.plain = p.choices
 	}
 	return f, nil

@@ -1,12 +1,14 @@
 package form
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/mail"
 	"net/url"
 	"reflect"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -26,9 +28,12 @@ type property struct {
 	expects  string
 	format   string
 	choices  map[string]bool // of a string, or of the items of a list; nil for none
+	minItems int
 	maxItems int
 	unique   bool
 	min, max float64
+	shortest int // in characters
+	longest  int
 	rest     *jsonschema.Resolved // nil where no keyword is left
 }
 
@@ -38,7 +43,7 @@ func newProperty(s *jsonschema.Schema) (*property, *jsonschema.Schema, error) {
 	if err := checkProperty(s); err != nil {
 		return nil, nil, err
 	}
-	p := &property{kind: s.Type, expects: expected(s), format: s.Format, unique: s.UniqueItems, min: math.Inf(-1), max: math.Inf(1)}
+	p := &property{kind: s.Type, expects: expected(s), format: s.Format, unique: s.UniqueItems, min: math.Inf(-1), max: math.Inf(1), longest: math.MaxInt}
 	rest := *s
 	rest.Title, rest.Description, rest.Format, rest.Default, rest.Extra = "", "", "", nil, nil
 	var err error
@@ -47,7 +52,13 @@ func newProperty(s *jsonschema.Schema) (*property, *jsonschema.Schema, error) {
 		if p.choices, err = choiceSet(s.Enum, s.OneOf); err != nil {
 			return nil, nil, err
 		}
-		rest.Enum, rest.OneOf = nil, nil
+		if s.MinLength != nil {
+			p.shortest = *s.MinLength
+		}
+		if s.MaxLength != nil {
+			p.longest = *s.MaxLength
+		}
+		rest.Enum, rest.OneOf, rest.MinLength, rest.MaxLength = nil, nil, nil, nil
 	case "array":
 		if p.choices, err = choiceSet(s.Items.Enum, s.Items.AnyOf); err != nil {
 			return nil, nil, err
@@ -56,7 +67,10 @@ func newProperty(s *jsonschema.Schema) (*property, *jsonschema.Schema, error) {
 		if p.maxItems = len(p.choices); s.MaxItems != nil {
 			p.maxItems = *s.MaxItems
 		}
-		rest.MaxItems, rest.UniqueItems, rest.Items = nil, false, itemsRest(s.Items)
+		if s.MinItems != nil {
+			p.minItems = *s.MinItems
+		}
+		rest.MinItems, rest.MaxItems, rest.UniqueItems, rest.Items = nil, nil, false, itemsRest(s.Items)
 	case "integer":
 		p.min, p.max = -MaxInteger, MaxInteger
 		fallthrough
@@ -69,7 +83,22 @@ func newProperty(s *jsonschema.Schema) (*property, *jsonschema.Schema, error) {
 		}
 		rest.Minimum, rest.Maximum = nil, nil
 	}
+	if p.min > p.max || p.shortest > p.longest || p.minItems > min(p.maxItems, len(p.choices)) {
+		return nil, nil, fmt.Errorf("its limits let nothing through")
+	}
 	return p, &rest, nil
+}
+
+// takesDefault judges the value that is filled in before the user sees the form.
+func (p *property) takesDefault(value json.RawMessage) error {
+	if len(value) == 0 {
+		return nil
+	}
+	var v any
+	if err := json.Unmarshal(value, &v); err != nil || !p.kindFits(v) || p.judge(v) != "" {
+		return fmt.Errorf("its default does not fit: it %s", p.expects)
+	}
+	return nil
 }
 
 func itemsRest(items *jsonschema.Schema) *jsonschema.Schema {
@@ -142,7 +171,7 @@ func (p *property) judge(v any) string {
 	ok := true
 	switch v := v.(type) {
 	case string:
-		ok = (p.choices == nil || p.choices[v]) && formatFits(p.format, v)
+		ok = (p.choices == nil || p.choices[v]) && p.lengthFits(v) && formatFits(p.format, v)
 	case float64:
 		if p.kind == "integer" && math.Abs(v) > MaxInteger {
 			return fmt.Sprintf("must be a whole number from %d to %d", -MaxInteger, MaxInteger)
@@ -157,8 +186,17 @@ func (p *property) judge(v any) string {
 	return ""
 }
 
+// lengthFits counts characters, as JSON Schema does.
+func (p *property) lengthFits(text string) bool {
+	if len(text) <= p.longest && p.shortest == 0 {
+		return true
+	}
+	n := utf8.RuneCountInString(text)
+	return n >= p.shortest && n <= p.longest
+}
+
 func (p *property) listFits(list []any) bool {
-	if len(list) > p.maxItems {
+	if len(list) < p.minItems || len(list) > p.maxItems {
 		return false
 	}
 	seen := make(map[string]bool, len(list))
@@ -177,7 +215,9 @@ func formatFits(format, text string) bool {
 	var err error
 	switch format {
 	case "email":
-		_, err = mail.ParseAddress(text)
+		var a *mail.Address
+		a, err = mail.ParseAddress(text)
+		return err == nil && a.Address == text // and no name beside it
 	case "uri":
 		var u *url.URL
 		u, err = url.Parse(text)

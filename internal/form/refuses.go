@@ -25,6 +25,9 @@ func Refuses(t reflect.Type) bool {
 	case reflect.Struct:
 		for i := range t.NumField() {
 			f := t.Field(i).Type
+			if t.Field(i).Anonymous && Refuses(f) {
+				return true
+			}
 			for f.Kind() == reflect.Pointer || f.Kind() == reflect.Slice {
 				f = f.Elem()
 			}

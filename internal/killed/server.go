@@ -31,7 +31,7 @@ type Backend struct {
 	Rows []Row
 }
 
-// job is what a process is told to do.
+// job is the task of a process.
 type job struct {
 	Where string // of the backend
 	Till  string // the file of payments

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Script is one case: the tools that are served, and what happens to them. Its
+// Script is one case: the tools that are served, and the commands to play. Its
 // numbers that choose among things which exist only when it is played (rounds,
 // requests) count from the latest, and end at the first.
 type Script struct {
@@ -71,7 +71,7 @@ const (
 	wait action = "wait"
 )
 
-// alteration is what happened to a token on its way.
+// alteration is a change to a token on its way.
 type alteration string
 
 const (

@@ -6,9 +6,9 @@ type comparison string
 
 const (
 	ignored      comparison = "ignored"
-	consent      comparison = "consent" // a Confirm is asked anew
-	allOrDiverge comparison = "replay"  // every difference ends the call
-	asSteps      comparison = "steps"   // asked anew where no later step went by it
+	consent      comparison = "consent" // a Confirm is asked anew, and what was asked before the deployment
+	allOrDiverge comparison = "replay"  // asked anew where nothing was done since
+	asSteps      comparison = "steps"   // the same, unless a later step followed from a yes
 )
 
 func (t *tool) comparison(replayed bool) comparison {
@@ -23,18 +23,63 @@ func (t *tool) comparison(replayed bool) comparison {
 	return ignored
 }
 
-// minds reports whether another wording of a question makes a difference. Steps ask
-// for consent alone unless the tool's version is another than the call began with.
-func (c comparison) minds(q *question, deployed bool) bool {
+// minds reports whether another wording of a question makes a difference. Guards ask
+// again what had just been answered when the tool was deployed. Steps ask for consent
+// alone unless the tool's version is another than the call began with.
+func (c comparison) minds(q *question, g given, s *state, worded int) bool {
 	switch c {
 	case allOrDiverge:
 		return true
 	case consent:
-		return q.confirm
+		return q.confirm || g.fresh && s.sealed != worded
 	case asSteps:
-		return q.confirm || deployed
+		return q.confirm || s.begun != worded
 	}
 	return false
+}
+
+// goesBack reports whether the call can go back to a question that is worded otherwise,
+// with these items behind it.
+func (s *state) goesBack(c comparison, q *question, later []int, worded int) bool {
+	switch {
+	case c == consent:
+		return true
+	case c == asSteps && q.confirm:
+		return !s.wentOn(later)
+	case s.begun == worded && s.sealed == s.begun:
+		return false // it is no other version's
+	}
+	return !s.acted(later)
+}
+
+// acted reports whether an effect of any of these items was attempted there.
+func (s *state) acted(items []int) bool {
+	for _, i := range items {
+		if key := s.tool.plan.items[i].effect; key != "" && (s.failures[i] || s.effects[key] != nil && s.ranAt(key) == i) {
+			return true
+		}
+	}
+	return false
+}
+
+// ranAt is the item at which an effect that is remembered has run: the first of its key
+// that did not fail.
+func (s *state) ranAt(key string) int {
+	for _, i := range s.tool.order() {
+		if s.tool.plan.items[i].effect == key && !s.failures[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// forget drops the answers to the questions of these items.
+func (s *state) forget(items []int) {
+	for _, i := range items {
+		for _, q := range s.tool.plan.items[i].ask {
+			delete(s.answers, q.key)
+		}
+	}
 }
 
 // wentOn reports whether any of these items has happened.

@@ -1,6 +1,6 @@
 // Package model explores the round engine of package mrtr at random and compares
-// it with a model of what the engine promises where nothing but the client
-// remembers a call (docs/without-a-store.md).
+// it with a model of its promises where nothing but the client remembers
+// a call (docs/without-a-store.md).
 //
 // A [Script] is a list of commands: start a call, answer it well or badly, send a
 // request again, send a state that was altered or belongs to another request,
@@ -20,5 +20,5 @@
 // shorten one that fails.
 //
 // The model knows the tools as data ([plan]): it shares no code with the engine and
-// keeps no token, only what each token it was given stands for.
+// keeps no token, only the meaning of each one that it was given.
 package model

@@ -81,7 +81,7 @@ func unseen(seen map[string]int) []string {
 }
 
 // shorten leaves out commands as long as the rest still fails, and returns the
-// error of what is left.
+// error of the rest.
 func shorten(s Script, play func(Script) error) error {
 	err := play(s)
 	for size := len(s.Commands); size > 0; size /= 2 {

@@ -93,7 +93,7 @@ func judge(t *testing.T, dir string) (steps int, story string) {
 
 var disagreement = regexp.MustCompile(`(?s)After (\d+) steps, in short, ` + marker + `(.+?)\n(---|FAIL)`)
 
-// copySources copies what the exploration is built from.
+// copySources copies the sources that the exploration is built from.
 func copySources(t *testing.T, tree string) {
 	t.Helper()
 	copied := 0
@@ -125,8 +125,8 @@ func copySources(t *testing.T, tree string) {
 	require.NotZero(t, copied)
 }
 
-// skipped are folders that hold no part of it: other nested modules, and what is no
-// Go package.
+// skipped are folders that hold no part of it: other nested modules, and those
+// that are no Go package.
 func skipped(path, inside, name string) bool {
 	_, err := os.Stat(filepath.Join(path, "go.mod"))
 	nested := err == nil && filepath.ToSlash(inside) != "internal/model"

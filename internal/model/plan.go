@@ -6,7 +6,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// plan is what a tool does, in any style.
+// plan is the course of a tool, in any style.
 type plan struct {
 	name  string
 	items []item
@@ -59,13 +59,13 @@ const (
 
 var styleNames = []styleName{native, once, stepList, coroutine, journal, resumable, versions}
 
-// What the styles promise, as far as it differs.
+// The promises of the styles, as far as they differ.
 
 // holds: a frame waits in the process between two rounds.
 func (s styleName) holds() bool { return s == coroutine || s == resumable }
 
-// replays: a call goes on without its frame, and compares what it is asked with the
-// journal.
+// replays: a call goes on without its frame, and compares its questions with those
+// of the journal.
 func (s styleName) replays() bool { return s == journal || s == resumable }
 
 // linear: a failure that the code went on from is met again.

@@ -25,7 +25,7 @@ type player struct {
 	tally    func(styleName, outcome)
 
 	names map[int]string    // the engine's name of each call
-	idems map[string]string // what each idempotency key is for, and which key that has
+	idems map[string]string // the effect that each idempotency key is for, and the key of each effect
 }
 
 // Play plays a script inside a bubble of testing/synctest, whose clock it moves. It

@@ -1,13 +1,16 @@
 package model
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// prediction is what the model expects of one request.
+// prediction is the model's expectation of one request.
 type prediction struct {
 	outcome
 	call int               // the call's number
 	runs []*effectRun      // in their order
-	next *state            // what the token of the reply stands for
+	next *state            // the meaning of the token in the reply
 	tell func(*prediction) // makes the text, once the effects have values
 }
 
@@ -65,7 +68,7 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 		switch v {
 		case answer:
 			m := r.manners[q.key]
-			q.answer = &given{read, m == declined || m == cancelled, q.message}
+			q.answer = &given{read: read, lacking: m == declined || m == cancelled, message: q.message}
 		case refusal:
 			p.stop(string(r.manners[q.key]))
 			return false
@@ -84,8 +87,8 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 	return true
 }
 
-// enter runs the tool from the top, past what the state remembers, until it asks
-// or ends.
+// enter runs the tool from the top, past the facts that the state remembers, until
+// it asks or ends.
 func (w *world) enter(p *prediction, s *state, later bool) {
 	replayed := false
 	if later && s.tool.style.holds() {
@@ -119,7 +122,7 @@ func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) 
 		switch {
 		case it.carry:
 			if !s.carried {
-				s.carried = true
+				s.carried, s.sealed = true, worded
 				p.outcome = outcome{kind: carries}
 				s.expires = time.Now().Add(tokenLife)
 				p.next = s
@@ -140,11 +143,14 @@ func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) 
 			var asks []*question
 			for _, q := range it.ask {
 				given, ok := s.answers[q.key]
-				reworded := ok && given.message != q.worded[worded].message && compared.minds(q, s.begun != worded)
+				reworded := ok && given.message != q.worded[worded].message && compared.minds(q, given, s, worded)
 				switch {
-				case reworded && (compared == allOrDiverge || compared == asSteps && s.wentOn(order[n+1:])):
+				case reworded && !s.goesBack(compared, q, order[n+1:], worded):
 					p.stop(stopDiverged)
 					return false
+				case reworded && compared != consent:
+					s.forget(order[n+1:])
+					asks = append(asks, q)
 				case !ok || reworded:
 					asks = append(asks, q)
 				default:
@@ -152,10 +158,19 @@ func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) 
 				}
 			}
 			if len(asks) > 0 && compared != asSteps {
-				asks = it.ask // they are one guard, or one AskAll
+				kept := map[string]given{}
+				if compared == allOrDiverge { // those that are worded as they were keep their answers
+					for _, q := range it.ask {
+						if g, ok := s.answers[q.key]; ok && !slices.Contains(asks, q) {
+							kept[q.key] = g
+						}
+					}
+					s.forget([]int{i})
+				}
+				return w.ask(p, s, it.ask, kept) // they are one guard, or one AskAll
 			}
 			if len(asks) > 0 {
-				return w.ask(p, s, asks)
+				return w.ask(p, s, asks, nil)
 			}
 		}
 	}
@@ -196,15 +211,17 @@ func (w *world) effect(p *prediction, s *state, i int, ran map[string]*effectRun
 }
 
 // ask sends questions, as far as this client can be asked.
-func (w *world) ask(p *prediction, s *state, questions []*question) (again bool) {
+func (w *world) ask(p *prediction, s *state, questions []*question, kept map[string]given) (again bool) {
 	worded := w.instance(s).worded
 	s.pending = nil
 	for _, q := range questions {
 		o := open{question: q, message: q.worded[worded].message}
-		if !declares(s.who.caps, q.medium) {
+		if g, ok := kept[q.key]; ok {
+			o.answer = &g
+		} else if !declares(s.who.caps, q.medium) {
 			switch {
 			case q.lenient:
-				o.answer = &given{q.refused, true, o.message}
+				o.answer = &given{read: q.refused, lacking: true, message: o.message}
 			case s.who.legacy:
 				p.stop(stopCannotAsk)
 				return false
@@ -248,7 +265,7 @@ func (w *world) seal(p *prediction, s *state, parks bool) {
 		p.asks = append(p.asks, asked{q.key, q.message})
 	}
 	sortAsked(p.asks)
-	s.expires = time.Now().Add(tokenLife)
+	s.expires, s.sealed = time.Now().Add(tokenLife), w.instance(s).worded
 	p.next = s
 }
 

@@ -35,7 +35,7 @@ type question struct {
 	worded  [2]wording
 }
 
-// response is a response that is an answer, and what the handler reads in it.
+// response is a response that is an answer, and the value that the handler reads.
 type response struct{ json, read string }
 
 // wording is a question in one wording, as the engine takes it.
@@ -217,7 +217,7 @@ func (q *question) response(m manner) json.RawMessage {
 	return json.RawMessage(`{"roots":[]}`)
 }
 
-// verdict is what a response is to its question.
+// verdict says whether a response answers its question.
 type verdict int
 
 const (
@@ -226,7 +226,7 @@ const (
 	refusal
 )
 
-// judge says what a response is, and what the handler reads in it.
+// judge returns the verdict on a response, and the value that the handler reads.
 func (q *question) judge(m manner) (v verdict, read string) {
 	switch {
 	case m == right:

@@ -30,7 +30,7 @@ var instanceNames = [instances]string{"A", "B", "elsewhere"}
 
 var users = [3]string{"ana", "ben", "cho"}
 
-// capabilities are what a client declares.
+// capabilities are those that a client may declare.
 var capabilities = []wire.Capabilities{wire.Everything, wire.Nothing, wire.URLOnly}
 
 // declares reports whether a client with capabilities[caps] can be asked over a
@@ -52,7 +52,7 @@ type site struct {
 	desk      *desk
 	keys      []statecodec.Key
 	instances [instances]*instance
-	closing   error // what went wrong when instances were closed
+	closing   error // of the instances that were closed
 }
 
 // instance is one process that serves the tools, with one wording of their
@@ -64,7 +64,7 @@ type instance struct {
 	clients map[caller]*wire.Client
 }
 
-// caller is a client: who uses it, what it declares and which era it is of.
+// caller is a client: its user, its capabilities and its era.
 type caller struct {
 	user, caps int
 	legacy     bool
@@ -125,7 +125,7 @@ func (s *site) stop(at int) {
 	s.instances[at] = nil
 }
 
-// close ends everything and reports what went wrong on the way.
+// close ends everything and returns the errors on the way.
 func (s *site) close() error {
 	for at := range s.instances {
 		s.stop(at)

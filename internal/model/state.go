@@ -16,11 +16,12 @@ const (
 	mostTries = 3
 )
 
-// state is what a token stands for: the facts of a call so far. A retry copies it,
+// state is the meaning of a token: the facts of a call so far. A retry copies it,
 // so that each use of a token begins a chain of its own.
 type state struct {
 	call    int // the call's number
 	begun   int // the wording of the tool that it began with
+	sealed  int // and that of the one that sealed it last
 	tool    *tool
 	args    int
 	who     caller
@@ -42,10 +43,19 @@ type given struct {
 	read    string
 	lacking bool // the user, or the client, gave none: a lenient question has one then, too
 	message string
+	fresh   bool // it came in this round, with the last questions that were asked
 }
 
 // history is the answers that were given before something.
 type history map[string]given
+
+// age makes all answers those of an earlier round.
+func (h history) age() {
+	for key, given := range h {
+		given.fresh = false
+		h[key] = given
+	}
+}
 
 // open is a question that was sent.
 type open struct {
@@ -62,8 +72,8 @@ type frame struct {
 	gone    bool
 }
 
-// effectRun is an effect that the model expects to be attempted. What cannot be
-// predicted is filled in from the desk's record.
+// effectRun is an effect that the model expects to be attempted. The parts that
+// cannot be predicted are filled in from the desk's record.
 type effectRun struct {
 	key    string
 	fails  bool
@@ -74,6 +84,7 @@ type effectRun struct {
 func (s *state) clone() *state {
 	c := *s
 	c.answers = maps.Clone(s.answers)
+	c.answers.age()
 	c.effects = maps.Clone(s.effects)
 	c.tried = map[string]history{}
 	for effect, before := range s.tried {
@@ -87,7 +98,9 @@ func (s *state) clone() *state {
 // file moves the answers of a round to those of the call. One to a question that
 // was asked anew takes the place of the one before, and counts as given now.
 func (s *state) file() {
+	s.answers.age()
 	for _, q := range s.pending {
+		q.answer.fresh = true
 		s.answers[q.key] = *q.answer
 		for _, before := range s.tried {
 			delete(before, q.key)
@@ -123,7 +136,7 @@ func (s *state) openQuestions() []*open {
 
 func newState(call int, t *tool, r *request, begun int) *state {
 	return &state{
-		call: call, begun: begun, tool: t, args: r.args, who: r.who, at: r.at,
+		call: call, begun: begun, sealed: begun, tool: t, args: r.args, who: r.who, at: r.at,
 		answers: history{}, effects: map[string]*effectRun{}, tried: map[string]history{}, failures: map[int]bool{},
 	}
 }

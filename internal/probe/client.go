@@ -32,15 +32,19 @@ func As(era Era) *wire.Options {
 // a URL, else a command that speaks over stdio. What the client takes in is
 // bounded, and ctx bounds the handshake.
 func Dial(ctx context.Context, target string, era Era) (*wire.Client, error) {
+	return dial(ctx, target, As(era))
+}
+
+func dial(ctx context.Context, target string, as *wire.Options) (*wire.Client, error) {
 	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
-		return shook(wire.DialHTTP(ctx, target, boundedClient(), As(era)))
+		return shook(wire.DialHTTP(ctx, target, BoundedHTTP(nil), as))
 	}
 	fields := strings.Fields(target)
 	if len(fields) == 0 {
 		return nil, errors.New("probe: nothing to probe: give a URL or a command")
 	}
 	transport := &boundedTransport{Transport: &mcp.CommandTransport{Command: exec.Command(fields[0], fields[1:]...)}}
-	client, err := wire.Dial(ctx, transport, As(era))
+	client, err := wire.Dial(ctx, transport, as)
 	if !transport.connected {
 		return client, err
 	}

@@ -23,15 +23,25 @@ var (
 	errTalkative = fmt.Errorf("the server sent more than %d messages or %d bytes", maxMessages, maxReceived)
 )
 
-// boundedClient reads no more than maxBody bytes of a response.
-func boundedClient() *http.Client {
-	return &http.Client{Transport: boundedRoundTripper{http.DefaultTransport.(*http.Transport).Clone()}}
+// BoundedHTTP is a client that reads no more than 16 MiB of a response. A nil
+// base means one of its own.
+func BoundedHTTP(base http.RoundTripper) *http.Client {
+	if base == nil {
+		base = http.DefaultTransport.(*http.Transport).Clone()
+	}
+	return &http.Client{Transport: boundedRoundTripper{base}}
 }
 
-type boundedRoundTripper struct{ *http.Transport }
+type boundedRoundTripper struct{ base http.RoundTripper }
+
+func (b boundedRoundTripper) CloseIdleConnections() {
+	if c, ok := b.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
 
 func (b boundedRoundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := b.Transport.RoundTrip(r)
+	res, err := b.base.RoundTrip(r)
 	if err == nil {
 		res.Body = &boundedBody{ReadCloser: res.Body, left: maxBody}
 	}
@@ -51,6 +61,10 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	b.left -= n
 	return n, err
 }
+
+// Bounded is a transport that ends a connection on which the server never stops
+// talking.
+func Bounded(t mcp.Transport) mcp.Transport { return &boundedTransport{Transport: t} }
 
 // boundedTransport ends a connection on which the server never stops talking.
 // go-sdk bounds a single line.

@@ -69,11 +69,11 @@ func (q question) answer() (any, error) {
 	if q.Method != "elicitation/create" || q.Params.Mode != "" && q.Params.Mode != "form" {
 		return nil, errors.New("it asks for what the client did not declare")
 	}
-	schema, err := readSchema(q.Params.RequestedSchema)
+	schema, err := ReadSchema(q.Params.RequestedSchema)
 	if err != nil {
 		return nil, fmt.Errorf("its requestedSchema does not read: %w", err)
 	}
-	content, err := (&sampler{maxSampleValues, maxSampleBytes}).object(schema, 0)
+	content, err := Sample(schema)
 	if err != nil {
 		return nil, &unprovedError{err}
 	}

@@ -49,7 +49,7 @@ const (
 )
 
 // Probe reaches the server that target names, see [Dial], and tries every rule as
-// a client of the era. An error means that there is no server: nothing listens,
+// a client of the era, which can be asked by form in both. An error means that there is no server: nothing listens,
 // or the command does not start. A server that does not shake hands is a finding.
 func Probe(ctx context.Context, target string, era Era, opts *Options) (*Report, error) {
 	o, err := opts.resolve()
@@ -57,7 +57,11 @@ func Probe(ctx context.Context, target string, era Era, opts *Options) (*Report,
 		return nil, err
 	}
 	dialing, cancel := context.WithTimeout(ctx, o.Patience)
-	client, err := Dial(dialing, target, era)
+	as, user := As(era), &user{}
+	if era == Legacy { // [Probe] can be asked; a client of [Run] as it says itself
+		as.Capabilities, as.Answers = wire.FormOnly, wire.Answers{"*": user.answer}
+	}
+	client, err := dial(dialing, target, as)
 	cancel()
 	var handshake *handshakeError
 	switch {
@@ -69,7 +73,7 @@ func Probe(ctx context.Context, target string, era Era, opts *Options) (*Report,
 		return nil, err
 	}
 	defer client.Close()
-	return Run(ctx, client, opts)
+	return runAs(ctx, client, user, o)
 }
 
 // Run tries every rule on every read-only tool, as the client that is given; see
@@ -81,9 +85,13 @@ func Run(ctx context.Context, client *wire.Client, opts *Options) (*Report, erro
 	if err != nil {
 		return nil, err
 	}
+	return runAs(ctx, client, &user{}, o)
+}
+
+func runAs(ctx context.Context, client *wire.Client, user *user, o Options) (*Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Limit)
 	defer cancel()
-	r := &run{client: client, patience: o.Patience, report: &Report{Era: eraOf(client)}}
+	r := &run{client: client, user: user, patience: o.Patience, report: &Report{Era: eraOf(client)}}
 	tools, err := r.tools(ctx)
 	if err != nil {
 		if unreachable(err) {
@@ -121,6 +129,7 @@ func Run(ctx context.Context, client *wire.Client, opts *Options) (*Report, erro
 
 type run struct {
 	client   *wire.Client
+	user     *user
 	patience time.Duration
 	report   *Report
 	open     bool // a stream that stays open was reported
@@ -264,7 +273,17 @@ func (r *run) try(ctx context.Context, t *tool) bool {
 // call makes one call, with all of its rounds where it is a good one, and judges
 // how it ended.
 func (r *run) call(ctx context.Context, rule rule, t *tool, args any, f *Finding) {
+	r.user.begin()
 	res, err := r.ask(ctx, wire.Request{Name: t.Name, Arguments: args})
+	if wrong := r.user.wrong(); wrong != nil {
+		var unproved *unprovedError
+		if errors.As(wrong, &unproved) {
+			f.Unproved = wrong.Error()
+		} else {
+			f.Fault = wrong.Error()
+		}
+		return
+	}
 	if err != nil {
 		f.Fault = "no answer: " + err.Error()
 		return

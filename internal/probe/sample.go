@@ -18,6 +18,12 @@ const (
 
 var errLargeSample = fmt.Errorf("what fits the schema has more than %d values or %d bytes", maxSampleValues, maxSampleBytes)
 
+// Sample makes an object that fits a schema, with the required properties and no
+// other. It is an error where that takes more than some ten thousand values.
+func Sample(s *jsonschema.Schema) (map[string]any, error) {
+	return (&sampler{maxSampleValues, maxSampleBytes}).object(s, 0)
+}
+
 // A sampler makes values that fit schemas, within bounds: a schema demands a
 // thousand million items in a few bytes.
 type sampler struct{ values, bytes int }

@@ -15,11 +15,11 @@ const (
 	maxSchemaParts = 10_000 // with each $ref replaced by its target
 )
 
-// readSchema reads a schema that somebody else wrote. One that could keep the
+// ReadSchema reads a schema that somebody else wrote. One that could keep the
 // library busy for ever is refused: a $ref that leads back to itself overflows the
 // stack in validation, a chain of doubled ones never ends, and deep nesting is
 // read once for each level.
-func readSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
+func ReadSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
 	if len(raw) > maxSchemaBytes {
 		return nil, fmt.Errorf("it has more than %d bytes", maxSchemaBytes)
 	}

@@ -54,7 +54,7 @@ func (t *tool) read() (err error) {
 			err = fmt.Errorf("its schemas do not read: %v", p)
 		}
 	}()
-	if t.schema, err = readSchema(t.InputSchema); err != nil {
+	if t.schema, err = ReadSchema(t.InputSchema); err != nil {
 		return fmt.Errorf("its inputSchema does not read: %w", err)
 	}
 	if t.known == nil && len(t.schema.Examples) > 0 {
@@ -63,7 +63,7 @@ func (t *tool) read() (err error) {
 	if len(t.OutputSchema) == 0 || string(t.OutputSchema) == "null" {
 		return nil
 	}
-	output, err := readSchema(t.OutputSchema)
+	output, err := ReadSchema(t.OutputSchema)
 	if err == nil {
 		t.output, err = output.Resolve(nil)
 	}
@@ -79,7 +79,7 @@ func (t *tool) good() (map[string]any, error) {
 	if t.known != nil {
 		return maps.Clone(t.known), nil
 	}
-	return (&sampler{maxSampleValues, maxSampleBytes}).object(t.schema, 0)
+	return Sample(t.schema)
 }
 
 // spoiled is good with one argument of a type it must not have.

@@ -52,7 +52,7 @@ func (c *Client) Send(ctx context.Context, r Request) (*Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readReply(res)
+	return ReadReply(res)
 }
 
 // Call calls a tool and goes on until the result is final.
@@ -112,7 +112,8 @@ func (a Answers) responses(questions []Question) (any, error) {
 	return responses, nil
 }
 
-func readReply(res *jsonrpc.Response) (*Reply, error) {
+// ReadReply reads a response. An error means that it holds no result of a call.
+func ReadReply(res *jsonrpc.Response) (*Reply, error) {
 	if res.Error != nil {
 		wire, ok := res.Error.(*jsonrpc.Error)
 		if !ok {

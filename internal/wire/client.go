@@ -47,7 +47,7 @@ type Options struct {
 	// of Call and Run, which bring their own.
 	Answers Answers
 	// Unrecorded keeps no record, so that a server which never stops talking does
-	// not fill the memory: Messages, what is picked from it, and Asked are empty.
+	// not fill the memory: Messages, Asked and all counts are empty.
 	Unrecorded bool
 }
 

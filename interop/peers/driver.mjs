@@ -35,6 +35,13 @@ export class User {
   }
 }
 
+// blocksOf gives the content of a tool's result, of a prompt's or of a resource's.
+const blocksOf = ({ content, messages, contents }) =>
+  content ??
+  messages?.map((message) => message.content) ??
+  contents?.filter((part) => part.text !== undefined).map((part) => ({ type: 'text', text: part.text })) ??
+  [];
+
 export const textOf = (content = []) =>
   content
     .filter((block) => block.type === 'text')
@@ -61,7 +68,7 @@ export async function run(connect) {
     try {
       const result = await peer.call(cell, user);
       print({
-        text: textOf(result.content),
+        text: textOf(blocksOf(result)),
         structured: result.structuredContent,
         isError: result.isError ?? false,
         elicitations: user.elicitations,

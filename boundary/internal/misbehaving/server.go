@@ -61,6 +61,7 @@ func Bounded(cases []Case) (*mcp.Server, error) {
 	o := &boundary.Options{
 		Logger: slog.New(slog.DiscardHandler), MaxResultBytes: maxResultBytes,
 		Deadline: time.Minute, LegacyDeadline: time.Minute,
+		MaxAbandoned: 1000, MaxAbandonedPerClient: 1000, // every client calls those that hang, and gets one answer
 		ToolDeadlines: map[string]time.Duration{}, PromptDeadlines: map[string]time.Duration{}, ResourceDeadlines: map[string]time.Duration{},
 	}
 	for _, c := range cases {

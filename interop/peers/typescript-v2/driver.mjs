@@ -18,6 +18,8 @@ await run(async ({ era, url, command, args }) => {
   return {
     call: (cell, person) => {
       user = person;
+      if (cell.prompt) return client.getPrompt({ name: cell.prompt });
+      if (cell.resource) return client.readResource({ uri: cell.resource });
       return client.callTool({ name: cell.tool, arguments: { location: cell.location } });
     },
     close: () => client.close(),

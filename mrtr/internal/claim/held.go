@@ -56,6 +56,9 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.ended { // by its round: a goroutine that outlives it may not begin anything
+		return ErrFenced
+	}
 	h.record.effects, h.record.begun = effects, begun
 	for {
 		began := time.Now()
@@ -89,8 +92,8 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	return err
 }
 
-// LetGo gives the turn to whoever comes next, with what it has done, also where ctx
-// has ended.
+// LetGo gives the turn, with the effects it has had, to whoever comes next. It does so
+// where ctx has ended too.
 func (h *Held) LetGo(ctx context.Context, left Left) {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()

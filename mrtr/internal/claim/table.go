@@ -25,8 +25,8 @@ type Options struct {
 	MaxAttempts int
 	// Skew is how far the clocks of holders may differ.
 	Skew time.Duration
-	// Sealer keeps what is stored from those who read the store. Nil where the
-	// records do not leave the process.
+	// Sealer seals the records, so that nobody reads them in the store. Nil where they
+	// do not leave the process.
 	Sealer Sealer
 }
 
@@ -70,7 +70,7 @@ func (t *Table) Close() {
 	t.after.Wait()
 }
 
-// Turn is what a request wants to run.
+// Turn is a turn that a request asks to run.
 type Turn struct {
 	Key store.Key
 	// Fingerprint identifies the answers that the turn would run with.
@@ -94,7 +94,7 @@ type Left struct {
 // another.
 type Answer struct {
 	Held *Held
-	// Left is what the turn has done so far, with Held or with Unknown.
+	// Left are the effects of the turn so far, with Held or with Unknown.
 	Left Left
 	// TookOver tells that the turn held was cut off before.
 	TookOver bool

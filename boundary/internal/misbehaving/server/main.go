@@ -22,6 +22,7 @@ import (
 
 // expectation is the part of a case that a client needs.
 type expectation struct {
+	Place     misbehaving.Place           `json:"place"`
 	Name      string                      `json:"name"`
 	Arguments any                         `json:"arguments,omitempty"` // the wrong ones
 	Unlawful  bool                        `json:"unlawful,omitempty"`  // no client library sends such arguments
@@ -47,12 +48,14 @@ func main() {
 	}
 	mux.HandleFunc("/cases", func(w http.ResponseWriter, _ *http.Request) {
 		var all []expectation
-		for _, c := range cases {
-			e := expectation{c.Name, c.Arguments, c.Wire != "", c.Asks, map[probe.Era]probe.Outcome{}}
-			for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
-				e.Outcomes[era], _ = c.Wanted(era)
+		for _, place := range misbehaving.Places {
+			for _, c := range misbehaving.In(place, cases) {
+				e := expectation{place, c.Name, c.Arguments, c.Wire != "", c.Asks, map[probe.Era]probe.Outcome{}}
+				for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
+					e.Outcomes[era], _ = c.WantedAt(place, era)
+				}
+				all = append(all, e)
 			}
-			all = append(all, e)
 		}
 		if err := json.NewEncoder(w).Encode(all); err != nil {
 			log.Print(err)

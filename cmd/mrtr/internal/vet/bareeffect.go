@@ -98,7 +98,7 @@ func (j *journaled) walk(f *ssa.Function, asksNext bool) {
 	}
 }
 
-// asks reports whether an instruction asks, by itself or by what it calls.
+// asks reports whether an instruction asks, itself or in a function that it calls.
 func (j *journaled) asks(instr ssa.Instruction) bool {
 	call, ok := instr.(ssa.CallInstruction)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/mrtr-go/sdk/cmd/mrtr/internal/vet"
 )
 
-// docs/vet.md says of each analyzer what the command says, word for word, and in
-// the same order. Its headings are what the analyzers' URLs point to.
+// docs/vet.md describes each analyzer in the words of the command, and in the same
+// order. The analyzers' URLs point to its headings.
 func TestDocsSayWhatHelpSays(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/vet.md")
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// formatters make text of what they are given, and add no seal to it.
+// formatters turn their arguments into text, and add no seal to it.
 var formatters = names{
 	"fmt.Sprint*", "fmt.Append*", "strconv.Itoa", "strconv.Format*", "strconv.Quote*", "strconv.Append*",
 	"encoding/base64.Encoding.EncodeToString", "encoding/hex.EncodeToString",
@@ -72,7 +72,7 @@ func (m *makeup) part(v ssa.Value) {
 		}
 	}
 	switch {
-	case isStateOf(v, stateParams) && isRead(v): // what came is passed on
+	case isStateOf(v, stateParams) && isRead(v): // a state that came in is passed on
 	case m.answer(v, map[ssa.Value]bool{}) != "" || m.argument(v):
 		m.data = true
 	default:

@@ -93,8 +93,8 @@ func namedOf(t types.Type) *types.Named {
 	return named
 }
 
-// isType reports whether t, or what it points to, is one of the named types of
-// a package.
+// isType reports whether t, or the type it points to, is one of the named types
+// of a package.
 func isType(t types.Type, path string, typeNames ...string) bool {
 	named := namedOf(t)
 	if named == nil || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != path {

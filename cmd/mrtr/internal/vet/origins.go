@@ -188,7 +188,7 @@ func (p *program) variableUses(addr ssa.Value) []ssa.Instruction {
 	return uses
 }
 
-// bindings are what a closure's variable is where the closure is made.
+// bindings are the values that a closure's variable has where the closure is made.
 func (p *program) bindings(free *ssa.FreeVar) []ssa.Value {
 	f := free.Parent()
 	var values []ssa.Value
@@ -205,8 +205,8 @@ func (p *program) bindings(free *ssa.FreeVar) []ssa.Value {
 	return values
 }
 
-// arguments are what the callers of a function give for a parameter, none where
-// somebody else may call it.
+// arguments are the values that the callers of a function give for a parameter,
+// none where somebody else may call it.
 func (p *program) arguments(param *ssa.Parameter) []ssa.Value {
 	f := param.Parent()
 	if p.escaped[f] || f.Object() != nil && f.Object().Exported() {

@@ -46,7 +46,7 @@ func reaches(from, to *ssa.BasicBlock) bool {
 // branch is a condition that has been decided where a block is entered.
 type branch struct {
 	cond  ssa.Value
-	taken bool // what it came to
+	taken bool // the value it had
 }
 
 // decided are the conditions that were decided on every way to a block.

@@ -25,7 +25,8 @@ type program struct {
 
 // build makes the SSA form. It is here in place of go/analysis's own buildssa
 // because that one needs facts about every dependency, so a run would have to
-// load the sources of all of them; what ends a program is a short list instead.
+// load the sources of all of them; a short list of the functions that end a
+// program stands in for the facts.
 var build = &analysis.Analyzer{
 	Name:       "mrtrssa",
 	Doc:        "build the SSA form that the analyzers of mrtr vet share",

@@ -22,7 +22,7 @@ func newReporter(pass *analysis.Pass) *reporter {
 
 // report reports a finding, unless it stands in a test or its author has
 // accepted it. Of test files only examples are judged: they are documentation,
-// which people copy, while a test may do the wrong thing to see what happens.
+// which people copy, while a test may do the wrong thing on purpose.
 func (r *reporter) report(pos token.Pos, format string, args ...any) {
 	file := r.file(pos)
 	if file == nil || r.reported[pos] || !r.counts(pos) {

@@ -51,7 +51,7 @@ func TestGoSDK(t *testing.T) {
 	})
 }
 
-// What is found in our own modules is known, one by one. go test does not
+// The findings in our own modules are known, one by one. go test does not
 // see that the sources of other modules change: with -count=1 it looks again.
 func TestOurModules(t *testing.T) {
 	const root = "../../../.."

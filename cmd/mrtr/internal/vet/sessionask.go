@@ -103,8 +103,8 @@ func (h *handlers) registered(handler ssa.Value) {
 	}
 }
 
-// walk looks at what runs on modern requests: a function, and those it calls
-// without having looked at the revision.
+// walk looks at the code that modern requests reach: a function, and those it
+// calls without having looked at the revision.
 func (h *handlers) walk(f *ssa.Function) {
 	if h.seen[f] {
 		return

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	// carriers give back what they are given, spelled otherwise or in part.
+	// carriers give back their argument, spelled otherwise or in part.
 	carriers = names{
 		"encoding/base64.Encoding.Decode*", "encoding/base64.Encoding.AppendDecode", "encoding/hex.Decode*",
 		"strings.Cut*", "strings.Split*", "strings.Fields*", "strings.Trim*", "strings.To*", "strings.Replace*", "strings.Clone",
@@ -19,7 +19,7 @@ var (
 		"strings.NewReader", "bytes.NewReader", "bytes.NewBuffer*",
 		"fmt.Sprint*", "net/url.QueryUnescape", "net/url.PathUnescape",
 	}
-	// decoders take what they are given for what it says.
+	// decoders believe their argument.
 	decoders = names{
 		"encoding/json.Unmarshal", "encoding/json.NewDecoder", "encoding/gob.NewDecoder", "encoding/xml.Unmarshal",
 		"strconv.Atoi", "strconv.Parse*", "fmt.Sscan*", "net/url.ParseQuery", "time.Parse", "time.ParseDuration",
@@ -28,7 +28,7 @@ var (
 	matchers = names{
 		"strings.HasPrefix", "strings.HasSuffix", "strings.Contains", "strings.EqualFold", "bytes.HasPrefix", "bytes.HasSuffix",
 	}
-	// mentions neither trust what they are given nor check it.
+	// mentions neither trust their argument nor check it.
 	mentions = names{"fmt.Errorf", "errors.New", "fmt.Print*", "log.*", "log/slog.*"}
 )
 
@@ -36,7 +36,7 @@ var (
 type taint struct {
 	*program
 	seen    map[ssa.Value]bool
-	trust   string // what is done with it as it came
+	trust   string // how it is used unchecked
 	at      token.Pos
 	checked bool // something that may check it has seen it
 }
@@ -69,7 +69,7 @@ func (t *taint) use(v ssa.Value, use ssa.Instruction) {
 	case *ssa.Lookup:
 		if use.X == v { // a byte of it
 			t.flow(use)
-		} else { // a key to what the server keeps
+		} else { // a key to values of the server's own
 			t.checked = true
 		}
 	case *ssa.BinOp:
@@ -209,9 +209,9 @@ func (t *taint) call(v ssa.Value, call ssa.CallInstruction) {
 	}
 }
 
-// target looks whether what a state is decoded into is checked afterwards: given
-// away as a whole, compared with what the server knows, or given in part to a
-// function that may check it.
+// target looks whether the value that a state is decoded into is checked
+// afterwards: given away as a whole, compared with a value of the server's own, or
+// given in part to a function that may check it.
 func (t *taint) target(call ssa.CallInstruction) {
 	for _, arg := range argsOf(call) {
 		made, ok := arg.(*ssa.MakeInterface)
@@ -247,8 +247,8 @@ func (t *taint) target(call ssa.CallInstruction) {
 
 var checkers = regexp.MustCompile(`(?i)verif|valid|check|open|unseal|decrypt|auth|sign|mac|equal|compare`)
 
-// compared reports whether a part of a decoded state is compared with what the
-// server knows.
+// compared reports whether a part of a decoded state is compared with a value of
+// the server's own.
 func compared(part *ssa.UnOp) bool {
 	for _, use := range *part.Referrers() {
 		switch use := use.(type) {

@@ -107,8 +107,8 @@ func container(v ssa.Value) ssa.Value {
 	return nil
 }
 
-// asserted reports whether a checked assertion has already shown what an
-// unchecked one claims.
+// asserted reports whether a checked assertion of the same type comes before an
+// unchecked one.
 func asserted(assert *ssa.TypeAssert) bool {
 	for _, d := range decided(assert.Block()) {
 		ok, is := d.cond.(*ssa.Extract)

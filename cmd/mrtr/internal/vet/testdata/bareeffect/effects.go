@@ -246,7 +246,7 @@ func quiet(ctx context.Context, c call, _ none) (string, error) {
 	return mrtr.Ask(ctx, c, place)
 }
 
-// A frame is held where it asks: what is above ran once.
+// A frame is held where it asks: its first line runs once.
 func held(ctx context.Context, c call, _ none) (string, error) {
 	fmt.Println("once")
 	return mrtr.Ask(ctx, c, place)

@@ -157,8 +157,8 @@ func ownResult() string {
 	return made.(*mcp.ElicitResult).Action
 }
 
-// A client reads what a server says, and answers what it is asked: neither is
-// an answer.
+// A client reads a result, and answers questions: neither is an answer to the
+// server.
 func client(ctx context.Context, session *mcp.ClientSession) (string, error) {
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "greet"})
 	if err != nil {

@@ -156,7 +156,7 @@ func checkedWithTheRequest(verify func(*mcp.CallToolRequest) error, req *mcp.Cal
 	return req.Params.RequestState == "paid", verify(req)
 }
 
-// handles are names of what the server keeps.
+// handles are names of orders that the server keeps.
 type handles map[string]order
 
 func (h handles) lookup(req *mcp.CallToolRequest) order { return h[req.Params.RequestState] }
@@ -175,7 +175,7 @@ func logged(req *mcp.CallToolRequest) error {
 	return fmt.Errorf("no such state: %q", req.Params.RequestState)
 }
 
-// A client sends back what it was given.
+// A client sends back the state that it got.
 func client(ctx context.Context, s *mcp.ClientSession, res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
 	if res.RequestState == "done" {
 		return res, nil

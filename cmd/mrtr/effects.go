@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/prove"
+)
+
+type count = func(context.Context) (map[string]int, error)
+
+// counter makes the count that -effects asks for; nil where it asks for none.
+func counter(where string, s prove.Subject, stderr *lines) (count, error) {
+	kind, what, _ := strings.Cut(where, ":")
+	switch {
+	case where == "":
+		return nil, nil
+	case isURL(where):
+		return func(ctx context.Context) (map[string]int, error) { return get(ctx, where) }, nil
+	case what == "":
+	case kind == "stderr" && stderr == nil:
+		return nil, errors.New("-effects stderr: is for a command")
+	case kind == "stderr":
+		pattern, err := regexp.Compile(what)
+		if err != nil {
+			return nil, fmt.Errorf("-effects: %w", err)
+		}
+		stderr.pattern = pattern
+		return stderr.count, nil
+	case kind == "tool":
+		return ask(s, wire.Request{Name: what, Arguments: struct{}{}}), nil
+	case kind == "resource":
+		return ask(s, wire.Request{Method: "resources/read", Name: what}), nil
+	case kind == "command":
+		return func(ctx context.Context) (map[string]int, error) {
+			fields := strings.Fields(what)
+			out, err := exec.CommandContext(ctx, fields[0], fields[1:]...).Output()
+			if err != nil {
+				return nil, err
+			}
+			return readCounts(out)
+		}, nil
+	}
+	return nil, fmt.Errorf("-effects does not understand %q; see mrtr help prove", where)
+}
+
+func get(ctx context.Context, url string) (map[string]int, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s", url, res.Status)
+	}
+	return readCounts(text)
+}
+
+// ask reads the counts from the server itself.
+func ask(s prove.Subject, request wire.Request) count {
+	return func(ctx context.Context) (map[string]int, error) {
+		e, err := s.Dial(ctx, s.First)
+		if err != nil {
+			return nil, err
+		}
+		var c *wire.Client
+		if e.Transport != nil {
+			c, err = wire.Dial(ctx, e.Transport, nil)
+		} else {
+			c, err = wire.DialHTTP(ctx, e.URL, e.HTTP, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+		res, err := c.Exchange(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		if res.Error != nil {
+			return nil, res.Error
+		}
+		var result struct {
+			Structured json.RawMessage         `json:"structuredContent"`
+			Content    []struct{ Text string } `json:"content"`
+			Contents   []struct{ Text string } `json:"contents"`
+		}
+		if err := json.Unmarshal(res.Result, &result); err != nil {
+			return nil, err
+		}
+		text := string(result.Structured)
+		for _, block := range append(result.Content, result.Contents...) {
+			if text == "" {
+				text = block.Text
+			}
+		}
+		return readCounts([]byte(text))
+	}
+}
+
+// readCounts reads a number, or an object of numbers.
+func readCounts(text []byte) (map[string]int, error) {
+	var one int
+	if json.Unmarshal(bytes.TrimSpace(text), &one) == nil {
+		return map[string]int{"effect": one}, nil
+	}
+	var many map[string]int
+	if err := json.Unmarshal(text, &many); err != nil || many == nil {
+		return nil, fmt.Errorf("neither a number nor an object of numbers: %.100q", text)
+	}
+	return many, nil
+}
+
+// lines counts the lines on the stderr of all processes that match a pattern.
+type lines struct {
+	pattern *regexp.Regexp
+
+	mu      sync.Mutex
+	rest    []byte
+	counts  map[string]int
+	written time.Time
+}
+
+func newLines() *lines { return &lines{counts: map[string]int{}} }
+
+// maxLine bounds how much of a line without an end is kept.
+const maxLine = 1 << 20
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pattern == nil {
+		return len(p), nil
+	}
+	l.written = time.Now()
+	l.rest = append(l.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole {
+			break
+		}
+		l.rest = rest
+		if m := l.pattern.FindSubmatch(line); m != nil {
+			name := "effect"
+			if len(m) > 1 {
+				name = string(m[1])
+			}
+			l.counts[name]++
+		}
+	}
+	if len(l.rest) > maxLine {
+		l.rest = nil
+	}
+	return len(p), nil
+}
+
+// count waits until nothing was written for a moment, since the lines of a reply
+// may come after it.
+func (l *lines) count(ctx context.Context) (map[string]int, error) {
+	const quiet = 30 * time.Millisecond
+	asked := time.Now()
+	for {
+		l.mu.Lock()
+		last := l.written
+		if last.Before(asked) {
+			last = asked
+		}
+		if left := quiet - time.Since(last); left <= 0 || time.Since(asked) > time.Second {
+			defer l.mu.Unlock()
+			return maps.Clone(l.counts), nil
+		}
+		l.mu.Unlock()
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

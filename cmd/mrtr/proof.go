@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mrtr-go/sdk/prove"
+)
+
+// proof is the command line of mrtr prove.
+type proof struct {
+	scenario prove.Scenario
+	options  prove.Options
+
+	token, otherToken      string
+	fresh, stranger, brief string
+	secret, effects        string
+	expiry, limit          time.Duration
+	asJSON                 bool
+	junit                  string
+}
+
+func newProof() *proof { return &proof{} }
+
+func (p *proof) flags() *flag.FlagSet {
+	fs := flag.NewFlagSet("prove", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	s := &p.scenario
+	fs.StringVar(&s.Tool, "tool", "", "the `name` of the tool")
+	object(fs, "arguments", "call it with these arguments, a `JSON` object (default: made from its schema)", &s.Arguments)
+	object(fs, "other-arguments", "other good arguments, as `JSON`, that lead to another result", &s.OtherArguments)
+	object(fs, "answers", "the answers, a `JSON` object by the question's key", &s.Answers)
+	object(fs, "other-answers", "other good answers, as `JSON`", &s.OtherAnswers)
+	fs.StringVar(&s.OtherTool, "other-tool", "", "the `name` of another tool that takes the same arguments and asks")
+	list(fs, "optional", "the `keys` of questions that may be declined, with commas between them", &s.Optional)
+	fs.Func("times", "how often a call has an effect, `effect=N`; may be repeated (default: once)", p.addTimes)
+	fs.BoolVar(&s.SingleUse, "single-use", false, "the tool promises its effects once for each call")
+	fs.BoolVar(&s.Strict, "strict", false, "demand that of any tool")
+
+	fs.StringVar(&p.token, "token", "", "send this bearer `token`")
+	fs.StringVar(&p.otherToken, "other-token", "", "the bearer `token` of another user")
+	fs.StringVar(&p.fresh, "fresh", "", "the `URL` of another instance with the same secrets")
+	fs.StringVar(&p.stranger, "stranger", "", "the `URL` of an instance with other secrets")
+	fs.StringVar(&p.brief, "brief", "", "the `URL` of an instance whose states soon expire, or what to append to COMMAND for that")
+	fs.DurationVar(&p.expiry, "expiry", 2*time.Second, "how long to wait until such a state has expired")
+	fs.StringVar(&p.secret, "secret", "", "the environment `variable` that holds the secrets of COMMAND: it is set to 32 random bytes in base64, and others for a stranger")
+	fs.StringVar(&p.effects, "effects", "", "`where` the effects are counted; see below")
+
+	list(fs, "only", "try these `rules` and groups alone, with commas between them", &p.options.Only)
+	fs.Func("level", "try rules of this `level` and above: must, should or ours (default ours)", p.setLevel)
+	fs.DurationVar(&p.options.Patience, "patience", 10*time.Second, "how long to wait for an answer")
+	fs.DurationVar(&p.limit, "limit", 10*time.Minute, "how long the whole proof may take; the rules that are left then are skipped")
+	fs.BoolVar(&p.asJSON, "json", false, "print the report as JSON")
+	fs.StringVar(&p.junit, "junit", "", "write the report to this `file` as JUnit XML too")
+	return fs
+}
+
+func object(fs *flag.FlagSet, name, usage string, to *map[string]any) {
+	fs.Func(name, usage, func(text string) error {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(text), &v); err != nil || v == nil {
+			return errors.New("want a JSON object")
+		}
+		*to = v
+		return nil
+	})
+}
+
+func list(fs *flag.FlagSet, name, usage string, to *[]string) {
+	fs.Func(name, usage, func(text string) error {
+		for _, word := range strings.Split(text, ",") {
+			*to = append(*to, strings.TrimSpace(word))
+		}
+		return nil
+	})
+}
+
+func (p *proof) addTimes(text string) error {
+	name, number, _ := strings.Cut(text, "=")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || name == "" {
+		return errors.New("want EFFECT=N")
+	}
+	if p.scenario.Times == nil {
+		p.scenario.Times = map[string]int{}
+	}
+	p.scenario.Times[name] = n
+	return nil
+}
+
+func (p *proof) setLevel(text string) error {
+	for _, l := range []prove.Level{prove.Must, prove.Should, prove.Ours} {
+		if strings.EqualFold(text, string(l)) {
+			p.options.Level = l
+			return nil
+		}
+	}
+	return errors.New("want must, should or ours")
+}
+
+// subject is the server at a URL, or behind a command.
+func (p *proof) subject(target []string) (prove.Subject, error) {
+	switch {
+	case len(target) == 0:
+		return prove.Subject{}, errors.New("nothing to prove: give a URL, or -- and a command")
+	case p.scenario.Tool == "":
+		return prove.Subject{}, errors.New("-tool is missing")
+	}
+	var s prove.Subject
+	var stderr *lines
+	if isURL(target[0]) {
+		if len(target) > 1 {
+			return s, fmt.Errorf("one URL is enough, and %q follows", target[1])
+		}
+		if p.secret != "" {
+			return s, errors.New("-secret is for a command")
+		}
+		s = p.behindURL(target[0])
+	} else {
+		if p.fresh != "" || p.stranger != "" || p.token != "" || p.otherToken != "" {
+			return s, errors.New("-fresh, -stranger, -token and -other-token are for a URL")
+		}
+		stderr = newLines()
+		var err error
+		if s, err = p.behindCommand(target, stderr); err != nil {
+			return s, err
+		}
+	}
+	if p.brief != "" {
+		s.Expire = func(ctx context.Context) error {
+			select {
+			case <-time.After(p.expiry):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	var err error
+	s.Effects, err = counter(p.effects, s, stderr)
+	return s, err
+}
+
+func isURL(text string) bool {
+	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+}
+
+func (p *proof) behindURL(url string) prove.Subject {
+	s := prove.Subject{Dial: prove.HTTP(url, nil), HTTP: true}
+	for _, other := range []struct {
+		url string
+		to  *prove.Dial
+	}{{p.fresh, &s.Fresh}, {p.stranger, &s.Stranger}, {p.brief, &s.Brief}} {
+		if other.url != "" {
+			*other.to = prove.HTTP(other.url, nil)
+		}
+	}
+	if p.token != "" {
+		s.First = &prove.Caller{Name: "first", Token: p.token}
+	}
+	if p.otherToken != "" {
+		s.Other = &prove.Caller{Name: "other", Token: p.otherToken}
+	}
+	return s
+}
+
+// behindCommand starts a process for each connection. They share a secret where
+// its variable is known: then each of them is a fresh instance of the others.
+func (p *proof) behindCommand(command []string, stderr *lines) (prove.Subject, error) {
+	program, err := exec.LookPath(command[0])
+	if err != nil {
+		return prove.Subject{}, err
+	}
+	dial := func(secret string, more ...string) prove.Dial {
+		return prove.Command(func() *exec.Cmd {
+			c := exec.Command(program, append(append([]string{}, command[1:]...), more...)...)
+			c.Stderr = stderr
+			if p.secret != "" {
+				c.Env = append(os.Environ(), p.secret+"="+secret)
+			}
+			return c
+		})
+	}
+	ours := newSecret()
+	s := prove.Subject{Dial: dial(ours)}
+	if p.secret != "" {
+		s.Fresh, s.Stranger = dial(ours), dial(newSecret())
+	}
+	if p.brief != "" {
+		s.Brief = dial(ours, strings.Fields(p.brief)...)
+	}
+	return s, nil
+}
+
+func newSecret() string {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // it never fails
+	return base64.StdEncoding.EncodeToString(secret)
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/mrtr-go/sdk/prove"
+)
+
+const proveAbout = `usage: mrtr prove [flags] URL
+       mrtr prove [flags] -- COMMAND [arguments]
+
+It calls a tool that asks its users, honestly and as an attacker does, and says of
+each rule whether the server kept it. The tool is really called, dozens of times:
+prove a server whose effects harm nobody. The server is reached by the URL of its
+streamable HTTP endpoint, or started by the command, once for each connection, and
+reached over stdio. Questions without an answer are answered with values made from
+their forms. A rule that needs what is missing is skipped, and says what that is.
+
+  mrtr prove -tool weather_native -arguments '{"location":"Lisbon"}' http://127.0.0.1:8080/mcp
+  mrtr prove -tool weather_native -secret MRTR_KEYS -brief '-ttl 1s' \
+    -effects 'stderr:audit line' -- weather-demo serve -stdio
+
+`
+
+const proveEpilog = `
+-effects says where the effects are counted:
+
+  stderr:REGEXP   lines of the command's stderr that match; the first group of the
+                  expression, if there is one, is the name of the effect
+  tool:NAME       a tool of the server, called without arguments
+  resource:URI    a resource of the server
+  command:LINE    a command and its arguments
+  URL             a GET request
+
+All but stderr say a number, or a JSON object of numbers by the name of the effect.
+
+It exits with 0 where no rule failed, with 1 where one did, and with 2 where nothing
+could be proved.
+`
+
+// runProve proves one tool of one server.
+func runProve(args []string, out, errOut io.Writer) status {
+	p := newProof()
+	fs := p.flags()
+	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+		_ = helpProve(out, nil)
+		return statusClean
+	} else if err != nil {
+		fmt.Fprintf(errOut, "mrtr prove: %v; see mrtr help prove\n", err)
+		return statusMisused
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if p.limit > 0 {
+		limited, cancel := context.WithTimeout(ctx, p.limit)
+		defer cancel()
+		ctx = limited
+	}
+	report, err := p.run(ctx, fs.Args(), errOut)
+	if report != nil { // as far as the proof came
+		err = errors.Join(err, p.write(report, out))
+	}
+	if err != nil {
+		fmt.Fprintln(errOut, "mrtr prove:", err)
+		return statusMisused
+	}
+	if report.Count(prove.Fail) > 0 {
+		return statusFound
+	}
+	return statusClean
+}
+
+func (p *proof) run(ctx context.Context, target []string, errOut io.Writer) (*prove.Report, error) {
+	subject, err := p.subject(target)
+	if err != nil {
+		return nil, err
+	}
+	opts := p.options
+	if f, ok := errOut.(*os.File); ok && isTerminal(f) {
+		bar := &progress{to: f}
+		defer bar.clear()
+		opts.Progress = bar.next
+	}
+	return prove.Run(ctx, subject, p.scenario, &opts)
+}
+
+// write prints the report, and writes the JUnit file that was asked for.
+func (p *proof) write(report *prove.Report, out io.Writer) error {
+	if p.junit != "" {
+		f, err := os.Create(p.junit)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(report.WriteJUnit(f), f.Close()); err != nil {
+			return err
+		}
+	}
+	if p.asJSON {
+		return report.WriteJSON(out)
+	}
+	_, err := io.WriteString(out, report.String())
+	return err
+}
+
+// helpProve tells about the command, about a rule, or lists the rules.
+func helpProve(w io.Writer, args []string) error {
+	if len(args) == 0 {
+		fmt.Fprint(w, proveAbout)
+		fs := newProof().flags()
+		fs.SetOutput(w)
+		fs.PrintDefaults()
+		fmt.Fprint(w, proveEpilog+"\nThe rules, which -only selects by name or group:\n\n")
+		for _, r := range prove.Rules() {
+			fmt.Fprintf(w, "  %-26s%-8s%s\n", r.Name, r.Level, r.Says)
+		}
+		return nil
+	}
+	for _, r := range prove.Rules() {
+		if r.Name == args[0] {
+			fmt.Fprintf(w, "%s (%s)\n\n%s\n\n%s\n", r.Name, r.Level, r.Says, r.Clause)
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no rule %q", args[0])
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/prove"
+)
+
+func TestServeForAProof(t *testing.T) {
+	s := serveHTTPOnAnyPort(t, nil, "-token", "ann=a", "-token", "bob=b", "-ttl", "200ms")
+	dial := func(token string) *wire.Client {
+		e, err := prove.HTTP(s.url+"/mcp", nil)(t.Context(), &prove.Caller{Token: token})
+		require.NoError(t, err)
+		client, err := wire.DialHTTP(t.Context(), e.URL, e.HTTP, nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { client.Close() })
+		return client
+	}
+	ann, bob := dial("a"), dial("b")
+	lisbon := wire.Request{Name: "weather_native", Arguments: map[string]any{"location": "Lisbon"}}
+	_, err := dial("c").Send(within(t), lisbon)
+	require.ErrorContains(t, err, "401")
+
+	first, err := ann.Send(within(t), lisbon)
+	require.NoError(t, err)
+	next := lisbon
+	next.State, next.Responses = first.State, map[string]any{"units": wire.Value("metric")(first.Asks[0])}
+	refused, err := bob.Send(within(t), next)
+	require.NoError(t, err)
+	require.NotNil(t, refused.Error, "a state of another user")
+
+	out, err := ann.Call(within(t), lisbon.Name, lisbon.Arguments, firstChoices)
+	require.NoError(t, err)
+	require.False(t, out.IsError, out.Text)
+	require.Equal(t, map[string]int{"audit": 1}, auditsAt(within(t), t, s.url))
+
+	time.Sleep(300 * time.Millisecond) // the process has a clock of its own
+	refused, err = ann.Send(within(t), next)
+	require.NoError(t, err)
+	require.NotNil(t, refused.Error, "an expired state")
+	s.stops(syscall.SIGTERM)
+}
+
+func auditsAt(ctx context.Context, t *testing.T, url string) (counts map[string]int) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/audits", nil)
+	require.NoError(t, err)
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	require.NoError(t, json.NewDecoder(res.Body).Decode(&counts))
+	return counts
+}
+
+func TestServeRefusesAFixtureThatCannotBe(t *testing.T) {
+	for _, args := range [][]string{{"-token", "ann=a"}, {"-ttl", "-1s"}, {"-token", "ann", "-http", "127.0.0.1:0"}} {
+		out := weatherDemo(t, "", append([]string{"serve"}, args...)...)
+		require.Equal(t, 2, out.status, out.stderr)
+	}
+}

@@ -1,0 +1,86 @@
+package examples_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/examples"
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// run calls a tool of this style. The user answers from the map, by the question's
+// property, and declines every other.
+func run[In, Out any](style mrtr.Style[In, Out], in In, answers map[string]any) {
+	ctx := context.Background()
+	rt, err := mrtr.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer rt.Close()
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
+	here, there := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(ctx, here, nil); err != nil {
+		panic(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{
+			Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
+			RootsV2:     &mcp.RootCapabilities{}, //lint:ignore SA1019 still legal on the wire
+		},
+		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			fmt.Println(req.Params.Message)
+			if req.Params.Mode == "url" {
+				if answers["payment"] == nil {
+					return &mcp.ElicitResult{Action: "decline"}, nil
+				}
+				return &mcp.ElicitResult{Action: "accept"}, nil
+			}
+			content := map[string]any{}
+			for property := range req.Params.RequestedSchema.(map[string]any)["properties"].(map[string]any) {
+				if v, ok := answers[property]; ok {
+					content[property] = v
+				}
+			}
+			if len(content) == 0 {
+				return &mcp.ElicitResult{Action: "decline"}, nil
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: content}, nil
+		},
+		CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			return &mcp.CreateMessageResult{Model: "example", Role: "assistant", Content: &mcp.TextContent{Text: "Hello"}}, nil
+		},
+	})
+	client.AddRoots(&mcp.Root{URI: "file:///home/user/kitchen", Name: "kitchen"}) //lint:ignore SA1019 still legal on the wire
+	session, err := client.Connect(ctx, there, nil)
+	if err != nil {
+		panic(err)
+	}
+	defer session.Close()
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "tool", Arguments: in})
+	if err != nil {
+		panic(err)
+	}
+	if result.IsError {
+		fmt.Println("error:", result.Content[0].(*mcp.TextContent).Text)
+		return
+	}
+	structured, err := json.Marshal(result.StructuredContent)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("result:", string(structured))
+}
+
+var (
+	two    = examples.Order{Items: []string{"chair", "table"}}
+	buyer  = map[string]any{"size.0": "S", "size.1": "L", "name": "Ann", "email": "ann@example.org", "payment": true}
+	leaver = map[string]any{"size.0": "S", "size.1": "L", "name": "Ann", "email": "ann@example.org", "note": "Hi"}
+
+	one   = examples.Refund{Order: "A7"}
+	clerk = map[string]any{"cents": 4000, "email": "ann@example.org", "sure": true}
+	doubt = map[string]any{"cents": 4000, "email": "ann@example.org"}
+)

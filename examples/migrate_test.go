@@ -1,0 +1,130 @@
+package examples_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/examples"
+	"github.com/mrtr-go/sdk/mcphttp"
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// bookOver serves the tool on one URL for both eras, and books with a client of each.
+// Its user takes the first seat, and no meal.
+func bookOver(register func(server *mcp.Server)) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"}, nil)
+	register(server)
+	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	if err != nil {
+		panic(err)
+	}
+	web := httptest.NewServer(handler)
+	defer web.Close()
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			fmt.Println(req.Params.Message)
+			if strings.Contains(req.Params.Message, "meal") {
+				return &mcp.ElicitResult{Action: "decline"}, nil
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"seat": "1A"}}, nil
+		},
+	})
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		session, err := client.Connect(context.Background(), &mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			panic(err)
+		}
+		result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "book", Arguments: examples.Booking{Flight: "LIS-OSL"}})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: %s\n", version, result.Content[0].(*mcp.TextContent).Text)
+		session.Close()
+	}
+}
+
+// Put behind a front for both eras as it is, the tool fails for every modern client.
+func ExampleBook() {
+	bookOver(examples.RegisterBook)
+	// Output:
+	// Which seat on LIS-OSL?
+	// (charged 90 for 1A)
+	// Which meal?
+	// 2025-11-25: {"price":90,"seat":"1A"}
+	// 2026-07-28: "elicitation/create" cannot be sent while serving a request on protocol version 2026-07-28: return an InputRequests map instead (multi round-trip requests, SEP-2322)
+}
+
+// Migrated, it serves both.
+func ExampleBookAnywhere() {
+	rt, err := mrtr.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer rt.Close()
+	bookOver(func(server *mcp.Server) { examples.RegisterBookAnywhere(server, rt) })
+	// Output:
+	// Which seat on LIS-OSL?
+	// (charged 90 for 1A)
+	// Which meal?
+	// 2025-11-25: {"price":90,"seat":"1A"}
+	// Which seat on LIS-OSL?
+	// (charged 90 for 1A)
+	// Which meal?
+	// 2026-07-28: {"price":90,"seat":"1A"}
+}
+
+// docs/migrating.md shows the difference between the two files as it is.
+func TestTheDiffOfTheMigration(t *testing.T) {
+	before, after := lines(t, "migrate_before.go"), lines(t, "migrate_after.go")
+	docs, err := os.ReadFile("../docs/migrating.md")
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(docs), "```diff\n")
+	require.True(t, ok)
+	shown, _, ok := strings.Cut(rest, "```")
+	require.True(t, ok)
+	require.Equal(t, diff(before, after), shown)
+}
+
+func lines(t *testing.T, file string) []string {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// diff is the shortest way from one text to the other, line by line.
+func diff(a, b []string) string {
+	common := make([][]int, len(a)+1) // the longest common part of the rest
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			}
+		}
+	}
+	var out strings.Builder
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			out.WriteString(strings.TrimRight(" "+a[i], " ") + "\n")
+			i, j = i+1, j+1
+		case i < len(a) && (j == len(b) || common[i+1][j] >= common[i][j+1]):
+			out.WriteString("-" + a[i] + "\n")
+			i++
+		default:
+			out.WriteString("+" + b[j] + "\n")
+			j++
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,214 @@
+package mcphttp
+
+// This file reads the calls that lean.go serves, and is deleted with it.
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
+
+// leanCall is a call that was read.
+type leanCall struct {
+	request   jsonrpc.Request
+	id        []byte // as it was sent
+	name      string // of what is called
+	arguments []byte // notes about a tool's arguments, see readArguments
+}
+
+// readLean reads a POST that go-sdk's HTTP layer is certain to let through. It
+// reports false for every other one.
+func readLean(r *http.Request, raw []byte) (*leanCall, bool) {
+	method, version, name := r.Header.Get(methodHeader), r.Header.Get(versionHeader), r.Header.Get(nameHeader)
+	if method != "tools/call" && method != "prompts/get" && method != "resources/read" || name == "" {
+		return nil, false
+	}
+	if r.Header.Get("Content-Type") != "application/json" || !acceptsBoth(r.Header.Values("Accept")) {
+		return nil, false
+	}
+	for header := range r.Header {
+		if strings.HasPrefix(header, paramPrefix) { // go-sdk knows what they must say
+			return nil, false
+		}
+	}
+	if _, limited := r.Context().Deadline(); limited { // no connection hands one to its handlers
+		return nil, false
+	}
+	call := &leanCall{name: name}
+	call.request.Method = method
+	s := jsontext.Scan(raw)
+	return call, call.readMessage(s, version) && s.End()
+}
+
+func acceptsBoth(values []string) bool {
+	var json, events bool
+	for _, value := range values {
+		for kind := range strings.SplitSeq(value, ",") {
+			switch strings.TrimSpace(kind) {
+			case "application/json":
+				json = true
+			case "text/event-stream":
+				events = true
+			case "*/*":
+				json, events = true, true
+			}
+		}
+	}
+	return json && events
+}
+
+func (c *leanCall) readMessage(s *jsontext.Scanner, version string) bool {
+	var seen struct{ jsonrpc, id, method, params bool }
+	ok := s.Object(func(name []byte) bool {
+		switch string(name) {
+		case "jsonrpc":
+			return once(&seen.jsonrpc) && s.Is("2.0")
+		case "id":
+			return once(&seen.id) && c.readID(s)
+		case "method":
+			return once(&seen.method) && s.Is(c.request.Method)
+		case "params":
+			var ok bool
+			c.request.Params, ok = s.Raw(func() bool { return c.readParams(s, version) })
+			return once(&seen.params) && ok
+		}
+		return false
+	})
+	return ok && seen.jsonrpc && seen.id && seen.method && seen.params
+}
+
+// once reports whether a member is the first of its name.
+func once(seen *bool) bool {
+	again := *seen
+	*seen = true
+	return !again
+}
+
+// maxIDDigits is how many digits a number may have that is read the same by all.
+const maxIDDigits = 15
+
+func (c *leanCall) readID(s *jsontext.Scanner) (ok bool) {
+	var id any
+	if s.Peek() == '"' {
+		c.id, ok = s.Raw(func() bool {
+			text, ok := s.Plain()
+			id = string(text)
+			return ok
+		})
+	} else {
+		c.id, ok = s.Raw(s.Number)
+		n, err := strconv.ParseInt(string(c.id), 10, 64)
+		id = float64(n)
+		ok = ok && err == nil && len(c.id) <= maxIDDigits && string(c.id) != "-0"
+	}
+	if ok {
+		c.request.ID, _ = jsonrpc.MakeID(id) // fails for other types alone
+	}
+	return ok
+}
+
+func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
+	key := "name"
+	if c.request.Method == "resources/read" {
+		key = "uri"
+	}
+	var seen struct{ meta, name, arguments, responses, state bool }
+	ok := s.Object(func(name []byte) bool {
+		switch string(name) {
+		case "_meta":
+			return once(&seen.meta) && readMeta(s, version)
+		case key:
+			return once(&seen.name) && s.Is(c.name)
+		case "inputResponses":
+			return once(&seen.responses) && readResponses(s)
+		case "requestState":
+			return once(&seen.state) && s.Text()
+		case "arguments":
+			switch {
+			case !once(&seen.arguments):
+				return false
+			case c.request.Method == "prompts/get":
+				return s.Object(func([]byte) bool { return s.Text() })
+			case c.request.Method == "tools/call" && s.Peek() == '{':
+				return c.readArguments(s, 0, 0)
+			}
+			return s.Value()
+		}
+		return s.Value()
+	})
+	return ok && seen.meta && seen.name
+}
+
+func readMeta(s *jsontext.Scanner, version string) bool {
+	found := false
+	ok := s.Object(func(name []byte) bool {
+		if string(name) == mcp.MetaKeyProtocolVersion {
+			return once(&found) && s.Is(version)
+		}
+		return s.Value()
+	})
+	return ok && found
+}
+
+// readResponses reads the answers of a user. A client's model and its roots answer
+// with more than is worth knowing here.
+func readResponses(s *jsontext.Scanner) bool {
+	return s.Object(func([]byte) bool {
+		acted := false
+		ok := s.Object(func(name []byte) bool {
+			switch string(name) {
+			case "action":
+				return once(&acted) && s.Text()
+			case "content", "_meta":
+				return s.Peek() == '{' && s.Value()
+			}
+			return false
+		})
+		return ok && acted
+	})
+}
+
+// maxNotes bounds the notes of readArguments, and with them its work.
+const maxNotes = 4 << 10
+
+// readArguments reads an object and notes the path of each member, at any depth that
+// the properties of a schema can reach. A path is that of the object which the member
+// is in (from start to end in the notes), a zero byte and the name. A newline ends it,
+// with a byte before it that marks a null. No name has any of these bytes.
+func (c *leanCall) readArguments(s *jsontext.Scanner, start, end int) bool {
+	return s.Object(func(name []byte) bool {
+		from := len(c.arguments)
+		c.arguments = append(append(c.arguments, c.arguments[start:end]...), 0)
+		c.arguments = append(c.arguments, name...)
+		to := len(c.arguments)
+		if s.Peek() == 'n' {
+			c.arguments = append(c.arguments, nullMark)
+		}
+		c.arguments = append(c.arguments, '\n')
+		if len(c.arguments) > maxNotes {
+			return false
+		}
+		if s.Peek() == '{' {
+			return c.readArguments(s, from, to)
+		}
+		return s.Value()
+	})
+}
+
+const nullMark = 1
+
+// paths ranges over the notes of readArguments.
+func (c *leanCall) paths(yield func(path []byte, null bool) bool) {
+	for line := range bytes.Lines(c.arguments) {
+		path, null := bytes.CutSuffix(line[:len(line)-1], []byte{nullMark})
+		if !yield(path, null) {
+			return
+		}
+	}
+}

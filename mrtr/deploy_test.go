@@ -1,0 +1,258 @@
+package mrtr_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+var updateDeploys = flag.Bool("update-deploys", false, "write the table of docs/deploys.md")
+
+// part is an effect of a handler, or a question with its words and choices.
+type part struct {
+	effect   string
+	key      string
+	words    string
+	choices  []string
+	confirms bool
+}
+
+func (p part) choose() mrtr.Question[string] {
+	return mrtr.Choose(p.key, p.words, mrtr.Choices(p.choices...)...)
+}
+
+func (p part) confirm() mrtr.Question[bool] { return mrtr.Confirm(p.key, p.words) }
+
+// deployStyles are a handler of these parts, in every style.
+func deployStyles(did *deeds, parts []part) map[string]mrtr.Style[tripIn, tripOut] {
+	native := func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+		for _, p := range parts {
+			var asked mrtr.AnyQuestion
+			ok := true
+			switch {
+			case p.effect != "":
+				if _, err := mrtr.Once(ctx, c, p.effect, did.do(p.effect)); err != nil {
+					return nil, tripOut{}, err
+				}
+			case p.confirms:
+				asked = p.confirm()
+				_, ok = mrtr.Answer(c, p.confirm())
+			default:
+				asked = p.choose()
+				_, ok = mrtr.Answer(c, p.choose())
+			}
+			if !ok {
+				return mrtr.Need(asked), tripOut{}, nil
+			}
+		}
+		return nil, tripOut{Plan: "done"}, nil
+	}
+	linear := func(ctx context.Context, c *mrtr.Call, _ tripIn) (_ tripOut, err error) {
+		for _, p := range parts {
+			switch {
+			case p.effect != "":
+				_, err = mrtr.Once(ctx, c, p.effect, did.do(p.effect))
+			case p.confirms:
+				_, err = mrtr.Ask(ctx, c, p.confirm())
+			default:
+				_, err = mrtr.Ask(ctx, c, p.choose())
+			}
+			if err != nil {
+				return tripOut{}, err
+			}
+		}
+		return tripOut{Plan: "done"}, nil
+	}
+	var b tripSteps
+	for _, p := range parts {
+		switch {
+		case p.effect != "":
+			mrtr.DoStep(&b, p.effect, func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do(p.effect)(ctx, idem) })
+		case p.confirms:
+			mrtr.AskQuestion(&b, p.key, p.confirm())
+		default:
+			mrtr.AskQuestion(&b, p.key, p.choose())
+		}
+	}
+	b.End(ends("done"))
+	return map[string]mrtr.Style[tripIn, tripOut]{
+		"Native": mrtr.Native(native), "Steps": b.MustBuild(), "Journal": mrtr.Journal(linear),
+		"Resumable": mrtr.Resumable(linear), "Coroutine": mrtr.Coroutine(linear),
+	}
+}
+
+var (
+	first   = part{key: "first", words: "Which?", choices: []string{"a", "b"}}
+	consent = part{key: "first", words: "Pay 10?", confirms: true}
+	second  = part{key: "second", words: "Where?", choices: []string{"a", "b"}}
+	third   = part{key: "third", words: "When?", choices: []string{"a", "b"}}
+	hold    = part{effect: "hold"}
+	extra   = part{effect: "extra"}
+)
+
+func (p part) reworded() part                  { p.words = "In other words?"; return p }
+func (p part) offering(choices ...string) part { p.choices = choices; return p }
+
+// deployments are the changes of a handler between two rounds of a call: the first
+// question was answered before, with "a"; the second was asked before, and its answer,
+// "a" too, reaches the new code.
+var deployments = []struct {
+	change        string
+	before, after []part
+}{
+	{"nothing changed, or code that neither asks nor acts", []part{hold, first, second, third}, []part{hold, first, second, third}},
+	{"the pending question is worded otherwise", []part{hold, first, second, third}, []part{hold, first, second.reworded(), third}},
+	{"the pending question has one more choice", []part{hold, first, second, third}, []part{hold, first, second.offering("a", "b", "c"), third}},
+	{"the choice that the user makes is withdrawn", []part{hold, first, second, third}, []part{hold, first, second.offering("b", "c"), third}},
+	{"an answered question is worded otherwise, nothing done since", []part{hold, first, second, third}, []part{hold, first.reworded(), second, third}},
+	{"the same, an effect since", []part{first, hold, second, third}, []part{first.reworded(), hold, second, third}},
+	{"an answered question has one more choice, nothing done since", []part{hold, first, second, third}, []part{hold, first.offering("a", "b", "c"), second, third}},
+	{"a choice made before is withdrawn, nothing done since", []part{hold, first, second, third}, []part{hold, first.offering("b", "c"), second, third}},
+	{"the same, an effect since", []part{first, hold, second, third}, []part{first.offering("b", "c"), hold, second, third}},
+	{"a `Confirm` answered before is worded otherwise", []part{consent, second, third}, []part{consent.reworded(), second, third}},
+	{"the same, an effect since", []part{consent, hold, second, third}, []part{consent.reworded(), hold, second, third}},
+	{"a question is appended at the end", []part{hold, first, second}, []part{hold, first, second, third}},
+	{"an effect is appended at the end", []part{hold, first, second, third}, []part{hold, first, second, third, extra}},
+	{"an effect is inserted between steps that are still to come", []part{hold, first, second, third}, []part{hold, first, second, extra, third}},
+	{"a question is inserted before the pending one", []part{hold, first, second}, []part{hold, third, first, second}},
+	{"an effect is inserted before the pending question", []part{hold, first, second, third}, []part{hold, first, extra, second, third}},
+	{"an answered question is removed", []part{hold, first, second, third}, []part{hold, second, third}},
+	{"an effect that happened is removed", []part{hold, first, second, third}, []part{first, second, third}},
+	{"the pending question is removed", []part{hold, first, second, third}, []part{hold, first, third}},
+}
+
+// The handler is deployed anew in the middle of a call, in every style. This prints the
+// table of docs/deploys.md.
+func TestDeployments(t *testing.T) {
+	columns := []string{"Native", "Steps", "Journal", "Resumable", "Coroutine"}
+	var table strings.Builder
+	fmt.Fprintf(&table, "| what changed | %s |\n|---|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+	for _, d := range deployments {
+		table.WriteString("| " + d.change)
+		for _, style := range columns {
+			var did deeds
+			one := newTrip(newTripRuntime(t, nil), deployStyles(&did, d.before)[style], "v1")
+			two := newTrip(newTripRuntime(t, nil), deployStyles(&did, d.after)[style], "v2")
+			asked := one.begin()
+			require.Equal(t, []string{"first"}, asked.asks)
+			asked = one.round(t.Context(), "", asked.state, choosing(asked, d.before))
+			require.Equal(t, []string{"second"}, asked.asks)
+			table.WriteString(" | " + fateOf(t, two, two.round(t.Context(), "", asked.state, choosing(asked, d.before)), d.after))
+			require.LessOrEqual(t, did.count("hold"), 1, "%s: %s", d.change, style)
+			require.LessOrEqual(t, did.count("extra"), 1, "%s: %s", d.change, style)
+		}
+		table.WriteString(" |\n")
+	}
+	const docs, begin, end = "../docs/deploys.md", "<!-- table -->\n", "<!-- end of table -->\n"
+	text, err := os.ReadFile(docs)
+	require.NoError(t, err)
+	above, rest, ok := strings.Cut(string(text), begin)
+	require.True(t, ok)
+	was, below, ok := strings.Cut(rest, end)
+	require.True(t, ok)
+	if *updateDeploys {
+		require.NoError(t, os.WriteFile(docs, []byte(above+begin+table.String()+end+below), 0o644))
+		return
+	}
+	require.Equal(t, table.String(), was, "go test ./mrtr -run TestDeployments -update-deploys writes the table")
+}
+
+// fateOf takes a call to its end in the new code, and says how that went.
+func fateOf(t *testing.T, tool *tripTool, reply tripReply, parts []part) string {
+	t.Helper()
+	var again []string
+	for range 9 {
+		var ended *mrtr.Error
+		switch {
+		case errors.As(reply.err, &ended):
+			return "ends: " + strings.ReplaceAll(string(ended.Reason), "_", " ")
+		case reply.err != nil:
+			require.NoError(t, reply.err)
+		case reply.asks == nil:
+			require.Equal(t, "done", reply.plan)
+			if again == nil {
+				return "goes on"
+			}
+			return "asks " + strings.Join(again, ", ") + " again"
+		}
+		for _, key := range reply.asks {
+			if key != "third" {
+				again = append(again, key)
+			}
+		}
+		reply = tool.round(t.Context(), "", reply.state, choosing(reply, parts))
+	}
+	require.Fail(t, "the call has no end")
+	return ""
+}
+
+// choosing answers with the first choice, or yes.
+func choosing(reply tripReply, parts []part) mcp.InputResponseMap {
+	responses := mcp.InputResponseMap{}
+	for _, key := range reply.asks {
+		for _, p := range parts {
+			var value any = true
+			if !p.confirms && len(p.choices) > 0 {
+				value = p.choices[0]
+			}
+			if p.key == key {
+				responses[key] = &mcp.ElicitResult{Action: "accept", Content: map[string]any{key: value}}
+			}
+		}
+	}
+	return responses
+}
+
+// Of the questions of one round, those that are worded as they were keep their answers.
+func TestOnlyWhatChangedIsAskedAgain(t *testing.T) {
+	for name, style := range linearStyles {
+		if name == "coroutine" {
+			continue // it has no other version
+		}
+		for _, reworded := range []string{"?q=other words+r", "?q+r=other words"} {
+			t.Run(name+reworded, func(t *testing.T) {
+				var did deeds
+				one := newTrip(newTripRuntime(t, nil), style(script(&did, "!a", "?q+r", "!z")), "v1")
+				two := newTrip(newTripRuntime(t, nil), style(script(&did, "!a", reworded, "!z")), "v2")
+				again := two.answer(one.begin(), "x")
+				require.NoError(t, again.err)
+				changed := map[bool]string{true: "q", false: "r"}[strings.Contains(reworded, "q=")]
+				require.Equal(t, []string{changed}, again.asks)
+				last := two.answer(again, "y")
+				require.NoError(t, last.err)
+				require.Equal(t, map[string]string{"q": "a y x z ", "r": "a x y z "}[changed], last.plan)
+				require.Equal(t, 1, did.count("a"))
+			})
+		}
+	}
+}
+
+// Within one version choices and words may change from round to round, and a
+// handler that reads an answer to its own question finds it.
+func TestADeploymentIsNoticedOnce(t *testing.T) {
+	round := 0
+	changing := func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+		round++
+		q := mrtr.Elicit[string]("q", fmt.Sprintf("Round %d?", round))
+		v, ok := mrtr.Answer(c, q)
+		if !ok {
+			return mrtr.Need(q), tripOut{}, nil
+		}
+		return nil, tripOut{Plan: v}, nil
+	}
+	one := newTrip(newTripRuntime(t, nil), mrtr.Native(changing), "v1")
+	two := newTrip(newTripRuntime(t, nil), mrtr.Native(changing), "v2")
+	require.Equal(t, "x", one.answer(one.begin(), "x").plan)
+	again := two.answer(one.begin(), "x")
+	require.Equal(t, []string{"q"}, again.asks)
+	require.Equal(t, "y", two.answer(again, "y").plan)
+}

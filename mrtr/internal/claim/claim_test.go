@@ -1,0 +1,162 @@
+package claim_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// fate is what becomes of a write.
+type fate int
+
+const (
+	done    fate = iota
+	lost         // it is not done, and its caller does not know
+	unheard      // it is done, and its caller does not know
+)
+
+// fickleStore is a memory store for several processes, whose writes have fates.
+type fickleStore struct {
+	*store.Memory
+	mu    sync.Mutex
+	fates []fate // of the next updates
+}
+
+var errSilence = errors.New("no answer came")
+
+func (s *fickleStore) Scope() store.Scope { return store.Machine }
+
+func (s *fickleStore) next() fate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.fates) == 0 {
+		return done
+	}
+	f := s.fates[0]
+	s.fates = s.fates[1:]
+	return f
+}
+
+func (s *fickleStore) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	switch s.next() {
+	case lost:
+		return 0, errSilence
+	case unheard:
+		if _, err := s.Memory.Update(ctx, key, at, value, ttl); err != nil {
+			return 0, err
+		}
+		return 0, errSilence
+	}
+	return s.Memory.Update(ctx, key, at, value, ttl)
+}
+
+func newTable(t *testing.T, s store.Store) *claim.Table {
+	table := claim.New(claim.Options{
+		Store: s, Lease: 15 * time.Second, Wait: 20 * time.Second, Patience: 2 * time.Second, MaxAttempts: 3, Skew: 30 * time.Second,
+	})
+	t.Cleanup(table.Close)
+	return table
+}
+
+func turnOf(t *testing.T, s store.Store) claim.Turn {
+	epoch, err := s.Epoch(t.Context())
+	require.NoError(t, err)
+	return claim.Turn{
+		Key: store.Key{Epoch: epoch, Name: "owner.call.1"}, Fingerprint: "answers",
+		Expires: time.Now().Add(time.Hour), Again: true,
+	}
+}
+
+// A holder does not mistake its own write, of which it did not hear, for another's, and
+// a result that the store did not take at once is there a moment later.
+func TestWritesThatNobodyConfirmed(t *testing.T) {
+	for _, c := range []struct {
+		explanation string
+		fates       []fate
+	}{
+		{"all is well", nil},
+		{"the note is lost", []fate{lost}},
+		{"the note is done", []fate{unheard}},
+		{"the result is lost", []fate{done, lost}},
+		{"the result is done", []fate{done, unheard}},
+		{"both are lost, and again", []fate{lost, lost, lost}},
+		{"both are done", []fate{unheard, unheard}},
+		{"one is lost, and the next done", []fate{lost, unheard, lost, unheard}},
+	} {
+		t.Run(c.explanation, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &fickleStore{Memory: store.NewMemory(nil), fates: c.fates}
+				table, turn := newTable(t, s), turnOf(t, s)
+				held, err := table.Take(t.Context(), turn)
+				require.NoError(t, err)
+				err = held.Held.Note(t.Context(), nil, []string{"pay"})
+				if len(c.fates) > 0 && c.fates[0] != done {
+					require.ErrorIs(t, err, errSilence, "an effect whose note is in doubt must not begin")
+				} else {
+					require.NoError(t, err)
+				}
+				_ = held.Held.Finish(t.Context(), json.RawMessage(`"result"`))
+				again, err := newTable(t, s).Take(t.Context(), turn)
+				require.NoError(t, err)
+				require.Equal(t, `"result"`, string(again.Result))
+				require.Nil(t, again.Held)
+			})
+		})
+	}
+}
+
+// A turn that was let go of with nothing done binds nobody to its answers.
+func TestALetGoTurn(t *testing.T) {
+	for _, c := range []struct {
+		explanation string
+		left        claim.Left
+		want        error
+	}{
+		{"nothing was done", claim.Left{}, nil},
+		{"an effect has ended", claim.Left{Effects: json.RawMessage(`{"v":1}`)}, claim.ErrOtherwise},
+		{"an effect has begun", claim.Left{Begun: []string{"pay"}}, claim.ErrOtherwise},
+	} {
+		t.Run(c.explanation, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &fickleStore{Memory: store.NewMemory(nil)}
+				table, turn := newTable(t, s), turnOf(t, s)
+				first, err := table.Take(t.Context(), turn)
+				require.NoError(t, err)
+				first.Held.LetGo(t.Context(), c.left)
+				require.ErrorIs(t, first.Held.Note(t.Context(), nil, nil), claim.ErrFenced, "it has ended")
+
+				other := turn
+				other.Fingerprint = "other answers"
+				otherwise, err := table.Take(t.Context(), other)
+				require.ErrorIs(t, err, c.want)
+				if c.want == nil {
+					otherwise.Held.LetGo(t.Context(), claim.Left{})
+				}
+				same, err := table.Take(t.Context(), turn)
+				require.NoError(t, err)
+				require.Equal(t, c.left.Begun, same.Left.Begun)
+				require.Equal(t, string(c.left.Effects), string(same.Left.Effects))
+				require.False(t, same.TookOver)
+				require.NoError(t, same.Held.Finish(t.Context(), nil))
+			})
+		})
+	}
+}
+
+// A turn of a store that was wiped is not taken for a new one.
+func TestATurnOfAnotherEpochIsForgotten(t *testing.T) {
+	s := store.NewMemory(nil)
+	turn := turnOf(t, s)
+	turn.Key.Epoch = "another"
+	_, err := newTable(t, s).Take(t.Context(), turn)
+	require.ErrorIs(t, err, store.ErrForgotten)
+}

@@ -1,0 +1,117 @@
+package mrtrtest
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+// Answers are the script of a user: the answers to the questions of each key, the
+// first to the first question, and so on; the last one is repeated. The answers
+// under "*" are for all other questions. A question without an answer is left
+// open, as by [Missing].
+//
+// The questions that a legacy client is asked have no key. Their answers are found
+// under the name of the form's property, if it has one only, or under the
+// question's message.
+type Answers map[string][]Answer
+
+// An Answer makes the response to a question: anything that encodes as JSON, nil
+// to leave the answer out, or a *[jsonrpc.Error].
+type Answer func(Question) any
+
+// A Question is a question as the client sees it.
+type Question struct {
+	// Key is the key that the server gave it. A legacy client gets none: then it
+	// is the name of the form's property if there is only one, and the method
+	// otherwise.
+	Key     string
+	Method  string
+	Message string // of an elicitation
+	Schema  string // of a form, byte for byte
+	URL     string // of an elicitation by URL
+}
+
+func questionOf(q wire.Question) Question {
+	return Question{Key: q.Key, Method: q.Method, Message: q.Message, Schema: string(q.Schema), URL: q.URL}
+}
+
+// Accept accepts, with this content.
+func Accept(content any) Answer {
+	return func(Question) any { return accepted(content) }
+}
+
+// Value accepts, with v as the value of the form's only property. In a form of
+// several, or none, it is the value of the question's key.
+func Value(v any) Answer {
+	return func(q Question) any {
+		property := q.Key
+		var schema struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		}
+		_ = json.Unmarshal([]byte(q.Schema), &schema) // a question without a form has none
+		if names := slices.Collect(maps.Keys(schema.Properties)); len(names) == 1 {
+			property = names[0]
+		}
+		return accepted(map[string]any{property: v})
+	}
+}
+
+func accepted(content any) any { return map[string]any{"action": "accept", "content": content} }
+
+// Raw answers with this JSON, whatever it is: the result of a sampling request, or
+// an answer that no client library would send.
+func Raw(response string) Answer {
+	return func(Question) any { return json.RawMessage(response) }
+}
+
+// Decline is the answer of a user who declines.
+func Decline(Question) any { return map[string]any{"action": "decline"} }
+
+// Cancel is the answer of a user who dismissed the question.
+func Cancel(Question) any { return map[string]any{"action": "cancel"} }
+
+// Missing leaves the answer out. A legacy client, which cannot do that, answers
+// with a JSON-RPC error.
+func Missing(Question) any { return nil }
+
+// Fail answers with a JSON-RPC error. A modern client has no way to send one and
+// leaves the answer out.
+func Fail(code int64, message string) Answer {
+	return func(Question) any { return &jsonrpc.Error{Code: code, Message: message} }
+}
+
+// script is the Answers of one call: it remembers how many of each were given.
+type script struct {
+	answers Answers
+
+	mu    sync.Mutex
+	given map[string]int // by the key in answers
+}
+
+func newScript(answers Answers) *script { return &script{answers: answers, given: map[string]int{}} }
+
+// answer is the next answer to a question.
+func (s *script) answer(asked wire.Question) any {
+	q := questionOf(asked)
+	for _, key := range []string{q.Key, q.Message, "*"} {
+		turns := s.answers[key]
+		if len(turns) == 0 {
+			continue
+		}
+		s.mu.Lock()
+		i := min(s.given[key], len(turns)-1)
+		s.given[key]++
+		s.mu.Unlock()
+		if turns[i] == nil {
+			return nil
+		}
+		return turns[i](q)
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package mrtrtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+// A Script is one call of a tool, and the answers of its user.
+type Script struct {
+	Tool      string
+	Arguments any // encodes as a JSON object
+	Answers   Answers
+}
+
+// An Outcome is the end of a call, and the way to it.
+type Outcome struct {
+	// Error is the JSON-RPC error that ended the call. It is nil if there is a
+	// result.
+	Error *jsonrpc.Error
+	// Result is the result as it was on the wire, and the three below are parts of
+	// it. Text is the text contents, joined.
+	Result     json.RawMessage
+	Text       string
+	Structured json.RawMessage
+	IsError    bool
+	// Incomplete reports a result that still asks: it was sent to a legacy client,
+	// which cannot answer it.
+	Incomplete bool
+
+	Requests int        // made by the client
+	Asked    []Question // by the server, in order
+	Effects  []string   // by name, in order
+	// Messages are all JSON-RPC messages in order, each after "client: " or
+	// "server: ". Ids and states are masked, in which equal calls differ.
+	Messages []string
+
+	effects []effect
+}
+
+// maxRequests ends a call that keeps asking.
+const maxRequests = 50
+
+// Call calls a tool, answers its questions from the script and returns the
+// outcome. An error that the client was sent is an outcome; a call that could not
+// be made or came to no end, and a handler that panicked, fail the test.
+//
+// A nil opts means the default options.
+func Call(t testing.TB, build Build, s Script, opts *Options) *Outcome {
+	t.Helper()
+	out, err := Play(t.Context(), build, s, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Play is [Call] without a test.
+func Play(ctx context.Context, build Build, s Script, opts *Options) (*Outcome, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	if opts.Era < Modern || opts.Era > NegotiatedDown || opts.Timeout < 0 {
+		return nil, fmt.Errorf("mrtrtest: there is no era %d, or the timeout %s is negative", opts.Era, opts.Timeout)
+	}
+	ctx, cancel := context.WithTimeout(ctx, opts.timeout())
+	defer cancel()
+	p := &player{deployment: newDeployment("deployment"), build: build, opts: opts, script: newScript(s.Answers), out: &Outcome{}}
+	p.deployment.during = p.during
+	err := errors.Join(p.play(ctx, wire.Request{Name: s.Tool, Arguments: s.Arguments}), p.deployment.close())
+	if err != nil {
+		return nil, fmt.Errorf("mrtrtest: %s (%s): %w", s.Tool, opts, err)
+	}
+	p.out.effects = p.deployment.all()
+	for _, e := range p.out.effects {
+		p.out.Effects = append(p.out.Effects, e.name)
+	}
+	return p.out, nil
+}
+
+// player plays one call.
+type player struct {
+	deployment *deployment
+	build      Build
+	opts       *Options
+	script     *script
+	out        *Outcome
+
+	mu        sync.Mutex
+	client    *wire.Client // of the round that is under way
+	askedOver int          // questions over its connection that are in the outcome
+	exchanged int          // settled messages of the connections before it
+	requests  int          // made, the one under way included
+}
+
+// play makes requests until one is answered for good.
+func (p *player) play(ctx context.Context, request wire.Request) error {
+	for more := true; more; {
+		err := p.connected(ctx, func(client *wire.Client) error {
+			for more {
+				reply, err := p.round(ctx, client, request)
+				if err != nil {
+					return err
+				}
+				// A legacy client knows no incomplete result and takes any for final.
+				more = reply.Incomplete() && !client.Handshaken()
+				if more && p.out.Requests == maxRequests {
+					return fmt.Errorf("it still asks after %d requests", maxRequests)
+				}
+				if request.State, request.Responses, err = reply.State, nil, nil; more {
+					request.Responses, err = p.responses(reply.Asks)
+				}
+				if err != nil || p.opts.FreshInstances {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *player) round(ctx context.Context, client *wire.Client, request wire.Request) (*wire.Reply, error) {
+	p.mu.Lock()
+	p.requests++
+	p.mu.Unlock()
+	reply, err := client.Send(ctx, request)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("request %d was not answered within %s", p.requests, p.opts.timeout())
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := p.out
+	out.Requests = p.requests
+	out.Error, out.Result, out.Text, out.Structured, out.IsError = reply.Error, reply.Result, reply.Text, reply.Structured, reply.IsError
+	out.Incomplete = reply.Incomplete()
+	over := client.Asked()
+	for _, q := range append(reply.Asks, over[p.askedOver:]...) {
+		out.Asked = append(out.Asked, questionOf(q))
+	}
+	p.askedOver = len(over)
+	return reply, nil
+}
+
+// connected runs talk against a new instance, and stops the instance.
+func (p *player) connected(ctx context.Context, talk func(*wire.Client) error) error {
+	i, err := p.deployment.start(p.build)
+	if err != nil {
+		return err
+	}
+	transport, err := i.connect(ctx, p.opts.User)
+	if err != nil {
+		return errors.Join(err, i.stop())
+	}
+	client, err := wire.Dial(ctx, transport, p.opts.wire(wire.Answers{"*": p.script.answer}))
+	if err != nil {
+		return errors.Join(i.died(), err, i.stop())
+	}
+	p.mu.Lock()
+	p.client, p.askedOver = client, 0
+	p.mu.Unlock()
+	err = talk(client)
+	_ = client.Close()
+	hangs := i.stop()
+	if died := i.died(); died != nil { // which is why talk failed
+		if p, ok := died.(*panicked); ok {
+			return fmt.Errorf("%w\n%s", p, p.stack)
+		}
+		return died
+	}
+	err = errors.Join(err, hangs)
+	messages := client.Messages()
+	p.mu.Lock()
+	p.exchanged += settled(messages)
+	p.client = nil
+	p.mu.Unlock()
+	for _, m := range messages {
+		text, maskErr := masked(m.JSON)
+		err = errors.Join(err, maskErr)
+		sender := fromServer
+		if m.Sent {
+			sender = fromClient
+		}
+		p.out.Messages = append(p.out.Messages, sender+text)
+	}
+	return err
+}
+
+const (
+	fromClient = "client: "
+	fromServer = "server: "
+)
+
+// responses answers the questions of one round. It is nil where none is
+// answered, since an empty object is another request than none.
+func (p *player) responses(questions []wire.Question) (any, error) {
+	given := map[string]json.RawMessage{}
+	for _, q := range questions {
+		answer := p.script.answer(q)
+		if _, failed := answer.(*jsonrpc.Error); failed || answer == nil {
+			continue
+		}
+		response, err := json.Marshal(answer)
+		if err != nil {
+			return nil, fmt.Errorf("the answer to %q: %w", q.Key, err)
+		}
+		given[q.Key] = response
+	}
+	if len(given) == 0 {
+		return nil, nil
+	}
+	return given, nil
+}
+
+// during says where the call is.
+func (p *player) during() (request, message int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	message = p.exchanged
+	if p.client != nil {
+		message += settled(p.client.Messages())
+	}
+	return p.requests, message
+}

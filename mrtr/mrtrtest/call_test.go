@@ -1,0 +1,249 @@
+package mrtrtest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
+)
+
+func TestCall(t *testing.T) {
+	legacy := &mrtrtest.Options{Era: mrtrtest.Legacy}
+	cases := []struct {
+		explanation string
+		script      mrtrtest.Script
+		opts        *mrtrtest.Options
+		text        string
+		requests    int
+		asked       int
+		effects     []string
+	}{
+		{"accepted", toLisbon(mrtrtest.Value("window")), nil, "Booked to Lisbon, window.", 2, 1, []string{"charge"}},
+		{"accepted with content", toLisbon(mrtrtest.Accept(map[string]any{"seat": "aisle"})), nil, "Booked to Lisbon, aisle.", 2, 1, []string{"charge"}},
+		{"declined", toLisbon(mrtrtest.Decline), nil, "Nothing was booked.", 2, 1, nil},
+		{"cancelled", toLisbon(mrtrtest.Cancel), nil, "Nothing was booked.", 2, 1, nil},
+		{"missing, then accepted", toLisbon(mrtrtest.Missing, mrtrtest.Value("window")), nil, "Booked to Lisbon, window.", 3, 2, []string{"charge"}},
+		{"raw JSON", toLisbon(mrtrtest.Raw(`{"action":"decline","content":{}}`)), nil, "Nothing was booked.", 2, 1, nil},
+		{"on fresh instances", toLisbon(mrtrtest.Value("window")), &mrtrtest.Options{FreshInstances: true}, "Booked to Lisbon, window.", 2, 1, []string{"charge"}},
+
+		{"legacy, accepted", toLisbon(mrtrtest.Value("window")), legacy, "Booked to Lisbon, window.", 1, 1, []string{"charge"}},
+		{"legacy, declined", toLisbon(mrtrtest.Decline), legacy, "Nothing was booked.", 1, 1, nil},
+		{"legacy, cancelled", toLisbon(mrtrtest.Cancel), legacy, "Nothing was booked.", 1, 1, nil},
+		{"legacy, by the message", mrtrtest.Script{
+			Tool: "book", Arguments: trip{"Lisbon"}, Answers: mrtrtest.Answers{"Which seat?": {mrtrtest.Value("aisle")}},
+		}, legacy, "Booked to Lisbon, aisle.", 1, 1, []string{"charge"}},
+		{"any question", mrtrtest.Script{
+			Tool: "book", Arguments: trip{"Lisbon"}, Answers: mrtrtest.Answers{"*": {mrtrtest.Value("aisle")}},
+		}, nil, "Booked to Lisbon, aisle.", 2, 1, []string{"charge"}},
+	}
+	require.NotEmpty(t, cases)
+	for _, c := range cases {
+		t.Run(c.explanation, func(t *testing.T) {
+			out := mrtrtest.Call(t, byHand, c.script, c.opts)
+			require.Nil(t, out.Error)
+			require.False(t, out.IsError)
+			require.False(t, out.Incomplete)
+			require.Contains(t, out.Text, c.text)
+			require.Contains(t, string(out.Structured), c.text)
+			require.Equal(t, c.requests, out.Requests)
+			require.Len(t, out.Asked, c.asked)
+			for _, q := range out.Asked {
+				require.Equal(t, "seat", q.Key)
+				require.Equal(t, "Which seat?", q.Message)
+			}
+			out.WantEffects(t, c.effects...)
+			require.Equal(t, len(c.effects), out.Count("charge"))
+		})
+	}
+}
+
+// One error of each kind reaches the outcome or fails the call.
+func TestCallErrors(t *testing.T) {
+	unknown := mrtrtest.Call(t, byHand, mrtrtest.Script{Tool: "fly"}, nil)
+	require.NotNil(t, unknown.Error)
+	require.Nil(t, unknown.Result)
+
+	// A legacy client cannot leave a question open: its answer is an error.
+	for _, answer := range []mrtrtest.Answer{mrtrtest.Fail(-32000, "the user is away"), mrtrtest.Missing} {
+		failed := mrtrtest.Call(t, byHand, toLisbon(answer), &mrtrtest.Options{Era: mrtrtest.Legacy})
+		require.True(t, failed.Error != nil || failed.IsError, failed.Text)
+		require.Len(t, failed.Asked, 1)
+		failed.WantEffects(t)
+	}
+}
+
+// A call without an end is an error of Play, which says why.
+func TestPlayDoesNotHang(t *testing.T) {
+	stuck := make(chan struct{})
+	type handler = mcp.ToolHandlerFor[trip, booking]
+	cases := []struct {
+		explanation string
+		handler     handler
+		says        []string
+	}{
+		{"a handler that panics", func(context.Context, *mcp.CallToolRequest, trip) (*mcp.CallToolResult, booking, error) {
+			panic("no seats")
+		}, []string{"panicked", "no seats", "call_test.go"}},
+		{"one that waits for its context", func(ctx context.Context, _ *mcp.CallToolRequest, _ trip) (*mcp.CallToolResult, booking, error) {
+			<-ctx.Done()
+			return nil, booking{}, ctx.Err()
+		}, []string{"request 1 was not answered within 30s"}},
+		{"one that always asks", func(context.Context, *mcp.CallToolRequest, trip) (*mcp.CallToolResult, booking, error) {
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"seat": seatQuestion}}, booking{}, nil
+		}, []string{"still asks after 50 requests"}},
+		{"one that never returns", func(ctx context.Context, _ *mcp.CallToolRequest, _ trip) (*mcp.CallToolResult, booking, error) {
+			<-stuck
+			return nil, booking{}, nil
+		}, []string{"request 1 was not answered within 30s", "does not heed its context"}},
+	}
+	require.NotEmpty(t, cases)
+	for _, c := range cases {
+		t.Run(c.explanation, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				stuck = make(chan struct{})
+				build := serve(func(*mrtrtest.World) handler { return c.handler })
+				_, err := mrtrtest.Play(t.Context(), build, toLisbon(mrtrtest.Value("window")), nil)
+				close(stuck)
+				require.Error(t, err)
+				for _, part := range c.says {
+					require.ErrorContains(t, err, part)
+				}
+			})
+		})
+	}
+	_, err := mrtrtest.Play(t.Context(), func(*mrtrtest.World) *mcp.Server { return nil }, toLisbon(), nil)
+	require.ErrorContains(t, err, "no server")
+	for _, misused := range []*mrtrtest.Options{{Era: 7}, {Timeout: -1}} {
+		_, err = mrtrtest.Play(t.Context(), byHand, toLisbon(), misused)
+		require.ErrorContains(t, err, "there is no era")
+	}
+}
+
+// A server that the test keeps, and serves again and again, is told from the
+// instances that it was before.
+func TestCallOfOneServerTwice(t *testing.T) {
+	server := byHandServer(func() {})
+	for range 2 {
+		out := mrtrtest.Call(t, func(*mrtrtest.World) *mcp.Server { return server }, toLisbon(mrtrtest.Value("window")), &mrtrtest.Options{FreshInstances: true})
+		require.Equal(t, 2, out.Requests)
+	}
+}
+
+func byHandServer(charge func()) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "book"}, bookByHand(charge))
+	return server
+}
+
+// The client's user is where a server behind go-sdk's auth middleware finds it.
+func TestCallAsAUser(t *testing.T) {
+	build := serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
+		return func(ctx context.Context, req *mcp.CallToolRequest, _ trip) (*mcp.CallToolResult, booking, error) {
+			inContext := auth.TokenInfoFromContext(ctx)
+			if req.Extra == nil || req.Extra.TokenInfo == nil || inContext == nil {
+				return nil, booking{Text: "nobody"}, nil
+			}
+			return nil, booking{Text: req.Extra.TokenInfo.UserID + " and " + inContext.UserID}, nil
+		}
+	})
+	require.Contains(t, mrtrtest.Call(t, build, toLisbon(), nil).Text, "nobody")
+	require.Contains(t, mrtrtest.Call(t, build, toLisbon(), &mrtrtest.Options{User: "ada"}).Text, "ada and ada")
+}
+
+// Each instance has a world of its own, and those of a deployment share its key
+// and its values.
+func TestWorldsOfADeployment(t *testing.T) {
+	var mu sync.Mutex
+	var log []string
+	say := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		log = append(log, fmt.Sprintf(format, args...))
+	}
+	keys := map[string]bool{}
+	build := serve(func(w *mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
+		keys[string(w.Key())] = true
+		n := mrtrtest.Shared(w, "counter", func() *counter { return &counter{closed: func() { say("counter closed") }} }).next()
+		say("instance %d built", n)
+		w.Cleanup(func() { say("instance %d stopped", n) })
+		w.Cleanup(func() { say("instance %d stops", n) })
+		return bookByHand(func() { w.Effect("charge") })
+	})
+	mrtrtest.Call(t, build, toLisbon(mrtrtest.Value("window")), &mrtrtest.Options{FreshInstances: true})
+	require.Equal(t, []string{
+		"instance 1 built", "instance 1 stops", "instance 1 stopped",
+		"instance 2 built", "instance 2 stops", "instance 2 stopped",
+		"counter closed",
+	}, log)
+	require.Len(t, keys, 1)
+	for key := range keys {
+		require.Len(t, key, 32)
+	}
+}
+
+type counter struct {
+	n      int
+	closed func()
+}
+
+func (c *counter) next() int    { c.n++; return c.n }
+func (c *counter) Close() error { c.closed(); return nil }
+
+func TestWantEffectsSaysWhereTheyHappened(t *testing.T) {
+	eager := serve(func(w *mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
+		book := bookByHand(func() {})
+		return func(ctx context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
+			w.Effect("charge") // above the guard
+			return book(ctx, req, in)
+		}
+	})
+	out := mrtrtest.Call(t, eager, toLisbon(mrtrtest.Value("window")), nil)
+	var failed recorder
+	out.WantEffects(&failed, "charge")
+	require.Equal(t, []string{"the effects of a call that made 2 requests\n  want: charge\n  got:  charge (request 1), charge (request 2)"}, failed.errors)
+	failed = recorder{}
+	out.WantEffects(&failed)
+	require.Len(t, failed.errors, 1)
+	require.Contains(t, failed.errors[0], "want: none")
+	failed = recorder{}
+	out.WantEffects(&failed, "charge", "charge")
+	require.Empty(t, failed.errors)
+}
+
+// recorder is a test that fails on purpose.
+type recorder struct {
+	testing.TB
+	errors []string
+}
+
+func (r *recorder) Helper()      {}
+func (r *recorder) Name() string { return "TestRecorder" }
+func (r *recorder) Errorf(format string, args ...any) {
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
+}
+func (r *recorder) Fatalf(format string, args ...any) { r.Errorf(format, args...) }
+
+// A call may be made inside a bubble, where time is the bubble's.
+func TestCallInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		slow := serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
+			return func(context.Context, *mcp.CallToolRequest, trip) (*mcp.CallToolResult, booking, error) {
+				time.Sleep(20 * time.Second)
+				return nil, booking{Text: "slow"}, nil
+			}
+		})
+		out := mrtrtest.Call(t, slow, toLisbon(), nil)
+		require.True(t, strings.Contains(out.Text, "slow"))
+		require.Equal(t, 20*time.Second, time.Since(start))
+	})
+}

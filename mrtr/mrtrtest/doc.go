@@ -1,0 +1,61 @@
+// Package mrtrtest tests tools that stop to ask the user something. It works on
+// any server of go-sdk, whether its handlers are made with package mrtr or written
+// by hand, and needs no ports, no processes and no sleeping.
+//
+// A test brings a function that builds the server. The function gets a [World],
+// and the code under test says there when it has had an effect:
+//
+//	func newDesk(w *mrtrtest.World) *mcp.Server {
+//		d := &desk{key: w.Key(), charge: func() { w.Effect("charge") }}
+//		return d.server()
+//	}
+//
+// # A proof
+//
+// [Prove] tries every rule of package prove against the tool. It alters, cuts,
+// forges and transplants states, lets them expire, declines, cancels, leaves out and
+// distorts answers, repeats rounds, moves them to other instances, ends the process
+// behind an effect, and comes as clients that cannot be asked:
+//
+//	func TestBook(t *testing.T) {
+//		mrtrtest.Prove(t, newDesk, mrtrtest.Scenario{
+//			Tool:           "book",
+//			Arguments:      map[string]any{"to": "Lisbon"},
+//			OtherArguments: map[string]any{"to": "Oslo"},
+//		})
+//	}
+//
+// Each rule is a subtest, and a proof takes less than a second. [Examine] returns
+// the report instead, for a test that has a verdict of its own.
+//
+// # One call
+//
+// [Call] calls a tool, answers its questions from a script and returns the
+// outcome. The same script serves clients of both eras ([Options]):
+//
+//	script := mrtrtest.Script{
+//		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},
+//		Answers: mrtrtest.Answers{"seat": {mrtrtest.Missing, mrtrtest.Value("window")}},
+//	}
+//	out := mrtrtest.Call(t, newDesk, script, nil)
+//	out.WantEffects(t, "charge")
+//
+// An answer is [Value], [Accept], [Decline], [Cancel], [Missing], or any JSON at
+// all ([Raw]). With Options.FreshInstances each request reaches an instance that
+// was built for it, as behind a load balancer: the memory of the one before is gone,
+// and a secret that a server makes for itself is another one. Secrets that the
+// instances of one deployment share come from [World.Key], and databases from
+// [Shared].
+//
+// [Outcome.WantEffects] says in which request an effect happened too often, which
+// is the usual fault of a tool that is called again from the top.
+//
+// # Transcripts
+//
+// [Outcome.Transcript] is the call as text, with each effect where it happened.
+// [Golden] compares it with a file, and writes the file with -update.
+//
+// # One tool, written in several ways
+//
+// [Alike] checks that no client can tell a handler from its rewrite.
+package mrtrtest

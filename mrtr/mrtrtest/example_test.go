@@ -1,0 +1,106 @@
+package mrtrtest_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
+)
+
+// newDesk serves the tool book, which asks for a seat and then charges the card.
+func newDesk(w *mrtrtest.World) *mcp.Server {
+	d := &desk{key: w.Key(), charge: func() { w.Effect("charge") }}
+	return d.server()
+}
+
+// A proof of a tool that is written on go-sdk alone.
+func ExampleProve() {
+	var t *testing.T // that of the test
+
+	mrtrtest.Prove(t, newDesk, mrtrtest.Scenario{
+		Tool:           "book",
+		Arguments:      map[string]any{"to": "Lisbon"},
+		OtherArguments: map[string]any{"to": "Oslo"},
+	})
+}
+
+// A user who leaves the first question open, and then takes the window seat. The
+// same script serves a client of either era.
+func ExampleCall() {
+	t := inExample{} // in a test: its *testing.T
+
+	script := mrtrtest.Script{
+		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},
+		Answers: mrtrtest.Answers{"seat": {mrtrtest.Missing, mrtrtest.Value("window")}},
+	}
+	out := mrtrtest.Call(t, newDesk, script, nil)
+	out.WantEffects(t, "charge")
+	fmt.Println(out.Requests, "requests:", out.Text)
+
+	script.Answers["seat"] = []mrtrtest.Answer{mrtrtest.Decline}
+	out = mrtrtest.Call(t, newDesk, script, &mrtrtest.Options{Era: mrtrtest.Legacy})
+	out.WantEffects(t)
+	fmt.Println(out.Requests, "request:", out.Text)
+
+	// Output:
+	// 3 requests: {"text":"Booked to Lisbon, window."}
+	// 1 request: {"text":"Nothing was booked."}
+}
+
+// The commonest fault of a tool that is called again from the top: an effect above
+// the question.
+func ExampleOutcome_WantEffects() {
+	t := inExample{} // in a test: its *testing.T
+
+	build := func(w *mrtrtest.World) *mcp.Server {
+		server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
+		book := bookByHand(func() {})
+		mcp.AddTool(server, &mcp.Tool{Name: "book"}, func(ctx context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
+			w.Effect("charge")
+			return book(ctx, req, in)
+		})
+		return server
+	}
+	script := mrtrtest.Script{
+		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},
+		Answers: mrtrtest.Answers{"seat": {mrtrtest.Value("window")}},
+	}
+	mrtrtest.Call(t, build, script, nil).WantEffects(t, "charge")
+
+	// Output:
+	// the effects of a call that made 2 requests
+	//   want: charge
+	//   got:  charge (request 1), charge (request 2)
+}
+
+// The sections of a transcript. In a test, Golden compares it with a file: mrtrtest.Golden(t,
+// "testdata/book.txtar", out.Transcript()).
+func ExampleOutcome_Transcript() {
+	t := inExample{} // in a test: its *testing.T
+
+	out := mrtrtest.Call(t, newDesk, mrtrtest.Script{
+		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},
+		Answers: mrtrtest.Answers{"seat": {mrtrtest.Value("window")}},
+	}, nil)
+	for _, section := range sections(out.Transcript()) {
+		fmt.Println(section)
+	}
+
+	// Output:
+	// -- client tools/call --
+	// -- server asks --
+	// -- client tools/call --
+	// -- effect charge --
+	// -- server result --
+}
+
+// inExample stands for a *testing.T, which an example has not.
+type inExample struct{ testing.TB }
+
+func (inExample) Helper()                           {}
+func (inExample) Context() context.Context          { return context.Background() }
+func (inExample) Errorf(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+func (inExample) Fatal(args ...any)                 { panic(fmt.Sprint(args...)) }

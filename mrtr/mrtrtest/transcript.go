@@ -1,0 +1,129 @@
+package mrtrtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Transcript is the call as a txtar archive: one section for each message, in
+// order, and one without a body for each effect where it happened. Two equal calls
+// have the same transcript, whether one instance served them or many: ids and
+// states are masked, and the members of objects are sorted.
+func (o *Outcome) Transcript() string {
+	var b strings.Builder
+	settled, effects := 0, o.effects
+	tell := func() {
+		for ; len(effects) > 0 && effects[0].message <= settled; effects = effects[1:] {
+			fmt.Fprintf(&b, "-- effect %s --\n", effects[0].name)
+		}
+	}
+	tell()
+	for _, message := range o.Messages {
+		sender, text, _ := strings.Cut(message, ": ")
+		fmt.Fprintf(&b, "-- %s --\n", strings.TrimSpace(sender+" "+subject(text)))
+		b.WriteString(indented(text))
+		if isSettled([]byte(text)) {
+			settled++
+			tell()
+		}
+	}
+	return b.String()
+}
+
+// subject says in a word what kind of message it is.
+func subject(message string) string {
+	var m struct {
+		Method string          `json:"method"`
+		Error  json.RawMessage `json:"error"`
+		Result struct {
+			ResultType    string          `json:"resultType"`
+			InputRequests json.RawMessage `json:"inputRequests"`
+		} `json:"result"`
+	}
+	_ = json.Unmarshal([]byte(message), &m) // the client encoded it
+	switch {
+	case m.Method != "":
+		return m.Method
+	case m.Error != nil:
+		return "error"
+	case m.Result.InputRequests != nil || m.Result.ResultType == "input_required":
+		return "asks"
+	}
+	return "result"
+}
+
+// indented formats a message for readers of differences, its members sorted.
+func indented(message string) string {
+	decoder := json.NewDecoder(strings.NewReader(message))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return message + "\n"
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return message + "\n"
+	}
+	return b.String()
+}
+
+func init() {
+	if flag.Lookup("update") == nil {
+		flag.Bool("update", false, "write the files of mrtrtest.Golden anew")
+	}
+}
+
+// Golden fails the test unless the file holds this text. With -update it writes
+// the file instead:
+//
+//	go test -run TestBook -update
+//
+// The flag is defined by this package. A test package that wants it for files of
+// its own looks it up, with flag.Lookup("update"), and does not define it again.
+func Golden(t testing.TB, file, got string) {
+	t.Helper()
+	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v: write it with go test -run '^%s$' -update", err, t.Name())
+	}
+	// git may have checked the file out with the line endings of its system.
+	want := strings.ReplaceAll(string(text), "\r\n", "\n")
+	if line, w, g := firstDifference(want, got); line > 0 {
+		t.Errorf("%s:%d differs; go test -update writes it anew\n  want: %s\n  got:  %s", file, line, w, g)
+	}
+}
+
+// firstDifference is the first line in which two texts differ, 0 if none does.
+func firstDifference(want, got string) (line int, w, g string) {
+	if want == got {
+		return 0, "", ""
+	}
+	wants, gots := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range min(len(wants), len(gots)) {
+		if wants[i] != gots[i] {
+			return i + 1, wants[i], gots[i]
+		}
+	}
+	if len(wants) < len(gots) {
+		return len(wants) + 1, "(the end)", gots[len(wants)]
+	}
+	return len(gots) + 1, wants[len(gots)], "(the end)"
+}

@@ -1,0 +1,151 @@
+package mrtrtest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+)
+
+// A World holds all that a server under test shares with its test. Each instance
+// of the server gets one of its own, and the worlds of one deployment belong
+// together: they name the same deployment and count into the same list of effects.
+//
+// Its methods may be called from any goroutine.
+type World struct {
+	// Deployment names the deployment that the instance belongs to. Instances of
+	// one deployment share their secrets and must serve one another's rounds;
+	// instances of two deployments share nothing.
+	Deployment string
+
+	deployment *deployment
+
+	mu       sync.Mutex
+	cleanups []func()
+	die      func(why error) // ends the instance as if its process had died
+	dead     bool
+}
+
+// Effect says that the tool has had an effect: call it where the tool has charged,
+// sent or written something. The name tells effects apart in assertions and
+// reports.
+//
+// In a proof, a process may die here. Then Effect does not return before the proof
+// is over, so it must not be called with a lock that another instance takes.
+func (w *World) Effect(name string) {
+	w.mu.Lock()
+	dead := w.dead
+	w.mu.Unlock()
+	if dead {
+		return // a process that has died does nothing any more
+	}
+	if over := w.deployment.happened(name); over != nil {
+		w.die(fmt.Errorf("the process was ended after the effect %q", name))
+		<-over // no line below runs: the process has ended here
+	}
+}
+
+// Cleanup has f called when the instance is stopped, last in first out.
+func (w *World) Cleanup(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cleanups = append(w.cleanups, f)
+}
+
+// Key is a secret of 32 bytes that all instances of the deployment have, and no
+// instance of another.
+func (w *World) Key() []byte {
+	key := sha256.Sum256([]byte("mrtrtest deployment " + w.Deployment))
+	return key[:]
+}
+
+// Shared is a value that the instances of a deployment have in common, such as a
+// database: the first one to ask for the name makes it. A value with a Close
+// method is closed after the last instance was stopped.
+func Shared[T any](w *World, name string, build func() T) T {
+	d := w.deployment
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if value, made := d.shared[name]; made {
+		return value.(T)
+	}
+	value := build()
+	d.shared[name] = value
+	if c, ok := any(value).(io.Closer); ok {
+		d.closers = append(d.closers, c)
+	}
+	return value
+}
+
+// stop runs the cleanups.
+func (w *World) stop() {
+	w.mu.Lock()
+	cleanups := w.cleanups
+	w.cleanups = nil
+	w.mu.Unlock()
+	for _, f := range slices.Backward(cleanups) {
+		f()
+	}
+}
+
+// deployment is the common part of the worlds of one deployment.
+type deployment struct {
+	name string
+	// during, if set, says in which request of the call something happens, and
+	// after how many messages of it.
+	during func() (request, message int)
+
+	mu      sync.Mutex
+	effects []effect
+	crash   chan struct{} // if set, an instance dies of its next effect until this closes
+	shared  map[string]any
+	closers []io.Closer
+}
+
+// effect is one effect of a call.
+type effect struct {
+	name    string
+	request int // in which it happened, counted from 1; 0 if that is not known
+	message int // how many requests and responses had been exchanged by then
+}
+
+func newDeployment(name string) *deployment {
+	return &deployment{name: name, shared: map[string]any{}}
+}
+
+func (d *deployment) world() *World {
+	return &World{Deployment: d.name, deployment: d}
+}
+
+// happened records an effect. Its instance dies of it where the channel is not nil.
+func (d *deployment) happened(name string) <-chan struct{} {
+	e := effect{name: name}
+	if d.during != nil {
+		e.request, e.message = d.during()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.effects = append(d.effects, e)
+	return d.crash
+}
+
+// all are the effects so far.
+func (d *deployment) all() []effect {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.effects)
+}
+
+func (d *deployment) close() (err error) {
+	d.mu.Lock()
+	closers := d.closers
+	d.closers = nil
+	d.mu.Unlock()
+	for _, c := range slices.Backward(closers) {
+		if failed := c.Close(); err == nil {
+			err = failed
+		}
+	}
+	return err
+}

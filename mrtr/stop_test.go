@@ -1,0 +1,291 @@
+package mrtr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// undone lists the effects that were undone, each with the reason.
+type undone struct {
+	mu  sync.Mutex
+	log []string
+}
+
+func (u *undone) note(what string, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var ended *mrtr.Error
+	if reason := ""; errors.As(err, &ended) {
+		reason = string(ended.Reason)
+		u.log = append(u.log, what+": "+reason)
+		return
+	}
+	u.log = append(u.log, what+": "+err.Error())
+}
+
+func (u *undone) all() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return append([]string(nil), u.log...)
+}
+
+// stopStyles is one handler that reserves, asks q, pays, asks r and ends, and that
+// undoes its effects, in every style.
+func stopStyles(did *deeds, un *undone, end error) map[string]mrtr.Style[tripIn, tripOut] {
+	linear := func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		for _, part := range [][2]string{{"reserve", "q"}, {"pay", "r"}} {
+			effect, err := mrtr.Once(ctx, c, part[0], did.do(part[0]))
+			if err != nil {
+				return tripOut{}, err
+			}
+			c.OnStop(func(_ context.Context, err error) { un.note(effect, err) })
+			if _, err := mrtr.Ask(ctx, c, text(part[1])); err != nil {
+				return tripOut{}, err
+			}
+		}
+		return tripOut{Plan: "done"}, end
+	}
+	native := func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+		for _, part := range [][2]string{{"reserve", "q"}, {"pay", "r"}} {
+			effect, err := mrtr.Once(ctx, c, part[0], did.do(part[0]))
+			if err != nil {
+				return nil, tripOut{}, err
+			}
+			c.OnStop(func(_ context.Context, err error) { un.note(effect, err) })
+			if _, ok := mrtr.Answer(c, text(part[1])); !ok {
+				return mrtr.Need(text(part[1])), tripOut{}, nil
+			}
+		}
+		return nil, tripOut{Plan: "done"}, end
+	}
+	var b tripSteps
+	step := func(key string) mrtr.Step[string] {
+		return mrtr.DoStep(&b, key, func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do(key)(ctx, idem) })
+	}
+	reserve := step("reserve")
+	mrtr.AskQuestion(&b, "q", text("q"))
+	pay := step("pay")
+	mrtr.AskQuestion(&b, "r", text("r"))
+	b.OnStop(func(_ context.Context, at *tripAt, err error) {
+		for _, effect := range []mrtr.Step[string]{pay, reserve} {
+			if effect.Happened(at) {
+				un.note(effect.Of(at), err)
+			}
+		}
+	})
+	b.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{Plan: "done"}, end })
+	return map[string]mrtr.Style[tripIn, tripOut]{
+		"native": mrtr.Native(native), "steps": b.MustBuild(), "coroutine": mrtr.Coroutine(linear),
+		"journal": mrtr.Journal(linear), "resumable": mrtr.Resumable(linear),
+	}
+}
+
+// A call that ends without completing undoes its effects, last first, before its
+// client gets the result, once, in every style, on whichever instance it ends.
+func TestOnStopUndoesWhatACallDid(t *testing.T) {
+	failing := errors.New("no more chairs")
+	for _, test := range []struct {
+		explanation string
+		answers     []string // accepted ones; the next is declined, cancelled or never fits
+		last        string
+		end         error
+		undone      []string
+		did         []string
+	}{
+		{"declined at once", nil, "decline", nil, []string{"reserve: declined"}, []string{"reserve"}},
+		{"declined later", []string{"x"}, "decline", nil, []string{"pay: declined", "reserve: declined"}, []string{"reserve", "pay"}},
+		{"dismissed", []string{"x"}, "cancel", nil, []string{"pay: cancelled", "reserve: cancelled"}, []string{"reserve", "pay"}},
+		{"never answered", []string{"x"}, "", nil, []string{"pay: unanswered", "reserve: unanswered"}, []string{"reserve", "pay"}},
+		{"the handler fails", []string{"x", "y"}, "", failing, []string{"pay: " + failing.Error(), "reserve: " + failing.Error()}, []string{"reserve", "pay"}},
+		{"it completes", []string{"x", "y"}, "", nil, nil, []string{"reserve", "pay"}},
+	} {
+		for name := range stopStyles(&deeds{}, &undone{}, nil) {
+			for _, elsewhere := range []bool{false, true} {
+				if elsewhere && name == "coroutine" {
+					continue // its frame stands here
+				}
+				t.Run(fmt.Sprintf("%s/%s/elsewhere=%t", test.explanation, name, elsewhere), func(t *testing.T) {
+					var did deeds
+					var un undone
+					style := stopStyles(&did, &un, test.end)[name]
+					tool := newTrip(newTripRuntime(t, nil), style, "v1")
+					last := tool.begin()
+					for _, answer := range test.answers {
+						last = tool.answer(last, answer)
+					}
+					if elsewhere {
+						tool = newTrip(newTripRuntime(t, nil), style, "v1")
+					}
+					for last.err == nil && last.asks != nil {
+						responses := declining(last)
+						for key := range responses {
+							responses[key] = &mcp.ElicitResult{Action: test.last}
+						}
+						last = tool.round(t.Context(), "", last.state, responses)
+					}
+					if test.undone == nil {
+						require.NoError(t, last.err)
+					} else {
+						require.Error(t, last.err)
+					}
+					require.Equal(t, test.undone, un.all())
+					for _, effect := range []string{"reserve", "pay"} {
+						require.Equal(t, strings.Count(strings.Join(test.did, " "), effect), did.count(effect), effect)
+					}
+				})
+			}
+		}
+	}
+}
+
+// With a store a decline that is sent twice undoes once. Without one nobody remembers
+// that it has.
+func TestOnStopRunsOnceWithAStore(t *testing.T) {
+	for name := range stopStyles(&deeds{}, &undone{}, nil) {
+		t.Run(name, func(t *testing.T) {
+			var did deeds
+			var un undone
+			tool := newTrip(newTripRuntime(t, &mrtr.Options{Store: shared{store.NewMemory(nil)}}), stopStyles(&did, &un, nil)[name], "v1")
+			asked := tool.begin()
+			for range 3 {
+				ended(t, tool.round(t.Context(), "", asked.state, declining(asked)).err, mrtr.Declined)
+			}
+			require.Equal(t, []string{"reserve: declined"}, un.all())
+		})
+	}
+}
+
+// Over the session of a legacy client the call ends in the bridge, or in a round.
+func TestOnStopOfALegacyCall(t *testing.T) {
+	for name := range stopStyles(&deeds{}, &undone{}, nil) {
+		for _, test := range []struct {
+			explanation string
+			answer      wire.Answer
+			undone      []string
+		}{
+			{"declined", wire.Decline, []string{"pay: declined", "reserve: declined"}},
+			{"failed to ask", wire.Fail(-32000, "no user"), []string{"pay", "reserve"}},
+			{"failed to ask again", wire.InTurn(wire.Raw(`{"action":"accept"}`), wire.Fail(-32000, "no user")), []string{"pay", "reserve"}},
+		} {
+			t.Run(name+"/"+test.explanation, func(t *testing.T) {
+				var did deeds
+				var un undone
+				rt, _ := newRuntime(t, nil)
+				server := newServer()
+				mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, stopStyles(&did, &un, nil)[name], nil))
+				out, err := connect(t, server, legacyClient).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": wire.Value("x"), "r": test.answer})
+				require.NoError(t, err)
+				require.True(t, out.IsError)
+				log := un.all()
+				require.Len(t, log, len(test.undone), "%q", log)
+				for i, want := range test.undone {
+					require.Contains(t, log[i], want)
+				}
+			})
+		}
+	}
+}
+
+// A held handler whose time is up, or whose runtime closes, undoes its effects. One
+// that can be replayed elsewhere does not, for its call may go on.
+func TestOnStopOfAHeldHandler(t *testing.T) {
+	for _, name := range []string{"coroutine", "resumable"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var did deeds
+				var un undone
+				rt := newTripRuntime(t, &mrtr.Options{FrameTTL: time.Minute})
+				tool := newTrip(rt, stopStyles(&did, &un, nil)[name], "")
+				tool.begin()
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				require.Equal(t, name == "coroutine", len(un.all()) == 1, "%q", un.all())
+				tool.answer(tool.begin(), "x")
+				require.NoError(t, rt.Close())
+				if name == "coroutine" {
+					require.Equal(t, []string{"reserve: context deadline exceeded", "pay: shutting_down", "reserve: shutting_down"}, un.all())
+				} else {
+					require.Empty(t, un.all())
+				}
+			})
+		})
+	}
+}
+
+// A panic ends one function, is told to the observer, and changes nothing for the
+// client. No effect runs in them, nor on the way to them.
+func TestOnStopIsContained(t *testing.T) {
+	for name, style := range map[string]func(mrtr.LinearFunc[input, output]) mrtr.Style[input, output]{
+		"coroutine": mrtr.Coroutine[input, output], "journal": mrtr.Journal[input, output],
+	} {
+		t.Run(name, func(t *testing.T) {
+			rt, seen := newRuntime(t, nil)
+			var did deeds
+			var refused error
+			client := connect(t, serveStyle(rt, style(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
+				c.OnStop(func(context.Context, error) { did.note("undone") })
+				c.OnStop(func(context.Context, error) { panic(canary) })
+				c.OnStop(func(ctx context.Context, _ error) { refused = mrtr.Do(ctx, c, "late", didNothing(&did)) })
+				_, err := mrtr.Ask(ctx, c, units)
+				return output{}, err
+			})), nil)
+			out := call(t, client, wire.Answers{"units": wire.Decline})
+			require.Equal(t, `Stopped: "units" was declined.`, out.Text)
+			require.Equal(t, 1, did.count("undone"))
+			require.Zero(t, did.count("late"))
+			require.ErrorContains(t, refused, `effect "late" does not run`)
+			failed := seen.of(mrtr.StopFailed)
+			require.Len(t, failed, 1)
+			var panicked *mrtr.PanicError
+			require.ErrorAs(t, failed[0].Err, &panicked)
+			require.Equal(t, canary, panicked.Value)
+		})
+	}
+}
+
+func didNothing(did *deeds) func(context.Context, string) error {
+	return func(context.Context, string) error { did.note("late"); return nil }
+}
+
+// Only a handler that has something to undo is entered for it.
+func TestOnStopEntersNobodyForNothing(t *testing.T) {
+	for _, undoes := range []bool{false, true} {
+		rt, seen := newRuntime(t, nil)
+		client := connect(t, serveTool(rt, func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+			if undoes {
+				c.OnStop(func(context.Context, error) {})
+			}
+			return mrtr.Need(units), output{}, nil
+		}, nil), nil)
+		call(t, client, wire.Answers{"units": wire.Decline})
+		require.Equal(t, map[bool]int{false: 1, true: 2}[undoes], seen.entries())
+	}
+}
+
+func TestOnStopInAStepIsAMistake(t *testing.T) {
+	var b tripSteps
+	mrtr.AskStep(&b, "q", func(_ context.Context, at *tripAt) (mrtr.Question[string], error) {
+		at.Call.OnStop(func(context.Context, error) {})
+		return text("q"), nil
+	})
+	b.End(ends("done"))
+	require.ErrorContains(t, serveTrip(t, mustBuild(t, &b)).begin().err, "use Steps.OnStop")
+
+	b.OnStop(func(context.Context, *tripAt, error) {})
+	b.OnStop(func(context.Context, *tripAt, error) {})
+	_, err := b.Build()
+	require.ErrorContains(t, err, "one OnStop at most")
+}

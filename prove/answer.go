@@ -1,0 +1,336 @@
+package prove
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+const (
+	answering = "Server Requirements: inputResponses come from the client and are validated like any input"
+	reasking  = "Server Requirements: ask again for what is missing"
+	ignoring  = "Server Requirements: ignore what was not asked"
+	actions   = "Elicitation: accept, decline and cancel are handled each"
+)
+
+var answerRules = []Rule{
+	{"answer/missing", "A question whose answer was left out is asked again, and can then be answered.", Should, reasking, missing},
+	{"answer/null", "An answer that is null is no answer.", Should, answering,
+		func(t *trial) { t.instead(nullAnswer) }},
+	{"answer/wrong-kind", "The answer to another kind of question is not taken.", Should, answering,
+		func(t *trial) { t.instead(otherKinds) }},
+	{"answer/not-an-object", "An answer that is no object is not taken.", Should, answering,
+		func(t *trial) { t.instead(notObjects) }},
+	{"answer/bad-action", "An answer is accepted by the action accept alone.", Must, actions,
+		func(t *trial) { t.instead(badActions) }},
+	{"answer/without-content", "A form that was accepted without its content is not taken.", Should, answering,
+		func(t *trial) { t.instead(withoutContent) }},
+	{"answer/against-schema", "Content that breaks the question's own schema is not taken.", Should, "Elicitation: servers should validate content against the requested schema",
+		func(t *trial) { t.instead(againstSchema) }},
+	{"answer/extra-keys", "Well-formed answers to questions that were not asked change nothing.", Should, ignoring, extraKeys},
+	{"answer/no-map", "Responses that are no map answer nothing.", Must, "JSON schema: inputResponses is an object", noMap},
+	{"answer/prototype-keys", "An answer that is nested under __proto__ is not taken.", Ours, "a key is a name and reaches no prototype", prototypeKeys},
+	{"answer/declined", "A call whose question is declined ends, and not as if it was accepted.", Should, actions,
+		func(t *trial) { t.unwilling("decline") }},
+	{"answer/cancelled", "A call whose question is cancelled ends, and not as if it was accepted.", Should, actions,
+		func(t *trial) { t.unwilling("cancel") }},
+}
+
+// badAnswer is a response that does not answer a question.
+type badAnswer struct {
+	what     string
+	response any
+}
+
+// eachQuestion does something for each question of the honest call, with the
+// index of the request that answers it.
+func (t *trial) eachQuestion(do func(round int, q wire.Question)) {
+	for _, i := range t.rounds() {
+		for _, q := range t.honest.said[i-1].reply.Asks {
+			do(i, q)
+		}
+	}
+}
+
+// instead answers each question with bad answers in place of the honest one.
+func (t *trial) instead(of func(q wire.Question, honest any) []badAnswer) {
+	tried := 0
+	t.eachQuestion(func(i int, q wire.Question) {
+		if slices.Contains(t.scenario.Optional, q.Key) {
+			return
+		}
+		for _, bad := range of(q, t.honestly(q)) {
+			tried++
+			r := t.reach(t.client(), i)
+			t.notTaken(i, q, bad.what, t.send(t.client(), withResponse(r, q.Key, bad.response)))
+		}
+	})
+	if tried == 0 {
+		t.skip("needs a question that can be answered so")
+	}
+}
+
+// withResponse is a request in which one response is another; leftOut takes it
+// out.
+func withResponse(r wire.Request, key string, response any) wire.Request {
+	responses := map[string]any{}
+	if given, ok := r.Responses.(map[string]any); ok {
+		responses = maps.Clone(given)
+	}
+	responses[key] = response
+	if response == absent {
+		delete(responses, key)
+	}
+	r.Responses = responses
+	return r
+}
+
+// absent marks a response to be left out.
+var absent any = new(int)
+
+// notTaken fails where the call went on without a valid answer to q. It may end
+// in an error, ask again, or end as it does for a user who says no.
+func (t *trial) notTaken(round int, q wire.Question, what string, s said) {
+	t.answered(s)
+	switch {
+	case s.refused():
+	case s.asks():
+		asked := slices.ContainsFunc(s.reply.Asks, func(again wire.Question) bool { return again.Key == q.Key })
+		if !asked && t.same(s, t.honest.said[round]) {
+			t.failAt(s, "%s was taken for an answer to %q: the call goes on", what, q.Key)
+		}
+	case s.outline() == t.honest.end().outline():
+		t.failAt(s, "%s was taken for an answer to %q: the call completes as if it was answered", what, q.Key)
+	case !slices.Contains(t.unwillingEnds(round, q), s.outline()):
+		t.failAt(s, "%s was taken for an answer to %q: the call completes, and not as for a user who says no", what, q.Key)
+	}
+}
+
+// unwillingEnds are the replies to a user who says no: who declines or cancels the
+// question, or answers false.
+func (t *trial) unwillingEnds(round int, q wire.Question) []string {
+	noes := []any{map[string]any{"action": "decline"}, map[string]any{"action": "cancel"}}
+	if honest, ok := t.honestly(q).(map[string]any); ok {
+		given, _ := honest["content"].(map[string]any)
+		for name, value := range given {
+			if value == true {
+				changed := maps.Clone(given)
+				changed[name] = false
+				noes = append(noes, map[string]any{"action": "accept", "content": changed})
+			}
+		}
+	}
+	var ends []string
+	for _, no := range noes {
+		r := t.reach(t.client(), round)
+		ends = append(ends, t.send(t.client(), withResponse(r, q.Key, no)).outline())
+	}
+	return ends
+}
+
+func missing(t *trial) {
+	t.eachQuestion(func(i int, q wire.Question) {
+		if slices.Contains(t.scenario.Optional, q.Key) {
+			return
+		}
+		r := t.reach(t.client(), i)
+		r = withResponse(r, q.Key, absent)
+		if len(r.Responses.(map[string]any)) == 0 {
+			r.Responses = nil
+		}
+		s := t.send(t.client(), r)
+		t.notTaken(i, q, "no response", s)
+		if !s.asks() {
+			t.failAt(s, "the question %q is not asked again", q.Key)
+		}
+		for range maxRounds { // a server may ask for one thing at a time
+			if !s.asks() {
+				break
+			}
+			s = t.send(t.client(), t.next(s, t.honestly))
+		}
+		if !t.same(s, t.honest.end()) {
+			t.failAt(s, "asked again and answered, the call does not end as it should")
+		}
+	})
+}
+
+func nullAnswer(wire.Question, any) []badAnswer { return []badAnswer{{"null", nil}} }
+
+func otherKinds(q wire.Question, _ any) []badAnswer {
+	kinds := []badAnswer{
+		{"a form's response", map[string]any{"action": "accept", "content": map[string]any{}}},
+		{"a sampling response", map[string]any{"role": "assistant", "model": "m", "content": map[string]any{"type": "text", "text": "yes"}}},
+		{"a roots response", map[string]any{"roots": []any{}}},
+	}
+	own := slices.Index([]string{"elicitation/create", "sampling/createMessage", "roots/list"}, q.Method)
+	if own < 0 {
+		return kinds
+	}
+	return slices.Delete(kinds, own, own+1)
+}
+
+func notObjects(wire.Question, any) []badAnswer {
+	return []badAnswer{{"a number", 7}, {"a text", "yes"}, {"a list", []any{"accept"}}, {"true", true}}
+}
+
+func badActions(q wire.Question, honest any) []badAnswer {
+	accepted, ok := honest.(map[string]any)
+	if q.Method != "elicitation/create" || !ok {
+		return nil
+	}
+	var all []badAnswer
+	for _, action := range []any{"banana", "", "ACCEPT", nil, 7, []any{"accept"}} {
+		bad := maps.Clone(accepted)
+		bad["action"] = action
+		all = append(all, badAnswer{"the action " + marshal(action), bad})
+	}
+	without := maps.Clone(accepted)
+	delete(without, "action")
+	return append(all, badAnswer{"no action", without})
+}
+
+func withoutContent(q wire.Question, _ any) []badAnswer {
+	if !isForm(q) || len(required(q)) == 0 {
+		return nil
+	}
+	return []badAnswer{
+		{"an acceptance without content", map[string]any{"action": "accept"}},
+		{"an acceptance whose content is null", map[string]any{"action": "accept", "content": nil}},
+		{"an acceptance whose content is empty", map[string]any{"action": "accept", "content": map[string]any{}}},
+	}
+}
+
+func isForm(q wire.Question) bool {
+	return q.Method == "elicitation/create" && (q.Mode == "" || q.Mode == "form")
+}
+
+// form is a question's schema, as far as the rules look at it.
+type form struct {
+	Type       string                    `json:"type"`
+	Properties map[string]map[string]any `json:"properties"`
+	Required   []string                  `json:"required"`
+}
+
+func formOf(q wire.Question) (f form) {
+	_ = json.Unmarshal(q.Schema, &f) // a schema that does not read has no properties
+	return f
+}
+
+func required(q wire.Question) []string { return formOf(q).Required }
+
+// againstSchema breaks one property of the honest content at a time.
+func againstSchema(q wire.Question, honest any) []badAnswer {
+	accepted, ok := honest.(map[string]any)
+	if !ok || !isForm(q) {
+		return nil
+	}
+	given, _ := accepted["content"].(map[string]any)
+	var all []badAnswer
+	with := func(name, what string, value any) {
+		changed := maps.Clone(given)
+		if changed == nil {
+			changed = map[string]any{}
+		}
+		changed[name] = value
+		all = append(all, badAnswer{"a form whose " + name + " is " + what, map[string]any{"action": "accept", "content": changed}})
+	}
+	properties := formOf(q).Properties
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		p := properties[name]
+		switch p["type"] {
+		case "string":
+			with(name, "a number", 7)
+			with(name, "an object", map[string]any{"a": "b"})
+			if p["enum"] != nil || p["oneOf"] != nil {
+				with(name, "none of the choices", "none-of-the-choices")
+			}
+		case "boolean":
+			with(name, "a text", "yes")
+		case "integer", "number":
+			with(name, "a text", "many")
+			if p["type"] == "integer" {
+				with(name, "a fraction", 1.5)
+			}
+		case "array":
+			with(name, "a text", "none-of-the-choices")
+			with(name, "a list of other things", []any{"none-of-the-choices"})
+		}
+	}
+	return all
+}
+
+func extraKeys(t *trial) {
+	for _, i := range t.rounds() {
+		r := t.reach(t.client(), i)
+		r = withResponse(r, "nobody_asked", map[string]any{"action": "accept", "content": map[string]any{"a": "b"}})
+		s := t.send(t.client(), r)
+		t.answered(s)
+		if !t.same(s, t.honest.said[i]) {
+			t.failAt(s, "the call goes another way with an answer to a question that was not asked")
+		}
+	}
+}
+
+func noMap(t *trial) {
+	for _, q := range t.honest.said[0].reply.Asks {
+		for _, responses := range []any{7, "accept", []any{map[string]any{"action": "accept"}}, true} {
+			r := t.reach(t.client(), 1)
+			t.notTaken(1, q, "a "+jsonKind(responses), t.send(t.client(), withParam(t.client(), r, "inputResponses", responses)))
+		}
+	}
+}
+
+func jsonKind(v any) string {
+	switch v.(type) {
+	case string:
+		return "text"
+	case []any:
+		return "list"
+	case bool:
+		return "truth value"
+	}
+	return "number"
+}
+
+func prototypeKeys(t *trial) {
+	t.eachQuestion(func(i int, q wire.Question) {
+		if slices.Contains(t.scenario.Optional, q.Key) {
+			return
+		}
+		r := t.reach(t.client(), i)
+		r.Responses = map[string]any{"__proto__": map[string]any{q.Key: t.honestly(q)}}
+		t.notTaken(i, q, "an answer nested under __proto__", t.send(t.client(), r))
+	})
+}
+
+// unwilling declines or cancels each question, whenever it comes, and plays the
+// call to its end.
+func (t *trial) unwilling(action string) {
+	tried := false
+	for _, q := range t.honest.questions() {
+		if slices.Contains(t.scenario.Optional, q.Key) || q.Method != "elicitation/create" {
+			continue
+		}
+		tried = true
+		course := t.playWith(t.client(), t.scenario.Arguments, func(asked wire.Question) any {
+			if asked.Key == q.Key {
+				return map[string]any{"action": action}
+			}
+			return t.honestly(asked)
+		})
+		end := course.end()
+		t.answered(end)
+		switch {
+		case end.asks():
+			t.failAt(end, "%q is asked for ever after a %s", q.Key, action)
+		case end.complete() && end.outline() == t.honest.end().outline():
+			t.failAt(end, "the call completes after a %s of %q as if it was accepted", action, q.Key)
+		}
+	}
+	if !tried {
+		t.skip("needs a question that can be declined")
+	}
+}

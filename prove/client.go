@@ -1,0 +1,191 @@
+package prove
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+const (
+	declared  = "Server Requirements: servers MUST NOT send input requests that the client did not declare"
+	revisions = "Versioning: a message belongs to the revision that was negotiated"
+)
+
+var clientRules = []Rule{
+	{"client/capability-missing", "A client that declares nothing is asked nothing: the call completes without, or ends in the error for a missing capability.", Must, declared, capabilityMissing},
+	{"client/capability-named", "The error for a missing capability names it.", Must, "JSON schema: MissingRequiredClientCapabilityError, data.requiredCapabilities", capabilityNamed},
+	{"client/other-mode", "A client that declares one kind of question is not asked another.", Must, declared, otherMode},
+	{"client/dropped", "A client that stops declaring a capability in a later round is not asked any more.", Must, "_meta: servers MUST NOT infer capabilities from prior requests", dropped},
+	{"client/same-list", "The list of tools does not depend on the client's capabilities.", Must, "Tools: the list must not vary per connection", sameList},
+	{"client/legacy-leak", "A legacy client gets no result that only a modern one understands.", Must, revisions, legacyLeak},
+	{"client/legacy-silent", "A legacy client that declares nothing is asked nothing.", Must, "2025-11-25, Lifecycle: only use capabilities that were negotiated", legacySilent},
+	{"client/legacy-full", "A legacy client that can be asked gets the tool as a modern one does, or is told that it cannot.", Ours, "a result that says nothing looks like a success", legacyFull},
+	{"client/legacy-declined", "A legacy client that declines ends the call, and not as if it accepted.", Should, actions, legacyDeclined},
+}
+
+func capabilityMissing(t *trial) {
+	s := t.undeclared(wire.Nothing)
+	switch {
+	case s.asks():
+		t.failAt(s, "it asks a client that declared nothing")
+	case s.complete():
+		t.because("it completes without asking")
+	case s.protocol() && s.reply.Error.Code != missingCapability:
+		t.failAt(s, "the error is not %d, by which the client learns what to declare", missingCapability)
+	case !s.protocol():
+		t.failAt(s, "an error result hides from the client that it lacks a capability")
+	}
+}
+
+const missingCapability = -32021
+
+// undeclared is the reply to a client that declares these capabilities alone, in
+// the first round.
+func (t *trial) undeclared(capabilities wire.Capabilities) said {
+	c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
+	s := t.send(c, wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments})
+	t.answered(s)
+	return s
+}
+
+func capabilityNamed(t *trial) {
+	s := t.undeclared(wire.Nothing)
+	if !s.protocol() || s.reply.Error.Code != missingCapability {
+		t.skip("needs a server that answers with %d", missingCapability)
+	}
+	var data struct {
+		Required map[string]any `json:"requiredCapabilities"`
+	}
+	if err := json.Unmarshal(s.reply.Error.Data, &data); err != nil || len(data.Required) == 0 {
+		t.failAt(s, "its data names no requiredCapabilities: %s", s.reply.Error.Data)
+	}
+	for name := range data.Required {
+		if !slices.Contains([]string{"elicitation", "sampling", "roots"}, name) {
+			t.failAt(s, "it requires %q, which is no capability of a client", name)
+		}
+	}
+}
+
+func otherMode(t *trial) {
+	for _, q := range t.honest.questions() {
+		capabilities := wire.FormOnly
+		if isForm(q) {
+			capabilities = wire.URLOnly
+		}
+		kind := func(other wire.Question) bool { return other.Method == q.Method && isForm(other) == isForm(q) }
+		c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
+		s := t.send(c, wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments})
+		t.answered(s)
+		if s.asks() && slices.ContainsFunc(s.reply.Asks, kind) {
+			t.failAt(s, "a client that declared %s alone is asked with %s, mode %q", capabilities, q.Method, q.Mode)
+		}
+	}
+}
+
+func dropped(t *trial) {
+	t.twoRounds()
+	c := t.client()
+	r := t.reach(c, 1)
+	meta := maps.Clone(c.Meta())
+	for name := range meta {
+		if strings.HasSuffix(name, "/clientCapabilities") {
+			meta[name] = map[string]any{}
+		}
+	}
+	s := t.send(c, withParam(c, r, "_meta", meta))
+	t.answered(s)
+	if s.asks() {
+		t.failAt(s, "it asks a client that declares nothing any more")
+	}
+}
+
+func sameList(t *trial) {
+	names := func(capabilities wire.Capabilities) string {
+		c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
+		var all []string
+		for _, tool := range t.list(c) {
+			all = append(all, tool.Name)
+		}
+		slices.Sort(all)
+		return strings.Join(all, ", ")
+	}
+	if with, without := names(wire.Everything), names(wire.Nothing); with != without {
+		t.fail("a client that declares everything is listed %s; one that declares nothing %s", with, without)
+	}
+}
+
+// legacy makes the call as a legacy client, and returns the questions it was
+// asked as well. It skips the rule where the server speaks no legacy revision.
+func (t *trial) legacy(capabilities wire.Capabilities, answer wire.Answer) (said, []wire.Question) {
+	c, err := t.tryDial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, Capabilities: capabilities, Answers: wire.Answers{"*": answer}})
+	if err != nil {
+		t.skip("needs a server that speaks a legacy revision: %v", err)
+	}
+	s := t.send(c, wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments})
+	t.answered(s)
+	return s, c.Asked()
+}
+
+// legacyAnswer is the answer of a legacy client, whose questions have no key: it
+// is found by the message.
+func (t *trial) legacyAnswer(q wire.Question) any {
+	for _, known := range t.honest.questions() {
+		if known.Message == q.Message && canonical(known.Schema) == canonical(q.Schema) {
+			q.Key = known.Key
+		}
+	}
+	return t.honestly(q)
+}
+
+const legacyForms wire.Capabilities = `{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}`
+
+func legacyLeak(t *trial) {
+	for _, capabilities := range []wire.Capabilities{legacyForms, wire.Nothing} {
+		s, _ := t.legacy(capabilities, t.legacyAnswer)
+		if s.asks() || s.reply.State != "" {
+			t.failAt(s, "the result carries inputRequests or requestState, which look like an empty success in that revision")
+		}
+	}
+}
+
+func legacySilent(t *trial) {
+	if _, asked := t.legacy(wire.Nothing, t.legacyAnswer); len(asked) > 0 {
+		t.fail("it is asked by %s: %q", asked[0].Method, asked[0].Message)
+	}
+}
+
+func legacyFull(t *trial) {
+	s, _ := t.legacy(legacyForms, t.legacyAnswer)
+	switch {
+	case s.asks():
+		t.skip("needs a server that keeps to the revision: see client/legacy-leak")
+	case t.same(s, t.honest.end()):
+	case s.refused():
+		t.endAt(Note, s, "it is refused")
+	case s.reply.Text == "" && len(s.reply.Structured) == 0:
+		t.failAt(s, "the result is empty, and no error")
+	default:
+		t.endAt(Note, s, "it gets another result")
+	}
+}
+
+func legacyDeclined(t *trial) {
+	decline := func(q wire.Question) any {
+		if q.Method == "elicitation/create" {
+			return map[string]any{"action": "decline"}
+		}
+		return t.honestly(q)
+	}
+	s, asked := t.legacy(legacyForms, decline)
+	switch {
+	case len(asked) == 0:
+		t.skip("needs a legacy client that is asked")
+	case s.asks():
+		t.skip("needs a server that keeps to the revision: see client/legacy-leak")
+	case s.complete() && s.outline() == t.honest.end().outline():
+		t.failAt(s, "the call completes as if it was accepted")
+	}
+}

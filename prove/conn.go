@@ -1,0 +1,216 @@
+package prove
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/probe"
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+// HTTP dials a streamable HTTP endpoint. The token of the caller, if any, is sent
+// with each request. A nil client is one of its own for each connection.
+func HTTP(url string, client *http.Client) Dial {
+	return func(_ context.Context, who *Caller) (*Endpoint, error) {
+		var base http.RoundTripper
+		if client != nil {
+			base = client.Transport
+		}
+		if base == nil {
+			base = http.DefaultTransport.(*http.Transport).Clone()
+		}
+		if who != nil && who.Token != "" {
+			base = bearer{base, who.Token}
+		}
+		return &Endpoint{URL: url, HTTP: &http.Client{Transport: base}}, nil
+	}
+}
+
+type bearer struct {
+	base  http.RoundTripper
+	token string
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return b.base.RoundTrip(r)
+}
+
+// Command starts a program for each connection and speaks over its stdin and
+// stdout. The command is made by the function, with its environment and stderr.
+func Command(command func() *exec.Cmd) Dial {
+	return func(context.Context, *Caller) (*Endpoint, error) {
+		return &Endpoint{Transport: &mcp.CommandTransport{Command: command(), TerminateDuration: time.Second}}, nil
+	}
+}
+
+// conn is a connection that the trial must close.
+type conn struct {
+	client *wire.Client
+	close  func() error
+}
+
+// client is the connection of the first caller, a modern client that can be
+// asked everything.
+func (t *trial) client() *wire.Client {
+	if t.main == nil {
+		t.main = t.another(t.subject.Dial)
+	}
+	return t.main
+}
+
+// another is one more such connection.
+func (t *trial) another(d Dial) *wire.Client { return t.dial(d, t.subject.First, nil) }
+
+// dial connects, or fails the rule.
+func (t *trial) dial(d Dial, who *Caller, opts *wire.Options) *wire.Client {
+	c, err := t.tryDial(d, who, opts)
+	if err != nil {
+		t.fail("no connection: %v", err)
+	}
+	return c
+}
+
+func (t *trial) tryDial(d Dial, who *Caller, opts *wire.Options) (*wire.Client, error) {
+	if opts == nil {
+		opts = &wire.Options{}
+	}
+	o := *opts
+	o.Name = "prove"
+	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
+	defer cancel()
+	e, err := d(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	closing := e.Close
+	if closing == nil {
+		closing = func() error { return nil }
+	}
+	var c *wire.Client
+	if e.Transport != nil {
+		c, err = wire.Dial(ctx, probe.Bounded(e.Transport), &o)
+	} else {
+		var base http.RoundTripper
+		if e.HTTP != nil {
+			base = e.HTTP.Transport
+		}
+		c, err = wire.DialHTTP(ctx, e.URL, probe.BoundedHTTP(base), &o)
+	}
+	if err != nil {
+		_ = closing()
+		return nil, err
+	}
+	t.conns = append(t.conns, conn{c, closing})
+	return c, nil
+}
+
+// hangUp closes every connection of the trial.
+func (t *trial) hangUp() {
+	for _, c := range t.conns {
+		_ = c.client.Close()
+		_ = c.close()
+	}
+	t.conns, t.main = nil, nil
+}
+
+// leave closes one connection.
+func (t *trial) leave(client *wire.Client) {
+	for i, c := range t.conns {
+		if c.client == client {
+			_ = c.client.Close()
+			_ = c.close()
+			t.conns = append(t.conns[:i:i], t.conns[i+1:]...)
+			break
+		}
+	}
+	if t.main == client {
+		t.main = nil
+	}
+}
+
+// revive starts a server again that the trial ended, so that the next rule finds
+// one.
+func (t *trial) revive() {
+	if t.subject.Died == nil || t.subject.Revive == nil || t.subject.Died() == nil {
+		return
+	}
+	if err := t.subject.Revive(t.ctx); err != nil && t.finding.Outcome != Fail {
+		t.finding.Outcome, t.finding.Detail = Fail, fmt.Sprintf("the server died and does not start again: %v", err)
+	}
+}
+
+// send makes one request and waits for its reply. It waits for nothing longer
+// than the patience: not for a server that does not read either, where the
+// sending itself blocks.
+func (t *trial) send(c *wire.Client, r wire.Request) said { return t.sendWithin(c, r, t.patience) }
+
+func (t *trial) sendWithin(c *wire.Client, r wire.Request, patience time.Duration) said {
+	s := said{request: r}
+	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	defer cancel()
+	s.reply, s.err = t.reply(ctx, c, r)
+	return s
+}
+
+// begin sends a request, and gives up where the server does not read.
+func begin(ctx context.Context, c *wire.Client, r wire.Request) (*wire.Pending, error) {
+	type started struct {
+		pending *wire.Pending
+		err     error
+	}
+	sent := make(chan started, 1)
+	go func() {
+		p, err := c.Start(ctx, r)
+		sent <- started{p, err}
+	}()
+	select {
+	case s := <-sent:
+		return s.pending, s.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the server does not read: %w", ctx.Err())
+	}
+}
+
+func (t *trial) reply(ctx context.Context, c *wire.Client, r wire.Request) (*wire.Reply, error) {
+	pending, err := begin(ctx, c, r)
+	if err != nil {
+		return nil, err
+	}
+	res, err := pending.Response(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.closes(pending)
+	return readReply(res)
+}
+
+// closes waits a moment for the end of the response's stream, on which a second
+// answer would come. It waits no more once a stream stayed open.
+func (t *trial) closes(pending *wire.Pending) {
+	if pending.Stream() == nil || t.openStream.Load() {
+		return
+	}
+	timer := time.NewTimer(min(t.patience, time.Second))
+	defer timer.Stop()
+	select {
+	case <-pending.Stream():
+	case <-timer.C:
+		t.openStream.Store(true)
+	}
+}
+
+func readReply(res *jsonrpc.Response) (*wire.Reply, error) {
+	reply, err := wire.ReadReply(res)
+	if err != nil {
+		return nil, fmt.Errorf("the result does not read: %w", err)
+	}
+	return reply, nil
+}

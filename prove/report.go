@@ -1,0 +1,112 @@
+package prove
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Finding is the outcome of one rule.
+type Finding struct {
+	Rule    Rule    `json:"rule"`
+	Outcome Outcome `json:"outcome"`
+	// Detail says why, where the rule was not simply kept.
+	Detail string `json:"detail,omitempty"`
+	// Request and Reply are those that show it: the params and the result or
+	// error. A sealed state is replaced by a description of it.
+	Request json.RawMessage `json:"request,omitempty"`
+	Reply   string          `json:"reply,omitempty"`
+}
+
+// Report is all that was found, in the order of [Rules].
+type Report struct {
+	Tool     string    `json:"tool"`
+	Findings []Finding `json:"findings"`
+}
+
+// Count is the number of findings with an outcome.
+func (r *Report) Count(o Outcome) int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// Failures are the findings that failed at this level or a stronger one.
+func (r *Report) Failures(at Level) []Finding {
+	var failed []Finding
+	for _, f := range r.Findings {
+		if f.Outcome == Fail && at.Covers(f.Rule.Level) {
+			failed = append(failed, f)
+		}
+	}
+	return failed
+}
+
+// Of is the finding of the rule with this name.
+func (r *Report) Of(rule string) (Finding, bool) {
+	for _, f := range r.Findings {
+		if f.Rule.Name == rule {
+			return f, true
+		}
+	}
+	return Finding{}, false
+}
+
+// String has one line for each rule, and for a failure its promise and the
+// request that shows it.
+func (r *Report) String() string {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "%s\n", f)
+	}
+	fmt.Fprintf(&b, "%s: %d rules tried, %d failed, %d notes, %d skipped\n", clean(r.Tool),
+		len(r.Findings)-r.Count(Skip), r.Count(Fail), r.Count(Note), r.Count(Skip))
+	return b.String()
+}
+
+// String is the line of the rule, with further lines where it failed.
+func (f Finding) String() string {
+	line := fmt.Sprintf("%-4s  %-25s %-6s", f.Outcome, f.Rule.Name, f.Rule.Level)
+	if f.Detail != "" {
+		line += "  " + f.Detail
+	}
+	if f.Outcome != Fail {
+		return strings.TrimRight(line, " ")
+	}
+	line += "\n        " + f.Rule.Says + " (" + f.Rule.Clause + ")"
+	if len(f.Request) > 0 {
+		line += "\n        request: " + printable(string(f.Request))
+	}
+	if f.Reply != "" {
+		line += "\n        reply:   " + f.Reply
+	}
+	return line
+}
+
+// clean makes a server's text fit for a terminal and for one line.
+func clean(text string) string {
+	const longest = 400
+	text = printable(text[:min(len(text), 4*longest)])
+	if runes := []rune(text); len(runes) > longest {
+		return string(runes[:longest]) + "…"
+	}
+	return text
+}
+
+// printable replaces whatever could steer a terminal.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '\n' || c == '\t' || c == '\r':
+			return ' '
+		case !unicode.IsPrint(c):
+			return '\ufffd'
+		}
+		return c
+	}, text)
+}

@@ -1,0 +1,207 @@
+package prove
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+const jsonRPC = "JSON-RPC 2.0: a request gets exactly one response"
+
+var resultRules = []Rule{
+	{"result/schema", "Every result is one that the revision describes.", Must, "JSON schema: CallToolResult, InputRequiredResult", resultSchema},
+	{"result/questions", "Every question is one that the revision describes: a form is flat, and its properties are primitive.", Must, "JSON schema: InputRequest, PrimitiveSchemaDefinition", questionsSchema},
+	{"result/output", "The structured content fits the tool's output schema.", Must, "Tools: servers MUST provide results that conform to the output schema", output},
+	{"result/codes", "No error has a code that the revision reserves for something else.", Must, "Error codes: -32020 is about headers; -32002 and -32042 are not sent", codes},
+	{"result/blame", "A client's mistake is not reported as the server's own.", Should, "JSON-RPC 2.0: -32602 is for params, -32603 for the server's failure", blame},
+	{"result/unknown-tool", "A tool that does not exist is a protocol error.", Must, "Tools: unknown tools are protocol errors", unknownTool},
+	{"result/one-answer", "No request is answered twice.", Must, jsonRPC, oneAnswer},
+	{"result/always-answer", "Every request is answered, however malformed.", Must, jsonRPC, alwaysAnswer},
+}
+
+func resultSchema(t *trial) {
+	replies := slices.Clone(t.honest.said)
+	r := t.reach(t.client(), 1)
+	for _, q := range t.honest.said[0].reply.Asks {
+		replies = append(replies, t.send(t.client(), withResponse(r, q.Key, map[string]any{"action": "decline"})))
+	}
+	for _, s := range replies {
+		if s.reply == nil || s.protocol() {
+			continue
+		}
+		if err := judge(s, nil); err != nil {
+			t.failAt(s, "%v", err)
+		}
+	}
+}
+
+func questionsSchema(t *trial) {
+	for _, s := range t.honest.said {
+		if !s.asks() {
+			continue
+		}
+		for _, q := range s.reply.Asks {
+			if err := wellFormed(q); err != nil {
+				t.failAt(s, "the question %q: %v", q.Key, err)
+			}
+		}
+	}
+}
+
+// wellFormed judges a question by the revision's schema.
+func wellFormed(q wire.Question) error {
+	switch q.Method {
+	case "roots/list":
+		return nil
+	case "sampling/createMessage":
+		var p struct {
+			Messages  []json.RawMessage `json:"messages"`
+			MaxTokens *float64          `json:"maxTokens"`
+		}
+		if err := json.Unmarshal(q.Params, &p); err != nil {
+			return err
+		}
+		if p.Messages == nil || p.MaxTokens == nil {
+			return fmt.Errorf("it has no messages or no maxTokens")
+		}
+		return nil
+	case "elicitation/create":
+	default:
+		return fmt.Errorf("%q asks nothing in this revision", q.Method)
+	}
+	switch {
+	case q.Message == "":
+		return fmt.Errorf("it has no message")
+	case q.Mode == "url" && q.URL == "":
+		return fmt.Errorf("it has no url")
+	case q.Mode == "url":
+		return nil
+	case q.Mode != "" && q.Mode != "form":
+		return fmt.Errorf("there is no mode %q", q.Mode)
+	}
+	if schema := formOf(q); schema.Type != "object" || schema.Properties == nil {
+		return fmt.Errorf("its requestedSchema is no object with properties")
+	}
+	for name, p := range formOf(q).Properties {
+		if kind, _ := p["type"].(string); !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, kind) {
+			return fmt.Errorf("its property %q has the type %s", name, marshal(p["type"]))
+		}
+	}
+	return nil
+}
+
+func output(t *trial) {
+	schema, err := t.tool.output()
+	if err != nil {
+		t.skip("needs an output schema that can be judged by: %v", err)
+	}
+	if schema == nil {
+		t.skip("needs a tool with an output schema")
+	}
+	end := t.honest.end()
+	if err := judge(end, nil); err != nil {
+		t.skip("needs a well-formed result: %v", err)
+	}
+	if err := judge(end, schema); err != nil {
+		t.failAt(end, "%v", err)
+	}
+}
+
+// malformed are requests that no server can serve as they are.
+func (t *trial) malformed(c *wire.Client) []wire.Request {
+	r := t.reach(c, 1)
+	bad := []wire.Request{
+		withParam(c, r, "requestState", 7),
+		withParam(c, r, "requestState", []any{}),
+		withParam(c, r, "inputResponses", 7),
+		withParam(c, r, "inputResponses", []any{}),
+		withParam(c, r, "arguments", 7),
+		withParam(c, r, "arguments", []any{1}),
+		withParam(c, r, "name", 7),
+		withParam(c, r, "name", ""),
+	}
+	for _, q := range t.honest.said[0].reply.Asks {
+		bad = append(bad, withResponse(r, q.Key, map[string]any{"of": "no known kind"}), withResponse(r, q.Key, 7))
+	}
+	for _, m := range garbage(r.State) {
+		altered := r
+		altered.State = m.state
+		bad = append(bad, altered)
+	}
+	return bad
+}
+
+func codes(t *trial) {
+	c := t.client()
+	for _, r := range t.malformed(c) {
+		s := t.send(c, r)
+		if !s.protocol() {
+			continue
+		}
+		code := s.reply.Error.Code
+		switch {
+		case nameless(r): // headers and params cannot agree on such a name
+		case code == -32020:
+			t.failAt(s, "it says that the headers disagree with the request, and they do not")
+		case code == -32002 || code == -32042:
+			t.failAt(s, "%d is not sent in this revision", code)
+		case code <= -32022 && code >= -32099:
+			t.failAt(s, "%d is reserved and means nothing", code)
+		case code == 0:
+			t.failAt(s, "an error has no code")
+		}
+	}
+}
+
+// nameless says that a request has no name that a header could repeat.
+func nameless(r wire.Request) bool {
+	params, ok := r.Params.(map[string]any)
+	name, isText := params["name"].(string)
+	return ok && (!isText || name == "")
+}
+
+func blame(t *trial) {
+	c := t.client()
+	for _, r := range t.malformed(c) {
+		s := t.send(c, r)
+		if s.protocol() && s.reply.Error.Code == jsonrpc.CodeInternalError {
+			t.failAt(s, "it is reported as an internal error")
+		}
+	}
+}
+
+func unknownTool(t *trial) {
+	s := t.send(t.client(), wire.Request{Name: "no_such_tool", Arguments: map[string]any{}})
+	t.answered(s)
+	if !s.protocol() {
+		t.failAt(s, "it is no protocol error")
+	}
+}
+
+func oneAnswer(t *trial) {
+	c := t.client()
+	r := t.complete(c)
+	t.send(c, r)
+	for _, r := range t.malformed(c) {
+		t.send(c, r)
+	}
+	if t.list(c); c.Surplus() > 0 {
+		t.fail("a response came that no request was waiting for")
+	}
+}
+
+func alwaysAnswer(t *trial) {
+	c := t.client()
+	for _, r := range t.malformed(c) {
+		t.answered(t.send(c, r))
+	}
+	s := t.send(c, wire.Request{Method: "no/such-method", Params: map[string]any{"_meta": c.Meta()}})
+	t.answered(s)
+	if !s.protocol() {
+		t.failAt(s, "a method that does not exist is no protocol error")
+	}
+}

@@ -1,0 +1,369 @@
+package prove
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mrtr-go/sdk/internal/probe"
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+const singleUse = "Server Requirements: single use, where a tool needs it, is enforced on the server; a note where the tool promises none"
+
+var roundRules = []Rule{
+	{"round/swapped", "The state of one round is not taken with the answers of another.", Ours, "an answer belongs to the question that was asked", swapped},
+	{"round/asked-ahead", "An answer that is sent before its question does not answer it.", Should, ignoring, askedAhead},
+	{"round/endless", "A call that gets no answer comes to an end.", Ours, "a client gives up after some rounds, and should be told before", endless},
+	{"round/final-again", "A final round that is sent again has no effect again.", Must, singleUse, finalAgain},
+	{"round/changed-answers", "A final round that is sent again with other answers has no effect again.", Must, singleUse, changedAnswers},
+	{"round/at-once", "A final round that is sent twice at once has its effect once.", Must, singleUse, atOnce},
+	{"round/lost-response", "A final round whose response was lost can be sent again, and has its effect once.", Must, singleUse, lostResponse},
+	{"round/elsewhere", "A final round that is sent again to another instance has no effect again.", Must, singleUse, elsewhere},
+	{"round/old-round", "An earlier round that is sent again, and played to the end, has no effect again.", Must, singleUse, oldRound},
+	{"round/crash", "A round that is sent again after the server died behind its effect has no effect again.", Must, singleUse, crash},
+}
+
+// repeated ends a rule about single use, where an effect happened too often. It
+// is a failure where the tool promises single use or the proof is strict.
+func (t *trial) repeated(before map[string]int, s said) {
+	if too := surplus(t.since(before), t.usual); too != "" {
+		if t.scenario.SingleUse || t.scenario.Strict {
+			t.failAt(s, "%s", too)
+		}
+		t.endAt(Note, s, "%s", too)
+	}
+}
+
+// counted skips a rule that judges by effects where none is seen.
+func (t *trial) counted() {
+	t.needs(t.subject.Effects != nil, "a count of the effects")
+	if len(t.honest.effects) == 0 {
+		t.skip("needs a tool with an effect: an honest call had none")
+	}
+}
+
+// complete plays an honest call, and returns its last request.
+func (t *trial) complete(c *wire.Client) wire.Request {
+	r := t.reach(c, t.last())
+	s := t.send(c, r)
+	if !t.same(s, t.honest.end()) {
+		t.failAt(s, "an honest call ended otherwise than before: %s", s.outline())
+	}
+	return r
+}
+
+func (t *trial) twoRounds() {
+	if len(t.honest.said) < 3 {
+		t.skip("needs a call that asks twice")
+	}
+}
+
+func swapped(t *trial) {
+	t.twoRounds()
+	if t.stateless() {
+		t.skip("needs a state: the tool sends none")
+	}
+	for _, i := range t.rounds()[1:] {
+		if t.keysMeet(i-1, i) {
+			continue
+		}
+		earlier := t.reach(t.client(), i-1)
+		later := t.reach(t.client(), i)
+		for _, r := range []wire.Request{
+			{Name: later.Name, Arguments: later.Arguments, State: earlier.State, Responses: later.Responses},
+			{Name: later.Name, Arguments: later.Arguments, State: later.State, Responses: earlier.Responses},
+		} {
+			s := t.send(t.client(), r)
+			s.altered = "the state of another round"
+			t.answered(s)
+			if s.complete() {
+				t.failAt(s, "the call completes")
+			}
+		}
+	}
+}
+
+// keysMeet says that two rounds ask under the same key.
+func (t *trial) keysMeet(i, j int) bool {
+	for _, a := range t.honest.said[i-1].reply.Asks {
+		for _, b := range t.honest.said[j-1].reply.Asks {
+			if a.Key == b.Key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func askedAhead(t *trial) {
+	t.twoRounds()
+	tried := false
+	for _, i := range t.rounds()[:len(t.rounds())-1] {
+		if t.keysMeet(i, i+1) {
+			continue
+		}
+		tried = true
+		r := t.reach(t.client(), i)
+		for _, q := range t.honest.said[i].reply.Asks {
+			r = withResponse(r, q.Key, t.honestly(q))
+		}
+		s := t.send(t.client(), r)
+		t.answered(s)
+		if s.complete() || i+1 < t.last() && t.same(s, t.honest.said[i+1]) {
+			t.failAt(s, "the answer was taken before its question was asked")
+		}
+	}
+	if !tried {
+		t.skip("needs two rounds that ask under different keys")
+	}
+}
+
+func endless(t *trial) {
+	course := t.playWith(t.client(), t.scenario.Arguments, func(wire.Question) any { return nil })
+	t.answered(course.end())
+	if course.end().asks() {
+		t.failAt(course.end(), "it still asks after %d requests without an answer", len(course.said))
+	}
+}
+
+func finalAgain(t *trial) {
+	t.counted()
+	before := t.count()
+	r := t.complete(t.client())
+	s := t.send(t.client(), r)
+	t.answered(s)
+	t.repeated(before, s)
+}
+
+func changedAnswers(t *trial) {
+	t.counted()
+	before := t.count()
+	r := t.complete(t.client())
+	changed := false
+	for _, q := range t.honest.said[t.last()-1].reply.Asks {
+		if other := t.otherwise(q); other != nil {
+			r, changed = withResponse(r, q.Key, other), true
+		}
+	}
+	if !changed {
+		t.skip("needs other answers")
+	}
+	s := t.send(t.client(), r)
+	t.answered(s)
+	t.repeated(before, s)
+}
+
+// otherwise answers a question differently: as the scenario says, or with another
+// value that fits its form. It is nil where there is none.
+func (t *trial) otherwise(q wire.Question) any {
+	if t.scenario.OtherAnswers != nil {
+		return t.answer(q, t.scenario.OtherAnswers)
+	}
+	honest, _ := t.honestly(q).(map[string]any)
+	given, _ := honest["content"].(map[string]any)
+	content, err := otherContent(q, given)
+	if err != nil || content == nil {
+		return nil
+	}
+	return map[string]any{"action": "accept", "content": content}
+}
+
+// otherContent changes one value of a form's content.
+func otherContent(q wire.Question, given map[string]any) (other map[string]any, err error) {
+	defer guarded(&err)
+	schema, err := probe.ReadSchema(q.Schema)
+	if err != nil {
+		return nil, err
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		for _, value := range otherValues(given[name], schema.Properties[name]) {
+			changed := maps.Clone(given)
+			changed[name] = value
+			if resolved.Validate(changed) == nil && marshal(changed) != marshal(given) {
+				return changed, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+func otherValues(value any, schema *jsonschema.Schema) []any {
+	var others []any
+	if schema != nil {
+		others = append(others, schema.Enum...)
+		for _, s := range slices.Concat(schema.OneOf, schema.AnyOf) {
+			if s.Const != nil {
+				others = append(others, *s.Const)
+			}
+		}
+	}
+	switch v := value.(type) {
+	case bool:
+		others = append(others, !v)
+	case string:
+		others = append(others, v+"x")
+	case float64:
+		others = append(others, v+1, v-1)
+	case int:
+		others = append(others, v+1, v-1)
+	}
+	return others
+}
+
+func atOnce(t *trial) {
+	t.counted()
+	before := t.count()
+	r := t.reach(t.client(), t.last())
+	both := make([]said, 2)
+	done := make(chan int, len(both))
+	c := t.client()
+	for i := range both {
+		go func() {
+			both[i] = t.send(c, r)
+			done <- i
+		}()
+	}
+	for range both {
+		<-done
+	}
+	for _, s := range both {
+		t.answered(s)
+	}
+	if !t.same(both[0], t.honest.end()) && !t.same(both[1], t.honest.end()) {
+		t.failAt(both[0], "neither of the two completes: %s", both[1].outline())
+	}
+	t.repeated(before, both[1])
+}
+
+func lostResponse(t *trial) {
+	before := t.count()
+	c := t.another(t.subject.Dial)
+	r := t.reach(c, t.last())
+	t.loseResponse(c, r)
+	s := t.send(t.another(t.subject.Dial), r)
+	t.answered(s)
+	switch {
+	case t.same(s, t.honest.end()), s.refused():
+	case s.asks() && t.same(s, t.honest.said[t.last()-1]):
+	default:
+		t.failAt(s, "sent again, the round ends otherwise: %s", s.outline())
+	}
+	if t.subject.Effects != nil {
+		t.repeated(before, s)
+	}
+}
+
+// loseResponse sends a request, and hangs up when its effect shows or it was
+// answered.
+func (t *trial) loseResponse(c *wire.Client, r wire.Request) {
+	defer t.leave(c)
+	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
+	defer cancel()
+	before := t.count()
+	pending, err := begin(ctx, c, r)
+	if err != nil {
+		return
+	}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		_, _ = pending.Response(ctx)
+	}()
+	for {
+		select {
+		case <-answered:
+			return
+		case <-time.After(5 * time.Millisecond):
+			if t.subject.Effects != nil && len(t.since(before)) > 0 {
+				return
+			}
+		}
+	}
+}
+
+func elsewhere(t *trial) {
+	t.counted()
+	t.needs(t.subject.Fresh != nil, "another instance with the same secrets")
+	before := t.count()
+	r := t.complete(t.client())
+	s := t.send(t.another(t.subject.Fresh), r)
+	t.answered(s)
+	t.repeated(before, s)
+}
+
+func oldRound(t *trial) {
+	t.counted()
+	t.twoRounds()
+	before := t.count()
+	c := t.client()
+	first := t.reach(c, 1)
+	s := t.send(c, first)
+	for range maxRounds {
+		if !s.asks() {
+			break
+		}
+		s = t.send(c, t.next(s, t.honestly))
+	}
+	if !t.same(s, t.honest.end()) {
+		t.failAt(s, "an honest call ended otherwise than before: %s", s.outline())
+	}
+	again := t.send(c, first)
+	t.answered(again)
+	end := again
+	for range maxRounds {
+		if !end.asks() {
+			break
+		}
+		end = t.send(c, t.next(end, t.honestly))
+	}
+	t.repeated(before, again)
+}
+
+// lease is more than the time after which a server gives up on a dead process
+// that had begun a round.
+const lease = time.Minute
+
+func crash(t *trial) {
+	t.counted()
+	t.needs(t.subject.CrashAtEffect != nil, "a server that can be made to die behind its effect")
+	t.needs(t.subject.Revive != nil, "a way to start the server again")
+	before := t.count()
+	c := t.another(t.subject.Dial)
+	r := t.reach(c, 1)
+	t.subject.CrashAtEffect(true)
+	defer t.subject.CrashAtEffect(false)
+	s := t.send(c, r)
+	for s.asks() {
+		r = t.next(s, t.honestly)
+		s = t.send(c, r)
+	}
+	if s.reply != nil {
+		t.skip("needs an effect behind an answer")
+	}
+	t.subject.CrashAtEffect(false)
+	t.leave(c)
+	if err := t.subject.Revive(t.ctx); err != nil {
+		t.fail("the server does not start again: %v", err)
+	}
+	c = t.another(t.subject.Dial)
+	s = t.sendWithin(c, r, max(t.patience, lease))
+	t.answered(s)
+	for range maxRounds {
+		if !s.asks() {
+			break
+		}
+		s = t.send(c, t.next(s, t.honestly))
+	}
+	t.repeated(before, s)
+	if s.refused() {
+		t.because("sent again, it ends so: %s", s.outline())
+	}
+}

@@ -1,0 +1,87 @@
+package prove
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Level says who demands a rule.
+type Level string
+
+// The levels, from the strongest to the weakest.
+const (
+	Must   Level = "MUST"
+	Should Level = "SHOULD"
+	Ours   Level = "ours"
+)
+
+// Covers reports whether a run at this level tries the rules of the other one.
+func (l Level) Covers(other Level) bool { return l.rank() >= other.rank() }
+
+func (l Level) rank() int {
+	switch l {
+	case Must:
+		return 0
+	case Should:
+		return 1
+	}
+	return 2
+}
+
+// Outcome is how a rule came out.
+type Outcome string
+
+// The outcomes.
+const (
+	Pass Outcome = "pass"
+	Fail Outcome = "FAIL"
+	Note Outcome = "note" // worth knowing, and not forbidden
+	Skip Outcome = "skip" // not tried: an ability lacks, or the tool has no occasion
+)
+
+// Rule is one thing that a server must do.
+type Rule struct {
+	Name   string `json:"name"` // group/attack
+	Says   string `json:"says"` // the promise, in one sentence
+	Level  Level  `json:"level"`
+	Clause string `json:"clause"` // where it is demanded
+
+	try func(*trial)
+}
+
+// Group is the part of the name before the slash.
+func (r Rule) Group() string {
+	group, _, _ := strings.Cut(r.Name, "/")
+	return group
+}
+
+// Rules are all rules, in the order in which they are tried.
+func Rules() []Rule {
+	var all []Rule
+	for _, group := range [][]Rule{stateRules, answerRules, roundRules, effectRules, clientRules, inputRules, resultRules, serverRules} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// selected are the rules that the options ask for.
+func selected(only []string, level Level) ([]Rule, error) {
+	known := map[string]bool{}
+	for _, r := range Rules() {
+		known[r.Name], known[r.Group()] = true, true
+	}
+	wanted := map[string]bool{}
+	for _, name := range only {
+		if !known[name] {
+			return nil, fmt.Errorf("prove: there is no rule and no group %q", name)
+		}
+		wanted[name] = true
+	}
+	var chosen []Rule
+	for _, r := range Rules() {
+		if level.Covers(r.Level) && (len(wanted) == 0 || wanted[r.Name] || wanted[r.Group()]) {
+			chosen = append(chosen, r)
+		}
+	}
+	return chosen, nil
+}

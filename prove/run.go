@@ -1,0 +1,205 @@
+package prove
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+// Options configure [Run]. Nil, and the zero value, try every rule.
+type Options struct {
+	// Patience is how long one answer is waited for; zero is ten seconds.
+	Patience time.Duration
+	// Only are names of rules and of groups; none means all.
+	Only []string
+	// Level is the weakest level that is tried; empty is Ours, which is all.
+	Level Level
+	// Progress, if set, gets each finding as it is made.
+	Progress func(Finding)
+}
+
+// Run tries the rules, one after the other. It returns an error where nothing
+// could be proved: the server cannot be reached, has no such tool, or does not
+// complete an honest call, or the call asks nothing. When ctx ends, the rules that
+// are left are skipped, and the report comes with the error of ctx.
+func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options) (*Report, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Second
+	}
+	if o.Level == "" {
+		o.Level = Ours
+	}
+	if err := misused(subject, scenario, o); err != nil {
+		return nil, err
+	}
+	rules, err := selected(o.Only, o.Level)
+	if err != nil {
+		return nil, err
+	}
+	p := &prover{subject: subject, scenario: scenario, patience: o.Patience}
+	if err := p.prepare(ctx); err != nil {
+		return nil, err
+	}
+	report := &Report{Tool: scenario.Tool}
+	for _, rule := range rules {
+		f := Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended before"}
+		if ctx.Err() == nil {
+			if f = p.try(ctx, rule); ctx.Err() != nil { // a request that was cut off proves nothing
+				f = Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended meanwhile"}
+			}
+		}
+		report.Findings = append(report.Findings, f)
+		if o.Progress != nil {
+			o.Progress(f)
+		}
+	}
+	return report, ctx.Err()
+}
+
+func misused(subject Subject, scenario Scenario, o Options) error {
+	switch {
+	case subject.Dial == nil:
+		return errors.New("prove: the subject has no Dial")
+	case scenario.Tool == "":
+		return errors.New("prove: the scenario names no tool")
+	case o.Patience < 0:
+		return errors.New("prove: negative patience")
+	case o.Level != Must && o.Level != Should && o.Level != Ours:
+		return fmt.Errorf("prove: there is no level %q", o.Level)
+	}
+	return nil
+}
+
+// prover holds the subject, and the honest call that every rule compares with.
+type prover struct {
+	subject  Subject
+	scenario Scenario
+	patience time.Duration
+	tool     *tool
+
+	honest *course
+	// without are the replies to the requests of the honest call sent without
+	// their state, by round.
+	without []said
+	// varies says that two honest calls end differently, so that only the kinds of
+	// replies are compared.
+	varies bool
+	// openStream says that a stream stayed open after its answer.
+	openStream atomic.Bool
+}
+
+// prepare makes the honest calls.
+func (p *prover) prepare(ctx context.Context) (err error) {
+	f := p.try(ctx, Rule{Name: "prepare", try: func(t *trial) {
+		c := t.client()
+		t.tool = t.findTool(c)
+		if p.scenario.Arguments == nil {
+			p.scenario.Arguments = t.tool.sample(t)
+		}
+		before := t.count()
+		p.honest = t.play(c, p.scenario.Arguments, p.scenario.Answers)
+		if end := p.honest.end(); !end.complete() {
+			t.failAt(end, "an honest call of %q does not complete: %s", p.scenario.Tool, end.outline())
+		}
+		if len(p.honest.said) == 1 {
+			t.fail("the call asks nothing with these arguments: %s", marshal(p.scenario.Arguments))
+		}
+		if asked := len(p.honest.questions()); asked > maxQuestions {
+			t.fail("an honest call is asked %d questions, more than %d", asked, maxQuestions)
+		}
+		p.honest.effects = t.since(before)
+		again := t.play(t.another(t.subject.Dial), p.scenario.Arguments, p.scenario.Answers)
+		p.varies = again.end().outline() != p.honest.end().outline()
+		p.without = make([]said, len(p.honest.said))
+		for i := range p.honest.said {
+			if i > 0 {
+				r := t.reach(t.another(t.subject.Dial), i)
+				r.State = ""
+				p.without[i] = t.send(t.client(), r)
+			}
+		}
+	}})
+	if f.Outcome == Pass {
+		return ctx.Err()
+	}
+	return errors.New("prove: nothing could be proved: " + f.Detail)
+}
+
+// try tries one rule, and cleans up behind it.
+func (p *prover) try(ctx context.Context, rule Rule) (f Finding) {
+	t := &trial{prover: p, ctx: ctx, finding: Finding{Rule: rule, Outcome: Pass}}
+	defer func() {
+		t.hangUp()
+		t.revive()
+		f = t.finding
+		f.Detail = clean(f.Detail)
+	}()
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(verdict); !ok {
+				panic(r)
+			}
+		}
+	}()
+	rule.try(t)
+	return t.finding
+}
+
+// verdict ends a trial from any depth, as FailNow ends a test.
+type verdict struct{}
+
+// trial is one rule being tried.
+type trial struct {
+	*prover
+	ctx     context.Context
+	finding Finding
+	conns   []conn
+	main    *wire.Client
+}
+
+func (t *trial) end(o Outcome, format string, args ...any) {
+	t.finding.Outcome, t.finding.Detail = o, fmt.Sprintf(format, args...)
+	panic(verdict{})
+}
+
+func (t *trial) fail(format string, args ...any) { t.end(Fail, format, args...) }
+func (t *trial) skip(format string, args ...any) { t.end(Skip, format, args...) }
+func (t *trial) note(format string, args ...any) { t.end(Note, format, args...) }
+
+// failAt fails and shows the request and its reply.
+func (t *trial) failAt(s said, format string, args ...any) { t.endAt(Fail, s, format, args...) }
+
+func (t *trial) endAt(o Outcome, s said, format string, args ...any) {
+	t.finding.Request = s.shown(t.honest)
+	if s.reply != nil || s.err != nil {
+		t.finding.Reply = clean(s.outline())
+	}
+	t.end(o, format, args...)
+}
+
+// because adds why a rule passed.
+func (t *trial) because(format string, args ...any) { t.finding.Detail = fmt.Sprintf(format, args...) }
+
+// needs skips the rule where an ability of the subject lacks.
+func (t *trial) needs(has bool, ability string) {
+	if !has {
+		t.skip("needs %s", ability)
+	}
+}
+
+func marshal(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

@@ -1,0 +1,220 @@
+package prove_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/options/landmine"
+	"github.com/mrtr-go/sdk/prove"
+	"github.com/mrtr-go/sdk/store"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/prove.md anew")
+
+// column is a subject of the table.
+type column struct {
+	title string
+	what  string
+	// start makes the subject ready, and returns the proof, which may run beside
+	// others.
+	start func(*testing.T) func() (*prove.Report, error)
+}
+
+// columns are the subjects of the table, in groups of one table each.
+func columns() map[string][]column {
+	inMemory := func(o options.Option, s prove.Scenario, remembers func() store.Store) column {
+		return column{o.Letter, "`" + o.Name + "`: " + o.Lesson, func(t *testing.T) func() (*prove.Report, error) {
+			report := provedInMemory(t, o.New, s, remembers())
+			return func() (*prove.Report, error) { return report, nil }
+		}}
+	}
+	var ours, stored []column
+	for _, o := range slices.Concat(options.All, landmine.All) {
+		ours = append(ours, inMemory(o, weather, func() store.Store { return nil }))
+		stored = append(stored, inMemory(o, strictWeather(), func() store.Store { return shared{store.NewMemory(nil)} }))
+	}
+	foreign := func(title, what string, subject func(*testing.T) prove.Subject, s prove.Scenario) column {
+		return column{title, what, func(t *testing.T) func() (*prove.Report, error) {
+			started := subject(t)
+			return func() (*prove.Report, error) {
+				return prove.Run(t.Context(), started, s, &prove.Options{Patience: 30 * time.Second})
+			}
+		}}
+	}
+	two := prove.Scenario{
+		Tool: "weather", OtherTool: "weather_again",
+		Arguments: map[string]any{"location": "Springfield"}, OtherArguments: map[string]any{"location": "Shelbyville"},
+		Answers: map[string]any{"place": "Springfield, Illinois", "units": "metric"},
+	}
+	bare := two
+	bare.Tool, bare.OtherTool = "weather_bare", ""
+	return map[string][]column{
+		"ours":  ours,
+		"store": stored,
+		"foreign": {
+			foreign("1", "go-sdk v1.8.0, the multi-round example of its documentation (`docs/server.md`)", documented, prove.Scenario{Tool: "greet", Answers: map[string]any{"user_name": "Ann"}}),
+			foreign("2", "go-sdk v1.8.0, its conformance server, the tool that rejects altered states", everything, prove.Scenario{Tool: "test_input_required_result_tampered_state"}),
+			foreign("3", "go-sdk v1.8.0, its conformance server, the tool of two rounds", everything, prove.Scenario{Tool: "test_input_required_result_multi_round"}),
+			foreign("4", "go-sdk v1.8.0, a tool of two rounds written by hand (`interop/bare`)", bareGoSDK, bare),
+			foreign("5", "mcp-go v1.2.1, its example `multi_round_trip`", exampleOfMCPGo, prove.Scenario{
+				Tool: "deploy", Arguments: map[string]any{"environment": "production"}, OtherArguments: map[string]any{"environment": "staging"},
+			}),
+			foreign("6", "mcp-go v1.2.1, a tool of two rounds written by hand (`interop/peers/mcp-go/server`)", handwrittenMCPGo, two),
+			foreign("7", "TypeScript SDK 2.4.0, a tool of two rounds written by hand (`interop/peers/typescript-server`)", typescript("plain"), two),
+			foreign("8", "the same with the SDK's state codec, as its documentation uses it", typescript("codec"), two),
+		},
+	}
+}
+
+const page = "../docs/prove.md"
+
+// The tables of docs/prove.md agree with a run. To write them anew:
+// go test ./prove -run TestTheTablesOfTheDocumentation -update
+func TestTheTablesOfTheDocumentation(t *testing.T) {
+	groups := columns()
+	what := missing()
+	if what != "" {
+		if os.Getenv("MRTR_CI") == "1" || *update {
+			t.Fatal(what)
+		}
+		delete(groups, "foreign")
+	}
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	written := string(text)
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		reports := proveAll(t, groups[name])
+		written = between(t, written, name, table(groups[name], reports))
+		if name == "foreign" {
+			condemned := 0
+			for _, r := range reports {
+				if len(r.Failures(prove.Must)) > 0 {
+					condemned++
+				}
+			}
+			require.GreaterOrEqual(t, condemned, 3)
+			written = between(t, written, "findings", findings(groups[name], reports))
+		}
+	}
+	written = between(t, written, "rules", ruleList())
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(written), 0o644))
+		return
+	}
+	require.Equal(t, string(text), written, "if this change is intended: go test ./prove -run TestTheTablesOfTheDocumentation -update")
+	if what != "" {
+		t.Skip("the other servers were not proved: " + what)
+	}
+}
+
+// proveAll proves the subjects side by side, since they mostly wait.
+func proveAll(t *testing.T, columns []column) []*prove.Report {
+	t.Helper()
+	reports, errs := make([]*prove.Report, len(columns)), make([]error, len(columns))
+	var all sync.WaitGroup
+	for i, c := range columns {
+		run := c.start(t)
+		all.Go(func() { reports[i], errs[i] = run() })
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+	return reports
+}
+
+// between replaces the part of the page with a name.
+func between(t *testing.T, text, name, part string) string {
+	t.Helper()
+	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
+	before, rest, ok := strings.Cut(text, begin)
+	require.True(t, ok, begin)
+	_, after, ok := strings.Cut(rest, end)
+	require.True(t, ok, end)
+	return before + begin + "\n" + part + "\n" + end + after
+}
+
+var marks = map[prove.Outcome]string{prove.Pass: "·", prove.Fail: "**FAIL**", prove.Note: "note", prove.Skip: "–"}
+
+func table(columns []column, reports []*prove.Report) string {
+	var b strings.Builder
+	for _, c := range columns {
+		fmt.Fprintf(&b, "- **%s**: %s\n", c.title, c.what)
+	}
+	b.WriteString("\n| rule | level |")
+	for _, c := range columns {
+		b.WriteString(" " + c.title + " |")
+	}
+	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(columns)) + "\n")
+	for _, r := range prove.Rules() {
+		fmt.Fprintf(&b, "| `%s` | %s |", r.Name, r.Level)
+		for _, report := range reports {
+			f, _ := report.Of(r.Name)
+			b.WriteString(" " + marks[f.Outcome] + " |")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("| failed | |")
+	for _, report := range reports {
+		fmt.Fprintf(&b, " %d |", report.Count(prove.Fail))
+	}
+	return b.String() + "\n"
+}
+
+// findings quotes each failure with the request that shows it.
+func findings(columns []column, reports []*prove.Report) string {
+	var b strings.Builder
+	for i, c := range columns {
+		fmt.Fprintf(&b, "### %s: %s\n\n", c.title, c.what)
+		for _, f := range reports[i].Findings {
+			if f.Outcome != prove.Fail {
+				continue
+			}
+			fmt.Fprintf(&b, "- `%s` (%s): %s\n", f.Rule.Name, f.Rule.Level, f.Detail)
+			if len(f.Request) > 0 {
+				fmt.Fprintf(&b, "  - request: `%s`\n", short(string(compact(f.Request))))
+			}
+			if f.Reply != "" {
+				fmt.Fprintf(&b, "  - reply: `%s`\n", short(f.Reply))
+			}
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func compact(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}
+
+func short(text string) string {
+	text = strings.ReplaceAll(text, "`", "'")
+	if runes := []rune(text); len(runes) > 240 {
+		return string(runes[:240]) + "…"
+	}
+	return text
+}
+
+func ruleList() string {
+	var b strings.Builder
+	b.WriteString("| rule | level | promise | clause |\n|---|---|---|---|\n")
+	for _, r := range prove.Rules() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, r.Level, r.Says, r.Clause)
+	}
+	return b.String()
+}
