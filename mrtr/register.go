@@ -39,6 +39,10 @@ type HandlerOptions struct {
 	// Interrupted says what becomes of a round whose instance died while it ran, when
 	// the same request comes again. It needs a store.
 	Interrupted Interrupted
+	// Forwarded sends the rounds of a [Resumable] handler to the instance that holds
+	// their frame, where [Options.Forwarder] can. Otherwise it replays its journal, which
+	// costs about half as much; a [Coroutine] cannot, and is always forwarded.
+	Forwarded bool
 }
 
 // Interrupted is the policy for a round that was cut off, see [HandlerOptions].
@@ -69,6 +73,9 @@ type target struct {
 	replays     bool // a call can go on without the frame that its state names
 	forgets     bool // its calls are not remembered
 	again       bool // a round that was cut off runs again
+	forwards    bool // a round goes to its frame even if it replays
+	// held runs a round of a handler whose frame is here, for another instance.
+	held func() (kept, enterFunc)
 }
 
 // target checks the options of a registration. It panics on misuse, as go-sdk's
@@ -87,7 +94,7 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	if !o.Unaskable.valid() {
 		panic(misuse("HandlerOptions.Unaskable is not a policy: %d", o.Unaskable))
 	}
-	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays, forgets: o.Forgets}
+	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays, forgets: o.Forgets, forwards: o.Forwarded}
 	switch {
 	case o.Interrupted < InterruptedInherit || o.Interrupted > InterruptedUnknown:
 		panic(misuse("HandlerOptions.Interrupted is not a policy: %d", o.Interrupted))

@@ -54,6 +54,9 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, 
 	c.claim = cl
 	c.st.takeOver(readDeeds(answer.Left.Effects))
 	c.mu.Unlock()
+	if c.ex.forwarded != nil {
+		close(c.ex.forwarded.claimed)
+	}
 	kind := RoundClaimed
 	if answer.TookOver {
 		kind = RoundTakenOver
