@@ -124,7 +124,7 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 			require.NoError(t, os.WriteFile(page.path, []byte(page.written), 0o644))
 			continue
 		}
-		require.Equal(t, page.text, page.written, "%s; if this change is intended: go test ./prove -run TestTheTablesOfTheDocumentation -update", page.path)
+		page.agrees(t)
 	}
 	if what != "" {
 		t.Skip("the other servers were not proved: " + what)
@@ -164,6 +164,17 @@ func (p *page) put(t *testing.T, name, part string) {
 	_, after, ok := strings.Cut(rest, end)
 	require.True(t, ok, "%s: %s", p.path, end)
 	p.written = before + begin + "\n" + part + "\n" + end + after
+}
+
+// agrees fails with the first line that a run would write otherwise.
+func (p *page) agrees(t *testing.T) {
+	t.Helper()
+	const remedy = "%s, line %d; if this change is intended: go test ./prove -run TestTheTablesOfTheDocumentation -update"
+	text, written := strings.Split(p.text, "\n"), strings.Split(p.written, "\n")
+	for i := range min(len(text), len(written)) {
+		require.Equal(t, written[i], text[i], remedy, p.path, i+1)
+	}
+	require.Len(t, text, len(written), remedy, p.path, len(text))
 }
 
 // differing are the rules that came out otherwise for one of the subjects.
