@@ -5,8 +5,8 @@ package mcphttp
 // NewHandler, serveModern), when go-sdk decodes from the bytes; see docs/go-sdk.md.
 //
 // go-sdk v1.8.0 allocates 32 KiB for each value that it decodes. Its HTTP layer
-// decodes a request's envelope four times and its params three times before the
-// session decodes them again, which is more than half of what a call costs a server.
+// decodes a request's envelope four times, its params twice and the tool's schema once
+// before the session decodes the params again: about half of what a call costs a server.
 // The requests that take the time of a busy server (tools/call, prompts/get,
 // resources/read) are simple enough to be read here in one pass over the bytes. Such
 // a request gets a session of its own, as it does in go-sdk, over a connection whose

@@ -40,7 +40,10 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 	}
 	if err != nil && !c.elsewhere {
 		var stops []func(context.Context, error)
-		if c.ends() {
+		switch {
+		case c.goesOn(ctx, err):
+			c.abandonFrame(endOf(ctx))
+		case c.ends():
 			stops = c.unwind(ctx, enter)
 		}
 		err = c.tellEffects(err)

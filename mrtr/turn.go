@@ -179,6 +179,15 @@ func (c *Call) follow(ctx context.Context, to kept) (*asked, error) {
 	return c.recall(ctx, answer, to)
 }
 
+// goesOn reports whether the turn of a round that failed is left to other requests, so
+// that the call has not ended: it was given to another one, or is let go of.
+func (c *Call) goesOn(ctx context.Context, err error) bool {
+	c.mu.Lock()
+	cl := c.claim
+	c.mu.Unlock()
+	return cl != nil && (cl.brokenBy() != nil || c.letsGo(ctx, err))
+}
+
 // letsGo reports whether an error is the engine's and no outcome of the turn: whoever
 // sends the same request next goes on where this one ended.
 func (c *Call) letsGo(ctx context.Context, err error) bool {

@@ -201,7 +201,7 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 
 // collectLess sets GOGC to 400 unless the environment does, and returns the way back.
 // The heap of a server is some megabytes, of which every few calls make garbage of as
-// many: collecting a quarter as often takes about half off its CPU time.
+// many: collecting a quarter as often takes a third to a half off its CPU time.
 func collectLess() (undo func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
