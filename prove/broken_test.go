@@ -195,7 +195,7 @@ func TestNothingToProveIsAnError(t *testing.T) {
 		}{
 			{prove.Subject{}, strict, nil, "the subject has no Dial"},
 			{subject, prove.Scenario{}, nil, "the scenario names no tool"},
-			{subject, prove.Scenario{Tool: "none"}, nil, `the server lists no tool "none"`},
+			{subject, prove.Scenario{Tool: "none"}, nil, `the server lists no tool "none", but "pay", "refund"`},
 			{subject, prove.Scenario{Tool: "pay", Arguments: map[string]any{}}, nil, "does not complete: error -32602: the arguments are not good"},
 			{subject, strict, &prove.Options{Only: []string{"state/none"}}, `there is no rule and no group "state/none"`},
 			{subject, strict, &prove.Options{Level: "LOUD"}, `there is no level "LOUD"`},
