@@ -1,6 +1,7 @@
 package prove_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,6 +155,33 @@ func TestSingleUseIsDemandedOfWhoPromisesIt(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, s.want, f.Outcome)
 		require.Contains(t, f.Detail, `"pay" happened 2 times instead of 1`)
+	}
+}
+
+// A tool whose effects nobody counts is not proved to have them once.
+func TestAnEffectThatIsNotCounted(t *testing.T) {
+	for explanation, c := range map[string]struct {
+		times   map[string]int
+		outcome prove.Outcome
+		detail  string
+	}{
+		"nothing is expected":           {nil, prove.Skip, "needs a tool with an effect: none was counted in an honest call"},
+		"an effect is expected":         {map[string]int{"pay": 1}, prove.Fail, `"pay" happened 0 times instead of 1`},
+		"none is expected, and by name": {map[string]int{"pay": 0}, prove.Skip, "needs a tool with an effect: none was counted in an honest call"},
+	} {
+		t.Run(explanation, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				subject := newWorld("").subject()
+				subject.Effects = func(context.Context) (map[string]int, error) { return map[string]int{}, nil }
+				scenario := strict
+				scenario.Times = c.times
+				report, err := prove.Run(t.Context(), subject, scenario, &prove.Options{Only: []string{"effect/once"}})
+				require.NoError(t, err)
+				require.Len(t, report.Findings, 1)
+				require.Equal(t, c.outcome, report.Findings[0].Outcome)
+				require.Equal(t, c.detail, report.Findings[0].Detail)
+			})
+		})
 	}
 }
 

@@ -46,7 +46,7 @@ func (p *proof) flags() *flag.FlagSet {
 	object(fs, "other-answers", "other good answers, as `JSON`", &s.OtherAnswers)
 	fs.StringVar(&s.OtherTool, "other-tool", "", "the `name` of another tool that takes the same arguments and asks")
 	list(fs, "optional", "the `keys` of questions that may be declined, with commas between them", &s.Optional)
-	fs.Func("times", "how often a call has an effect, `effect=N`; may be repeated (default: once)", p.addTimes)
+	fs.Func("times", "how often a call has an effect, `effect=N`; may be repeated (default: once, or never)", p.addTimes)
 	fs.BoolVar(&s.SingleUse, "single-use", false, "the tool promises its effects once for each call")
 	fs.BoolVar(&s.Strict, "strict", false, "demand that of any tool")
 
