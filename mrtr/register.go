@@ -51,7 +51,7 @@ type HandlerOptions struct {
 type Interrupted int
 
 const (
-	// InterruptedInherit is what the style can do: InterruptedAgain for [Journal],
+	// InterruptedInherit takes the best that the style can do: InterruptedAgain for [Journal],
 	// [Resumable] and [Steps], and InterruptedUnknown for [Native] and [Coroutine].
 	InterruptedInherit Interrupted = iota
 	// InterruptedAgain runs the handler again. Each effect in [Once] and each step is
