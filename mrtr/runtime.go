@@ -56,7 +56,7 @@ type Options struct {
 	// that client earlier.
 	FollowsRounds func(req mcp.Request) int
 	// Store remembers the rounds of calls, so that one that comes again gets the result
-	// of the first time and has no effect twice. docs/with-a-store.md tells what is
+	// of the first time and has no effect twice. docs/with-a-store.md tells all that is
 	// promised. A store of one process goes with states sealed by a key of that process
 	// alone, and one that outlives the process with State.Keys. The rounds of legacy
 	// clients need no store, and the first round of a call is not remembered.

@@ -30,7 +30,8 @@ type turnClaim struct {
 }
 
 // takeTurn claims the turn of a round whose answers have been judged. It is answered
-// where the turn has run, or does not run here. ended is the error of a person's no.
+// where the turn has run, or does not run here. ended is the error by which the answers
+// end the call, such as a decline.
 func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, answered bool, _ error) {
 	turn := c.turn(c.answersOf(ended))
 	answer, err := c.rt.memory.turns.Take(ctx, turn)
