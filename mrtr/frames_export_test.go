@@ -43,7 +43,11 @@ func FrameToken(rt *Runtime, arguments, token string) string {
 
 // Unsigned replaces the codec of a runtime by one that seals nothing, as on a
 // server that hands its state to the client as it is.
-func Unsigned(rt *Runtime) { rt.codec = unsigned{} }
+func Unsigned(rt *Runtime) {
+	own := *rt.opts.State
+	own.Readable = true
+	rt.codec, rt.opts.State = unsigned{}, &own
+}
 
 type unsigned struct{}
 

@@ -109,7 +109,12 @@ func (st *state) requests() (mcp.InputRequestMap, error) {
 func (c *Call) seal() (string, error) {
 	c.st.sealBy(c.target.version)
 	var buf [1024]byte
-	payload := c.st.appendTo(buf[:0])
+	payload := buf[:0]
+	if c.rt.opts.State.Readable {
+		payload = c.st.appendLegible(payload)
+	} else {
+		payload = c.st.appendTo(payload)
+	}
 	if limit := c.rt.opts.MaxStateBytes; len(payload) > limit {
 		return "", limitExceeded(limit, "bytes of state")
 	}
