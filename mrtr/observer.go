@@ -51,6 +51,9 @@ const (
 	RoundClaimed EventKind = "round claimed"
 	// RoundTakenOver is one that was cut off before, and that this request goes on with.
 	RoundTakenOver EventKind = "round taken over"
+	// RoundForwarded is a request whose frame another instance holds, and that was sent
+	// there. Reason tells why that one did not take it, "" if it did.
+	RoundForwarded EventKind = "round forwarded"
 	// RoundRepeated is a request that got the outcome of an earlier one. Err is its
 	// error, if that is an error.
 	RoundRepeated EventKind = "round repeated"
@@ -82,7 +85,7 @@ type Event struct {
 	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
 	StateBytes int           // QuestionsAsked: the size of the token
 	Duration   time.Duration // of the round, when it ends
-	// Reason tells of StateRefused, RequestRefused, RoundRefused, RoundUnknown and
+	// Reason tells of StateRefused, RequestRefused, RoundRefused, RoundForwarded, RoundUnknown and
 	// CallAbandoned why, and of a CallStopped that Diverged which version of the handler the call began with.
 	Reason     string
 	HasEffects bool  // whether effects are remembered in this call
