@@ -55,6 +55,10 @@ func (unsigned) Seal(_ statecodec.Binding, payload []byte) (string, error) {
 	return string(payload), nil
 }
 
+func (unsigned) AppendOpen(dst []byte, _ statecodec.Binding, token string) ([]byte, error) {
+	return append(dst, token...), nil
+}
+
 func (unsigned) Open(_ statecodec.Binding, token string) ([]byte, error) {
 	return []byte(token), nil
 }

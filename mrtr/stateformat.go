@@ -1,5 +1,7 @@
 package mrtr
 
+import "bytes"
+
 // A state has two formats. Format 2 is compact, because every character of a state
 // passes both ends twice in each round. Format 1 is JSON, which any tool can read: that
 // of states which are left legible. Both are read whatever this runtime writes, so that
@@ -44,6 +46,9 @@ func (st *state) fields(f *fieldCoder) {
 }
 
 func (f *fieldCoder) entries(name string, entries *[]entry) {
+	for i := range *entries {
+		(*entries)[i].settleWording()
+	}
 	for i := 0; f.object(name, i, len(*entries), entryFields); i++ {
 		*entries = nth(*entries, i)
 		(*entries)[i].fields(f)
@@ -101,13 +106,13 @@ func (st *state) appendLegible(b []byte) []byte {
 	return f.end()
 }
 
-// decodeState reads a state of either format; the values inside are not looked into.
-// The bytes have been authenticated: if they do not fit, they were sealed by another
+// decodeState reads a state of either format, and shares no memory with the bytes; the
+// values inside are not looked into. The bytes have been authenticated: if they do not fit, they were sealed by another
 // release, and ok is false.
 func decodeState(b []byte) (st state, ok bool) {
 	f := readCompact(b, stateFields)
 	if len(b) > 0 && b[0] == '{' {
-		f = readLegible(b)
+		f = readLegible(bytes.Clone(b))
 	}
 	st.fields(&f)
 	return st, f.fits() && st.id != "" && st.round > 0
