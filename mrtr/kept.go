@@ -68,12 +68,8 @@ func (c *Call) readOutcome(b json.RawMessage, to kept) (*asked, error) {
 	case format != outcomeFormat || !r.End():
 		return nil, &Error{Reason: ResultNotKept}
 	case token != "":
-		payload, err := c.rt.codec.Open(c.binding(), token)
-		if err != nil {
-			return nil, badState()
-		}
-		st, ok := decodeState(payload)
-		if !ok {
+		st, ok, err := c.openState(token)
+		if err != nil || !ok {
 			return nil, badState()
 		}
 		requests, err := st.requests()
