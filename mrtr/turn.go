@@ -150,7 +150,11 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 		cl.held.LetGo(ctx, c.left(cl))
 		return nil, err
 	}
-	result := c.writeOutcome(out, err, from)
+	result, panicked := c.tryOutcome(out, err, from)
+	if panicked != nil {
+		out, err = nil, c.tellEffects(panicked)
+		result = c.writeOutcome(nil, err, from)
+	}
 	switch failed := cl.held.Finish(ctx, result); {
 	case failed == nil:
 	case errors.Is(failed, claim.ErrFenced):
