@@ -48,7 +48,7 @@ func readLegible(b []byte) fieldCoder {
 	return fieldCoder{mode: readsLegible, parse: r, failed: format != legibleFormat}
 }
 
-// end returns what was written.
+// end returns the bytes of a writer.
 func (f *fieldCoder) end() []byte {
 	if f.mode == writesCompact {
 		return f.writer.End()

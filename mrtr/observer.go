@@ -92,10 +92,14 @@ type Event struct {
 	Err        error // CallStopped, RequestRefused, StopFailed, and those of rounds with a store
 }
 
+// observe is small enough to be inlined: without an observer no event is made.
 func (c *Call) observe(ctx context.Context, e Event) {
-	if c.rt.observer == nil {
-		return
+	if c.rt.observer != nil {
+		c.tellObserver(ctx, e)
 	}
+}
+
+func (c *Call) tellObserver(ctx context.Context, e Event) {
 	defer func() { _ = recover() }() // watching a call must not end it, nor the process
 	e.Call, e.Method, e.Name, e.Era = c.id, c.ex.method, nameInLog(c.ex.method, c.ex.name), c.ex.client.Era
 	e.Round = c.st.round

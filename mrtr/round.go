@@ -28,7 +28,10 @@ type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
 // With a store, to is where the result of an earlier request goes, and where that of
 // this one is kept from. Otherwise it is nil.
 func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, enter enterFunc) (*asked, error) {
-	began := time.Now()
+	var began time.Time
+	if rt.observer != nil { // nobody else asks for the time
+		began = time.Now()
+	}
 	c, err := rt.open(ctx, ex, t)
 	if err != nil {
 		return nil, err
@@ -39,14 +42,8 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 		noteRound(ctx, c, out != nil)
 	}
 	out, err = c.settleRound(ctx, out, sound(err), to, enter)
-	switch {
-	case c.elsewhere: // the observer knows
-	case err != nil:
-		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
-	case out == nil:
-		c.observe(ctx, Event{Kind: CallCompleted, Duration: time.Since(began)})
-	case rt.observer != nil:
-		c.observe(ctx, Event{Kind: QuestionsAsked, Questions: c.st.openKeys(), StateBytes: len(out.token), Duration: time.Since(began)})
+	if rt.observer != nil && !c.elsewhere { // else it knows
+		c.observeEnd(ctx, out, err, time.Since(began))
 	}
 	return out, err
 }
@@ -82,6 +79,18 @@ func (c *Call) settleRound(ctx context.Context, out *asked, err error, to kept, 
 		return c.conclude(ctx, out, err, to)
 	}
 	return out, err
+}
+
+// observeEnd tells the observer how a round ended.
+func (c *Call) observeEnd(ctx context.Context, out *asked, err error, took time.Duration) {
+	switch {
+	case err != nil:
+		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: took})
+	case out == nil:
+		c.observe(ctx, Event{Kind: CallCompleted, Duration: took})
+	default:
+		c.observe(ctx, Event{Kind: QuestionsAsked, Questions: c.st.openKeys(), StateBytes: len(out.token), Duration: took})
+	}
 }
 
 // ends reports whether an error of this round ends its call. With a store, that of a

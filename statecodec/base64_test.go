@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// oneSpelling is what a standard decoder has to add to be as strict: the bytes encode to
+// oneSpelling makes the standard decoder as strict: the bytes have to encode to
 // the same characters again.
 func oneSpelling(text string) ([]byte, bool) {
 	b, err := base64.RawURLEncoding.DecodeString(text)

@@ -3,6 +3,7 @@ package statecodec
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/subtle"
 	"encoding/binary"
 )
 
@@ -27,9 +28,7 @@ func (s *subkeys) counterMode(w *scratch, nonce, text []byte) {
 			high++
 		}
 		n := min(len(text), aes.BlockSize)
-		for i, b := range w.stream[:n] {
-			text[i] ^= b
-		}
+		subtle.XORBytes(text, text[:n], w.stream[:n])
 		text = text[n:]
 	}
 	w.stream = [aes.BlockSize]byte{} // with which the text could be read

@@ -95,7 +95,7 @@ func TestNotWritten(t *testing.T) {
 	}
 }
 
-// Reading takes memory in proportion to what is read, whatever it announces.
+// Reading survives any bytes, and those it accepts are written and read again as the same.
 func FuzzRead(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {

@@ -165,24 +165,26 @@ func (r *Reader) token() string {
 	v := r.b[:taken]
 	r.b = r.b[taken:]
 	start := r.room(n)
-	var group [4]byte
+	var text [128]byte
 	switch spelling {
 	case hexToken:
-		for i := range v {
-			hex.Encode(group[:2], v[i:i+1])
-			r.texts.Write(group[:2])
+		for len(v) > 0 {
+			some := v[:min(len(v), len(text)/2)]
+			v = v[len(some):]
+			r.texts.Write(text[:hex.Encode(text[:], some)])
 		}
 	case sixBitToken:
 		if spare := 8*taken - 6*n; v[taken-1]&(1<<spare-1) != 0 {
 			r.failed = true
 			return ""
 		}
-		for n > 0 {
-			var three [3]byte
-			v = v[copy(three[:], v):]
-			base64.RawURLEncoding.Encode(group[:], three[:])
-			r.texts.Write(group[:min(n, 4)])
-			n -= 4
+		for n > 0 { // four characters of three bytes each, and zeros behind the last
+			var some [len(text) / 4 * 3]byte
+			v = v[copy(some[:], v):]
+			m := min(n, len(text))
+			base64.RawURLEncoding.Encode(text[:], some[:(m+3)/4*3])
+			r.texts.Write(text[:m])
+			n -= m
 		}
 	default:
 		r.texts.Write(v)

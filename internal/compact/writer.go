@@ -116,7 +116,7 @@ func (w *Writer) EndList() { w.inner, w.key = w.outer, "" }
 // The spellings of a token, in the low bits of its length: in characters, or of
 // hexadecimal in bytes.
 const (
-	plainToken = iota
+	_ = iota // as it is
 	hexToken
 	sixBitToken // as base64url, without the bits that its last byte has too many
 )
@@ -141,7 +141,7 @@ func appendToken(b []byte, v string) []byte {
 		}
 		return b
 	}
-	return append(binary.AppendUvarint(b, uint64(len(v))<<2|plainToken), v...)
+	return append(binary.AppendUvarint(b, uint64(len(v))<<2), v...)
 }
 
 // sixBitLen is how many bytes n characters of six bits take.
