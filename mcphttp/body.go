@@ -143,7 +143,7 @@ func paramsMeta(params json.RawMessage) map[string]any {
 // maxInitialized bounds a notification that go-sdk keeps and no client fills.
 const maxInitialized = 4 << 10
 
-// tooLarge says what of the contents is larger than a session may keep.
+// tooLarge names the part of the contents that is larger than a session may keep.
 func (c contents) tooLarge(maxInitialize int64) error {
 	if !c.opens {
 		maxInitialize = maxInitialized

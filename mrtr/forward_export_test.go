@@ -1,4 +1,4 @@
 package mrtr
 
-// TakeForwarded is what a runtime does with a message of another one.
+// TakeForwarded hands a runtime a message of another one.
 func TakeForwarded(rt *Runtime) func(message []byte) []byte { return rt.takeForwarded }

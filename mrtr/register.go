@@ -17,8 +17,10 @@ type HandlerOptions struct {
 	Legacy LegacyPolicy
 	// Unaskable overrides the runtime's policy for clients that cannot be asked.
 	Unaskable UnaskablePolicy
-	// Version names this version of the handler, for operators who read why a call
-	// did not go on after a deployment ([Event]). If empty, it is that of the build.
+	// Version names this version of the handler; if empty, it is that of the build. A
+	// call that another version began is checked for questions that changed, as
+	// docs/deploys.md tells, and an [Event] of a call that diverged names the version.
+	// A build without a version control stamp looks like every other: set it there.
 	Version string
 	// Needs are questions that every call asks. A client that cannot be asked one of
 	// them, and for whom no default stands in, is refused before the handler is
@@ -49,7 +51,7 @@ type HandlerOptions struct {
 type Interrupted int
 
 const (
-	// InterruptedInherit is what the style can do: InterruptedAgain for [Journal],
+	// InterruptedInherit takes the best that the style can do: InterruptedAgain for [Journal],
 	// [Resumable] and [Steps], and InterruptedUnknown for [Native] and [Coroutine].
 	InterruptedInherit Interrupted = iota
 	// InterruptedAgain runs the handler again. Each effect in [Once] and each step is
@@ -123,7 +125,7 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	return t
 }
 
-// buildVersion names this build in states, for the events of calls that [Diverged].
+// buildVersion names this build in states, so that a call notices a deployment.
 var buildVersion = func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

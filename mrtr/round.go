@@ -17,7 +17,7 @@ type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
 //
 //	open    the state, or begin a call                         seal.go
 //	judge   the answers by the questions that were sent        judge.go
-//	claim   the round, or get what it came to: with a store    forward.go, turn.go
+//	claim   the round, or get its outcome: with a store        forward.go, turn.go
 //	enter   the handler, once all of them are answered         this file, and the styles
 //	ask     the questions that the handler returned            incomplete.go, gate.go
 //	seal    the state that goes out with the questions         seal.go

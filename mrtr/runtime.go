@@ -56,7 +56,7 @@ type Options struct {
 	// that client earlier.
 	FollowsRounds func(req mcp.Request) int
 	// Store remembers the rounds of calls, so that one that comes again gets the result
-	// of the first time and has no effect twice. docs/with-a-store.md tells what is
+	// of the first time and has no effect twice. docs/with-a-store.md tells all that is
 	// promised. A store of one process goes with states sealed by a key of that process
 	// alone, and one that outlives the process with State.Keys. The rounds of legacy
 	// clients need no store, and the first round of a call is not remembered.
@@ -110,6 +110,7 @@ type Runtime struct {
 type sealer interface {
 	Seal(b statecodec.Binding, payload []byte) (string, error)
 	Open(b statecodec.Binding, token string) ([]byte, error)
+	AppendOpen(dst []byte, b statecodec.Binding, token string) ([]byte, error)
 }
 
 // New makes a Runtime. Options that cannot be used are a [UsageError], and keys that

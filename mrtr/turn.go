@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
 	"github.com/mrtr-go/sdk/store"
@@ -30,7 +29,8 @@ type turnClaim struct {
 }
 
 // takeTurn claims the turn of a round whose answers have been judged. It is answered
-// where the turn has run, or does not run here. ended is the error of a person's no.
+// where the turn has run, or does not run here. ended is the error by which the answers
+// end the call, such as a decline.
 func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, answered bool, _ error) {
 	turn := c.turn(c.answersOf(ended))
 	answer, err := c.rt.memory.turns.Take(ctx, turn)
@@ -283,17 +283,18 @@ func appendDeeds(deeds []entry) json.RawMessage {
 	if len(deeds) == 0 {
 		return nil
 	}
-	w := jsontext.Begin(nil, "v", stateFormat)
-	writeEntries(&w, "done", deeds)
-	return w.End()
+	f := writeLegible(nil)
+	f.entries("done", &deeds)
+	return f.end()
 }
 
-func readDeeds(b json.RawMessage) []entry {
+func readDeeds(b json.RawMessage) (deeds []entry) {
 	if len(b) == 0 {
 		return nil
 	}
-	r, _ := jsontext.Open(b, "v")
-	return readEntries(&r, "done")
+	f := readLegible(b)
+	f.entries("done", &deeds)
+	return deeds
 }
 
 // deedsDone are the effects that are known to have happened.

@@ -1,6 +1,8 @@
 package prove_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,7 +123,8 @@ func TestARuleCondemnsTheMistakeThatBreaksIt(t *testing.T) {
 	require.NotEmpty(t, breaking)
 	for _, b := range breaking {
 		t.Run(b.rule, func(t *testing.T) {
-			report := proved(t, b.rule, strict)
+			t.Parallel()
+			report := proved(t, b.rule, strict, unlessThorough(append([]string{b.rule}, b.also...)...)...)
 			condemned := []string{b.rule}
 			for _, f := range report.Findings {
 				failed := f.Outcome == prove.Fail || f.Outcome == prove.Note
@@ -137,9 +140,12 @@ func TestARuleCondemnsTheMistakeThatBreaksIt(t *testing.T) {
 }
 
 func TestTwoRunsGiveTheSameReport(t *testing.T) {
-	for _, broken := range []string{"", "state/forged", "answer/bad-action", "round/at-once", "result/one-answer"} {
-		require.Equal(t, proved(t, broken, strict).String(), proved(t, broken, strict).String())
+	for _, broken := range []string{"state/forged", "answer/bad-action", "round/at-once", "result/one-answer"} {
+		group, _, _ := strings.Cut(broken, "/")
+		only := unlessThorough(group)
+		require.Equal(t, proved(t, broken, strict, only...).String(), proved(t, broken, strict, only...).String())
 	}
+	require.Equal(t, proved(t, "", strict).String(), proved(t, "", strict).String())
 }
 
 // Where nobody asked for single use, an effect that happens again is worth a note.
@@ -150,10 +156,37 @@ func TestSingleUseIsDemandedOfWhoPromisesIt(t *testing.T) {
 		scenario prove.Scenario
 		want     prove.Outcome
 	}{{lax, prove.Note}, {strict, prove.Fail}} {
-		f, ok := proved(t, "round/final-again", s.scenario).Of("round/final-again")
+		f, ok := proved(t, "round/final-again", s.scenario, "round/final-again").Of("round/final-again")
 		require.True(t, ok)
 		require.Equal(t, s.want, f.Outcome)
 		require.Contains(t, f.Detail, `"pay" happened 2 times instead of 1`)
+	}
+}
+
+// A tool whose effects nobody counts is not proved to have them once.
+func TestAnEffectThatIsNotCounted(t *testing.T) {
+	for explanation, c := range map[string]struct {
+		times   map[string]int
+		outcome prove.Outcome
+		detail  string
+	}{
+		"nothing is expected":           {nil, prove.Skip, "needs a tool with an effect: none was counted in an honest call"},
+		"an effect is expected":         {map[string]int{"pay": 1}, prove.Fail, `"pay" happened 0 times instead of 1`},
+		"none is expected, and by name": {map[string]int{"pay": 0}, prove.Skip, "needs a tool with an effect: none was counted in an honest call"},
+	} {
+		t.Run(explanation, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				subject := newWorld("").subject()
+				subject.Effects = func(context.Context) (map[string]int, error) { return map[string]int{}, nil }
+				scenario := strict
+				scenario.Times = c.times
+				report, err := prove.Run(t.Context(), subject, scenario, &prove.Options{Only: []string{"effect/once"}})
+				require.NoError(t, err)
+				require.Len(t, report.Findings, 1)
+				require.Equal(t, c.outcome, report.Findings[0].Outcome)
+				require.Equal(t, c.detail, report.Findings[0].Detail)
+			})
+		})
 	}
 }
 
@@ -195,7 +228,7 @@ func TestNothingToProveIsAnError(t *testing.T) {
 		}{
 			{prove.Subject{}, strict, nil, "the subject has no Dial"},
 			{subject, prove.Scenario{}, nil, "the scenario names no tool"},
-			{subject, prove.Scenario{Tool: "none"}, nil, `the server lists no tool "none"`},
+			{subject, prove.Scenario{Tool: "none"}, nil, `the server lists no tool "none", but "pay", "refund"`},
 			{subject, prove.Scenario{Tool: "pay", Arguments: map[string]any{}}, nil, "does not complete: error -32602: the arguments are not good"},
 			{subject, strict, &prove.Options{Only: []string{"state/none"}}, `there is no rule and no group "state/none"`},
 			{subject, strict, &prove.Options{Level: "LOUD"}, `there is no level "LOUD"`},
@@ -220,12 +253,12 @@ func TestOnlyAndLevelSelectRules(t *testing.T) {
 }
 
 // proved proves the bare tool with a mistake in a bubble, where an hour passes at
-// once.
-func proved(t *testing.T, broken string, s prove.Scenario) (report *prove.Report) {
+// once. None of only means all rules.
+func proved(t *testing.T, broken string, s prove.Scenario, only ...string) (report *prove.Report) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var err error
-		report, err = prove.Run(t.Context(), newWorld(broken).subject(), s, &prove.Options{Patience: 5 * time.Second})
+		report, err = prove.Run(t.Context(), newWorld(broken).subject(), s, &prove.Options{Patience: 5 * time.Second, Only: only})
 		require.NoError(t, err)
 	})
 	return report

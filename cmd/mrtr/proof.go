@@ -29,6 +29,13 @@ type proof struct {
 	expiry, limit          time.Duration
 	asJSON                 bool
 	junit                  string
+
+	stderr *lines // of the command; nil for a URL
+
+	// Without a tool all that are read-only are swept.
+	client    string
+	arguments map[string]any
+	given     []string // flags
 }
 
 func newProof() *proof { return &proof{} }
@@ -37,14 +44,14 @@ func (p *proof) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("prove", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	s := &p.scenario
-	fs.StringVar(&s.Tool, "tool", "", "the `name` of the tool")
-	object(fs, "arguments", "call it with these arguments, a `JSON` object (default: made from its schema)", &s.Arguments)
+	fs.StringVar(&s.Tool, "tool", "", "the `name` of the tool (default: sweep every tool that is read-only)")
+	object(fs, "arguments", "call it with these arguments, a `JSON` object (default: made from its schema); without -tool, an object of them by the tool's name", &p.arguments)
 	object(fs, "other-arguments", "other good arguments, as `JSON`, that lead to another result", &s.OtherArguments)
 	object(fs, "answers", "the answers, a `JSON` object by the question's key", &s.Answers)
 	object(fs, "other-answers", "other good answers, as `JSON`", &s.OtherAnswers)
 	fs.StringVar(&s.OtherTool, "other-tool", "", "the `name` of another tool that takes the same arguments and asks")
 	list(fs, "optional", "the `keys` of questions that may be declined, with commas between them", &s.Optional)
-	fs.Func("times", "how often a call has an effect, `effect=N`; may be repeated (default: once)", p.addTimes)
+	fs.Func("times", "how often a call has an effect, `effect=N`; may be repeated (default: once, or never)", p.addTimes)
 	fs.BoolVar(&s.SingleUse, "single-use", false, "the tool promises its effects once for each call")
 	fs.BoolVar(&s.Strict, "strict", false, "demand that of any tool")
 
@@ -61,6 +68,7 @@ func (p *proof) flags() *flag.FlagSet {
 	fs.Func("level", "try rules of this `level` and above: must, should or ours (default ours)", p.setLevel)
 	fs.DurationVar(&p.options.Patience, "patience", 10*time.Second, "how long to wait for an answer")
 	fs.DurationVar(&p.limit, "limit", 10*time.Minute, "how long the whole proof may take; the rules that are left then are skipped")
+	fs.StringVar(&p.client, "client", "", "sweep as this `kind` of client alone: modern or legacy (default: as both)")
 	fs.BoolVar(&p.asJSON, "json", false, "print the report as JSON")
 	fs.StringVar(&p.junit, "junit", "", "write the report to this `file` as JUnit XML too")
 	return fs
@@ -114,11 +122,8 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 	switch {
 	case len(target) == 0:
 		return prove.Subject{}, errors.New("nothing to prove: give a URL, or -- and a command")
-	case p.scenario.Tool == "":
-		return prove.Subject{}, errors.New("-tool is missing")
 	}
 	var s prove.Subject
-	var stderr *lines
 	if isURL(target[0]) {
 		if len(target) > 1 {
 			return s, fmt.Errorf("one URL is enough, and %q follows", target[1])
@@ -131,9 +136,9 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 		if p.fresh != "" || p.stranger != "" || p.token != "" || p.otherToken != "" {
 			return s, errors.New("-fresh, -stranger, -token and -other-token are for a URL")
 		}
-		stderr = newLines()
+		p.stderr = newLines()
 		var err error
-		if s, err = p.behindCommand(target, stderr); err != nil {
+		if s, err = p.behindCommand(target); err != nil {
 			return s, err
 		}
 	}
@@ -148,7 +153,7 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 		}
 	}
 	var err error
-	s.Effects, err = counter(p.effects, s, stderr)
+	s.Effects, err = counter(p.effects, s, p.stderr)
 	return s, err
 }
 
@@ -177,7 +182,7 @@ func (p *proof) behindURL(url string) prove.Subject {
 
 // behindCommand starts a process for each connection. They share a secret where
 // its variable is known: then each of them is a fresh instance of the others.
-func (p *proof) behindCommand(command []string, stderr *lines) (prove.Subject, error) {
+func (p *proof) behindCommand(command []string) (prove.Subject, error) {
 	program, err := exec.LookPath(command[0])
 	if err != nil {
 		return prove.Subject{}, err
@@ -185,7 +190,7 @@ func (p *proof) behindCommand(command []string, stderr *lines) (prove.Subject, e
 	dial := func(secret string, more ...string) prove.Dial {
 		return prove.Command(func() *exec.Cmd {
 			c := exec.Command(program, append(append([]string{}, command[1:]...), more...)...)
-			c.Stderr = stderr
+			c.Stderr = p.stderr
 			if p.secret != "" {
 				c.Env = append(os.Environ(), p.secret+"="+secret)
 			}

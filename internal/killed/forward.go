@@ -21,7 +21,7 @@ var ForwardRows = []Row{
 	},
 }
 
-// What may become of the process that holds the frame, when a request for it comes to
+// The fates of the process that holds the frame, when a request for it comes to
 // another one.
 const (
 	HolderAlive       Point = "alive"
