@@ -140,7 +140,7 @@ func Sweep(ctx context.Context, dial Dial, who *Caller, opts *SweepOptions) (Rep
 	return all, errors.Join(append(failed, ctx.Err())...)
 }
 
-// reportsOf splits what was found by the tool.
+// reportsOf makes a report of the findings about each tool.
 func reportsOf(client string, found *probe.Report, finding func(probe.Finding) Finding) Reports {
 	var all Reports
 	byTool := map[string]*Report{}

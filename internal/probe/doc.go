@@ -6,7 +6,7 @@
 // are never called.
 //
 // [Probe] and [Run] try the rules; [Judge] is the rule about a single answer, for use
-// in tests. prove.Sweep reports what a probe found as proofs are reported. The
+// in tests. prove.Sweep reports the findings of a probe as proofs are reported. The
 // package stays beneath package prove and is not folded into it: the tests of the
 // boundary judge by it too, and they must not need the rules of rounds.
 package probe

@@ -79,7 +79,7 @@ func TestFindsWhatABareServerBreaks(t *testing.T) {
 		for name, client := range clients(t, misbehaving(t), era) {
 			t.Run(name+"/"+string(era), func(t *testing.T) {
 				t.Parallel() // they mostly wait for answers that never come
-				report, err := probe.Run(t.Context(), client, &probe.Options{Patience: 300 * time.Millisecond})
+				report, err := probe.Run(t.Context(), client, &probe.Options{Patience: time.Second})
 				require.NoError(t, err)
 				require.Equal(t, []string{"deletes"}, report.Skipped)
 				broken := faults(report)

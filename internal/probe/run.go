@@ -18,8 +18,8 @@ import (
 type Options struct {
 	// Patience is how long an answer is waited for. Zero means ten seconds.
 	Patience time.Duration
-	// Limit is how long the whole run may take. Zero means ten minutes. What was
-	// not tried by then is a finding.
+	// Limit is how long the whole run may take. Zero means ten minutes. A rule
+	// that was not tried by then is a finding.
 	Limit time.Duration
 	// Arguments are good arguments of tools, by the tool's name. For other tools
 	// they are the first of the input schema's examples, or are made from it.
