@@ -48,7 +48,7 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 	return out, err
 }
 
-// settleRound undoes what a call did that has stopped, and records the outcome of a turn. A
+// settleRound undoes the effects of a stopped call, and records the outcome of a turn. A
 // panic in it, as of a method of the author's error, lets go of the turn: its holder would
 // else renew the claim for ever.
 func (c *Call) settleRound(ctx context.Context, out *asked, err error, to kept, enter enterFunc) (_ *asked, failed error) {

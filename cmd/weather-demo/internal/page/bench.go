@@ -12,7 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// What the calls of one visitor may hold, on each instance and setting. A visitor makes a
+// Bounds on the calls of one visitor, for each instance and setting. A visitor makes a
 // handful of calls; one who means harm is not to fill the memory of a public page.
 const (
 	maxMessage   = 64 << 10 // bytes of a message to an instance
