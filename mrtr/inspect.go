@@ -1,6 +1,7 @@
 package mrtr
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -20,7 +21,8 @@ type SealedFor struct {
 // JSON, for teaching and for debugging. It checks all that a round checks, so a
 // state that has expired, was changed, or belongs to another request is refused
 // with a [statecodec.TokenError], whose Reason is for the log and must not reach
-// a client.
+// a client. A state that is in the store, see [RememberOptions], is read from there; the
+// store may then fail too.
 //
 // The content holds what users answered, what effects returned, and the token
 // of a held handler: whoever sees it sees everything that the seal hides. Its
@@ -31,7 +33,7 @@ func (rt *Runtime) Inspect(state string, r SealedFor) (json.RawMessage, error) {
 	if r.Method == "" {
 		r.Method = "tools/call"
 	}
-	payload, err := rt.codec.Open(statecodec.Binding{
+	payload, err := rt.openState(context.Background(), statecodec.Binding{
 		Method:    r.Method,
 		Target:    r.Name,
 		Arguments: r.Arguments,

@@ -35,13 +35,9 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 		c.st = newState(c.id, t.version)
 		return c, c.remember(ctx)
 	}
-	payload, err := rt.codec.Open(c.binding(), ex.token)
+	payload, err := c.openState(ctx)
 	if err != nil {
-		var bad *statecodec.TokenError
-		if !errors.As(err, &bad) {
-			return nil, err
-		}
-		return nil, c.refuseState(ctx, string(bad.Reason()))
+		return nil, err
 	}
 	st, ok := decodeState(payload)
 	if !ok {

@@ -103,12 +103,14 @@ func (c *Call) turnRefused(ctx context.Context, err error) error {
 		return rpcerror.Retryable("This round is still running. Send the same request again for its result.", "in_flight")
 	case errors.Is(err, store.ErrForgotten):
 		c.rt.memory.forgotten()
-		return c.refuseState(ctx, "the store does not have the contents that its call relies on")
+		return c.refuseState(ctx, forgottenContents)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
 	return c.storeFailed(ctx, err)
 }
+
+const forgottenContents = "the store does not have the contents that its call relies on"
 
 // storeFailed answers a request that the store could not be asked about. Nothing was
 // run, and the client may send the same request again.
@@ -151,9 +153,12 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 		cl.held.LetGo(ctx, c.left(cl))
 		return nil, err
 	}
-	result := c.writeOutcome(out, err, from)
-	switch failed := cl.held.Finish(ctx, result); {
+	reference := c.refer(out, cl.held)
+	switch kept, failed := cl.held.Finish(ctx, c.writeOutcome(out, reference, err, from)); {
 	case failed == nil:
+		if reference != "" && kept {
+			out.token = reference
+		}
 	case errors.Is(failed, claim.ErrFenced):
 		c.abandonFrame(endOf(ctx))
 		return c.follow(ctx, from)

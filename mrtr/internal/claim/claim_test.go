@@ -104,7 +104,7 @@ func TestWritesThatNobodyConfirmed(t *testing.T) {
 				} else {
 					require.NoError(t, err)
 				}
-				_ = held.Held.Finish(t.Context(), json.RawMessage(`"result"`))
+				_, _ = held.Held.Finish(t.Context(), json.RawMessage(`"result"`))
 				again, err := newTable(t, s).Take(t.Context(), turn)
 				require.NoError(t, err)
 				require.Equal(t, `"result"`, string(again.Result))
@@ -146,7 +146,8 @@ func TestALetGoTurn(t *testing.T) {
 				require.Equal(t, c.left.Begun, same.Left.Begun)
 				require.Equal(t, string(c.left.Effects), string(same.Left.Effects))
 				require.False(t, same.TookOver)
-				require.NoError(t, same.Held.Finish(t.Context(), nil))
+				_, err = same.Held.Finish(t.Context(), nil)
+				require.NoError(t, err)
 			})
 		})
 	}

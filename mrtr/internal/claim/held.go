@@ -72,9 +72,18 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string
 	}
 }
 
-// Finish records the result of the turn, also where ctx has ended. One that the store does not take is noted
-// as not kept.
-func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
+// KeepUntil lets the record live longer, from its next write on.
+func (h *Held) KeepUntil(end time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if end.After(h.turn.Expires) {
+		h.turn.Expires = end
+	}
+}
+
+// Finish records the result of the turn, also where ctx has ended. It reports whether
+// the record has it: one that the store does not take is noted as not kept.
+func (h *Held) Finish(ctx context.Context, result json.RawMessage) (kept bool, _ error) {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,7 +98,7 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	if err != nil && !store.IsVerdict(err) && !h.fenced {
 		h.persist()
 	}
-	return err
+	return err == nil && h.record.result != nil, err
 }
 
 // LetGo gives the turn, with the effects it has had, to whoever comes next. It does so

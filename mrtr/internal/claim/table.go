@@ -163,6 +163,32 @@ func (t *Table) Follow(ctx context.Context, turn Turn) (Answer, error) {
 	}
 }
 
+// Result is the result of a turn that is known to be done. [store.ErrNotFound] means
+// that it was lost, or not kept. The store's reads may lag, and are given the time of
+// one operation to catch up.
+func (t *Table) Result(ctx context.Context, key store.Key) (json.RawMessage, error) {
+	deadline := time.Now().Add(t.Patience)
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		r, _, err := t.look(ctx, key)
+		switch {
+		case err == nil && r.status == done && len(r.result) > 0:
+			return r.result, nil
+		case err == nil && r.status == done:
+			return nil, store.ErrNotFound
+		case err != nil && !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		case t.instant:
+			return nil, store.ErrNotFound
+		}
+		switch err := t.pause(ctx, pause, deadline); {
+		case errors.Is(err, ErrInFlight):
+			return nil, store.ErrNotFound
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
 const (
 	firstPause = time.Millisecond
 	lastPause  = 250 * time.Millisecond
