@@ -145,7 +145,7 @@ func (unfound) Get(context.Context, store.Key) ([]byte, store.Revision, error) {
 	return nil, 0, store.ErrNotFound
 }
 
-// The caller is part of the record's name: nobody reaches the state of another.
+// Nobody opens the reference of another caller.
 func TestAReferenceIsForItsCaller(t *testing.T) {
 	var did deeds
 	who := "ann"
