@@ -35,11 +35,12 @@ type Call struct {
 	stopping    bool       // it has ended: no effect runs any more
 	ran         bool       // its handler was entered in this round
 	inSteps     bool       // that is a list of steps
-	linear      *linearRun // nil in other styles
 	entered     bool       // steps: the list was entered before in this round
+	elsewhere   bool       // another request runs the turn, or has run it
+	linear      *linearRun // nil in other styles
 	answered    []pending  // the questions whose answers came in this round
 	claim       *turnClaim // of the turn that this round runs, nil without a store
-	elsewhere   bool       // another request runs the turn, or has run it
+	out         asked      // where this round asks
 }
 
 // exchange is one request, whichever of the three methods it is for.

@@ -1,6 +1,7 @@
 package mrtr
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,18 +34,24 @@ func (rt *Runtime) Inspect(state string, r SealedFor) (json.RawMessage, error) {
 	if r.Method == "" {
 		r.Method = "tools/call"
 	}
-	payload, err := rt.openState(context.Background(), statecodec.Binding{
+	b := statecodec.Binding{
 		Method:    r.Method,
 		Target:    r.Name,
 		Arguments: r.Arguments,
 		Principal: r.Principal,
 		Audience:  rt.opts.Audience,
-	}, state)
+	}
+	kept, err := rt.dereference(context.Background(), b, state)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := decodeState(payload); !ok {
+	payload, err := rt.codec.Open(b, cmp.Or(kept, state))
+	if err != nil {
+		return nil, err
+	}
+	st, ok := decodeState(payload)
+	if !ok {
 		return nil, errors.New("mrtr: the state was sealed by another release")
 	}
-	return payload, nil
+	return st.appendLegible(nil), nil
 }

@@ -66,24 +66,39 @@ func (c *Call) refer(out *asked, held *claim.Held) string {
 	return token
 }
 
-// openState opens the state of a request, also one that is in the store.
-func (c *Call) openState(ctx context.Context) ([]byte, error) {
-	payload, err := c.rt.openState(ctx, c.binding(), c.ex.token)
+// takeState opens the state of a request, also one that is in the store. It is not ok for
+// the state of another release.
+func (c *Call) takeState(ctx context.Context) (st state, ok bool, _ error) {
+	st, ok, err := c.openState(c.ex.token)
+	if err == nil && !ok {
+		var kept string
+		if kept, err = c.rt.dereference(ctx, c.binding(), c.ex.token); err == nil && kept != "" {
+			st, ok, err = c.openState(kept)
+		}
+	}
+	if err != nil {
+		return st, false, c.notOpened(ctx, err)
+	}
+	return st, ok, nil
+}
+
+// notOpened answers a request whose state could not be opened.
+func (c *Call) notOpened(ctx context.Context, err error) error {
 	var bad *statecodec.TokenError
 	switch {
-	case err == nil:
-		return payload, nil
 	case errors.As(err, &bad):
-		return nil, c.refuseState(ctx, string(bad.Reason()))
+		return c.refuseState(ctx, string(bad.Reason()))
 	case errors.Is(err, errNoStore), errors.Is(err, errStateGone):
-		return nil, c.refuseState(ctx, err.Error())
+		return c.refuseState(ctx, err.Error())
 	case errors.Is(err, store.ErrForgotten):
 		c.rt.memory.forgotten()
-		return nil, c.refuseState(ctx, forgottenContents)
+		return c.refuseState(ctx, forgottenContents)
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
+	case c.rt.memory == nil:
+		return err
 	}
-	return nil, c.storeFailed(ctx, err)
+	return c.storeFailed(ctx, err)
 }
 
 var (
@@ -91,33 +106,31 @@ var (
 	errStateGone = errors.New("mrtr: the state is not in the store any more")
 )
 
-// openState returns the payload of a state. Errors other than those above and a
-// [statecodec.TokenError] are those of the store.
-func (rt *Runtime) openState(ctx context.Context, b statecodec.Binding, token string) ([]byte, error) {
+// dereference returns the state that a token refers to, "" if the token is no reference.
+// Errors other than those above and a [statecodec.TokenError] are those of the store.
+func (rt *Runtime) dereference(ctx context.Context, b statecodec.Binding, token string) (kept string, _ error) {
 	payload, err := rt.codec.Open(b, token)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	ref, ok := readReference(payload)
 	if !ok {
-		return payload, nil
+		return "", nil
 	}
 	if rt.memory == nil {
-		return nil, errNoStore
+		return "", errNoStore
 	}
 	key := store.Key{Epoch: ref.epoch, Name: turnName(b.Audience, b.Principal, ref.call, ref.turn)}
 	result, err := rt.memory.turns.Result(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, errStateGone
+		return "", errStateGone
 	}
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	// The turn that the record is of may have gone on without the reference, where
-	// its write was not confirmed in time.
 	saved, ok := readSaved(result)
 	if !ok || saved.token != token {
-		return nil, errStateGone
+		return "", errStateGone
 	}
-	return rt.codec.Open(b, saved.state)
+	return saved.state, nil
 }

@@ -38,6 +38,33 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 	if ex.client.Era == era.Legacy {
 		noteRound(ctx, c, out != nil)
 	}
+	out, err = c.settleRound(ctx, out, sound(err), to, enter)
+	switch {
+	case c.elsewhere: // the observer knows
+	case err != nil:
+		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
+	case out == nil:
+		c.observe(ctx, Event{Kind: CallCompleted, Duration: time.Since(began)})
+	case rt.observer != nil:
+		c.observe(ctx, Event{Kind: QuestionsAsked, Questions: c.st.openKeys(), StateBytes: len(out.token), Duration: time.Since(began)})
+	}
+	return out, err
+}
+
+// settleRound undoes what a call did that has stopped, and records the outcome of a turn. A
+// panic in it, as of a method of the author's error, lets go of the turn: its holder would
+// else renew the claim for ever.
+func (c *Call) settleRound(ctx context.Context, out *asked, err error, to kept, enter enterFunc) (_ *asked, failed error) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		failed = panicError(v)
+		if cl := c.currentClaim(); cl != nil {
+			cl.held.LetGo(ctx, c.left(cl))
+		}
+	}()
 	if err != nil && !c.elsewhere {
 		var stops []func(context.Context, error)
 		switch {
@@ -47,19 +74,12 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 			stops = c.unwind(ctx, enter)
 		}
 		err = c.tellEffects(err)
-		c.runStops(ctx, stops, err)
+		if len(stops) > 0 && c.noteStops(ctx) {
+			c.runStops(ctx, stops, err)
+		}
 	}
 	if c.claim != nil {
-		out, err = c.conclude(ctx, out, err, to)
-	}
-	switch {
-	case c.elsewhere: // the observer knows
-	case err != nil:
-		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
-	case out == nil:
-		c.observe(ctx, Event{Kind: CallCompleted, Duration: time.Since(began)})
-	case rt.observer != nil:
-		c.observe(ctx, Event{Kind: QuestionsAsked, Questions: c.st.openKeys(), StateBytes: len(out.token), Duration: time.Since(began)})
+		return c.conclude(ctx, out, err, to)
 	}
 	return out, err
 }

@@ -35,12 +35,29 @@ type state struct {
 type entry struct {
 	kind    entryKind
 	key     string
-	digest  string // of the question; "" for effects
+	digest  string // of the question; "" for effects, and while asked is set
 	value   json.RawMessage
 	unknown bool // of an effect: nobody knows whether it happened
 
-	// Of an answer, in this round alone: it has just come, and the handler read it.
+	// Of an answer, in this round alone: its question, whose digest few calls need; it
+	// has just come; and the handler read it.
+	asked       *spec
 	fresh, read bool
+}
+
+// wording is the digest of the question that was answered.
+func (e *entry) wording() string {
+	if e.asked != nil {
+		return e.asked.digest()
+	}
+	return e.digest
+}
+
+// settleWording makes the digest, for a state that goes out.
+func (e *entry) settleWording() {
+	if e.asked != nil {
+		e.digest, e.asked = e.asked.digest(), nil
+	}
 }
 
 // happened reports whether the entry is an effect that is known to have happened.
@@ -142,7 +159,7 @@ func (st *state) file() {
 	for i := range st.pending {
 		p := &st.pending[i]
 		st.forget(p.key)
-		st.record(entry{kind: answerEntry, key: p.key, digest: p.digest(), value: p.answer, fresh: true})
+		st.record(entry{kind: answerEntry, key: p.key, asked: &p.spec, value: p.answer, fresh: true})
 	}
 	st.pending = nil
 }

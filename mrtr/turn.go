@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
 	"github.com/mrtr-go/sdk/store"
@@ -154,9 +153,14 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 		return nil, err
 	}
 	reference := c.refer(out, cl.held)
-	switch kept, failed := cl.held.Finish(ctx, c.writeOutcome(out, reference, err, from)); {
+	result, panicked := c.tryOutcome(out, reference, err, from)
+	if panicked != nil {
+		out, err = nil, c.tellEffects(panicked)
+		result = c.writeOutcome(nil, "", err, from)
+	}
+	switch failed := cl.held.Finish(ctx, result); {
 	case failed == nil:
-		if reference != "" && kept {
+		if reference != "" && out != nil && cl.held.Kept() {
 			out.token = reference
 		}
 	case errors.Is(failed, claim.ErrFenced):
@@ -285,17 +289,18 @@ func appendDeeds(deeds []entry) json.RawMessage {
 	if len(deeds) == 0 {
 		return nil
 	}
-	w := jsontext.Begin(nil, "v", stateFormat)
-	writeEntries(&w, "done", deeds)
-	return w.End()
+	f := writeLegible(nil)
+	f.entries("done", &deeds)
+	return f.end()
 }
 
-func readDeeds(b json.RawMessage) []entry {
+func readDeeds(b json.RawMessage) (deeds []entry) {
 	if len(b) == 0 {
 		return nil
 	}
-	r, _ := jsontext.Open(b, "v")
-	return readEntries(&r, "done")
+	f := readLegible(b)
+	f.entries("done", &deeds)
+	return deeds
 }
 
 // deedsDone are the effects that are known to have happened.

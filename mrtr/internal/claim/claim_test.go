@@ -104,7 +104,7 @@ func TestWritesThatNobodyConfirmed(t *testing.T) {
 				} else {
 					require.NoError(t, err)
 				}
-				_, _ = held.Held.Finish(t.Context(), json.RawMessage(`"result"`))
+				_ = held.Held.Finish(t.Context(), json.RawMessage(`"result"`))
 				again, err := newTable(t, s).Take(t.Context(), turn)
 				require.NoError(t, err)
 				require.Equal(t, `"result"`, string(again.Result))
@@ -146,8 +146,7 @@ func TestALetGoTurn(t *testing.T) {
 				require.Equal(t, c.left.Begun, same.Left.Begun)
 				require.Equal(t, string(c.left.Effects), string(same.Left.Effects))
 				require.False(t, same.TookOver)
-				_, err = same.Held.Finish(t.Context(), nil)
-				require.NoError(t, err)
+				require.NoError(t, same.Held.Finish(t.Context(), nil))
 			})
 		})
 	}
@@ -194,8 +193,7 @@ func TestATakeoverTakesAboutALease(t *testing.T) {
 			require.Equal(t, !again, answer.Unknown)
 			require.LessOrEqual(t, time.Since(began), lease+wait)
 			if again {
-				_, err = answer.Held.Finish(t.Context(), nil)
-				require.NoError(t, err)
+				require.NoError(t, answer.Held.Finish(t.Context(), nil))
 			}
 		})
 	}

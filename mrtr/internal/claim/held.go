@@ -81,9 +81,9 @@ func (h *Held) KeepUntil(end time.Time) {
 	}
 }
 
-// Finish records the result of the turn, also where ctx has ended. It reports whether
-// the record has it: one that the store does not take is noted as not kept.
-func (h *Held) Finish(ctx context.Context, result json.RawMessage) (kept bool, _ error) {
+// Finish records the result of the turn, also where ctx has ended. One that the store
+// does not take is noted as not kept.
+func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +98,14 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) (kept bool, _
 	if err != nil && !store.IsVerdict(err) && !h.fenced {
 		h.persist()
 	}
-	return err == nil && h.record.result != nil, err
+	return err
+}
+
+// Kept reports, after a Finish without an error, whether the record has the result.
+func (h *Held) Kept() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.record.result) > 0
 }
 
 // LetGo gives the turn, with the effects it has had, to whoever comes next. It does so
