@@ -1,6 +1,8 @@
 package mrtr
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -20,7 +22,8 @@ type SealedFor struct {
 // JSON, for teaching and for debugging. It checks all that a round checks, so a
 // state that has expired, was changed, or belongs to another request is refused
 // with a [statecodec.TokenError], whose Reason is for the log and must not reach
-// a client.
+// a client. A state that is in the store, see [RememberOptions], is read from there; the
+// store may then fail too.
 //
 // The content holds what users answered, what effects returned, and the token
 // of a held handler: whoever sees it sees everything that the seal hides. Its
@@ -31,13 +34,18 @@ func (rt *Runtime) Inspect(state string, r SealedFor) (json.RawMessage, error) {
 	if r.Method == "" {
 		r.Method = "tools/call"
 	}
-	payload, err := rt.codec.Open(statecodec.Binding{
+	b := statecodec.Binding{
 		Method:    r.Method,
 		Target:    r.Name,
 		Arguments: r.Arguments,
 		Principal: r.Principal,
 		Audience:  rt.opts.Audience,
-	}, state)
+	}
+	kept, err := rt.dereference(context.Background(), b, state)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := rt.codec.Open(b, cmp.Or(kept, state))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 
@@ -23,12 +24,18 @@ type kept interface {
 const outcomeFormat = 1
 
 // writeOutcome is the outcome of a turn as it is remembered: the token of its
-// questions, its error, or its result. It is nil for a result that cannot be kept.
-func (c *Call) writeOutcome(out *asked, err error, from kept) json.RawMessage {
+// questions, with a reference in its place where the client gets that; its error; or its
+// result. It is nil for a result that cannot be kept.
+func (c *Call) writeOutcome(out *asked, reference string, err error, from kept) json.RawMessage {
 	switch {
 	case out != nil:
-		w := beginSaved(len(out.token))
-		w.Text("token", out.token)
+		w := beginSaved(len(reference) + len(out.token))
+		if reference == "" {
+			w.Text("token", out.token)
+			return w.End()
+		}
+		w.Text("token", reference)
+		w.Text("state", out.token)
 		return w.End()
 	case err != nil:
 		failed := describedError(err).encode()
@@ -46,9 +53,9 @@ func (c *Call) writeOutcome(out *asked, err error, from kept) json.RawMessage {
 }
 
 // tryOutcome is writeOutcome where a method of the author's result or error may panic.
-func (c *Call) tryOutcome(out *asked, err error, from kept) (_ json.RawMessage, panicked error) {
+func (c *Call) tryOutcome(out *asked, reference string, err error, from kept) (_ json.RawMessage, panicked error) {
 	defer recovered(&panicked)
-	return c.writeOutcome(out, err, from), nil
+	return c.writeOutcome(out, reference, err, from), nil
 }
 
 // beginSaved begins an object with room for size bytes beside its names.
@@ -62,13 +69,12 @@ func (c *Call) readOutcome(b json.RawMessage, to kept) (*asked, error) {
 	if len(b) == 0 {
 		return nil, &effectsTold{error: &Error{Reason: ResultNotKept}, effect: effectApplied}
 	}
-	r, format := jsontext.Open(b, "v")
-	token, failed, result := r.Text("token"), r.Raw("error"), r.Raw("result")
+	saved, ok := readSaved(b)
 	switch {
-	case format != outcomeFormat || !r.End():
+	case !ok:
 		return nil, &Error{Reason: ResultNotKept}
-	case token != "":
-		st, ok, err := c.openState(token)
+	case saved.token != "":
+		st, ok, err := c.openState(saved.state)
 		if err != nil || !ok {
 			return nil, badState()
 		}
@@ -76,15 +82,30 @@ func (c *Call) readOutcome(b json.RawMessage, to kept) (*asked, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &asked{requests: requests, token: token}, nil
-	case failed != nil:
-		f, err := readFailure(failed)
+		return &asked{requests: requests, token: saved.token}, nil
+	case saved.failed != nil:
+		f, err := readFailure(saved.failed)
 		if err != nil {
 			return nil, &Error{Reason: ResultNotKept}
 		}
 		return nil, f.error()
 	}
-	return nil, to.load(result)
+	return nil, to.load(saved.result)
+}
+
+// savedOutcome is an outcome as it was remembered.
+type savedOutcome struct {
+	token          string // as the client has it
+	state          string // the token, or the one that it is a reference to
+	failed, result json.RawMessage
+}
+
+func readSaved(b json.RawMessage) (o savedOutcome, ok bool) {
+	r, format := jsontext.Open(b, "v")
+	o.token = r.Text("token")
+	o.state = cmp.Or(r.Text("state"), o.token)
+	o.failed, o.result = r.Raw("error"), r.Raw("result")
+	return o, format == outcomeFormat && r.End()
 }
 
 // settledJSON encodes v so that decoding and encoding it again gives the same bytes.

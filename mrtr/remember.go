@@ -31,6 +31,13 @@ type RememberOptions struct {
 	// longer one goes out once, and a repeat ends with [ResultNotKept]. The store has
 	// a limit of its own.
 	MaxResult int
+	// ByReference is the longest state that travels, in bytes as it is sealed; 1 KiB if
+	// zero. A longer one stays in the store, in a record that is written anyway, and
+	// its client gets a short reference, for which the next request reads the store
+	// once more. The state of a first round, and that of a round which asks again
+	// without entering the handler, always travels: they leave nothing in the store. So
+	// does one that the store has no room for. With [math.MaxInt] all states travel.
+	ByReference int
 }
 
 const minLease = 30 * time.Millisecond
@@ -62,6 +69,7 @@ func (o *RememberOptions) resolve() error {
 	}{
 		{"MaxAttempts", &o.MaxAttempts, 3},
 		{"MaxResult", &o.MaxResult, 512 << 10},
+		{"ByReference", &o.ByReference, defaultByReference},
 	} {
 		if *n.value < 0 {
 			return misuse("Options.Remember.%s is negative", n.name)
@@ -79,8 +87,10 @@ type roundMemory struct {
 	turns     *claim.Table
 	patience  time.Duration
 	maxResult int
-	ttl, skew time.Duration // of the states that ask for a turn
-	epoch     atomic.Pointer[string]
+	// byReference is the longest state that is not left in the store.
+	byReference int
+	ttl, skew   time.Duration // of the states that ask for a turn
+	epoch       atomic.Pointer[string]
 }
 
 // newRoundMemory checks the options of a runtime with a store. It is called with the other
@@ -105,7 +115,7 @@ func newRoundMemory(o *Options) (*roundMemory, error) {
 	case !inProcess && o.State.Ephemeral:
 		return nil, misuse("Options.Store outlives this process, and the key of its states does not: set State.Keys")
 	}
-	m := &roundMemory{store: o.Store, patience: r.Patience, maxResult: r.MaxResult, ttl: o.State.TTL, skew: o.State.Skew}
+	m := &roundMemory{store: o.Store, patience: r.Patience, maxResult: r.MaxResult, byReference: r.ByReference, ttl: o.State.TTL, skew: o.State.Skew}
 	if m.ttl == 0 {
 		m.ttl = statecodec.DefaultTTL
 	}
@@ -201,14 +211,22 @@ func (c *Call) stale() string {
 
 // turn describes the turn that this round claims.
 func (c *Call) turn(answers string) claim.Turn {
-	var owner, text [128]byte
-	name := append(text[:0], shortDigest(append(append(append(owner[:0], c.target.audience...), 0), c.principal...))...)
-	name = append(append(append(name, '.'), c.id...), '.')
 	return claim.Turn{
-		Key:         store.Key{Epoch: c.st.epoch, Name: string(strconv.AppendInt(name, int64(c.st.turn), 10))},
+		Key:         store.Key{Epoch: c.st.epoch, Name: turnName(c.target.audience, c.principal, c.id, c.st.turn)},
 		Fingerprint: answers,
-		// As long as any state can ask for the turn, by the clock of any instance.
-		Expires: c.st.until.Add(2*c.rt.memory.skew + time.Minute),
-		Again:   c.target.again,
+		Expires:     c.rt.memory.lastUse(c.st.until),
+		Again:       c.target.again,
 	}
 }
+
+// turnName names the record of a turn: nobody but the call's sender gets at it.
+func turnName(audience, principal, call string, turn int) string {
+	var owner, text [128]byte
+	name := append(text[:0], shortDigest(append(append(append(owner[:0], audience...), 0), principal...))...)
+	name = append(append(append(name, '.'), call...), '.')
+	return string(strconv.AppendInt(name, int64(turn), 10))
+}
+
+// lastUse is when no instance takes a state any more that ends at until by the clock of
+// the one which sealed it.
+func (m *roundMemory) lastUse(until time.Time) time.Time { return until.Add(2*m.skew + time.Minute) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,6 +40,14 @@ var repeatSubjects = []struct {
 				return mrtr.Need(units), output{}, nil
 			}
 			return mrtr.Need(mrtr.Confirm("sure", "Sure? <&>"), mrtr.Elicit[tripIn]("who", "Who?")).Carry("x"), output{}, nil
+		}), nil))
+	}},
+	{name: "another question, whose state stays in the store", method: "tools/call", answer: wire.Value("metric"), add: func(rt *mrtr.Runtime, server *mcp.Server, name string) {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+			if _, ok := mrtr.Answer(c, units); !ok {
+				return mrtr.Need(units), output{}, nil
+			}
+			return mrtr.Need(mrtr.Confirm("sure", "Sure? <&>")).Carry(strings.Repeat("x", 4<<10)), output{}, nil
 		}), nil))
 	}},
 	{name: "a raw result", method: "tools/call", answer: wire.Value("metric"), add: rawRepeat(func() *mcp.CallToolResult {

@@ -36,13 +36,9 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 		c.st = newState(c.id, t.version)
 		return c, c.remember(ctx)
 	}
-	st, ok, err := c.openState(ex.token)
+	st, ok, err := c.takeState(ctx)
 	if err != nil {
-		var bad *statecodec.TokenError
-		if !errors.As(err, &bad) {
-			return nil, err
-		}
-		return nil, c.refuseState(ctx, string(bad.Reason()))
+		return nil, err
 	}
 	if !ok {
 		return nil, c.refuseState(ctx, "sealed by another release")

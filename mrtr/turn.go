@@ -102,12 +102,14 @@ func (c *Call) turnRefused(ctx context.Context, err error) error {
 		return rpcerror.Retryable("This round is still running. Send the same request again for its result.", "in_flight")
 	case errors.Is(err, store.ErrForgotten):
 		c.rt.memory.forgotten()
-		return c.refuseState(ctx, "the store does not have the contents that its call relies on")
+		return c.refuseState(ctx, forgottenContents)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
 	return c.storeFailed(ctx, err)
 }
+
+const forgottenContents = "the store does not have the contents that its call relies on"
 
 // storeFailed answers a request that the store could not be asked about. Nothing was
 // run, and the client may send the same request again.
@@ -150,13 +152,17 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 		cl.held.LetGo(ctx, c.left(cl))
 		return nil, err
 	}
-	result, panicked := c.tryOutcome(out, err, from)
+	reference := c.refer(out, cl.held)
+	result, panicked := c.tryOutcome(out, reference, err, from)
 	if panicked != nil {
 		out, err = nil, c.tellEffects(panicked)
-		result = c.writeOutcome(nil, err, from)
+		result = c.writeOutcome(nil, "", err, from)
 	}
 	switch failed := cl.held.Finish(ctx, result); {
 	case failed == nil:
+		if reference != "" && out != nil && cl.held.Kept() {
+			out.token = reference
+		}
 	case errors.Is(failed, claim.ErrFenced):
 		c.abandonFrame(endOf(ctx))
 		return c.follow(ctx, from)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -200,4 +201,47 @@ func TestProcessIsKilled(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, db.Close())
 	}
+}
+
+// Processes that start while another one holds the file's lock learn the epoch at once.
+func TestAnEpochIsReadWhileTheFileIsLocked(t *testing.T) {
+	const processes = 12
+	path := filepath.Join(t.TempDir(), "rounds.db")
+	epoch := keyOf(t, mustOpen(t, path, nil), "any").Epoch
+	var stores [processes]*sqlitestore.Store
+	for i := range stores {
+		stores[i] = mustOpen(t, path, nil)
+	}
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	lock, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer lock.Close()
+	_, err = lock.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	var errs [processes]error
+	for i, s := range stores {
+		all.Go(func() {
+			for range 20 {
+				var found string
+				if found, errs[i] = s.Epoch(ctx); errs[i] == nil && found != epoch {
+					errs[i] = fmt.Errorf("the epoch is %s", found)
+				}
+				if errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	_, err = lock.ExecContext(t.Context(), "ROLLBACK")
+	require.NoError(t, err)
 }

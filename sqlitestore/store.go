@@ -79,7 +79,8 @@ CREATE TABLE IF NOT EXISTS rounds (
 	updateSQL = `UPDATE rounds SET value = ?2, revision = ?3, expires = ?4 WHERE name = ?1 AND expires > ?5 AND revision = ?6`
 	getSQL    = `SELECT value, revision FROM rounds WHERE name = ?2 AND expires > ?3
 		AND EXISTS (SELECT 1 FROM rounds WHERE name = '' AND value = ?1)`
-	usedSQL = `SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count`
+	epochSQL = `SELECT value FROM rounds WHERE name = ''`
+	usedSQL  = `SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count`
 
 	sweepSQL    = `DELETE FROM rounds WHERE name > ?2 AND name <= ?3 AND expires <= ?1`
 	sweepEndSQL = `SELECT name FROM rounds WHERE name > ?1 ORDER BY name LIMIT 1 OFFSET ?2`
@@ -103,8 +104,19 @@ func (s *Store) Scope() store.Scope { return store.Machine }
 // Epoch implements [store.Store].
 func (s *Store) Epoch(ctx context.Context) (string, error) {
 	var epoch string
-	err := s.transact(ctx, func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, `SELECT value FROM rounds WHERE name = ''`).Scan(&epoch)
+	// Every process asks when it starts, and then there is an epoch almost always: to
+	// read it they need not queue for the file's lock.
+	err := unlessBusy(ctx, func() error {
+		return s.reader.QueryRowContext(ctx, epochSQL).Scan(&epoch)
+	})
+	if err == nil {
+		return epoch, nil
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return "", failed("epoch", err)
+	}
+	err = s.transact(ctx, func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, epochSQL).Scan(&epoch)
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}

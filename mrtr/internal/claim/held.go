@@ -72,8 +72,17 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string
 	}
 }
 
-// Finish records the result of the turn, also where ctx has ended. One that the store does not take is noted
-// as not kept.
+// KeepUntil lets the record live longer, from its next write on.
+func (h *Held) KeepUntil(end time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if end.After(h.turn.Expires) {
+		h.turn.Expires = end
+	}
+}
+
+// Finish records the result of the turn, also where ctx has ended. One that the store
+// does not take is noted as not kept.
 func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()
@@ -90,6 +99,13 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 		h.persist()
 	}
 	return err
+}
+
+// Kept reports, after a Finish without an error, whether the record has the result.
+func (h *Held) Kept() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.record.result) > 0
 }
 
 // LetGo gives the turn, with the effects it has had, to whoever comes next. It does so

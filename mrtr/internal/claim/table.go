@@ -45,6 +45,7 @@ type Table struct {
 	// local: the records end with this process. A holder that is silent is at work
 	// then, and cannot be dead, so that it needs no lease and no notes.
 	local    bool
+	seen     sightings
 	disowned atomic.Int64 // the claims that are looked after, see Held.disown
 
 	ctx    context.Context
@@ -124,7 +125,6 @@ var (
 func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 	h := &Held{table: t, turn: turn}
 	h.record = record{status: running, fingerprint: turn.Fingerprint, holder: rand.Text(), lease: t.Lease, notes: turn.Again}
-	var seen sighting
 	deadline := time.Now().Add(t.Wait)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := h.create(ctx)
@@ -138,7 +138,7 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 		case !errors.Is(err, store.ErrExists):
 			return Answer{}, err
 		}
-		answer, again, err := t.meet(ctx, h, &seen, deadline)
+		answer, again, err := t.meet(ctx, h, deadline)
 		if err != nil || !again {
 			return answer, err
 		}
@@ -153,15 +153,40 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 // nothing.
 func (t *Table) Follow(ctx context.Context, turn Turn) (Answer, error) {
 	h := &Held{table: t, turn: turn, fenced: true}
-	var seen sighting
 	deadline := time.Now().Add(t.Wait)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		answer, again, err := t.meet(ctx, h, &seen, deadline)
+		answer, again, err := t.meet(ctx, h, deadline)
 		if err != nil || !again {
 			return answer, err
 		}
 		if err := t.pause(ctx, pause, deadline); err != nil {
 			return Answer{}, err
+		}
+	}
+}
+
+// Result is the result of a turn that is known to be done. [store.ErrNotFound] means
+// that it was lost, or not kept. The store's reads may lag, and are given the time of
+// one operation to catch up.
+func (t *Table) Result(ctx context.Context, key store.Key) (json.RawMessage, error) {
+	deadline := time.Now().Add(t.Patience)
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		r, _, err := t.look(ctx, key)
+		switch {
+		case err == nil && r.status == done && len(r.result) > 0:
+			return r.result, nil
+		case err == nil && r.status == done:
+			return nil, store.ErrNotFound
+		case err != nil && !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		case t.instant:
+			return nil, store.ErrNotFound
+		}
+		switch err := t.pause(ctx, pause, deadline); {
+		case errors.Is(err, ErrInFlight):
+			return nil, store.ErrNotFound
+		case err != nil:
+			return nil, err
 		}
 	}
 }
@@ -187,7 +212,7 @@ func (t *Table) pause(ctx context.Context, d time.Duration, deadline time.Time) 
 
 // meet deals with a turn that has a record, until there is something to say or the
 // record is not as it was seen.
-func (t *Table) meet(ctx context.Context, h *Held, seen *sighting, deadline time.Time) (answer Answer, again bool, _ error) {
+func (t *Table) meet(ctx context.Context, h *Held, deadline time.Time) (answer Answer, again bool, _ error) {
 	for {
 		r, at, err := t.look(ctx, h.turn.Key)
 		switch {
@@ -204,10 +229,9 @@ func (t *Table) meet(ctx context.Context, h *Held, seen *sighting, deadline time
 		case r.status == free:
 			return t.takeOver(ctx, h, &r, at)
 		}
-		seen.note(at)
-		silent := seen.silence(&r, t.Skew)
-		if t.local {
-			silent = 0
+		var silent time.Duration
+		if !t.local {
+			silent = t.silence(h.turn.Key, at, &r)
 		}
 		if silent >= r.lease {
 			switch {
@@ -247,28 +271,6 @@ func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revis
 		h.disown()
 	}
 	return answer, false, err
-}
-
-// sighting is the last revision that a request saw, and for how long. Whether a
-// holder is silent is judged by the reader's own clock, since clocks differ.
-type sighting struct {
-	at    store.Revision
-	since time.Time
-}
-
-func (s *sighting) note(at store.Revision) {
-	if at > s.at {
-		s.at, s.since = at, time.Now()
-	}
-}
-
-// silence is how long the holder has not written. A record that is older than its
-// lease by any clock needs no watching.
-func (s *sighting) silence(r *record, skew time.Duration) time.Duration {
-	if time.Since(r.written) > r.lease+2*skew {
-		return r.lease
-	}
-	return time.Since(s.since)
 }
 
 // wait waits for a change of the record, and no longer than d.

@@ -43,7 +43,7 @@ func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
 	keys := []statecodec.Key{statecodec.GenerateKey()}
 	b := &bench{id: id, events: newEvents(), instances: map[string]*instance{}, rounds: outliving{store.NewMemory(&store.MemoryOptions{MaxBytes: 4 << 20})}, closing: closing, used: time.Now()}
 	var err error
-	if b.opener, err = mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: keys}}); err != nil {
+	if b.opener, err = mrtr.New(&mrtr.Options{Store: b.rounds, State: &statecodec.Options{Keys: keys}}); err != nil {
 		return nil, err
 	}
 	for _, name := range instanceNames {
