@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"os"
+	"time"
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
@@ -29,6 +30,9 @@ func onForcedStore(opts *mrtr.Options) *mrtr.Options {
 	}
 	if o.Store = forcedStore; o.State != nil && len(o.State.Keys) > 0 {
 		o.Store = instancesStore{forcedStore}
+	}
+	if o.Remember == nil {
+		o.Remember = &mrtr.RememberOptions{Patience: 100 * time.Millisecond} // it never waits
 	}
 	return &o
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
@@ -157,4 +159,37 @@ func retryable(t *testing.T, err error, reason string) {
 	require.True(t, bare, "an error result would make a model begin another call")
 	require.EqualValues(t, -31001, wire.Code)
 	require.JSONEq(t, `{"reason":"`+reason+`","retryable":true}`, string(wire.Data))
+}
+
+// The same answer may reach another instance before it reaches the one that holds the
+// frame. Both requests get the result; where the owner never gets it, the other says
+// that the frame is gone.
+func TestAHeldRoundIsLeftToItsOwner(t *testing.T) {
+	for _, ownerAnswers := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			rounds, key := shared{store.NewMemory(nil)}, keys(1)
+			var did deeds
+			serve := func() *tripTool {
+				rt, err := mrtr.New(&mrtr.Options{Store: rounds, State: &statecodec.Options{Keys: key}})
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, rt.Close()) })
+				return newTrip(rt, mrtr.Coroutine(holdAndPay(&did)), "")
+			}
+			owner, other := serve(), serve()
+			asked := owner.answer(owner.begin(), "window")
+			require.NoError(t, asked.err)
+			replies := make(chan tripReply, 1)
+			go func() { replies <- other.answer(asked, "yes") }()
+			time.Sleep(100 * time.Millisecond)
+			if !ownerAnswers {
+				ended(t, (<-replies).err, mrtr.FrameGone)
+				require.Zero(t, did.count("paid"))
+				return
+			}
+			first := owner.answer(asked, "yes")
+			require.NoError(t, first.err)
+			require.Equal(t, first, <-replies)
+			require.Equal(t, 1, did.count("paid"))
+		})
+	}
 }

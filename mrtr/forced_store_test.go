@@ -3,6 +3,7 @@ package mrtr_test
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +27,9 @@ func onForcedStore(o mrtr.Options) mrtr.Options {
 		o.Store = shared{forcedStore}
 	default:
 		o.Store = forcedStore
+	}
+	if o.Store != nil && o.Remember == nil && isStoreForced() {
+		o.Remember = &mrtr.RememberOptions{Patience: 100 * time.Millisecond} // it never waits
 	}
 	return o
 }

@@ -170,6 +170,13 @@ func (t *frameTable) take(token string) *linearRun {
 	return r
 }
 
+// holds reports whether the run that a token names is here.
+func (t *frameTable) holds(token string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byToken[token] != nil
+}
+
 // targetOf is the target of the run that a token names, nil where it is gone.
 func (t *frameTable) targetOf(token string) *target {
 	t.mu.Lock()

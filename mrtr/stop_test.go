@@ -178,6 +178,9 @@ func (tryAgain) ToolErrorRetryable() bool { return true }
 func TestOnStopLeavesARoundThatGoesOn(t *testing.T) {
 	for name := range stopStyles(&deeds{}, &undone{}, nil) {
 		for _, remembers := range []bool{true, false} {
+			if !remembers && isStoreForced() {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/store=%t", name, remembers), func(t *testing.T) {
 				var did deeds
 				var un undone

@@ -33,7 +33,11 @@ type turnClaim struct {
 // end the call, such as a decline.
 func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, answered bool, _ error) {
 	turn := c.turn(c.answersOf(ended))
-	answer, err := c.rt.memory.turns.Take(ctx, turn)
+	answer, ran := c.awaitOwner(ctx, turn)
+	var err error
+	if !ran {
+		answer, err = c.rt.memory.turns.Take(ctx, turn)
+	}
 	if err != nil {
 		c.elsewhere = true
 		return nil, true, c.turnRefused(ctx, err)
@@ -63,6 +67,24 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, 
 	}
 	c.observe(ctx, Event{Kind: kind})
 	return nil, false, nil
+}
+
+// awaitOwner waits for the outcome of a turn that can only run where its frame is, and
+// that is not here. The same request may have reached the owner too: to claim the turn
+// first would end in an error that says to call again, while the owner completes the
+// call. Where nobody claims the turn within the store's patience, the owner is gone.
+func (c *Call) awaitOwner(ctx context.Context, turn claim.Turn) (answer claim.Answer, ran bool) {
+	m := c.rt.memory
+	switch {
+	case c.target.replays || c.st.frame == "" || c.rt.frames.holds(c.st.frame):
+		return answer, false
+	case c.holder() != "" || m.store.Scope() == store.Process: // it was asked, or there is no other
+		return answer, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	answer, err := m.turns.Follow(ctx, turn)
+	return answer, err == nil
 }
 
 // answersOf is the fingerprint of the judged answers of a round: of their meaning,
