@@ -27,6 +27,7 @@ type Call struct {
 	ex         exchange
 	st         state
 	principal  string
+	sender     *sender        // nil without an observer
 	running    map[string]int // effects under way, each with the length of st.done when it began
 	onComplete []func(context.Context)
 	onStop     []func(context.Context, error)
@@ -111,13 +112,6 @@ func (c *Call) OnComplete(fn func(context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onComplete = append(c.onComplete, fn)
-}
-
-// hasEffects reports whether an effect of this call has happened, or may have.
-func (c *Call) hasEffects() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.running) > 0 || c.st.hasEffects()
 }
 
 func (c *Call) record(e entry) {

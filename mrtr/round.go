@@ -29,11 +29,13 @@ type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
 // this one is kept from. Otherwise it is nil.
 func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, enter enterFunc) (*asked, error) {
 	began := time.Now()
+	rt.rounds.Add(1)
+	defer rt.rounds.Add(-1)
 	c, err := rt.open(ctx, ex, t)
 	if err != nil {
 		return nil, err
 	}
-	c.observe(ctx, Event{Kind: RoundStarted})
+	ctx = c.startRound(ctx)
 	out, err := c.advance(ctx, to, enter)
 	if ex.client.Era == era.Legacy {
 		noteRound(ctx, c, out != nil)
@@ -112,7 +114,7 @@ func (c *Call) advance(ctx context.Context, to kept, enter enterFunc) (_ *asked,
 		c.ran = true
 		need, err := enter(ctx, c)
 		if need != nil || err == errRefused {
-			again, err := c.takeBack()
+			again, err := c.takeBack(ctx)
 			if err != nil {
 				return nil, err
 			}

@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -100,6 +101,7 @@ type Runtime struct {
 	memory   *roundMemory // nil without a store
 
 	registrations registrations
+	rounds        atomic.Int64 // requests that are being served
 }
 
 // sealer is statecodec.Codec, except in the tests that show the need for a seal.

@@ -17,6 +17,7 @@ import (
 // open begins a call, or takes up one whose state came back.
 func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, error) {
 	c := &Call{rt: rt, target: t, ex: ex}
+	c.identify()
 	if !rt.registrations.serve(ex.method, ex.name, t) {
 		return nil, c.misregistered(ctx)
 	}
@@ -31,6 +32,9 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 		}
 		c.id = newID()
 		c.st = newState(c.id, t.version)
+		if rt.observer != nil { // nobody else needs it
+			c.st.useTrace(traceParent(ex.request))
+		}
 		return c, c.remember(ctx)
 	}
 	payload, err := rt.codec.Open(c.binding(), ex.token)

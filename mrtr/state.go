@@ -20,6 +20,7 @@ type state struct {
 	stops   bool   // the handler has called OnStop
 	steps   string // fingerprint of the step list, "" for other styles
 	frame   string // the token of the frame, "" where none is held
+	trace   string // the trace parent of round one, "" where it had none
 	author  json.RawMessage
 	done    []entry
 	pending []pending
@@ -120,6 +121,8 @@ func (st *state) sealBy(version string) {
 func (st *state) useStops() { st.stops = true }
 
 func (st *state) useSteps(fingerprint string) { st.steps = fingerprint }
+
+func (st *state) useTrace(parent string) { st.trace = parent }
 
 func (st *state) useFrame(token string) { st.frame = token }
 

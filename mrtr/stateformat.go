@@ -26,6 +26,7 @@ func (st *state) appendTo(b []byte) []byte {
 	w.Flag("stops", st.stops)
 	w.Text("steps", st.steps)
 	w.Text("frame", st.frame)
+	w.Text("trace", st.trace)
 	w.Raw("author", st.author)
 	writeEntries(&w, "done", st.done)
 	if len(st.pending) > 0 {
@@ -74,6 +75,7 @@ func decodeState(b []byte) (st state, ok bool) {
 	st.stops = r.Flag("stops")
 	st.steps = r.Text("steps")
 	st.frame = r.Text("frame")
+	st.trace = r.Text("trace")
 	st.author = r.Raw("author")
 	st.done = readEntries(&r, "done")
 	if r.List("pending") {
