@@ -8,8 +8,9 @@ type Stats struct {
 	// Held are the handlers that wait for an answer, and HeldBytes the memory that
 	// [Options.MaxFrameBytes] bounds. Running are the linear handlers that run now.
 	Held, HeldBytes, Running int
-	// Closed tells that [Runtime.Close] was called.
-	Closed bool
+	// Draining tells that [Runtime.Drain] was called, and Closed that the runtime is
+	// closed.
+	Draining, Closed bool
 }
 
 // Stats counts what the runtime does now.
@@ -20,6 +21,6 @@ func (rt *Runtime) Stats() Stats {
 	return Stats{
 		Rounds: int(rt.rounds.Load()),
 		Held:   t.parked.len, HeldBytes: t.all.bytes, Running: t.running.len,
-		Closed: t.closed,
+		Draining: t.takesNoFrames, Closed: t.closed,
 	}
 }
