@@ -247,7 +247,7 @@ func skipped(path, name string) bool {
 func TestRootRequiresNoBackend(t *testing.T) {
 	root := requires(t, ".")
 	found := 0
-	for _, backend := range []string{"sqlitestore", "natsmrtr", "pgmrtr", "redisstore"} {
+	for _, backend := range []string{"sqlitestore", "natsmrtr", "otelmrtr", "pgmrtr", "redisstore"} {
 		for library, indirect := range requires(t, backend) {
 			if indirect || library == module || library == gosdk || library == testify {
 				continue
@@ -257,6 +257,21 @@ func TestRootRequiresNoBackend(t *testing.T) {
 		}
 	}
 	require.NotZero(t, found, "no backend requires a library")
+}
+
+// A program brings its own SDK of OpenTelemetry: otelmrtr calls the API alone.
+func TestOtelNeedsTheAPIAlone(t *testing.T) {
+	parsed, err := build.ImportDir("otelmrtr", 0)
+	require.NoError(t, err)
+	api := 0
+	for _, path := range parsed.Imports {
+		if strings.HasPrefix(path, "go.opentelemetry.io/") {
+			api++
+			require.NotContains(t, path, "/sdk", path)
+			require.NotContains(t, path, "/exporters", path)
+		}
+	}
+	require.NotZero(t, api)
 }
 
 // requires are the modules that the go.mod in dir requires, and whether
