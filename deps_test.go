@@ -67,7 +67,7 @@ var importStair = []struct {
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
 	{"examples", []string{gosdk, "mrtr"}, "a tool of some size needs no more than one of two questions"},
-	{"options/landmine", []string{"mrtr", "options"}, "an exhibit is a style"},
+	{"options/landmine", []string{"mrtr", "options"}, "a landmine is a style"},
 
 	// For tests. A raw client that shared our code would share our mistakes.
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},

@@ -13,26 +13,31 @@
 //
 // So the code above a question runs once for each round, the state that comes
 // back may be forged, stale or somebody else's, and legacy clients, which speak
-// an earlier revision, cannot answer at all. mrtr deals with the three.
+// an earlier revision, do not call again: they have to be asked while their one
+// request is open. mrtr deals with the three.
 //
 // # The packages
 //
 //   - [github.com/mrtr-go/sdk/mrtr] is the engine. A handler is written in
 //     one of several styles and registered with go-sdk's own AddTool;
 //     prompts and resources ask in the same way. Start there.
+//   - [github.com/mrtr-go/sdk/store] remembers rounds, so that a request which
+//     comes again runs nothing.
 //   - [github.com/mrtr-go/sdk/statecodec] seals the request state. Its
 //     format is in SPEC.md, with test vectors.
 //   - [github.com/mrtr-go/sdk/sse] asks legacy clients over their session,
 //     for any go-sdk handler. mrtr does so by itself.
 //   - [github.com/mrtr-go/sdk/mcphttp] serves modern and legacy clients on
 //     one URL; [github.com/mrtr-go/sdk/wstransport] carries MCP over
-//     WebSocket.
+//     WebSocket, and [github.com/mrtr-go/sdk/stdio] over standard input and output.
 //   - [github.com/mrtr-go/sdk/boundary] makes every call end in exactly one
 //     well-formed result, whatever the tool does.
 //   - [github.com/mrtr-go/sdk/transcript] finds tool uses without a result
 //     in a conversation with a model.
 //   - [github.com/mrtr-go/sdk/era] tells the revision of a request and the
 //     capabilities of its client.
+//   - [github.com/mrtr-go/sdk/mrtr/mrtrtest] tests tools that ask, and
+//     [github.com/mrtr-go/sdk/prove] judges any server that has some.
 //   - [github.com/mrtr-go/sdk/options] is one weather tool in every style,
 //     to read and to compare.
 //

@@ -124,17 +124,17 @@ func TestInvariantNoticesAnExtraField(t *testing.T) {
 	}
 }
 
-// The exhibits break one rule alone: a call that completes has audited twice.
-func TestInvariantCatchesTheExhibits(t *testing.T) {
+// The landmines break one rule alone: a call that completes has audited twice.
+func TestInvariantCatchesTheLandmines(t *testing.T) {
 	subjects := append(styles("native"), styles("await", "naive")...)
 	require.Len(t, subjects, 3)
 	found, err := mrtrtest.Differences(t.Context(), subjects, modernContracts(), oneInstance)
 	require.NoError(t, err)
 	require.Empty(t, mrtrtest.DifferencesOf(found, "native"))
-	for _, exhibit := range subjects[1:] {
-		t.Run(exhibit.Name, func(t *testing.T) {
+	for _, landmine := range subjects[1:] {
+		t.Run(landmine.Name, func(t *testing.T) {
 			audited := map[string][]string{} // by contract
-			for _, f := range mrtrtest.DifferencesOf(found, exhibit.Name) {
+			for _, f := range mrtrtest.DifferencesOf(found, landmine.Name) {
 				require.Equal(t, "effects", f.Rule.Name, f)
 				audited[f.Contract.Name] = f.Saw.Effects
 			}

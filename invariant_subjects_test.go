@@ -26,7 +26,7 @@ var effectAt = map[string]mrtrtest.Position{
 	"await": mrtrtest.BetweenQuestions, "naive": mrtrtest.BetweenQuestions,
 }
 
-// styles are the options and exhibits of these names.
+// styles are the options and landmines of these names.
 func styles(names ...string) []mrtrtest.Subject {
 	var subjects []mrtrtest.Subject
 	for _, o := range slices.Concat(options.All, landmine.All) {
@@ -40,7 +40,7 @@ func styles(names ...string) []mrtrtest.Subject {
 	return subjects
 }
 
-// allStyles are the options, without the exhibits.
+// allStyles are the options, without the landmines.
 func allStyles() []mrtrtest.Subject {
 	var names []string
 	for _, o := range options.All {

@@ -50,7 +50,7 @@ type call struct {
 	tool      string   // the name of the tool or prompt, or the resource's URI
 	requestID string
 	start     time.Time
-	sink      *sink // for what is logged beside the record of the call
+	sink      *sink // for records beside that of the call
 
 	arguments json.RawMessage
 	answers   int

@@ -146,7 +146,7 @@ func (k *catalog) viewer(c *call) (weak.Pointer[mcp.ServerSession], bool) {
 	return weak.Make(c.session), true
 }
 
-// shownTo is what the call's session was shown of the tool last.
+// shownTo is the tool as the call's session was shown it last.
 func (k *catalog) shownTo(c *call) shown {
 	viewer, ok := k.viewer(c)
 	if !ok {

@@ -105,7 +105,7 @@ var judges = func() map[misbehaving.Place]map[probe.Era]*misbehaving.Judge {
 	return all
 }()
 
-// mostBytes is more than any answer may take: the limit, what is not counted of _meta,
+// mostBytes is more than any answer may take: the limit, the part of _meta that is not counted,
 // and the report.
 const mostBytes = 64<<10 + 48<<10
 

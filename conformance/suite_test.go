@@ -31,7 +31,7 @@ func findSuite(t *testing.T) suite {
 		}
 	}
 	if err != nil {
-		const how = "the conformance suite is not installed: run conformance/run"
+		const how = "the conformance suite is not installed: run conformance/run, which needs Node with npm"
 		if os.Getenv("MRTR_CI") == "1" {
 			t.Fatal(how)
 		}

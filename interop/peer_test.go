@@ -107,9 +107,9 @@ func requirePeers(t *testing.T) {
 	switch {
 	case err == nil:
 	case os.Getenv("MRTR_CI") == "1":
-		t.Fatalf("run interop/install first: %v", err)
+		t.Fatalf("run interop/install, which needs Node with npm: %v", err)
 	default:
-		t.Skipf("run interop/install first: %v", err)
+		t.Skipf("run interop/install, which needs Node with npm: %v", err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // maxBatch is how many messages a POST may hold. Only revision 2025-03-26 knows
@@ -78,6 +79,11 @@ func peek(body []byte) (contents, error) {
 // split parts a batch into its messages, and stops where there are too many. Like
 // go-sdk it ignores everything after the first JSON value of the body.
 func split(body []byte) ([]json.RawMessage, error) {
+	if s := jsontext.Scan(body); s.Peek() == '{' {
+		if message, ok := s.Raw(s.Value); ok { // nothing in it is unusual
+			return []json.RawMessage{message}, nil
+		}
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
 		var raw json.RawMessage
@@ -137,7 +143,7 @@ func paramsMeta(params json.RawMessage) map[string]any {
 // maxInitialized bounds a notification that go-sdk keeps and no client fills.
 const maxInitialized = 4 << 10
 
-// tooLarge says what of the contents is larger than a session may keep.
+// tooLarge names the part of the contents that is larger than a session may keep.
 func (c contents) tooLarge(maxInitialize int64) error {
 	if !c.opens {
 		maxInitialize = maxInitialized

@@ -71,7 +71,7 @@ func mendHeaders(r *http.Request) *http.Request {
 	return r
 }
 
-// decodeHeader reads a value in base64. What is not valid is left to go-sdk,
+// decodeHeader reads a value in base64. An invalid one is left to go-sdk,
 // which compares it as it is and refuses it.
 func decodeHeader(value string) (string, bool) {
 	text, ok := strings.CutPrefix(value, base64Prefix)

@@ -5,8 +5,8 @@ package mcphttp
 // NewHandler, serveModern), when go-sdk decodes from the bytes; see docs/go-sdk.md.
 //
 // go-sdk v1.8.0 allocates 32 KiB for each value that it decodes. Its HTTP layer
-// decodes a request's envelope four times and its params three times before the
-// session decodes them again, which is more than half of what a call costs a server.
+// decodes a request's envelope four times, its params twice and the tool's schema once
+// before the session decodes the params again: about half of a server's cost of a call.
 // The requests that take the time of a busy server (tools/call, prompts/get,
 // resources/read) are simple enough to be read here in one pass over the bytes. Such
 // a request gets a session of its own, as it does in go-sdk, over a connection whose
@@ -250,7 +250,7 @@ func (c *leanCall) result(result json.RawMessage) []byte {
 // may be replaced by one of the same name with other headers.
 const verifiedFor = time.Second
 
-// maxVerified bounds what is noted in that time.
+// maxVerified bounds the notes of that time.
 const maxVerified = 10_000
 
 // verified are arguments that no header has to repeat. The schema of a tool may bind

@@ -93,7 +93,7 @@ func (g *generator) message(method, name, version string) string {
 		members = append(members, `"id":`+g.mostly(g.one(`1`, `0`, `"a"`, `"<&>"`, `-7`),
 			`null`, `1.0`, `1.5`, `1e2`, `-0`, `007`, `9007199254740993`, `123456789012345`, `1234567890123456`, `""`, `"é"`, `"\u0041"`, `{}`, `true`))
 	}
-	return g.object(members, `"result":{}`, `"error":{"code":1}`, `"Method":"ping"`, `"extra":[1,{"a":null}]`, `"id":2`, `"\u0069d":3`, `"method":"ping"`)
+	return g.object(members, `"result":{}`, `"error":{"code":1}`, `"error":5`, `"Method":"ping"`, `"extra":[1,{"a":null}]`, `"id":2`, `"\u0069d":3`, `"method":"ping"`)
 }
 
 // object joins members in any order, sometimes with another one or one of them twice.

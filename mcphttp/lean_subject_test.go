@@ -14,7 +14,7 @@ import (
 )
 
 // observed is all that a handler can see of its call, so that two ways by which a
-// call may come are compared by what arrives and not only by what goes out.
+// call may come are compared at the handler and not only at the client.
 type observed struct {
 	Params     any
 	Headers    map[string][]string

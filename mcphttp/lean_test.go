@@ -141,7 +141,7 @@ func TestUsualCallsAreLean(t *testing.T) {
 	}
 }
 
-// What is not certain goes to go-sdk, and so does what would take long to look at.
+// A request goes to go-sdk unless it is certain to pass, or where it would take long to look at.
 func TestUnusualCallsAreNotLean(t *testing.T) {
 	many := strings.Builder{}
 	for i := range 1000 {
@@ -302,7 +302,7 @@ func TestVerdictsAboutHeadersExpire(t *testing.T) {
 	})
 }
 
-// What one call was allowed says nothing about another argument, about the same one
+// A call that was allowed says nothing about another argument, about the same one
 // where it was null, or about another tool.
 func TestVerdictsAboutHeadersAreNarrow(t *testing.T) {
 	w := newWays(t, leanSubject(), plainly)

@@ -18,7 +18,7 @@ import (
 type leanCall struct {
 	request   jsonrpc.Request
 	id        []byte // as it was sent
-	name      string // of what is called
+	name      string // of the tool or prompt, or the URI of the resource
 	arguments []byte // notes about a tool's arguments, see readArguments
 }
 
@@ -33,7 +33,7 @@ func readLean(r *http.Request, raw []byte) (*leanCall, bool) {
 		return nil, false
 	}
 	for header := range r.Header {
-		if strings.HasPrefix(header, paramPrefix) { // go-sdk knows what they must say
+		if strings.HasPrefix(header, paramPrefix) { // go-sdk compares them with the arguments
 			return nil, false
 		}
 	}

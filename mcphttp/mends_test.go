@@ -31,8 +31,8 @@ func modernHeaders(r *http.Request) {
 	r.Header.Set("Mcp-Name", "tool")
 }
 
-// What go-sdk v1.8.0 gets wrong in one modern POST, see docs/go-sdk.md, is right
-// behind a Handler.
+// The faults of go-sdk v1.8.0 in one modern POST, see docs/go-sdk.md, are mended by
+// a Handler.
 func TestFaultsMendedInFrontOfGoSDK(t *testing.T) {
 	for _, tc := range []struct {
 		explanation string
@@ -91,7 +91,7 @@ func TestFaultsMendedInFrontOfGoSDK(t *testing.T) {
 	}
 }
 
-// The mends change what go-sdk reads and not the request of whoever is in front.
+// The mends change the copy that go-sdk reads, and not the request of a handler in front.
 func TestMendsLeaveTheRequestOfTheCallerAlone(t *testing.T) {
 	h, err := newFront(func(*http.Request) *mcp.Server {
 		return rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("ran") })

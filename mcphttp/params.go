@@ -13,7 +13,7 @@ import (
 const undecodable = "failed to extract name from parameters"
 
 // A paramsWriter replaces that refusal. Its code says that the headers are wrong,
-// so the client mends what is right; the code for params is -32602, which go-sdk
+// so the client would mend the headers, which are right; the code for params is -32602, which go-sdk
 // itself gives over any other transport.
 type paramsWriter struct {
 	http.ResponseWriter

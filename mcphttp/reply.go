@@ -37,7 +37,7 @@ type reply struct {
 	done   bool
 	beat   *time.Timer
 	batch  bool         // of calls
-	last   []byte       // what was written last, where there is one call
+	last   []byte       // the bytes written last, where there is one call
 	ids    []jsonrpc.ID // that were answered, where there are several
 }
 
@@ -144,7 +144,7 @@ func (p *reply) tick() {
 	p.beat.Reset(p.every)
 }
 
-// end sends what is left, and gives the connection back without a time limit. Nothing
+// end sends the rest, and gives the connection back without a time limit. Nothing
 // is written after it.
 func (p *reply) end() {
 	p.mu.Lock()

@@ -81,7 +81,7 @@ func scanID(message []byte) (id json.RawMessage, ok bool) {
 }
 
 // survives reports whether go-sdk keeps the value of an id. Null, a string and
-// what is no id at all are not this function's matter.
+// values that are no id at all are not this function's matter.
 func survives(id json.RawMessage) bool {
 	if len(id) == 0 || id[0] != '-' && (id[0] < '0' || id[0] > '9') {
 		return true

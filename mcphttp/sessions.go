@@ -13,7 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/inflight"
 )
 
-// bytesPerSession times MaxSessions is what the initialize messages of all
+// bytesPerSession times MaxSessions is the size that the initialize messages of all
 // sessions may take together. go-sdk keeps each, decoded, until its session ends.
 const bytesPerSession = 2 << 10
 

@@ -132,7 +132,7 @@ func TestBusySessionsAreNotEvicted(t *testing.T) {
 	o.open("")
 }
 
-// go-sdk keeps what a session was opened with, decoded, for as long as it lives.
+// go-sdk keeps the message that opened a session, decoded, for as long as it lives.
 func TestInitializeIsBounded(t *testing.T) {
 	initialize := func(size int) string {
 		return strings.Replace(initializeBody, `"name":"x"`, `"name":"`+strings.Repeat("x", size)+`"`, 1)
@@ -180,7 +180,7 @@ func (s silent) Read(context.Context) (m jsonrpc.Message, err error) {
 	return nil, fmt.Errorf("over")
 }
 
-// Where thousands are open, the next session allocates what the first did.
+// Where thousands are open, the next session allocates as much as the first did.
 func TestOpeningCostsTheSame(t *testing.T) {
 	server := trip.NewServer(trip.Handler)
 	h := newHandler(t, server, nil)

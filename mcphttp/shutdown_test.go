@@ -225,7 +225,7 @@ func TestEndedSessionsAreForgotten(t *testing.T) {
 	require.NoError(t, h.Shutdown(t.Context()))
 }
 
-// What a shutdown cuts off is answered, in both eras, with sessions and without, and
+// Calls that a shutdown cuts off are answered, in both eras, with sessions and without, and
 // whether or not its stream has begun.
 func TestShutdownAnswersWhatItCutsOff(t *testing.T) {
 	for _, c := range []struct {

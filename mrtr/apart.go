@@ -2,8 +2,8 @@ package mrtr
 
 import "context"
 
-// The author's code runs on goroutines of the engine's: runtime.Goexit in it would
-// otherwise end the goroutine of the request, and nobody would answer.
+// The author's code runs on goroutines that the engine starts. On the goroutine of the
+// request a runtime.Goexit in it would leave the request without an answer.
 
 // apart runs f on a goroutine of its own and waits for it.
 func apart(f func() error) error {

@@ -53,6 +53,7 @@ type exchange struct {
 	client    era.Client
 	session   *mcp.ServerSession
 	request   mcp.Request
+	forwarded *forwardedFrom // nil for a request that came from its client
 }
 
 // The methods of an exchange.

@@ -54,10 +54,11 @@
 // request and this principal, within its lifetime. It does not prove that it was
 // not used before: a client that sends a state twice gets the round twice, with
 // the effects that come after that state. Where that matters, hand the idempotency
-// key that Once gives to the system that has the effect.
+// key that Once gives to the system that has the effect, or set
+// [Options] Store: then the second request gets the result of the first.
 //
 // An answer that does not fit its question is asked for again without the handler, three
 // times at most. A call ends after 9 rounds that ask and 2 that only carry state,
-// since go-sdk's client follows no further; [Options] MaxRounds allows more to those
-// that do.
+// since go-sdk's client follows no further. [Options] MaxRounds allows more to legacy
+// clients, and with FollowsRounds to the modern ones that do.
 package mrtr

@@ -64,8 +64,8 @@ const (
 	// ShuttingDown: the runtime is closed. The client may call again if nothing was
 	// done.
 	ShuttingDown Reason = "shutting_down"
-	// OutcomeUnknown: an earlier run of this round ended without a word, and what it
-	// has done cannot be found out ([OnceWith] can ask). Only with a store.
+	// OutcomeUnknown: an earlier run of this round ended without a word, and its
+	// effects cannot be found out ([OnceWith] can ask). Only with a store.
 	OutcomeUnknown Reason = "outcome_unknown"
 	// ResultNotKept: the round was completed by an earlier request, and its result was
 	// too large for the store, or cannot be written as JSON. Only with a store.

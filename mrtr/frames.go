@@ -23,6 +23,9 @@ type frameTable struct {
 	began                       time.Time // when the table's clock was set to zero
 	abandoned                   func(r *linearRun, reason string)
 
+	// owner begins each token: the name of this instance, where others may ask for it.
+	owner string
+
 	mu      sync.Mutex
 	byToken map[string]*linearRun
 	all     holding
@@ -175,6 +178,16 @@ func (t *frameTable) take(token string) *linearRun {
 	return r
 }
 
+// targetOf is the target of the run that a token names, nil where it is gone.
+func (t *frameTable) targetOf(token string) *target {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.byToken[token]; r != nil {
+		return r.call.target
+	}
+	return nil
+}
+
 // rename gives a frame a fresh token and its full time, for a round that asks
 // again without resuming it. The token is "" where the frame is gone.
 func (t *frameTable) rename(token string) string {
@@ -208,7 +221,7 @@ func (t *frameTable) queue(r *linearRun) (token string) {
 	r.list.remove(r)
 	t.parked.push(r)
 	r.expires = time.Since(t.began) + t.ttl
-	r.token = newID()
+	r.token = t.owner + newID()
 	t.byToken[r.token] = r
 	if t.parked.len == 1 {
 		t.schedule()

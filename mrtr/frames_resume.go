@@ -12,7 +12,8 @@ func (c *Call) takeFrame(how linearStyle) (*linearRun, error) {
 		c.linear = r
 		return r, nil
 	}
-	if c.st.round > 1 && !how.replays {
+	// A forwarded round goes on where its frame is, or nowhere.
+	if c.st.round > 1 && (!how.replays || c.ex.forwarded != nil) {
 		return nil, &Error{Reason: FrameGone}
 	}
 	return nil, nil
@@ -47,7 +48,7 @@ func (c *Call) holdFrame() error {
 
 // keepFrame keeps the frame of a call that asks again without its handler.
 func (c *Call) keepFrame() error {
-	if c.st.frame == "" { // the style holds nothing
+	if c.st.frame == "" || c.holder() != "" { // nothing is held, or not here
 		return nil
 	}
 	token := ""

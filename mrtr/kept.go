@@ -10,9 +10,10 @@ import (
 	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
-// kept is where a round's result is, for a call that completes. save gives the JSON
-// that is remembered, and makes the result one that load makes of that JSON again,
-// byte for byte on the wire.
+// kept is the place of a round's result, for a call that completes. save returns the
+// JSON that the store remembers, and load makes a result of that JSON again which is the
+// same, byte for byte on the wire. A result that would not be the same is replaced by save
+// with one that is.
 type kept interface {
 	save() (json.RawMessage, error)
 	load(saved json.RawMessage) error
@@ -112,8 +113,8 @@ func settledJSON[T any](v *T, decode func([]byte) (T, error)) (json.RawMessage, 
 	return nil, errUnsettled
 }
 
-// isPlainJSON reports whether the JSON of a T survives json.Unmarshal, which is the quick way to find
-// out. A value that does also survives decodeExactly, which keeps more.
+// isPlainJSON reports whether the JSON of a T survives json.Unmarshal, which is quicker
+// than decodeExactly. A value that does also survives decodeExactly, which keeps more.
 func isPlainJSON[T any](saved []byte) bool {
 	var back T
 	if json.Unmarshal(saved, &back) != nil {
@@ -133,8 +134,8 @@ func decodeExactly[T any](b []byte) (v T, err error) {
 	return v, err
 }
 
-// typedResult is the result of a typed tool: its output, and its text where that says
-// its own.
+// typedResult is the result of a typed tool: its output, and its text if the output is a
+// [Texter].
 type typedResult[Out any] struct {
 	out Out
 	res *mcp.CallToolResult

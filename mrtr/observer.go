@@ -79,6 +79,9 @@ const (
 	RoundClaimed EventKind = "round claimed"
 	// RoundTakenOver is one that was cut off before, and that this request goes on with.
 	RoundTakenOver EventKind = "round taken over"
+	// RoundForwarded is a request whose frame another instance holds, and that was sent
+	// there. Reason tells why that one did not take it, "" if it did.
+	RoundForwarded EventKind = "round forwarded"
 	// RoundRepeated is a request that got the outcome of an earlier one. Err is its
 	// error, if that is an error.
 	RoundRepeated EventKind = "round repeated"

@@ -15,6 +15,13 @@ import (
 // Prompts have no error results, so that every error is a JSON-RPC error.
 func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
 	t := rt.target(opts, s.facts())
+	t.held = func() (kept, enterFunc) {
+		result := &wholeResult[mcp.GetPromptResult]{}
+		return result, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+			ir, result.out, err = s.run(ctx, c, nil)
+			return ir, err
+		}
+	}
 	h := func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		var arguments json.RawMessage // no arguments are the same, present or not
 		if len(req.Params.Arguments) > 0 {

@@ -17,8 +17,10 @@ type HandlerOptions struct {
 	Legacy LegacyPolicy
 	// Unaskable overrides the runtime's policy for clients that cannot be asked.
 	Unaskable UnaskablePolicy
-	// Version names this version of the handler, for operators who read why a call
-	// did not go on after a deployment ([Event]). If empty, it is that of the build.
+	// Version names this version of the handler; if empty, it is that of the build. A
+	// call that another version began is checked for questions that changed, as
+	// docs/deploys.md tells, and an [Event] of a call that diverged names the version.
+	// A build without a version control stamp looks like every other: set it there.
 	Version string
 	// Needs are questions that every call asks. A client that cannot be asked one of
 	// them, and for whom no default stands in, is refused before the handler is
@@ -39,13 +41,17 @@ type HandlerOptions struct {
 	// Interrupted says what becomes of a round whose instance died while it ran, when
 	// the same request comes again. It needs a store.
 	Interrupted Interrupted
+	// Forwarded sends the rounds of a [Resumable] handler to the instance that holds
+	// their frame, where [Options.Forwarder] can. Otherwise it replays its journal, which
+	// costs about half as much; a [Coroutine] cannot, and is always forwarded.
+	Forwarded bool
 }
 
 // Interrupted is the policy for a round that was cut off, see [HandlerOptions].
 type Interrupted int
 
 const (
-	// InterruptedInherit is what the style can do: InterruptedAgain for [Journal],
+	// InterruptedInherit takes the best that the style can do: InterruptedAgain for [Journal],
 	// [Resumable] and [Steps], and InterruptedUnknown for [Native] and [Coroutine].
 	InterruptedInherit Interrupted = iota
 	// InterruptedAgain runs the handler again. Each effect in [Once] and each step is
@@ -69,6 +75,9 @@ type target struct {
 	replays     bool // a call can go on without the frame that its state names
 	forgets     bool // its calls are not remembered
 	again       bool // a round that was cut off runs again
+	forwards    bool // a round goes to its frame even if it replays
+	// held runs a round of a handler whose frame is here, for another instance.
+	held func() (kept, enterFunc)
 }
 
 // target checks the options of a registration. It panics on misuse, as go-sdk's
@@ -87,7 +96,7 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	if !o.Unaskable.valid() {
 		panic(misuse("HandlerOptions.Unaskable is not a policy: %d", o.Unaskable))
 	}
-	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays, forgets: o.Forgets}
+	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays, forgets: o.Forgets, forwards: o.Forwarded}
 	switch {
 	case o.Interrupted < InterruptedInherit || o.Interrupted > InterruptedUnknown:
 		panic(misuse("HandlerOptions.Interrupted is not a policy: %d", o.Interrupted))
@@ -116,7 +125,7 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	return t
 }
 
-// buildVersion names this build in states, for the events of calls that [Diverged].
+// buildVersion names this build in states, so that a call notices a deployment.
 var buildVersion = func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -15,6 +15,13 @@ import (
 // read. As with [Prompt], every error is a JSON-RPC error.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
 	t := rt.target(opts, s.facts())
+	t.held = func() (kept, enterFunc) {
+		result := &wholeResult[mcp.ReadResourceResult]{}
+		return result, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+			ir, result.out, err = s.run(ctx, c, "")
+			return ir, err
+		}
+	}
 	h := func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		var own wholeResult[mcp.ReadResourceResult]
 		result := &own

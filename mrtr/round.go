@@ -17,7 +17,7 @@ type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
 //
 //	open    the state, or begin a call                         seal.go
 //	judge   the answers by the questions that were sent        judge.go
-//	claim   the round, or get what it came to: with a store    turn.go
+//	claim   the round, or get its outcome: with a store        forward.go, turn.go
 //	enter   the handler, once all of them are answered         this file, and the styles
 //	ask     the questions that the handler returned            incomplete.go, gate.go
 //	seal    the state that goes out with the questions         seal.go
@@ -42,7 +42,10 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 	}
 	if err != nil && !c.elsewhere {
 		var stops []func(context.Context, error)
-		if c.ends() {
+		switch {
+		case c.goesOn(ctx, err):
+			c.abandonFrame(endOf(ctx))
+		case c.ends():
 			stops = c.unwind(ctx, enter)
 		}
 		err = c.tellEffects(err)
@@ -97,6 +100,7 @@ func (c *Call) advance(ctx context.Context, to kept, enter enterFunc) (_ *asked,
 		}
 	}
 	if c.remembered() && c.st.round > 1 && (ended == nil || byPerson(ended)) {
+		c.forward(ctx)
 		if out, answered, err := c.takeTurn(ctx, ended, to); answered {
 			return out, err
 		}

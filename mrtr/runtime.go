@@ -57,11 +57,14 @@ type Options struct {
 	// that client earlier.
 	FollowsRounds func(req mcp.Request) int
 	// Store remembers the rounds of calls, so that one that comes again gets the result
-	// of the first time and has no effect twice. docs/with-a-store.md tells what is
+	// of the first time and has no effect twice. docs/with-a-store.md tells all that is
 	// promised. A store of one process goes with states sealed by a key of that process
 	// alone, and one that outlives the process with State.Keys. The rounds of legacy
 	// clients need no store, and the first round of a call is not remembered.
 	Store store.Store
+	// Forwarder lets the instances of a server run one another's rounds, where the frame
+	// is that they need. It goes with a Store. A forwarded round has no session.
+	Forwarder Forwarder
 	// Remember configures how the store is used.
 	Remember *RememberOptions
 	// MaxStateBytes bounds the state of a call, before sealing; 32 KiB if zero.
@@ -94,11 +97,12 @@ type Options struct {
 // Only [Coroutine] and [Resumable] hold anything between two rounds. In the other
 // styles any instance with the same keys can serve any round.
 type Runtime struct {
-	codec    sealer
-	opts     Options
-	frames   *frameTable
-	observer Observer
-	memory   *roundMemory // nil without a store
+	codec      sealer
+	opts       Options
+	frames     *frameTable
+	observer   Observer
+	memory     *roundMemory // nil without a store
+	forwarding *forwarding  // nil without a Forwarder
 
 	registrations registrations
 	rounds        atomic.Int64 // requests that are being served
@@ -149,6 +153,15 @@ func New(opts *Options) (*Runtime, error) {
 	}
 	rt := &Runtime{codec: codec.For("request_state"), opts: o, observer: o.Observer, memory: memory}
 	rt.frames = newFrameTable(&o, rt.abandoned)
+	if rt.forwarding, err = newForwarding(&o); err != nil {
+		return nil, err
+	}
+	if rt.forwarding != nil {
+		rt.frames.owner = rt.forwarding.Self() + "."
+		if err := rt.forwarding.start(rt); err != nil {
+			return nil, err
+		}
+	}
 	return rt, nil
 }
 
@@ -159,7 +172,13 @@ func New(opts *Options) (*Runtime, error) {
 //
 // It does not close the store, and waits for no call of another style.
 func (rt *Runtime) Close() error {
+	if rt.forwarding != nil {
+		rt.forwarding.close()
+	}
 	err := rt.frames.close(10 * time.Second)
+	if rt.forwarding != nil {
+		rt.forwarding.wait()
+	}
 	if rt.memory != nil {
 		rt.memory.turns.Close()
 	}

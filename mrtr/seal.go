@@ -22,7 +22,9 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 		return nil, c.misregistered(ctx)
 	}
 	var err error
-	if c.principal, err = rt.principal(ctx, ex.request); err != nil {
+	if ex.forwarded != nil {
+		c.principal = ex.forwarded.principal
+	} else if c.principal, err = rt.principal(ctx, ex.request); err != nil {
 		return nil, c.unidentified(ctx, err)
 	}
 	if ex.token == "" {

@@ -27,7 +27,7 @@ type state struct {
 
 	// Of a call whose rounds are remembered in a store, see [Options.Store].
 	epoch string    // of the store's contents
-	turn  int       // what the next round that enters the handler, or ends it, claims
+	turn  int       // the number that the next round which enters the handler, or ends it, claims
 	until time.Time // the end of every state that asks for this turn
 }
 

@@ -29,6 +29,8 @@ import (
 //   - Nobody runs it where nobody knows of the end: the user went away and nothing is
 //     held, the state has expired, or the process was killed. Nor does a handler whose
 //     code changed so that it no longer comes to OnStop ([Diverged]).
+//   - With a store it does not run where the same request can go on with the call: its
+//     client hung up, the error is retryable, or another instance took the round over.
 //   - Without a store, a client that sends an earlier state of a call that stopped goes
 //     on from there, and the effects that were undone count as done.
 //   - A step cannot call it, since a step that has run is not run again: see

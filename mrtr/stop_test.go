@@ -168,6 +168,36 @@ func TestOnStopRunsOnceWithAStore(t *testing.T) {
 	}
 }
 
+// tryAgain is an error after which the same request may be sent again.
+type tryAgain struct{ error }
+
+func (tryAgain) ToolErrorRetryable() bool { return true }
+
+// With a store, a round that ends in a retryable error is left to the same request when
+// it comes again. Its effects count as done then, so they are not undone.
+func TestOnStopLeavesARoundThatGoesOn(t *testing.T) {
+	for name := range stopStyles(&deeds{}, &undone{}, nil) {
+		for _, remembers := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/store=%t", name, remembers), func(t *testing.T) {
+				var did deeds
+				var un undone
+				opts := &mrtr.Options{}
+				if remembers {
+					opts.Store = shared{store.NewMemory(nil)}
+				}
+				tool := newTrip(newTripRuntime(t, opts), stopStyles(&did, &un, tryAgain{errors.New("busy")})[name], "v1")
+				last := tool.answer(tool.answer(tool.begin(), "x"), "y")
+				require.ErrorContains(t, last.err, "busy")
+				if remembers {
+					require.Empty(t, un.all())
+				} else {
+					require.Equal(t, []string{"pay: busy", "reserve: busy"}, un.all())
+				}
+			})
+		}
+	}
+}
+
 // Over the session of a legacy client the call ends in the bridge, or in a round.
 func TestOnStopOfALegacyCall(t *testing.T) {
 	for name := range stopStyles(&deeds{}, &undone{}, nil) {

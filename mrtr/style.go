@@ -17,7 +17,7 @@ type Style[In, Out any] struct {
 	needs   needs
 }
 
-// cutOff is what a style can do about a round that was cut off.
+// cutOff is a style's way with a round that was cut off.
 type cutOff int
 
 const (

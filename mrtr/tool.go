@@ -37,6 +37,16 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 	}
 	t := rt.target(opts, s.facts())
 	mutable := snapshot.Shares(reflect.TypeFor[In]())
+	t.held = func() (kept, enterFunc) {
+		result := &typedResult[Out]{}
+		return result, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+			var in In // the frame has it
+			if ir, result.out, err = s.run(ctx, c, in); ir == nil && err == nil {
+				result.res, err = ownResult(&result.out)
+			}
+			return ir, err
+		}
+	}
 	h := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var none Out
 		var own typedResult[Out]
@@ -80,6 +90,13 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 // out as it is. An error becomes an error result.
 func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
 	t := rt.target(opts, s.facts())
+	t.held = func() (kept, enterFunc) {
+		result := &rawResult{}
+		return result, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+			ir, result.out, err = s.run(ctx, c, nil)
+			return ir, err
+		}
+	}
 	h := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var own rawResult
 		result := &own

@@ -30,7 +30,8 @@ type turnClaim struct {
 }
 
 // takeTurn claims the turn of a round whose answers have been judged. It is answered
-// where the turn has run, or does not run here. ended is the error of a person's no.
+// where the turn has run, or does not run here. ended is the error by which the answers
+// end the call, such as a decline.
 func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, answered bool, _ error) {
 	turn := c.turn(c.answersOf(ended))
 	answer, err := c.rt.memory.turns.Take(ctx, turn)
@@ -54,6 +55,9 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, 
 	c.claim = cl
 	c.st.takeOver(readDeeds(answer.Left.Effects))
 	c.mu.Unlock()
+	if c.ex.forwarded != nil {
+		close(c.ex.forwarded.claimed)
+	}
 	kind := RoundClaimed
 	if answer.TookOver {
 		kind = RoundTakenOver
@@ -173,6 +177,15 @@ func (c *Call) follow(ctx context.Context, to kept) (*asked, error) {
 		return nil, c.turnRefused(ctx, err)
 	}
 	return c.recall(ctx, answer, to)
+}
+
+// goesOn reports whether the turn of a round that failed is left to other requests, so
+// that the call has not ended: it was given to another one, or is let go of.
+func (c *Call) goesOn(ctx context.Context, err error) bool {
+	c.mu.Lock()
+	cl := c.claim
+	c.mu.Unlock()
+	return cl != nil && (cl.brokenBy() != nil || c.letsGo(ctx, err))
 }
 
 // letsGo reports whether an error is the engine's and no outcome of the turn: whoever

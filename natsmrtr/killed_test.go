@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/killed"
+	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/natsmrtr"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/storetest"
@@ -18,7 +19,7 @@ import (
 
 // TestMain runs this binary as a server of a call too.
 func TestMain(m *testing.M) {
-	killed.Serve(killed.Backend{Open: openStore})
+	killed.Serve(killed.Backend{Open: openStore, Forwarder: newForwarder})
 	os.Exit(m.Run())
 }
 
@@ -29,6 +30,15 @@ func openStore(ctx context.Context, url string) (store.Store, error) {
 		return nil, err
 	}
 	return natsmrtr.Open(ctx, nc, nil)
+}
+
+// newForwarder makes the forwarder of such a process.
+func newForwarder(url string) (mrtr.Forwarder, error) {
+	nc, err := nats.Connect(url, nats.ReconnectBufSize(-1))
+	if err != nil {
+		return nil, err
+	}
+	return natsmrtr.NewForwarder(nc, "shop")
 }
 
 func TestKillTable(t *testing.T) {

@@ -2,7 +2,7 @@ package options
 
 import "embed"
 
-// Source holds the Go files of the styles and of the exhibits, for programs that
+// Source holds the Go files of the styles and of the landmines, for programs that
 // show the code they run.
 //
 //go:embed native.go sse_shim.go version_branch.go two_handlers.go

@@ -63,6 +63,7 @@ var refusals = map[mrtr.EventKind]string{
 var stored = map[mrtr.EventKind]string{
 	mrtr.RoundClaimed:     "claimed",
 	mrtr.RoundTakenOver:   "taken over",
+	mrtr.RoundForwarded:   "forwarded",
 	mrtr.RoundRepeated:    "repeated",
 	mrtr.RoundRefused:     "refused",
 	mrtr.RoundUnknown:     "unknown",

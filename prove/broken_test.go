@@ -1,6 +1,7 @@
 package prove_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,6 +158,33 @@ func TestSingleUseIsDemandedOfWhoPromisesIt(t *testing.T) {
 	}
 }
 
+// A tool whose effects nobody counts is not proved to have them once.
+func TestAnEffectThatIsNotCounted(t *testing.T) {
+	for explanation, c := range map[string]struct {
+		times   map[string]int
+		outcome prove.Outcome
+		detail  string
+	}{
+		"nothing is expected":           {nil, prove.Skip, "needs a tool with an effect: none was counted in an honest call"},
+		"an effect is expected":         {map[string]int{"pay": 1}, prove.Fail, `"pay" happened 0 times instead of 1`},
+		"none is expected, and by name": {map[string]int{"pay": 0}, prove.Skip, "needs a tool with an effect: none was counted in an honest call"},
+	} {
+		t.Run(explanation, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				subject := newWorld("").subject()
+				subject.Effects = func(context.Context) (map[string]int, error) { return map[string]int{}, nil }
+				scenario := strict
+				scenario.Times = c.times
+				report, err := prove.Run(t.Context(), subject, scenario, &prove.Options{Only: []string{"effect/once"}})
+				require.NoError(t, err)
+				require.Len(t, report.Findings, 1)
+				require.Equal(t, c.outcome, report.Findings[0].Outcome)
+				require.Equal(t, c.detail, report.Findings[0].Detail)
+			})
+		})
+	}
+}
+
 // A rule that lacks an ability says so, and never passes.
 func TestWithoutAbilitiesRulesAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -195,7 +223,7 @@ func TestNothingToProveIsAnError(t *testing.T) {
 		}{
 			{prove.Subject{}, strict, nil, "the subject has no Dial"},
 			{subject, prove.Scenario{}, nil, "the scenario names no tool"},
-			{subject, prove.Scenario{Tool: "none"}, nil, `the server lists no tool "none"`},
+			{subject, prove.Scenario{Tool: "none"}, nil, `the server lists no tool "none", but "pay", "refund"`},
 			{subject, prove.Scenario{Tool: "pay", Arguments: map[string]any{}}, nil, "does not complete: error -32602: the arguments are not good"},
 			{subject, strict, &prove.Options{Only: []string{"state/none"}}, `there is no rule and no group "state/none"`},
 			{subject, strict, &prove.Options{Level: "LOUD"}, `there is no level "LOUD"`},

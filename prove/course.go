@@ -13,6 +13,20 @@ import (
 type course struct {
 	said    []said
 	effects map[string]int
+	// constant says that the states are plain text, and the same in another call: a
+	// report can quote them and is the same each time.
+	constant bool
+}
+
+// states are those that the server handed out, in order.
+func (c *course) states() []string {
+	var all []string
+	for _, s := range c.said {
+		if s.asks() {
+			all = append(all, s.reply.State)
+		}
+	}
+	return all
 }
 
 func (c *course) end() said { return c.said[len(c.said)-1] }

@@ -211,10 +211,6 @@ func (d *deployment) subject() prove.Subject {
 			}
 			return err
 		},
-		Held: func(context.Context) (int, error) {
-			synctest.Wait()
-			return runtime.NumGoroutine(), nil
-		},
 		CrashAtEffect: func(on bool) { d.mu.Lock(); defer d.mu.Unlock(); d.crash = on },
 	}
 }

@@ -184,7 +184,7 @@ func startTypeScript(t *testing.T, log *auditLog, kind string, env ...string) pr
 // missing tells a person how to install the foreign servers; "" where they are.
 func missing() string {
 	if _, err := os.Stat(filepath.Join(peers, "typescript-server", "node_modules")); err != nil {
-		return "install the TypeScript SDK by ./interop/install"
+		return "run interop/install, which needs Node with npm"
 	}
 	return ""
 }

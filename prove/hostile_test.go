@@ -123,7 +123,7 @@ func TestHostileServers(t *testing.T) {
 		"a list that never ends":  {hostile{method: "tools/list", answer: endlessly("application/json", `{"a":[`, "{},")}, false, "larger than 16777216 bytes"},
 		"ever new pages": {hostile{method: "tools/list", answer: func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
 			respond(w, id, `{"tools":[],"nextCursor":"c"}`)
-		}}, false, `lists no tool "t"`},
+		}}, false, `lists no tool "t", but none at all`},
 		"a call that is not answered":      {hostile{method: "tools/call", answer: silence}, false, "deadline exceeded"},
 		"an answer that never ends":        {hostile{method: "answered", answer: endlessly("text/event-stream", "data: ", "x")}, false, "larger than 16777216 bytes"},
 		"a stream of notifications":        {hostile{method: "answered", answer: endlessly("text/event-stream", "", `data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}`+"\n\n")}, false, "no answer"},

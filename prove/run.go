@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -119,6 +120,10 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 		p.honest.effects = t.since(before)
 		again := t.play(t.another(t.subject.Dial), p.scenario.Arguments, p.scenario.Answers)
 		p.varies = again.end().outline() != p.honest.end().outline()
+		p.honest.constant = slices.Equal(p.honest.states(), again.states()) && !slices.ContainsFunc(p.honest.states(), func(state string) bool {
+			r := read(state)
+			return state != "" && (r == nil || r.text != state)
+		})
 		p.without = make([]said, len(p.honest.said))
 		for i := range p.honest.said {
 			if i > 0 {

@@ -83,7 +83,7 @@ func (s said) shown(honest *course) json.RawMessage {
 			params["requestState"] = s.request.State
 		}
 	}
-	if state, ok := params["requestState"].(string); ok && state != "" && (len(state) > longestShown || honest == nil || !honest.legible()) {
+	if state, ok := params["requestState"].(string); ok && state != "" && (len(state) > longestShown || honest == nil || !honest.constant) {
 		described := s.altered
 		if described == "" {
 			described = "the state of the round before"

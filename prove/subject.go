@@ -76,7 +76,8 @@ type Scenario struct {
 	// asks.
 	OtherTool string
 	// Times says how often a completed call has each effect. An effect that is not
-	// named happens once.
+	// named happens once, or not at all: name those that a call must have. Otherwise
+	// a tool whose effects are not counted keeps every rule about them.
 	Times map[string]int
 	// SingleUse says that the tool promises to have its effects once for each
 	// call, however often a round is sent. Strict makes the same demand of any

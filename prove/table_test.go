@@ -22,7 +22,7 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/prove.md anew")
+var update = flag.Bool("update", false, "write the tables of docs/prove.md and the quotes of docs/prove-findings.md anew")
 
 // column is a subject of the table.
 type column struct {
@@ -79,9 +79,13 @@ func columns() map[string][]column {
 	}
 }
 
-const page = "../docs/prove.md"
+const (
+	tablesPage   = "../docs/prove.md"
+	findingsPage = "../docs/prove-findings.md"
+)
 
-// The tables of docs/prove.md agree with a run. To write them anew:
+// The tables of docs/prove.md agree with a run, and so do the failures that
+// docs/prove-findings.md quotes. To write them anew:
 // go test ./prove -run TestTheTablesOfTheDocumentation -update
 func TestTheTablesOfTheDocumentation(t *testing.T) {
 	groups := columns()
@@ -92,13 +96,13 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 		}
 		delete(groups, "foreign")
 	}
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
-	written := string(text)
+	tables, findings := readPage(t, tablesPage), readPage(t, findingsPage)
+	var withoutStore []*prove.Report
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		reports := proveAll(t, groups[name])
-		written = between(t, written, name, table(groups[name], reports))
-		if name == "foreign" {
+		part := legend(groups[name]) + "\n" + table(groups[name], reports, prove.Rules())
+		switch name {
+		case "foreign":
 			condemned := 0
 			for _, r := range reports {
 				if len(r.Failures(prove.Must)) > 0 {
@@ -106,15 +110,22 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 				}
 			}
 			require.GreaterOrEqual(t, condemned, 3)
-			written = between(t, written, "findings", findings(groups[name], reports))
+			findings.put(t, "findings", quotes(groups[name], reports))
+		case "ours":
+			withoutStore = reports
+		case "store":
+			part = table(groups[name], reports, differing(withoutStore, reports))
 		}
+		tables.put(t, name, part)
 	}
-	written = between(t, written, "rules", ruleList())
-	if *update {
-		require.NoError(t, os.WriteFile(page, []byte(written), 0o644))
-		return
+	tables.put(t, "rules", ruleList())
+	for _, page := range []*page{tables, findings} {
+		if *update {
+			require.NoError(t, os.WriteFile(page.path, []byte(page.written), 0o644))
+			continue
+		}
+		page.agrees(t)
 	}
-	require.Equal(t, string(text), written, "if this change is intended: go test ./prove -run TestTheTablesOfTheDocumentation -update")
 	if what != "" {
 		t.Skip("the other servers were not proved: " + what)
 	}
@@ -134,30 +145,71 @@ func proveAll(t *testing.T, columns []column) []*prove.Report {
 	return reports
 }
 
-// between replaces the part of the page with a name.
-func between(t *testing.T, text, name, part string) string {
+// page is a document of which a run writes parts.
+type page struct{ path, text, written string }
+
+func readPage(t *testing.T, path string) *page {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return &page{path, string(text), string(text)}
+}
+
+// put replaces the part of the page with a name.
+func (p *page) put(t *testing.T, name, part string) {
 	t.Helper()
 	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
-	before, rest, ok := strings.Cut(text, begin)
-	require.True(t, ok, begin)
+	before, rest, ok := strings.Cut(p.written, begin)
+	require.True(t, ok, "%s: %s", p.path, begin)
 	_, after, ok := strings.Cut(rest, end)
-	require.True(t, ok, end)
-	return before + begin + "\n" + part + "\n" + end + after
+	require.True(t, ok, "%s: %s", p.path, end)
+	p.written = before + begin + "\n" + part + "\n" + end + after
+}
+
+// agrees fails with the first line that a run would write otherwise.
+func (p *page) agrees(t *testing.T) {
+	t.Helper()
+	const remedy = "%s, line %d; if this change is intended: go test ./prove -run TestTheTablesOfTheDocumentation -update"
+	text, written := strings.Split(p.text, "\n"), strings.Split(p.written, "\n")
+	for i := range min(len(text), len(written)) {
+		require.Equal(t, written[i], text[i], remedy, p.path, i+1)
+	}
+	require.Len(t, text, len(written), remedy, p.path, len(text))
+}
+
+// differing are the rules that came out otherwise for one of the subjects.
+func differing(before, after []*prove.Report) []prove.Rule {
+	return slices.DeleteFunc(prove.Rules(), func(r prove.Rule) bool {
+		for i := range after {
+			b, _ := before[i].Of(r.Name)
+			a, _ := after[i].Of(r.Name)
+			if a.Outcome != b.Outcome {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 var marks = map[prove.Outcome]string{prove.Pass: "·", prove.Fail: "**FAIL**", prove.Note: "note", prove.Skip: "–"}
 
-func table(columns []column, reports []*prove.Report) string {
+// legend says which subject each column is.
+func legend(columns []column) string {
 	var b strings.Builder
 	for _, c := range columns {
 		fmt.Fprintf(&b, "- **%s**: %s\n", c.title, c.what)
 	}
-	b.WriteString("\n| rule | level |")
+	return b.String()
+}
+
+func table(columns []column, reports []*prove.Report, rules []prove.Rule) string {
+	var b strings.Builder
+	b.WriteString("| rule | level |")
 	for _, c := range columns {
 		b.WriteString(" " + c.title + " |")
 	}
 	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(columns)) + "\n")
-	for _, r := range prove.Rules() {
+	for _, r := range rules {
 		fmt.Fprintf(&b, "| `%s` | %s |", r.Name, r.Level)
 		for _, report := range reports {
 			f, _ := report.Of(r.Name)
@@ -165,15 +217,15 @@ func table(columns []column, reports []*prove.Report) string {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("| failed | |")
+	b.WriteString("| failed, of all rules | |")
 	for _, report := range reports {
 		fmt.Fprintf(&b, " %d |", report.Count(prove.Fail))
 	}
 	return b.String() + "\n"
 }
 
-// findings quotes each failure with the request that shows it.
-func findings(columns []column, reports []*prove.Report) string {
+// quotes are all failures, each with the request that shows it.
+func quotes(columns []column, reports []*prove.Report) string {
 	var b strings.Builder
 	for i, c := range columns {
 		fmt.Fprintf(&b, "### %s: %s\n\n", c.title, c.what)

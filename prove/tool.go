@@ -3,6 +3,7 @@ package prove
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -54,13 +55,30 @@ func (t *trial) list(c *wire.Client) []*tool {
 }
 
 func (t *trial) findTool(c *wire.Client) *tool {
-	for _, tool := range t.list(c) {
+	all := t.list(c)
+	for _, tool := range all {
 		if tool.Name == t.scenario.Tool {
 			return tool
 		}
 	}
-	t.fail("the server lists no tool %q", t.scenario.Tool)
+	t.fail("the server lists no tool %q, but %s", t.scenario.Tool, names(all))
 	return nil
+}
+
+// names are those of the first tools, for a person who has mistyped one.
+func names(tools []*tool) string {
+	const most = 12
+	if len(tools) == 0 {
+		return "none at all"
+	}
+	var text []string
+	for _, tool := range tools[:min(most, len(tools))] {
+		text = append(text, fmt.Sprintf("%.60q", tool.Name))
+	}
+	if more := len(tools) - most; more > 0 {
+		text = append(text, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(text, ", ")
 }
 
 // sampled makes values that fit a schema, and survives any.

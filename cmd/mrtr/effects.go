@@ -131,27 +131,29 @@ func readCounts(text []byte) (map[string]int, error) {
 	return many, nil
 }
 
-// lines counts the lines on the stderr of all processes that match a pattern.
+// lines counts the lines on the stderr of all processes that match a pattern. It
+// keeps the last ones, which say why a command was no server.
 type lines struct {
-	pattern *regexp.Regexp
+	pattern *regexp.Regexp // nil counts none
 
 	mu      sync.Mutex
 	rest    []byte
+	last    []string
 	counts  map[string]int
 	written time.Time
 }
 
 func newLines() *lines { return &lines{counts: map[string]int{}} }
 
-// maxLine bounds how much of a line without an end is kept.
-const maxLine = 1 << 20
+const (
+	maxLine   = 1 << 20 // how much of a line without an end is kept
+	lastLines = 5       // how many lines are kept
+	lastWidth = 300     // and how much of each
+)
 
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pattern == nil {
-		return len(p), nil
-	}
 	l.written = time.Now()
 	l.rest = append(l.rest, p...)
 	for {
@@ -160,6 +162,10 @@ func (l *lines) Write(p []byte) (int, error) {
 			break
 		}
 		l.rest = rest
+		l.keep(line)
+		if l.pattern == nil {
+			continue
+		}
 		if m := l.pattern.FindSubmatch(line); m != nil {
 			name := "effect"
 			if len(m) > 1 {
@@ -174,26 +180,58 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// count waits until nothing was written for a moment, since the lines of a reply
-// may come after it.
+// keep remembers a line, and forgets the oldest one.
+func (l *lines) keep(line []byte) {
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		return
+	}
+	if len(l.last) == lastLines {
+		l.last = l.last[1:]
+	}
+	l.last = append(l.last, strings.ToValidUTF8(string(line[:min(len(line), lastWidth)]), ""))
+}
+
+// explain adds the last lines to an error, and one that has no end yet.
+func (l *lines) explain(ctx context.Context, err error) error {
+	_ = l.quiet(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.keep(l.rest)
+	l.rest = nil
+	if len(l.last) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w\nThe command's stderr ends with:\n  %s", err, strings.Join(l.last, "\n  "))
+}
+
 func (l *lines) count(ctx context.Context) (map[string]int, error) {
+	if err := l.quiet(ctx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.counts), nil
+}
+
+// quiet waits until nothing was written for a moment, since the lines of a reply
+// may come after it.
+func (l *lines) quiet(ctx context.Context) error {
 	const quiet = 30 * time.Millisecond
 	asked := time.Now()
 	for {
 		l.mu.Lock()
 		last := l.written
+		l.mu.Unlock()
 		if last.Before(asked) {
 			last = asked
 		}
-		if left := quiet - time.Since(last); left <= 0 || time.Since(asked) > time.Second {
-			defer l.mu.Unlock()
-			return maps.Clone(l.counts), nil
+		if time.Since(last) >= quiet || time.Since(asked) > time.Second {
+			return nil
 		}
-		l.mu.Unlock()
 		select {
 		case <-time.After(5 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

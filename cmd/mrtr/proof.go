@@ -29,6 +29,8 @@ type proof struct {
 	expiry, limit          time.Duration
 	asJSON                 bool
 	junit                  string
+
+	stderr *lines // of the command; nil for a URL
 }
 
 func newProof() *proof { return &proof{} }
@@ -44,7 +46,7 @@ func (p *proof) flags() *flag.FlagSet {
 	object(fs, "other-answers", "other good answers, as `JSON`", &s.OtherAnswers)
 	fs.StringVar(&s.OtherTool, "other-tool", "", "the `name` of another tool that takes the same arguments and asks")
 	list(fs, "optional", "the `keys` of questions that may be declined, with commas between them", &s.Optional)
-	fs.Func("times", "how often a call has an effect, `effect=N`; may be repeated (default: once)", p.addTimes)
+	fs.Func("times", "how often a call has an effect, `effect=N`; may be repeated (default: once, or never)", p.addTimes)
 	fs.BoolVar(&s.SingleUse, "single-use", false, "the tool promises its effects once for each call")
 	fs.BoolVar(&s.Strict, "strict", false, "demand that of any tool")
 
@@ -118,7 +120,6 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 		return prove.Subject{}, errors.New("-tool is missing")
 	}
 	var s prove.Subject
-	var stderr *lines
 	if isURL(target[0]) {
 		if len(target) > 1 {
 			return s, fmt.Errorf("one URL is enough, and %q follows", target[1])
@@ -131,9 +132,9 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 		if p.fresh != "" || p.stranger != "" || p.token != "" || p.otherToken != "" {
 			return s, errors.New("-fresh, -stranger, -token and -other-token are for a URL")
 		}
-		stderr = newLines()
+		p.stderr = newLines()
 		var err error
-		if s, err = p.behindCommand(target, stderr); err != nil {
+		if s, err = p.behindCommand(target); err != nil {
 			return s, err
 		}
 	}
@@ -148,7 +149,7 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 		}
 	}
 	var err error
-	s.Effects, err = counter(p.effects, s, stderr)
+	s.Effects, err = counter(p.effects, s, p.stderr)
 	return s, err
 }
 
@@ -177,7 +178,7 @@ func (p *proof) behindURL(url string) prove.Subject {
 
 // behindCommand starts a process for each connection. They share a secret where
 // its variable is known: then each of them is a fresh instance of the others.
-func (p *proof) behindCommand(command []string, stderr *lines) (prove.Subject, error) {
+func (p *proof) behindCommand(command []string) (prove.Subject, error) {
 	program, err := exec.LookPath(command[0])
 	if err != nil {
 		return prove.Subject{}, err
@@ -185,7 +186,7 @@ func (p *proof) behindCommand(command []string, stderr *lines) (prove.Subject, e
 	dial := func(secret string, more ...string) prove.Dial {
 		return prove.Command(func() *exec.Cmd {
 			c := exec.Command(program, append(append([]string{}, command[1:]...), more...)...)
-			c.Stderr = stderr
+			c.Stderr = p.stderr
 			if p.secret != "" {
 				c.Env = append(os.Environ(), p.secret+"="+secret)
 			}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 
 	"github.com/mrtr-go/sdk/prove"
 )
@@ -39,6 +40,8 @@ const proveEpilog = `
   URL             a GET request
 
 All but stderr say a number, or a JSON object of numbers by the name of the effect.
+An expression for stderr fits the line of the effect and no line of the log, which
+is often written there too: 'stderr:^charged ', say, and not 'stderr:charge'.
 
 It exits with 0 where no rule failed, with 1 where one did, and with 2 where nothing
 could be proved.
@@ -67,7 +70,7 @@ func runProve(args []string, out, errOut io.Writer) status {
 		err = errors.Join(err, p.write(report, out))
 	}
 	if err != nil {
-		fmt.Fprintln(errOut, "mrtr prove:", err)
+		fmt.Fprintln(errOut, "mrtr prove:", strings.TrimPrefix(err.Error(), "prove: "))
 		return statusMisused
 	}
 	if report.Count(prove.Fail) > 0 {
@@ -87,7 +90,11 @@ func (p *proof) run(ctx context.Context, target []string, errOut io.Writer) (*pr
 		defer bar.clear()
 		opts.Progress = bar.next
 	}
-	return prove.Run(ctx, subject, p.scenario, &opts)
+	report, err := prove.Run(ctx, subject, p.scenario, &opts)
+	if err != nil && report == nil && p.stderr != nil {
+		err = p.stderr.explain(ctx, err) // a program that did not start says why there
+	}
+	return report, err
 }
 
 // write prints the report, and writes the JUnit file that was asked for.

@@ -21,7 +21,7 @@ equal: New makes a style, and handler is its function.
   weather-demo compare E F        one call moves up and into mrtr.Once
   weather-demo compare F G        guards with Once, and steps
   weather-demo compare H J        linear code, held and replayed: one word
-  weather-demo compare E N        the same line above a guard: the exhibit`
+  weather-demo compare E N        the same line above a guard: the landmine`
 
 // compare shows the code of two styles and marks the lines that differ.
 func compare(ctx context.Context, args []string, t terminal) error {

@@ -68,14 +68,14 @@ func TestJSONFigures(t *testing.T) {
 	for _, r := range runsOf(t) {
 		name := fmt.Sprint(r["letter"], " ", r["era"], " ", r["location"])
 		isModern, asksPlace := r["era"] == "modern", r["location"] == "Springfield"
-		exhibit := r["letter"] == "B" || r["letter"] == "N"
+		landmine := r["letter"] == "B" || r["letter"] == "N"
 
 		questions, text, rounds := []any{"units"}, lisbonText, 2.0
 		if asksPlace {
 			questions, text, rounds = []any{"place", "units"}, springfieldText, 3
 		}
 		effects := 1.0
-		if isModern && exhibit || r["letter"] == "N" {
+		if isModern && landmine || r["letter"] == "N" {
 			effects = 2
 		}
 		if !isModern {

@@ -56,7 +56,7 @@ func lesson(ctx context.Context, args []string, t terminal) error {
 		return err
 	}
 	text := fmt.Sprintf("How it comes about: for a legacy client a server holds the request open, so such a function "+
-		"really waits. Exhibit B (options/landmine/await.go) waits for legacy clients and is run again for modern ones. "+
+		"really waits. Landmine B (options/landmine/await.go) waits for legacy clients and is run again for modern ones. "+
 		"It audits %s for a legacy client and %s for a modern one, and no test with a legacy client notices.", times(forLegacy), times(forModern))
 	fmt.Fprintf(w, "\n%s\n", strings.Join(wrap(text, lineWidth), "\n"))
 	return nil

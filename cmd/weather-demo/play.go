@@ -123,5 +123,5 @@ func (r *run) summary() string {
 
 var implementation = &mcp.Implementation{Name: "weather-demo", Version: "1.0.0"}
 
-// everyStyle lists the styles, then the exhibits.
+// everyStyle lists the styles, then the landmines.
 func everyStyle() []options.Option { return slices.Concat(options.All, landmine.All) }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,7 +72,8 @@ func TestStylesAreDescribedAlike(t *testing.T) {
 	require.True(t, found)
 	sections, _, _ = strings.Cut(sections, "\n## ")
 	require.Len(t, options.All, 8)
-	for _, o := range options.All {
+	described := append(slices.Clone(options.All), options.Option{Letter: "HJ", Name: "resumable"})
+	for _, o := range described {
 		_, section, found := strings.Cut(sections, "\n### "+o.Letter+", `"+o.Name+"`")
 		require.True(t, found, "%s has a section", o.Name)
 		section, _, _ = strings.Cut(section, "\n### ")
@@ -80,7 +82,7 @@ func TestStylesAreDescribedAlike(t *testing.T) {
 			require.Contains(t, section, "\n- **"+question+"**", o.Name)
 		}
 	}
-	require.Equal(t, len(options.All), strings.Count(sections, "\n### "), "no section without a style")
+	require.Equal(t, len(described), strings.Count(sections, "\n### "), "no section without a style")
 }
 
 // A table that nobody prints would go stale. docs/styles.md has none.

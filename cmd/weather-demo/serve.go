@@ -51,7 +51,7 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	stateless := f.Bool("stateless", false, "with -http: hold no sessions, so that legacy clients cannot be asked")
 	stock := f.Bool("stock-front", false, "with -http: let go-sdk's HTTP layer serve every request, for comparison")
 	limit := f.Duration("drain", 3*time.Second, "with -http: how long running calls may take at the end, such as 10s (default 3s)")
-	withLandmine := f.Bool("landmine", false, "also serve the exhibits B and N, which audit twice")
+	withLandmine := f.Bool("landmine", false, "also serve the landmines B and N, which audit twice")
 	var deny []boundary.Tier
 	f.Func("deny", "do not offer the tools of this `tier`: read-only, write or destructive; may be repeated", func(tier string) (err error) {
 		deny, err = denying(deny, tier)
@@ -201,7 +201,7 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 
 // collectLess sets GOGC to 400 unless the environment does, and returns the way back.
 // The heap of a server is some megabytes, of which every few calls make garbage of as
-// many: collecting a quarter as often takes about half off its CPU time.
+// many: collecting a quarter as often takes a third to a half off its CPU time.
 func collectLess() (undo func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}

@@ -187,8 +187,8 @@ func TestServeOffersTheLandmineOnlyWhenAsked(t *testing.T) {
 			offered[tool.Name] = true
 		}
 		for _, o := range everyStyle() {
-			exhibit := o.Letter == "B" || o.Letter == "N"
-			require.Equal(t, !exhibit || flags != nil, offered[o.Tool()], o.Tool())
+			landmine := o.Letter == "B" || o.Letter == "N"
+			require.Equal(t, !landmine || flags != nil, offered[o.Tool()], o.Tool())
 		}
 		require.NoError(t, session.Close())
 		s.stops(syscall.SIGTERM)

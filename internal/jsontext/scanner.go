@@ -6,7 +6,7 @@ import (
 )
 
 // Scanner goes through JSON that anybody may have written, from the front, and
-// decodes nothing. Its methods report false for what is no JSON, and for what is too
+// decodes nothing. Its methods report false for text that is no JSON, and for text that is too
 // unusual to be worth knowing here: names that are not plain, exponents, great depth.
 // After that a Scanner is of no use, and the caller takes a decoder.
 type Scanner struct {

@@ -1,4 +1,4 @@
-// Package killed shows what becomes of a call whose server process is killed or
+// Package killed shows the fate of a call whose server process is killed or
 // frozen in mid-call: for tests, which run their own binary again as the server.
 //
 // The processes are real and so are the signals. A process sends itself SIGKILL or

@@ -29,7 +29,7 @@ const (
 	fleetTries = 20
 )
 
-// Sum is what became of the calls of a fleet.
+// Sum counts how the calls of a fleet ended.
 type Sum struct {
 	Kills    int
 	Receipts int // calls that ended with one

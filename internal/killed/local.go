@@ -27,8 +27,9 @@ type Instances struct {
 	t    *testing.T
 	key  statecodec.Key
 	till string
-	// Options are those of the next server.
-	Options mrtr.RememberOptions
+	// Options and Forwarder are those of the next server.
+	Options   mrtr.RememberOptions
+	Forwarder mrtr.Forwarder
 }
 
 // NewInstances returns none yet.
@@ -45,7 +46,7 @@ func (in *Instances) Start(s store.Store, row Row, hook func()) *Instance {
 	opts := &mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{in.key}}}
 	if s != nil {
 		remember := in.Options
-		opts.Store, opts.Remember = s, &remember
+		opts.Store, opts.Remember, opts.Forwarder = s, &remember, in.Forwarder
 	}
 	rt, err := mrtr.New(opts)
 	require.NoError(in.t, err)

@@ -33,7 +33,7 @@ type Outside struct {
 	slow *slow
 }
 
-// An outage is one thing that goes wrong, and what a request gets meanwhile.
+// An outage is one thing that goes wrong, and the answer to a request meanwhile.
 type outage struct {
 	name string
 	// begins returns how it ends; nil if it never does, for the disturbed store.
@@ -65,7 +65,7 @@ const outagePatience = 500 * time.Millisecond
 var notNow = []string{"retryable"}
 
 // longestOutage is how long a request may take while the store does not answer: some
-// operations of half a second each, and what a machine under load adds.
+// operations of half a second each, on a machine under load.
 const longestOutage = 15 * time.Second
 
 // AllOutages is how many there are.
@@ -197,7 +197,7 @@ func Interruption(t *testing.T, one, other store.Store, befalls func(), recovery
 		}
 		require.Equal(t, order, a.Receipt.Order)
 	}
-	require.NoError(t, pause(ctx, time.Second)) // for what was held up
+	require.NoError(t, pause(ctx, time.Second)) // for writes that were held up
 	paid := all.Paid()
 	require.Len(t, paid, calls)
 	slices.SortFunc(paid, func(a, b Receipt) int { return strings.Compare(a.Order, b.Order) })

@@ -25,11 +25,13 @@ type Backend struct {
 	// Open opens the store in a process. Where is an address that the test passes on.
 	// A nil store remembers nothing, and so does a nil Open.
 	Open func(ctx context.Context, where string) (store.Store, error)
+	// Forwarder makes the one of a process, for calls that are forwarded.
+	Forwarder func(where string) (mrtr.Forwarder, error)
 	// Rows are added to those that every backend has.
 	Rows []Row
 }
 
-// job is what a process is told to do.
+// job is the task of a process.
 type job struct {
 	Where string // of the backend
 	Till  string // the file of payments
@@ -38,6 +40,8 @@ type job struct {
 	Lease time.Duration
 	Tries int           // MaxAttempts
 	Slow  time.Duration // of an effect
+	// Forwards gives the process a Forwarder.
+	Forwards bool
 
 	Point Point
 	Stop  bool // rather than kill
@@ -70,7 +74,7 @@ func (j job) serve(ctx context.Context, backend Backend) error {
 	if j.Stop {
 		trap.signal = syscall.SIGSTOP
 	}
-	row, ok := rowOf(slices.Concat(Rows, backend.Rows), j.Row)
+	row, ok := rowOf(slices.Concat(Rows, ForwardRows, backend.Rows), j.Row)
 	if !ok {
 		return fmt.Errorf("there is no row %q", j.Row)
 	}
@@ -87,6 +91,11 @@ func (j job) serve(ctx context.Context, backend Backend) error {
 		if s != nil {
 			opts.Store = trapped{s, trap}
 			opts.Remember = &mrtr.RememberOptions{Lease: j.Lease, MaxAttempts: j.Tries}
+		}
+	}
+	if j.Forwards {
+		if opts.Forwarder, err = backend.Forwarder(j.Where); err != nil {
+			return err
 		}
 	}
 	rt, err := mrtr.New(opts)

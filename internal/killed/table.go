@@ -36,8 +36,8 @@ type Where func() string
 func At(address string) Where { return func() string { return address } }
 
 // Table kills a process at each of the points, in each of the rows, and returns the
-// lines of the table: how often the effect happened, and what the next process
-// answered to the same request.
+// lines of the table: how often the effect happened, and the answer of the next
+// process to the same request.
 func Table(t *testing.T, where Where, rows []Row, points []Point) []string {
 	t.Helper()
 	return table(t, where, rows, points, (*cell).killed)

@@ -29,7 +29,7 @@ func As(era Era) *wire.Options {
 }
 
 // Dial reaches the server that target names: a streamable HTTP endpoint if it is
-// a URL, else a command that speaks over stdio. What the client takes in is
+// a URL, else a command that speaks over stdio. The client's input is
 // bounded, and ctx bounds the handshake.
 func Dial(ctx context.Context, target string, era Era) (*wire.Client, error) {
 	return dial(ctx, target, As(era))

@@ -94,7 +94,7 @@ const doubling = `{"$defs":{` +
 	`"f":{"allOf":[{"type":"object"},{"type":"object"},{"type":"object"},{"type":"object"}]}},"$ref":"#/$defs/a"}`
 
 // Whatever a server does is a finding: the probe neither dies nor waits for ever,
-// and what it prints cannot steer a terminal.
+// and its output cannot steer a terminal.
 func TestHostileServers(t *testing.T) {
 	const object = `"inputSchema":{"type":"object"}`
 	deep := strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000)

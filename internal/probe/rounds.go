@@ -17,7 +17,7 @@ const (
 )
 
 // follow answers the questions of a call, round after round, until it ends. The
-// error says what is wrong with a question, or is an unprovedError.
+// error names the fault of a question, or is an unprovedError.
 func (r *run) follow(ctx context.Context, t *tool, args any, res *jsonrpc.Response) (*jsonrpc.Response, error) {
 	for range maxRounds {
 		outcome, err := Judge(r.report.Era, res, nil)

@@ -25,7 +25,7 @@ func Find(t testing.TB, names ...string) string {
 			return path
 		}
 	}
-	message := fmt.Sprintf("no %s here: run store/install (Debian and Ubuntu)", filepath.Base(names[0]))
+	message := fmt.Sprintf("no %s here: run store/install on Debian or Ubuntu, or install it by hand", filepath.Base(names[0]))
 	if os.Getenv("MRTR_CI") == "1" {
 		t.Fatal(message)
 	}

@@ -98,6 +98,7 @@ func TestBook(t *testing.T) {
 		Tool:           "book",
 		Arguments:      map[string]any{"to": "Lisbon"},
 		OtherArguments: map[string]any{"to": "Oslo"},
+		Times:          map[string]int{"charge": 1},
 	})
 }
 

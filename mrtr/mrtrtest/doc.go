@@ -22,6 +22,7 @@
 //			Tool:           "book",
 //			Arguments:      map[string]any{"to": "Lisbon"},
 //			OtherArguments: map[string]any{"to": "Oslo"},
+//			Times:          map[string]int{"charge": 1},
 //		})
 //	}
 //

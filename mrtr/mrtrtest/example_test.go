@@ -24,6 +24,7 @@ func ExampleProve() {
 		Tool:           "book",
 		Arguments:      map[string]any{"to": "Lisbon"},
 		OtherArguments: map[string]any{"to": "Oslo"},
+		Times:          map[string]int{"charge": 1},
 	})
 }
 

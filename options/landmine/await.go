@@ -8,7 +8,7 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// Await is exhibit B: linear code that looks as if it waited for its user, on an
+// Await is landmine B: linear code that looks as if it waited for its user, on an
 // engine that cannot wait. The engine abandons the function at the first question
 // without an answer, and runs it again from the top in the next round with the
 // answers so far. So a line that the source shows once runs once for each

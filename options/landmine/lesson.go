@@ -20,7 +20,7 @@ type Engine struct {
 // where the function really waits; an audit in Once happens once on all three.
 var Engines = []Engine{
 	{"held", "mrtr.Coroutine: the function waits where it asks, and no line runs twice", coroutine(bare), coroutine(inOnce)},
-	{"run again", "exhibit B: from the top in each round, with the answers so far", again(bare), again(inOnce)},
+	{"run again", "landmine B: from the top in each round, with the answers so far", again(bare), again(inOnce)},
 	{"replayed", "mrtr.Journal: from the top in each round, with answers and effects replayed; a bare effect is not recorded", journal(bare), journal(inOnce)},
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// Naive is exhibit N: style E with the audit above a guard. The first round looks
+// Naive is landmine N: style E with the audit above a guard. The first round looks
 // up the place, writes the audit line and asks for the units. The second round
 // starts from the top and writes the line again. No error is reported.
 func Naive(rt *mrtr.Runtime, audit *options.Audit) options.Handler {

@@ -17,7 +17,7 @@ import (
 // rollbackTime bounds the wait for the server when a transaction is given up.
 const rollbackTime = 5 * time.Second
 
-// attempt is an effect, and what its last run found out.
+// attempt is an effect, and the outcome of its last run.
 type attempt[T any] struct {
 	db    DB
 	idem  string

@@ -4,8 +4,8 @@
 //
 // It needs no store for the rounds. Whatever becomes of a process, and however
 // often a client sends a state, the second attempt finds the row and returns its
-// result. What the transaction does not hold, such as an email, gains nothing from
-// it: that is what [mrtr.Once] is for.
+// result. An effect outside the transaction, such as an email, gains nothing from it:
+// use [mrtr.Once] there.
 package pgonce
 
 import (
@@ -31,8 +31,8 @@ const (
 	lastPause  = firstPause << 9
 )
 
-// Do is [mrtr.Once] for an effect that is a transaction: f works with tx, and what
-// it did is committed together with its value.
+// Do is [mrtr.Once] for an effect that is a transaction: f works with tx, and its
+// work is committed together with its value.
 //
 //		receipt, err := pgonce.Do(ctx, c, pool, "pay", func(ctx context.Context, tx pgx.Tx) (Receipt, error) {
 //			_, err := tx.Exec(ctx, "INSERT INTO payments ...")

@@ -140,7 +140,7 @@ func needsABrowser(t *testing.T) {
 	if missing == "" {
 		return
 	}
-	const hint = "run cmd/weather-demo/browsertest/install"
+	const hint = "run cmd/weather-demo/browsertest/install, which needs Node with npm"
 	if os.Getenv("MRTR_CI") == "1" {
 		require.Fail(t, missing+" is missing: "+hint)
 	}

@@ -37,7 +37,7 @@ type settings struct {
 	Lease time.Duration
 }
 
-// notice is what an instance tells on its standard output, a line of JSON each. It goes
+// notice is one message of an instance on its standard output, a line of JSON each. It goes
 // on when the other side has sent a line back: so the transcript has everything in its
 // order, and an instance can be killed exactly where it stands.
 type notice struct {

@@ -51,5 +51,5 @@ func (t tool) wasWritten(ctx context.Context, idem string) (written, happened bo
 	return happened, happened, err
 }
 
-// wroteAudit is what an instance tells when its effect has happened.
+// wroteAudit is told by an instance when its effect has happened.
 const wroteAudit = "writes the audit line"

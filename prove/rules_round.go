@@ -42,7 +42,7 @@ func (t *trial) repeated(before map[string]int, s said) {
 func (t *trial) counted() {
 	t.needs(t.subject.Effects != nil, "a count of the effects")
 	if len(t.honest.effects) == 0 {
-		t.skip("needs a tool with an effect: an honest call had none")
+		t.skip("needs a tool with an effect: none was counted in an honest call")
 	}
 }
 

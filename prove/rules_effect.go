@@ -19,7 +19,10 @@ var effectRules = []Rule{
 }
 
 func effectOnce(t *trial) {
-	t.counted()
+	t.needs(t.subject.Effects != nil, "a count of the effects")
+	if !t.meansTo() {
+		t.counted()
+	}
 	before := t.count()
 	r := t.complete(t.client())
 	effects := t.since(before)
@@ -31,6 +34,17 @@ func effectOnce(t *trial) {
 			t.fail("%q happened %d times instead of %d", name, effects[name], t.scenario.Times[name])
 		}
 	}
+}
+
+// meansTo says that the scenario names an effect. One that was not counted is then
+// a failure: the tool had none, or nobody told the count.
+func (t *trial) meansTo() bool {
+	for _, n := range t.scenario.Times {
+		if n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // without the rule effect/once there is nothing to compare with: a call that has
