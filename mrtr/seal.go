@@ -78,6 +78,7 @@ func (c *Call) reply() (*asked, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.nameVisits(requests)
 	if c.remembered() && (c.st.round == 1 || c.claim != nil) {
 		c.st.nextTurn(time.Now().Add(c.rt.memory.ttl))
 	}
