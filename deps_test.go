@@ -37,6 +37,7 @@ var importStair = []struct {
 	{"internal/spelling", nil, "it compares words"},
 	{"internal/snapshot", nil, "it copies values"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
+	{"internal/compact", nil, "it reads and writes bytes"},
 	{"internal/stacktrace", nil, "it reads the stack"},
 	{"internal/errormethods", nil, "it declares interfaces"},
 	{"internal/faultlog", nil, "the boundary and the engine meet in it, and neither imports the other"},
@@ -62,7 +63,7 @@ var importStair = []struct {
 
 	// The engine.
 	{"mrtr/internal/claim", []string{"internal/jsontext", "store"}, "who runs a turn is decided without knowing what a turn is"},
-	{"mrtr", []string{gosdk, jsonschema, "era", "internal/errormethods", "internal/faultlog", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "mrtr/internal/claim", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "era", "internal/compact", "internal/errormethods", "internal/faultlog", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "mrtr/internal/claim", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
@@ -71,6 +72,7 @@ var importStair = []struct {
 
 	// For tests. A raw client that shared our code would share our mistakes.
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
+	{"internal/pipehttp", nil, "it carries HTTP, and knows no protocol above it"},
 	{"internal/trip", []string{gosdk, "internal/wire"}, "it is a tool written without our help"},
 	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
 	{"prove", []string{gosdk, jsonschema, "internal/wire", "internal/probe"}, "it judges any server, and must not know the engine it also judges"},

@@ -22,6 +22,31 @@ func sizeOf(res *mcp.CallToolResult) int {
 	return total
 }
 
+// maxEscape is the most bytes that one byte of a text takes in JSON.
+const maxEscape = len(`\u0000`)
+
+// surelyWithin reports whether sizeOf is within a limit, by lengths alone. It is false
+// where they do not tell, as near the limit and for content other than plain text.
+func surelyWithin(res *mcp.CallToolResult, limit int) bool {
+	left := limit
+	for _, block := range res.Content {
+		text, ok := block.(*mcp.TextContent)
+		if !ok || text.Meta != nil || text.Annotations != nil {
+			return false
+		}
+		left -= textHull
+		if len(text.Text) > left/maxEscape {
+			return false
+		}
+		left -= maxEscape * len(text.Text)
+	}
+	raw, _ := res.StructuredContent.(json.RawMessage)
+	return left >= 0 && len(raw) <= left/maxEscape
+}
+
+// textHull is the length of a block of text without the text, and of the comma after it.
+const textHull = len(`{"type":"text","text":""},`)
+
 // metaSize is the length of an author's _meta as JSON. Its values are plain.
 func metaSize(meta mcp.Meta) int {
 	if len(meta) == 0 {
@@ -48,7 +73,7 @@ func blockSize(block mcp.Content) int {
 	switch c := block.(type) {
 	case *mcp.TextContent:
 		if c.Meta == nil && c.Annotations == nil {
-			return len(`{"type":"text","text":""}`) + escapedSize(c.Text) + comma
+			return textHull + escapedSize(c.Text)
 		}
 	case *mcp.ImageContent:
 		hull := *c
@@ -84,12 +109,28 @@ func jsonSize(raw json.RawMessage) int {
 func escapedSize(s string) int {
 	n := 0
 	for len(s) > 0 {
+		plain := 0
+		for plain < len(s) && isUnescaped[s[plain]] {
+			plain++
+		}
+		n += plain
+		if s = s[plain:]; s == "" {
+			break
+		}
 		r, size := utf8.DecodeRuneInString(s)
 		n += escapedRuneSize(r, size)
 		s = s[size:]
 	}
 	return n
 }
+
+// isUnescaped are the ASCII characters that json.Marshal writes as they are.
+var isUnescaped = func() (is [256]bool) {
+	for r := rune(' '); r < utf8.RuneSelf; r++ {
+		is[r] = escapedRuneSize(r, 1) == 1
+	}
+	return is
+}()
 
 func escapedRuneSize(r rune, size int) int {
 	switch r {

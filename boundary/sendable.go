@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +51,12 @@ func sendable(raw json.RawMessage) error {
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {
 		case c == '"':
-			for i++; raw[i] != '"'; i++ {
+			i++
+			if end := bytes.IndexByte(raw[i:], '"'); bytes.IndexByte(raw[i:i+end], '\\') < 0 {
+				i += end // as most strings do
+				continue
+			}
+			for ; raw[i] != '"'; i++ {
 				if raw[i] == '\\' {
 					i++
 				}

@@ -31,6 +31,9 @@ func (b *boundary) sizeLimit(next endpoint) endpoint {
 		budget := b.opts.MaxResultBytes
 		res, weight := c.weighMeta(res, budget)
 		budget -= weight
+		if surelyWithin(res, budget) {
+			return res, nil
+		}
 		size := sizeOf(res)
 		if size <= budget {
 			return res, nil

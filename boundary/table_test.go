@@ -90,12 +90,12 @@ func (v *verdict) judgeNext(ctx context.Context, client *wire.Client, era probe.
 }
 
 // judges know the specification's rules for the answers of each method in each era.
-var judges = func() map[misbehaving.Place]map[probe.Era]*misbehaving.Judge {
-	all := map[misbehaving.Place]map[probe.Era]*misbehaving.Judge{}
+var judges = func() map[misbehaving.Place]map[probe.Era]*probe.Specification {
+	all := map[misbehaving.Place]map[probe.Era]*probe.Specification{}
 	for _, place := range misbehaving.Places {
-		all[place] = map[probe.Era]*misbehaving.Judge{}
+		all[place] = map[probe.Era]*probe.Specification{}
 		for _, era := range eras {
-			judge, err := misbehaving.NewJudge(place, era)
+			judge, err := probe.SpecificationOf(string(place), era)
 			if err != nil {
 				panic(err)
 			}

@@ -202,7 +202,7 @@ func judged(era probe.Era, m misbehaviour, res *jsonrpc.Response) (probe.Outcome
 
 func probeAt(t *testing.T, url string, era probe.Era) *wire.Client {
 	t.Helper()
-	client, err := probe.Dial(t.Context(), fmt.Sprintf("%s/%s/mcp", url, era), era)
+	client, err := probe.HTTP(fmt.Sprintf("%s/%s/mcp", url, era), nil)(t.Context(), probe.As(era))
 	require.NoError(t, err)
 	t.Cleanup(func() { client.Close() })
 	return client

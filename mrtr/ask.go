@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -41,7 +42,7 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 		e, stands = *found, c.stands(found, q.spec)
 	}
 	c.mu.Unlock()
-	if !stands || q.spec.confirms && e.digest != q.spec.digest() {
+	if !stands || q.spec.confirms && e.wording() != q.spec.digest() {
 		return none, false
 	}
 	v, err := decodeAnswer[T](e.value, q.spec.key)
@@ -88,7 +89,7 @@ func Ask[T any](ctx context.Context, c *Call, q Question[T]) (T, error) {
 // AskAll asks several questions in one round. Their answers are then read
 // with [Answer].
 func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
-	specs, err := specsOf(questions)
+	specs, err := specsOf(make([]*spec, 0, len(questions)), questions)
 	if err != nil || len(specs) == 0 {
 		return err
 	}
@@ -171,10 +172,15 @@ func (p *pending) standIn(err error) error {
 	return cannotBeAsked(p.key, p.kind.capability().String())
 }
 
-// specsOf returns the specs of the questions, without those that are Known.
-func specsOf(questions []AnyQuestion) ([]*spec, error) {
-	specs := make([]*spec, 0, len(questions))
-	seen := make(map[string]bool, len(questions))
+// fewQuestions are few enough to be looked through for one of the same key.
+const fewQuestions = 8
+
+// specsOf appends the specs of the questions, without those that are Known.
+func specsOf(specs []*spec, questions []AnyQuestion) ([]*spec, error) {
+	var seen map[string]bool
+	if len(questions) > fewQuestions {
+		seen = make(map[string]bool, len(questions))
+	}
 	for _, q := range questions {
 		if q == nil {
 			return nil, misuse("a question is nil")
@@ -186,10 +192,15 @@ func specsOf(questions []AnyQuestion) ([]*spec, error) {
 		if s == nil {
 			continue
 		}
-		if seen[s.key] {
+		twice := seen[s.key]
+		if seen != nil {
+			seen[s.key] = true
+		} else {
+			twice = slices.ContainsFunc(specs, func(other *spec) bool { return other.key == s.key })
+		}
+		if twice {
 			return nil, misuse("question %q is asked twice in one round", s.key)
 		}
-		seen[s.key] = true
 		specs = append(specs, s)
 	}
 	return specs, nil

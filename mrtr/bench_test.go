@@ -80,7 +80,7 @@ func signed() benchTool {
 	}
 }
 
-func engine(b *testing.B, opts *mrtr.Options) benchTool {
+func engine(b testing.TB, opts *mrtr.Options) benchTool {
 	rt, err := mrtr.New(opts)
 	require.NoError(b, err)
 	return mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ benchInput) (*mrtr.IncompleteResult, output, error) {
@@ -93,7 +93,7 @@ func engine(b *testing.B, opts *mrtr.Options) benchTool {
 }
 
 // twoRounds makes one call as a modern client does.
-func twoRounds(b *testing.B, h benchTool, meta mcp.Meta, arguments json.RawMessage) {
+func twoRounds(b testing.TB, h benchTool, meta mcp.Meta, arguments json.RawMessage) {
 	ctx := context.Background()
 	first := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: meta, Name: "tool", Arguments: arguments}}
 	res, _, err := h(ctx, first, benchInput{})

@@ -27,7 +27,6 @@ type Call struct {
 	ex         exchange
 	st         state
 	principal  string
-	sender     *sender        // nil without an observer
 	running    map[string]int // effects under way, each with the length of st.done when it began
 	onComplete []func(context.Context)
 	onStop     []func(context.Context, error)
@@ -36,11 +35,12 @@ type Call struct {
 	stopping    bool       // it has ended: no effect runs any more
 	ran         bool       // its handler was entered in this round
 	inSteps     bool       // that is a list of steps
-	linear      *linearRun // nil in other styles
+	elsewhere   bool       // another request runs the turn, or has run it
 	entered     bool       // steps: the list was entered before in this round
+	linear      *linearRun // nil in other styles
 	answered    []pending  // the questions whose answers came in this round
 	claim       *turnClaim // of the turn that this round runs, nil without a store
-	elsewhere   bool       // another request runs the turn, or has run it
+	out         asked      // where this round asks
 }
 
 // exchange is one request, whichever of the three methods it is for.

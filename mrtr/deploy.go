@@ -25,7 +25,7 @@ func (c *Call) deployed() bool {
 // version, does not count; an earlier one does, unless its choice is no longer offered. Steps
 // and journals judge that where they come past. The caller holds c.mu.
 func (c *Call) stands(e *entry, q *spec) bool {
-	if !c.changed() || c.linear != nil || c.inSteps || e.digest == q.digest() {
+	if !c.changed() || c.linear != nil || c.inSteps || e.wording() == q.digest() {
 		return true
 	}
 	if e.fresh {
@@ -55,7 +55,7 @@ func (c *Call) mayGoBack(to int) bool {
 func (c *Call) goBack(to int, questions []*spec) {
 	c.keptAnswers = map[string]json.RawMessage{}
 	for _, q := range questions {
-		if e := c.st.answer(q.key); e != nil && e.digest == q.digest() {
+		if e := c.st.answer(q.key); e != nil && e.wording() == q.digest() {
 			c.keptAnswers[q.key] = e.value
 		}
 	}

@@ -189,6 +189,17 @@ func recovered(err *error) {
 	}
 }
 
+// sound returns an error whose text can be read. That of a nil pointer in an error, a
+// common mistake, panics where go-sdk reads it, on a goroutine that nobody recovers.
+func sound(err error) (checked error) {
+	if err == nil {
+		return nil
+	}
+	defer recovered(&checked)
+	_ = err.Error()
+	return err
+}
+
 func panicError(v any) error {
 	switch err := v.(type) {
 	case *UsageError: // of a step that reads a later one

@@ -43,12 +43,20 @@ func FrameToken(rt *Runtime, arguments, token string) string {
 
 // Unsigned replaces the codec of a runtime by one that seals nothing, as on a
 // server that hands its state to the client as it is.
-func Unsigned(rt *Runtime) { rt.codec = unsigned{} }
+func Unsigned(rt *Runtime) {
+	own := *rt.opts.State
+	own.Readable = true
+	rt.codec, rt.opts.State = unsigned{}, &own
+}
 
 type unsigned struct{}
 
 func (unsigned) Seal(_ statecodec.Binding, payload []byte) (string, error) {
 	return string(payload), nil
+}
+
+func (unsigned) AppendOpen(dst []byte, _ statecodec.Binding, token string) ([]byte, error) {
+	return append(dst, token...), nil
 }
 
 func (unsigned) Open(_ statecodec.Binding, token string) ([]byte, error) {

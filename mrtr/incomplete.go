@@ -46,7 +46,8 @@ func Carried[T any](c *Call) (v T, ok bool) {
 // take makes the handler's questions pending, and settles at once those that this
 // client cannot be asked. It reports whether that answered everything.
 func (c *Call) take(need *IncompleteResult) (answered bool, _ error) {
-	specs, err := specsOf(need.questions)
+	var few [fewQuestions]*spec
+	specs, err := specsOf(few[:0], need.questions)
 	if err != nil {
 		return false, err
 	}

@@ -41,8 +41,9 @@ func (rt *Runtime) Inspect(state string, r SealedFor) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := decodeState(payload); !ok {
+	st, ok := decodeState(payload)
+	if !ok {
 		return nil, errors.New("mrtr: the state was sealed by another release")
 	}
-	return payload, nil
+	return st.appendLegible(nil), nil
 }

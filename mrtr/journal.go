@@ -74,7 +74,7 @@ func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error
 		if matched == 0 {
 			first = i
 		}
-		if e.digest != sp.digest() {
+		if e.wording() != sp.digest() {
 			if c.mayGoBack(first) {
 				c.goBack(first, specs)
 				r.cursor -= matched

@@ -45,6 +45,12 @@ func (c *Call) writeOutcome(out *asked, err error, from kept) json.RawMessage {
 	return w.End()
 }
 
+// tryOutcome is writeOutcome where a method of the author's result or error may panic.
+func (c *Call) tryOutcome(out *asked, err error, from kept) (_ json.RawMessage, panicked error) {
+	defer recovered(&panicked)
+	return c.writeOutcome(out, err, from), nil
+}
+
 // beginSaved begins an object with room for size bytes beside its names.
 func beginSaved(size int) jsontext.Writer {
 	return jsontext.Begin(make([]byte, 0, size+64), "v", outcomeFormat)
@@ -62,12 +68,8 @@ func (c *Call) readOutcome(b json.RawMessage, to kept) (*asked, error) {
 	case format != outcomeFormat || !r.End():
 		return nil, &Error{Reason: ResultNotKept}
 	case token != "":
-		payload, err := c.rt.codec.Open(c.binding(), token)
-		if err != nil {
-			return nil, badState()
-		}
-		st, ok := decodeState(payload)
-		if !ok {
+		st, ok, err := c.openState(token)
+		if err != nil || !ok {
 			return nil, badState()
 		}
 		requests, err := st.requests()

@@ -54,7 +54,7 @@ func newLinearRun(round *Call, how linearStyle, b body) *linearRun {
 	if how.parks {
 		r.input = b.weigh(round.rt.opts.MaxFrameBytes)
 	}
-	r.call = &Call{rt: round.rt, target: round.target, id: round.id, principal: round.principal, sender: round.sender, linear: r}
+	r.call = &Call{rt: round.rt, target: round.target, id: round.id, principal: round.principal, linear: r}
 	r.ctx.start()
 	return r
 }
@@ -98,7 +98,7 @@ func (r *linearRun) fill(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
 	r.call.ex, r.call.st, r.call.answered, r.call.claim = round.ex, round.st, round.answered, round.claim
-	r.call.stopping, r.call.sender = round.stopping, round.sender
+	r.call.stopping = round.stopping
 	r.waiting = false
 }
 

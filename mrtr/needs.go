@@ -12,7 +12,7 @@ func alwaysAsks(specs []*spec) needs { return needs{specs, specs} }
 // add puts the questions of [HandlerOptions.Needs] before the style's own. One that
 // no client can fail to answer is a mistake, since it would do nothing there.
 func (n *needs) add(questions []AnyQuestion) error {
-	specs, err := specsOf(questions)
+	specs, err := specsOf(nil, questions)
 	if err != nil {
 		return err
 	}

@@ -136,10 +136,14 @@ type Event struct {
 	Err error
 }
 
+// observe is small enough to be inlined: without an observer no event is made.
 func (c *Call) observe(ctx context.Context, e Event) {
-	if c.rt.observer == nil {
-		return
+	if c.rt.observer != nil {
+		c.tellObserver(ctx, e)
 	}
+}
+
+func (c *Call) tellObserver(ctx context.Context, e Event) {
 	defer func() { _ = recover() }() // watching a call must not end it, nor the process
 	c.describe(&e)
 	c.rt.observer.Observe(ctx, e)
@@ -149,8 +153,8 @@ func (c *Call) observe(ctx context.Context, e Event) {
 func (c *Call) startRound(ctx context.Context) (round context.Context) {
 	o, ok := c.rt.observer.(ContextObserver)
 	e := Event{Kind: RoundStarted}
-	if c.sender != nil {
-		e.Waited = c.sender.waited
+	if s := c.st.seen; s != nil {
+		e.Waited = s.waited
 	}
 	if ok {
 		ctx = roundContext(ctx, c, o, e)
@@ -176,10 +180,10 @@ func (c *Call) describe(e *Event) {
 	defer c.mu.Unlock()
 	e.Call, e.Method, e.Name = c.id, c.ex.method, nameInLog(c.ex.method, c.ex.name)
 	e.Era, e.Revision = c.ex.client.Era, cut(c.ex.client.Version, maxRevisionInLog)
-	e.Principal, e.Round, e.TraceParent = c.principal, c.st.round, c.st.trace
+	e.Principal, e.Round = c.principal, c.st.round
 	e.HasEffects = len(c.running) > 0 || c.st.hasEffects()
-	if c.sender != nil {
-		e.Client = c.sender.client
+	if s := c.st.seen; s != nil {
+		e.Client, e.TraceParent = s.client, s.trace
 	}
 }
 

@@ -97,7 +97,7 @@ func TestATraceParentCostsThoseThatSendOne(t *testing.T) {
 		sizes[name] = len(observedCall(t, mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil), 0, c.meta, nil))
 		require.NoError(t, rt.Close())
 	}
-	require.Equal(t, sizes["not traced"]+88, sizes["traced"])
+	require.Equal(t, sizes["not traced"]+63, sizes["traced"])
 	for name, size := range sizes {
 		if name != "traced" {
 			require.Equal(t, sizes["not traced"], size, name)

@@ -207,7 +207,7 @@ func (st *state) answersBefore(effect string) string {
 	slices.SortFunc(answers, func(a, b *entry) int { return strings.Compare(a.key, b.key) })
 	var text []byte
 	for _, e := range answers {
-		for _, part := range []string{e.key, e.digest, string(e.value)} {
+		for _, part := range []string{e.key, e.wording(), string(e.value)} {
 			text = append(append(text, part...), 0)
 		}
 	}

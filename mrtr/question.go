@@ -169,12 +169,13 @@ type spec struct {
 	schema  json.RawMessage // form: the schema as sent; sample: the params as sent
 	lenient bool            // a decline, a cancel and a client that cannot be asked are answers
 	tells   bool            // a decline and a cancel are answers that are told apart
-	typ     string          // names a type that decodes its answer itself, see answerType
+
+	confirms bool   // it is a Confirm: set where the question is made, and in no state
+	typ      string // names a type that decodes its answer itself, see answerType
 
 	// Set where the question is made. No state carries them.
 	form     *form.Form
 	fallback json.RawMessage
-	confirms bool // it is a Confirm
 }
 
 // A spec is itself AnyQuestion: linear code hands over its questions so, since the
@@ -193,10 +194,13 @@ func (s *spec) digest() string {
 	return shortDigest(append(buf, s.schema...))
 }
 
+// digestLen is the length of a short digest.
+const digestLen = 12
+
 // shortDigest is enough of a digest to tell two texts of one call apart.
 func shortDigest(b []byte) string {
 	sum := sha256.Sum256(b)
-	var text [12]byte
+	var text [digestLen]byte
 	base64.RawURLEncoding.Encode(text[:], sum[:9])
 	return string(text[:])
 }

@@ -193,7 +193,7 @@ func (c *Call) stale() string {
 		return ""
 	case c.rt.memory == nil:
 		return "its rounds are remembered in a store, and this instance has none"
-	case time.Since(c.st.until) > c.rt.memory.skew:
+	case time.Since(time.UnixMilli(c.st.until)) > c.rt.memory.skew:
 		return string(statecodec.ReasonExpired)
 	}
 	return ""
@@ -208,7 +208,7 @@ func (c *Call) turn(answers string) claim.Turn {
 		Key:         store.Key{Epoch: c.st.epoch, Name: string(strconv.AppendInt(name, int64(c.st.turn), 10))},
 		Fingerprint: answers,
 		// As long as any state can ask for the turn, by the clock of any instance.
-		Expires: c.st.until.Add(2*c.rt.memory.skew + time.Minute),
+		Expires: time.UnixMilli(c.st.until).Add(2*c.rt.memory.skew + time.Minute),
 		Again:   c.target.again,
 	}
 }

@@ -28,9 +28,12 @@ type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
 // With a store, to is where the result of an earlier request goes, and where that of
 // this one is kept from. Otherwise it is nil.
 func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, enter enterFunc) (*asked, error) {
-	began := time.Now()
 	rt.rounds.Add(1)
 	defer rt.rounds.Add(-1)
+	var began time.Time
+	if rt.observer != nil { // nobody else asks for the time
+		began = time.Now()
+	}
 	c, err := rt.open(ctx, ex, t)
 	if err != nil {
 		return nil, err
@@ -40,6 +43,27 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 	if ex.client.Era == era.Legacy {
 		noteRound(ctx, c, out != nil)
 	}
+	out, err = c.settleRound(ctx, out, sound(err), to, enter)
+	if rt.observer != nil && !c.elsewhere { // else it knows
+		c.observeEnd(ctx, out, err, time.Since(began))
+	}
+	return out, err
+}
+
+// settleRound undoes what a call did that has stopped, and records the outcome of a turn. A
+// panic in it, as of a method of the author's error, lets go of the turn: its holder would
+// else renew the claim for ever.
+func (c *Call) settleRound(ctx context.Context, out *asked, err error, to kept, enter enterFunc) (_ *asked, failed error) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		failed = panicError(v)
+		if cl := c.currentClaim(); cl != nil {
+			cl.held.LetGo(ctx, c.left(cl))
+		}
+	}()
 	if err != nil && !c.elsewhere {
 		var stops []func(context.Context, error)
 		switch {
@@ -49,21 +73,26 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 			stops = c.unwind(ctx, enter)
 		}
 		err = c.tellEffects(err)
-		c.runStops(ctx, stops, err)
+		if len(stops) > 0 && c.noteStops(ctx) {
+			c.runStops(ctx, stops, err)
+		}
 	}
 	if c.claim != nil {
-		out, err = c.conclude(ctx, out, err, to)
-	}
-	switch {
-	case c.elsewhere: // the observer knows
-	case err != nil:
-		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: time.Since(began)})
-	case out == nil:
-		c.observe(ctx, Event{Kind: CallCompleted, Duration: time.Since(began)})
-	case rt.observer != nil:
-		c.observe(ctx, Event{Kind: QuestionsAsked, Questions: c.st.openKeys(), StateBytes: len(out.token), Duration: time.Since(began)})
+		return c.conclude(ctx, out, err, to)
 	}
 	return out, err
+}
+
+// observeEnd tells the observer how a round ended.
+func (c *Call) observeEnd(ctx context.Context, out *asked, err error, took time.Duration) {
+	switch {
+	case err != nil:
+		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: took})
+	case out == nil:
+		c.observe(ctx, Event{Kind: CallCompleted, Duration: took})
+	default:
+		c.observe(ctx, Event{Kind: QuestionsAsked, Questions: c.st.openKeys(), StateBytes: len(out.token), Duration: took})
+	}
 }
 
 // ends reports whether an error of this round ends its call. With a store, that of a

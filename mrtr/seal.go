@@ -3,6 +3,7 @@ package mrtr
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,7 +18,6 @@ import (
 // open begins a call, or takes up one whose state came back.
 func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, error) {
 	c := &Call{rt: rt, target: t, ex: ex}
-	c.identify()
 	if !rt.registrations.serve(ex.method, ex.name, t) {
 		return nil, c.misregistered(ctx)
 	}
@@ -37,9 +37,10 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 		if rt.observer != nil { // nobody else needs it
 			c.st.useTrace(traceParent(ex.request))
 		}
+		c.identify()
 		return c, c.remember(ctx)
 	}
-	payload, err := rt.codec.Open(c.binding(), ex.token)
+	st, ok, err := c.openState(ex.token)
 	if err != nil {
 		var bad *statecodec.TokenError
 		if !errors.As(err, &bad) {
@@ -47,16 +48,44 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 		}
 		return nil, c.refuseState(ctx, string(bad.Reason()))
 	}
-	st, ok := decodeState(payload)
 	if !ok {
 		return nil, c.refuseState(ctx, "sealed by another release")
 	}
 	st.nextRound()
 	c.id, c.st = st.id, st
+	c.identify()
 	if reason := c.stale(); reason != "" {
 		return nil, c.refuseState(ctx, reason)
 	}
 	return c, nil
+}
+
+// payloads are buffers for states outside of their tokens. They are wiped after use.
+var payloads = sync.Pool{New: func() any { return &payloadBuffer{b: make([]byte, 0, 512)} }}
+
+type payloadBuffer struct{ b []byte }
+
+// maxPayloadBuffer bounds a buffer that is kept.
+const maxPayloadBuffer = 16 << 10
+
+func (p *payloadBuffer) release() {
+	clear(p.b)
+	if cap(p.b) <= maxPayloadBuffer {
+		p.b = p.b[:0]
+		payloads.Put(p)
+	}
+}
+
+// openState opens a token for the request of this round. It is not ok for the state of
+// another release.
+func (c *Call) openState(token string) (st state, ok bool, err error) {
+	p := payloads.Get().(*payloadBuffer)
+	defer p.release()
+	if p.b, err = c.rt.codec.AppendOpen(p.b, c.binding(), token); err != nil {
+		return st, false, err
+	}
+	st, ok = decodeState(p.b)
+	return st, ok, nil
 }
 
 // refuseState tells the observer why, and the client nothing of it.
@@ -93,7 +122,8 @@ func (c *Call) reply() (*asked, error) {
 		return nil, err
 	}
 	c.st.keepForms()
-	return &asked{requests: requests, token: token}, nil
+	c.out = asked{requests: requests, token: token}
+	return &c.out, nil
 }
 
 // requests are those for the questions that are still open.
@@ -115,12 +145,17 @@ func (st *state) requests() (mcp.InputRequestMap, error) {
 
 func (c *Call) seal() (string, error) {
 	c.st.sealBy(c.target.version)
-	var buf [1024]byte
-	payload := c.st.appendTo(buf[:0])
-	if limit := c.rt.opts.MaxStateBytes; len(payload) > limit {
+	p := payloads.Get().(*payloadBuffer)
+	defer p.release()
+	if c.rt.opts.State.Readable {
+		p.b = c.st.appendLegible(p.b)
+	} else {
+		p.b = c.st.appendTo(p.b)
+	}
+	if limit := c.rt.opts.MaxStateBytes; len(p.b) > limit {
 		return "", limitExceeded(limit, "bytes of state")
 	}
-	token, err := c.rt.codec.Seal(c.binding(), payload)
+	token, err := c.rt.codec.Seal(c.binding(), p.b)
 	switch {
 	case errors.Is(err, statecodec.ErrArguments):
 		return "", badArguments()

@@ -12,6 +12,7 @@ import (
 // sender holds the facts of a request that are for the observer alone. A runtime
 // without an observer makes none.
 type sender struct {
+	trace  string // the trace parent of round one, "" where it had none
 	client string
 	waited time.Duration
 }
@@ -21,10 +22,14 @@ func (c *Call) identify() {
 	if c.rt.observer == nil {
 		return
 	}
-	c.sender = &sender{client: clientName(c.ex)}
-	if issued, ok := statecodec.Issued(c.ex.token); ok {
-		c.sender.waited = max(0, time.Since(issued))
+	seen := &sender{client: clientName(c.ex)}
+	if c.st.seen != nil {
+		seen.trace = c.st.seen.trace
 	}
+	if issued, ok := statecodec.Issued(c.ex.token); ok {
+		seen.waited = max(0, time.Since(issued))
+	}
+	c.st.see(seen)
 }
 
 // clientName is the name and version that the client gives itself: in the request,

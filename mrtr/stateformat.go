@@ -1,145 +1,126 @@
 package mrtr
 
 import (
-	"strconv"
+	"bytes"
 	"time"
-
-	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
-// stateFormat is the version of the encoding. A state of another version is
-// refused: the client has to begin anew.
-const stateFormat = 1
+// A state has two formats. Format 2 is compact, because every character of a state
+// passes both ends twice in each round. Format 1 is JSON, which any tool can read: that
+// of states which are left legible. Both are read whatever this runtime writes, so that
+// instances with other settings serve one another's rounds.
+const (
+	legibleFormat = 1
+	compactFormat = 2
+)
 
-// appendTo writes the state as JSON with its fields in one fixed order, so
-// that any tool can read a state left legible, and decodeState can read it in
-// one pass. Empty fields are left out.
-func (st *state) appendTo(b []byte) []byte {
-	w := jsontext.Begin(b, "v", stateFormat)
-	w.Text("call", st.id)
-	w.Number("round", st.round)
-	w.Number("asked", st.asked)
-	w.Number("carried", st.carried)
-	w.Text("version", st.version)
-	w.Text("sealed", st.sealed)
-	w.Flag("journal", st.journal)
-	w.Flag("stops", st.stops)
-	w.Text("steps", st.steps)
-	w.Text("frame", st.frame)
-	w.Text("trace", st.trace)
-	w.Raw("author", st.author)
-	writeEntries(&w, "done", st.done)
-	if len(st.pending) > 0 {
-		w.List("pending")
-		for i := range st.pending {
-			p := &st.pending[i]
-			w.Object(i, "kind", string(p.kind))
-			w.Text("key", p.key)
-			w.Text("message", p.message)
-			w.Text("url", p.url)
-			w.Raw("schema", p.schema)
-			w.Flag("lenient", p.lenient)
-			w.Flag("tells", p.tells)
-			w.Text("type", p.typ)
-			w.Number("tries", p.tries)
-			w.Text("note", p.note)
-			w.Raw("answer", p.answer)
-			w.EndObject()
-		}
-		w.EndList()
+// The fields that an object of format 2 has bits for. More of them are another format.
+const (
+	stateFields   = 16
+	entryFields   = 8
+	pendingFields = 16
+)
+
+// fields names the fields of a state in one fixed order, for a writer and a reader
+// of either format. Empty fields are left out.
+func (st *state) fields(f *fieldCoder) {
+	f.token("call", &st.id)
+	f.number("round", &st.round)
+	f.number("asked", &st.asked)
+	f.number("carried", &st.carried)
+	f.token("version", &st.version)
+	f.token("sealed", &st.sealed)
+	f.flag("journal", &st.journal)
+	f.flag("stops", &st.stops)
+	f.token("steps", &st.steps)
+	f.token("frame", &st.frame)
+	f.raw("author", &st.author)
+	st.fileTrace()
+	f.entries("done", &st.done)
+	st.takeTrace()
+	for i := 0; f.object("pending", i, len(st.pending), pendingFields); i++ {
+		st.pending = nth(st.pending, i)
+		st.pending[i].fields(f)
+		f.endObject()
 	}
+	f.token("epoch", &st.epoch)
 	if st.epoch != "" {
-		w.Text("epoch", st.epoch)
-		w.Number("turn", st.turn)
-		w.Text("until", strconv.FormatInt(st.until.UnixMilli(), 10))
+		f.number("turn", &st.turn)
+		until := time.UnixMilli(st.until)
+		f.time("until", &until)
+		st.until = until.UnixMilli()
 	}
-	return w.End()
 }
 
-// decodeState reads the text of appendTo in its one spelling, so that writing
-// the state again gives the same bytes; the values inside are not looked into.
-// The text has been authenticated: one that does not fit was sealed by another
+func (f *fieldCoder) entries(name string, entries *[]entry) {
+	for i := range *entries {
+		(*entries)[i].settleWording()
+	}
+	for i := 0; f.object(name, i, len(*entries), entryFields); i++ {
+		*entries = nth(*entries, i)
+		(*entries)[i].fields(f)
+		f.endObject()
+	}
+}
+
+func (e *entry) fields(f *fieldCoder) {
+	firstField(f, "kind", entryKinds[:], &e.kind)
+	f.key("key", &e.key)
+	f.token("digest", &e.digest)
+	f.raw("value", &e.value)
+	f.flag("unknown", &e.unknown)
+}
+
+func (p *pending) fields(f *fieldCoder) {
+	firstField(f, "kind", kinds[:], &p.kind)
+	f.key("key", &p.key)
+	f.prose("message", &p.message)
+	f.prose("url", &p.url)
+	f.raw("schema", &p.schema)
+	f.flag("lenient", &p.lenient)
+	f.flag("tells", &p.tells)
+	f.token("type", &p.typ)
+	f.number("tries", &p.tries)
+	f.prose("note", &p.note)
+	f.raw("answer", &p.answer)
+}
+
+// The kinds by their number in format 2. New ones are added at the end.
+var (
+	entryKinds = [...]entryKind{answerEntry, effectEntry, nestedEntry, failedEntry, triedEntry, knownEntry, skippedEntry, traceEntry}
+	kinds      = [...]kind{formKind, urlKind, sampleKind, toolsKind, rootsKind}
+)
+
+// nth is the list with an element of this number. A reader has to make it.
+func nth[T any](list []T, i int) []T {
+	if i < len(list) {
+		return list
+	}
+	return append(list, *new(T))
+}
+
+// appendTo writes the state in format 2.
+func (st *state) appendTo(b []byte) []byte {
+	f := writeCompact(b, stateFields)
+	st.fields(&f)
+	return f.end()
+}
+
+// appendLegible writes the state in format 1.
+func (st *state) appendLegible(b []byte) []byte {
+	f := writeLegible(b)
+	st.fields(&f)
+	return f.end()
+}
+
+// decodeState reads a state of either format, and shares no memory with the bytes; the
+// values inside are not looked into. The bytes have been authenticated: if they do not fit, they were sealed by another
 // release, and ok is false.
 func decodeState(b []byte) (st state, ok bool) {
-	r, format := jsontext.Open(b, "v")
-	if format != stateFormat {
-		return st, false
+	f := readCompact(b, stateFields)
+	if len(b) > 0 && b[0] == '{' {
+		f = readLegible(bytes.Clone(b))
 	}
-	st.id = r.Text("call")
-	st.round = r.Number("round")
-	st.asked = r.Number("asked")
-	st.carried = r.Number("carried")
-	st.version = r.Text("version")
-	st.sealed = r.Text("sealed")
-	st.journal = r.Flag("journal")
-	st.stops = r.Flag("stops")
-	st.steps = r.Text("steps")
-	st.frame = r.Text("frame")
-	st.trace = r.Text("trace")
-	st.author = r.Raw("author")
-	st.done = readEntries(&r, "done")
-	if r.List("pending") {
-		st.pending = make([]pending, 0, 1)
-		for i := 0; r.Object(i); i++ {
-			st.pending = append(st.pending, pending{
-				spec: spec{
-					kind:    kind(r.First("kind")),
-					key:     r.Text("key"),
-					message: r.Text("message"),
-					url:     r.Text("url"),
-					schema:  r.Raw("schema"),
-					lenient: r.Flag("lenient"),
-					tells:   r.Flag("tells"),
-					typ:     r.Text("type"),
-				},
-				tries:  r.Number("tries"),
-				note:   r.Text("note"),
-				answer: r.Raw("answer"),
-			})
-			r.EndObject()
-		}
-	}
-	if st.epoch = r.Text("epoch"); st.epoch != "" {
-		st.turn = r.Number("turn")
-		until, err := strconv.ParseInt(r.Text("until"), 10, 64)
-		if err != nil {
-			return st, false
-		}
-		st.until = time.UnixMilli(until)
-	}
-	return st, r.End() && st.id != "" && st.round > 0
-}
-
-func writeEntries(w *jsontext.Writer, name string, entries []entry) {
-	if len(entries) == 0 {
-		return
-	}
-	w.List(name)
-	for i, e := range entries {
-		w.Object(i, "kind", string(e.kind))
-		w.Text("key", e.key)
-		w.Text("digest", e.digest)
-		w.Raw("value", e.value)
-		w.Flag("unknown", e.unknown)
-		w.EndObject()
-	}
-	w.EndList()
-}
-
-func readEntries(r *jsontext.Reader, name string) []entry {
-	if !r.List(name) {
-		return nil
-	}
-	entries := make([]entry, 0, 4)
-	for i := 0; r.Object(i); i++ {
-		entries = append(entries, entry{
-			kind:    entryKind(r.First("kind")),
-			key:     r.Text("key"),
-			digest:  r.Text("digest"),
-			value:   r.Raw("value"),
-			unknown: r.Flag("unknown"),
-		})
-		r.EndObject()
-	}
-	return entries
+	st.fields(&f)
+	return st, f.fits() && st.id != "" && st.round > 0
 }

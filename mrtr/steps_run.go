@@ -146,7 +146,7 @@ func (l *stepList[In, Out]) load(at *At[In]) error {
 				continue
 			}
 			e.noteRead()
-			v := stepValue{happened: true, skipped: e.kind == skippedEntry, digest: e.digest}
+			v := stepValue{happened: true, skipped: e.kind == skippedEntry, digest: e.wording()}
 			if !v.skipped {
 				var err error
 				if v.value, err = s.decode(e); err != nil {

@@ -29,8 +29,10 @@ import (
 //   - Nobody runs it where nobody knows of the end: the user went away and nothing is
 //     held, the state has expired, or the process was killed. Nor does a handler whose
 //     code changed so that it no longer comes to OnStop ([Diverged]).
-//   - With a store it does not run where the same request can go on with the call: its
-//     client hung up, the error is retryable, or another instance took the round over.
+//   - With a store it runs at most once: where its instance was cut off while it ran, the
+//     one that takes over does not run it again. It does not run where the same request
+//     can go on with the call: its client hung up, the error is retryable, or another
+//     instance took the round over.
 //   - Without a store, a client that sends an earlier state of a call that stopped goes
 //     on from there, and the effects that were undone count as done.
 //   - A step cannot call it, since a step that has run is not run again: see
@@ -93,6 +95,23 @@ func (c *Call) collectStops(ctx context.Context, enter enterFunc) []func(context
 		return stops
 	}
 	return c.takeStops()
+}
+
+// stopsKey names the functions of OnStop in the record of a turn. No effect has such a key.
+const stopsKey = "on stop"
+
+// noteStops notes that the functions of a call that has stopped are about to run. It is
+// false where they must not: another instance began them and was cut off, or has taken
+// the turn over, or the store cannot tell.
+func (c *Call) noteStops(ctx context.Context) bool {
+	cl := c.currentClaim()
+	if cl == nil {
+		return true
+	}
+	cl.mu.Lock()
+	began := cl.doubts[stopsKey]
+	cl.mu.Unlock()
+	return !began && c.noteBegin(context.WithoutCancel(ctx), stopsKey) == nil
 }
 
 // runStops runs the functions of a call that has stopped.

@@ -37,12 +37,13 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 	}
 	t := rt.target(opts, s.facts())
 	mutable := snapshot.Shares(reflect.TypeFor[In]())
+	tells := tellsItself[Out]()
 	t.held = func() (kept, enterFunc) {
 		result := &typedResult[Out]{}
 		return result, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
 			var in In // the frame has it
-			if ir, result.out, err = s.run(ctx, c, in); ir == nil && err == nil {
-				result.res, err = ownResult(&result.out)
+			if ir, result.out, err = s.run(ctx, c, in); tells && ir == nil && err == nil {
+				err = result.tell()
 			}
 			return ir, err
 		}
@@ -58,8 +59,8 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 			result, to = shared, shared
 		}
 		need, err := rt.round(ctx, toolExchange(req), t, to, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
-			if ir, result.out, err = s.run(ctx, c, inputs.take()); ir == nil && err == nil {
-				result.res, err = ownResult(&result.out)
+			if ir, result.out, err = s.run(ctx, c, inputs.take()); tells && ir == nil && err == nil {
+				err = result.tell()
 			}
 			return ir, err
 		})
@@ -152,6 +153,29 @@ func (i *inputs[In]) take() In {
 		i.next = snapshot.Of(in)
 	}
 	return in
+}
+
+// tellsItself reports whether an output can have text, content or _meta of its own.
+func tellsItself[Out any]() bool {
+	t := reflect.TypeFor[Out]()
+	if t.Kind() == reflect.Interface { // its values decide
+		return true
+	}
+	for _, way := range []reflect.Type{reflect.TypeFor[Texter](), reflect.TypeFor[ContentProvider](), reflect.TypeFor[MetaProvider]()} {
+		if t.Implements(way) || reflect.PointerTo(t).Implements(way) {
+			return true
+		}
+	}
+	return false
+}
+
+// tell lets the output make its own result. The output is copied for that, so that one
+// that tells nothing need not be on the heap.
+func (k *typedResult[Out]) tell() (err error) {
+	out := k.out
+	k.res, err = ownResult(&out)
+	k.out = out
+	return err
 }
 
 // ownResult holds the text, content and _meta of an output that has any, else nil:

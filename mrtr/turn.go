@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
 	"github.com/mrtr-go/sdk/store"
@@ -151,7 +150,11 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 		cl.held.LetGo(ctx, c.left(cl))
 		return nil, err
 	}
-	result := c.writeOutcome(out, err, from)
+	result, panicked := c.tryOutcome(out, err, from)
+	if panicked != nil {
+		out, err = nil, c.tellEffects(panicked)
+		result = c.writeOutcome(nil, err, from)
+	}
 	switch failed := cl.held.Finish(ctx, result); {
 	case failed == nil:
 	case errors.Is(failed, claim.ErrFenced):
@@ -280,17 +283,18 @@ func appendDeeds(deeds []entry) json.RawMessage {
 	if len(deeds) == 0 {
 		return nil
 	}
-	w := jsontext.Begin(nil, "v", stateFormat)
-	writeEntries(&w, "done", deeds)
-	return w.End()
+	f := writeLegible(nil)
+	f.entries("done", &deeds)
+	return f.end()
 }
 
-func readDeeds(b json.RawMessage) []entry {
+func readDeeds(b json.RawMessage) (deeds []entry) {
 	if len(b) == 0 {
 		return nil
 	}
-	r, _ := jsontext.Open(b, "v")
-	return readEntries(&r, "done")
+	f := readLegible(b)
+	f.entries("done", &deeds)
+	return deeds
 }
 
 // deedsDone are the effects that are known to have happened.

@@ -120,6 +120,9 @@ func (st *state) weight() int {
 	for i := range st.done {
 		e := &st.done[i]
 		sum += len(e.key) + len(e.digest) + len(e.value)
+		if e.asked != nil {
+			sum += digestLen
+		}
 	}
 	for i := range st.pending {
 		p := &st.pending[i]

@@ -11,10 +11,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/pipehttp"
 	"github.com/mrtr-go/sdk/prove"
 )
 
@@ -86,6 +88,24 @@ func endlessly(kind, begin, part string) func(http.ResponseWriter, *http.Request
 	}
 }
 
+// notification is an event with so many bytes of data.
+func notification(size int) string {
+	return `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", size) + `"}}` + "\n\n"
+}
+
+// trickle sends a notification ten times a second until the client is gone.
+func trickle(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for r.Context().Err() == nil {
+		_, _ = io.WriteString(w, notification(1))
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+	}
+}
+
 func openStream(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", id, plainReply)
@@ -126,7 +146,8 @@ func TestHostileServers(t *testing.T) {
 		}}, false, `lists no tool "t", but none at all`},
 		"a call that is not answered":      {hostile{method: "tools/call", answer: silence}, false, "deadline exceeded"},
 		"an answer that never ends":        {hostile{method: "answered", answer: endlessly("text/event-stream", "data: ", "x")}, false, "larger than 16777216 bytes"},
-		"a stream of notifications":        {hostile{method: "answered", answer: endlessly("text/event-stream", "", `data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}`+"\n\n")}, false, "no answer"},
+		"a stream of notifications":        {hostile{method: "answered", answer: endlessly("text/event-stream", "", notification(1<<14))}, false, "larger than 16777216 bytes"},
+		"notifications now and then":       {hostile{method: "answered", answer: trickle}, false, "deadline exceeded"},
 		"a stream that stays open":         {hostile{method: "answered", answer: openStream}, true, "pass  result/one-answer"},
 		"a connection that breaks":         {hostile{method: "answered", answer: func(http.ResponseWriter, *http.Request, json.RawMessage) { panic(http.ErrAbortHandler) }}, false, "no answer"},
 		"a call that asks for ever":        {hostile{end: asking(plainForm)}, false, "does not complete"},
@@ -137,25 +158,25 @@ func TestHostileServers(t *testing.T) {
 		"a state of 128 KiB":                {hostile{asks: strings.ReplaceAll(asking(plainForm), `"requestState":"s"`, `"requestState":"`+strings.Repeat("{}", 1<<16)+`"`)}, true, "FAIL  answer/declined"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // many wait for what never comes
-			web := httptest.NewServer(tc.server)
-			t.Cleanup(func() {
-				web.CloseClientConnections()
-				web.Close()
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // many wait for what never comes
+				pipes, end := pipehttp.Serve(tc.server)
+				defer end()
+				client := &http.Client{Transport: pipes}
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+				defer cancel()
+				report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP("http://hostile", client)}, prove.Scenario{Tool: "t"}, &prove.Options{Patience: 5 * time.Second})
+				if !tc.proves {
+					require.ErrorContains(t, err, tc.says)
+					return
+				}
+				require.NoError(t, err)
+				require.Contains(t, report.String(), tc.says)
+				require.NotContains(t, report.String(), "\u202e")
+				require.NotContains(t, report.String(), "\x1b")
+				require.NotContains(t, report.String(), "\u009b")
+				require.Less(t, len(report.String()), 1<<18)
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-			defer cancel()
-			report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP(web.URL, nil)}, prove.Scenario{Tool: "t"}, &prove.Options{Patience: 5 * time.Second})
-			if !tc.proves {
-				require.ErrorContains(t, err, tc.says)
-				return
-			}
-			require.NoError(t, err)
-			require.Contains(t, report.String(), tc.says)
-			require.NotContains(t, report.String(), "\u202e")
-			require.NotContains(t, report.String(), "\x1b")
-			require.NotContains(t, report.String(), "\u009b")
-			require.Less(t, len(report.String()), 1<<18)
 		})
 	}
 }

@@ -7,11 +7,13 @@ import (
 )
 
 // WriteJSON writes the report as one JSON object.
-func (r *Report) WriteJSON(w io.Writer) error {
+func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(r)
+	return e.Encode(v)
 }
 
 type junitSuites struct {
@@ -46,10 +48,15 @@ type junitSkipped struct {
 
 // WriteJUnit writes the report as JUnit XML, one suite for each group of rules. A
 // note is a case that passed, with the note as its output.
-func (r *Report) WriteJUnit(w io.Writer) error {
-	var all junitSuites
+func (r *Report) WriteJUnit(w io.Writer) error { return Reports{r}.WriteJUnit(w) }
+
+func (all *junitSuites) add(r *Report) {
+	name := r.name()
+	if r.Client != "" {
+		name = r.Client + "/" + name
+	}
 	for _, f := range r.Findings {
-		group := r.Tool + "/" + f.Rule.Group()
+		group := name + "/" + f.Rule.Group()
 		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != group {
 			all.Suites = append(all.Suites, junitSuite{Name: group})
 		}
@@ -68,6 +75,9 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		}
 		suite.Cases = append(suite.Cases, c)
 	}
+}
+
+func (all *junitSuites) write(w io.Writer) error {
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}

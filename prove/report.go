@@ -21,7 +21,12 @@ type Finding struct {
 
 // Report is all that was found, in the order of [Rules].
 type Report struct {
-	Tool     string    `json:"tool"`
+	// Tool is the tool's name. It is empty in the report of a [Sweep] about the
+	// server.
+	Tool string `json:"tool"`
+	// Client is the kind of client that a [Sweep] was, "modern" or "legacy". It is
+	// empty in the report of a proof, which is made as both.
+	Client   string    `json:"client,omitempty"`
 	Findings []Finding `json:"findings"`
 }
 
@@ -64,9 +69,21 @@ func (r *Report) String() string {
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "%s\n", f)
 	}
-	fmt.Fprintf(&b, "%s: %d rules tried, %d failed, %d notes, %d skipped\n", clean(r.Tool),
+	name := clean(r.name())
+	if r.Client != "" {
+		name += " (" + r.Client + " client)"
+	}
+	fmt.Fprintf(&b, "%s: %d rules tried, %d failed, %d notes, %d skipped\n", name,
 		len(r.Findings)-r.Count(Skip), r.Count(Fail), r.Count(Note), r.Count(Skip))
 	return b.String()
+}
+
+// name is that of the tool, or says that there is none.
+func (r *Report) name() string {
+	if r.Tool == "" {
+		return "the server"
+	}
+	return r.Tool
 }
 
 // String is the line of the rule, with further lines where it failed.

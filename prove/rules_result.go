@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mrtr-go/sdk/internal/probe"
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -36,8 +38,20 @@ func resultSchema(t *trial) {
 		if err := judge(s, nil); err != nil {
 			t.failAt(s, "%v", err)
 		}
+		if _, err := specified().Result(s.reply.Result); err != nil {
+			t.failAt(s, "the specification's schema: %v", err)
+		}
 	}
 }
+
+// specified are the definitions of a tool's answers.
+var specified = sync.OnceValue(func() *probe.Specification {
+	s, err := probe.SpecificationOf("tools/call", probe.Modern)
+	if err != nil {
+		panic(err) // the definitions are ours
+	}
+	return s
+})
 
 func questionsSchema(t *trial) {
 	for _, s := range t.honest.said {
@@ -47,6 +61,13 @@ func questionsSchema(t *trial) {
 		for _, q := range s.reply.Asks {
 			if err := wellFormed(q); err != nil {
 				t.failAt(s, "the question %q: %v", q.Key, err)
+			}
+			question := map[string]any{"method": q.Method}
+			if len(q.Params) > 0 {
+				question["params"] = q.Params
+			}
+			if err := specified().Question(json.RawMessage(marshal(question))); err != nil {
+				t.failAt(s, "the question %q, by the specification's schema: %v", q.Key, err)
 			}
 		}
 	}

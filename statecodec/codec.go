@@ -1,7 +1,6 @@
 package statecodec
 
 import (
-	"crypto/cipher"
 	"crypto/rand"
 	"crypto/subtle"
 	"io"
@@ -99,7 +98,7 @@ func (c *Codec) Seal(b Binding, payload []byte) (string, error) {
 			return "", err
 		}
 	}
-	w.buf = strict.AppendEncode(w.buf, body)
+	w.buf = appendText(w.buf, body)
 	w.buf = append(w.buf, w.authenticate()...)
 	return string(w.buf[start:]), nil
 }
@@ -109,48 +108,68 @@ func (c *Codec) Seal(b Binding, payload []byte) (string, error) {
 // refused token is a [*TokenError]. Open never returns a [*UsageError], since
 // everything it judges came with the request.
 func (c *Codec) Open(b Binding, token string) ([]byte, error) {
+	payload, err := c.AppendOpen(nil, b, token)
+	if err == nil && payload == nil {
+		payload = []byte{}
+	}
+	return payload, err
+}
+
+// AppendOpen is [Codec.Open] with the payload appended to dst, whose memory a caller
+// can use again. For a refused token it is dst as it was.
+func (c *Codec) AppendOpen(dst []byte, b Binding, token string) ([]byte, error) {
 	if len(token) > c.maxToken {
-		return nil, errTooLarge
+		return dst, errTooLarge
 	}
 	h, refused := readHeader(token)
 	if refused != nil {
-		return nil, refused
+		return dst, refused
 	}
 	key := c.find(h.key)
 	if key == nil {
-		return nil, errUnknownKey
+		return dst, errUnknownKey
 	}
 	keys, err := key.subkeys(h.flags, &b)
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
 	w := keys.get()
 	defer keys.put(w)
 	if err := b.appendTo(w); err != nil {
-		return nil, errArguments
+		return dst, errArguments
 	}
 	// The MAC covers the text and not the decoded bytes, so a forgery is refused
 	// before its body is decoded, and no second spelling of a token can pass.
-	start := len(w.buf)
 	text, tag := token[:len(token)-tagTextLen], token[len(token)-tagTextLen:]
 	w.buf = append(w.buf, text...)
 	copy(w.claimed[:], tag)
 	if subtle.ConstantTimeCompare(w.authenticate(), w.claimed[:]) != 1 {
-		return nil, errForged
+		return dst, errForged
 	}
 	if refused := c.checkTime(&h); refused != nil {
-		return nil, refused
+		return dst, refused
 	}
-	body := make([]byte, h.bodyLen)
-	if n, err := strict.Decode(body, w.buf[start+headerTextLen:]); err != nil || n != h.bodyLen {
-		return nil, errNotCanonical
-	}
+	// The body is decoded behind the bytes of dst, and its nonce makes way for the
+	// payload: a payload is nowhere but there.
+	nonce := nonceLen
 	if h.flags&flagReadable != 0 {
-		return body, nil
+		nonce = 0
 	}
-	payload := body[nonceLen:]
-	cipher.NewCTR(keys.block, body[:nonceLen]).XORKeyStream(payload, payload)
-	return payload, nil
+	size := len(dst)
+	opened := slices.Grow(dst, h.bodyLen)[:size+h.bodyLen]
+	body := opened[size:]
+	if !readText(body, text[headerTextLen:]) {
+		clear(body)
+		return dst, errNotCanonical
+	}
+	if nonce > 0 {
+		copy(w.nonce[:], body)
+		copy(body, body[nonce:])
+		clear(body[len(body)-nonce:])
+		opened = opened[:len(opened)-nonce]
+		keys.counterMode(w, w.nonce[:], opened[size:])
+	}
+	return opened, nil
 }
 
 func (c *Codec) find(id KeyID) *ringKey {
@@ -186,6 +205,7 @@ func (s *subkeys) encrypt(w *scratch, payload []byte) ([]byte, error) {
 	if _, err := io.ReadFull(rand.Reader, body[:nonceLen]); err != nil {
 		return nil, &InternalError{message: "reading random bytes", cause: err}
 	}
-	cipher.NewCTR(s.block, body[:nonceLen]).XORKeyStream(body[nonceLen:], payload)
+	copy(body[nonceLen:], payload)
+	s.counterMode(w, body[:nonceLen], body[nonceLen:])
 	return body, nil
 }

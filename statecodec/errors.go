@@ -1,6 +1,9 @@
 package statecodec
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // Refusal is the text of every [*TokenError]. A client that could tell an
 // expired token from a forged one would have an oracle.
@@ -24,7 +27,7 @@ type UsageError struct {
 
 func (e *UsageError) Error() string {
 	if e.cause != nil {
-		return "statecodec: " + e.message + ": " + e.cause.Error()
+		return "statecodec: " + e.message + ": " + strings.TrimPrefix(e.cause.Error(), "statecodec: ")
 	}
 	return "statecodec: " + e.message
 }

@@ -79,7 +79,7 @@ func ExampleKeysFromEnv() {
 	fmt.Println(err)
 	// Output:
 	// 2 <nil> true
-	// statecodec: environment variable WEATHER_KEYS holds no key
+	// statecodec: environment variable WEATHER_KEYS holds no key: 32 random bytes in base64 are one, such as openssl rand -base64 32 prints
 }
 
 // A readable token shows its payload to whoever holds it, and still opens only

@@ -1,7 +1,6 @@
 package statecodec
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"time"
 )
@@ -35,12 +34,8 @@ type header struct {
 	expires int64
 }
 
-// Go's base64 decoder ignores the unused low bits of a last character, and line
-// breaks. Strict refuses the bits; line breaks make the length wrong.
-var strict = base64.RawURLEncoding.Strict()
-
 // tokenLen is the length of a token whose body is n bytes.
-func tokenLen(n int) int { return headerTextLen + strict.EncodedLen(n) + tagTextLen }
+func tokenLen(n int) int { return headerTextLen + textLen(n) + tagTextLen }
 
 func (h *header) append(dst []byte) []byte {
 	var b [headerLen]byte
@@ -49,7 +44,7 @@ func (h *header) append(dst []byte) []byte {
 	putUint24(b[6:9], uint32(h.bodyLen))
 	putUint48(b[9:15], uint64(h.issued))
 	putUint48(b[15:21], uint64(h.expires))
-	return strict.AppendEncode(dst, b[:])
+	return appendText(dst, b[:])
 }
 
 // readHeader reads the header of a token. It refuses, without looking at the rest, a
@@ -58,10 +53,8 @@ func readHeader(token string) (header, *TokenError) {
 	if len(token) < tokenLen(0) {
 		return header{}, errMalformed
 	}
-	var text [headerTextLen]byte
 	var b [headerLen]byte
-	copy(text[:], token)
-	if n, err := strict.Decode(b[:], text[:]); err != nil || n != headerLen {
+	if !readText(b[:], token[:headerTextLen]) {
 		return header{}, errMalformed
 	}
 	if b[0] != version1 || b[1]&^knownFlags != 0 {

@@ -113,7 +113,7 @@ func GenerateKey() Key {
 func KeysFromEnv(name string) ([]Key, error) {
 	texts := strings.FieldsFunc(os.Getenv(name), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	if len(texts) == 0 {
-		return nil, &UsageError{message: "environment variable " + name + " holds no key"}
+		return nil, &UsageError{message: "environment variable " + name + " holds no key: 32 random bytes in base64 are one, such as openssl rand -base64 32 prints"}
 	}
 	keys := make([]Key, len(texts))
 	for i, text := range texts {

@@ -142,6 +142,7 @@ func TestKeysFromEnv(t *testing.T) {
 		t.Setenv("STATE_KEYS", value)
 		_, err := statecodec.KeysFromEnv("STATE_KEYS")
 		requireUsage(t, err, "STATE_KEYS")
+		require.Equal(t, 1, strings.Count(err.Error(), "statecodec: "), err.Error())
 		require.NotContains(t, err.Error(), "c2hvcnQ", name)
 		require.NotContains(t, err.Error(), a.Text(), name)
 	}

@@ -95,12 +95,15 @@ type subkeys struct {
 	pool  sync.Pool // of *scratch
 }
 
-// scratch holds the buffers of one Seal or Open. It never holds a payload before its
-// encryption or after its decryption.
+// scratch holds the buffers of one Seal or Open. Between two of them it holds no payload,
+// nor any that one can be made of.
 type scratch struct {
 	mac     hash.Hash
 	buf     []byte // the input of the MAC: the binding, then the token's text
 	body    []byte // nonce and ciphertext
+	nonce   [nonceLen]byte
+	counter [aes.BlockSize]byte
+	stream  [aes.BlockSize]byte
 	sum     [tagLen]byte
 	tag     [tagTextLen]byte // the MAC as it should be
 	claimed [tagTextLen]byte // and as the token has it
@@ -124,8 +127,7 @@ func (s *subkeys) put(w *scratch) {
 func (w *scratch) authenticate() []byte {
 	w.mac.Reset()
 	w.mac.Write(w.buf)
-	strict.Encode(w.tag[:], w.mac.Sum(w.sum[:0]))
-	return w.tag[:]
+	return appendText(w.tag[:0], w.mac.Sum(w.sum[:0]))
 }
 
 // appendField appends a string with its length before it.

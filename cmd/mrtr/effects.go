@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/probe"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/prove"
 )
@@ -44,8 +45,11 @@ func counter(where string, s prove.Subject, stderr *lines) (count, error) {
 	case kind == "resource":
 		return ask(s, wire.Request{Method: "resources/read", Name: what}), nil
 	case kind == "command":
+		fields := strings.Fields(what)
+		if len(fields) == 0 {
+			break
+		}
 		return func(ctx context.Context) (map[string]int, error) {
-			fields := strings.Fields(what)
 			out, err := exec.CommandContext(ctx, fields[0], fields[1:]...).Output()
 			if err != nil {
 				return nil, err
@@ -83,11 +87,18 @@ func ask(s prove.Subject, request wire.Request) count {
 		if err != nil {
 			return nil, err
 		}
+		if e.Close != nil {
+			defer e.Close()
+		}
 		var c *wire.Client
 		if e.Transport != nil {
-			c, err = wire.Dial(ctx, e.Transport, nil)
+			c, err = wire.Dial(ctx, probe.Bounded(e.Transport), nil)
 		} else {
-			c, err = wire.DialHTTP(ctx, e.URL, e.HTTP, nil)
+			var base http.RoundTripper
+			if e.HTTP != nil {
+				base = e.HTTP.Transport
+			}
+			c, err = wire.DialHTTP(ctx, e.URL, probe.BoundedHTTP(base), nil)
 		}
 		if err != nil {
 			return nil, err
@@ -145,6 +156,13 @@ type lines struct {
 
 func newLines() *lines { return &lines{counts: map[string]int{}} }
 
+// maxEffects and maxName bound the names that a server may write: what it writes more is
+// not counted.
+const (
+	maxEffects = 1000
+	maxName    = 1000
+)
+
 const (
 	maxLine   = 1 << 20 // how much of a line without an end is kept
 	lastLines = 5       // how many lines are kept
@@ -171,7 +189,9 @@ func (l *lines) Write(p []byte) (int, error) {
 			if len(m) > 1 {
 				name = string(m[1])
 			}
-			l.counts[name]++
+			if _, known := l.counts[name]; known || len(l.counts) < maxEffects && len(name) <= maxName {
+				l.counts[name]++
+			}
 		}
 	}
 	if len(l.rest) > maxLine {

@@ -31,6 +31,11 @@ type proof struct {
 	junit                  string
 
 	stderr *lines // of the command; nil for a URL
+
+	// Without a tool all that are read-only are swept.
+	client    string
+	arguments map[string]any
+	given     []string // flags
 }
 
 func newProof() *proof { return &proof{} }
@@ -39,8 +44,8 @@ func (p *proof) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("prove", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	s := &p.scenario
-	fs.StringVar(&s.Tool, "tool", "", "the `name` of the tool")
-	object(fs, "arguments", "call it with these arguments, a `JSON` object (default: made from its schema)", &s.Arguments)
+	fs.StringVar(&s.Tool, "tool", "", "the `name` of the tool (default: sweep every tool that is read-only)")
+	object(fs, "arguments", "call it with these arguments, a `JSON` object (default: made from its schema); without -tool, an object of them by the tool's name", &p.arguments)
 	object(fs, "other-arguments", "other good arguments, as `JSON`, that lead to another result", &s.OtherArguments)
 	object(fs, "answers", "the answers, a `JSON` object by the question's key", &s.Answers)
 	object(fs, "other-answers", "other good answers, as `JSON`", &s.OtherAnswers)
@@ -63,6 +68,7 @@ func (p *proof) flags() *flag.FlagSet {
 	fs.Func("level", "try rules of this `level` and above: must, should or ours (default ours)", p.setLevel)
 	fs.DurationVar(&p.options.Patience, "patience", 10*time.Second, "how long to wait for an answer")
 	fs.DurationVar(&p.limit, "limit", 10*time.Minute, "how long the whole proof may take; the rules that are left then are skipped")
+	fs.StringVar(&p.client, "client", "", "sweep as this `kind` of client alone: modern or legacy (default: as both)")
 	fs.BoolVar(&p.asJSON, "json", false, "print the report as JSON")
 	fs.StringVar(&p.junit, "junit", "", "write the report to this `file` as JUnit XML too")
 	return fs
@@ -116,8 +122,6 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 	switch {
 	case len(target) == 0:
 		return prove.Subject{}, errors.New("nothing to prove: give a URL, or -- and a command")
-	case p.scenario.Tool == "":
-		return prove.Subject{}, errors.New("-tool is missing")
 	}
 	var s prove.Subject
 	if isURL(target[0]) {

@@ -23,9 +23,15 @@ streamable HTTP endpoint, or started by the command, once for each connection, a
 reached over stdio. Questions without an answer are answered with values made from
 their forms. A rule that needs what is missing is skipped, and says what that is.
 
+Without -tool it sweeps: it calls every tool that is annotated read-only, as a modern
+and as a legacy client, with good arguments and with bad ones, and by fewer rules. A
+tool need not ask for that. A call that should work and ends in an error proves
+nothing: give such a tool arguments, or put examples into its schema.
+
   mrtr prove -tool weather_native -arguments '{"location":"Lisbon"}' http://127.0.0.1:8080/mcp
   mrtr prove -tool weather_native -secret MRTR_KEYS -brief '-ttl 1s' \
     -effects 'stderr:audit line' -- weather-demo serve -stdio
+  mrtr prove -arguments '{"trip":{"to":"Rome"}}' http://127.0.0.1:8080/mcp
 
 `
 
@@ -58,6 +64,7 @@ func runProve(args []string, out, errOut io.Writer) status {
 		fmt.Fprintf(errOut, "mrtr prove: %v; see mrtr help prove\n", err)
 		return statusMisused
 	}
+	fs.Visit(func(f *flag.Flag) { p.given = append(p.given, f.Name) })
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if p.limit > 0 {
@@ -79,26 +86,47 @@ func runProve(args []string, out, errOut io.Writer) status {
 	return statusClean
 }
 
-func (p *proof) run(ctx context.Context, target []string, errOut io.Writer) (*prove.Report, error) {
+// reported is a proof's report, or those of a sweep.
+type reported interface {
+	fmt.Stringer
+	Count(prove.Outcome) int
+	WriteJSON(io.Writer) error
+	WriteJUnit(io.Writer) error
+}
+
+func (p *proof) run(ctx context.Context, target []string, errOut io.Writer) (reported, error) {
+	sweeps := p.scenario.Tool == ""
+	if err := p.fits(sweeps); err != nil {
+		return nil, err
+	}
 	subject, err := p.subject(target)
 	if err != nil {
 		return nil, err
 	}
-	opts := p.options
+	var next func(prove.Finding)
 	if f, ok := errOut.(*os.File); ok && isTerminal(f) {
 		bar := &progress{to: f}
 		defer bar.clear()
-		opts.Progress = bar.next
+		next = bar.next
 	}
+	if sweeps {
+		return p.sweep(ctx, subject, next)
+	}
+	opts := p.options
+	opts.Progress = next
+	p.scenario.Arguments = p.arguments
 	report, err := prove.Run(ctx, subject, p.scenario, &opts)
-	if err != nil && report == nil && p.stderr != nil {
-		err = p.stderr.explain(ctx, err) // a program that did not start says why there
+	if report == nil {
+		if p.stderr != nil {
+			err = p.stderr.explain(ctx, err) // a program that did not start says why there
+		}
+		return nil, err
 	}
 	return report, err
 }
 
 // write prints the report, and writes the JUnit file that was asked for.
-func (p *proof) write(report *prove.Report, out io.Writer) error {
+func (p *proof) write(report reported, out io.Writer) error {
 	if p.junit != "" {
 		f, err := os.Create(p.junit)
 		if err != nil {
@@ -123,12 +151,17 @@ func helpProve(w io.Writer, args []string) error {
 		fs.SetOutput(w)
 		fs.PrintDefaults()
 		fmt.Fprint(w, proveEpilog+"\nThe rules, which -only selects by name or group:\n\n")
-		for _, r := range prove.Rules() {
-			fmt.Fprintf(w, "  %-26s%-8s%s\n", r.Name, r.Level, r.Says)
+		list := func(rules []prove.Rule) {
+			for _, r := range rules {
+				fmt.Fprintf(w, "  %-26s%-8s%s\n", r.Name, r.Level, r.Says)
+			}
 		}
+		list(prove.Rules())
+		fmt.Fprint(w, "\nThe rules of a sweep:\n\n")
+		list(prove.SweepRules())
 		return nil
 	}
-	for _, r := range prove.Rules() {
+	for _, r := range append(prove.Rules(), prove.SweepRules()...) {
 		if r.Name == args[0] {
 			fmt.Fprintf(w, "%s (%s)\n\n%s\n\n%s\n", r.Name, r.Level, r.Says, r.Clause)
 			return nil

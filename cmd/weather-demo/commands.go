@@ -30,7 +30,6 @@ func commands() []command {
 		{"levels", "", "which end of a call the client gets, and which the log", levelsAbout, levels},
 		{"batch", "", "one call for several items, of which some fail", batchAbout, batch},
 		{"check", "FILE", "find tool uses without a result in a conversation", checkAbout, check},
-		{"probe", "URL|COMMAND...", "check a running server against the rules of tool calls", probeAbout, probeServer},
 		{"page", "", "serve a page on which to play and attack a call", pageAbout, servePage},
 		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", serveAbout, serve},
 		{"version", "", "print the versions of the demo, of Go and of go-sdk", versionAbout, version},

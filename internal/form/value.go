@@ -20,16 +20,21 @@ func IsWhole(t reflect.Type) bool {
 
 // Decode reads an answer, whose one property, where T is not a whole form, has the
 // given name.
-func Decode[T any](answer json.RawMessage, name string) (v T, err error) {
-	if IsWhole(reflect.TypeFor[T]()) {
-		err = json.Unmarshal(answer, &v)
-		return v, err
-	}
+func Decode[T any](answer json.RawMessage, name string) (T, error) {
+	var v T // it does not escape here, as it does to a decoder
 	if s, ok := any(&v).(*string); ok {
 		if text, ok := plainText(answer, name); ok {
 			*s = text
 			return v, nil
 		}
+	}
+	return decode[T](answer, name)
+}
+
+func decode[T any](answer json.RawMessage, name string) (v T, err error) {
+	if IsWhole(reflect.TypeFor[T]()) {
+		err = json.Unmarshal(answer, &v)
+		return v, err
 	}
 	var content map[string]json.RawMessage
 	if err = json.Unmarshal(answer, &content); err == nil {

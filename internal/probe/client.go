@@ -2,9 +2,7 @@ package probe
 
 import (
 	"context"
-	"errors"
-	"os/exec"
-	"strings"
+	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -28,27 +26,28 @@ func As(era Era) *wire.Options {
 	return &wire.Options{Name: "probe", Unrecorded: true, Capabilities: wire.FormOnly}
 }
 
-// Dial reaches the server that target names: a streamable HTTP endpoint if it is
-// a URL, else a command that speaks over stdio. The client's input is
-// bounded, and ctx bounds the handshake.
-func Dial(ctx context.Context, target string, era Era) (*wire.Client, error) {
-	return dial(ctx, target, As(era))
+// Dialer reaches a server as a client, whose intake it bounds. ctx bounds the
+// handshake.
+type Dialer func(ctx context.Context, as *wire.Options) (*wire.Client, error)
+
+// HTTP reaches a streamable HTTP endpoint. A nil base is a transport of its own.
+func HTTP(url string, base http.RoundTripper) Dialer {
+	return func(ctx context.Context, as *wire.Options) (*wire.Client, error) {
+		return shook(wire.DialHTTP(ctx, url, BoundedHTTP(base), as))
+	}
 }
 
-func dial(ctx context.Context, target string, as *wire.Options) (*wire.Client, error) {
-	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
-		return shook(wire.DialHTTP(ctx, target, BoundedHTTP(nil), as))
+// Over reaches a server over a transport for one connection, such as that of a
+// command.
+func Over(transport mcp.Transport) Dialer {
+	return func(ctx context.Context, as *wire.Options) (*wire.Client, error) {
+		bounded := &boundedTransport{Transport: transport}
+		client, err := wire.Dial(ctx, bounded, as)
+		if !bounded.connected {
+			return client, err
+		}
+		return shook(client, err)
 	}
-	fields := strings.Fields(target)
-	if len(fields) == 0 {
-		return nil, errors.New("probe: nothing to probe: give a URL or a command")
-	}
-	transport := &boundedTransport{Transport: &mcp.CommandTransport{Command: exec.Command(fields[0], fields[1:]...)}}
-	client, err := wire.Dial(ctx, transport, as)
-	if !transport.connected {
-		return client, err
-	}
-	return shook(client, err)
 }
 
 // A handshakeError is about a server that is there and does not shake hands.

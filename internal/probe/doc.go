@@ -5,6 +5,8 @@
 // of the faults that the rules are about. Tools that are not annotated read-only
 // are never called.
 //
-// [Run] tries the rules with a client from [Dial]; [Judge] is the rule about a
-// single answer, for use in tests.
+// [Probe] and [Run] try the rules; [Judge] is the rule about a single answer, for use
+// in tests. prove.Sweep reports the findings of a probe as proofs are reported. The
+// package stays beneath package prove and is not folded into it: the tests of the
+// boundary judge by it too, and they must not need the rules of rounds.
 package probe

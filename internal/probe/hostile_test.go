@@ -5,17 +5,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/pipehttp"
 	"github.com/mrtr-go/sdk/internal/probe"
 )
 
@@ -98,7 +100,7 @@ const doubling = `{"$defs":{` +
 func TestHostileServers(t *testing.T) {
 	const object = `"inputSchema":{"type":"object"}`
 	deep := strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000)
-	many := "[" + strings.Repeat(plainTool+",", 2000) + plainTool + "]"
+	many := "[" + plainTool + strings.Repeat(`,{"name":"u","inputSchema":{"type":"object"}}`, 2000) + "]"
 	asks := func(question string) string {
 		return `{"resultType":"input_required","inputRequests":{"q":` + question + `},"requestState":"s"}`
 	}
@@ -140,7 +142,8 @@ func TestHostileServers(t *testing.T) {
 		"an answer that never comes": {hostile{"tools/call", silence, ""}, "no answer: context deadline exceeded", ""},
 		"an answer that never ends":  {hostile{"tools/call", endlessly("application/json", `{"jsonrpc":"2.0","id":1,"result":"`, "x"), ""}, "larger than 16777216 bytes", ""},
 		"a stream of one line":       {hostile{"tools/call", endlessly("text/event-stream", "data: ", "x"), ""}, "larger than 16777216 bytes", ""},
-		"a stream of notifications":  {hostile{"tools/call", endlessly("text/event-stream", "", `data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}`+"\n\n"), ""}, "no answer: ", ""},
+		"a stream of notifications":  {hostile{"tools/call", endlessly("text/event-stream", "", notification(1<<14)), ""}, "larger than 16777216 bytes", ""},
+		"notifications now and then": {hostile{"tools/call", trickle, ""}, "no answer: context deadline exceeded", ""},
 		"a stream that stays open":   {hostile{"tools/call", openStream, ""}, "FAULT (server)             stream_ends", ""},
 		"a connection that breaks":   {hostile{"tools/call", func(http.ResponseWriter, *http.Request, json.RawMessage) { panic(http.ErrAbortHandler) }, ""}, "no answer: ", ""},
 		"an answer to another request": {hostile{"tools/call", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
@@ -158,23 +161,40 @@ func TestHostileServers(t *testing.T) {
 	} {
 		for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
 			t.Run(name+"/"+string(era), func(t *testing.T) {
-				t.Parallel() // many wait for what never comes
-				web := httptest.NewServer(tc.server)
-				t.Cleanup(func() {
-					web.CloseClientConnections()
-					web.Close()
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { // many wait for what never comes
+					pipes, end := pipehttp.Serve(tc.server)
+					defer end()
+					start := time.Now()
+					report, err := probe.Probe(t.Context(), probe.HTTP("http://hostile", pipes), era, &probe.Options{Patience: 2 * time.Second, Limit: 6 * time.Second})
+					require.NoError(t, err)
+					require.Less(t, time.Since(start), 10*time.Second)
+					want := tc.says
+					if era == probe.Legacy && tc.legacy != "" {
+						want = tc.legacy
+					}
+					require.Contains(t, report.String(), want)
+					require.NotContains(t, report.String(), "\x1b")
 				})
-				start := time.Now()
-				report, err := probe.Probe(t.Context(), web.URL, era, &probe.Options{Patience: 2 * time.Second, Limit: 6 * time.Second})
-				require.NoError(t, err)
-				require.Less(t, time.Since(start), time.Minute)
-				want := tc.says
-				if era == probe.Legacy && tc.legacy != "" {
-					want = tc.legacy
-				}
-				require.Contains(t, report.String(), want)
-				require.NotContains(t, report.String(), "\x1b")
 			})
+		}
+	}
+}
+
+// notification is an event with so many bytes of data.
+func notification(size int) string {
+	return `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", size) + `"}}` + "\n\n"
+}
+
+// trickle sends a notification ten times a second until the client is gone.
+func trickle(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for r.Context().Err() == nil {
+		_, _ = io.WriteString(w, notification(1))
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-r.Context().Done():
 		}
 	}
 }
@@ -204,7 +224,9 @@ func TestHostileCommands(t *testing.T) {
 		for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
 			t.Run(command+"/"+string(era), func(t *testing.T) {
 				t.Parallel() // they mostly wait for a program to end
-				report, err := probe.Probe(t.Context(), command, era, &probe.Options{Patience: 2 * time.Second})
+				words := strings.Fields(command)
+				program := &mcp.CommandTransport{Command: exec.Command(words[0], words[1:]...), TerminateDuration: 100 * time.Millisecond}
+				report, err := probe.Probe(t.Context(), probe.Over(program), era, &probe.Options{Patience: time.Second})
 				require.NoError(t, err)
 				require.Contains(t, report.String(), says)
 			})

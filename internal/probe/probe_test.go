@@ -58,7 +58,7 @@ func clients(t *testing.T, server *mcp.Server, era probe.Era) map[string]*wire.C
 	require.NoError(t, err)
 	front := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: era == probe.Modern}))
-	web, err := probe.Dial(t.Context(), front.URL, era)
+	web, err := probe.HTTP(front.URL, nil)(t.Context(), probe.As(era))
 	require.NoError(t, err)
 	t.Cleanup(func() { memory.Close(); web.Close(); front.CloseClientConnections(); front.Close() })
 	return map[string]*wire.Client{"memory": memory, "http": web}
@@ -79,7 +79,7 @@ func TestFindsWhatABareServerBreaks(t *testing.T) {
 		for name, client := range clients(t, misbehaving(t), era) {
 			t.Run(name+"/"+string(era), func(t *testing.T) {
 				t.Parallel() // they mostly wait for answers that never come
-				report, err := probe.Run(t.Context(), client, &probe.Options{Patience: 300 * time.Millisecond})
+				report, err := probe.Run(t.Context(), client, &probe.Options{Patience: time.Second})
 				require.NoError(t, err)
 				require.Equal(t, []string{"deletes"}, report.Skipped)
 				broken := faults(report)
@@ -117,8 +117,6 @@ func TestCannotProbe(t *testing.T) {
 		_, err := probe.Run(t.Context(), client, nil)
 		require.ErrorContains(t, err, "none of the server's 1 tools is annotated read-only")
 	}
-	_, err := probe.Dial(t.Context(), " ", probe.Modern)
-	require.ErrorContains(t, err, "a URL or a command")
 }
 
 // picky is a server whose one tool takes a place that it knows and no other, and

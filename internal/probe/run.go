@@ -18,12 +18,14 @@ import (
 type Options struct {
 	// Patience is how long an answer is waited for. Zero means ten seconds.
 	Patience time.Duration
-	// Limit is how long the whole run may take. Zero means ten minutes. What was
-	// not tried by then is a finding.
+	// Limit is how long the whole run may take. Zero means ten minutes. A rule
+	// that was not tried by then is a finding.
 	Limit time.Duration
 	// Arguments are good arguments of tools, by the tool's name. For other tools
 	// they are the first of the input schema's examples, or are made from it.
 	Arguments map[string]map[string]any
+	// Progress, if set, gets each finding as it is made.
+	Progress func(Finding)
 }
 
 func (o *Options) resolve() (Options, error) {
@@ -48,10 +50,10 @@ const (
 	maxPages = 100
 )
 
-// Probe reaches the server that target names, see [Dial], and tries every rule as
-// a client of the era, which can be asked by form in both. An error means that there is no server: nothing listens,
+// Probe reaches a server and tries every rule as a client of the era, which can be
+// asked by form in both. An error means that there is no server: nothing listens,
 // or the command does not start. A server that does not shake hands is a finding.
-func Probe(ctx context.Context, target string, era Era, opts *Options) (*Report, error) {
+func Probe(ctx context.Context, dial Dialer, era Era, opts *Options) (*Report, error) {
 	o, err := opts.resolve()
 	if err != nil {
 		return nil, err
@@ -61,14 +63,14 @@ func Probe(ctx context.Context, target string, era Era, opts *Options) (*Report,
 	if era == Legacy { // [Probe] can be asked; a client of [Run] as it says itself
 		as.Capabilities, as.Answers = wire.FormOnly, wire.Answers{"*": user.answer}
 	}
-	client, err := dial(dialing, target, as)
+	client, err := dial(dialing, as)
 	cancel()
 	var handshake *handshakeError
 	switch {
 	case errors.As(err, &handshake):
-		report := &Report{Era: era}
-		report.add(Finding{Rule: ruleHandshake, Fault: err.Error()})
-		return report, nil
+		r := &run{report: &Report{Era: era}, progress: o.Progress}
+		r.found(Finding{Rule: ruleHandshake, Fault: err.Error()})
+		return r.report, nil
 	case err != nil:
 		return nil, err
 	}
@@ -91,7 +93,7 @@ func Run(ctx context.Context, client *wire.Client, opts *Options) (*Report, erro
 func runAs(ctx context.Context, client *wire.Client, user *user, o Options) (*Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Limit)
 	defer cancel()
-	r := &run{client: client, user: user, patience: o.Patience, report: &Report{Era: eraOf(client)}}
+	r := &run{client: client, user: user, patience: o.Patience, progress: o.Progress, report: &Report{Era: eraOf(client)}}
 	tools, err := r.tools(ctx)
 	if err != nil {
 		if unreachable(err) {
@@ -131,6 +133,7 @@ type run struct {
 	client   *wire.Client
 	user     *user
 	patience time.Duration
+	progress func(Finding)
 	report   *Report
 	open     bool // a stream that stays open was reported
 }
@@ -194,7 +197,12 @@ func (r *run) list(ctx context.Context, cursor string) (*jsonrpc.Response, error
 	return r.ask(ctx, wire.Request{Method: "tools/list", Params: params})
 }
 
-func (r *run) found(f Finding) { r.report.add(f) }
+func (r *run) found(f Finding) {
+	r.report.add(f)
+	if r.progress != nil {
+		r.progress(f)
+	}
+}
 
 // tools are those that the server lists, without the entries that are none, which
 // are findings. With an error it returns those that it has.

@@ -56,7 +56,7 @@ func TestALegacyProbeAnswersQuestions(t *testing.T) {
 			front := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 			defer front.Close()
 			defer front.CloseClientConnections()
-			report, err := probe.Probe(t.Context(), front.URL, probe.Legacy, &probe.Options{Patience: 10 * time.Second})
+			report, err := probe.Probe(t.Context(), probe.HTTP(front.URL, nil), probe.Legacy, &probe.Options{Patience: 10 * time.Second})
 			require.NoError(t, err)
 			good := 0
 			for _, f := range report.Findings {

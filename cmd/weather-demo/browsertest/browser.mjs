@@ -26,7 +26,7 @@ export const press = (page, name) => page.getByRole("button", { name, exact: typ
 
 export async function choose(page, { style = "native", resumes = false, legacy = false, place = "Lisbon" }) {
   await page.locator(`input[name=style][value=${style}]`).check({ force: true });
-  if (resumes) await page.getByLabel("and replay where the frame is gone").check();
+  if (resumes) await page.getByLabel("and replay if the handler is gone").check();
   await page.locator(`input[name=era][value=${legacy ? "legacy" : "modern"}]`).check({ force: true });
   await page.locator(`input[name=place][value=${place}]`).check({ force: true });
 }

@@ -129,6 +129,34 @@ check("killed/legacy", {}, async (page) => {
   await page.getByText("The connection is gone").waitFor();
 });
 
+// A legacy client's second question comes from the handler that asked the first.
+for (const style of ["version_branch", "two_handlers"]) {
+  check(`goes on/${style}`, {}, async (page) => {
+    await playTo(page, { style, legacy: true, place: "Springfield" }, null);
+    const caption = await page.locator(".caption").textContent();
+    must(/^The handler asks at line \d+, and waits there\./.test(caption), caption);
+    same(await page.locator(".run").count(), 2, "runs");
+    same(await page.locator(".stamp").count(), 0, "stamps");
+  });
+}
+
+check("tour", {}, async (page) => {
+  await playTo(page, { style: "naive" });
+  await result(page);
+  await press(page, "Next: answer a question");
+  await playTo(page, {});
+  await result(page);
+  await press(page, /^Next: /);
+  const step = page.locator("[aria-current=step]");
+  const caption = page.locator(".caption");
+  const second = /^The style naive writes to the audit log above/;
+  must(second.test(await caption.textContent()), "the step has no caption of its own");
+  same(await step.count(), 1, "steps here");
+  await choose(page, { style: "steps" });
+  await step.waitFor({ state: "detached" });
+  must(!second.test(await caption.textContent()), "the caption is that of another style");
+});
+
 // The table of "Every style", for each attack: the verdict and the audits.
 const measured = {
   resend: ["native 1 → 2", "sse_shim 1 → 2", "version_branch 1 → 2", "two_handlers 1 → 2", "once 1", "steps 1", "coroutine handler gone", "journal 1", "resumable 1", "await 2 → 3", "naive 2 → 3"],

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -159,4 +160,39 @@ func TestATurnOfAnotherEpochIsForgotten(t *testing.T) {
 	turn.Key.Epoch = "another"
 	_, err := newTable(t, s).Take(t.Context(), turn)
 	require.ErrorIs(t, err, store.ErrForgotten)
+}
+
+// deadStore takes no claim, and nobody knows whether it will.
+type deadStore struct{ *store.Memory }
+
+func (deadStore) Scope() store.Scope { return store.Machine }
+
+func (deadStore) Create(context.Context, store.Key, []byte, time.Duration) (store.Revision, error) {
+	return 0, errSilence
+}
+
+func (deadStore) Get(context.Context, store.Key) ([]byte, store.Revision, error) {
+	return nil, 0, errSilence
+}
+
+// While a store is down, clients that send their requests again and again leave no more
+// behind than a bounded number of claims to look after, and each for a bounded time.
+func TestClaimsThatAreLookedAfterAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := deadStore{store.NewMemory(nil)}
+		table, turn := newTable(t, s), turnOf(t, s)
+		for range 2 {
+			before := runtime.NumGoroutine()
+			for range 5000 {
+				_, err := table.Take(t.Context(), turn)
+				require.ErrorIs(t, err, errSilence)
+			}
+			left := runtime.NumGoroutine() - before
+			require.LessOrEqual(t, left, 1000)
+			require.Greater(t, left, 900)
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			require.LessOrEqual(t, runtime.NumGoroutine(), before)
+		}
+	})
 }

@@ -212,11 +212,21 @@ func (h *Held) persist() {
 // that comes even later counts as a run that was cut off.
 const disownFor = time.Minute
 
+// maxDisowned bounds the claims that are looked after at once: while a store is down,
+// clients send their requests again and again. A write of the others that comes late
+// counts as a run that was cut off.
+const maxDisowned = 1000
+
 // disown lets go of a claim whose first write was not confirmed. It may still
 // arrive, and would hold a turn that nobody runs.
 func (h *Held) disown() {
+	if h.table.disowned.Add(1) > maxDisowned {
+		h.table.disowned.Add(-1)
+		return
+	}
 	base := h.at
 	h.table.later(func(ctx context.Context) {
+		defer h.table.disowned.Add(-1)
 		end := time.Now().Add(disownFor)
 		for {
 			if settled := h.disowned(ctx, base); settled || h.table.pause(ctx, lastPause, end) != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
@@ -43,7 +44,9 @@ type Table struct {
 	instant bool
 	// local: the records end with this process. A holder that is silent is at work
 	// then, and cannot be dead, so that it needs no lease and no notes.
-	local  bool
+	local    bool
+	disowned atomic.Int64 // the claims that are looked after, see Held.disown
+
 	ctx    context.Context
 	cancel context.CancelFunc
 

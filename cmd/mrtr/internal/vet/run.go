@@ -78,7 +78,11 @@ func loadErrors(pkgs []*packages.Package) error {
 	var all []error
 	packages.Visit(pkgs, nil, func(p *packages.Package) {
 		for _, err := range p.Errors {
-			all = append(all, err)
+			if err.Pos == "" || err.Pos == "-" { // of no place in a file
+				all = append(all, errors.New(err.Msg))
+			} else {
+				all = append(all, err)
+			}
 		}
 		if p.Module != nil && p.Module.Error != nil {
 			all = append(all, errors.New(p.Module.Error.Err))

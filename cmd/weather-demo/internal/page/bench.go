@@ -12,6 +12,14 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
+// What the calls of one visitor may hold, on each instance and setting. A visitor makes a
+// handful of calls; one who means harm is not to fill the memory of a public page.
+const (
+	maxMessage   = 64 << 10 // bytes of a message to an instance
+	maxHeld      = 256      // handlers that wait
+	maxHeldBytes = 1 << 20  // of their inputs and answers
+)
+
 // instanceNames are the two instances of every bench.
 var instanceNames = []string{"a", "b"}
 

@@ -76,7 +76,7 @@ func (i *instance) newStand(s settings) (*stand, error) {
 		life.TTL, life.Skew = shortLife, time.Millisecond
 	}
 	watch := watcher{i.name, i.bench.events, &st.silent}
-	o := &mrtr.Options{State: life, Observer: watch, Principal: principal}
+	o := &mrtr.Options{State: life, Observer: watch, Principal: principal, MaxFrames: maxHeld, MaxFrameBytes: maxHeldBytes}
 	if s.store {
 		o.Store = i.bench.rounds
 	}
@@ -95,7 +95,7 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	if err := boundary.Install(st.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err
 	}
-	st.ws, err = wstransport.NewHandler(func(*http.Request) *mcp.Server { return st.server }, nil)
+	st.ws, err = wstransport.NewHandler(func(*http.Request) *mcp.Server { return st.server }, &wstransport.HandlerOptions{Limits: wstransport.Limits{MaxMessageBytes: maxMessage}})
 	return st, err
 }
 

@@ -16,7 +16,7 @@ var optionsPath = reflect.TypeFor[options.Option]().PkgPath()
 // resumable is coroutine with the journal behind it: a switch on the page, and
 // a tool of its own on the wire.
 var resumable = options.Option{
-	Letter: "H+J", Name: "resumable", Axis: options.SingleEffect, Lesson: "Held where it asks, and replayed where the frame is gone.", New: options.Resumable,
+	Letter: "H+J", Name: "resumable", Axis: options.SingleEffect, Lesson: "Held where it asks, and replayed where its handler is gone.", New: options.Resumable,
 }
 
 // everyStyle lists all that are served: the styles, coroutine's other form, and the

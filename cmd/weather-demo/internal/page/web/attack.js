@@ -86,7 +86,7 @@ export class Attack {
 			const chosen = a === this.attack;
 			return h("li", { key: a.id, class: chosen && "chosen" },
 				button([h("b", a.title), this.#badge(a, this.style)], () => this.choose({ attack: a }), { "aria-pressed": String(chosen) }),
-				chosen && h("div.why", h("p", a.reason), h("p", h("b", "Without care: "), a.naive)));
+				chosen && h("div.why", h("p", a.reason), h("p", h("b", "Without care: "), "a server that ", a.naive)));
 		};
 		return h("section.client-land.attack-land", { key: "client", "aria-label": "The attacks" },
 			h("label.land-title", { for: "attack-style" }, "Attack a call in style"),
@@ -103,7 +103,7 @@ export class Attack {
 				th(button([h("code", s.name), h("small", s.letter)], () => this.choose({ style: s })), "row"), h("td", this.#badge(attack, s)), h("td", before === after ? after : `${before} → ${after}`));
 		};
 		return h("div.every", h("h2", attack.title), h("p.dim", `The same attack on every style, ${attack.place ?? "Lisbon"}, ${this.store ? "with" : "without"} a store.`),
-			h("table", h("thead", h("tr", ["style", "the attack", "audits, before → after"].map((t) => th(t)))), h("tbody", this.app.styles.map(row))));
+			h("table", h("thead", h("tr", ["style", "outcome", "audits, before → after"].map((t) => th(t)))), h("tbody", this.app.styles.map(row))));
 	}
 }
 

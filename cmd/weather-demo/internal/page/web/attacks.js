@@ -27,7 +27,7 @@ async function finish(call, { result }) {
 export const attacks = [
 	{
 		id: "resend", title: "Send the answer again", reason: "The response was lost, or somebody pressed twice.",
-		naive: "a server that does not recognize it does everything again.",
+		naive: "does not recognize it does everything again.",
 		async run(call) {
 			const last = await second(call);
 			await call.send("a", last);
@@ -37,7 +37,7 @@ export const attacks = [
 	},
 	{
 		id: "both", title: "Answer A and B at once", reason: "A retry overtakes the request it repeats.",
-		naive: "two servers that know nothing of each other both do it.",
+		naive: "knows nothing of the other does it too.",
 		async run(call) {
 			const last = await second(call);
 			call.story.rule("the same request, to both");
@@ -46,7 +46,7 @@ export const attacks = [
 	},
 	{
 		id: "replay", title: "Replay an old round", place: "Springfield", reason: "The client kept the first state, and sends it back with another answer.",
-		naive: "a server that keeps a session overwrites the first answer, and forgets that it acted on it.",
+		naive: "keeps a session overwrites the first answer, and forgets that it acted on it.",
 		async run(call) {
 			const old = await second(call);
 			await finish(call, await call.send("a", old));
@@ -56,31 +56,31 @@ export const attacks = [
 	},
 	{
 		id: "tamper", title: "Change one byte", reason: "The client wants to be somebody else, or further on.",
-		naive: "a server that sends its state unsigned believes whatever comes back.",
+		naive: "sends its state unsigned believes whatever comes back.",
 		why: "The seal does not fit any more, so the request is refused and the handler is not entered.",
 		run: onSecond("one byte of the state is changed", (params) => [{ ...params, requestState: changeOneByte(params.requestState) }, { changed: true }]),
 	},
 	{
 		id: "place", title: "State for another place", reason: "The state is genuine, the arguments are not those it was sealed for.",
-		naive: "a server that only checks the signature acts on what nobody was asked about.",
+		naive: "only checks the signature acts on what nobody was asked about.",
 		why: "The seal covers the arguments. With others the state does not open, and the handler is not entered.",
 		run: onSecond("other arguments, the same state", (params) => [{ ...params, arguments: { location: "Tokyo" } }, { warning: "for Tokyo" }]),
 	},
 	{
 		id: "tool", title: "State for another tool", reason: "The state of a harmless tool is handed to one that acts.",
-		naive: "a server with one key for all tools takes the one's consent for the other's.",
+		naive: "has one key for all tools takes the one's consent for the other's.",
 		why: "The seal covers the tool's name, so the state opens for its own tool alone.",
 		run: onSecond("another tool, the same state", (params, { style }) => [{ ...params, name: style.name === "native" ? "weather_once" : "weather_native" }]),
 	},
 	{
 		id: "user", title: "Somebody else's state", reason: "A state was copied from a log, or from another tab.",
-		naive: "a server that does not bind a state to its caller lets anybody finish your call.",
+		naive: "does not bind a state to its caller lets anybody finish your call.",
 		why: "The state is bound to the caller it was sealed for, so mallory cannot use it.",
 		run: onSecond("another user, the same request", () => [undefined, { user: "mallory", warning: "sent by mallory" }]),
 	},
 	{
 		id: "late", title: "Answer too late", short: true, reason: "The state is sealed for an hour. Here, for 2 s.",
-		naive: "a server without an expiry acts on an answer that somebody gave last year.",
+		naive: "sets no expiry acts on an answer that somebody gave last year.",
 		why: "The state carries its own expiry, under the seal. It is over, so nothing is done.",
 		async run(call, wait) {
 			const late = await second(call);
@@ -91,13 +91,13 @@ export const attacks = [
 	},
 	{
 		id: "other", title: "Answer on instance B", reason: "A load balancer sends the second round elsewhere.",
-		naive: "a server that keeps the call in memory never heard of it.",
+		naive: "keeps the call in memory never heard of it.",
 		why: "B has the key, opens the state, and finishes a call that it had never seen.",
 		run: onSecond("the answer goes to B", () => [undefined, {}, "b"]),
 	},
 	{
 		id: "kill", title: "Kill the one that asked", reason: "A deployment, a crash, a scale-down.",
-		naive: "a server that waits for its user takes every open question down with it.",
+		naive: "waits for its user takes every open question down with it.",
 		why: "A held nothing of this call. B has the key, opens the state, and completes.",
 		async run(call) {
 			const last = await second(call);
@@ -109,7 +109,7 @@ export const attacks = [
 	},
 	{
 		id: "unoffered", title: "Answer off the list", reason: "The client does not check its user's answer.",
-		naive: "a server that trusts the form puts whatever comes into its next query.",
+		naive: "trusts the form puts whatever comes into its next query.",
 		why: "The answer is judged by the question as it was sent, which is in the state. It does not fit, so the engine asks again.",
 		run: onSecond("an answer that was no choice", (params, call) => [call.answering({ inputRequests: params.inputResponses, requestState: params.requestState }, { units: "kelvin" })]),
 	},
@@ -144,10 +144,12 @@ export function outcome({ id, why }, { items, handler, marked, audits: { length 
 	}
 	if (label === "one wins") return `${handler.engine === "Coroutine" ? "A holds the handler and completes. B finds nobody to wake." : "One instance takes the round, the other is told that it was answered."} The effect happens once.`;
 	if (tone === "effect") {
+		const above = `The audit stands above a question, so it runs in each round: ${marked} before the attack, ${length} now.`;
+		if (store || id === "kill" || id === "other") return above;
 		if (id === "both") return `Each instance opened the state and went on; neither knows of the other: the audit counts ${length}.`;
 		if (id === "replay") return `The first state still opens, so the call went another way from there: the audit counts ${length}.`;
-		if (marked > 1) return `The audit had counted ${marked} before the attack, because it stands above a question; now it counts ${length}.`;
-		return `${store ? "" : "Without a store nobody remembers that this state was used. It still opens, so the code below the question ran again: the "}audit counts ${length}.`;
+		if (marked > 1) return above;
+		return `Without a store nobody remembers that this state was used. It still opens, so the code below the question ran again: the audit counts ${length}.`;
 	}
 	if (handler.engine === "Resumable" && (id === "other" || id === "kill")) return "B does not hold the handler, so it replays the function from the state and completes.";
 	return why ? why + log : log ? `The old round is refused.${log}` : "The handler ran again and the result is the same. The audit is in the state, so it did not run again.";

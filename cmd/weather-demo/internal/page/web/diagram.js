@@ -17,7 +17,8 @@ export const geometry = (width) => width < 440
 // place gives each item its coordinates: top, and where its arrow is.
 function place(items, g, codeLines, preview) {
 	const pitch = Math.max(3, Math.min(100 / codeLines, 5));
-	const columns = preview ? (g.narrow ? 26 : 99) : Math.floor((g.a - g.box / 2 - g.client - 28) / CHAR);
+	const columns = Math.floor((g.a - g.box / 2 - g.client - 28) / (preview ? 6.8 : CHAR));
+	const split = (item, fit) => (preview ? wrapped(item.title, columns) : [item.title, ...item.lines.flatMap(fit)]);
 	const placed = [];
 	let y = 20;
 	// The last run of each instance since the last request.
@@ -30,7 +31,7 @@ function place(items, g, codeLines, preview) {
 			y += 38;
 		} else if (item.kind === "message" && item.from === "client") {
 			p.top = y;
-			p.lines = item.lines.map((l) => (l.length > 44 ? `${l.slice(0, 43)}…` : l));
+			[p.title, ...p.lines] = split(item, (l) => (l.length > 44 ? `${l.slice(0, 43)}…` : l));
 			p.labels = 1 + p.lines.length + (item.warning ? 1 : 0);
 			y = p.arrow = y + p.labels * LINE + 12;
 			runs = {};
@@ -45,7 +46,7 @@ function place(items, g, codeLines, preview) {
 			y += 8;
 		} else if (item.kind === "message") {
 			p.run = runs[item.instance];
-			p.lines = item.lines.flatMap((l) => wrapped(l, columns));
+			[p.title, ...p.lines] = split(item, (l) => wrapped(l, columns));
 			p.labels = 1 + p.lines.length;
 			const least = (p.run?.top ?? last?.arrow ?? y) + p.labels * LINE + 22;
 			p.arrow = Math.max(p.run ? p.run.top + p.run.height - 6 : 0, least, last?.item.from === "server" ? y + p.labels * LINE + 8 : 0);
@@ -185,7 +186,7 @@ function label(p, g, stage, { key, class: fresh }) {
 		case "message": {
 			const right = item.from === "client" ? p.lane - (g.narrow ? 0 : 12) : p.run ? p.lane - g.box / 2 - 12 : p.lane - 12;
 			const props = at(g.client + 14, p.top - 4, right - g.client - 14, p.labels * LINE + 9);
-			if (stage.preview) return h("p.say", props, h("b", item.title), lines(p.lines));
+			if (stage.preview) return h("p.say", props, h("b", p.title), lines(p.lines));
 			return choose(props, item.refusal ? "refusal" : "", item.number && sr(`Request ${item.number}: `), h("b", (g.narrow && item.short) || item.title),
 				lines(p.lines, item.isAnswer ? "answer" : "line"), item.warning && h("span.warning", item.warning), item.state && sr(", with the sealed state"));
 		}
@@ -208,15 +209,19 @@ function label(p, g, stage, { key, class: fresh }) {
 
 // preview is a story that has not happened: what a call is going to be.
 export function preview(story, width) {
-	const a = { instance: "a", lines: [] };
+	const a = { instance: "a" };
 	const client = { ...a, kind: "message", from: "client" };
 	const server = { ...client, from: "server" };
 	const run = { ...a, kind: "run", trace: [] };
-	const say = (message, title, ...lines) => ({ ...message, title, lines });
-	const items = story.legacy
-		? [say(client, "You call the tool."), run, say(server, "The server asks you", "over the open request."), { ...a, kind: "gap", bytes: 0, holds: "stream" },
-			say(client, "You answer,", "and the request goes on."), run, say(server, "The request ends,", "with the result.")]
-		: [say(client, "You call the tool."), run, say(server, "It returns a question and", "a sealed state. It keeps nothing."), { ...a, kind: "gap", bytes: 1, holds: "nothing" },
-			say(client, "You answer with a second call,", "and the state goes back."), run, say(server, "It has run again from its top,", "and completes.")];
+	const say = (message, title) => ({ ...message, title });
+	const { engine } = story.handler;
+	const held = ["Coroutine", "Resumable"].includes(engine);
+	const goesOn = held ? "It goes on where it stopped" : engine === "Steps" ? "It goes on with the next step" : "It has run again from its top";
+	const rest = story.place === "Atlantis" ? [say(server, "It fails before it asks.")]
+		: story.legacy ? [say(server, "The server asks you over the open request."), { ...a, kind: "gap", bytes: 0, holds: "stream" },
+			say(client, "You answer, and the request goes on."), run, say(server, "The request ends, with the result.")]
+		: [say(server, `It returns a question and a sealed state. It ${held ? "holds the handler" : "keeps nothing"}.`), { ...a, kind: "gap", bytes: 1, holds: held ? "handler" : "nothing" },
+			say(client, "You answer with a second call, and the state goes back."), run, say(server, `${goesOn}, and completes.`)];
+	const items = [say(client, "You call the tool."), run, ...rest];
 	return diagram({ story: { items, handler: story.handler }, shown: items.length, preview: true, actions: {} }, width);
 }

@@ -67,9 +67,9 @@ export class Matrix {
 		const corner = (stream, era, title, text) => h("td", h("h3", title), h("p", text), outcomes(stream, era, "units", "units, with a default"), outcomes(stream, era, "place", "place, without one"));
 		const row = (stream, title, text, modern, legacy) => h("tr", th([title, h("p", text)], "row"), corner(stream, "modern", "Asked, with a new request", modern), corner(stream, "legacy", ...legacy));
 		return h("section.who", h("h2", "Who can be asked"),
-			h("p", "A question reaches a modern client in every case, because its answer is a new request. It reaches a legacy client only over a stream that the server holds. Where there is none, a question with a default takes it, and one without is refused."),
+			h("p", "A question reaches a modern client in every case, because its answer is a new request. It reaches a legacy client only over a stream that the server holds. Where there is none, a question with a default takes it, and one without is refused. The letters are those of the styles above."),
 			h("table.sheet.quadrant", h("thead", h("tr", h("td"), th("Modern client"), th("Legacy client"))), h("tbody",
-				row(true, "Server holds a stream", "stdio, WebSocket, HTTP with sessions", "The call waits with the client, sealed. H alone holds its handler besides.", ["Asked over the stream", "The call waits on the server, in one open request."]),
-				row(false, "Server holds none", "stateless HTTP, functions", "The same. Any instance with the key goes on, in every style but H.", ["Cannot be asked", "The default, or a refusal that says what is missing."]))));
+				row(true, "Server holds a stream", "stdio, WebSocket, HTTP with sessions", "The call waits with the client, sealed. Only coroutine (H) also holds its handler.", ["Asked over the stream", "The call waits on the server, in one open request."]),
+				row(false, "Server holds none", "stateless HTTP, functions", "The same. Any instance with the key goes on, in every style but coroutine (H).", ["Cannot be asked", "The default, or a refusal that says what is missing."]))));
 	}
 }

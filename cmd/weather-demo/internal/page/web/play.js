@@ -19,7 +19,7 @@ export class Play {
 		this.stage = new Stage((now) => app.draw(now));
 		this.choice = { style: "native", place: "Lisbon", legacy: false, resumes: false };
 		// Of the tour.
-		this.step = -1;
+		this.step = 0;
 		// Steps that were done.
 		this.done = new Set();
 		this.startOver();
@@ -40,7 +40,9 @@ export class Play {
 		this.stage.reset(new Story({ ...choice, style: this.style }), this.app.bench, caption);
 	}
 
-	choose(change) {
+	// choose leaves the tour, unless it is a step that chooses.
+	choose(change, step = -1) {
+		this.step = step;
 		Object.assign(this.choice, change);
 		this.startOver();
 		this.app.draw();
@@ -48,8 +50,7 @@ export class Play {
 
 	// take presets a step of the tour.
 	take(step) {
-		this.step = step;
-		this.choose({ legacy: false, resumes: false, ...words.tour[step].preset });
+		this.choose({ legacy: false, resumes: false, ...words.tour[step].preset }, step);
 	}
 
 	async call() {
@@ -124,7 +125,7 @@ export class Play {
 	#reached({ facts }) {
 		const { goal } = words.tour[this.step] ?? {};
 		if (!goal || facts[goal]) this.done.add(this.step);
-		else this.stage.caption += ` ${words.missed[goal]}`;
+		else this.stage.caption += ` ${words.missed[goal]} this time. Call again, and try it.`;
 	}
 
 	view(width) {
@@ -149,7 +150,7 @@ export class Play {
 			h("fieldset.styles", h("legend", "The tool is written in style"),
 				words.groups.map(([group, title]) => radios(`tiles.of-${group}`, title, "style", this.app.styles.filter((s) => s.group === group && s.name !== "resumable").map(tile), choice.style, (style) => this.choose({ style }))),
 				h("p.lesson", this.style.lesson),
-				choice.style === "coroutine" && h("label.switch", h("input", { type: "checkbox", checked: choice.resumes, onchange: (e) => this.choose({ resumes: e.target.checked }) }), "and replay where the frame is gone")),
+				choice.style === "coroutine" && h("label.switch", h("input", { type: "checkbox", checked: choice.resumes, onchange: (e) => this.choose({ resumes: e.target.checked }) }), "and replay if the handler is gone")),
 			radios("segments", "The client speaks", "era", [["modern", "2026-07-28"], ["legacy", "legacy, 2025-11-25"]], choice.legacy ? "legacy" : "modern", (era) => this.choose({ legacy: era === "legacy" })),
 			radios("pills", "Weather in", "place", Object.keys(places).map((p) => [p, p]), choice.place, (place) => this.choose({ place })),
 			places[choice.place] && h("p.lesson", places[choice.place]),
@@ -210,11 +211,9 @@ export class Play {
 		const { app, choice } = this;
 		const bad = !result || result.isError;
 		const kind = error ? `Error ${String(error.code).replace("-", "−")}` : !result ? "The connection is gone" : bad ? "An error result, which the model can read" : "The result";
-		const next = this.done.has(this.step) && (words.tour[this.step + 1] ?? { title: "Now try to break it", hash: "attack" });
-		const leave = (change) => () => {
-			this.step = -1;
-			this.choose(change);
-		};
+		const to = this.step < 0 ? words.tour.findIndex((t, i) => !this.done.has(i)) : this.step + 1;
+		const next = this.done.has(this.step) && (words.tour[to] ?? { title: "Now try to break it", hash: "attack" });
+		const leave = (change) => () => this.choose(change);
 		const more = [
 			choice.style !== "naive" && ["Put the audit above the question", "Style naive: the same tool, one line moved.", leave({ style: "naive" })],
 			!choice.legacy && ["Send the last answer again", "As a network does, or a second click.", () => app.attack(this.style.name, "resend")],
@@ -224,7 +223,7 @@ export class Play {
 		return h("div.result", { key: "result" },
 			h("p.kind", { class: bad && "refusal" }, kind),
 			h("h2", { tabindex: -1 }, error?.message ?? (result ? textOf(result).replace("Weather in ", "") : "No result came.")),
-			h("p.stacked", next && button(`Next: ${next.title[0].toLowerCase()}${next.title.slice(1)}`, () => app.go(next.hash ?? `tour-${this.step + 2}`), { class: "primary" }),
+			h("p.stacked", next && button(`Next: ${next.title[0].toLowerCase()}${next.title.slice(1)}`, () => app.go(next.hash ?? `tour-${to + 1}`), { class: "primary" }),
 				button("Call again", () => this.call(), { class: next ? "" : "primary" })),
 			h("ul.next", more.map(([title, text, act]) => h("li", button([h("b", title), h("span", text)], act)))));
 	}

@@ -1,7 +1,7 @@
 // A score is a call in one line: the client above, the server below, time to the
 // right. A column of scores tells styles apart at a glance.
 
-import { circle, h, line, path, rect, svg } from "./dom.js";
+import { circle, h, line, rect, svg } from "./dom.js";
 
 // The client's line.
 const TOP = 10;
@@ -17,10 +17,9 @@ export function score(story) {
 	let audits = 0;
 	// Where the last run ended.
 	let ran = 0;
-	for (const { kind, from, refusal, trace, bytes, holds } of story.items) {
+	for (const { kind, from, trace, bytes, holds } of story.items) {
 		if (kind === "message") {
-			marks.push(line(from === "client" ? "call" : refusal ? "no" : "reply", x, TOP, x, BOTTOM - 4));
-			if (refusal) marks.push(path("cross", `M${x + 3} ${TOP - 5}l8 8m0-8l-8 8`));
+			marks.push(line(from === "client" ? "call" : "reply", x, TOP, x, BOTTOM - 4));
 			x += from === "client" ? 0 : 2;
 		} else if (kind === "run") {
 			const step = Math.max(6, trace.length * 1.6) / trace.length;
@@ -46,10 +45,10 @@ export const figures = (story) => ({
 });
 
 export function caption(story) {
-	const { rounds, questions, effects, handler_entries, state_bytes, is_error } = figures(story);
+	const { rounds, effects, handler_entries, state_bytes, is_error } = figures(story);
 	if (is_error) return h("b.refusal", "refused");
 	return h("span.figures", `${rounds} request${rounds > 1 ? "s" : ""}, entered ${handler_entries}, `, h("b", { class: effects > 1 ? "many" : "effect" }, `audit ${effects}`),
-		state_bytes > 0 && [", ", h("span.seal", `${state_bytes} B`)], !questions.length && ", default");
+		state_bytes > 0 && [", ", h("span.seal", `${state_bytes} B`)]);
 }
 
 export const legend = () => h("ul.legend", [
@@ -60,5 +59,4 @@ export const legend = () => h("ul.legend", [
 	["client keeps the sealed state", rect("keeps", 2, 2, 20, 10, 2)],
 	["server holds a handler or a stream", line("holds", 1, 7, 25, 7)],
 	["audit; and again", circle("dot", 5, 7, 4), circle("twice", 19, 7, 6), circle("dot", 19, 7, 3.5)],
-	["refused", path("cross", "M8 3l8 8m0-8l-8 8")],
 ].map(([words, ...shapes]) => h("li", svg("score", 30, 14, shapes), words)));

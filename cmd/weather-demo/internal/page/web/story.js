@@ -160,8 +160,11 @@ export class Story {
 				run = null;
 			}
 		}
-		// It asks over the session, and waits.
-		if (run) run.ended = { asked: formKeys(reply) };
+		// It asks over the session, and waits. A handler that was held there and asks
+		// its next question goes on without an event.
+		const asked = formKeys(reply);
+		if (!runs.length && this.held?.instance === instance && asked.length && asked[0] !== this.pending[0]) runs.push((run = resumed()));
+		if (run) run.ended = { asked };
 		this.again = !runs.length && closed?.kind === "questions asked";
 		for (const r of runs) await this.#addRun(instance, r);
 		if (!runs.length) this.#stamp(instance, closed, reply);
@@ -198,7 +201,7 @@ export class Story {
 		const { kind, error_type: error, reason } = closed ?? {};
 		const [label, tone] = kind?.endsWith(" refused") || reply?.error ? ["refused", "refusal"]
 			: error === "frame_gone" ? ["not here", "refusal"]
-			: kind === "questions asked" ? ["asks again", "engine"]
+			: kind === "questions asked" || reply?.method ? ["asks again", "engine"]
 			: kind === "call stopped" ? ["ended here", "engine"] : ["stored", "stored"];
 		this.items.push({ kind: "stamp", instance, label, tone, reason, error });
 	}

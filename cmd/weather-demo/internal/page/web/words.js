@@ -18,12 +18,12 @@ export const tour = [
 
 // missed is said where a step of the tour ended without its point.
 export const missed = {
-	opened: "The state stayed closed this time. Call again, and open it.",
-	killed: "Nothing was killed this time. Call again, and do it.",
-	changed: "No byte was changed this time. Call again, and do it.",
+	opened: "The state stayed closed",
+	killed: "Nothing was killed",
+	changed: "No byte was changed",
 };
 
-export const groups = [["effect", "how an effect stays single"], ["legacy", "what legacy clients get"], ["exhibit", "how it goes wrong"]];
+export const groups = [["effect", "how the effect happens only once"], ["legacy", "how legacy clients are asked"], ["exhibit", "how it goes wrong"]];
 
 // opening is said before a call that is no step of the tour.
 export function opening({ style, place, legacy }, { lesson }) {

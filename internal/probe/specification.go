@@ -1,4 +1,4 @@
-package misbehaving
+package probe
 
 import (
 	"encoding/json"
@@ -9,8 +9,6 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"github.com/mrtr-go/sdk/internal/probe"
 )
 
 // definitions are the specification's definitions of results, in both
@@ -43,7 +41,7 @@ const definitions = `{
 		{"properties": {"method": {"const": "roots/list"}}}]},
 	"asking": {"type": "object", "required": ["resultType"], "anyOf": [{"required": ["inputRequests"]}, {"required": ["requestState"]}],
 		"properties": {"resultType": {"const": "input_required"}, "isError": {"const": false}, "requestState": {"type": "string"}, "_meta": {"$ref": "#/$defs/object"},
-			"inputRequests": {"type": "object", "additionalProperties": {"$ref": "#/$defs/question"}}}},
+			"inputRequests": {"type": "object", "additionalProperties": {"$ref": "#/$defs/object"}}}},
 	"tools/call": {"type": "object", "required": ["content"%[1]s],
 		"properties": {"content": {"type": "array", "items": {"$ref": "#/$defs/block"}}, "isError": {"type": "boolean"}, "structuredContent": %[2]s, "_meta": {"$ref": "#/$defs/object"}, "inputRequests": false, "requestState": false%[3]s}},
 	"prompts/get": {"type": "object", "required": ["messages"%[1]s],
@@ -52,15 +50,19 @@ const definitions = `{
 		"properties": {"contents": {"type": "array", "items": {"$ref": "#/$defs/contents"}}, "cacheScope": {"enum": ["public", "private"]}, "ttlMs": {"type": "integer", "minimum": 0}, "_meta": {"$ref": "#/$defs/object"}, "inputRequests": false, "requestState": false%[3]s}}
 }`
 
-// A Judge knows the specification's rules for the answers of one method in one era.
-type Judge struct {
-	final, asking *jsonschema.Resolved // asking is nil where no result can ask
+// A Specification knows the specification's rules for the answers of one method in
+// one era. [Judge] reads an answer as a client does; a Specification compares it with
+// the definitions.
+type Specification struct {
+	final            *jsonschema.Resolved
+	asking, question *jsonschema.Resolved // nil where no result can ask
 }
 
-// NewJudge makes the judge of a method's answers.
-func NewJudge(place Place, era probe.Era) (*Judge, error) {
+// SpecificationOf is the specification of the answers to tools/call, prompts/get or
+// resources/read.
+func SpecificationOf(method string, era Era) (*Specification, error) {
 	defs := fmt.Sprintf(definitions, "", `{"type": "object"}`, "", "")
-	if era == probe.Modern {
+	if era == Modern {
 		defs = fmt.Sprintf(definitions, `, "resultType"`, "true", `, "resultType": {"const": "complete"}`, `, "cacheScope", "ttlMs"`)
 	}
 	resolve := func(name string) (*jsonschema.Resolved, error) {
@@ -71,19 +73,23 @@ func NewJudge(place Place, era probe.Era) (*Judge, error) {
 		}
 		return s.Resolve(nil)
 	}
-	final, err := resolve(string(place))
-	if err != nil || era == probe.Legacy {
-		return &Judge{final: final}, err
+	final, err := resolve(method)
+	if err != nil || era == Legacy {
+		return &Specification{final: final}, err
 	}
 	asking, err := resolve("asking")
-	return &Judge{final, asking}, err
+	if err != nil {
+		return nil, err
+	}
+	question, err := resolve("question")
+	return &Specification{final, asking, question}, err
 }
 
 // maxDepth is how deep many decoders go.
 const maxDepth = 1000
 
 // Judge says how an answer ended, or why it is against the specification.
-func (j *Judge) Judge(res *jsonrpc.Response) (probe.Outcome, error) {
+func (s *Specification) Judge(res *jsonrpc.Response) (Outcome, error) {
 	if res == nil {
 		return "", errors.New("no answer came")
 	}
@@ -92,26 +98,55 @@ func (j *Judge) Judge(res *jsonrpc.Response) (probe.Outcome, error) {
 		if !errors.As(res.Error, &wire) || wire.Code == 0 || wire.Message == "" || !utf8.Valid(wire.Data) {
 			return "", fmt.Errorf("an error without a code or a message: %w", res.Error)
 		}
-		return probe.ProtocolError, nil
+		return ProtocolError, nil
 	}
-	if !utf8.Valid(res.Result) {
+	outcome, err := s.Result(res.Result)
+	if err != nil || outcome != InputRequired {
+		return outcome, err
+	}
+	var asks struct {
+		InputRequests map[string]json.RawMessage `json:"inputRequests"`
+	}
+	if err := json.Unmarshal(res.Result, &asks); err != nil {
+		return "", err
+	}
+	for key, raw := range asks.InputRequests {
+		if err := s.Question(raw); err != nil {
+			return outcome, fmt.Errorf("the question %q: %w", key, err)
+		}
+	}
+	return outcome, nil
+}
+
+// Result judges a result and not the questions in it.
+func (s *Specification) Result(raw json.RawMessage) (Outcome, error) {
+	if !utf8.Valid(raw) {
 		return "", errors.New("a result that is not UTF-8")
 	}
-	if n := depthOf(res.Result); n > maxDepth {
+	if n := depthOf(raw); n > maxDepth {
 		return "", fmt.Errorf("a result nested %d deep", n)
 	}
 	var value map[string]any
-	if err := json.Unmarshal(res.Result, &value); err != nil {
+	if err := json.Unmarshal(raw, &value); err != nil {
 		return "", err
 	}
-	if j.asking != nil && value["resultType"] == "input_required" {
-		return probe.InputRequired, j.asking.Validate(value)
+	if s.asking != nil && value["resultType"] == "input_required" {
+		return InputRequired, s.asking.Validate(value)
 	}
-	outcome := probe.Complete
+	outcome := Complete
 	if value["isError"] == true {
-		outcome = probe.ErrorResult
+		outcome = ErrorResult
 	}
-	return outcome, j.final.Validate(value)
+	return outcome, s.final.Validate(value)
+}
+
+// Question judges one of the questions that a result asks.
+func (s *Specification) Question(raw json.RawMessage) error {
+	var value map[string]any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return err
+	}
+	return s.question.Validate(value)
 }
 
 func depthOf(raw json.RawMessage) (deepest int) {

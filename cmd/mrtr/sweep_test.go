@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/prove"
+)
+
+func TestASweepFindsNothingWrongWithOurServer(t *testing.T) {
+	binary := weatherDemo(t)
+	for name, target := range map[string][]string{
+		"by its URL": {serve(t, binary, newSecret()) + "/mcp"},
+		"started":    {"--", binary, "serve", "-stdio"},
+	} {
+		out, errOut, status := mrtr(t, append([]string{"prove"}, target...)...)
+		require.Zero(t, status, "%s: %s", name, out+errOut)
+		for _, client := range []string{"modern", "legacy"} {
+			require.Contains(t, out, "\nweather_journal ("+client+" client): ", name)
+			require.Contains(t, out, "\nthe server ("+client+" client): 2 rules tried, 0 failed", name)
+		}
+	}
+}
+
+// picky serves a tool that ignores its schema, one that knows one place, and one
+// that a sweep must not call.
+func picky(t *testing.T) string {
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	schema := map[string]any{"type": "object", "required": []string{"place"}, "properties": map[string]any{"place": map[string]any{"type": "string"}}}
+	says := func(text string, failed bool) *mcp.CallToolResult {
+		return &mcp.CallToolResult{IsError: failed, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	}
+	server.AddTool(&mcp.Tool{Name: "careless", InputSchema: schema, Annotations: readOnly}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return says("never mind", false), nil
+	})
+	server.AddTool(&mcp.Tool{Name: "picky", InputSchema: schema, Annotations: readOnly}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return says("no such place", !strings.Contains(string(req.Params.Arguments), `"Lisbon"`)), nil
+	})
+	server.AddTool(&mcp.Tool{Name: "deletes", InputSchema: schema}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		t.Error("a tool that is not read-only was called")
+		return says("deleted", false), nil
+	})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+func TestASweepFindsFault(t *testing.T) {
+	url := picky(t)
+	junit := filepath.Join(t.TempDir(), "report.xml")
+	out, errOut, status := mrtr(t, "prove", "-client", "modern", "-junit", junit, url)
+	require.Equal(t, 1, status, out+errOut)
+	require.Empty(t, errOut)
+	require.Contains(t, out, "FAIL  sweep/missing-argument    MUST    it ended as complete")
+	require.Contains(t, out, "skip  sweep/good-input")
+	require.Contains(t, out, "not proved: the call ended in an error")
+	require.Contains(t, out, "skip  sweep/read-only")
+	require.NotContains(t, out, "legacy")
+	text, err := os.ReadFile(junit)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `<testsuite name="modern/careless/sweep" tests="4" failures="3"`)
+
+	out, _, status = mrtr(t, "prove", "-json", "-arguments", `{"picky":{"place":"Lisbon"}}`, url)
+	require.Equal(t, 1, status)
+	var reports prove.Reports
+	require.NoError(t, json.Unmarshal([]byte(out), &reports))
+	clients := map[string]int{}
+	for _, r := range reports {
+		if r.Tool != "picky" {
+			continue
+		}
+		clients[r.Client]++
+		good, ok := r.Of("sweep/good-input")
+		require.True(t, ok)
+		require.Equal(t, prove.Pass, good.Outcome, good.Detail)
+	}
+	require.Equal(t, map[string]int{"modern": 1, "legacy": 1}, clients)
+}

@@ -1,0 +1,97 @@
+package mrtr_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// soldOut is an error whose nil pointer has no text.
+type soldOut struct{ what string }
+
+func (e *soldOut) Error() string { return e.what + " is sold out" }
+
+// moody is an error that panics when it is asked whether it is retryable.
+type moody struct{}
+
+func (moody) Error() string            { return "moody" }
+func (moody) ToolErrorRetryable() bool { panic(canary) }
+
+// badlyEnded are handlers whose error or result panics when it is read.
+func badlyEnded() map[string]mrtr.LinearFunc[tripIn, sour] {
+	ending := func(end func() (sour, error)) mrtr.LinearFunc[tripIn, sour] {
+		return func(ctx context.Context, c *mrtr.Call, _ tripIn) (sour, error) {
+			if _, err := mrtr.Ask(ctx, c, text("q")); err != nil {
+				return sour{}, err
+			}
+			return end()
+		}
+	}
+	return map[string]mrtr.LinearFunc[tripIn, sour]{
+		"an error that is a nil pointer": ending(func() (sour, error) { var none *soldOut; return sour{}, none }),
+		"an error that panics":           ending(func() (sour, error) { return sour{}, moody{} }),
+		"a result that panics":           ending(func() (sour, error) { return sour{}, nil }),
+	}
+}
+
+// sendSour makes one request of such a handler, as go-sdk would.
+func sendSour(handler mcp.ToolHandlerFor[tripIn, sour], state string) (*mcp.CallToolResult, error) {
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
+		Meta: mcp.Meta{
+			mcp.MetaKeyProtocolVersion:    "2026-07-28",
+			mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
+		},
+		Name: "trip", Arguments: json.RawMessage(`{"who":""}`), RequestState: state,
+	}}
+	if state != "" {
+		req.Params.InputResponses = mcp.InputResponseMap{"q": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"q": "x"}}}
+	}
+	res, _, err := handler(context.Background(), req, tripIn{})
+	return res, err
+}
+
+// An error or a result that panics when it is read ends its call, on the instance that
+// holds its frame too, where no layer stands around it. Its turn does not stay claimed.
+func TestResultsThatPanicEndTheCallAndNothingElse(t *testing.T) {
+	for explanation, handler := range badlyEnded() {
+		t.Run(explanation, func(t *testing.T) {
+			var p post
+			shared := shared{store.NewMemory(nil)}
+			var tools [2]mcp.ToolHandlerFor[tripIn, sour]
+			for i := range tools {
+				rt := newTripRuntime(t, &mrtr.Options{Store: shared, Forwarder: p.box()})
+				tools[i] = mrtr.Tool(rt, mrtr.Coroutine(handler), nil)
+			}
+			for _, at := range []int{0, 1} { // where the frame is, and elsewhere
+				asked, err := sendSour(tools[0], "")
+				require.NoError(t, err)
+				_, first := sendSour(tools[at], asked.RequestState)
+				require.Error(t, first)
+				_, second := sendSour(tools[at], asked.RequestState)
+				require.Error(t, second)
+				require.NotContains(t, second.Error(), "running", "the turn is not claimed any more")
+				if explanation != "an error that panics" { // which nobody can tell an outcome by
+					require.Equal(t, "The tool failed unexpectedly.", first.Error())
+					require.Equal(t, first.Error(), second.Error())
+				}
+			}
+		})
+	}
+}
+
+// Without a store too, go-sdk gets an error that it can read.
+func TestAnErrorThatIsANilPointerEndsItsCall(t *testing.T) {
+	rt := newTripRuntime(t, nil)
+	handler := mrtr.Tool(rt, mrtr.Journal(badlyEnded()["an error that is a nil pointer"]), nil)
+	asked, err := sendSour(handler, "")
+	require.NoError(t, err)
+	_, err = sendSour(handler, asked.RequestState)
+	var panicked *mrtr.PanicError
+	require.ErrorAs(t, err, &panicked)
+}
