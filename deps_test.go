@@ -40,6 +40,7 @@ var importStair = []struct {
 	{"internal/compact", nil, "it reads and writes bytes"},
 	{"internal/stacktrace", nil, "it reads the stack"},
 	{"internal/errormethods", nil, "it declares interfaces"},
+	{"internal/faultlog", nil, "the boundary and the engine meet in it, and neither imports the other"},
 	{"internal/form", []string{jsonschema, "internal/jsontext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"transcript", nil, "a conversation is text, and checking it needs no protocol"},
@@ -58,11 +59,11 @@ var importStair = []struct {
 	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/jsontext", "internal/message", "internal/origin", "internal/progress"}, "a transport knows nothing of rounds"},
 	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/message", "internal/origin", "internal/progress"}, "a transport knows nothing of rounds"},
 	{"stdio", []string{gosdk, "internal/inflight", "internal/message"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "era", "internal/progress", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, "era", "internal/faultlog", "internal/progress", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
 	{"mrtr/internal/claim", []string{"internal/jsontext", "store"}, "who runs a turn is decided without knowing what a turn is"},
-	{"mrtr", []string{gosdk, jsonschema, "era", "internal/compact", "internal/errormethods", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "mrtr/internal/claim", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "era", "internal/compact", "internal/errormethods", "internal/faultlog", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "mrtr/internal/claim", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
@@ -248,7 +249,7 @@ func skipped(path, name string) bool {
 func TestRootRequiresNoBackend(t *testing.T) {
 	root := requires(t, ".")
 	found := 0
-	for _, backend := range []string{"sqlitestore", "natsmrtr", "pgmrtr", "redisstore"} {
+	for _, backend := range []string{"sqlitestore", "natsmrtr", "otelmrtr", "pgmrtr", "redisstore"} {
 		for library, indirect := range requires(t, backend) {
 			if indirect || library == module || library == gosdk || library == testify {
 				continue
@@ -258,6 +259,21 @@ func TestRootRequiresNoBackend(t *testing.T) {
 		}
 	}
 	require.NotZero(t, found, "no backend requires a library")
+}
+
+// A program brings its own SDK of OpenTelemetry: otelmrtr calls the API alone.
+func TestOtelNeedsTheAPIAlone(t *testing.T) {
+	parsed, err := build.ImportDir("otelmrtr", 0)
+	require.NoError(t, err)
+	api := 0
+	for _, path := range parsed.Imports {
+		if strings.HasPrefix(path, "go.opentelemetry.io/") {
+			api++
+			require.NotContains(t, path, "/sdk", path)
+			require.NotContains(t, path, "/exporters", path)
+		}
+	}
+	require.NotZero(t, api)
 }
 
 // requires are the modules that the go.mod in dir requires, and whether

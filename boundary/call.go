@@ -4,15 +4,24 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/faultlog"
 )
 
-type callKey struct{}
+// callKey is the context key of a call, by which layers inside find out that it is
+// logged.
+type callKey = faultlog.Key
+
+// RecordsFaults implements [faultlog.Recorder].
+func (c *call) RecordsFaults(ctx context.Context) bool {
+	return c.sink != nil && c.sink.logger != nil && c.sink.logger.Enabled(ctx, slog.LevelError)
+}
 
 // A kind is one of the three methods that run an author's handler.
 type kind struct {

@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -58,6 +59,7 @@ type Handler struct {
 	guard                                *origin.Guard
 	maxBytes, maxInitialize              int64
 	calls                                inFlight
+	retired                              atomic.Bool
 	load                                 *inflight.Counter
 	bodyTimeout, writeTimeout, heartbeat time.Duration
 	ties                                 ties

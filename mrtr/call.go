@@ -35,8 +35,8 @@ type Call struct {
 	stopping    bool       // it has ended: no effect runs any more
 	ran         bool       // its handler was entered in this round
 	inSteps     bool       // that is a list of steps
-	entered     bool       // steps: the list was entered before in this round
 	elsewhere   bool       // another request runs the turn, or has run it
+	entered     bool       // steps: the list was entered before in this round
 	linear      *linearRun // nil in other styles
 	answered    []pending  // the questions whose answers came in this round
 	claim       *turnClaim // of the turn that this round runs, nil without a store
@@ -113,13 +113,6 @@ func (c *Call) OnComplete(fn func(context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onComplete = append(c.onComplete, fn)
-}
-
-// hasEffects reports whether an effect of this call has happened, or may have.
-func (c *Call) hasEffects() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.running) > 0 || c.st.hasEffects()
 }
 
 func (c *Call) record(e entry) {

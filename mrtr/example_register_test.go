@@ -146,9 +146,9 @@ func ExampleLogObserver() {
 	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, oneQuestion(units, func(unit string) string { return unit }), nil))
 	callWeather(server, nil)
 	// Output:
-	// level=INFO msg="questions asked" method=tools/call name=weather era=modern round=1 questions=[units]
+	// level=INFO msg="questions asked" method=tools/call name=weather era=modern revision=2026-07-28 client="client 1" round=1 questions=[units]
 	// asked: Which units?
-	// level=INFO msg="call stopped" method=tools/call name=weather era=modern round=2 error_type=declined
+	// level=INFO msg="call stopped" method=tools/call name=weather era=modern revision=2026-07-28 client="client 1" round=2 error_type=declined
 	// error: Stopped: "units" was declined.
 }
 

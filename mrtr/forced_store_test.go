@@ -23,12 +23,13 @@ func isStoreForced() bool { return os.Getenv("MRTR_STORE") == "memory" }
 func onForcedStore(o mrtr.Options) mrtr.Options {
 	switch {
 	case !isStoreForced() || o.Store != nil:
+		return o
 	case o.State != nil && len(o.State.Keys) > 0:
 		o.Store = shared{forcedStore}
 	default:
 		o.Store = forcedStore
 	}
-	if o.Store != nil && o.Remember == nil && isStoreForced() {
+	if o.Remember == nil {
 		o.Remember = &mrtr.RememberOptions{Patience: 100 * time.Millisecond} // it never waits
 	}
 	return o

@@ -35,6 +35,7 @@ type frameTable struct {
 	janitor *time.Timer
 	closed  bool
 	empty   chan struct{} // closed when the last run has left, after close
+	draining
 }
 
 // place is the place of a linear run in the table.
@@ -59,7 +60,8 @@ func newFrameTable(o *Options, abandoned func(*linearRun, string)) *frameTable {
 		max: o.MaxFrames, maxPrincipal: o.MaxFramesPerPrincipal, maxBytes: o.MaxFrameBytes,
 		ttl: o.FrameTTL, began: time.Now(), abandoned: abandoned,
 		byToken: map[string]*linearRun{}, of: map[string]holding{},
-		empty: make(chan struct{}),
+		empty:    make(chan struct{}),
+		draining: draining{ephemeral: o.State.Ephemeral},
 	}
 }
 
@@ -69,15 +71,16 @@ func (t *frameTable) enter(r *linearRun) error {
 	weight := r.weigh()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
+	if t.closed || t.takesNone || t.takesNoFrames && r.needsFrame() {
 		return &Error{Reason: ShuttingDown}
 	}
-	if r.how.parks && !r.how.replays {
+	if r.needsFrame() {
 		if err := t.full(r, weight); err != nil {
 			return err
 		}
 	}
 	t.running.push(r)
+	t.countFirst(r, 1)
 	return nil
 }
 
@@ -131,10 +134,13 @@ func (t *frameTable) leave(r *linearRun) {
 	r.list.remove(r)
 	if r.placed {
 		t.hold(r, -1, -r.weight)
+	} else {
+		t.countFirst(r, -1)
 	}
 	if t.closed && t.count() == 0 {
 		close(t.empty)
 	}
+	t.drained()
 }
 
 // park holds a run until its answer comes, under a fresh token.
@@ -142,7 +148,7 @@ func (t *frameTable) park(r *linearRun) (token string, _ error) {
 	weight := r.weigh()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
+	if t.closed || t.goesOnElsewhere(r) {
 		return "", &Error{Reason: ShuttingDown}
 	}
 	if err := t.full(r, weight); err != nil {
@@ -151,6 +157,8 @@ func (t *frameTable) park(r *linearRun) (token string, _ error) {
 	places := 1
 	if r.placed {
 		places = 0
+	} else {
+		t.countFirst(r, -1)
 	}
 	t.hold(r, places, weight-r.weight)
 	r.placed, r.weight = true, weight

@@ -27,11 +27,25 @@ func (c *Call) judgeAnswers(ctx context.Context) (settled bool, _ error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if err := p.judge(c.ex.answers[p.key], c.rt.opts.MaxStateBytes/2); err != nil {
+		tries := p.tries
+		err := p.judge(c.ex.answers[p.key], c.rt.opts.MaxStateBytes/2)
+		if p.tries > tries {
+			c.observe(ctx, Event{Kind: AnswerRefused, Question: p.key, Reason: refusalOf(c.ex.answers[p.key])})
+		}
+		if err != nil {
 			return false, err
 		}
 	}
 	return c.gateAgain()
+}
+
+// refusalOf tells the observer why an answer is asked for again: the note to the user
+// may quote it.
+func refusalOf(answer mcp.InputResponse) string {
+	if answer == nil {
+		return "it is missing"
+	}
+	return "it does not fit"
 }
 
 // gateAgain files the answers of a round, or decides of every question that is left
@@ -75,21 +89,29 @@ var errRefused = errors.New("an answer could not be read")
 
 // takeBack opens the questions of this round again where the handler could not read
 // an answer, and reports whether it did.
-func (c *Call) takeBack() (bool, error) {
+func (c *Call) takeBack(ctx context.Context) (bool, error) {
+	refused, err := c.reopenRefused()
+	for _, key := range refused {
+		c.observe(ctx, Event{Kind: AnswerRefused, Question: key, Reason: "its type refuses it"})
+	}
+	return len(refused) > 0, err
+}
+
+// reopenRefused opens those questions again, and names them.
+func (c *Call) reopenRefused() (refused []string, _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	refused := false
 	for i := range c.answered {
 		p := &c.answered[i]
 		if p.refusedBy == "" {
 			continue
 		}
-		refused = true
+		refused = append(refused, p.key)
 		if err := p.again(p.refusedBy); err != nil {
-			return false, err
+			return refused, err
 		}
 	}
-	if refused {
+	if len(refused) > 0 {
 		c.st.reopen(c.answered)
 	}
 	return refused, nil

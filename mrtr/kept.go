@@ -157,8 +157,8 @@ func decodeExactly[T any](b []byte) (v T, err error) {
 	return v, err
 }
 
-// typedResult is the result of a typed tool: its output, and its text if the output is a
-// [Texter].
+// typedResult is the result of a typed tool: its output, and the content and _meta of an
+// output that has its own.
 type typedResult[Out any] struct {
 	out Out
 	res *mcp.CallToolResult
@@ -169,21 +169,36 @@ func (k *typedResult[Out]) save() (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := beginSaved(len(saved))
+	var told json.RawMessage
 	if k.res != nil {
-		w.Flag("texter", true)
-		w.Text("text", k.res.Content[0].(*mcp.TextContent).Text)
+		if told, err = settledJSON(&k.res, decodeTold); err != nil {
+			return nil, err
+		}
 	}
+	w := beginSaved(len(saved) + len(told))
+	w.Raw("told", told)
 	w.Raw("out", saved)
 	return w.End(), nil
 }
 
+// decodeTold keeps a result without content as one: go-sdk fills in that of the output.
+func decodeTold(b []byte) (*mcp.CallToolResult, error) {
+	res, err := decodeRaw(b)
+	if err == nil && res != nil && len(res.Content) == 0 {
+		res.Content = nil
+	}
+	return res, err
+}
+
 func (k *typedResult[Out]) load(saved json.RawMessage) (err error) {
 	r, _ := jsontext.Open(saved, "v")
-	if r.Flag("texter") {
-		k.res = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Text("text")}}}
+	told, out := r.Raw("told"), r.Raw("out")
+	if told != nil {
+		if k.res, err = decodeTold(told); err != nil {
+			return err
+		}
 	}
-	k.out, err = decodeExactly[Out](r.Raw("out"))
+	k.out, err = decodeExactly[Out](out)
 	return err
 }
 

@@ -39,7 +39,7 @@ func TestAClientDoesNotLearnWhyItIsNotIdentified(t *testing.T) {
 				require.Contains(t, reply, "This request was refused: its sender is not identified.")
 				require.NotContains(t, reply, secret)
 				require.NotContains(t, reply, "-31077")
-				refused := seen.of(mrtr.RequestRefused)
+				refused := seen.of(mrtr.PrincipalRefused)
 				require.Len(t, refused, i+1, "the observer was not told")
 				require.Equal(t, cause, refused[i].Err)
 				require.Equal(t, "Options.Principal returned an error", refused[i].Reason)
@@ -74,9 +74,9 @@ func TestARefusedRequestIsLogged(t *testing.T) {
 		want        string
 	}{
 		{"a principal that is not found", mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "", errors.New(canary) }},
-			nil, `{}`, `level=WARN msg="request refused" method=tools/call name=tool era=unaskable reason="Options.Principal returned an error"`},
+			nil, `{}`, `level=WARN msg="principal refused" method=tools/call name=tool era=unaskable reason="Options.Principal returned an error"`},
 		{"a token without a user", mrtr.Options{}, &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{}}, `{}`,
-			`level=ERROR msg="request refused" method=tools/call name=tool era=unaskable reason="its token names no user: have the verifier set UserID, or set Options.Principal"`},
+			`level=ERROR msg="principal refused" method=tools/call name=tool era=unaskable reason="its token names no user: have the verifier set UserID, or set Options.Principal"`},
 		{"arguments that mean two things", mrtr.Options{}, nil, `{"` + canary + `":1,"` + canary + `":2}`,
 			`level=WARN msg="request refused" method=tools/call name=tool era=unaskable reason="its arguments have no canonical form"`},
 	} {

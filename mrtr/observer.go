@@ -8,13 +8,26 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/faultlog"
 )
 
 // An Observer receives the events of calls. It runs on the goroutine of the call,
 // so it must be quick, and it must be safe for concurrent use. Its panics are
 // ignored.
+//
+// ctx has the values of the round's request. An event of a held handler that no
+// request goes on with comes without them.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
+}
+
+// A ContextObserver is an [Observer] that gives each round its context, such as a tracer
+// that begins a span there. RoundContext is called once for each request whose state
+// opened, with its [RoundStarted] event, before Observe. The handler and the later
+// events of the round get the context that it returns, which must come from ctx.
+type ContextObserver interface {
+	Observer
+	RoundContext(ctx context.Context, e Event) context.Context
 }
 
 // EventKind is the kind of an [Event].
@@ -23,8 +36,20 @@ type EventKind string
 const (
 	// RoundStarted comes with every request, once its state has opened.
 	RoundStarted EventKind = "round started"
+	// AnswerRefused is an answer that is missing or does not fit, so that its question is
+	// asked again, unless that was done too often. Question names it, and Reason tells why.
+	AnswerRefused EventKind = "answer refused"
 	// HandlerEntered comes each time a function of the author's is started.
 	HandlerEntered EventKind = "handler entered"
+	// EffectStarted comes before the function of a [Once], or of a step that does
+	// something, is called. A remembered effect has no events.
+	EffectStarted EventKind = "effect started"
+	// EffectDone is an effect that happened. Reason tells where a step was skipped, and
+	// where a Check found that the effect had happened before.
+	EffectDone EventKind = "effect done"
+	// EffectFailed is an effect whose function returned an error, which is Err, or did
+	// not return.
+	EffectFailed EventKind = "effect failed"
 	// QuestionsAsked ends a round that is not the last.
 	QuestionsAsked EventKind = "questions asked"
 	// CallCompleted ends a call with a result.
@@ -34,9 +59,12 @@ const (
 	// StateRefused is a request whose state did not open. Reason tells why; the
 	// client does not learn it.
 	StateRefused EventKind = "state refused"
-	// RequestRefused is a request that was refused before its call began: its sender
-	// could not be identified, its arguments have no canonical form, or its handler is
-	// registered wrongly. Reason and Err tell why; the client does not learn it.
+	// PrincipalRefused is a request whose sender could not be identified. Reason and Err
+	// tell why; the client does not learn it.
+	PrincipalRefused EventKind = "principal refused"
+	// RequestRefused is a request that was refused before its call began: its arguments
+	// have no canonical form, or its handler is registered wrongly. Reason and Err tell
+	// why; the client does not learn it.
 	RequestRefused EventKind = "request refused"
 	// CallAbandoned is a held handler unwound without an answer: its time was up, or
 	// the runtime closed. HasEffects tells whether its effects may need undoing.
@@ -70,8 +98,9 @@ const (
 )
 
 // Event describes one event of a call. Apart from Err, whose text is the handler's
-// own, it holds no answers and no secrets, and can be logged as it is. Its size is
-// bounded, whatever the client sent.
+// own, and Principal, which may name a person, it holds no answers and no secrets, and
+// can be logged as it is. Its size is bounded, whatever the client sent, apart from
+// Principal, which the operator's own function makes.
 type Event struct {
 	Kind   EventKind
 	Call   string // the call's id; "" before its state has opened
@@ -79,17 +108,32 @@ type Event struct {
 	Method string // tools/call, prompts/get, resources/read
 	// Name is that of the tool or prompt, or the resource's address: without its user,
 	// query and fragment, which may hold secrets, and cut after 256 bytes.
-	Name       string
-	Era        era.Era
+	Name string
+	Era  era.Era
+	// Revision is the protocol revision of the request, and Client the name and version
+	// that its client gives itself: each as the client spells it, and cut.
+	Revision, Client string
+	// Principal is the caller as Options.Principal names it. [LogObserver] leaves it out.
+	Principal string
+	// TraceParent is the W3C trace parent that came with round one of the call, in _meta
+	// or as an HTTP header; "" if none did.
+	TraceParent string
+	// Waited is the time from the round before to this one, in RoundStarted: that of the
+	// user, with the way to the client and back.
+	Waited     time.Duration
+	Question   string        // AnswerRefused: its key
+	Effect     string        // EffectStarted, EffectDone, EffectFailed: its key, or that of the step
 	Handler    string        // HandlerEntered: the step's key, or "end"; "" in other styles
 	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
 	StateBytes int           // QuestionsAsked: the size of the token
-	Duration   time.Duration // of the round, when it ends
-	// Reason tells of StateRefused, RequestRefused, RoundRefused, RoundForwarded, RoundUnknown and
-	// CallAbandoned why, and of a CallStopped that Diverged which version of the handler the call began with.
+	Duration   time.Duration // of the round or effect, when it ends
+	// Reason tells why something was refused, is unknown or was abandoned, and of a
+	// CallStopped that Diverged which version of the handler the call began with.
 	Reason     string
-	HasEffects bool  // whether effects are remembered in this call
-	Err        error // CallStopped, RequestRefused, StopFailed, and those of rounds with a store
+	HasEffects bool // whether effects are remembered in this call
+	// Err is that of CallStopped, PrincipalRefused, RequestRefused, EffectFailed and
+	// StopFailed, and of the rounds with a store.
+	Err error
 }
 
 // observe is small enough to be inlined: without an observer no event is made.
@@ -101,15 +145,58 @@ func (c *Call) observe(ctx context.Context, e Event) {
 
 func (c *Call) tellObserver(ctx context.Context, e Event) {
 	defer func() { _ = recover() }() // watching a call must not end it, nor the process
-	e.Call, e.Method, e.Name, e.Era = c.id, c.ex.method, nameInLog(c.ex.method, c.ex.name), c.ex.client.Era
-	e.Round = c.st.round
-	e.HasEffects = c.hasEffects()
+	c.describe(&e)
 	c.rt.observer.Observe(ctx, e)
+}
+
+// startRound tells the observer that a round has started, and takes its context.
+func (c *Call) startRound(ctx context.Context) (round context.Context) {
+	o, ok := c.rt.observer.(ContextObserver)
+	e := Event{Kind: RoundStarted}
+	if s := c.st.seen; s != nil {
+		e.Waited = s.waited
+	}
+	if ok {
+		ctx = roundContext(ctx, c, o, e)
+	}
+	c.observe(ctx, e)
+	return ctx
+}
+
+// roundContext is the observer's context of a round, and ctx where that panics.
+func roundContext(ctx context.Context, c *Call, o ContextObserver, e Event) (round context.Context) {
+	defer func() {
+		if recover() != nil || round == nil {
+			round = ctx
+		}
+	}()
+	c.describe(&e)
+	return o.RoundContext(ctx, e)
+}
+
+// describe fills in the facts of the call.
+func (c *Call) describe(e *Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.Call, e.Method, e.Name = c.id, c.ex.method, nameInLog(c.ex.method, c.ex.name)
+	e.Era, e.Revision = c.ex.client.Era, cut(c.ex.client.Version, maxRevisionInLog)
+	e.Principal, e.Round = c.principal, c.st.round
+	e.HasEffects = len(c.running) > 0 || c.st.hasEffects()
+	if s := c.st.seen; s != nil {
+		e.Client, e.TraceParent = s.client, s.trace
+	}
 }
 
 // maxNameInLog bounds the name in an event: the address of a resource is as long as
 // its client likes.
 const maxNameInLog = 256
+
+// maxClientInLog and maxRevisionInLog bound the other texts of an event that a client
+// wrote.
+const (
+	maxClientInLog   = 128
+	maxRevisionInLog = 32
+)
 
 // nameInLog is the name of the target as an event may show it.
 func nameInLog(method, name string) string {
@@ -119,10 +206,15 @@ func nameInLog(method, name string) string {
 		}
 		name = withoutUser(name)
 	}
-	if len(name) <= maxNameInLog {
-		return name
+	return cut(name, maxNameInLog)
+}
+
+// cut bounds a text that a client wrote.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return strings.ToValidUTF8(name[:maxNameInLog], "") + "..."
+	return strings.ToValidUTF8(text[:most], "") + "..."
 }
 
 // withoutUser takes user and password out of an address.
@@ -138,9 +230,14 @@ func withoutUser(address string) string {
 	return address
 }
 
-// LogObserver logs events: calls that stop for a fault as errors; refused requests
-// and other calls that end early as warnings; declines, and the ends of rounds and
-// calls, as information; the rest as debugging. A nil logger is the default one.
+// LogObserver logs events: calls that stop for a fault as errors; refused requests,
+// failed effects and other calls that end early as warnings; declines, and the ends of
+// rounds and calls, as information; the rest as debugging. A nil logger is the default
+// one.
+//
+// Inside a boundary (package boundary) that logs, the call that stops for a fault is
+// logged as information: the boundary writes the error, with cause and stack, so
+// that a fault is one error record.
 //
 // Of an error it logs the type, and of a panic the stack too, but never the
 // text, which may hold anything.
@@ -155,13 +252,35 @@ type logObserver struct{ logger *slog.Logger }
 
 func (o logObserver) Observe(ctx context.Context, e Event) {
 	level := o.level(e)
+	reported := level == slog.LevelError && e.Kind != StopFailed && !e.Kind.ofStore() && faultlog.Recorded(ctx)
+	if reported {
+		level = slog.LevelInfo
+	}
 	if !o.logger.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 10)
+	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs, slog.String("method", e.Method), slog.String("name", e.Name), slog.String("era", e.Era.String()))
+	if e.Revision != "" {
+		attrs = append(attrs, slog.String("revision", e.Revision))
+	}
+	if e.Client != "" {
+		attrs = append(attrs, slog.String("client", e.Client))
+	}
+	if e.TraceParent != "" {
+		attrs = append(attrs, slog.String("traceparent", e.TraceParent))
+	}
 	if e.Call != "" {
 		attrs = append(attrs, slog.String("call", e.Call), slog.Int("round", e.Round))
+	}
+	if e.Waited > 0 {
+		attrs = append(attrs, slog.Duration("waited", e.Waited))
+	}
+	if e.Question != "" {
+		attrs = append(attrs, slog.String("question", e.Question))
+	}
+	if e.Effect != "" {
+		attrs = append(attrs, slog.String("effect", e.Effect))
 	}
 	if e.Handler != "" {
 		attrs = append(attrs, slog.String("step", e.Handler))
@@ -185,7 +304,7 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 		}
 		attrs = append(attrs, slog.String("error_type", kind))
 		var panicked *PanicError
-		if errors.As(e.Err, &panicked) {
+		if !reported && errors.As(e.Err, &panicked) {
 			attrs = append(attrs, slog.String("stack", string(panicked.Stack)))
 		}
 	}
@@ -196,11 +315,11 @@ func (o logObserver) level(e Event) slog.Level {
 	switch e.Kind {
 	case QuestionsAsked, CallCompleted, RoundRepeated:
 		return slog.LevelInfo
-	case StateRefused, CallAbandoned, RoundTakenOver, RoundRefused:
+	case StateRefused, CallAbandoned, RoundTakenOver, RoundRefused, EffectFailed:
 		return slog.LevelWarn
 	case StopFailed, RoundUnknown, RoundNotRecorded:
 		return slog.LevelError
-	case RequestRefused:
+	case PrincipalRefused, RequestRefused:
 		if isFault(e.Err) {
 			return slog.LevelError
 		}
@@ -216,6 +335,9 @@ func (o logObserver) level(e Event) slog.Level {
 	}
 	return slog.LevelDebug
 }
+
+// ofStore reports whether an event tells of the store, of which no boundary knows.
+func (k EventKind) ofStore() bool { return k == RoundUnknown || k == RoundNotRecorded }
 
 // isFault reports whether the program has to be mended.
 func isFault(err error) bool {

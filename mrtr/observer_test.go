@@ -44,16 +44,18 @@ func TestEventsComeInOrder(t *testing.T) {
 		require.Equal(t, "modern", e.Era.String())
 	}
 	require.Equal(t, []mrtr.EventKind{
-		mrtr.RoundStarted, mrtr.HandlerEntered, mrtr.QuestionsAsked,
-		mrtr.RoundStarted, mrtr.QuestionsAsked, // the answer did not fit
+		mrtr.RoundStarted, mrtr.HandlerEntered, mrtr.EffectStarted, mrtr.EffectDone, mrtr.QuestionsAsked,
+		mrtr.RoundStarted, mrtr.AnswerRefused, mrtr.QuestionsAsked, // the answer did not fit
 		mrtr.RoundStarted, mrtr.HandlerEntered, mrtr.CallCompleted,
 	}, kinds)
-	require.Equal(t, []int{1, 1, 1, 2, 2, 3, 3, 3}, func() (rounds []int) {
+	require.Equal(t, []int{1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3}, func() (rounds []int) {
 		for _, e := range events {
 			rounds = append(rounds, e.Round)
 		}
 		return rounds
 	}())
+	require.Equal(t, "effect", seen.of(mrtr.EffectDone)[0].Effect)
+	require.Equal(t, "units", seen.of(mrtr.AnswerRefused)[0].Question)
 	asked := seen.of(mrtr.QuestionsAsked)[0]
 	require.Equal(t, []string{"units"}, asked.Questions)
 	require.Equal(t, len(out.States[0]), asked.StateBytes)

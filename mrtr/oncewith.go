@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
+	"time"
 )
 
 // OnceOptions say what to do about an effect that was begun, and of which nobody knows
@@ -90,12 +92,17 @@ func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *Once
 				return v, run.call.unknown(run.key)
 			}
 			if happened {
+				run.foundDone(ctx)
 				return v, nil
 			}
 		}
 	case triedBefore:
 		if check != nil {
-			if v, happened, err := check(ctx, idem); happened || err != nil {
+			v, happened, err := check(ctx, idem)
+			if happened && err == nil {
+				run.foundDone(ctx)
+			}
+			if happened || err != nil {
 				return v, stillUnknown(err)
 			}
 		}
@@ -104,7 +111,7 @@ func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *Once
 		run.unbegun = true
 		return v, err
 	}
-	if v, err = f(ctx, idem); err == nil || check == nil || ctx.Err() != nil || !ofUnknownOutcome(ctx, err) {
+	if v, err = perform(ctx, run, idem, f); err == nil || check == nil || ctx.Err() != nil || !ofUnknownOutcome(ctx, err) {
 		return v, err
 	}
 	known, happened, failed := check(ctx, idem)
@@ -112,9 +119,41 @@ func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *Once
 	case failed != nil:
 		return v, err
 	case happened:
+		run.foundDone(ctx)
 		return known, nil
 	}
 	return v, &didNotHappen{err}
+}
+
+// perform calls an effect's function, and tells the observer of it.
+func perform[T any](ctx context.Context, run *effectRun, idem string, f func(ctx context.Context, idem string) (T, error)) (v T, err error) {
+	c := run.call
+	if c.rt.observer == nil {
+		return f(ctx, idem)
+	}
+	effect := strings.TrimPrefix(run.key, stepPrefix)
+	c.observe(ctx, Event{Kind: EffectStarted, Effect: effect})
+	began, returned := time.Now(), false
+	defer func() {
+		e := Event{Kind: EffectDone, Effect: effect, Duration: time.Since(began)}
+		switch {
+		case !returned:
+			e.Kind, e.Reason = EffectFailed, "it did not return"
+		case errors.Is(err, ErrSkip):
+			e.Reason = "skipped"
+		case err != nil:
+			e.Kind, e.Err = EffectFailed, err
+		}
+		c.observe(ctx, e)
+	}()
+	v, err = f(ctx, idem)
+	returned = true
+	return v, err
+}
+
+// foundDone tells the observer that a check has found the effect done.
+func (r *effectRun) foundDone(ctx context.Context) {
+	r.call.observe(ctx, Event{Kind: EffectDone, Effect: strings.TrimPrefix(r.key, stepPrefix), Reason: "a check found it done"})
 }
 
 func stillUnknown(err error) error {

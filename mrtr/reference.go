@@ -3,6 +3,7 @@ package mrtr
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
@@ -62,7 +63,7 @@ func (c *Call) refer(out *asked, held *claim.Held) string {
 	if err != nil || len(token) >= len(out.token) {
 		return ""
 	}
-	held.KeepUntil(c.rt.memory.lastUse(until))
+	held.KeepUntil(c.rt.memory.lastUse(time.UnixMilli(until)))
 	return token
 }
 

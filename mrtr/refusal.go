@@ -21,7 +21,11 @@ func (e *refusal) ToolErrorCause() string  { return e.cause.Error() }
 
 // refuse tells the observer why a request is refused. The error is for its client.
 func (c *Call) refuse(ctx context.Context, reason string, cause, err error) error {
-	c.observe(ctx, Event{Kind: RequestRefused, Reason: reason, Err: cause})
+	return c.refuseAs(ctx, RequestRefused, reason, cause, err)
+}
+
+func (c *Call) refuseAs(ctx context.Context, kind EventKind, reason string, cause, err error) error {
+	c.observe(ctx, Event{Kind: kind, Reason: reason, Err: cause})
 	return err
 }
 
@@ -29,13 +33,13 @@ func (c *Call) refuse(ctx context.Context, reason string, cause, err error) erro
 func (c *Call) unidentified(ctx context.Context, cause error) error {
 	var panicked *PanicError
 	if errors.As(cause, &panicked) {
-		return c.refuse(ctx, "Options.Principal panicked", cause, panicked)
+		return c.refuseAs(ctx, PrincipalRefused, "Options.Principal panicked", cause, panicked)
 	}
 	reason := "Options.Principal returned an error"
 	if errors.Is(cause, errNoUser) {
 		reason = "its token names no user: have the verifier set UserID, or set Options.Principal"
 	}
-	return c.refuse(ctx, reason, cause, &refusal{
+	return c.refuseAs(ctx, PrincipalRefused, reason, cause, &refusal{
 		text: "This request was refused: its sender is not identified.", kind: "unidentified", expected: true, cause: cause,
 	})
 }

@@ -203,7 +203,7 @@ func (c *Call) stale() string {
 		return ""
 	case c.rt.memory == nil:
 		return "its rounds are remembered in a store, and this instance has none"
-	case time.Since(c.st.until) > c.rt.memory.skew:
+	case time.Since(time.UnixMilli(c.st.until)) > c.rt.memory.skew:
 		return string(statecodec.ReasonExpired)
 	}
 	return ""
@@ -214,7 +214,7 @@ func (c *Call) turn(answers string) claim.Turn {
 	return claim.Turn{
 		Key:         store.Key{Epoch: c.st.epoch, Name: turnName(c.target.audience, c.principal, c.id, c.st.turn)},
 		Fingerprint: answers,
-		Expires:     c.rt.memory.lastUse(c.st.until),
+		Expires:     c.rt.memory.lastUse(time.UnixMilli(c.st.until)),
 		Again:       c.target.again,
 	}
 }

@@ -101,7 +101,7 @@ func TestEventsOfRememberedRounds(t *testing.T) {
 	}
 	require.Equal(t, []mrtr.EventKind{
 		mrtr.RoundStarted, mrtr.HandlerEntered, mrtr.QuestionsAsked,
-		mrtr.RoundStarted, mrtr.QuestionsAsked,
+		mrtr.RoundStarted, mrtr.AnswerRefused, mrtr.QuestionsAsked,
 		mrtr.RoundStarted, mrtr.RoundClaimed, mrtr.HandlerEntered, mrtr.CallCompleted,
 		mrtr.RoundStarted, mrtr.RoundRepeated,
 		mrtr.RoundStarted, mrtr.RoundRefused,

@@ -29,6 +29,8 @@ var repeatSubjects = []struct {
 }{
 	{name: "a typed result", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(said string) (output, error) { return output{said}, nil })},
 	{name: "a text of its own", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (spoken, error) { return spoken{7}, nil })},
+	{name: "content of its own", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (pictured, error) { return pictured{N: 7, Shows: true}, nil })},
+	{name: "a _meta of its own alone", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (pictured, error) { return pictured{N: 7}, nil })},
 	{name: "an output that reads less than it writes", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (oneWay, error) { return oneWay{shown: "x"}, nil }), changes: true},
 	{name: "an output without a type", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (any, error) {
 		return map[string]any{"z": json.Number("12345678901234567890"), "a": int64(1)<<60 + 1, "f": 1e300, "h": "<&>"}, nil
@@ -95,6 +97,21 @@ var repeatSubjects = []struct {
 	{name: "a decline", method: "tools/call", answer: wire.Decline, add: typedRepeat(func(said string) (output, error) { return output{said}, nil })},
 	{name: "a cancel", method: "tools/call", answer: wire.Cancel, add: typedRepeat(func(said string) (output, error) { return output{said}, nil })},
 }
+
+// pictured has content, which need not be text, and metadata.
+type pictured struct {
+	N     int  `json:"n"`
+	Shows bool `json:"shows"`
+}
+
+func (p pictured) Content() []mcp.Content {
+	if !p.Shows {
+		return nil
+	}
+	return []mcp.Content{&mcp.ImageContent{Data: []byte{1, 2}, MIMEType: "image/png"}, &mcp.ResourceLink{URI: "mem://x", Name: "x"}}
+}
+
+func (pictured) Meta() mcp.Meta { return mcp.Meta{"b": 12345678901234567, "a": "<x>"} }
 
 // oneWay writes a member that it does not read.
 type oneWay struct{ shown string }

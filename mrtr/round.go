@@ -28,6 +28,8 @@ type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
 // With a store, to is where the result of an earlier request goes, and where that of
 // this one is kept from. Otherwise it is nil.
 func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, enter enterFunc) (*asked, error) {
+	rt.rounds.Add(1)
+	defer rt.rounds.Add(-1)
 	var began time.Time
 	if rt.observer != nil { // nobody else asks for the time
 		began = time.Now()
@@ -36,7 +38,7 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 	if err != nil {
 		return nil, err
 	}
-	c.observe(ctx, Event{Kind: RoundStarted})
+	ctx = c.startRound(ctx)
 	out, err := c.advance(ctx, to, enter)
 	if ex.client.Era == era.Legacy {
 		noteRound(ctx, c, out != nil)
@@ -145,7 +147,7 @@ func (c *Call) advance(ctx context.Context, to kept, enter enterFunc) (_ *asked,
 		c.ran = true
 		need, err := enter(ctx, c)
 		if need != nil || err == errRefused {
-			again, err := c.takeBack()
+			again, err := c.takeBack(ctx)
 			if err != nil {
 				return nil, err
 			}

@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -104,6 +105,7 @@ type Runtime struct {
 	forwarding *forwarding  // nil without a Forwarder
 
 	registrations registrations
+	rounds        atomic.Int64 // requests that are being served
 }
 
 // sealer is statecodec.Codec, except in the tests that show the need for a seal.

@@ -95,7 +95,7 @@ func TestATokenWithoutAUserIsRefused(t *testing.T) {
 	extra := &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{"sub": "ada"}}}
 	_, _, err := h(context.Background(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}, Extra: extra}, input{})
 	require.EqualError(t, err, "This request was refused: its sender is not identified.")
-	refused := seen.of(mrtr.RequestRefused)
+	refused := seen.of(mrtr.PrincipalRefused)
 	require.Len(t, refused, 1)
 	require.Equal(t, "its token names no user: have the verifier set UserID, or set Options.Principal", refused[0].Reason)
 }

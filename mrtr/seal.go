@@ -34,6 +34,10 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 		}
 		c.id = newID()
 		c.st = newState(c.id, t.version)
+		if rt.observer != nil { // nobody else needs it
+			c.st.useTrace(traceParent(ex.request))
+		}
+		c.identify()
 		return c, c.remember(ctx)
 	}
 	st, ok, err := c.takeState(ctx)
@@ -45,6 +49,7 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 	}
 	st.nextRound()
 	c.id, c.st = st.id, st
+	c.identify()
 	if reason := c.stale(); reason != "" {
 		return nil, c.refuseState(ctx, reason)
 	}
@@ -98,6 +103,7 @@ func (c *Call) reply() (*asked, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.nameVisits(requests)
 	if c.remembered() && (c.st.round == 1 || c.claim != nil) {
 		c.st.nextTurn(time.Now().Add(c.rt.memory.ttl))
 	}

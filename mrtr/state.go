@@ -10,24 +10,25 @@ import (
 
 // state holds the facts of a call that survive from round to round, in the token.
 type state struct {
-	id      string // of the call, minted in round one
-	round   int    // the round that sealed it
-	asked   int    // rounds so far that asked something
-	carried int    // rounds so far that only carried state
-	version string // of the handler that the call began with
-	sealed  string // of the one that sealed this, where that is another
-	journal bool   // the call began in Journal or Resumable
-	stops   bool   // the handler has called OnStop
-	steps   string // fingerprint of the step list, "" for other styles
-	frame   string // the token of the frame, "" where none is held
+	id      string  // of the call, minted in round one
+	round   int     // the round that sealed it
+	asked   int     // rounds so far that asked something
+	carried int     // rounds so far that only carried state
+	version string  // of the handler that the call began with
+	sealed  string  // of the one that sealed this, where that is another
+	journal bool    // the call began in Journal or Resumable
+	stops   bool    // the handler has called OnStop
+	steps   string  // fingerprint of the step list, "" for other styles
+	frame   string  // the token of the frame, "" where none is held
+	seen    *sender // for the observer, nil where it has nothing; its trace alone is in the bytes
 	author  json.RawMessage
 	done    []entry
 	pending []pending
 
 	// Of a call whose rounds are remembered in a store, see [Options.Store].
-	epoch string    // of the store's contents
-	turn  int       // the number that the next round which enters the handler, or ends it, claims
-	until time.Time // the end of every state that asks for this turn
+	epoch string // of the store's contents
+	turn  int    // the number that the next round which enters the handler, or ends it, claims
+	until int64  // in Unix milliseconds, the end of every state that asks for this turn
 }
 
 // entry is an answer, or the value of an effect. Entries are in the order in which
@@ -84,6 +85,9 @@ const (
 	// skippedEntry a step that was passed over.
 	knownEntry   entryKind = "known"
 	skippedEntry entryKind = "skipped"
+	// traceEntry stands for the trace parent in a state's bytes alone, as the last entry,
+	// so that a state without one has no field for it.
+	traceEntry entryKind = "trace"
 )
 
 // pending is a question that has been sent and not been answered: kept in
@@ -122,7 +126,7 @@ func (st *state) rememberIn(epoch string) { st.epoch = epoch }
 // the turn it came with, and does not prolong it.
 func (st *state) nextTurn(until time.Time) {
 	st.turn++
-	st.until = until
+	st.until = until.UnixMilli()
 }
 
 func (st *state) useJournal() { st.journal = true }
@@ -137,6 +141,30 @@ func (st *state) sealBy(version string) {
 func (st *state) useStops() { st.stops = true }
 
 func (st *state) useSteps(fingerprint string) { st.steps = fingerprint }
+
+func (st *state) useTrace(parent string) {
+	if parent != "" {
+		st.seen = &sender{trace: parent}
+	}
+}
+
+func (st *state) see(s *sender) { st.seen = s }
+
+// fileTrace and takeTrace bring the trace parent into the entries, and out of them.
+func (st *state) fileTrace() {
+	if st.seen != nil && st.seen.trace != "" {
+		st.done = append(st.done[:len(st.done):len(st.done)], entry{kind: traceEntry, digest: st.seen.trace})
+	}
+}
+
+func (st *state) takeTrace() {
+	if n := len(st.done) - 1; n >= 0 && st.done[n].kind == traceEntry {
+		if st.seen == nil { // it was read, and not written
+			st.useTrace(st.done[n].digest)
+		}
+		st.done = st.done[:n]
+	}
+}
 
 func (st *state) useFrame(token string) { st.frame = token }
 

@@ -62,7 +62,7 @@ func randomState(r *rand.Rand) state {
 		journal: r.IntN(2) == 0, stops: r.IntN(2) == 0,
 	}
 	if r.IntN(2) == 0 {
-		st.epoch, st.turn, st.until = identifier(r)+"E", r.IntN(4), time.UnixMilli(r.Int64N(1<<42))
+		st.epoch, st.turn, st.until = identifier(r)+"E", r.IntN(4), r.Int64N(1<<42)
 	}
 	for range r.IntN(4) {
 		kinds := []entryKind{answerEntry, effectEntry, nestedEntry, knownEntry, skippedEntry}
@@ -155,7 +155,7 @@ func TestStatesThatAreNotOurs(t *testing.T) {
 // A compact state that was cut or that has something behind it, and one that changed
 // in a bit, either does not fit or is read as a state that has its own bytes.
 func TestCompactStatesThatAreNotOurs(t *testing.T) {
-	good := state{id: "00ff", round: 1, asked: 1, author: json.RawMessage(`{"a":"b"}`), epoch: "e", turn: 1, until: time.UnixMilli(1),
+	good := state{id: "00ff", round: 1, asked: 1, author: json.RawMessage(`{"a":"b"}`), epoch: "e", turn: 1, until: 1,
 		done:    []entry{{kind: answerEntry, key: "k", digest: "abcd", value: null}},
 		pending: []pending{{spec: spec{kind: formKind, key: "units", message: "Which\tunits?", schema: Choose("units", "?", Choices("a", "b")...).spec.schema}}}}
 	encoded := good.appendTo(nil)

@@ -1,6 +1,9 @@
 package mrtr
 
-import "bytes"
+import (
+	"bytes"
+	"time"
+)
 
 // A state has two formats. Format 2 is compact, because every character of a state
 // passes both ends twice in each round. Format 1 is JSON, which any tool can read: that
@@ -32,7 +35,9 @@ func (st *state) fields(f *fieldCoder) {
 	f.token("steps", &st.steps)
 	f.token("frame", &st.frame)
 	f.raw("author", &st.author)
+	st.fileTrace()
 	f.entries("done", &st.done)
+	st.takeTrace()
 	for i := 0; f.object("pending", i, len(st.pending), pendingFields); i++ {
 		st.pending = nth(st.pending, i)
 		st.pending[i].fields(f)
@@ -41,7 +46,9 @@ func (st *state) fields(f *fieldCoder) {
 	f.token("epoch", &st.epoch)
 	if st.epoch != "" {
 		f.number("turn", &st.turn)
-		f.time("until", &st.until)
+		until := time.UnixMilli(st.until)
+		f.time("until", &until)
+		st.until = until.UnixMilli()
 	}
 }
 
@@ -80,7 +87,7 @@ func (p *pending) fields(f *fieldCoder) {
 
 // The kinds by their number in format 2. New ones are added at the end.
 var (
-	entryKinds = [...]entryKind{answerEntry, effectEntry, nestedEntry, failedEntry, triedEntry, knownEntry, skippedEntry}
+	entryKinds = [...]entryKind{answerEntry, effectEntry, nestedEntry, failedEntry, triedEntry, knownEntry, skippedEntry, traceEntry}
 	kinds      = [...]kind{formKind, urlKind, sampleKind, toolsKind, rootsKind}
 )
 

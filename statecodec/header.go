@@ -1,6 +1,9 @@
 package statecodec
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"time"
+)
 
 // The header has 21 bytes, a multiple of three, so that it takes exactly 28
 // characters and can be decoded without the rest.
@@ -68,6 +71,16 @@ func readHeader(token string) (header, *TokenError) {
 		return header{}, errWrongLength
 	}
 	return h, nil
+}
+
+// Issued returns when a token was sealed, as its header says, which is not secret. The
+// header is not checked: it can be believed of a token that Open has opened.
+func Issued(token string) (time.Time, bool) {
+	h, err := readHeader(token)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(h.issued), true
 }
 
 func putUint24(b []byte, v uint32) { b[0], b[1], b[2] = byte(v>>16), byte(v>>8), byte(v) }

@@ -94,6 +94,10 @@ func (w watcher) Observe(_ context.Context, e mrtr.Event) {
 	if w.silent.Load() {
 		return
 	}
+	switch e.Kind {
+	case mrtr.EffectStarted, mrtr.EffectDone, mrtr.EffectFailed, mrtr.AnswerRefused:
+		return // the page shows the audits, and the questions that are asked again
+	}
 	w.to.add(event{
 		Instance: w.instance, Kind: string(e.Kind), Tool: e.Name, Call: e.Call, Round: e.Round, Handler: e.Handler,
 		Questions: e.Questions, StateBytes: e.StateBytes, Duration: e.Duration.Microseconds(), Reason: e.Reason,

@@ -1,0 +1,165 @@
+package mrtr
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
+)
+
+// ElicitationID names the visit that an [ElicitURL] question of this call asks for: in
+// every round, in every instance, and however often it is asked again. Put it into the
+// address, so that the page there knows which visit it ends. A legacy client is sent it as
+// elicitationId; in revision 2026-07-28 there is no such field.
+//
+// Nobody can guess it. It is in the address, so it proves nothing about who comes with it:
+// a page that acts for a user has to know the user by other means, and compare with
+// [Call.Principal].
+func (c *Call) ElicitationID(key string) string {
+	sum := sha256.Sum256([]byte("elicitation\x00" + c.id + "\x00" + key))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// nameVisits gives the requests of a legacy client their elicitationId.
+func (c *Call) nameVisits(requests mcp.InputRequestMap) {
+	if c.ex.client.Era == era.Modern {
+		return
+	}
+	for key, request := range requests {
+		if e, ok := request.(*mcp.ElicitParams); ok && era.IsURL(e) {
+			e.ElicitationID = c.ElicitationID(key)
+		}
+	}
+}
+
+// Visits tell a handler that its user is done at a page, and with what: a receipt, an
+// authorization code. The accept of an [ElicitURL] tells only that the user agreed to go.
+//
+//	id := visits.Begin(c, "pay")
+//	_, err := mrtr.Ask(ctx, c, mrtr.ElicitURL("pay", "Please pay.", shop+"/pay?visit="+id))
+//	...
+//	receipt, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (Receipt, error) {
+//		return visits.Wait(ctx, id)
+//	})
+//
+// and in the page's callback, once the payment has been checked: visits.Done(id, receipt).
+//
+// Visits are those of one process. Where a callback may arrive at another instance, keep
+// the outcome in a database, by the same id. The zero value is ready to use.
+type Visits[T any] struct {
+	// MaxAge is how long a visit is known after it began; 1 hour if zero.
+	MaxAge time.Duration
+	// Max bounds the visits that are known; 10,000 if zero. The oldest makes room.
+	Max int
+
+	mu    sync.Mutex
+	known map[string]*list.Element // of *visit[T]
+	order list.List                // oldest first
+}
+
+type visit[T any] struct {
+	id    string
+	began time.Time
+	done  chan struct{}
+	value T
+}
+
+// Begin makes the visit of a question known, so that Done can end it, and returns its
+// id. To begin it again changes nothing.
+func (v *Visits[T]) Begin(c *Call, key string) (id string) {
+	id = c.ElicitationID(key)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.forget()
+	if v.known[id] != nil {
+		return id
+	}
+	if v.known == nil {
+		v.known = map[string]*list.Element{}
+	}
+	most := v.Max
+	if most == 0 {
+		most = 10_000
+	}
+	for len(v.known) >= most && v.order.Len() > 0 {
+		v.drop(v.order.Front())
+	}
+	v.known[id] = v.order.PushBack(&visit[T]{id: id, began: time.Now(), done: make(chan struct{})})
+	return id
+}
+
+// Done ends a visit with a value. It is false for a visit that is not known, or that
+// has ended before: then the first value stands.
+func (v *Visits[T]) Done(id string, value T) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.forget()
+	at := v.known[id]
+	if at == nil {
+		return false
+	}
+	one := at.Value.(*visit[T])
+	select {
+	case <-one.done:
+		return false
+	default:
+	}
+	one.value = value
+	close(one.done)
+	return true
+}
+
+// Wait returns the value of a visit when it is done. Where ctx ends first the error is
+// that of ctx, and for a visit that is not known [ErrNoVisit]. A client waits for a
+// round as long as its own timeout: bound ctx below that, and ask the user again.
+func (v *Visits[T]) Wait(ctx context.Context, id string) (T, error) {
+	var none T
+	v.mu.Lock()
+	v.forget()
+	at := v.known[id]
+	v.mu.Unlock()
+	if at == nil {
+		return none, ErrNoVisit
+	}
+	one := at.Value.(*visit[T])
+	select {
+	case <-one.done:
+		return one.value, nil
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// ErrNoVisit is the error of [Visits.Wait] for a visit that has not begun here, or that
+// began too long ago.
+var ErrNoVisit error = &noVisit{}
+
+type noVisit struct{}
+
+func (*noVisit) Error() string {
+	return "The page of this question is not waited for any more. Call the tool again."
+}
+func (*noVisit) ToolErrorType() string   { return "no_visit" }
+func (*noVisit) ToolErrorExpected() bool { return true }
+
+// forget drops the visits that are too old. The caller holds v.mu.
+func (v *Visits[T]) forget() {
+	age := v.MaxAge
+	if age == 0 {
+		age = time.Hour
+	}
+	for at := v.order.Front(); at != nil && time.Since(at.Value.(*visit[T]).began) >= age; at = v.order.Front() {
+		v.drop(at)
+	}
+}
+
+func (v *Visits[T]) drop(at *list.Element) {
+	delete(v.known, at.Value.(*visit[T]).id)
+	v.order.Remove(at)
+}

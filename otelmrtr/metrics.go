@@ -1,0 +1,152 @@
+package otelmrtr
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// instruments are those that events feed.
+type instruments struct {
+	rounds, stops, refusals, store, effects, abandoned metric.Int64Counter
+	duration, waited                                   metric.Float64Histogram
+	state                                              metric.Int64Histogram
+}
+
+func newInstruments(m metric.Meter) (in instruments, err error) {
+	for _, c := range []struct {
+		to         *metric.Int64Counter
+		name, text string
+	}{
+		{&in.rounds, "mrtr.rounds", "Rounds served, by outcome."},
+		{&in.stops, "mrtr.calls.stopped", "Calls that ended without a result, by the type of the error."},
+		{&in.refusals, "mrtr.refusals", "Refused states, principals, requests, rounds and answers, by reason."},
+		{&in.store, "mrtr.store.rounds", "Rounds that the store decided about, by outcome."},
+		{&in.effects, "mrtr.effects", "Effects that ended, by outcome."},
+		{&in.abandoned, "mrtr.calls.abandoned", "Held handlers unwound without an answer, by reason."},
+	} {
+		if *c.to, err = m.Int64Counter(c.name, metric.WithDescription(c.text)); err != nil {
+			return in, err
+		}
+	}
+	for _, h := range []struct {
+		to         *metric.Float64Histogram
+		name, text string
+		bounds     []float64
+	}{
+		{&in.duration, "mrtr.round.duration", "Time that a round took here.", []float64{.0005, .001, .005, .01, .05, .1, .5, 1, 5, 10, 60}},
+		{&in.waited, "mrtr.user.wait", "Time between two rounds: that of the user.", []float64{1, 2, 5, 10, 30, 60, 300, 900, 3600}},
+	} {
+		if *h.to, err = m.Float64Histogram(h.name, metric.WithDescription(h.text), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(h.bounds...)); err != nil {
+			return in, err
+		}
+	}
+	in.state, err = m.Int64Histogram("mrtr.state.size", metric.WithDescription("Size of the states that went out."),
+		metric.WithUnit("By"), metric.WithExplicitBucketBoundaries(256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536))
+	return in, err
+}
+
+// refusals are the events that refuse something, by what they refuse.
+var refusals = map[mrtr.EventKind]string{
+	mrtr.StateRefused:     "state",
+	mrtr.PrincipalRefused: "principal",
+	mrtr.RequestRefused:   "request",
+	mrtr.RoundRefused:     "round",
+	mrtr.AnswerRefused:    "answer",
+}
+
+// stored are the events of rounds with a store, by the outcome that the metric names.
+var stored = map[mrtr.EventKind]string{
+	mrtr.RoundClaimed:     "claimed",
+	mrtr.RoundTakenOver:   "taken over",
+	mrtr.RoundForwarded:   "forwarded",
+	mrtr.RoundRepeated:    "repeated",
+	mrtr.RoundRefused:     "refused",
+	mrtr.RoundUnknown:     "unknown",
+	mrtr.RoundNotRecorded: "not recorded",
+}
+
+// count feeds the counters.
+func (in *instruments) count(ctx context.Context, e mrtr.Event) {
+	if refused, ok := refusals[e.Kind]; ok {
+		in.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("mrtr.refused", refused), attribute.String("mrtr.reason", reasonOf(e))))
+	}
+	if outcome, ok := stored[e.Kind]; ok {
+		in.store.Add(ctx, 1, metric.WithAttributes(attribute.String("mrtr.outcome", outcome)))
+	}
+	switch e.Kind {
+	case mrtr.RoundStarted:
+		if e.Waited > 0 {
+			in.waited.Record(ctx, e.Waited.Seconds(), metric.WithAttributes(of(e)...))
+		}
+	case mrtr.QuestionsAsked:
+		in.state.Record(ctx, int64(e.StateBytes), metric.WithAttributes(of(e)...))
+	case mrtr.CallStopped:
+		in.stops.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("error.type", errorType(e.Err)))...))
+	case mrtr.CallAbandoned:
+		in.abandoned.Add(ctx, 1, metric.WithAttributes(attribute.String("mrtr.reason", e.Reason)))
+	case mrtr.EffectDone:
+		in.effects.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", "done"))...))
+	case mrtr.EffectFailed:
+		in.effects.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", "failed"))...))
+	}
+}
+
+// reasonOf has few values. The reason of a RequestRefused may name a resource.
+func reasonOf(e mrtr.Event) string {
+	var misused *mrtr.UsageError
+	switch {
+	case e.Kind != mrtr.RequestRefused:
+		return e.Reason
+	case errors.As(e.Err, &misused):
+		return "two handlers under one name"
+	}
+	return "its arguments have no canonical form"
+}
+
+func (in *instruments) round(ctx context.Context, e mrtr.Event, outcome string) {
+	attrs := metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", outcome))...)
+	in.rounds.Add(ctx, 1, attrs)
+	if e.Duration > 0 {
+		in.duration.Record(ctx, e.Duration.Seconds(), attrs)
+	}
+}
+
+// Watch adds the gauges of a runtime: the handlers that are held and run, the memory
+// that held ones take, and the requests that are served. They end with the function that
+// it returns. Of several runtimes, name tells them apart.
+func (o *Observer) Watch(rt *mrtr.Runtime, name string) (stop func() error, _ error) {
+	gauges := make([]metric.Observable, 0, 4)
+	var values []func(mrtr.Stats) int
+	add := func(gauge, text, unit string, value func(mrtr.Stats) int) error {
+		g, err := o.meter.Int64ObservableGauge(gauge, metric.WithDescription(text), metric.WithUnit(unit))
+		gauges, values = append(gauges, g), append(values, value)
+		return err
+	}
+	for _, err := range []error{
+		add("mrtr.frames.held", "Handlers that wait for an answer.", "{handler}", func(s mrtr.Stats) int { return s.Held }),
+		add("mrtr.frames.size", "Memory of the handlers that wait.", "By", func(s mrtr.Stats) int { return s.HeldBytes }),
+		add("mrtr.handlers.running", "Linear handlers that run.", "{handler}", func(s mrtr.Stats) int { return s.Running }),
+		add("mrtr.rounds.running", "Requests that are served.", "{request}", func(s mrtr.Stats) int { return s.Rounds }),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	attrs := metric.WithAttributes(attribute.String("mrtr.runtime", name))
+	registration, err := o.meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+		stats := rt.Stats()
+		for i, g := range gauges {
+			to.ObserveInt64(g.(metric.Int64Observable), int64(values[i](stats)), attrs)
+		}
+		return nil
+	}, gauges...)
+	if err != nil {
+		return nil, err
+	}
+	return registration.Unregister, nil
+}

@@ -1,0 +1,184 @@
+package otelmrtr_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/otelmrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// encoded writes attributes as text.
+type encoded struct{ attribute.Set }
+
+func (e encoded) Encoded() string { return e.Set.Encoded(attribute.DefaultEncoder()) }
+
+// seen is what an observer told.
+type seen struct {
+	t      *testing.T
+	tracer trace.Tracer
+	spans  *tracetest.InMemoryExporter
+	reader *metric.ManualReader
+	rt     *mrtr.Runtime
+}
+
+func observe(t *testing.T, opts mrtr.Options) seen {
+	t.Helper()
+	s := seen{t: t, spans: tracetest.NewInMemoryExporter(), reader: metric.NewManualReader()}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(s.spans))
+	s.tracer = provider.Tracer("test")
+	observer, err := otelmrtr.New(&otelmrtr.Options{TracerProvider: provider, MeterProvider: metric.NewMeterProvider(metric.WithReader(s.reader))})
+	require.NoError(t, err)
+	opts.Observer = observer
+	s.rt, err = mrtr.New(&opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.rt.Close()) })
+	return s
+}
+
+func (s seen) metrics() string {
+	var all metricdata.ResourceMetrics
+	require.NoError(s.t, s.reader.Collect(s.t.Context(), &all))
+	return strings.Join(points(all), "\n")
+}
+
+const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+// request is a round of a modern client.
+func request(state, answer, traceparent string) *mcp.CallToolRequest {
+	meta := mcp.Meta{
+		mcp.MetaKeyProtocolVersion:    "2026-07-28",
+		mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
+	}
+	if traceparent != "" {
+		meta["traceparent"] = traceparent
+	}
+	r := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: meta, Name: "book", RequestState: state}}
+	if answer != "" {
+		r.Params.InputResponses = mcp.InputResponseMap{"seat": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"seat": answer}}}
+	}
+	return r
+}
+
+func native(end func(ctx context.Context) error) mrtr.Style[trip, seat] {
+	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, seat, error) {
+		v, ok := mrtr.Answer(c, where)
+		if !ok {
+			return mrtr.Need(where), seat{}, nil
+		}
+		return nil, seat{v}, end(ctx)
+	})
+}
+
+// The rounds of a call are of the trace of round one, whatever trace and span a later
+// request brings, and the handler's own spans stand below them.
+func TestOneTraceACall(t *testing.T) {
+	s := observe(t, mrtr.Options{})
+	h := mrtr.Tool(s.rt, native(func(ctx context.Context) error {
+		_, own := s.tracer.Start(ctx, "own")
+		own.End()
+		return nil
+	}), nil)
+	res, _, err := h(t.Context(), request("", "", parent), trip{})
+	require.NoError(t, err)
+	ctx, around := s.tracer.Start(t.Context(), "http")
+	_, _, err = h(ctx, request(res.RequestState, "window", strings.Replace(parent, "4bf", "abc", 1)), trip{})
+	require.NoError(t, err)
+	spans := s.spans.GetSpans()
+	require.Len(t, spans, 3)
+	for _, span := range spans {
+		require.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", span.SpanContext.TraceID().String(), span.Name)
+	}
+	first, own, second := spans[0], spans[1], spans[2]
+	require.Equal(t, second.SpanContext.SpanID(), own.Parent.SpanID())
+	require.Equal(t, "00f067aa0ba902b7", second.Parent.SpanID().String())
+	require.Empty(t, first.Links)
+	require.Len(t, second.Links, 1)
+	require.Equal(t, around.SpanContext().SpanID(), second.Links[0].SpanContext.SpanID())
+}
+
+// Without a trace parent the span of the server is the parent.
+func TestWithoutATraceParent(t *testing.T) {
+	s := observe(t, mrtr.Options{})
+	ctx, around := s.tracer.Start(t.Context(), "http")
+	_, _, err := mrtr.Tool(s.rt, native(nil), nil)(ctx, request("", "", ""), trip{})
+	require.NoError(t, err)
+	require.Equal(t, around.SpanContext().SpanID(), s.spans.GetSpans()[0].Parent.SpanID())
+}
+
+func TestAFaultIsAnErrorWithoutItsText(t *testing.T) {
+	s := observe(t, mrtr.Options{})
+	h := mrtr.Tool(s.rt, native(func(context.Context) error { return errors.New("secret") }), nil)
+	res, _, err := h(t.Context(), request("", "", ""), trip{})
+	require.NoError(t, err)
+	_, _, err = h(t.Context(), request(res.RequestState, "window", ""), trip{})
+	require.Error(t, err)
+	last := s.spans.GetSpans()[1]
+	require.Equal(t, codes.Error, last.Status.Code)
+	require.Equal(t, "execution", last.Status.Description)
+	require.Contains(t, s.metrics(), "mrtr.calls.stopped{error.type=execution,mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book} 1")
+}
+
+func TestRefusalsAreCountedByReason(t *testing.T) {
+	refuses := false
+	s := observe(t, mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) {
+		if refuses {
+			return "", errors.New("secret")
+		}
+		return "", nil
+	}})
+	h := mrtr.Tool(s.rt, native(func(context.Context) error { return nil }), nil)
+	res, _, err := h(t.Context(), request("", "", ""), trip{})
+	require.NoError(t, err)
+	_, _, err = h(t.Context(), request("forged", "", ""), trip{})
+	require.Error(t, err)
+	_, _, err = h(t.Context(), request(res.RequestState, "", ""), trip{})
+	require.NoError(t, err, "asked again")
+	refuses = true
+	_, _, err = h(t.Context(), request("", "", ""), trip{})
+	require.Error(t, err)
+	metrics := s.metrics()
+	for _, want := range []string{
+		"mrtr.refusals{mrtr.reason=malformed,mrtr.refused=state} 1",
+		"mrtr.refusals{mrtr.reason=it is missing,mrtr.refused=answer} 1",
+		"mrtr.refusals{mrtr.reason=Options.Principal returned an error,mrtr.refused=principal} 1",
+	} {
+		require.Contains(t, metrics, want)
+	}
+	require.NotContains(t, metrics, "secret")
+}
+
+func TestOutcomesOfTheStore(t *testing.T) {
+	s := observe(t, mrtr.Options{Store: store.NewMemory(nil)})
+	h := mrtr.Tool(s.rt, native(func(context.Context) error { return nil }), nil)
+	res, _, err := h(t.Context(), request("", "", ""), trip{})
+	require.NoError(t, err)
+	for range 2 {
+		_, out, err := h(t.Context(), request(res.RequestState, "window", ""), trip{})
+		require.NoError(t, err)
+		require.Equal(t, "window", out.Seat)
+	}
+	_, _, err = h(t.Context(), request(res.RequestState, "aisle", ""), trip{})
+	require.Error(t, err)
+	metrics := s.metrics()
+	for _, want := range []string{
+		"mrtr.store.rounds{mrtr.outcome=claimed} 1", "mrtr.store.rounds{mrtr.outcome=repeated} 1", "mrtr.store.rounds{mrtr.outcome=refused} 1",
+		"mrtr.name=book,mrtr.outcome=repeated} 1", "mrtr.name=book,mrtr.outcome=refused} 1", "mrtr.name=book,mrtr.outcome=completed} 1",
+	} {
+		require.Contains(t, metrics, want)
+	}
+	require.Len(t, s.spans.GetSpans(), 4, "every span has ended")
+}
