@@ -2,10 +2,9 @@ package mrtr_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
@@ -20,9 +19,10 @@ var forcedStore = store.NewMemory(nil)
 
 func isStoreForced() bool { return os.Getenv("MRTR_STORE") == "memory" }
 
-func onForcedStore(o mrtr.Options) mrtr.Options {
+func onForcedStore(t testing.TB, o mrtr.Options) mrtr.Options {
+	test, _, _ := strings.Cut(t.Name(), "/")
 	switch {
-	case !isStoreForced() || o.Store != nil:
+	case !isStoreForced() || o.Store != nil || differsWithStore[test] != "":
 		return o
 	case o.State != nil && len(o.State.Keys) > 0:
 		o.Store = shared{forcedStore}
@@ -36,7 +36,7 @@ func onForcedStore(o mrtr.Options) mrtr.Options {
 }
 
 // differsWithStore names the tests of behaviour that a store changes, each with the
-// difference.
+// difference. They run without one.
 var differsWithStore = map[string]string{
 	"TestDuplicatesWithoutAStore":                   "duplicates get the result of the first, see TestDuplicatesWithAStore",
 	"TestFramesHaveAFreshTokenEachRound":            "a frame keeps its name while its round is asked again, and an old round has its result",
@@ -46,14 +46,4 @@ var differsWithStore = map[string]string{
 	"TestAnAnswerThatItsTypeRefusesInAFreshProcess": "a call that was ended by one answer cannot be completed by another",
 	"TestStepsNoticeAChangedShape":                  "a round that ran gives its result, whichever handler is there now",
 	"TestEventsComeInOrder":                         "the events tell of the claim too, see TestEventsOfRememberedRounds",
-}
-
-// differs skips a test that is listed above, where a store is forced on.
-func differs(t *testing.T) {
-	t.Helper()
-	because := differsWithStore[t.Name()]
-	require.NotEmpty(t, because, "the test is not listed")
-	if isStoreForced() {
-		t.Skip("with a store: " + because)
-	}
 }

@@ -196,29 +196,32 @@ func TestAnInstanceThatDoesNotAnswer(t *testing.T) {
 // Messages are for one instance, and nobody without the keys can make, alter or read
 // one.
 func TestForgedMessagesAreDropped(t *testing.T) {
-	f := newForwarded(t, coroutineTrip, nil)
-	seat := f.tools[0].begin()
-	f.post.silent = true
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	_ = f.tools[1].round(ctx, "", seat.state, accepting(seat, "window"))
-	require.Len(t, f.post.messages, 1)
-	message := f.post.messages[0]
-	require.NotContains(t, string(message), "window")
-	holder, other := mrtr.TakeForwarded(f.runtimes[0]), mrtr.TakeForwarded(f.runtimes[1])
-	require.Nil(t, other(message), "it is for the other one")
-	for i := range message {
-		forged := bytes.Clone(message)
-		forged[i] ^= 1
-		require.Nil(t, holder(forged))
-	}
-	require.Nil(t, holder(nil))
-	require.Zero(t, f.did.count("held"))
-	require.Equal(t, "resumed", string(holder(message)))
-	require.Equal(t, "unknown", string(holder(message)), "the frame has gone on")
-	f.post.silent = false
-	require.Equal(t, []string{"pay"}, f.tools[1].answer(seat, "window").asks)
-	require.Equal(t, 1, f.did.count("held"))
+	synctest.Test(t, func(t *testing.T) {
+		f := newForwarded(t, coroutineTrip, nil)
+		seat := f.tools[0].begin()
+		f.post.silent = true
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		_ = f.tools[1].round(ctx, "", seat.state, accepting(seat, "window"))
+		require.Len(t, f.post.messages, 1)
+		message := f.post.messages[0]
+		require.NotContains(t, string(message), "window")
+		holder, other := mrtr.TakeForwarded(f.runtimes[0]), mrtr.TakeForwarded(f.runtimes[1])
+		require.Nil(t, other(message), "it is for the other one")
+		for i := range message {
+			forged := bytes.Clone(message)
+			forged[i] ^= 1
+			require.Nil(t, holder(forged))
+		}
+		require.Nil(t, holder(nil))
+		require.Zero(t, f.did.count("held"))
+		require.Equal(t, "resumed", string(holder(message)))
+		synctest.Wait()
+		require.Equal(t, "unknown", string(holder(message)), "the frame has gone on")
+		f.post.silent = false
+		require.Equal(t, []string{"pay"}, f.tools[1].answer(seat, "window").asks)
+		require.Equal(t, 1, f.did.count("held"))
+	})
 }
 
 // Closing an instance ends the forwarded rounds that run there: their handlers are

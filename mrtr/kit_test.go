@@ -57,7 +57,7 @@ func newRuntime(t testing.TB, opts *mrtr.Options) (*mrtr.Runtime, *recorder) {
 	if o.Observer == nil {
 		o.Observer = seen
 	}
-	o = onForcedStore(o)
+	o = onForcedStore(t, o)
 	rt, err := mrtr.New(&o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })

@@ -148,7 +148,6 @@ func outcomeOf(t *testing.T, reply tripReply, plan string) string {
 // What becomes of duplicates when nothing but the client remembers a call. The
 // table is measured here, and stands in docs/without-a-store.md.
 func TestDuplicatesWithoutAStore(t *testing.T) {
-	differs(t)
 	require.NotEmpty(t, duplicateStyles)
 	require.NotEmpty(t, duplicateSituations)
 	var table strings.Builder

@@ -53,7 +53,7 @@ func newTripRuntime(tb testing.TB, opts *mrtr.Options) *mrtr.Runtime {
 	if o.State == nil {
 		o.State = &statecodec.Options{Keys: []statecodec.Key{sharedKey}}
 	}
-	o = onForcedStore(o)
+	o = onForcedStore(tb, o)
 	rt, err := mrtr.New(&o)
 	require.NoError(tb, err)
 	tb.Cleanup(func() {

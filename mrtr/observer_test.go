@@ -17,7 +17,6 @@ import (
 )
 
 func TestEventsComeInOrder(t *testing.T) {
-	differs(t)
 	rt, seen := newRuntime(t, nil)
 	handler := func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 		if _, err := mrtr.Once(ctx, c, "effect", func(context.Context, string) (int, error) { return 1, nil }); err != nil {

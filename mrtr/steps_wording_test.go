@@ -133,7 +133,6 @@ func TestStepsHoldAnswersAgainstTheirQuestions(t *testing.T) {
 
 // The form of a step's value is part of the list.
 func TestStepsNoticeAChangedShape(t *testing.T) {
-	differs(t)
 	var did deeds
 	type inner struct{ Row int }
 	type tree struct {

@@ -122,8 +122,9 @@ func checksOn(t *testing.T, url string) []seen {
 // needsABrowser skips the test where there is none. In CI that is a failure.
 func needsABrowser(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes minutes")
+	ci := os.Getenv("MRTR_CI") == "1"
+	if testing.Short() && !ci {
+		t.Skip("it takes minutes: run without -short")
 	}
 	chromium := os.Getenv("CHROMIUM")
 	if chromium == "" {
@@ -141,8 +142,8 @@ func needsABrowser(t *testing.T) {
 		return
 	}
 	const hint = "run cmd/weather-demo/browsertest/install, which needs Node with npm"
-	if os.Getenv("MRTR_CI") == "1" {
-		require.Fail(t, missing+" is missing: "+hint)
+	if ci {
+		require.FailNow(t, missing+" is missing: "+hint)
 	}
 	t.Skipf("%s is missing: %s", missing, hint)
 }
