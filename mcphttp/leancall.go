@@ -4,26 +4,33 @@ package mcphttp
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/segmentio/encoding/json"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // leanCall is a call that was read.
 type leanCall struct {
-	request   jsonrpc.Request
-	id        []byte // as it was sent
+	method    string
+	id        jsonrpc.ID
+	rawID     []byte // as it was sent
 	name      string // of the tool or prompt, or the URI of the resource
+	rawParams []byte
 	arguments []byte // notes about a tool's arguments, see readArguments
+
+	params mcp.Params
+	client *mcp.InitializeParams // as the _meta of the params describes the client
 }
 
-// readLean reads a POST that go-sdk's HTTP layer is certain to let through. It
-// reports false for every other one.
+// readLean reads a POST that go-sdk is certain to hand to the middleware. It reports
+// false for every other one.
 func readLean(r *http.Request, raw []byte) (*leanCall, bool) {
 	method, version, name := r.Header.Get(methodHeader), r.Header.Get(versionHeader), r.Header.Get(nameHeader)
 	if method != "tools/call" && method != "prompts/get" && method != "resources/read" || name == "" {
@@ -37,13 +44,81 @@ func readLean(r *http.Request, raw []byte) (*leanCall, bool) {
 			return nil, false
 		}
 	}
-	if _, limited := r.Context().Deadline(); limited { // no connection hands one to its handlers
+	if _, limited := r.Context().Deadline(); limited { // no session hands one to its handlers
 		return nil, false
 	}
-	call := &leanCall{name: name}
-	call.request.Method = method
+	call := &leanCall{method: method, name: name}
 	s := jsontext.Scan(raw)
-	return call, call.readMessage(s, version) && s.End()
+	if !call.readMessage(s, version) || !s.End() || !call.decode() {
+		return nil, false
+	}
+	return call, call.describeClient(version)
+}
+
+// decode decodes the params. This is go-sdk's decoder and the setting with which
+// go-sdk uses it, so that both find the same in the same bytes.
+func (c *leanCall) decode() bool {
+	switch c.method {
+	case "tools/call":
+		c.params = &mcp.CallToolParamsRaw{}
+	case "prompts/get":
+		c.params = &mcp.GetPromptParams{}
+	default:
+		c.params = &mcp.ReadResourceParams{}
+	}
+	_, err := json.Parse(c.rawParams, c.params, json.DontMatchCaseInsensitiveStructFields)
+	return err == nil
+}
+
+// describeClient makes of _meta what go-sdk's session makes of it. A level for log
+// messages, which are deprecated, has a place in the context that is go-sdk's own.
+func (c *leanCall) describeClient(version string) bool {
+	meta := c.params.GetMeta()
+	if _, ok := meta[mcp.MetaKeyLogLevel]; ok {
+		return false
+	}
+	c.client = &mcp.InitializeParams{ProtocolVersion: version, Capabilities: &mcp.ClientCapabilities{}}
+	if info, ok := meta[mcp.MetaKeyClientInfo]; ok {
+		c.client.ClientInfo = &mcp.Implementation{}
+		if info == nil || !remarshal(info, c.client.ClientInfo) {
+			return false
+		}
+	}
+	var capabilities struct {
+		mcp.ClientCapabilities
+		Roots *mcp.RootCapabilities `json:"roots,omitempty"`
+	}
+	if declared := meta[mcp.MetaKeyClientCapabilities]; declared == nil || !remarshal(declared, &capabilities) {
+		return false
+	}
+	*c.client.Capabilities = capabilities.ClientCapabilities
+	if c.client.Capabilities.RootsV2 = capabilities.Roots; capabilities.Roots != nil {
+		c.client.Capabilities.Roots = *capabilities.Roots //nolint:staticcheck // go-sdk sets it too
+	}
+	return true
+}
+
+// remarshal decodes a value that was decoded already, by way of its encoding, which is
+// how go-sdk finds the last of several members with one name.
+func remarshal(from, to any) bool {
+	text, err := stdjson.Marshal(from)
+	if err != nil {
+		return false
+	}
+	_, err = json.Parse(text, to, json.DontMatchCaseInsensitiveStructFields)
+	return err == nil
+}
+
+// request is the call as middleware gets it.
+func (c *leanCall) request(session *mcp.ServerSession, extra *mcp.RequestExtra) mcp.Request {
+	switch params := c.params.(type) {
+	case *mcp.CallToolParamsRaw:
+		return &mcp.CallToolRequest{Session: session, Params: params, Extra: extra}
+	case *mcp.GetPromptParams:
+		return &mcp.GetPromptRequest{Session: session, Params: params, Extra: extra}
+	default:
+		return &mcp.ReadResourceRequest{Session: session, Params: params.(*mcp.ReadResourceParams), Extra: extra}
+	}
 }
 
 func acceptsBoth(values []string) bool {
@@ -72,10 +147,10 @@ func (c *leanCall) readMessage(s *jsontext.Scanner, version string) bool {
 		case "id":
 			return once(&seen.id) && c.readID(s)
 		case "method":
-			return once(&seen.method) && s.Is(c.request.Method)
+			return once(&seen.method) && s.Is(c.method)
 		case "params":
 			var ok bool
-			c.request.Params, ok = s.Raw(func() bool { return c.readParams(s, version) })
+			c.rawParams, ok = s.Raw(func() bool { return c.readParams(s, version) })
 			return once(&seen.params) && ok
 		}
 		return false
@@ -96,26 +171,26 @@ const maxIDDigits = 15
 func (c *leanCall) readID(s *jsontext.Scanner) (ok bool) {
 	var id any
 	if s.Peek() == '"' {
-		c.id, ok = s.Raw(func() bool {
+		c.rawID, ok = s.Raw(func() bool {
 			text, ok := s.Plain()
 			id = string(text)
 			return ok
 		})
 	} else {
-		c.id, ok = s.Raw(s.Number)
-		n, err := strconv.ParseInt(string(c.id), 10, 64)
+		c.rawID, ok = s.Raw(s.Number)
+		n, err := strconv.ParseInt(string(c.rawID), 10, 64)
 		id = float64(n)
-		ok = ok && err == nil && len(c.id) <= maxIDDigits && string(c.id) != "-0"
+		ok = ok && err == nil && len(c.rawID) <= maxIDDigits && string(c.rawID) != "-0"
 	}
 	if ok {
-		c.request.ID, _ = jsonrpc.MakeID(id) // fails for other types alone
+		c.id, _ = jsonrpc.MakeID(id) // fails for other types alone
 	}
 	return ok
 }
 
 func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
 	key := "name"
-	if c.request.Method == "resources/read" {
+	if c.method == "resources/read" {
 		key = "uri"
 	}
 	var seen struct{ meta, name, arguments, responses, state bool }
@@ -133,9 +208,9 @@ func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
 			switch {
 			case !once(&seen.arguments):
 				return false
-			case c.request.Method == "prompts/get":
+			case c.method == "prompts/get":
 				return s.Object(func([]byte) bool { return s.Text() })
-			case c.request.Method == "tools/call" && s.Peek() == '{':
+			case c.method == "tools/call" && s.Peek() == '{':
 				return c.readArguments(s, 0, 0)
 			}
 			return s.Value()
