@@ -60,7 +60,7 @@ func orKnown(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp
 }
 
 // serve serves a modern POST with this body, one way or the other.
-func (l *lean) serve(w http.ResponseWriter, r *http.Request, raw []byte) {
+func (l *lean) serve(w *reply, r *http.Request, raw []byte) {
 	call, ok := readLean(r, raw)
 	if !ok {
 		l.stock.ServeHTTP(w, r)
@@ -82,7 +82,7 @@ func (l *lean) serve(w http.ResponseWriter, r *http.Request, raw []byte) {
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Connection", "keep-alive")
-	c := newLeanConn(w, r, call)
+	c := &leanConn{end: r.Context(), call: call, w: w, closed: make(chan struct{})}
 	ctx := context.WithValue(r.Context(), connKey{}, c)
 	// Its transport is this connection, which cannot fail to connect.
 	session, err := server.Connect(ctx, c, &mcp.ServerSessionOptions{State: &mcp.ServerSessionState{InitializeParams: call.client}})

@@ -22,19 +22,14 @@ import (
 type leanConn struct {
 	end     context.Context // of the request
 	call    *leanCall
-	control *http.ResponseController
 	closing sync.Once
 	closed  chan struct{}
 
 	event bytes.Buffer // with the answer
 
 	mu   sync.Mutex
-	w    http.ResponseWriter
+	w    *reply
 	done bool // the handler has returned
-}
-
-func newLeanConn(w http.ResponseWriter, r *http.Request, call *leanCall) *leanConn {
-	return &leanConn{end: r.Context(), call: call, w: w, control: http.NewResponseController(w), closed: make(chan struct{})}
 }
 
 // connKey is for the connection of a call, in the context of its handler. It ties the
@@ -98,7 +93,7 @@ func (c *leanConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	if _, err = c.w.Write(asEvent(body)); err != nil {
 		return fmt.Errorf("%w: undelivered message: %v", errRejected, err)
 	}
-	_ = c.control.Flush() // a client that is gone ends the request's context
+	c.w.Flush() // a client that is gone ends the request's context
 	return nil
 }
 
@@ -145,13 +140,12 @@ func (c *leanConn) send(status int) {
 	if c.done = true; c.end.Err() != nil {
 		return
 	}
-	if status != 0 {
+	if status == 0 {
+		status = http.StatusOK
+	} else {
 		c.w.Header().Set("Content-Type", "application/json")
-		c.w.WriteHeader(status)
 	}
-	if _, err := c.w.Write(c.event.Bytes()); err == nil && status == 0 {
-		_ = c.control.Flush() // who is gone hears nothing
-	}
+	c.w.complete(c.call.id, status, c.event.Bytes())
 }
 
 var errMethodNotFound = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
