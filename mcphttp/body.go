@@ -154,13 +154,19 @@ func (c contents) tooLarge(maxInitialize int64) error {
 	return nil
 }
 
+// usualBody bounds the memory that a body gets before it has come.
+const usualBody = 4 << 10
+
 // readBody reads the body of a POST and puts it back for the next reader. Where it
 // returns false it has answered the request.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(h.bodyTimeout)) // a body without deadlines has its own limits
 	cut := context.AfterFunc(h.receiving, func() { _ = control.SetReadDeadline(time.Now()) })
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.maxBytes))
+	var read bytes.Buffer
+	read.Grow(int(min(max(r.ContentLength, 0), usualBody)) + bytes.MinRead)
+	_, err := read.ReadFrom(http.MaxBytesReader(w, r.Body, h.maxBytes))
+	body := read.Bytes()
 	if !cut() && err != nil {
 		refuseWork(w)
 		return nil, false

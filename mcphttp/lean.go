@@ -2,7 +2,7 @@ package mcphttp
 
 // This file is a second way from a modern POST to a server. It can be deleted, with
 // the other files whose names begin with lean, their tests and the lines that name
-// them (HandlerOptions.StockFront, NewHandler, serveModern), when go-sdk decodes from
+// them (HandlerOptions.StockFront, NewHandler, ServeHTTP), when go-sdk decodes from
 // the bytes; see docs/go-sdk.md.
 //
 // go-sdk v1.8.0 allocates 32 KiB for each value that it decodes. Its HTTP layer
@@ -59,13 +59,16 @@ func orKnown(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp
 	}
 }
 
-// serve serves a modern POST with this body, one way or the other.
-func (l *lean) serve(w *reply, r *http.Request, raw []byte) {
-	call, ok := readLean(r, raw)
-	if !ok {
-		l.stock.ServeHTTP(w, r)
-		return
+// readLean reads a modern POST that may go past go-sdk.
+func (h *Handler) readLean(r *http.Request, raw []byte) (*leanCall, bool) {
+	if h.lean == nil {
+		return nil, false
 	}
+	return readLean(r, raw)
+}
+
+// serve serves a call, one way or the other.
+func (l *lean) serve(w *reply, r *http.Request, call *leanCall) {
 	server := l.getServer(r)
 	if server == nil {
 		l.stock.ServeHTTP(w, r)

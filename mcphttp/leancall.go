@@ -4,7 +4,6 @@ package mcphttp
 
 import (
 	"bytes"
-	stdjson "encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,8 +21,9 @@ type leanCall struct {
 	id        jsonrpc.ID
 	rawID     []byte // as it was sent
 	name      string // of the tool or prompt, or the URI of the resource
-	rawParams []byte
 	arguments []byte // notes about a tool's arguments, see readArguments
+
+	rawParams, rawInfo, rawCapabilities []byte // the latter two of _meta
 
 	params mcp.Params
 	client *mcp.InitializeParams // as the _meta of the params describes the client
@@ -70,43 +70,27 @@ func (c *leanCall) decode() bool {
 	return err == nil
 }
 
-// describeClient makes of _meta what go-sdk's session makes of it. A level for log
-// messages, which are deprecated, has a place in the context that is go-sdk's own.
+// describeClient makes of _meta what go-sdk's session makes of it.
 func (c *leanCall) describeClient(version string) bool {
-	meta := c.params.GetMeta()
-	if _, ok := meta[mcp.MetaKeyLogLevel]; ok {
-		return false
-	}
-	c.client = &mcp.InitializeParams{ProtocolVersion: version, Capabilities: &mcp.ClientCapabilities{}}
-	if info, ok := meta[mcp.MetaKeyClientInfo]; ok {
+	c.client = &mcp.InitializeParams{ProtocolVersion: version}
+	if c.rawInfo != nil {
 		c.client.ClientInfo = &mcp.Implementation{}
-		if info == nil || !remarshal(info, c.client.ClientInfo) {
+		if _, err := json.Parse(c.rawInfo, c.client.ClientInfo, json.DontMatchCaseInsensitiveStructFields); err != nil {
 			return false
 		}
 	}
-	var capabilities struct {
+	var declared struct {
 		mcp.ClientCapabilities
 		Roots *mcp.RootCapabilities `json:"roots,omitempty"`
 	}
-	if declared := meta[mcp.MetaKeyClientCapabilities]; declared == nil || !remarshal(declared, &capabilities) {
+	if _, err := json.Parse(c.rawCapabilities, &declared, json.DontMatchCaseInsensitiveStructFields); err != nil {
 		return false
 	}
-	*c.client.Capabilities = capabilities.ClientCapabilities
-	if c.client.Capabilities.RootsV2 = capabilities.Roots; capabilities.Roots != nil {
-		c.client.Capabilities.Roots = *capabilities.Roots //nolint:staticcheck // go-sdk sets it too
+	if declared.RootsV2 = declared.Roots; declared.Roots != nil {
+		declared.ClientCapabilities.Roots = *declared.Roots //nolint:staticcheck // go-sdk sets it too
 	}
+	c.client.Capabilities = &declared.ClientCapabilities
 	return true
-}
-
-// remarshal decodes a value that was decoded already, by way of its encoding, which is
-// how go-sdk finds the last of several members with one name.
-func remarshal(from, to any) bool {
-	text, err := stdjson.Marshal(from)
-	if err != nil {
-		return false
-	}
-	_, err = json.Parse(text, to, json.DontMatchCaseInsensitiveStructFields)
-	return err == nil
 }
 
 // request is the call as middleware gets it.
@@ -197,7 +181,7 @@ func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
 	ok := s.Object(func(name []byte) bool {
 		switch string(name) {
 		case "_meta":
-			return once(&seen.meta) && readMeta(s, version)
+			return once(&seen.meta) && c.readMeta(s, version)
 		case key:
 			return once(&seen.name) && s.Is(c.name)
 		case "inputResponses":
@@ -220,32 +204,51 @@ func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
 	return ok && seen.meta && seen.name
 }
 
-func readMeta(s *jsontext.Scanner, version string) bool {
+// readMeta reads what a client says of itself. A level for log messages, which are
+// deprecated, has a place in the context that is go-sdk's own. go-sdk finds the last of
+// several members of one name in the description of a client, which is not worth
+// knowing here.
+func (c *leanCall) readMeta(s *jsontext.Scanner, version string) bool {
 	found := false
-	ok := s.Object(func(name []byte) bool {
-		if string(name) == mcp.MetaKeyProtocolVersion {
+	ok := s.Object(func(name []byte) (ok bool) {
+		switch string(name) {
+		case mcp.MetaKeyProtocolVersion:
 			return once(&found) && s.Is(version)
+		case mcp.MetaKeyClientInfo:
+			return c.rawInfo == nil && s.Peek() == '{' && single(s, &c.rawInfo)
+		case mcp.MetaKeyClientCapabilities:
+			return c.rawCapabilities == nil && s.Peek() == '{' && single(s, &c.rawCapabilities)
+		case mcp.MetaKeyLogLevel:
+			return false
 		}
 		return s.Value()
 	})
-	return ok && found
+	return ok && found && c.rawCapabilities != nil
+}
+
+func single(s *jsontext.Scanner, raw *[]byte) (ok bool) {
+	*raw, ok = s.Raw(s.Single)
+	return ok
 }
 
 // readResponses reads the answers of a user. A client's model and its roots answer
-// with more than is worth knowing here.
+// with more than is worth knowing here, and an answer with a member twice is refused.
 func readResponses(s *jsontext.Scanner) bool {
-	return s.Object(func([]byte) bool {
-		acted := false
+	var keys jsontext.Names
+	return s.Object(func(key []byte) bool {
+		var seen struct{ action, content, meta bool }
 		ok := s.Object(func(name []byte) bool {
 			switch string(name) {
 			case "action":
-				return once(&acted) && s.Text()
-			case "content", "_meta":
-				return s.Peek() == '{' && s.Value()
+				return once(&seen.action) && s.Text()
+			case "content":
+				return once(&seen.content) && s.Peek() == '{' && s.Single()
+			case "_meta":
+				return once(&seen.meta) && s.Peek() == '{' && s.Single()
 			}
 			return false
 		})
-		return ok && acted
+		return ok && seen.action && keys.Add(key)
 	})
 }
 

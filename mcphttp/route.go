@@ -44,6 +44,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	if modern {
+		r = mendHeaders(r)
+		if call, ok := h.readLean(r, raw); ok {
+			h.work(w, r, raw, 1, func(p *reply, r *http.Request) { h.lean.serve(p, r, call) })
+			return
+		}
+	}
 	messages, err := split(raw)
 	if err != nil {
 		refuseMalformed(w, err)
@@ -89,7 +96,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // modern requests alone.
 func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte, calls int) {
 	if r.Header.Get(versionHeader) >= era.FirstModern {
-		r = mendHeaders(r)
 		w = &paramsWriter{ResponseWriter: w}
 	}
 	if r.Header.Get(versionHeader) >= era.FirstModern && r.Header.Get(methodHeader) == "subscriptions/listen" {
@@ -102,10 +108,6 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte
 			return
 		}
 		h.admit(w, r, raw, calls, h.listening, through(h.stateless))
-		return
-	}
-	if h.lean != nil && r.Header.Get(versionHeader) >= era.FirstModern {
-		h.work(w, r, raw, calls, func(p *reply, r *http.Request) { h.lean.serve(p, r, raw) })
 		return
 	}
 	h.work(w, r, raw, calls, through(h.stateless))
