@@ -19,7 +19,7 @@ var (
 type part struct {
 	result ssa.Value
 	read   *ssa.BasicBlock // where the content is read
-	depth  int             // 1 for a property, more for what is inside its value
+	depth  int             // 1 for a property, more for something inside its value
 	key    string          // the name of the property, "" where it is no constant
 }
 
