@@ -1,11 +1,19 @@
 package mrtr
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/internal/stacktrace"
+	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // A call that ends without a result ends with an [*Error], the outcome of
@@ -226,4 +234,114 @@ func errorType(err error) string {
 		return e.ToolErrorType()
 	}
 	return "execution"
+}
+
+// badState is the one answer to every state that does not open. The reason goes
+// to the observer.
+func badState() error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: statecodec.Refusal}
+}
+
+// badArguments refuses arguments that a state cannot be bound to, such as an
+// object that names a member twice.
+func badArguments() error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid arguments: they have no canonical form"}
+}
+
+// answeredOtherwise refuses answers to a round that has run with others.
+func answeredOtherwise() error {
+	return &jsonrpc.Error{
+		Code:    jsonrpc.CodeInvalidParams,
+		Message: "This round was answered before, and otherwise. Send those answers again for its result, or begin a new call.",
+	}
+}
+
+// missingCapability tells a modern client which capabilities it would have to
+// declare, as a JSON object. go-sdk's own type for the data always adds a roots member.
+func missingCapability(required string) error {
+	return &jsonrpc.Error{
+		Code:    mcp.CodeMissingRequiredClientCapabilities,
+		Message: "Missing required client capability",
+		Data:    json.RawMessage(`{"requiredCapabilities":` + required + `}`),
+	}
+}
+
+// lacksCapability reports whether a call ended because its modern client lacks a
+// capability.
+func lacksCapability(err error) bool {
+	wire, ok := err.(*jsonrpc.Error)
+	return ok && wire.Code == mcp.CodeMissingRequiredClientCapabilities
+}
+
+// isProtocolError reports whether go-sdk sends the error of a tool as a JSON-RPC
+// error, rather than as an error result.
+func isProtocolError(err error) bool {
+	_, ok := err.(*jsonrpc.Error)
+	return ok
+}
+
+// asProtocolError gives an error the code that go-sdk sends for prompts and
+// resources. A code that the handler chose stays.
+func asProtocolError(ctx context.Context, err error) error {
+	if choseCode(err) {
+		return err
+	}
+	switch {
+	case isExpected(err):
+		return rpcerror.Stopped(err, errorType(err))
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return rpcerror.Stopped(err, "interrupted")
+	}
+	return rpcerror.Fault(err, errorType(err))
+}
+
+// choseCode reports whether the handler wrapped a JSON-RPC error of its own. One
+// inside an [sse.Error] is the answer of a client that was asked something, and
+// its code means nothing to this call.
+func choseCode(err error) bool {
+	var wire *jsonrpc.Error
+	if !errors.As(err, &wire) {
+		return false
+	}
+	var failed *sse.Error
+	return !errors.As(err, &failed) || !errors.Is(failed, wire)
+}
+
+// A refusal ends a request before its call begins, for a reason that is no business
+// of its client. The cause goes to the observer. It is not unwrapped, so that no
+// layer outside takes a text, a hint or a JSON-RPC code from it.
+type refusal struct {
+	text, kind string
+	expected   bool
+	cause      error
+}
+
+func (e *refusal) Error() string           { return e.text }
+func (e *refusal) ToolErrorType() string   { return e.kind }
+func (e *refusal) ToolErrorExpected() bool { return e.expected }
+func (e *refusal) ToolErrorCause() string  { return e.cause.Error() }
+
+// refuse tells the observer why a request is refused. The error is for its client.
+func (c *Call) refuse(ctx context.Context, reason string, cause, err error) error {
+	return c.refuseAs(ctx, RequestRefused, reason, cause, err)
+}
+
+func (c *Call) refuseAs(ctx context.Context, kind EventKind, reason string, cause, err error) error {
+	c.observe(ctx, Event{Kind: kind, Reason: reason, Err: cause})
+	return err
+}
+
+// unidentified refuses a request whose principal is not known.
+func (c *Call) unidentified(ctx context.Context, cause error) error {
+	var panicked *PanicError
+	if errors.As(cause, &panicked) {
+		return c.refuseAs(ctx, PrincipalRefused, "Options.Principal panicked", cause, panicked)
+	}
+	reason := "Options.Principal returned an error"
+	if errors.Is(cause, errNoUser) {
+		reason = "its token names no user: have the verifier set UserID, or set Options.Principal"
+	}
+	return c.refuseAs(ctx, PrincipalRefused, reason, cause, &refusal{
+		text: "This request was refused: its sender is not identified.", kind: "unidentified", expected: true, cause: cause,
+	})
 }

@@ -177,7 +177,7 @@ func (c *Call) complete(ctx context.Context) error {
 	if len(c.onComplete) == 0 {
 		return nil
 	}
-	return apart(func() error {
+	return onOwnGoroutine(func() error {
 		for _, fn := range c.onComplete {
 			fn(ctx)
 		}
