@@ -75,7 +75,7 @@ type target struct {
 	again       bool // a round that was cut off runs again
 	forwards    bool // a round goes to its frame even if it replays
 	// held runs a round of a handler whose frame is here, for another instance.
-	held func() (kept, enterFunc)
+	held func() (recordable, enterFunc)
 }
 
 // target checks the options of a registration. It panics on misuse, as go-sdk's

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"runtime"
 	"sync/atomic"
+
+	"github.com/mrtr-go/sdk/mrtr/internal/weight"
 )
 
 // LinearFunc is a handler that reads from top to bottom: it asks with [Ask] and
@@ -73,7 +75,7 @@ func (b *linearBody[In, Out]) run(ctx context.Context, c *Call) (err error) {
 	return err
 }
 
-func (b *linearBody[In, Out]) weigh(limit int) int { return weigh(&b.in, limit) }
+func (b *linearBody[In, Out]) weigh(limit int) int { return weight.Of(&b.in, limit) }
 
 func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] {
 	if h == nil {
@@ -150,25 +152,25 @@ func (c *linearContext) Value(key any) any {
 }
 
 // linearRun is a linear handler on a goroutine that belongs to the engine. The
-// two take turns: resume passes the turn to the handler, await passes it back.
+// two alternate: resume lets the handler run, and await hands over to the engine.
 //
 // The goroutine ends by returning, by a panic, or by [runtime.Goexit] when no
 // round will go on with it: then deferred functions run, no recover in the
 // handler's code can stop it, and no further effect of the call runs.
 type linearRun struct {
-	call    *Call // the handler's own: each round fills it, and reads it back
-	body    body
-	how     linearStyle
-	turns   chan turn // from the handler; room for two, so that it never waits
-	wake    chan bool // to the handler: go on, or end
-	ctx     linearContext
-	started bool
-	input   int // the memory of the input, which of a resource is its address
+	call      *Call // the handler's own: each round fills it, and reads it back
+	body      body
+	how       linearStyle
+	handovers chan handover // from the handler; room for two, so that it never waits
+	wake      chan bool     // to the handler: go on, or end
+	ctx       linearContext
+	started   bool
+	input     int // the memory of the input, which of a resource is its address
 
 	// Guarded by call.mu.
 	waiting bool  // for answers: no effect of the call may run
 	ending  bool  // no effect of the call may run any more
-	alone   bool  // no round will receive the handler's last turn
+	alone   bool  // no round will receive the handler's last handover
 	cause   error // why the engine ended it
 	err     error // why it ended
 	journal
@@ -183,16 +185,17 @@ type body interface {
 	weigh(limit int) int
 }
 
-// turn is the handler's part of a round: its questions, or, without any, its end.
-type turn struct {
+// handover is what the handler hands to the engine when it stops: its questions, or,
+// without any, its end.
+type handover struct {
 	specs []*spec
 	err   error
 }
 
-func (t turn) ended() bool { return len(t.specs) == 0 }
+func (t handover) ended() bool { return len(t.specs) == 0 }
 
 func newLinearRun(round *Call, how linearStyle, b body) *linearRun {
-	r := &linearRun{how: how, body: b, turns: make(chan turn, 2), wake: make(chan bool, 1)}
+	r := &linearRun{how: how, body: b, handovers: make(chan handover, 2), wake: make(chan bool, 1)}
 	if how.parks {
 		r.input = b.weigh(round.rt.opts.MaxFrameBytes)
 	}
@@ -210,7 +213,7 @@ func (r *linearRun) weigh() int {
 }
 
 // resume lets the handler go on until it asks, ends, or the round is over.
-func (r *linearRun) resume(ctx context.Context, round *Call) (turn, error) {
+func (r *linearRun) resume(ctx context.Context, round *Call) (handover, error) {
 	r.fill(round)
 	r.ctx.round.Store(&ctx)
 	if r.started {
@@ -226,7 +229,7 @@ func (r *linearRun) resume(ctx context.Context, round *Call) (turn, error) {
 	if err == nil && !t.ended() && !r.how.parks {
 		// A run that is not held is unwinding. Its deferred functions are part of the
 		// round, which has to wait for them.
-		var end turn
+		var end handover
 		if end, err = r.receive(ctx); end.err != nil {
 			t = end
 		}
@@ -267,13 +270,13 @@ func (r *linearRun) releaseRound() {
 	*ex = exchange{method: ex.method, name: ex.name, client: ex.client}
 }
 
-func (r *linearRun) receive(ctx context.Context) (turn, error) {
+func (r *linearRun) receive(ctx context.Context) (handover, error) {
 	select {
-	case t := <-r.turns:
+	case t := <-r.handovers:
 		return t, nil
 	case <-ctx.Done():
 		r.end(context.Cause(ctx))
-		return turn{}, ctx.Err()
+		return handover{}, ctx.Err()
 	}
 }
 
@@ -294,7 +297,7 @@ func (r *linearRun) release(cause error) {
 	r.end(cause)
 }
 
-// stop ends a run whose last turn a round is going to receive.
+// stop ends a run whose last handover a round is going to receive.
 func (r *linearRun) stop(cause error) {
 	r.call.mu.Lock()
 	r.ending = true
@@ -342,7 +345,7 @@ func (r *linearRun) finish(returned bool, panicked any) {
 		r.err = exited()
 	}
 	r.ending = true
-	end, alone := turn{err: r.err}, r.alone
+	end, alone := handover{err: r.err}, r.alone
 	r.call.mu.Unlock()
 	if panicked != nil && alone {
 		r.call.observe(context.Background(), Event{Kind: CallStopped, Err: end.err})
@@ -352,7 +355,7 @@ func (r *linearRun) finish(returned bool, panicked any) {
 	}
 	r.ctx.cancel(context.Canceled)
 	r.call.rt.frames.leave(r)
-	r.turns <- end
+	r.handovers <- end
 }
 
 // await is [Ask] on the handler's goroutine. It returns when the questions have
@@ -364,7 +367,7 @@ func (r *linearRun) await(c *Call, specs []*spec) error {
 	if answered, err := r.replay(c, specs); answered || err != nil {
 		return err
 	}
-	r.turns <- turn{specs: specs}
+	r.handovers <- handover{specs: specs}
 	if !r.how.parks || !<-r.wake {
 		r.unwind(nil)
 	}

@@ -16,7 +16,7 @@ import (
 // Prompts have no error results, so that every error is a JSON-RPC error.
 func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
 	t := rt.target(opts, s.facts())
-	t.held = func() (kept, enterFunc) {
+	t.held = func() (recordable, enterFunc) {
 		result := &wholeResult[mcp.GetPromptResult]{}
 		return result, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
 			ir, result.out, err = s.run(ctx, c, nil)
@@ -30,7 +30,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		}
 		var own wholeResult[mcp.GetPromptResult]
 		result := &own
-		var to kept
+		var to recordable
 		if rt.memory != nil {
 			shared := &wholeResult[mcp.GetPromptResult]{}
 			result, to = shared, shared
@@ -65,7 +65,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 // read. As with [Prompt], every error is a JSON-RPC error.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
 	t := rt.target(opts, s.facts())
-	t.held = func() (kept, enterFunc) {
+	t.held = func() (recordable, enterFunc) {
 		result := &wholeResult[mcp.ReadResourceResult]{}
 		return result, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
 			ir, result.out, err = s.run(ctx, c, "")
@@ -75,7 +75,7 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 	h := func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		var own wholeResult[mcp.ReadResourceResult]
 		result := &own
-		var to kept
+		var to recordable
 		if rt.memory != nil {
 			shared := &wholeResult[mcp.ReadResourceResult]{}
 			result, to = shared, shared

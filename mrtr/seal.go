@@ -98,9 +98,9 @@ type asked struct {
 	token    string
 }
 
-// reply makes the requests for the questions that are still open, holds the handler
+// suspend makes the requests for the questions that are still open, holds the handler
 // where its style does so, and seals the state.
-func (c *Call) reply() (*asked, error) {
+func (c *Call) suspend() (*asked, error) {
 	requests, err := c.st.requests()
 	if err != nil {
 		return nil, err

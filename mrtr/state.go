@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/mrtr-go/sdk/internal/form"
 )
@@ -326,3 +327,21 @@ func (st *state) hasEffects() bool {
 
 // takeOver adds the entries that an earlier run of this turn left behind.
 func (st *state) takeOver(deeds []entry) { st.done = append(st.done, deeds...) }
+
+// weight is the memory of a state: answers, effects, questions, and the author's
+// value.
+func (st *state) weight() int {
+	sum := len(st.author) + cap(st.done)*int(unsafe.Sizeof(entry{})) + cap(st.pending)*int(unsafe.Sizeof(pending{}))
+	for i := range st.done {
+		e := &st.done[i]
+		sum += len(e.key) + len(e.digest) + len(e.value)
+		if e.asked != nil {
+			sum += digestLen
+		}
+	}
+	for i := range st.pending {
+		p := &st.pending[i]
+		sum += len(p.key) + len(p.message) + len(p.url) + len(p.schema) + len(p.note) + len(p.answer)
+	}
+	return sum
+}
