@@ -20,7 +20,7 @@ import (
 // something that users and operators do; with a [*UsageError] or a [*PanicError],
 // faults of the program; or with an error of the handler's own. On a tool call all
 // of them are error results (isError). On prompts and resources they are JSON-RPC
-// errors, see protocolerror.go.
+// errors, see asProtocolError.
 //
 // Layers outside, such as package boundary, classify an error by its methods named
 // ToolError…, without an import in either direction.

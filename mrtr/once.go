@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
 // Once runs an effect, an action that must not happen twice, and remembers its
@@ -119,15 +122,15 @@ func (r *effectRun) fail(ctx context.Context, err error) error {
 	r.decided = true
 	failed := failureOf(err)
 	r.outcome = r.failed(failed, ofUnknownOutcome(ctx, err))
-	return failed.meet()
+	return meet(failed)
 }
 
 // failed is the entry of an effect that failed. Code that replays meets the error
 // again, unless a replay passes over the effect together with the one around it.
-func (r *effectRun) failed(f *failure, unknown bool) entry {
+func (r *effectRun) failed(f *failure.Failure, unknown bool) entry {
 	e := entry{kind: triedEntry, key: r.key, unknown: unknown}
 	if l := r.call.linear; l != nil && l.how.replays && !r.inner {
-		e.kind, e.value = failedEntry, f.encode()
+		e.kind, e.value = failedEntry, f.Encode()
 	}
 	return e
 }
@@ -143,7 +146,7 @@ func (r *effectRun) finish(panicked any) {
 		err = panicError(panicked)
 		f := failureOf(err)
 		if p, ok := err.(*PanicError); ok {
-			p.Value = f.value(p.Value)
+			p.Value = f.PanicValue(p.Value)
 		}
 		r.outcome = r.failed(f, true)
 	case !r.decided: // it ends its goroutine
@@ -213,7 +216,7 @@ func (st *state) answersBefore(effect string) string {
 			text = append(append(text, part...), 0)
 		}
 	}
-	return shortDigest(text)
+	return digest.Short(text)
 }
 
 // leave forgets an effect whose function was not called.

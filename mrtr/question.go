@@ -1,8 +1,6 @@
 package mrtr
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 
@@ -10,6 +8,7 @@ import (
 
 	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
 // A Question is a keyed, typed question. It is a value: made anywhere, checked when
@@ -191,18 +190,7 @@ func (s *spec) digest() string {
 		buf = append(buf, part...)
 		buf = append(buf, 0)
 	}
-	return shortDigest(append(buf, s.schema...))
-}
-
-// digestLen is the length of a short digest.
-const digestLen = 12
-
-// shortDigest is enough of a digest to tell two texts of one call apart.
-func shortDigest(b []byte) string {
-	sum := sha256.Sum256(b)
-	var text [digestLen]byte
-	base64.RawURLEncoding.Encode(text[:], sum[:9])
-	return string(text[:])
+	return digest.Short(append(buf, s.schema...))
 }
 
 // request is the question as go-sdk sends it, fresh each time because go-sdk

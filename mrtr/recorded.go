@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
 // recordable is where a round puts the result of a call that completes, so that a store
@@ -38,7 +39,7 @@ func (c *Call) writeOutcome(out *asked, reference string, err error, from record
 		w.Text("state", out.token)
 		return w.End()
 	case err != nil:
-		failed := describedError(err).encode()
+		failed := failure.Of(err).Encode()
 		w := beginSaved(len(failed))
 		w.Raw("error", failed)
 		return w.End()
@@ -84,11 +85,11 @@ func (c *Call) readOutcome(b json.RawMessage, to recordable) (*asked, error) {
 		}
 		return &asked{requests: requests, token: saved.token}, nil
 	case saved.failed != nil:
-		f, err := readFailure(saved.failed)
+		f, err := failure.Read(saved.failed)
 		if err != nil {
 			return nil, &Error{Reason: ResultNotKept}
 		}
-		return nil, f.error()
+		return nil, f.Err()
 	}
 	return nil, to.load(saved.result)
 }
@@ -254,7 +255,7 @@ func (k *rawResult) save() (json.RawMessage, error) {
 	}
 	w := beginSaved(len(saved))
 	if carried != nil {
-		w.Raw("error", describedError(carried).encode())
+		w.Raw("error", failure.Of(carried).Encode())
 		k.out.SetError(carried) // the result may have been replaced
 	}
 	w.Raw("out", saved)
@@ -267,10 +268,10 @@ func (k *rawResult) load(saved json.RawMessage) (err error) {
 	if k.out, err = decodeRaw(r.Raw("out")); err != nil || failed == nil {
 		return err
 	}
-	f, err := readFailure(failed)
+	f, err := failure.Read(failed)
 	if err != nil {
 		return err
 	}
-	k.out.SetError(f.error())
+	k.out.SetError(f.Err())
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -223,7 +224,7 @@ func (c *Call) turn(answers string) claim.Turn {
 // turnName names the record of a turn: nobody but the call's sender gets at it.
 func turnName(audience, principal, call string, turn int) string {
 	var owner, text [128]byte
-	name := append(text[:0], shortDigest(append(append(append(owner[:0], audience...), 0), principal...))...)
+	name := append(text[:0], digest.Short(append(append(append(owner[:0], audience...), 0), principal...))...)
 	name = append(append(append(name, '.'), call...), '.')
 	return string(strconv.AppendInt(name, int64(turn), 10))
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
 // state holds the facts of a call that survive from round to round, in the token.
@@ -336,7 +337,7 @@ func (st *state) weight() int {
 		e := &st.done[i]
 		sum += len(e.key) + len(e.digest) + len(e.value)
 		if e.asked != nil {
-			sum += digestLen
+			sum += digest.Len
 		}
 	}
 	for i := range st.pending {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
 // stepList is a list of steps that was built, and does not change any more.
@@ -24,11 +26,11 @@ type stepList[In, Out any] struct {
 // their steps, and of the forms of their types.
 func (l *stepList[In, Out]) print() {
 	var text []byte
-	l.prints = append(l.prints, shortDigest(text))
+	l.prints = append(l.prints, digest.Short(text))
 	for _, s := range l.steps {
 		text = append(text, s.key+"\x00"+string(s.kind)+"\x00"...)
 		text = append(appendShape(text, s.typ, nil), 0)
-		l.prints = append(l.prints, shortDigest(text))
+		l.prints = append(l.prints, digest.Short(text))
 	}
 }
 

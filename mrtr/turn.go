@@ -9,6 +9,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/field"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -105,7 +106,7 @@ func (c *Call) answersOf(ended error) string {
 	if ended != nil {
 		text = append(text, ended.Error()...)
 	}
-	return shortDigest(text)
+	return digest.Short(text)
 }
 
 // byPerson reports whether a call was ended by the answers of its user.
