@@ -32,8 +32,7 @@ type lifetimes struct {
 }
 
 // bind binds the calls of each server that getServer names to their requests, once, and
-// orders what their
-// clients are told of them.
+// orders what their clients are told of them.
 func (t *lifetimes) bind(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
 		server := getServer(r)

@@ -16,17 +16,33 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// A call that ends without a result ends with an [*Error], the outcome of
-// something that users and operators do; with a [*UsageError] or a [*PanicError],
-// faults of the program; or with an error of the handler's own. On a tool call all
-// of them are error results (isError). On prompts and resources they are JSON-RPC
-// errors, see asProtocolError.
+// The errors that functions of the program return to the engine, or get from it.
+var (
+	// ErrSkip, returned by a step's function, passes the step over.
+	ErrSkip = errors.New("mrtr: step skipped")
+	// ErrIndeterminate, returned by an effect's function, tells that nobody knows whether
+	// the effect happened. The error of a context, and one that timed out, tell the same.
+	ErrIndeterminate = errors.New("mrtr: nobody knows whether the effect happened")
+	// ErrNoVisit is the error of [Visits.Wait] for a visit that has not begun here, or
+	// that began too long ago.
+	ErrNoVisit error = &noVisit{}
+	// ErrNoInstance is the error of a [Forwarder] for an instance that is not there.
+	ErrNoInstance = errors.New("mrtr: there is no such instance")
+)
+
+// Error ends a call for a reason that lies outside the program. Its text is for
+// the client. Faults of the program are a [*UsageError] or a [*PanicError].
+//
+// On a tool call all of these are error results, and so are the handler's own errors,
+// with their text. On prompts and resources, which have no error results, an Error is a
+// JSON-RPC error of code -31000, except for [LimitExceeded], and a fault one of code
+// -32603. Everywhere, a *jsonrpc.Error of the handler's keeps its code, a state that does
+// not open is -32602 with one text for all reasons, arguments that no state can be bound
+// to are -32602, and a modern client that must declare more gets -32021. A legacy client
+// that does not answer, or answers with an error, leaves an [sse.Error].
 //
 // Layers outside, such as package boundary, classify an error by its methods named
 // ToolError…, without an import in either direction.
-
-// Error ends a call for a reason that lies outside the program. Its text is for
-// the client.
 type Error struct {
 	Reason Reason
 	// Key is the question concerned, "" where there is none.

@@ -277,10 +277,6 @@ func (o *OnceOptions[T]) untyped() *OnceOptions[any] {
 	return untyped
 }
 
-// ErrIndeterminate, returned by an effect's function, tells that nobody knows whether
-// the effect happened. The error of a context, and one that timed out, tell the same.
-var ErrIndeterminate = errors.New("mrtr: nobody knows whether the effect happened")
-
 // OnceWith is [Once] for an effect that can be asked about, or repeated. A Check is
 // also asked at once when the function ends with [ErrIndeterminate].
 func OnceWith[T any](ctx context.Context, c *Call, key string, opts *OnceOptions[T], f func(ctx context.Context, idem string) (T, error)) (T, error) {

@@ -3,7 +3,6 @@ package mrtr
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,9 +39,6 @@ type Steps[In, Out any] struct {
 	stop  func(ctx context.Context, at *At[In], err error)
 	stops int
 }
-
-// ErrSkip, returned by a step's function, passes the step over.
-var ErrSkip = errors.New("mrtr: step skipped")
 
 // step is a step without the type of its value.
 type step[In any] struct {
