@@ -185,7 +185,7 @@ type body interface {
 	weigh(limit int) int
 }
 
-// handover is what the handler hands to the engine when it stops: its questions, or,
+// handover goes from the handler to the engine when the handler stops: its questions, or,
 // without any, its end.
 type handover struct {
 	specs []*spec

@@ -233,7 +233,7 @@ type Stats struct {
 	Draining, Closed bool
 }
 
-// Stats counts what the runtime does now.
+// Stats counts the rounds and the handlers of this moment.
 func (rt *Runtime) Stats() Stats {
 	t := rt.frames
 	t.mu.Lock()

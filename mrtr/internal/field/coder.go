@@ -150,7 +150,7 @@ func (f *Coder) Number(name string, v *int) {
 	}
 }
 
-// Flag is a yes or a no.
+// Flag is a bool.
 func (f *Coder) Flag(name string, v *bool) {
 	switch f.mode {
 	case writesCompact:
