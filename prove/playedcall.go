@@ -9,19 +9,19 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// course is a call from its first request to its last.
-type course struct {
-	said    []said
-	effects map[string]int
+// playedCall is a call from its first request to its last.
+type playedCall struct {
+	exchanges []exchange
+	effects   map[string]int
 	// constant says that the states are plain text, and the same in another call: a
 	// report can quote them and is the same each time.
 	constant bool
 }
 
 // states are those that the server handed out, in order.
-func (c *course) states() []string {
+func (c *playedCall) states() []string {
 	var all []string
-	for _, s := range c.said {
+	for _, s := range c.exchanges {
 		if s.asks() {
 			all = append(all, s.reply.State)
 		}
@@ -29,12 +29,12 @@ func (c *course) states() []string {
 	return all
 }
 
-func (c *course) end() said { return c.said[len(c.said)-1] }
+func (c *playedCall) end() exchange { return c.exchanges[len(c.exchanges)-1] }
 
 // questions are all that were asked, in order.
-func (c *course) questions() []wire.Question {
+func (c *playedCall) questions() []wire.Question {
 	var all []wire.Question
-	for _, s := range c.said {
+	for _, s := range c.exchanges {
 		if s.asks() {
 			all = append(all, s.reply.Asks...)
 		}
@@ -43,8 +43,8 @@ func (c *course) questions() []wire.Question {
 }
 
 // legible says that a state of the call can be read by whoever holds it.
-func (c *course) legible() bool {
-	return slices.ContainsFunc(c.said, func(s said) bool {
+func (c *playedCall) legible() bool {
+	return slices.ContainsFunc(c.exchanges, func(s exchange) bool {
 		return s.asks() && s.reply.State != "" && read(s.reply.State) != nil
 	})
 }
@@ -55,26 +55,26 @@ const (
 )
 
 // play makes a call, and answers it to its end.
-func (t *trial) play(c *wire.Client, arguments, answers map[string]any) *course {
+func (t *trial) play(c *wire.Client, arguments, answers map[string]any) *playedCall {
 	return t.playWith(c, arguments, func(q wire.Question) any { return t.answer(q, answers) })
 }
 
-func (t *trial) playWith(c *wire.Client, arguments map[string]any, answer wire.Answer) *course {
+func (t *trial) playWith(c *wire.Client, arguments map[string]any, answer wire.Answer) *playedCall {
 	r := wire.Request{Name: t.scenario.Tool, Arguments: arguments}
-	course := &course{}
+	played := &playedCall{}
 	for range maxRounds {
 		s := t.send(c, r)
-		course.said = append(course.said, s)
+		played.exchanges = append(played.exchanges, s)
 		if !s.asks() {
 			break
 		}
 		r = t.next(s, answer)
 	}
-	return course
+	return played
 }
 
 // next is the request that follows a reply that asks.
-func (t *trial) next(s said, answer wire.Answer) wire.Request {
+func (t *trial) next(s exchange, answer wire.Answer) wire.Request {
 	r := s.request
 	r.State, r.Responses = s.reply.State, nil
 	responses := map[string]any{}
@@ -110,7 +110,7 @@ func (t *trial) reachWith(c *wire.Client, round int, arguments map[string]any) w
 // rounds are the indices of the honest requests that answer something.
 func (t *trial) rounds() []int {
 	var rounds []int
-	for i := range t.honest.said {
+	for i := range t.honest.exchanges {
 		if i > 0 {
 			rounds = append(rounds, i)
 		}
@@ -119,7 +119,7 @@ func (t *trial) rounds() []int {
 }
 
 // last is the index of the honest call's last request.
-func (t *trial) last() int { return len(t.honest.said) - 1 }
+func (t *trial) last() int { return len(t.honest.exchanges) - 1 }
 
 // honestly answers as the scenario says.
 func (t *trial) honestly(q wire.Question) any { return t.answer(q, t.scenario.Answers) }

@@ -2,12 +2,10 @@ package mrtr
 
 import (
 	"context"
+	"hash/maphash"
 	"runtime/debug"
 	"strconv"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mrtr-go/sdk/era"
+	"sync"
 )
 
 // HandlerOptions configure one tool, prompt or resource. The zero value, and
@@ -77,7 +75,7 @@ type target struct {
 	again       bool // a round that was cut off runs again
 	forwards    bool // a round goes to its frame even if it replays
 	// held runs a round of a handler whose frame is here, for another instance.
-	held func() (kept, enterFunc)
+	held func() (recordable, enterFunc)
 }
 
 // target checks the options of a registration. It panics on misuse, as go-sdk's
@@ -139,53 +137,80 @@ var buildVersion = func() string {
 	return info.Main.Version
 }()
 
-// watched is a bridged handler whose calls end properly, see [watch]. errorOf finds
-// the error of a result that carries one.
-func watched[P mcp.RequestParams, R any](bridged func(context.Context, *mcp.ServerRequest[P]) (R, error), errorOf func(R) error) func(context.Context, *mcp.ServerRequest[P]) (R, error) {
-	return func(ctx context.Context, req *mcp.ServerRequest[P]) (res R, err error) {
-		watch(ctx, era.Of(req), func(ctx context.Context) error {
-			if res, err = bridged(ctx, req); err == nil && errorOf != nil {
-				return errorOf(res)
-			}
-			return err
-		})
-		return res, err
-	}
+// registrations remember which handler serves a name. A state is bound to the method
+// and the name of its target, and a handler does not know the server that it is
+// registered with. So two handlers under one name, as on two servers with one
+// Runtime, would take each other's states: a yes given to one would be a yes to the
+// other. The second is refused, unless its audience tells them apart.
+type registrations struct {
+	mu     sync.RWMutex
+	served map[registration]*target
+	read   int // addresses of resources among them
 }
 
-// watch runs a call through its bridge. A bridge whose client does not answer ends
-// the call by itself, without another round of the engine; then watch unwinds the
-// frame that the call holds, and tells the observer.
-func watch(ctx context.Context, e era.Era, call func(context.Context) error) {
-	if e != era.Legacy {
-		_ = call(ctx) // it has no bridge, and returns its error elsewhere
-		return
-	}
-	last := &lastRound{}
-	err := call(context.WithValue(ctx, lastRoundKey{}, last))
-	if c := last.call; c != nil {
-		c.runStops(ctx, c.unwind(ctx, nil), err)
-		c.observe(ctx, Event{Kind: CallStopped, Err: err})
-	}
+type registration struct {
+	method, name string
+	address      uint64 // the hash of a resource's address, in place of the name
 }
 
-// lastRound is the round of a bridged call that its bridge has to answer, nil
-// where there is none.
-type lastRound struct{ call *Call }
+// maxAddresses bounds the addresses of resources that are remembered. A client can
+// make up any number of them for one template; the names of tools and prompts are
+// those that the program registered.
+const maxAddresses = 4096
 
-type lastRoundKey struct{}
+var addressSeed = maphash.MakeSeed()
 
-// noteRound notes a round that asks, and forgets it when the next one has come.
-func noteRound(ctx context.Context, c *Call, asks bool) {
-	last, ok := ctx.Value(lastRoundKey{}).(*lastRound)
-	switch {
-	case !ok:
-	case asks:
-		if !c.ran && last.call != nil { // the registrations of the round before still hold
-			c.onStop = last.call.takeStops()
+// serve notes that t serves a name, and reports whether it is the only one to.
+func (r *registrations) serve(method, name string, t *target) bool {
+	if t.ownAudience { // the author says which handlers belong together
+		return true
+	}
+	key := registration{method: method, name: name}
+	if method == resourcesRead {
+		key.name, key.address = "", maphash.String(addressSeed, name)
+	}
+	r.mu.RLock()
+	first := r.served[key]
+	r.mu.RUnlock()
+	if first == nil {
+		first = r.add(key, t)
+	}
+	return first == t
+}
+
+func (r *registrations) add(key registration, t *target) *target {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if first := r.served[key]; first != nil {
+		return first
+	}
+	if key.method == resourcesRead {
+		if r.read == maxAddresses {
+			r.forgetAddresses()
 		}
-		last.call = c
-	default:
-		last.call = nil
+		r.read++
 	}
+	if r.served == nil {
+		r.served = map[registration]*target{}
+	}
+	r.served[key] = t
+	return t
+}
+
+func (r *registrations) forgetAddresses() {
+	for key := range r.served {
+		if key.method == resourcesRead {
+			delete(r.served, key)
+		}
+	}
+	r.read = 0
+}
+
+// misregistered refuses a request for a name that two handlers are registered under.
+func (c *Call) misregistered(ctx context.Context) error {
+	cause := misuse("two handlers are registered as %s %s with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both",
+		c.ex.method, strconv.Quote(nameInLog(c.ex.method, c.ex.name)))
+	return c.refuse(ctx, cause.Error(), cause, &refusal{
+		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
+	})
 }

@@ -1,4 +1,6 @@
-package mrtr
+// Package failure records errors and panics as JSON, so that a program which meets one
+// again, in another process too, takes the same way as the first time.
+package failure
 
 import (
 	"context"
@@ -9,13 +11,11 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
-// failure is a journal's record of the error or the panic of an effect. The author
-// gets the error that meet makes of it, when the effect fails and when it is replayed:
-// so that the code takes the same way both times.
-type failure struct {
+// Failure is the record of an error or of a panic.
+type Failure struct {
 	Text  string      `json:"text"`
 	Panic bool        `json:"panic,omitempty"`
 	Is    []string    `json:"is,omitempty"` // the identities of the errors in the chain
@@ -32,33 +32,9 @@ type typedFact struct {
 // maxChain bounds the errors of a chain that are looked at: a chain may be endless.
 const maxChain = 32
 
-// failureOf is the failure as it is read back, so that a text which JSON cannot carry is
-// the same the first time.
-func failureOf(err error) *failure {
-	f := described(err)
-	if back, err := readFailure(f.encode()); err == nil {
-		return back
-	}
-	return f
-}
-
-func described(err error) *failure {
-	p, ok := err.(*PanicError)
-	if !ok {
-		return describedError(err)
-	}
-	if err, ok = p.Value.(error); !ok {
-		return &failure{Text: fmt.Sprint(p.Value), Panic: true}
-	}
-	f := describedError(err)
-	f.Panic = true
-	return f
-}
-
-// describedError is the failure of an error that is no panic, or is to be met as an
-// error.
-func describedError(err error) *failure {
-	f := &failure{Text: err.Error()}
+// Of is the failure of an error.
+func Of(err error) *Failure {
+	f := &Failure{Text: err.Error()}
 	f.walk(err, new(int))
 	for _, sentinel := range []error{
 		context.Canceled, context.DeadlineExceeded,
@@ -72,7 +48,27 @@ func describedError(err error) *failure {
 	return f
 }
 
-func (f *failure) walk(err error, seen *int) {
+// OfPanic is the failure of code that panicked with a value.
+func OfPanic(value any) *Failure {
+	err, ok := value.(error)
+	if !ok {
+		return &Failure{Text: fmt.Sprint(value), Panic: true}
+	}
+	f := Of(err)
+	f.Panic = true
+	return f
+}
+
+// ReadBack is the failure as Read returns it, so that a text which JSON cannot carry is
+// the same the first time.
+func (f *Failure) ReadBack() *Failure {
+	if back, err := Read(f.Encode()); err == nil {
+		return back
+	}
+	return f
+}
+
+func (f *Failure) walk(err error, seen *int) {
 	if *seen++; err == nil || *seen > maxChain {
 		return
 	}
@@ -92,14 +88,44 @@ func (f *failure) walk(err error, seen *int) {
 
 // identity stands for the errors of one type and text.
 func identity(err error) string {
-	return shortDigest([]byte(typeName(reflect.TypeOf(err)) + "\x00" + err.Error()))
+	return digest.Short([]byte(typeName(reflect.TypeOf(err)) + "\x00" + err.Error()))
 }
 
 func typeName(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer && t.Name() == "" {
 		return "*" + typeName(t.Elem())
 	}
-	return t.PkgPath() + "." + t.Name()
+	path := t.PkgPath()
+	if path == ownPath {
+		path = pathInStates
+	}
+	return path + "." + t.Name()
+}
+
+// Digests of the names of this package's types are in states, by the path that they had
+// in the first releases.
+const pathInStates = "github.com/mrtr-go/sdk/mrtr"
+
+var ownPath = reflect.TypeFor[effectError]().PkgPath()
+
+// kept are the types of errors that come back as themselves.
+var kept = map[reflect.Type]keptType{}
+
+type keptType struct {
+	encode func(error) json.RawMessage
+	decode func(json.RawMessage) (error, bool)
+}
+
+// Keep lets errors of type E come back as an E, and not as an error that resembles it.
+// Without functions to encode and to decode it, E survives a round trip through JSON as
+// any other error. Keep is called while the program initializes.
+func Keep[E error](encode func(E) json.RawMessage, decode func(json.RawMessage) (E, bool)) {
+	var own keptType
+	if encode != nil {
+		own.encode = func(err error) json.RawMessage { return encode(err.(E)) }
+		own.decode = func(value json.RawMessage) (error, bool) { return decode(value) }
+	}
+	kept[reflect.TypeFor[E]()] = own
 }
 
 // roundTrip encodes an error whose type can be read back with the same text.
@@ -109,9 +135,8 @@ func roundTrip(err error) (value json.RawMessage, ok bool) {
 			ok = false
 		}
 	}()
-	if usage, is := err.(*UsageError); is {
-		value, _ = json.Marshal(usage.message)
-		return value, true
+	if own := kept[reflect.TypeOf(err)]; own.encode != nil {
+		return own.encode(err), true
 	}
 	value, e := json.Marshal(err)
 	if e != nil {
@@ -128,9 +153,9 @@ func readBack(value json.RawMessage, t reflect.Type) (v reflect.Value, ok bool) 
 			ok = false
 		}
 	}()
-	if t == reflect.TypeFor[*UsageError]() {
-		message, err := readJSON[string](value)
-		return reflect.ValueOf(&UsageError{message: message}), err == nil
+	if own := kept[t]; own.decode != nil {
+		err, ok := own.decode(value)
+		return reflect.ValueOf(err), ok
 	}
 	into := reflect.New(t)
 	if json.Unmarshal(value, into.Interface()) != nil || t.Kind() == reflect.Pointer && into.Elem().IsNil() {
@@ -139,34 +164,31 @@ func readBack(value json.RawMessage, t reflect.Type) (v reflect.Value, ok bool) 
 	return into.Elem(), true
 }
 
-func (f *failure) encode() json.RawMessage {
+// Encode is the failure as JSON.
+func (f *Failure) Encode() json.RawMessage {
 	value, err := json.Marshal(f)
 	if err != nil { // a method gave what JSON cannot carry
-		value, _ = json.Marshal(&failure{Text: f.Text, Panic: f.Panic})
+		value, _ = json.Marshal(&Failure{Text: f.Text, Panic: f.Panic})
 	}
 	return value
 }
 
-// readFailure reads encode's text, or the bare text of an error in a state of before.
-func readFailure(value json.RawMessage) (*failure, error) {
-	if text, err := readJSON[string](value); err == nil {
-		return &failure{Text: text}, nil
+// Read reads Encode's text, or the bare text of an error in a state of an earlier release.
+func Read(value json.RawMessage) (*Failure, error) {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return &Failure{Text: text}, nil
 	}
-	return readJSON[*failure](value)
+	var f *Failure
+	err := json.Unmarshal(value, &f)
+	return f, err
 }
 
-// meet returns the error, or panics where it was a panic.
-func (f *failure) meet() error {
-	if f.Panic {
-		panic(&PanicError{Value: f.value(f.Text)})
-	}
-	return f.error()
-}
-
-// error is the error. One that go-sdk knows by its type is that type.
-func (f *failure) error() error {
+// Err is the error, also of a failure that was a panic. One of a type that comes back as
+// itself is of that type.
+func (f *Failure) Err() error {
 	if len(f.As) > 0 && len(f.Is) > 0 {
-		for _, t := range []reflect.Type{reflect.TypeFor[*jsonrpc.Error](), reflect.TypeFor[*UsageError]()} {
+		for t := range kept {
 			if f.As[0].Type != typeName(t) {
 				continue
 			}
@@ -178,8 +200,8 @@ func (f *failure) error() error {
 	return &effectError{f}
 }
 
-// value is that of a panic: an error, or its text.
-func (f *failure) value(v any) any {
+// PanicValue is the value of a panic: an error, or v where that is a text, or its text.
+func (f *Failure) PanicValue(v any) any {
 	if len(f.Is) > 0 {
 		return &effectError{f}
 	}
@@ -189,8 +211,8 @@ func (f *failure) value(v any) any {
 	return f.Text
 }
 
-// effectError is the error of an effect, see [Once].
-type effectError struct{ failure *failure }
+// effectError is an error that was recorded.
+type effectError struct{ failure *Failure }
 
 func (e *effectError) Error() string { return e.failure.Text }
 

@@ -1,4 +1,4 @@
-package mrtr
+package failure
 
 import (
 	"errors"
@@ -69,7 +69,7 @@ func factOf[C, V any](err error, ask func(C) V) *V {
 }
 
 // described are errors like e, each with one of the methods that the failure had.
-func (f *failure) described(e *effectError) (all []error) {
+func (f *Failure) described(e *effectError) (all []error) {
 	if f.Type != nil {
 		all = append(all, typeFact{e})
 	}

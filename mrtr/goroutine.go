@@ -1,12 +1,18 @@
 package mrtr
 
-import "context"
+import (
+	"context"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync/atomic"
+)
 
 // The author's code runs on goroutines that the engine starts. On the goroutine of the
 // request a runtime.Goexit in it would leave the request without an answer.
 
-// apart runs f on a goroutine of its own and waits for it.
-func apart(f func() error) error {
+// onOwnGoroutine runs f on a goroutine of its own and waits for it.
+func onOwnGoroutine(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		var err error
@@ -31,7 +37,7 @@ func ended(returned bool, panicked any, err error) error {
 
 func exited() error { return misuse("the handler ended its goroutine with runtime.Goexit") }
 
-// guardedEntry does what apart does for one entry of a guarded handler. It is
+// guardedEntry does what onOwnGoroutine does for one entry of a guarded handler. It is
 // reused, so that an entry allocates nothing.
 type guardedEntry[In, Out any] struct {
 	handler GuardedFunc[In, Out]
@@ -70,3 +76,35 @@ func (e *guardedEntry[In, Out]) main() {
 	e.need, e.out, e.err = e.handler(e.ctx, e.c, e.in)
 	returned = true
 }
+
+// onLinearRun reports whether it is called on the goroutine of a linear run, and
+// not on one that the handler started: whether the stack begins with main. A
+// question asked elsewhere would wait where the engine can neither wake nor
+// unwind it.
+func onLinearRun() bool {
+	var few [8]uintptr
+	pcs := few[:]
+	n := runtime.Callers(3, pcs) // from await's caller on
+	for n == len(pcs) {
+		pcs = make([]uintptr, 8*len(pcs))
+		n = runtime.Callers(3, pcs)
+	}
+	bottom := pcs[max(0, n-3):n] // goexit is last, a wrapper may be before it
+	return slices.Contains(bottom, bodyCall.Load()) || slices.ContainsFunc(bottom, isMain)
+}
+
+// bodyCall is the one place where main calls its body, once that is known. It
+// saves a search through the program's functions, and the stack for it, which
+// each parked handler would keep.
+var bodyCall atomic.Uintptr
+
+func isMain(pc uintptr) bool {
+	f := runtime.FuncForPC(pc - 1)
+	if f == nil || f.Entry() != mainEntry {
+		return false
+	}
+	bodyCall.Store(pc)
+	return true
+}
+
+var mainEntry = reflect.ValueOf((*linearRun).main).Pointer()

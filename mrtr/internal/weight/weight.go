@@ -1,14 +1,15 @@
-package mrtr
+// Package weight estimates the memory that a decoded value takes.
+package weight
 
 import (
 	"reflect"
 	"unsafe"
 )
 
-// weigh estimates, from above, the memory of a handler's decoded input, which
-// can be many times that of its text. It stops at limit, so that
-// nothing takes longer to weigh than it takes to exceed the limit.
-func weigh[In any](in *In, limit int) int {
+// Of estimates, from above, the memory of a value that was decoded from JSON, which can
+// be many times that of its text. It stops at limit, so that nothing takes longer to
+// weigh than it takes to exceed the limit.
+func Of[In any](in *In, limit int) int {
 	s := scale{left: limit}
 	s.put(int(unsafe.Sizeof(*in)))
 	s.behind(reflect.ValueOf(in).Elem(), 0)
@@ -111,22 +112,4 @@ func refers(t reflect.Type) bool {
 		}
 	}
 	return false
-}
-
-// weight is the memory of a state: answers, effects, questions, and the author's
-// value.
-func (st *state) weight() int {
-	sum := len(st.author) + cap(st.done)*int(unsafe.Sizeof(entry{})) + cap(st.pending)*int(unsafe.Sizeof(pending{}))
-	for i := range st.done {
-		e := &st.done[i]
-		sum += len(e.key) + len(e.digest) + len(e.value)
-		if e.asked != nil {
-			sum += digestLen
-		}
-	}
-	for i := range st.pending {
-		p := &st.pending[i]
-		sum += len(p.key) + len(p.message) + len(p.url) + len(p.schema) + len(p.note) + len(p.answer)
-	}
-	return sum
 }

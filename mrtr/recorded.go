@@ -9,13 +9,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
-// kept is the place of a round's result, for a call that completes. save returns the
-// JSON that the store remembers, and load makes a result of that JSON again which is the
-// same, byte for byte on the wire. A result that would not be the same is replaced by save
-// with one that is.
-type kept interface {
+// recordable is where a round puts the result of a call that completes, so that a store
+// can remember it. save returns the JSON that the store gets, and load makes a result of
+// that JSON again which is the same, byte for byte on the wire. A result that would not be
+// the same is replaced by save with one that is.
+type recordable interface {
 	save() (json.RawMessage, error)
 	load(saved json.RawMessage) error
 }
@@ -26,7 +27,7 @@ const outcomeFormat = 1
 // writeOutcome is the outcome of a turn as it is remembered: the token of its
 // questions, with a reference in its place where the client gets that; its error; or its
 // result. It is nil for a result that cannot be kept.
-func (c *Call) writeOutcome(out *asked, reference string, err error, from kept) json.RawMessage {
+func (c *Call) writeOutcome(out *asked, reference string, err error, from recordable) json.RawMessage {
 	switch {
 	case out != nil:
 		w := beginSaved(len(reference) + len(out.token))
@@ -38,7 +39,7 @@ func (c *Call) writeOutcome(out *asked, reference string, err error, from kept) 
 		w.Text("state", out.token)
 		return w.End()
 	case err != nil:
-		failed := describedError(err).encode()
+		failed := failure.Of(err).Encode()
 		w := beginSaved(len(failed))
 		w.Raw("error", failed)
 		return w.End()
@@ -53,7 +54,7 @@ func (c *Call) writeOutcome(out *asked, reference string, err error, from kept) 
 }
 
 // tryOutcome is writeOutcome where a method of the author's result or error may panic.
-func (c *Call) tryOutcome(out *asked, reference string, err error, from kept) (_ json.RawMessage, panicked error) {
+func (c *Call) tryOutcome(out *asked, reference string, err error, from recordable) (_ json.RawMessage, panicked error) {
 	defer recovered(&panicked)
 	return c.writeOutcome(out, reference, err, from), nil
 }
@@ -65,7 +66,7 @@ func beginSaved(size int) jsontext.Writer {
 
 // readOutcome reads what writeOutcome wrote. The questions are made of the state in
 // their token, which opens for equal requests alone.
-func (c *Call) readOutcome(b json.RawMessage, to kept) (*asked, error) {
+func (c *Call) readOutcome(b json.RawMessage, to recordable) (*asked, error) {
 	if len(b) == 0 {
 		return nil, &effectsTold{error: &Error{Reason: ResultNotKept}, effect: effectApplied}
 	}
@@ -84,11 +85,11 @@ func (c *Call) readOutcome(b json.RawMessage, to kept) (*asked, error) {
 		}
 		return &asked{requests: requests, token: saved.token}, nil
 	case saved.failed != nil:
-		f, err := readFailure(saved.failed)
+		f, err := failure.Read(saved.failed)
 		if err != nil {
 			return nil, &Error{Reason: ResultNotKept}
 		}
-		return nil, f.error()
+		return nil, f.Err()
 	}
 	return nil, to.load(saved.result)
 }
@@ -254,7 +255,7 @@ func (k *rawResult) save() (json.RawMessage, error) {
 	}
 	w := beginSaved(len(saved))
 	if carried != nil {
-		w.Raw("error", describedError(carried).encode())
+		w.Raw("error", failure.Of(carried).Encode())
 		k.out.SetError(carried) // the result may have been replaced
 	}
 	w.Raw("out", saved)
@@ -267,10 +268,10 @@ func (k *rawResult) load(saved json.RawMessage) (err error) {
 	if k.out, err = decodeRaw(r.Raw("out")); err != nil || failed == nil {
 		return err
 	}
-	f, err := readFailure(failed)
+	f, err := failure.Read(failed)
 	if err != nil {
 		return err
 	}
-	k.out.SetError(f.error())
+	k.out.SetError(f.Err())
 	return nil
 }

@@ -21,19 +21,19 @@ func endsCalls(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), requestKey{}, r.Context()))
 }
 
-// ties let the handlers of a legacy request end with their request. go-sdk does so
+// lifetimes let the handlers of a legacy request end with their request. go-sdk does so
 // for modern requests alone. A middleware finds the request of a call: without a
 // session in the values of its context, and in a session by the post that a header
 // names.
-type ties struct {
+type lifetimes struct {
 	posts *posts
 	mu    sync.Mutex
-	tied  map[weak.Pointer[mcp.Server]]bool
+	bound map[weak.Pointer[mcp.Server]]bool
 }
 
-// tie ties the calls of each server that getServer names, once, and orders what their
-// clients are told of them.
-func (t *ties) tie(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
+// bind binds the calls of each server that getServer names to their requests, once, and
+// orders what their clients are told of them.
+func (t *lifetimes) bind(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
 		server := getServer(r)
 		if server != nil {
@@ -46,14 +46,14 @@ func (t *ties) tie(getServer func(*http.Request) *mcp.Server) func(*http.Request
 	}
 }
 
-func (t *ties) install(server *mcp.Server) {
+func (t *lifetimes) install(server *mcp.Server) {
 	p := weak.Make(server)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.tied[p] {
+	if t.bound[p] {
 		return
 	}
-	t.tied[p] = true
+	t.bound[p] = true
 	runtime.AddCleanup(server, t.forget, p)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -73,8 +73,8 @@ func (t *ties) install(server *mcp.Server) {
 	})
 }
 
-func (t *ties) forget(p weak.Pointer[mcp.Server]) {
+func (t *lifetimes) forget(p weak.Pointer[mcp.Server]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.tied, p)
+	delete(t.bound, p)
 }

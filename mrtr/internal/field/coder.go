@@ -1,4 +1,7 @@
-package mrtr
+// Package field describes the fields of a record once, for writing and for reading, in
+// either of two formats. Format 2 is compact, because every character of a state passes
+// both ends twice in each round. Format 1 is JSON, which any tool can read.
+package field
 
 import (
 	"encoding/json"
@@ -9,9 +12,15 @@ import (
 	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
-// fieldCoder reads or writes fields, so that one description of them serves both, in
-// both formats. It must not be copied once it has been used.
-type fieldCoder struct {
+// The formats of a record, which begins with the number of its own.
+const (
+	Legible = 1
+	Compact = 2
+)
+
+// Coder reads or writes fields, so that one description of them serves both, in both
+// formats. It must not be copied once it has been used.
+type Coder struct {
 	mode   coding
 	failed bool
 	left   int // of the objects of a list, format 2
@@ -31,33 +40,37 @@ const (
 	readsLegible
 )
 
-func writeCompact(b []byte, fields int) fieldCoder {
-	return fieldCoder{mode: writesCompact, writer: compact.Begin(b, compactFormat, fields)}
+// WriteCompact appends a record of format 2, whose objects have bits for so many fields.
+func WriteCompact(b []byte, fields int) Coder {
+	return Coder{mode: writesCompact, writer: compact.Begin(b, Compact, fields)}
 }
 
-func readCompact(b []byte, fields int) fieldCoder {
-	return fieldCoder{mode: readsCompact, reader: compact.Open(b, compactFormat, fields)}
+// ReadCompact reads what WriteCompact wrote.
+func ReadCompact(b []byte, fields int) Coder {
+	return Coder{mode: readsCompact, reader: compact.Open(b, Compact, fields)}
 }
 
-func writeLegible(b []byte) fieldCoder {
-	return fieldCoder{mode: writesLegible, text: jsontext.Begin(b, "v", legibleFormat)}
+// WriteLegible appends a record of format 1.
+func WriteLegible(b []byte) Coder {
+	return Coder{mode: writesLegible, text: jsontext.Begin(b, "v", Legible)}
 }
 
-func readLegible(b []byte) fieldCoder {
+// ReadLegible reads what WriteLegible wrote. The JSON that it reads shares memory with b.
+func ReadLegible(b []byte) Coder {
 	r, format := jsontext.Open(b, "v")
-	return fieldCoder{mode: readsLegible, parse: r, failed: format != legibleFormat}
+	return Coder{mode: readsLegible, parse: r, failed: format != Legible}
 }
 
-// end returns the bytes of a writer.
-func (f *fieldCoder) end() []byte {
+// End returns the bytes of a writer.
+func (f *Coder) End() []byte {
 	if f.mode == writesCompact {
 		return f.writer.End()
 	}
 	return f.text.End()
 }
 
-// fits reports whether the bytes were those of a writer, up to their end.
-func (f *fieldCoder) fits() bool {
+// Fits reports whether the bytes were those of a writer, up to their end.
+func (f *Coder) Fits() bool {
 	if f.failed {
 		return false
 	}
@@ -67,7 +80,8 @@ func (f *fieldCoder) fits() bool {
 	return f.parse.End()
 }
 
-func (f *fieldCoder) prose(name string, v *string) {
+// Text is a text for people.
+func (f *Coder) Text(name string, v *string) {
 	switch f.mode {
 	case writesCompact:
 		f.writer.Text(*v)
@@ -80,8 +94,8 @@ func (f *fieldCoder) prose(name string, v *string) {
 	}
 }
 
-// key is the key of an object, which its values may repeat.
-func (f *fieldCoder) key(name string, v *string) {
+// Key is the key of an object, which its values may repeat.
+func (f *Coder) Key(name string, v *string) {
 	switch f.mode {
 	case writesCompact:
 		f.writer.Key(*v)
@@ -94,8 +108,8 @@ func (f *fieldCoder) key(name string, v *string) {
 	}
 }
 
-// token is an identifier.
-func (f *fieldCoder) token(name string, v *string) {
+// Token is an identifier.
+func (f *Coder) Token(name string, v *string) {
 	switch f.mode {
 	case writesCompact:
 		f.writer.Token(*v)
@@ -108,7 +122,8 @@ func (f *fieldCoder) token(name string, v *string) {
 	}
 }
 
-func (f *fieldCoder) raw(name string, v *json.RawMessage) {
+// Raw is JSON, which is not looked into.
+func (f *Coder) Raw(name string, v *json.RawMessage) {
 	switch f.mode {
 	case writesCompact:
 		f.writer.Raw(*v)
@@ -121,7 +136,8 @@ func (f *fieldCoder) raw(name string, v *json.RawMessage) {
 	}
 }
 
-func (f *fieldCoder) number(name string, v *int) {
+// Number is an integer.
+func (f *Coder) Number(name string, v *int) {
 	switch f.mode {
 	case writesCompact:
 		f.writer.Number(*v)
@@ -134,7 +150,8 @@ func (f *fieldCoder) number(name string, v *int) {
 	}
 }
 
-func (f *fieldCoder) flag(name string, v *bool) {
+// Flag is a bool.
+func (f *Coder) Flag(name string, v *bool) {
 	switch f.mode {
 	case writesCompact:
 		f.writer.Flag(*v)
@@ -147,8 +164,8 @@ func (f *fieldCoder) flag(name string, v *bool) {
 	}
 }
 
-// time is a time in milliseconds, never left out.
-func (f *fieldCoder) time(name string, v *time.Time) {
+// Time is a time in milliseconds, never left out.
+func (f *Coder) Time(name string, v *time.Time) {
 	switch f.mode {
 	case writesCompact:
 		f.writer.Time(v.UnixMilli())
@@ -163,9 +180,9 @@ func (f *fieldCoder) time(name string, v *time.Time) {
 	}
 }
 
-// firstField is the first field of an object in a list, never left out: one of the known
+// First is the first field of an object in a list, never left out: one of the known
 // words.
-func firstField[S ~string](f *fieldCoder, name string, known []S, v *S) {
+func First[S ~string](f *Coder, name string, known []S, v *S) {
 	switch f.mode {
 	case writesCompact:
 		compact.Word(&f.writer, known, *v)
@@ -178,9 +195,9 @@ func firstField[S ~string](f *fieldCoder, name string, known []S, v *S) {
 	}
 }
 
-// object steps into object i of a list, and is false at the end of the list. A writer
+// Object steps into object i of a list, and is false at the end of the list. A writer
 // has n objects; a reader finds out.
-func (f *fieldCoder) object(name string, i, n, fields int) bool {
+func (f *Coder) Object(name string, i, n, fields int) bool {
 	f.at = i
 	switch f.mode {
 	case writesCompact:
@@ -219,8 +236,8 @@ func (f *fieldCoder) object(name string, i, n, fields int) bool {
 	return true
 }
 
-// endObject steps out of an object of a list.
-func (f *fieldCoder) endObject() {
+// EndObject steps out of an object of a list.
+func (f *Coder) EndObject() {
 	switch f.mode {
 	case readsCompact:
 		f.reader.EndObject()

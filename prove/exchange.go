@@ -9,8 +9,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// said is one request and its outcome.
-type said struct {
+// exchange is one request and its outcome.
+type exchange struct {
 	request wire.Request
 	// altered describes the change to the request's state, if there is one.
 	altered string
@@ -18,22 +18,22 @@ type said struct {
 	err     error       // why none came
 }
 
-func (s said) asks() bool     { return s.reply != nil && s.reply.Error == nil && s.reply.Incomplete() }
-func (s said) protocol() bool { return s.reply != nil && s.reply.Error != nil }
+func (s exchange) asks() bool     { return s.reply != nil && s.reply.Error == nil && s.reply.Incomplete() }
+func (s exchange) protocol() bool { return s.reply != nil && s.reply.Error != nil }
 
 // refused says that the request ended in an error, of either kind.
-func (s said) refused() bool {
+func (s exchange) refused() bool {
 	return s.protocol() || s.reply != nil && !s.asks() && s.reply.IsError
 }
 
 // complete says that the call came to a result that is no error.
-func (s said) complete() bool {
+func (s exchange) complete() bool {
 	return s.reply != nil && !s.protocol() && !s.asks() && !s.reply.IsError
 }
 
 // outline is the reply in one line, without the parts that differ between two
 // equal calls: ids, states and metadata.
-func (s said) outline() string {
+func (s exchange) outline() string {
 	switch {
 	case s.reply == nil:
 		return fmt.Sprintf("no answer: %v", s.err)
@@ -57,7 +57,7 @@ func (s said) outline() string {
 
 // same compares two replies. Where results vary from call to call, any two are
 // the same.
-func (p *prover) same(a, b said) bool {
+func (p *prover) same(a, b exchange) bool {
 	if p.varies && a.complete() && b.complete() {
 		return true
 	}
@@ -66,7 +66,7 @@ func (p *prover) same(a, b said) bool {
 
 // shown is the request's params, in which a sealed state is described rather
 // than quoted: it is another in each run.
-func (s said) shown(honest *course) json.RawMessage {
+func (s exchange) shown(honest *playedCall) json.RawMessage {
 	params := map[string]any{}
 	if s.request.Params != nil {
 		var raw map[string]any

@@ -9,22 +9,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// ownKey marks requests that the handler makes of go-sdk's handler itself. The
+// sessionRequestKey marks requests that the handler makes of go-sdk's handler itself. The
 // caller's getServer does not hear of them: they concern sessions that exist.
-type ownKey struct{}
+type sessionRequestKey struct{}
 
-func exceptOwn(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
+func exceptSessionRequests(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
-		if r.Context().Value(ownKey{}) != nil {
+		if r.Context().Value(sessionRequestKey{}) != nil {
 			return nil
 		}
 		return getServer(r)
 	}
 }
 
-// own makes a request that concerns a session.
-func own(ctx context.Context, method, session string, body []byte) *http.Request {
-	ctx = context.WithValue(context.WithoutCancel(ctx), ownKey{}, true)
+// sessionRequest makes a request that concerns a session.
+func sessionRequest(ctx context.Context, method, session string, body []byte) *http.Request {
+	ctx = context.WithValue(context.WithoutCancel(ctx), sessionRequestKey{}, true)
 	r, _ := http.NewRequestWithContext(ctx, method, "/", io.NopCloser(bytes.NewReader(body))) // fails on a bad method or address alone
 	r.ContentLength = int64(len(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -35,14 +35,14 @@ func own(ctx context.Context, method, session string, body []byte) *http.Request
 
 // endSession closes a session in go-sdk, and waits for its handlers.
 func (h *Handler) endSession(s *session) {
-	h.stateful.ServeHTTP(discard{}, own(s.ctx, http.MethodDelete, s.id, nil))
+	h.stateful.ServeHTTP(discard{}, sessionRequest(s.ctx, http.MethodDelete, s.id, nil))
 }
 
 // exists reports whether go-sdk knows a session. It refuses an empty body of one
 // that it knows, and a session that it does not know before it reads the body.
 func (h *Handler) exists(ctx context.Context, session string) bool {
 	var answer status
-	h.stateful.ServeHTTP(&answer, own(ctx, http.MethodPost, session, nil))
+	h.stateful.ServeHTTP(&answer, sessionRequest(ctx, http.MethodPost, session, nil))
 	return answer != http.StatusNotFound
 }
 
