@@ -34,9 +34,6 @@ type Forwarder interface {
 	Forward(ctx context.Context, to string, message []byte) ([]byte, error)
 }
 
-// ErrNoInstance is the error of a [Forwarder] for an instance that is not there.
-var ErrNoInstance = errors.New("mrtr: there is no such instance")
-
 // forwarding is the part of a runtime that has a Forwarder.
 type forwarding struct {
 	Forwarder
