@@ -74,8 +74,9 @@ func (l *lean) serve(w *reply, r *http.Request, call *leanCall) {
 		l.stock.ServeHTTP(w, r)
 		return
 	}
-	info := l.servers.info(r.Context(), server, call.client.ProtocolVersion)
-	if info == nil || len(call.arguments) > 0 && !l.verified.covers(server, call) {
+	pointer := weak.Make(server)
+	info := l.servers.info(r.Context(), server, pointer, call.client.ProtocolVersion)
+	if info == nil || len(call.arguments) > 0 && !l.verified.covers(pointer, call) {
 		l.verified.watch(server, call, w, func(w http.ResponseWriter) {
 			l.stock.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serverKey{}, server)))
 		})
@@ -156,8 +157,8 @@ type verifiedArgument struct {
 	path   string
 }
 
-func (v *verified) covers(server *mcp.Server, call *leanCall) bool {
-	now, pointer := time.Now(), weak.Make(server)
+func (v *verified) covers(server weak.Pointer[mcp.Server], call *leanCall) bool {
+	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if now.Sub(v.since) >= verifiedFor {
@@ -165,7 +166,7 @@ func (v *verified) covers(server *mcp.Server, call *leanCall) bool {
 	}
 	for path, null := range call.paths {
 		// A null needs no header even where another value would.
-		if _, ok := v.arguments[verifiedArgument{pointer, call.name, string(path)}]; !ok && !null {
+		if _, ok := v.arguments[verifiedArgument{server, call.name, string(path)}]; !ok && !null {
 			return false
 		}
 	}

@@ -2,6 +2,7 @@ package mcphttp_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -100,6 +102,43 @@ func TestResultsAreCompletedAlike(t *testing.T) {
 				w.requireAlike(t, callOf("tool", ``))
 			}
 			require.Equal(t, c.lean, mcphttp.LeanCalls(w.handler))
+		})
+	}
+}
+
+type hits struct {
+	mcp.ResultBase
+	Hits []string `json:"hits"`
+}
+
+// Middleware may answer itself, with a result of any type or with an error.
+func TestMiddlewareAnswersAlike(t *testing.T) {
+	for explanation, answer := range map[string]func() (mcp.Result, error){
+		"a result of its own type": func() (mcp.Result, error) { return &hits{Hits: []string{"<é\u2028>"}}, nil },
+		"an unknown method":        nil,
+		"a tool's result":          func() (mcp.Result, error) { return &mcp.CallToolResult{Content: []mcp.Content{}}, nil },
+		"another method's result":  func() (mcp.Result, error) { return &mcp.ReadResourceResult{}, nil },
+		"an error":                 func() (mcp.Result, error) { return nil, errors.New("<no>") },
+		"a result beside an error": func() (mcp.Result, error) { return &mcp.CallToolResult{}, errors.New("no") },
+		"an error with its own data": func() (mcp.Result, error) {
+			return nil, &jsonrpc.Error{Code: -31000, Message: "no", Data: []byte(`{"a":1}`)}
+		},
+	} {
+		t.Run(explanation, func(t *testing.T) {
+			server := rawServer(nil)
+			server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+					if answer == nil {
+						return next(ctx, "no/such", req)
+					}
+					return answer()
+				}
+			})
+			w := newWays(t, server, plainly)
+			for range 2 {
+				w.requireAlike(t, callOf("tool", ``))
+			}
+			require.EqualValues(t, 1, mcphttp.LeanCalls(w.handler))
 		})
 	}
 }

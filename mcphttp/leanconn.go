@@ -118,7 +118,7 @@ func (c *leanConn) encode(result mcp.Result, err error, info *mcp.Implementation
 		complete(result, info)
 		return 0, c.call.result(&c.event, result) == nil
 	}
-	if errors.Is(err, errMethodNotFound) {
+	if errors.Is(err, errMethodNotFound) || errors.Is(err, errNotHandled()) {
 		err = fmt.Errorf("%w: %q", errMethodNotFound, c.call.method)
 	}
 	body, failure := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: c.call.id, Error: err})
@@ -150,6 +150,19 @@ func (c *leanConn) send(status int) {
 
 var errMethodNotFound = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 
+// errNotHandled is the error that go-sdk's handler of all requests has for a method that
+// it does not know, which middleware can ask it for. go-sdk does not export it.
+var errNotHandled = sync.OnceValue(func() error {
+	server := mcp.NewServer(&mcp.Implementation{Name: "nobody"}, nil)
+	session, err := server.Connect(context.Background(), &leanConn{closed: make(chan struct{})}, nil)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	_, err = receiving(server)(context.Background(), "", &mcp.ServerRequest[*mcp.PingParams]{Session: session})
+	return err
+})
+
 // complete names the server in a result that does not.
 func complete(result mcp.Result, info *mcp.Implementation) {
 	meta := result.GetMeta()
@@ -177,17 +190,30 @@ func statusOf(err error) int {
 	return 0
 }
 
+// encodeResult writes a result as go-sdk encodes it. The methods of its own types give
+// it as it is sent, which the encoder would only check.
+func encodeResult(event *bytes.Buffer, result mcp.Result) error {
+	switch own := result.(type) {
+	case *mcp.CallToolResult, *mcp.GetPromptResult, *mcp.ReadResourceResult:
+		text, err := own.(json.Marshaler).MarshalJSON()
+		event.Write(text)
+		return err
+	}
+	encoder := json.NewEncoder(event)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(result)
+	event.Truncate(len(bytes.TrimRight(event.Bytes(), "\n")))
+	return err
+}
+
 // result writes the event with a result. The buffer is empty.
 func (c *leanCall) result(event *bytes.Buffer, result mcp.Result) error {
 	event.WriteString("event: message\ndata: " + `{"jsonrpc":"2.0","id":`)
 	event.Write(c.rawID)
 	event.WriteString(`,"result":`)
-	encoder := json.NewEncoder(event)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(result); err != nil {
+	if err := encodeResult(event, result); err != nil {
 		return err
 	}
-	event.Truncate(event.Len() - 1) // the newline of the encoder
 	event.WriteString("}\n\n")
 	return nil
 }

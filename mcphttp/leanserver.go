@@ -49,11 +49,11 @@ var supported = mcp.SupportedProtocolVersions()
 // info is the name that a server gives itself in its results. It is nil where the
 // request has to go to go-sdk: the version is not known to be served, or the server
 // was never seen before, as every one of a program that makes one for each request.
-func (l *leanServers) info(ctx context.Context, server *mcp.Server, version string) *mcp.Implementation {
+func (l *leanServers) info(ctx context.Context, server *mcp.Server, pointer weak.Pointer[mcp.Server], version string) *mcp.Implementation {
 	if !slices.Contains(supported, version) {
 		return nil
 	}
-	key := servedVersion{weak.Make(server), version}
+	key := servedVersion{pointer, version}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	info, seen := l.known[key]
