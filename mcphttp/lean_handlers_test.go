@@ -246,3 +246,20 @@ func TestNotificationsAfterTheAnswerAreRefused(t *testing.T) {
 		requireLean(t, h, stock, 1)
 	})
 }
+
+// A usual call passes none of go-sdk's decoders, each of which allocates 32 KiB.
+func TestAUsualCallAllocatesLittle(t *testing.T) {
+	h := known(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("ran") }), false)
+	call := callOf("tool", `"arguments":{"a":1},"inputResponses":{"a":{"action":"accept","content":{"b":"c"}}},"requestState":"x",`)
+	serve(h, call) // go-sdk judges the arguments
+	const calls = 200
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range calls {
+		require.Equal(t, http.StatusOK, serve(h, call).status)
+	}
+	runtime.ReadMemStats(&after)
+	t.Logf("%d bytes a call", (after.TotalAlloc-before.TotalAlloc)/calls)
+	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/calls, uint64(32<<10))
+	require.Greater(t, mcphttp.LeanCalls(h), uint64(calls/2))
+}
