@@ -204,10 +204,9 @@ func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
 	return ok && seen.meta && seen.name
 }
 
-// readMeta reads what a client says of itself. A level for log messages, which are
-// deprecated, has a place in the context that is go-sdk's own. go-sdk finds the last of
-// several members of one name in the description of a client, which is not worth
-// knowing here.
+// readMeta finds the description of the client. go-sdk takes the last of several members
+// with one name from it, which is not worth knowing here. It also puts the level for log
+// messages, which are deprecated, into the context under a key of its own.
 func (c *leanCall) readMeta(s *jsontext.Scanner, version string) bool {
 	found := false
 	ok := s.Object(func(name []byte) (ok bool) {
