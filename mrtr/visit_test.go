@@ -31,7 +31,7 @@ func ExampleVisits() {
 	}))
 	defer page.Close()
 	server := newWeather(mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
-		id := visits.Begin(c, "pay")
+		id := visits.Begin(ctx, c, "pay")
 		if _, err := mrtr.Ask(ctx, c, mrtr.ElicitURL("pay", "Forecasts cost a euro.", page.URL+"/pay?visit="+id)); err != nil {
 			return forecast{}, err
 		}
@@ -132,9 +132,9 @@ func TestVisits(t *testing.T) {
 		visits := &mrtr.Visits[string]{MaxAge: time.Hour, Max: 2}
 		begin := func(key string) (id string) {
 			rt, _ := newRuntime(t, nil)
-			h := mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-				id = visits.Begin(c, key)
-				require.Equal(t, id, visits.Begin(c, key))
+			h := mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+				id = visits.Begin(ctx, c, key)
+				require.Equal(t, id, visits.Begin(ctx, c, key))
 				return nil, output{}, nil
 			}), nil)
 			_, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, input{})
