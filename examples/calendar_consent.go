@@ -18,8 +18,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// Provider is the third party: its authorization server (OAuth 2.1), what it has
-// registered this server as, and its API.
+// Provider is the third party: its authorization server (OAuth 2.1), the name under which
+// this server is registered there, and its API.
 type Provider struct {
 	Authorize, Token string // addresses of the two endpoints
 	ClientID         string

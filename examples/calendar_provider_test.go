@@ -23,7 +23,7 @@ import (
 // for codes and PKCE, and a calendar that wants one of its tokens.
 type provider struct {
 	*httptest.Server
-	told   func(string) // what it saw
+	told   func(string) // hears of each step
 	denies bool         // the user refuses there
 
 	mu      sync.Mutex
