@@ -2,6 +2,7 @@ package statecodec
 
 import (
 	"encoding/binary"
+	"strconv"
 	"time"
 )
 
@@ -118,6 +119,16 @@ func Issued(token string) (time.Time, bool) {
 func Instance(token string) (name string, ok bool) {
 	h, err := readHeader(token)
 	return h.instance, err == nil && h.instance != ""
+}
+
+// CheckInstance returns a [*UsageError] for text that cannot be [Options.Instance], the
+// empty one included.
+func CheckInstance(name string) error {
+	if isInstance(name) {
+		return nil
+	}
+	return &UsageError{message: "the name of an instance has 1 to " + strconv.Itoa(maxInstance) +
+		" letters, digits, hyphens and underscores (ASCII), and is not " + strconv.Quote(name[:min(len(name), 80)])}
 }
 
 // readInstance reads the name at the start of a text, "" where there is none.

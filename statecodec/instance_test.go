@@ -39,8 +39,10 @@ func TestInstanceIsAName(t *testing.T) {
 		_, err := statecodec.New(&statecodec.Options{Ephemeral: true, Instance: name})
 		var usage *statecodec.UsageError
 		require.ErrorAs(t, err, &usage, name)
-		require.Contains(t, err.Error(), "Options.Instance")
+		require.ErrorAs(t, statecodec.CheckInstance(name), &usage, name)
 	}
+	require.Error(t, statecodec.CheckInstance(""))
+	require.NoError(t, statecodec.CheckInstance("eu-2"))
 }
 
 // A token counts against the cap with its name.

@@ -98,9 +98,8 @@ func (o *Options) check() (settings, []Key, error) {
 	s := settings{ttl: o.TTL, skew: o.Skew, maxToken: o.MaxToken, ephemeral: o.Ephemeral, instance: o.Instance}
 	smallest := tokenLen(nonceLen)
 	if o.Instance != "" {
-		if !isInstance(o.Instance) {
-			return settings{}, nil, &UsageError{message: "Options.Instance must have 1 to " + strconv.Itoa(maxInstance) +
-				" letters, digits, hyphens and underscores, and not be " + strconv.Quote(o.Instance)}
+		if err := CheckInstance(o.Instance); err != nil {
+			return settings{}, nil, err
 		}
 		s.flags |= flagInstance
 		smallest += 1 + len(o.Instance)
