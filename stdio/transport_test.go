@@ -20,7 +20,7 @@ import (
 	"github.com/mrtr-go/sdk/stdio"
 )
 
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // client is the far end of a served connection, which reads and writes lines.
 type client struct {
