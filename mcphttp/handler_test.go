@@ -26,7 +26,7 @@ func front(t *testing.T, server *mcp.Server, opts *mcphttp.HandlerOptions) (*mcp
 	require.NoError(t, err)
 	srv := httptest.NewServer(h)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		require.NoError(t, h.Shutdown(ctx), "something of the test is still running")
 		srv.Close()

@@ -209,7 +209,7 @@ func TestNotificationsStream(t *testing.T) {
 			select {
 			case <-notified:
 				return say("over")
-			case <-time.After(5 * time.Second):
+			case <-time.After(30 * time.Second):
 				return say("the client heard nothing")
 			}
 		})
@@ -249,7 +249,7 @@ func TestTheEndOfARequestHasItsCause(t *testing.T) {
 			close(began)
 			select {
 			case <-ctx.Done():
-			case <-time.After(5 * time.Second):
+			case <-time.After(30 * time.Second):
 			}
 			ended <- context.Cause(ctx)
 			return say("over")

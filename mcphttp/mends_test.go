@@ -185,7 +185,7 @@ func TestDeleteDoesNotWaitForCalls(t *testing.T) {
 
 			start := time.Now()
 			status := send(t, http.MethodDelete, url, "", inSession).status
-			require.Less(t, time.Since(start), 5*time.Second)
+			require.Less(t, time.Since(start), 30*time.Second)
 			if heeds {
 				require.Equal(t, http.StatusNoContent, status)
 			} else {

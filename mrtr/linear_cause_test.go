@@ -113,7 +113,7 @@ func TestALinearHandlerLearnsWhyItsCallEnds(t *testing.T) {
 					select {
 					case <-ctx.Done():
 						cause <- context.Cause(ctx)
-					case <-time.After(10 * time.Second): // the test has failed
+					case <-time.After(30 * time.Second): // the test has failed
 						cause <- nil
 					}
 					return tripOut{}, ctx.Err()

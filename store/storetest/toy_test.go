@@ -139,7 +139,7 @@ func (s *toy) operate(ctx context.Context, do func() error) error {
 		select {
 		case err := <-verdict:
 			return err
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			return ctx.Err()
 		}
 	}
