@@ -1,8 +1,6 @@
 package mrtr
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 
@@ -10,6 +8,7 @@ import (
 
 	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
 // A Question is a keyed, typed question. It is a value: made anywhere, checked when
@@ -191,18 +190,7 @@ func (s *spec) digest() string {
 		buf = append(buf, part...)
 		buf = append(buf, 0)
 	}
-	return shortDigest(append(buf, s.schema...))
-}
-
-// digestLen is the length of a short digest.
-const digestLen = 12
-
-// shortDigest is enough of a digest to tell two texts of one call apart.
-func shortDigest(b []byte) string {
-	sum := sha256.Sum256(b)
-	var text [digestLen]byte
-	base64.RawURLEncoding.Encode(text[:], sum[:9])
-	return string(text[:])
+	return digest.Short(append(buf, s.schema...))
 }
 
 // request is the question as go-sdk sends it, fresh each time because go-sdk
@@ -243,4 +231,34 @@ func checkKey(key string) error {
 		}
 	}
 	return nil
+}
+
+// Sample asks the client's model for a message. The feature is deprecated
+// upstream and still legal; a client that did not declare it, or sampling with
+// tools where params name some, is refused.
+func Sample(key string, params *mcp.CreateMessageWithToolsParams) Question[*mcp.CreateMessageWithToolsResult] {
+	if err := checkKey(key); err != nil {
+		return Question[*mcp.CreateMessageWithToolsResult]{err: err}
+	}
+	if params == nil {
+		return Question[*mcp.CreateMessageWithToolsResult]{err: misuse("question %q: Sample needs params", key)}
+	}
+	sent, err := json.Marshal(params)
+	if err != nil {
+		return Question[*mcp.CreateMessageWithToolsResult]{err: misuse("question %q: sampling params: %v", key, err)}
+	}
+	kind := sampleKind
+	if era.CapabilityFor(params) == era.SamplingTools {
+		kind = toolsKind
+	}
+	return Question[*mcp.CreateMessageWithToolsResult]{spec: &spec{kind: kind, key: key, schema: sent}}
+}
+
+// Roots asks for the client's roots. The feature is deprecated upstream and
+// still legal; a client that did not declare it is refused.
+func Roots(key string) Question[*mcp.ListRootsResult] {
+	if err := checkKey(key); err != nil {
+		return Question[*mcp.ListRootsResult]{err: err}
+	}
+	return Question[*mcp.ListRootsResult]{spec: &spec{kind: rootsKind, key: key}}
 }
