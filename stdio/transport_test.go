@@ -277,7 +277,7 @@ func TestOptionsAreChecked(t *testing.T) {
 
 // Whatever lines come, the server answers the call that follows them.
 func FuzzLines(f *testing.F) {
-	for _, seed := range []string{"{", "\n\n", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"end"}}`, "\xff\xfe", `{"jsonrpc":"2.0","id":1,"result":{}}`} {
+	for _, seed := range []string{"{", "\n\n", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"the end"}}`, "\xff\xfe", `{"jsonrpc":"2.0","id":1,"result":{}}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
