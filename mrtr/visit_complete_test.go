@@ -18,8 +18,8 @@ import (
 
 const visited = "notifications/elicitation/complete"
 
-// visitor is a server whose tool sends its user to a page and, unless late, waits there.
-func visitor(t *testing.T, style func(mrtr.LinearFunc[input, output]) mrtr.Style[input, output], visits *mrtr.Visits[string], late bool, ids chan<- string) *mcp.Server {
+// sendingAway is a server whose tool sends its user to a page and, unless late, waits there.
+func sendingAway(t *testing.T, style func(mrtr.LinearFunc[input, output]) mrtr.Style[input, output], visits *mrtr.Visits[string], late bool, ids chan<- string) *mcp.Server {
 	rt, _ := newRuntime(t, nil)
 	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
@@ -48,7 +48,7 @@ func TestALegacyClientIsToldThatItsVisitIsDone(t *testing.T) {
 			for _, overHTTP := range []bool{false, true} {
 				t.Run(strings.Join([]string{name, map[bool]string{true: "late", false: "waiting"}[late], map[bool]string{true: "HTTP", false: "memory"}[overHTTP]}, " "), func(t *testing.T) {
 					visits, ids := &mrtr.Visits[string]{}, make(chan string, 1)
-					server := visitor(t, style, visits, late, ids)
+					server := sendingAway(t, style, visits, late, ids)
 					var transport mcp.Transport
 					if overHTTP {
 						front, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
@@ -131,7 +131,7 @@ func TestAVisitIsDoneBeforeItsCall(t *testing.T) {
 	for name, opts := range map[string]*wire.Options{"legacy": legacyClient, "modern": nil} {
 		t.Run(name, func(t *testing.T) {
 			visits, ids := &mrtr.Visits[string]{}, make(chan string, 1)
-			client := connect(t, visitor(t, mrtr.Journal[input, output], visits, false, ids), opts)
+			client := connect(t, sendingAway(t, mrtr.Journal[input, output], visits, false, ids), opts)
 			go func() { visits.Done(<-ids, "receipt") }()
 			said(t, call(t, client, wire.Answers{"pay": wire.Accept(nil), "elicitation/create": wire.Accept(nil)}), "receipt")
 			told, result := -1, -1
