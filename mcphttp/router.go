@@ -131,11 +131,9 @@ func SessionIDs(instance string) func() string {
 
 // ServeHTTP implements [http.Handler].
 func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	to := routed{}
-	if id := r.Header.Get(sessionHeader); id != "" {
-		name, _, _ := strings.Cut(id, ".")
-		to.session, to.order = true, h.order(name)
-	}
+	var to routed
+	name, _, _ := strings.Cut(r.Header.Get(sessionHeader), ".")
+	to.session = h.urls[name] != nil
 	if r.Method == http.MethodPost {
 		var ok bool
 		if to.body, ok = readBody(w, r, h.maxBytes, h.timeout, context.Background()); !ok {
@@ -143,9 +141,9 @@ func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if !to.session {
-		name, _ := statecodec.Instance(stateOf(to.body))
-		to.order = h.order(name)
+		name, _ = statecodec.Instance(stateOf(to.body))
 	}
+	to.order = h.order(name)
 	h.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), routedKey{}, to)))
 }
 

@@ -1,6 +1,7 @@
 package mcphttp_test
 
 import (
+	"context"
 	"io"
 	"maps"
 	"net/http"
@@ -11,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/wstransport"
 )
 
 // A call goes on where its handler is held, whichever instance gets the other requests.
@@ -324,4 +327,26 @@ func TestWhichRequestsAreSentAgain(t *testing.T) {
 			require.Equal(t, map[bool]string{true: body}[tt.again], bodies[1])
 		})
 	}
+}
+
+// A WebSocket goes through, to one instance as long as it lasts.
+func TestARouterPassesWebSocketsOn(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	sockets, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	require.NoError(t, err)
+	instance := httptest.NewServer(sockets)
+	defer instance.Close()
+	defer sockets.Shutdown(context.Background())
+	to, err := url.Parse(instance.URL)
+	require.NoError(t, err)
+	router, err := mcphttp.NewRouter(map[string]*url.URL{"a": to}, nil)
+	require.NoError(t, err)
+	web := httptest.NewServer(router)
+	defer web.Close()
+	transport, err := wstransport.Dial(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http"), nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	require.NoError(t, err)
+	require.Equal(t, "s", session.InitializeResult().ServerInfo.Name)
+	require.NoError(t, session.Close())
 }
