@@ -73,7 +73,7 @@ func (c *Calendar) events(ctx context.Context, user, date string) (Agenda, error
 		return Agenda{}, err
 	}
 	req.Header.Set("Authorization", "Bearer "+c.tokens.of(user))
-	res, err := (&http.Client{Timeout: 10 * time.Second}).Do(req)
+	res, err := (&http.Client{Timeout: 30 * time.Second}).Do(req)
 	if err != nil {
 		return Agenda{}, err
 	}
