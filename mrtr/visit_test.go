@@ -31,7 +31,7 @@ func ExampleVisits() {
 	}))
 	defer page.Close()
 	server := newWeather(mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
-		id := visits.Begin(c, "pay")
+		id := visits.Begin(ctx, c, "pay")
 		if _, err := mrtr.Ask(ctx, c, mrtr.ElicitURL("pay", "Forecasts cost a euro.", page.URL+"/pay?visit="+id)); err != nil {
 			return forecast{}, err
 		}
@@ -127,12 +127,12 @@ func TestAnElicitationIDNamesAVisitInAllRounds(t *testing.T) {
 	}
 }
 
-// visitor is a tool handler that has a call for visits.
-func visitor(t *testing.T, visit func(c *mrtr.Call)) {
+// inCall runs a function in the handler of a call.
+func inCall(t *testing.T, f func(ctx context.Context, c *mrtr.Call)) {
 	t.Helper()
 	rt, _ := newRuntime(t, nil)
-	h := mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		visit(c)
+	h := mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		f(ctx, c)
 		return nil, output{}, nil
 	}), nil)
 	_, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, input{})
@@ -143,9 +143,9 @@ func TestVisits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		visits := &mrtr.Visits[string]{MaxAge: time.Minute, Max: 2}
 		begin := func(key string) (id string) {
-			visitor(t, func(c *mrtr.Call) {
-				id = visits.Begin(c, key)
-				require.Equal(t, id, visits.Begin(c, key))
+			inCall(t, func(ctx context.Context, c *mrtr.Call) {
+				id = visits.Begin(ctx, c, key)
+				require.Equal(t, id, visits.Begin(ctx, c, key))
 			})
 			return id
 		}
@@ -186,15 +186,17 @@ func TestVisits(t *testing.T) {
 func TestAVisitThatBeginsAgainKeepsItsValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var visits mrtr.Visits[string]
-		visitor(t, func(c *mrtr.Call) {
-			id := visits.Begin(c, "visit")
+		inCall(t, func(ctx context.Context, c *mrtr.Call) {
+			id := visits.Begin(ctx, c, "visit")
 			require.True(t, visits.Done(id, "done"))
-			require.Equal(t, id, visits.Begin(c, "visit"))
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			value, err := visits.Wait(ctx, id)
-			require.NoError(t, err)
-			require.Equal(t, "done", value)
+			require.Equal(t, id, visits.Begin(ctx, c, "visit"))
+			ended, end := context.WithCancel(t.Context())
+			end()
+			for range 50 { // it came first, whatever select takes
+				value, err := visits.Wait(ended, id)
+				require.NoError(t, err)
+				require.Equal(t, "done", value)
+			}
 		})
 	})
 }
@@ -203,16 +205,16 @@ func TestAVisitThatBeginsAgainKeepsItsValue(t *testing.T) {
 func TestVisitsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var visits mrtr.Visits[string]
-		visitor(t, func(c *mrtr.Call) {
+		inCall(t, func(ctx context.Context, c *mrtr.Call) {
 			for i := range 10_000 {
-				visits.Begin(c, fmt.Sprint(i))
+				visits.Begin(ctx, c, fmt.Sprint(i))
 			}
 			time.Sleep(time.Hour - 1)
 			done := func(key string) bool { return visits.Done(c.ElicitationID(key), "done") }
 			require.True(t, done("1"))
-			visits.Begin(c, "one more")
+			visits.Begin(ctx, c, "one more")
 			require.False(t, done("0"), "it has made room")
-			visits.Begin(c, "another")
+			visits.Begin(ctx, c, "another")
 			require.False(t, done("1"), "it has made room, and was done")
 			require.True(t, done("2"))
 			time.Sleep(1)
