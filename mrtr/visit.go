@@ -167,10 +167,14 @@ func (v *Visits[T]) Wait(ctx context.Context, id string) (T, error) {
 	one := at.Value.(*visit[T])
 	select {
 	case <-one.done:
-		return one.value, nil
 	case <-ctx.Done():
-		return none, ctx.Err()
+		select {
+		case <-one.done: // both have come, and this one first
+		default:
+			return none, ctx.Err()
+		}
 	}
+	return one.value, nil
 }
 
 type noVisit struct{}
