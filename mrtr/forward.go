@@ -59,7 +59,7 @@ func newForwarding(o *Options) (*forwarding, error) {
 		return nil, misuse("Options.Forwarder names this instance %.80q: 1 to 64 letters, digits, '-' and '_'", self)
 	}
 	seal := *o.State
-	seal.Readable, seal.PerPrincipal, seal.PerSession = false, false, false
+	seal.Readable, seal.PerPrincipal, seal.PerSession, seal.Instance = false, false, false, ""
 	seal.MaxToken = min(tokenFor(maxForwarded), statecodec.MaxMaxToken)
 	codec, err := statecodec.New(&seal)
 	if err != nil {

@@ -155,6 +155,29 @@ func TestOnceHandsTheErrorThrough(t *testing.T) {
 	})
 }
 
+// Do is Once, without a value.
+func TestDoRunsOnce(t *testing.T) {
+	eachOnce(t, func(t *testing.T, style func(func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut]) {
+		var idems []string
+		last, rounds := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+			return "booked", mrtr.Do(ctx, c, "book", func(_ context.Context, idem string) error {
+				idems = append(idems, idem)
+				return nil
+			})
+		})).run()
+		require.Equal(t, tripReply{plan: "booked"}, last)
+		require.Equal(t, 3, rounds)
+		require.Len(t, idems, 1)
+		require.True(t, strings.HasSuffix(idems[0], ".book"), idems[0])
+
+		closed := errors.New("the desk is closed")
+		last = serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+			return "booked", mrtr.Do(ctx, c, "book", func(context.Context, string) error { return closed })
+		})).begin()
+		require.ErrorIs(t, last.err, closed)
+	})
+}
+
 // A value that JSON cannot carry is found when the effect has run. The call
 // may go on from that error, and the effect does not run again.
 func TestOnceCannotRememberEveryValue(t *testing.T) {
