@@ -112,7 +112,7 @@ func memoryRows() []row {
 	return all
 }
 
-// storeRows compare what a store adds to a call with the two writes to it alone.
+// storeRows compare the cost that a store adds to a call with two bare writes to it.
 func storeRows() []row {
 	with, writes, without := inMemory(today, "store/remembered"), inMemory(today, "store/beside"), inMemory(today, "store/without")
 	beside := func(q quantity) row {

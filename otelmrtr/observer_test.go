@@ -27,7 +27,7 @@ type encoded struct{ attribute.Set }
 
 func (e encoded) Encoded() string { return e.Set.Encoded(attribute.DefaultEncoder()) }
 
-// seen is what an observer told.
+// seen are the spans and metrics of an observer.
 type seen struct {
 	t      *testing.T
 	tracer trace.Tracer
