@@ -122,7 +122,7 @@ func memoryRows() []row {
 	return all
 }
 
-// storeRows compare what a store adds to a call with the two writes to it alone. A write
+// storeRows compare the cost that a store adds to a call with two bare writes to it. A write
 // waits for memory more than it computes, so instructions do not decide here.
 func storeRows() []row {
 	with, writes, without := inMemory(today, "store/remembered"), inMemory(today, "store/beside"), inMemory(today, "store/without")

@@ -75,8 +75,8 @@ func (l *lean) serve(w *reply, r *http.Request, call *leanCall) {
 		return
 	}
 	pointer := weak.Make(server)
-	info := l.servers.info(r.Context(), server, pointer, call.client.ProtocolVersion)
-	if info == nil || len(call.arguments) > 0 && !l.verified.covers(pointer, call) {
+	info := l.servers.info(r.Context(), server, pointer, call.version)
+	if info == nil || len(call.arguments) > 0 && !l.verified.covers(pointer, call) || !call.decode() {
 		l.verified.watch(server, call, w, func(w http.ResponseWriter) {
 			l.stock.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serverKey{}, server)))
 		})

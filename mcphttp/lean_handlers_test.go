@@ -72,7 +72,7 @@ func TestMiddlewareSeesEachRequestOnce(t *testing.T) {
 	})
 }
 
-// What go-sdk's session adds to a result, and when it refuses, is the same on both ways.
+// Both ways add the same to a result as go-sdk's session does, and refuse alike.
 func TestResultsAreCompletedAlike(t *testing.T) {
 	named := &mcp.Implementation{Name: "<server>", Title: "é", Version: "1", WebsiteURL: "https://example.com/?a&b", Icons: []mcp.Icon{{Source: "data:,x", Sizes: []string{"any"}}}}
 	for explanation, c := range map[string]struct {

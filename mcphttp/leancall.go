@@ -23,14 +23,17 @@ type leanCall struct {
 	name      string // of the tool or prompt, or the URI of the resource
 	arguments []byte // notes about a tool's arguments, see readArguments
 
+	version string
+
 	rawParams, rawInfo, rawCapabilities []byte // the latter two of _meta
 
+	// After decode.
 	params mcp.Params
 	client *mcp.InitializeParams // as the _meta of the params describes the client
 }
 
-// readLean reads a POST that go-sdk is certain to hand to the middleware. It reports
-// false for every other one.
+// readLean reads a POST that go-sdk is certain to hand to the middleware, where its
+// params decode. It reports false for every other one.
 func readLean(r *http.Request, raw []byte) (*leanCall, bool) {
 	method, version, name := r.Header.Get(methodHeader), r.Header.Get(versionHeader), r.Header.Get(nameHeader)
 	if method != "tools/call" && method != "prompts/get" && method != "resources/read" || name == "" {
@@ -47,15 +50,12 @@ func readLean(r *http.Request, raw []byte) (*leanCall, bool) {
 	if _, limited := r.Context().Deadline(); limited { // no session hands one to its handlers
 		return nil, false
 	}
-	call := &leanCall{method: method, name: name}
+	call := &leanCall{method: method, name: name, version: version}
 	s := jsontext.Scan(raw)
-	if !call.readMessage(s, version) || !s.End() || !call.decode() {
-		return nil, false
-	}
-	return call, call.describeClient(version)
+	return call, call.readMessage(s) && s.End()
 }
 
-// decode decodes the params. This is go-sdk's decoder and the setting with which
+// decode decodes the params and describes the client. This is go-sdk's decoder and the setting with which
 // go-sdk uses it, so that both find the same in the same bytes.
 func (c *leanCall) decode() bool {
 	switch c.method {
@@ -67,12 +67,12 @@ func (c *leanCall) decode() bool {
 		c.params = &mcp.ReadResourceParams{}
 	}
 	_, err := json.Parse(c.rawParams, c.params, json.DontMatchCaseInsensitiveStructFields)
-	return err == nil
+	return err == nil && c.describeClient()
 }
 
-// describeClient makes of _meta what go-sdk's session makes of it.
-func (c *leanCall) describeClient(version string) bool {
-	c.client = &mcp.InitializeParams{ProtocolVersion: version}
+// describeClient makes the params of an initialize out of _meta, as go-sdk's session does.
+func (c *leanCall) describeClient() bool {
+	c.client = &mcp.InitializeParams{ProtocolVersion: c.version}
 	if c.rawInfo != nil {
 		c.client.ClientInfo = &mcp.Implementation{}
 		if _, err := json.Parse(c.rawInfo, c.client.ClientInfo, json.DontMatchCaseInsensitiveStructFields); err != nil {
@@ -122,7 +122,7 @@ func acceptsBoth(values []string) bool {
 	return json && events
 }
 
-func (c *leanCall) readMessage(s *jsontext.Scanner, version string) bool {
+func (c *leanCall) readMessage(s *jsontext.Scanner) bool {
 	var seen struct{ jsonrpc, id, method, params bool }
 	ok := s.Object(func(name []byte) bool {
 		switch string(name) {
@@ -134,7 +134,7 @@ func (c *leanCall) readMessage(s *jsontext.Scanner, version string) bool {
 			return once(&seen.method) && s.Is(c.method)
 		case "params":
 			var ok bool
-			c.rawParams, ok = s.Raw(func() bool { return c.readParams(s, version) })
+			c.rawParams, ok = s.Raw(func() bool { return c.readParams(s) })
 			return once(&seen.params) && ok
 		}
 		return false
@@ -172,7 +172,7 @@ func (c *leanCall) readID(s *jsontext.Scanner) (ok bool) {
 	return ok
 }
 
-func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
+func (c *leanCall) readParams(s *jsontext.Scanner) bool {
 	key := "name"
 	if c.method == "resources/read" {
 		key = "uri"
@@ -181,7 +181,7 @@ func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
 	ok := s.Object(func(name []byte) bool {
 		switch string(name) {
 		case "_meta":
-			return once(&seen.meta) && c.readMeta(s, version)
+			return once(&seen.meta) && c.readMeta(s)
 		case key:
 			return once(&seen.name) && s.Is(c.name)
 		case "inputResponses":
@@ -207,12 +207,12 @@ func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
 // readMeta finds the description of the client. go-sdk takes the last of several members
 // with one name from it, which is not worth knowing here. It also puts the level for log
 // messages, which are deprecated, into the context under a key of its own.
-func (c *leanCall) readMeta(s *jsontext.Scanner, version string) bool {
+func (c *leanCall) readMeta(s *jsontext.Scanner) bool {
 	found := false
 	ok := s.Object(func(name []byte) (ok bool) {
 		switch string(name) {
 		case mcp.MetaKeyProtocolVersion:
-			return once(&found) && s.Is(version)
+			return once(&found) && s.Is(c.version)
 		case mcp.MetaKeyClientInfo:
 			return c.rawInfo == nil && s.Peek() == '{' && single(s, &c.rawInfo)
 		case mcp.MetaKeyClientCapabilities:

@@ -130,7 +130,7 @@ func newRoundMemory(o *Options) (*roundMemory, error) {
 	}
 	if o.Store.Scope() != store.Process {
 		seal := *o.State
-		seal.Readable, seal.PerPrincipal, seal.PerSession = false, false, false
+		seal.Readable, seal.PerPrincipal, seal.PerSession, seal.Instance = false, false, false, ""
 		seal.MaxToken = min(tokenFor(r.MaxResult+recordOverhead), statecodec.MaxMaxToken)
 		codec, err := statecodec.New(&seal)
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// beforeRenewal is how many calls one store serves. Their records live for an hour,
-// and a store that holds those of a whole measurement is not what a server has.
+// beforeRenewal is how many calls one store serves. Their records live for an hour, so
+// that one store for a whole measurement would hold more than that of a server does.
 const beforeRenewal = 10_000
 
 type storeInput struct {
