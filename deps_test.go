@@ -20,6 +20,7 @@ const (
 	jsonschema = "github.com/google/jsonschema-go"
 	gorilla    = "github.com/gorilla/websocket"
 	testify    = "github.com/stretchr/testify"
+	segmentio  = "github.com/segmentio/encoding" // go-sdk's decoder
 	anything   = "*"
 )
 
@@ -57,7 +58,7 @@ var importStair = []struct {
 	{"internal/readiness", nil, "it answers a load balancer, which speaks no MCP"},
 	{"internal/message", []string{gosdk}, "it reads and writes messages, whatever carries them"},
 	{"internal/inflight", []string{gosdk, "internal/message"}, "it counts calls, and answers those that are too many"},
-	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/jsontext", "internal/message", "internal/origin", "internal/progress", "internal/readiness", "statecodec"}, "a transport knows nothing of rounds; its router reads the name off a state"},
+	{"mcphttp", []string{gosdk, segmentio, "era", "internal/inflight", "internal/jsontext", "internal/message", "internal/origin", "internal/progress", "internal/readiness", "statecodec"}, "a transport knows nothing of rounds; its router reads the name off a state"},
 	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/message", "internal/origin", "internal/progress", "internal/readiness"}, "a transport knows nothing of rounds"},
 	{"stdio", []string{gosdk, "internal/inflight", "internal/message"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "era", "internal/faultlog", "internal/progress", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},

@@ -67,6 +67,12 @@ func wantedBy(rows []row, curves []curve, alone bool) []wanted {
 		for _, of := range r.readings() {
 			want(r.section, of, false)
 		}
+		if r.counted {
+			counts := r.inInstructions()
+			for _, of := range counts.readings() {
+				want(r.section, of, false)
+			}
+		}
 	}
 	for _, c := range curves {
 		for _, p := range c.points {

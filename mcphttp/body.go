@@ -164,12 +164,18 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool
 	return body, ok
 }
 
+// usualBody bounds the memory that a body gets before it has come.
+const usualBody = 4 << 10
+
 // readBody reads a body, as long as receiving is not over.
 func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64, timeout time.Duration, receiving context.Context) ([]byte, bool) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(timeout)) // a body without deadlines has its own limits
 	cut := context.AfterFunc(receiving, func() { _ = control.SetReadDeadline(time.Now()) })
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBytes))
+	var read bytes.Buffer
+	read.Grow(int(min(max(r.ContentLength, 0), usualBody)) + bytes.MinRead)
+	_, err := read.ReadFrom(http.MaxBytesReader(w, r.Body, maxBytes))
+	body := read.Bytes()
 	if !cut() && err != nil {
 		refuseWork(w)
 		return nil, false
