@@ -186,12 +186,17 @@ func (s *spec) asking() *spec { return s }
 
 // digest identifies the wording of a question, so that a replay notices a change.
 func (s *spec) digest() string {
+	digest := s.digestBytes()
+	return string(digest[:])
+}
+
+func (s *spec) digestBytes() [digestLen]byte {
 	buf := make([]byte, 0, 256)
 	for _, part := range []string{string(s.kind), s.key, s.message, s.url} {
 		buf = append(buf, part...)
 		buf = append(buf, 0)
 	}
-	return shortDigest(append(buf, s.schema...))
+	return shortDigestBytes(append(buf, s.schema...))
 }
 
 // digestLen is the length of a short digest.
@@ -199,10 +204,14 @@ const digestLen = 12
 
 // shortDigest is enough of a digest to tell two texts of one call apart.
 func shortDigest(b []byte) string {
+	digest := shortDigestBytes(b)
+	return string(digest[:])
+}
+
+func shortDigestBytes(b []byte) (text [digestLen]byte) {
 	sum := sha256.Sum256(b)
-	var text [digestLen]byte
 	base64.RawURLEncoding.Encode(text[:], sum[:9])
-	return string(text[:])
+	return text
 }
 
 // request is the question as go-sdk sends it, fresh each time because go-sdk
