@@ -64,8 +64,12 @@ var importStair = []struct {
 	{"boundary", []string{gosdk, jsonschema, "era", "internal/faultlog", "internal/progress", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
+	{"mrtr/internal/digest", nil, "it hashes bytes"},
+	{"mrtr/internal/failure", []string{"internal/errormethods", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
+	{"mrtr/internal/weight", nil, "it weighs values"},
+	{"mrtr/internal/field", []string{"internal/compact", "internal/jsontext"}, "how a field is written does not depend on whose it is"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "store"}, "who runs a turn is decided without knowing what a turn is"},
-	{"mrtr", []string{gosdk, jsonschema, "era", "internal/compact", "internal/errormethods", "internal/faultlog", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "mrtr/internal/claim", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "era", "internal/faultlog", "internal/form", "internal/jsontext", "internal/rpcerror", "internal/snapshot", "internal/stacktrace", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/field", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
@@ -75,6 +79,7 @@ var importStair = []struct {
 	// For tests. A raw client that shared our code would share our mistakes.
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
 	{"internal/pipehttp", nil, "it carries HTTP, and knows no protocol above it"},
+	{"internal/badanswer", nil, "a server that misbehaves is written without our help"},
 	{"internal/trip", []string{gosdk, "internal/wire"}, "it is a tool written without our help"},
 	{"internal/probe", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
 	{"prove", []string{gosdk, jsonschema, "internal/wire", "internal/probe"}, "it judges any server, and must not know the engine it also judges"},

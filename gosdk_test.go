@@ -259,7 +259,7 @@ func overLines(t *testing.T, server *mcp.Server) (write func(string), read func(
 			select {
 			case line := <-lines:
 				return line
-			case <-time.After(5 * time.Second):
+			case <-time.After(30 * time.Second):
 				return ""
 			}
 		}

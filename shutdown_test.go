@@ -140,12 +140,12 @@ func TestNoCallIsLostSilentlyInAShutdown(t *testing.T) {
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() { stopped <- shutdown(ctx, rt, front, web) }()
-	require.Eventually(t, func() bool { return rt.Stats().Draining }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return rt.Stats().Draining }, 30*time.Second, time.Millisecond)
 	w := httptest.NewRecorder()
 	front.ServeReady(w, nil)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	refusedBefore := told.Load()
-	require.Eventually(t, func() bool { return told.Load() > refusedBefore }, 10*time.Second, time.Millisecond, "new coroutines are told")
+	require.Eventually(t, func() bool { return told.Load() > refusedBefore }, 30*time.Second, time.Millisecond, "new coroutines are told")
 	for i, reply := range first {
 		last, err := slow.Send(t.Context(), wire.Request{Name: "coroutine", Arguments: begin(i), State: reply.State,
 			Responses: map[string]any{"units": map[string]any{"action": "accept", "content": map[string]any{"units": "metric"}}}})

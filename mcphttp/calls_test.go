@@ -32,7 +32,7 @@ func newWaiting() *waiting {
 		select {
 		case <-s.release:
 		case <-ctx.Done():
-		case <-time.After(10 * time.Second): // the test has failed
+		case <-time.After(30 * time.Second): // the test has failed
 		}
 		return say("over")
 	})

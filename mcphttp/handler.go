@@ -62,7 +62,7 @@ type Handler struct {
 	retired                              atomic.Bool
 	load                                 *inflight.Counter
 	bodyTimeout, writeTimeout, heartbeat time.Duration
-	ties                                 ties
+	lifetimes                            lifetimes
 	posts                                posts
 	sessions                             sessions
 	legacyCalls                          legacyCalls
@@ -96,12 +96,12 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 		open: map[string]*session{}, owners: map[string]*owner{},
 	}
 	h.load = inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal)
-	h.ties = ties{tied: map[weak.Pointer[mcp.Server]]bool{}, posts: &h.posts}
+	h.lifetimes = lifetimes{bound: map[weak.Pointer[mcp.Server]]bool{}, posts: &h.posts}
 	h.listening, h.unlisten = context.WithCancel(context.Background())
 	h.receiving, h.cut = context.WithCancel(context.Background())
 	h.serving, h.abort = context.WithCancel(context.Background())
-	tied := h.ties.tie(getServer)
-	h.stateless = mcp.NewStreamableHTTPHandler(orKnown(tied), &mcp.StreamableHTTPOptions{
+	bound := h.lifetimes.bind(getServer)
+	h.stateless = mcp.NewStreamableHTTPHandler(orKnown(bound), &mcp.StreamableHTTPOptions{
 		Stateless:                    true,
 		Logger:                       o.Logger,
 		DisableLocalhostProtection:   true, // the guard has the stricter rule
@@ -109,10 +109,10 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 		PropagateRequestCancellation: true,
 	})
 	if !o.StockFront {
-		h.lean = &lean{getServer: tied, stock: h.stateless}
+		h.lean = &lean{getServer: bound, stock: h.stateless}
 	}
 	if !o.Stateless {
-		h.stateful = mcp.NewStreamableHTTPHandler(exceptOwn(h.ties.tie(getServer)), &mcp.StreamableHTTPOptions{
+		h.stateful = mcp.NewStreamableHTTPHandler(exceptSessionRequests(h.lifetimes.bind(getServer)), &mcp.StreamableHTTPOptions{
 			Logger:                     o.Logger,
 			DisableLocalhostProtection: true,
 			MaxRequestBodyBytes:        o.MaxMessageBytes,

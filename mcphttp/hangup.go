@@ -13,7 +13,7 @@ import (
 // session the notification that the client would have sent. An id that was
 // answered in the meantime is unknown by now, and go-sdk ignores it.
 func (h *Handler) cancelCalls(r *http.Request, session string, calls []jsonrpc.ID) {
-	notice := own(r.Context(), http.MethodPost, session, cancellation(calls))
+	notice := sessionRequest(r.Context(), http.MethodPost, session, cancellation(calls))
 	notice.Header.Set(versionHeader, r.Header.Get(versionHeader))
 	h.stateful.ServeHTTP(discard{}, notice)
 }

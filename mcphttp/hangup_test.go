@@ -37,15 +37,15 @@ func TestHangingUpCancelsTheCall(t *testing.T) {
 		require.NoError(t, err)
 		<-began
 		if version < "2026-07-28" {
-			require.Eventually(t, func() bool { return len(client.Asked()) == 1 }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return len(client.Asked()) == 1 }, 30*time.Second, time.Millisecond)
 		}
 		at := time.Now()
 		require.NoError(t, client.Close())
 		select {
 		case err := <-ended:
 			require.ErrorIs(t, err, context.Canceled)
-			require.Less(t, time.Since(at), time.Second)
-		case <-time.After(5 * time.Second):
+			require.Less(t, time.Since(at), 10*time.Second)
+		case <-time.After(30 * time.Second):
 			require.Fail(t, "the handler never heard of it", version)
 		}
 	}
@@ -93,7 +93,7 @@ func TestHangingUpCancelsHiddenCalls(t *testing.T) {
 				select {
 				case <-ctx.Done():
 					ended <- struct{}{}
-				case <-time.After(5 * time.Second):
+				case <-time.After(30 * time.Second):
 				}
 				return say("over")
 			}), nil)
@@ -129,7 +129,7 @@ func receive(t *testing.T, c <-chan struct{}, otherwise string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(20 * time.Second): // only a test that would hang waits for it
+	case <-time.After(30 * time.Second): // only a test that would hang waits for it
 		require.Fail(t, otherwise)
 	}
 }

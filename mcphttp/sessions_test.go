@@ -74,7 +74,7 @@ func newHandler(t *testing.T, server *mcp.Server, opts *mcphttp.HandlerOptions) 
 	h, err := newFront(func(*http.Request) *mcp.Server { return server }, opts)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		require.NoError(t, h.Shutdown(ctx))
 	})
@@ -88,7 +88,7 @@ func TestTheLongestIdleSessionMakesRoom(t *testing.T) {
 	require.True(t, o.alive("", first))
 	fourth := o.open("")
 	require.Equal(t, 3, mcphttp.OpenSessions(h))
-	require.Eventually(t, func() bool { return !o.alive("", second) }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !o.alive("", second) }, 30*time.Second, time.Millisecond)
 	for _, id := range []string{first, third, fourth} {
 		require.True(t, o.alive("", id))
 	}

@@ -46,7 +46,7 @@ func TestASlowBodyIsRefused(t *testing.T) {
 				_, _ = io.WriteString(c, " ")
 			}
 		}()
-		require.NoError(t, c.SetReadDeadline(time.Now().Add(5*time.Second)))
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)
 		require.NoError(t, err, header)
 		require.Equal(t, http.StatusRequestTimeout, res.StatusCode)
@@ -66,7 +66,7 @@ func TestHalfABodyDoesNotHoldUpShutdown(t *testing.T) {
 	defer srv.Close()
 	rawPost(t, address(srv.URL), "{", 100)
 	receive(t, reading, "the request did not arrive")
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	require.NoError(t, h.Shutdown(ctx))
 	require.NoError(t, srv.Config.Shutdown(ctx))
@@ -74,6 +74,7 @@ func TestHalfABodyDoesNotHoldUpShutdown(t *testing.T) {
 
 // The answer of a client that does not read is dropped with its connection.
 func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return say(strings.Repeat("x", 12<<20))
 	})
@@ -88,7 +89,7 @@ func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
 	c := rawPost(t, address(srv.URL), modernCallBody, len(modernCallBody), "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: tool")
 	defer c.Close() // before the server, which would wait for it
 	receive(t, served, "the server waits for a client that does not read")
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
 	got, err := io.Copy(io.Discard, c)
 	require.NotErrorIs(t, err, context.DeadlineExceeded)
 	require.Less(t, got, int64(12<<20), "the connection is closed before the answer is whole")
@@ -98,7 +99,7 @@ func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
 // openStream sends a request and returns its response while that is being written.
 func openStream(t *testing.T, method, url, body string, edit func(*http.Request)) *http.Response {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a stream on which nothing comes fails the test
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // a stream on which nothing comes fails the test
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	require.NoError(t, err)
@@ -114,6 +115,7 @@ func openStream(t *testing.T, method, url, body string, edit func(*http.Request)
 // Every stream on which nothing comes carries a comment, with a progress token or
 // without, in both eras, with sessions and without.
 func TestSilentStreamsCarryHeartbeats(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, c := range []struct {
 		explanation string
 		stateless   bool

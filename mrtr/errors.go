@@ -1,24 +1,48 @@
 package mrtr
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/internal/stacktrace"
+	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// A call that ends without a result ends with an [*Error], the outcome of
-// something that users and operators do; with a [*UsageError] or a [*PanicError],
-// faults of the program; or with an error of the handler's own. On a tool call all
-// of them are error results (isError). On prompts and resources they are JSON-RPC
-// errors, see protocolerror.go.
+// The errors that functions of the program return to the engine, or get from it.
+var (
+	// ErrSkip, returned by a step's function, passes the step over.
+	ErrSkip = errors.New("mrtr: step skipped")
+	// ErrIndeterminate, returned by an effect's function, tells that nobody knows whether
+	// the effect happened. The error of a context, and one that timed out, tell the same.
+	ErrIndeterminate = errors.New("mrtr: nobody knows whether the effect happened")
+	// ErrNoVisit is the error of [Visits.Wait] for a visit that has not begun here, or
+	// that began too long ago.
+	ErrNoVisit error = &noVisit{}
+	// ErrNoInstance is the error of a [Forwarder] for an instance that is not there.
+	ErrNoInstance = errors.New("mrtr: there is no such instance")
+)
+
+// Error ends a call for a reason that lies outside the program. Its text is for
+// the client. Faults of the program are a [*UsageError] or a [*PanicError].
+//
+// On a tool call all of these are error results, and so are the handler's own errors,
+// with their text. On prompts and resources, which have no error results, an Error is a
+// JSON-RPC error of code -31000, except for [LimitExceeded], and a fault one of code
+// -32603. Everywhere, a *jsonrpc.Error of the handler's keeps its code, a state that does
+// not open is -32602 with one text for all reasons, arguments that no state can be bound
+// to are -32602, and a modern client that must declare more gets -32021. A legacy client
+// that does not answer, or answers with an error, leaves an [sse.Error].
 //
 // Layers outside, such as package boundary, classify an error by its methods named
 // ToolError…, without an import in either direction.
-
-// Error ends a call for a reason that lies outside the program. Its text is for
-// the client.
 type Error struct {
 	Reason Reason
 	// Key is the question concerned, "" where there is none.
@@ -226,4 +250,114 @@ func errorType(err error) string {
 		return e.ToolErrorType()
 	}
 	return "execution"
+}
+
+// badState is the one answer to every state that does not open. The reason goes
+// to the observer.
+func badState() error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: statecodec.Refusal}
+}
+
+// badArguments refuses arguments that a state cannot be bound to, such as an
+// object that names a member twice.
+func badArguments() error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid arguments: they have no canonical form"}
+}
+
+// answeredOtherwise refuses answers to a round that has run with others.
+func answeredOtherwise() error {
+	return &jsonrpc.Error{
+		Code:    jsonrpc.CodeInvalidParams,
+		Message: "This round was answered before, and otherwise. Send those answers again for its result, or begin a new call.",
+	}
+}
+
+// missingCapability tells a modern client which capabilities it would have to
+// declare, as a JSON object. go-sdk's own type for the data always adds a roots member.
+func missingCapability(required string) error {
+	return &jsonrpc.Error{
+		Code:    mcp.CodeMissingRequiredClientCapabilities,
+		Message: "Missing required client capability",
+		Data:    json.RawMessage(`{"requiredCapabilities":` + required + `}`),
+	}
+}
+
+// lacksCapability reports whether a call ended because its modern client lacks a
+// capability.
+func lacksCapability(err error) bool {
+	wire, ok := err.(*jsonrpc.Error)
+	return ok && wire.Code == mcp.CodeMissingRequiredClientCapabilities
+}
+
+// isProtocolError reports whether go-sdk sends the error of a tool as a JSON-RPC
+// error, rather than as an error result.
+func isProtocolError(err error) bool {
+	_, ok := err.(*jsonrpc.Error)
+	return ok
+}
+
+// asProtocolError gives an error the code that go-sdk sends for prompts and
+// resources. A code that the handler chose stays.
+func asProtocolError(ctx context.Context, err error) error {
+	if choseCode(err) {
+		return err
+	}
+	switch {
+	case isExpected(err):
+		return rpcerror.Stopped(err, errorType(err))
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return rpcerror.Stopped(err, "interrupted")
+	}
+	return rpcerror.Fault(err, errorType(err))
+}
+
+// choseCode reports whether the handler wrapped a JSON-RPC error of its own. One
+// inside an [sse.Error] is the answer of a client that was asked something, and
+// its code means nothing to this call.
+func choseCode(err error) bool {
+	var wire *jsonrpc.Error
+	if !errors.As(err, &wire) {
+		return false
+	}
+	var failed *sse.Error
+	return !errors.As(err, &failed) || !errors.Is(failed, wire)
+}
+
+// A refusal ends a request before its call begins, for a reason that is no business
+// of its client. The cause goes to the observer. It is not unwrapped, so that no
+// layer outside takes a text, a hint or a JSON-RPC code from it.
+type refusal struct {
+	text, kind string
+	expected   bool
+	cause      error
+}
+
+func (e *refusal) Error() string           { return e.text }
+func (e *refusal) ToolErrorType() string   { return e.kind }
+func (e *refusal) ToolErrorExpected() bool { return e.expected }
+func (e *refusal) ToolErrorCause() string  { return e.cause.Error() }
+
+// refuse tells the observer why a request is refused. The error is for its client.
+func (c *Call) refuse(ctx context.Context, reason string, cause, err error) error {
+	return c.refuseAs(ctx, RequestRefused, reason, cause, err)
+}
+
+func (c *Call) refuseAs(ctx context.Context, kind EventKind, reason string, cause, err error) error {
+	c.observe(ctx, Event{Kind: kind, Reason: reason, Err: cause})
+	return err
+}
+
+// unidentified refuses a request whose principal is not known.
+func (c *Call) unidentified(ctx context.Context, cause error) error {
+	var panicked *PanicError
+	if errors.As(cause, &panicked) {
+		return c.refuseAs(ctx, PrincipalRefused, "Options.Principal panicked", cause, panicked)
+	}
+	reason := "Options.Principal returned an error"
+	if errors.Is(cause, errNoUser) {
+		reason = "its token names no user: have the verifier set UserID, or set Options.Principal"
+	}
+	return c.refuseAs(ctx, PrincipalRefused, reason, cause, &refusal{
+		text: "This request was refused: its sender is not identified.", kind: "unidentified", expected: true, cause: cause,
+	})
 }

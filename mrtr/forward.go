@@ -34,9 +34,6 @@ type Forwarder interface {
 	Forward(ctx context.Context, to string, message []byte) ([]byte, error)
 }
 
-// ErrNoInstance is the error of a [Forwarder] for an instance that is not there.
-var ErrNoInstance = errors.New("mrtr: there is no such instance")
-
 // forwarding is the part of a runtime that has a Forwarder.
 type forwarding struct {
 	Forwarder
@@ -76,6 +73,8 @@ func newForwarding(o *Options) (*forwarding, error) {
 // maxForwarded bounds a message before it is sealed: a request that is longer is not
 // forwarded.
 const maxForwarded = 640 << 10
+
+var errTooLong = errors.New("the request is too long to be forwarded")
 
 func isInstance(name string) bool {
 	return checkKey(name) == nil && !strings.Contains(name, ".")
@@ -128,6 +127,8 @@ func (c *Call) forward(ctx context.Context) {
 		reason = "the instance does not hold the frame any more"
 	case errors.Is(err, ErrNoInstance):
 		reason = "the instance is gone"
+	case errors.Is(err, errTooLong):
+		reason = err.Error()
 	case err != nil:
 		reason = "the instance does not answer"
 	}
@@ -142,6 +143,9 @@ func (c *Call) sendTo(ctx context.Context, holder string) (answer string, _ erro
 	})
 	if err != nil {
 		return "", err
+	}
+	if len(message) > maxForwarded {
+		return "", errTooLong
 	}
 	sealed, err := f.codec.Seal(statecodec.Binding{Target: holder}, message)
 	if err != nil {

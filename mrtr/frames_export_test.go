@@ -24,9 +24,6 @@ func HeldBytes(rt *Runtime) int {
 	return rt.frames.all.bytes
 }
 
-// Weigh weighs an input.
-func Weigh[In any](in In, limit int) int { return weigh(&in, limit) }
-
 // FrameToken is the name of the frame that a state made by this runtime's
 // codec leads to. The request is tools/call for the trip tool.
 func FrameToken(rt *Runtime, arguments, token string) string {

@@ -1,10 +1,15 @@
 package mrtr
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"runtime"
 	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
 // journal is the position of linear code in the history of its call: the answers
@@ -144,11 +149,11 @@ func (r *linearRun) failure(c *Call, key string) error {
 		}
 		if met++; met > r.failed[key] {
 			r.meet(key)
-			failed, err := readFailure(e.value)
+			failed, err := failure.Read(e.value)
 			if err != nil {
 				return c.diverged("the failure of effect %q cannot be read", key)
 			}
-			return failed.meet()
+			return meet(failed)
 		}
 	}
 	return nil
@@ -196,4 +201,34 @@ func (r *linearRun) claim(key string) {
 
 func (c *Call) diverged(format string, args ...any) error {
 	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
+}
+
+// failureOf is the record of the error or the panic of an effect. The author gets the
+// error that meet makes of it, when the effect fails and when it is replayed: so that the
+// code takes the same way both times.
+func failureOf(err error) *failure.Failure {
+	if p, ok := err.(*PanicError); ok {
+		return failure.OfPanic(p.Value).ReadBack()
+	}
+	return failure.Of(err).ReadBack()
+}
+
+// meet returns the error, or panics where it was a panic.
+func meet(f *failure.Failure) error {
+	if f.Panic {
+		panic(&PanicError{Value: f.PanicValue(f.Text)})
+	}
+	return f.Err()
+}
+
+// go-sdk, or a layer outside, knows these errors by their type.
+func init() {
+	failure.Keep[*jsonrpc.Error](nil, nil)
+	failure.Keep(func(err *UsageError) json.RawMessage {
+		message, _ := json.Marshal(err.message)
+		return message
+	}, func(value json.RawMessage) (*UsageError, bool) {
+		message, err := readJSON[string](value)
+		return &UsageError{message: message}, err == nil
+	})
 }

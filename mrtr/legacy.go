@@ -1,6 +1,12 @@
 package mrtr
 
-import "github.com/mrtr-go/sdk/era"
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/era"
+)
 
 // LegacyPolicy decides how a call goes on that has a question for a legacy client,
 // one of a revision before 2026-07-28.
@@ -84,3 +90,54 @@ func (l LegacyPolicy) asksLegacy() bool { return l.bridges() || l == LegacyPassT
 // usesDefaults reports whether a default stands in for an answer of a client that
 // cannot be asked.
 func (l LegacyPolicy) usesDefaults() bool { return l == LegacyBridgeOrDefaults || l == LegacyDefaults }
+
+// watched is a bridged handler whose calls end properly, see [watch]. errorOf finds
+// the error of a result that carries one.
+func watched[P mcp.RequestParams, R any](bridged func(context.Context, *mcp.ServerRequest[P]) (R, error), errorOf func(R) error) func(context.Context, *mcp.ServerRequest[P]) (R, error) {
+	return func(ctx context.Context, req *mcp.ServerRequest[P]) (res R, err error) {
+		watch(ctx, era.Of(req), func(ctx context.Context) error {
+			if res, err = bridged(ctx, req); err == nil && errorOf != nil {
+				return errorOf(res)
+			}
+			return err
+		})
+		return res, err
+	}
+}
+
+// watch runs a call through its bridge. A bridge whose client does not answer ends
+// the call by itself, without another round of the engine; then watch unwinds the
+// frame that the call holds, and tells the observer.
+func watch(ctx context.Context, e era.Era, call func(context.Context) error) {
+	if e != era.Legacy {
+		_ = call(ctx) // it has no bridge, and returns its error elsewhere
+		return
+	}
+	last := &lastRound{}
+	err := call(context.WithValue(ctx, lastRoundKey{}, last))
+	if c := last.call; c != nil {
+		c.runStops(ctx, c.unwind(ctx, nil), err)
+		c.observe(ctx, Event{Kind: CallStopped, Err: err})
+	}
+}
+
+// lastRound is the round of a bridged call that its bridge has to answer, nil
+// where there is none.
+type lastRound struct{ call *Call }
+
+type lastRoundKey struct{}
+
+// noteRound notes a round that asks, and forgets it when the next one has come.
+func noteRound(ctx context.Context, c *Call, asks bool) {
+	last, ok := ctx.Value(lastRoundKey{}).(*lastRound)
+	switch {
+	case !ok:
+	case asks:
+		if !c.ran && last.call != nil { // the registrations of the round before still hold
+			c.onStop = last.call.takeStops()
+		}
+		last.call = c
+	default:
+		last.call = nil
+	}
+}

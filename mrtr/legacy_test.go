@@ -85,7 +85,7 @@ func TestPoliciesForLegacyClients(t *testing.T) {
 			check := func(rt *mrtr.Runtime, opts *mrtr.HandlerOptions) {
 				t.Helper()
 				client := connect(t, serveTool(rt, twoQuestions(c.defaults), opts), c.client)
-				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 				defer cancel()
 				out, err := client.Call(ctx, "tool", map[string]any{}, imperialInPlace)
 				require.NoError(t, err)

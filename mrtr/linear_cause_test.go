@@ -75,6 +75,13 @@ func TestALinearHandlerLearnsWhyItsCallEnds(t *testing.T) {
 			ws, _, err := dialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http"), nil)
 			require.NoError(t, err)
 			t.Cleanup(func() { ws.Close() })
+			go func() { // the server waits for an answer to its close frame, which reading gives
+				for {
+					if _, _, err := ws.ReadMessage(); err != nil {
+						return
+					}
+				}
+			}()
 			require.NoError(t, ws.WriteMessage(websocket.TextMessage, []byte(modern)))
 			<-began
 			end(h, ws)
@@ -113,7 +120,7 @@ func TestALinearHandlerLearnsWhyItsCallEnds(t *testing.T) {
 					select {
 					case <-ctx.Done():
 						cause <- context.Cause(ctx)
-					case <-time.After(10 * time.Second): // the test has failed
+					case <-time.After(30 * time.Second): // the test has failed
 						cause <- nil
 					}
 					return tripOut{}, ctx.Err()

@@ -165,7 +165,7 @@ func TestLinearProgressReachesTheCurrentRound(t *testing.T) {
 	select {
 	case message := <-progress:
 		require.Equal(t, "half way", message)
-	case <-time.After(5 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("the progress of round two went to nobody")
 	}
 }

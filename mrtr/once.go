@@ -3,8 +3,13 @@ package mrtr
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
 // Once runs an effect, an action that must not happen twice, and remembers its
@@ -117,15 +122,15 @@ func (r *effectRun) fail(ctx context.Context, err error) error {
 	r.decided = true
 	failed := failureOf(err)
 	r.outcome = r.failed(failed, ofUnknownOutcome(ctx, err))
-	return failed.meet()
+	return meet(failed)
 }
 
 // failed is the entry of an effect that failed. Code that replays meets the error
 // again, unless a replay passes over the effect together with the one around it.
-func (r *effectRun) failed(f *failure, unknown bool) entry {
+func (r *effectRun) failed(f *failure.Failure, unknown bool) entry {
 	e := entry{kind: triedEntry, key: r.key, unknown: unknown}
 	if l := r.call.linear; l != nil && l.how.replays && !r.inner {
-		e.kind, e.value = failedEntry, f.encode()
+		e.kind, e.value = failedEntry, f.Encode()
 	}
 	return e
 }
@@ -141,7 +146,7 @@ func (r *effectRun) finish(panicked any) {
 		err = panicError(panicked)
 		f := failureOf(err)
 		if p, ok := err.(*PanicError); ok {
-			p.Value = f.value(p.Value)
+			p.Value = f.PanicValue(p.Value)
 		}
 		r.outcome = r.failed(f, true)
 	case !r.decided: // it ends its goroutine
@@ -211,7 +216,7 @@ func (st *state) answersBefore(effect string) string {
 			text = append(append(text, part...), 0)
 		}
 	}
-	return shortDigest(text)
+	return digest.Short(text)
 }
 
 // leave forgets an effect whose function was not called.
@@ -241,4 +246,148 @@ func (c *Call) finish(ran entry) {
 	default:
 		c.linear.claim(ran.key)
 	}
+}
+
+// OnceOptions say what to do about an effect that was begun, and of which nobody knows
+// whether it happened: the instance died, its time ran out, or the answer was lost.
+// The zero value, and nil, leave it unknown.
+//
+// The effects of a round that was cut off come up again where the handler runs again,
+// see [InterruptedAgain].
+type OnceOptions[T any] struct {
+	// Check asks the system that has the effect. (v, true, nil) tells that the effect
+	// happened, with the value v. (_, false, nil) tells that it did not and that it will
+	// not: then it runs. With an error it stays unknown. A payment system that is
+	// asked by idem can tell; one that may still get the first request cannot.
+	Check func(ctx context.Context, idem string) (T, bool, error)
+	// Again runs the effect again, with the same idem. It may then happen twice, unless
+	// the system that has it honours idempotency keys.
+	Again bool
+}
+
+// untyped are the options of a step, which has no type.
+func (o *OnceOptions[T]) untyped() *OnceOptions[any] {
+	if o == nil {
+		return nil
+	}
+	untyped := &OnceOptions[any]{Again: o.Again}
+	if check := o.Check; check != nil {
+		untyped.Check = func(ctx context.Context, idem string) (any, bool, error) { return check(ctx, idem) }
+	}
+	return untyped
+}
+
+// OnceWith is [Once] for an effect that can be asked about, or repeated. A Check is
+// also asked at once when the function ends with [ErrIndeterminate].
+func OnceWith[T any](ctx context.Context, c *Call, key string, opts *OnceOptions[T], f func(ctx context.Context, idem string) (T, error)) (T, error) {
+	var none T
+	if err := checkKey(key); err != nil {
+		return none, err
+	}
+	value, idem, err := c.begin(key)
+	if err != nil {
+		return none, err
+	}
+	if idem == "" {
+		return decodeEffect[T](value, key)
+	}
+	run := effectRun{call: c, key: key, inner: ctx.Value(insideEffect{}) == c}
+	defer func() { run.finish(recover()) }()
+	v, err := attempt(effectContext{ctx, c}, &run, idem, opts, f)
+	if err != nil {
+		if run.unbegun {
+			return none, err
+		}
+		return none, run.fail(ctx, err)
+	}
+	value, err = json.Marshal(v)
+	run.remember(value)
+	if err != nil {
+		return none, lostValue(misuse("effect %q ran, but its value cannot be remembered: %v", key, err))
+	}
+	return decodeEffect[T](value, key)
+}
+
+// attempt finds out about an earlier attempt, if there was one, and makes another.
+func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *OnceOptions[T], f func(ctx context.Context, idem string) (T, error)) (v T, err error) {
+	var check func(context.Context, string) (T, bool, error)
+	again := false
+	if opts != nil {
+		check, again = opts.Check, opts.Again
+	}
+	switch run.call.doubt(run.key) {
+	case cutOffBefore:
+		if check == nil && !again {
+			run.unbegun = true
+			return v, run.call.unknown(run.key)
+		}
+		if check != nil {
+			v, happened, err := check(ctx, idem)
+			if err != nil {
+				run.unbegun = true
+				return v, run.call.unknown(run.key)
+			}
+			if happened {
+				run.foundDone(ctx)
+				return v, nil
+			}
+		}
+	case triedBefore:
+		if check != nil {
+			v, happened, err := check(ctx, idem)
+			if happened && err == nil {
+				run.foundDone(ctx)
+			}
+			if happened || err != nil {
+				return v, stillUnknown(err)
+			}
+		}
+	}
+	if err := run.call.noteBegin(ctx, run.key); err != nil {
+		run.unbegun = true
+		return v, err
+	}
+	if v, err = perform(ctx, run, idem, f); err == nil || check == nil || ctx.Err() != nil || !ofUnknownOutcome(ctx, err) {
+		return v, err
+	}
+	known, happened, failed := check(ctx, idem)
+	switch {
+	case failed != nil:
+		return v, err
+	case happened:
+		run.foundDone(ctx)
+		return known, nil
+	}
+	return v, &didNotHappen{err}
+}
+
+// perform calls an effect's function, and tells the observer of it.
+func perform[T any](ctx context.Context, run *effectRun, idem string, f func(ctx context.Context, idem string) (T, error)) (v T, err error) {
+	c := run.call
+	if c.rt.observer == nil {
+		return f(ctx, idem)
+	}
+	effect := strings.TrimPrefix(run.key, stepPrefix)
+	c.observe(ctx, Event{Kind: EffectStarted, Effect: effect})
+	began, returned := time.Now(), false
+	defer func() {
+		e := Event{Kind: EffectDone, Effect: effect, Duration: time.Since(began)}
+		switch {
+		case !returned:
+			e.Kind, e.Reason = EffectFailed, "it did not return"
+		case errors.Is(err, ErrSkip):
+			e.Reason = "skipped"
+		case err != nil:
+			e.Kind, e.Err = EffectFailed, err
+		}
+		c.observe(ctx, e)
+	}()
+	v, err = f(ctx, idem)
+	returned = true
+	return v, err
+}
+
+// foundDone tells the observer that a check has found the effect done.
+func (r *effectRun) foundDone(ctx context.Context) {
+	r.call.observe(ctx, Event{Kind: EffectDone, Effect: strings.TrimPrefix(r.key, stepPrefix), Reason: "a check found it done"})
 }

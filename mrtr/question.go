@@ -1,8 +1,6 @@
 package mrtr
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 
@@ -10,6 +8,7 @@ import (
 
 	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
 // A Question is a keyed, typed question. It is a value: made anywhere, checked when
@@ -186,32 +185,17 @@ func (s *spec) asking() *spec { return s }
 
 // digest identifies the wording of a question, so that a replay notices a change.
 func (s *spec) digest() string {
-	digest := s.digestBytes()
-	return string(digest[:])
+	text := s.digestBytes()
+	return string(text[:])
 }
 
-func (s *spec) digestBytes() [digestLen]byte {
+func (s *spec) digestBytes() [digest.Len]byte {
 	buf := make([]byte, 0, 256)
 	for _, part := range []string{string(s.kind), s.key, s.message, s.url} {
 		buf = append(buf, part...)
 		buf = append(buf, 0)
 	}
-	return shortDigestBytes(append(buf, s.schema...))
-}
-
-// digestLen is the length of a short digest.
-const digestLen = 12
-
-// shortDigest is enough of a digest to tell two texts of one call apart.
-func shortDigest(b []byte) string {
-	digest := shortDigestBytes(b)
-	return string(digest[:])
-}
-
-func shortDigestBytes(b []byte) (text [digestLen]byte) {
-	sum := sha256.Sum256(b)
-	base64.RawURLEncoding.Encode(text[:], sum[:9])
-	return text
+	return digest.ShortBytes(append(buf, s.schema...))
 }
 
 // request is the question as go-sdk sends it, fresh each time because go-sdk
@@ -252,4 +236,34 @@ func checkKey(key string) error {
 		}
 	}
 	return nil
+}
+
+// Sample asks the client's model for a message. The feature is deprecated
+// upstream and still legal; a client that did not declare it, or sampling with
+// tools where params name some, is refused.
+func Sample(key string, params *mcp.CreateMessageWithToolsParams) Question[*mcp.CreateMessageWithToolsResult] {
+	if err := checkKey(key); err != nil {
+		return Question[*mcp.CreateMessageWithToolsResult]{err: err}
+	}
+	if params == nil {
+		return Question[*mcp.CreateMessageWithToolsResult]{err: misuse("question %q: Sample needs params", key)}
+	}
+	sent, err := json.Marshal(params)
+	if err != nil {
+		return Question[*mcp.CreateMessageWithToolsResult]{err: misuse("question %q: sampling params: %v", key, err)}
+	}
+	kind := sampleKind
+	if era.CapabilityFor(params) == era.SamplingTools {
+		kind = toolsKind
+	}
+	return Question[*mcp.CreateMessageWithToolsResult]{spec: &spec{kind: kind, key: key, schema: sent}}
+}
+
+// Roots asks for the client's roots. The feature is deprecated upstream and
+// still legal; a client that did not declare it is refused.
+func Roots(key string) Question[*mcp.ListRootsResult] {
+	if err := checkKey(key); err != nil {
+		return Question[*mcp.ListRootsResult]{err: err}
+	}
+	return Question[*mcp.ListRootsResult]{spec: &spec{kind: rootsKind, key: key}}
 }

@@ -27,7 +27,7 @@ type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
 //
 // With a store, to is where the result of an earlier request goes, and where that of
 // this one is kept from. Otherwise it is nil.
-func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, enter enterFunc) (*asked, error) {
+func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to recordable, enter enterFunc) (*asked, error) {
 	rt.rounds.Add(1)
 	defer rt.rounds.Add(-1)
 	var began time.Time
@@ -53,7 +53,7 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to kept, e
 // settleRound undoes the effects of a stopped call, and records the outcome of a turn. A
 // panic in it, as of a method of the author's error, lets go of the turn: its holder would
 // else renew the claim for ever.
-func (c *Call) settleRound(ctx context.Context, out *asked, err error, to kept, enter enterFunc) (_ *asked, failed error) {
+func (c *Call) settleRound(ctx context.Context, out *asked, err error, to recordable, enter enterFunc) (_ *asked, failed error) {
 	defer func() {
 		v := recover()
 		if v == nil {
@@ -113,7 +113,7 @@ func (c *Call) begunWith(err error) string {
 // all are answered; then it asks those that the handler needs. Guards and
 // steps run in here, so that their panic ends this call and nothing else; linear
 // code has a goroutine of its own, which recovers there.
-func (c *Call) advance(ctx context.Context, to kept, enter enterFunc) (_ *asked, err error) {
+func (c *Call) advance(ctx context.Context, to recordable, enter enterFunc) (_ *asked, err error) {
 	defer recovered(&err)
 	if c.st.round == 1 {
 		if err := c.refuseUnaskable(); err != nil {
@@ -125,7 +125,7 @@ func (c *Call) advance(ctx context.Context, to kept, enter enterFunc) (_ *asked,
 		settled := false
 		settled, ended = c.judgeAnswers(ctx)
 		if ended == nil && !settled {
-			return c.reply()
+			return c.suspend()
 		}
 	}
 	if c.remembered() && c.st.round > 1 && (ended == nil || byPerson(ended)) {
@@ -152,7 +152,7 @@ func (c *Call) advance(ctx context.Context, to kept, enter enterFunc) (_ *asked,
 				return nil, err
 			}
 			if again {
-				return c.reply()
+				return c.suspend()
 			}
 		}
 		if err != nil {
@@ -166,7 +166,7 @@ func (c *Call) advance(ctx context.Context, to kept, enter enterFunc) (_ *asked,
 			return nil, err
 		}
 		if !answered {
-			return c.reply()
+			return c.suspend()
 		}
 	}
 	return nil, tooManyRounds(limit)
@@ -177,7 +177,7 @@ func (c *Call) complete(ctx context.Context) error {
 	if len(c.onComplete) == 0 {
 		return nil
 	}
-	return apart(func() error {
+	return onOwnGoroutine(func() error {
 		for _, fn := range c.onComplete {
 			fn(ctx)
 		}

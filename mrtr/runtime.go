@@ -96,6 +96,18 @@ type Options struct {
 //
 // Only [Coroutine] and [Resumable] hold anything between two rounds. In the other
 // styles any instance with the same keys can serve any round.
+//
+// A state proves that this server, or one that shares its keys, made it for this
+// request and this principal, within its lifetime. It does not prove that it was
+// not used before: a client that sends a state twice gets the round twice, with
+// the effects that come after that state. Where that matters, hand the idempotency
+// key that [Once] gives to the system that has the effect, or set [Options] Store:
+// then the second request gets the result of the first.
+//
+// An answer that does not fit its question is asked for again without the handler,
+// three times at most. A call ends after 9 rounds that ask and 2 that only carry state,
+// since go-sdk's client follows no further. [Options] MaxRounds allows more to legacy
+// clients, and with FollowsRounds to the modern ones that do.
 type Runtime struct {
 	codec      sealer
 	opts       Options
@@ -206,4 +218,29 @@ func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
 		return "", errNoUser
 	}
 	return info.UserID, nil
+}
+
+// Stats are the numbers of one moment, for a gauge or a page of an operator's.
+type Stats struct {
+	// Rounds are the requests that are being served. A call of a legacy client counts
+	// while its rounds run, and not while its user is asked.
+	Rounds int
+	// Held are the handlers that wait for an answer, and HeldBytes the memory that
+	// [Options.MaxFrameBytes] bounds. Running are the linear handlers that run now.
+	Held, HeldBytes, Running int
+	// Draining tells that [Runtime.Drain] was called, and Closed that the runtime is
+	// closed.
+	Draining, Closed bool
+}
+
+// Stats counts the rounds and the handlers of this moment.
+func (rt *Runtime) Stats() Stats {
+	t := rt.frames
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Stats{
+		Rounds: int(rt.rounds.Load()),
+		Held:   t.parked.len, HeldBytes: t.all.bytes, Running: t.running.len,
+		Draining: t.takesNoFrames, Closed: t.closed,
+	}
 }

@@ -1,7 +1,9 @@
 package mrtr
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -96,9 +98,9 @@ type asked struct {
 	token    string
 }
 
-// reply makes the requests for the questions that are still open, holds the handler
+// suspend makes the requests for the questions that are still open, holds the handler
 // where its style does so, and seals the state.
-func (c *Call) reply() (*asked, error) {
+func (c *Call) suspend() (*asked, error) {
 	requests, err := c.st.requests()
 	if err != nil {
 		return nil, err
@@ -179,4 +181,51 @@ func (c *Call) binding() statecodec.Binding {
 		}
 	}
 	return b
+}
+
+// SealedFor names the request of a modern client that a state belongs to. A
+// state opens for that request and for no other.
+type SealedFor struct {
+	Method    string // tools/call if empty
+	Name      string // of the tool or prompt, or the resource's address
+	Arguments json.RawMessage
+	Principal string // "" for a caller who is not known
+}
+
+// Inspect opens a state with the runtime's keys and returns its content as
+// JSON, for teaching and for debugging. It checks all that a round checks, so a
+// state that has expired, was changed, or belongs to another request is refused
+// with a [statecodec.TokenError], whose Reason is for the log and must not reach
+// a client. A state that is in the store, see [RememberOptions], is read from there; the
+// store may then fail too.
+//
+// The content holds what users answered, what effects returned, and the token
+// of a held handler: whoever sees it sees everything that the seal hides. Its
+// members may change from one release to the next; no program should depend on
+// them. A server never needs Inspect to serve its rounds, and a client must not
+// be offered it.
+func (rt *Runtime) Inspect(state string, r SealedFor) (json.RawMessage, error) {
+	if r.Method == "" {
+		r.Method = "tools/call"
+	}
+	b := statecodec.Binding{
+		Method:    r.Method,
+		Target:    r.Name,
+		Arguments: r.Arguments,
+		Principal: r.Principal,
+		Audience:  rt.opts.Audience,
+	}
+	kept, err := rt.dereference(context.Background(), b, state)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := rt.codec.Open(b, cmp.Or(kept, state))
+	if err != nil {
+		return nil, err
+	}
+	st, ok := decodeState(payload)
+	if !ok {
+		return nil, errors.New("mrtr: the state was sealed by another release")
+	}
+	return st.appendLegible(nil), nil
 }

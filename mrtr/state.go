@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
 // state holds the facts of a call that survive from round to round, in the token.
@@ -326,3 +328,21 @@ func (st *state) hasEffects() bool {
 
 // takeOver adds the entries that an earlier run of this turn left behind.
 func (st *state) takeOver(deeds []entry) { st.done = append(st.done, deeds...) }
+
+// weight is the memory of a state: answers, effects, questions, and the author's
+// value.
+func (st *state) weight() int {
+	sum := len(st.author) + cap(st.done)*int(unsafe.Sizeof(entry{})) + cap(st.pending)*int(unsafe.Sizeof(pending{}))
+	for i := range st.done {
+		e := &st.done[i]
+		sum += len(e.key) + len(e.digest) + len(e.value)
+		if e.asked != nil {
+			sum += digest.Len
+		}
+	}
+	for i := range st.pending {
+		p := &st.pending[i]
+		sum += len(p.key) + len(p.message) + len(p.url) + len(p.schema) + len(p.note) + len(p.answer)
+	}
+	return sum
+}

@@ -3,86 +3,83 @@ package mrtr
 import (
 	"bytes"
 	"time"
+
+	"github.com/mrtr-go/sdk/mrtr/internal/field"
 )
 
-// A state has two formats. Format 2 is compact, because every character of a state
-// passes both ends twice in each round. Format 1 is JSON, which any tool can read: that
-// of states which are left legible. Both are read whatever this runtime writes, so that
+// A state has the two formats of package field: the legible one where states are left
+// legible, else the compact one. Both are read whatever this runtime writes, so that
 // instances with other settings serve one another's rounds.
-const (
-	legibleFormat = 1
-	compactFormat = 2
-)
 
-// The fields that an object of format 2 has bits for. More of them are another format.
+// The fields that an object of the compact format has bits for. More of them are another format.
 const (
-	stateFields   = 16
-	entryFields   = 8
-	pendingFields = 16
+	stateBits   = 16
+	entryBits   = 8
+	pendingBits = 16
 )
 
 // fields names the fields of a state in one fixed order, for a writer and a reader
 // of either format. Empty fields are left out.
-func (st *state) fields(f *fieldCoder) {
-	f.token("call", &st.id)
-	f.number("round", &st.round)
-	f.number("asked", &st.asked)
-	f.number("carried", &st.carried)
-	f.token("version", &st.version)
-	f.token("sealed", &st.sealed)
-	f.flag("journal", &st.journal)
-	f.flag("stops", &st.stops)
-	f.token("steps", &st.steps)
-	f.token("frame", &st.frame)
-	f.raw("author", &st.author)
+func (st *state) fields(f *field.Coder) {
+	f.Token("call", &st.id)
+	f.Number("round", &st.round)
+	f.Number("asked", &st.asked)
+	f.Number("carried", &st.carried)
+	f.Token("version", &st.version)
+	f.Token("sealed", &st.sealed)
+	f.Flag("journal", &st.journal)
+	f.Flag("stops", &st.stops)
+	f.Token("steps", &st.steps)
+	f.Token("frame", &st.frame)
+	f.Raw("author", &st.author)
 	st.fileTrace()
-	f.entries("done", &st.done)
+	entryFields(f, "done", &st.done)
 	st.takeTrace()
-	for i := 0; f.object("pending", i, len(st.pending), pendingFields); i++ {
+	for i := 0; f.Object("pending", i, len(st.pending), pendingBits); i++ {
 		st.pending = nth(st.pending, i)
 		st.pending[i].fields(f)
-		f.endObject()
+		f.EndObject()
 	}
-	f.token("epoch", &st.epoch)
+	f.Token("epoch", &st.epoch)
 	if st.epoch != "" {
-		f.number("turn", &st.turn)
+		f.Number("turn", &st.turn)
 		until := time.UnixMilli(st.until)
-		f.time("until", &until)
+		f.Time("until", &until)
 		st.until = until.UnixMilli()
 	}
 }
 
-func (f *fieldCoder) entries(name string, entries *[]entry) {
+func entryFields(f *field.Coder, name string, entries *[]entry) {
 	for i := range *entries {
 		(*entries)[i].settleWording()
 	}
-	for i := 0; f.object(name, i, len(*entries), entryFields); i++ {
+	for i := 0; f.Object(name, i, len(*entries), entryBits); i++ {
 		*entries = nth(*entries, i)
 		(*entries)[i].fields(f)
-		f.endObject()
+		f.EndObject()
 	}
 }
 
-func (e *entry) fields(f *fieldCoder) {
-	firstField(f, "kind", entryKinds[:], &e.kind)
-	f.key("key", &e.key)
-	f.token("digest", &e.digest)
-	f.raw("value", &e.value)
-	f.flag("unknown", &e.unknown)
+func (e *entry) fields(f *field.Coder) {
+	field.First(f, "kind", entryKinds[:], &e.kind)
+	f.Key("key", &e.key)
+	f.Token("digest", &e.digest)
+	f.Raw("value", &e.value)
+	f.Flag("unknown", &e.unknown)
 }
 
-func (p *pending) fields(f *fieldCoder) {
-	firstField(f, "kind", kinds[:], &p.kind)
-	f.key("key", &p.key)
-	f.prose("message", &p.message)
-	f.prose("url", &p.url)
-	f.raw("schema", &p.schema)
-	f.flag("lenient", &p.lenient)
-	f.flag("tells", &p.tells)
-	f.token("type", &p.typ)
-	f.number("tries", &p.tries)
-	f.prose("note", &p.note)
-	f.raw("answer", &p.answer)
+func (p *pending) fields(f *field.Coder) {
+	field.First(f, "kind", kinds[:], &p.kind)
+	f.Key("key", &p.key)
+	f.Text("message", &p.message)
+	f.Text("url", &p.url)
+	f.Raw("schema", &p.schema)
+	f.Flag("lenient", &p.lenient)
+	f.Flag("tells", &p.tells)
+	f.Token("type", &p.typ)
+	f.Number("tries", &p.tries)
+	f.Text("note", &p.note)
+	f.Raw("answer", &p.answer)
 }
 
 // The kinds by their number in format 2. New ones are added at the end.
@@ -101,26 +98,26 @@ func nth[T any](list []T, i int) []T {
 
 // appendTo writes the state in format 2.
 func (st *state) appendTo(b []byte) []byte {
-	f := writeCompact(b, stateFields)
+	f := field.WriteCompact(b, stateBits)
 	st.fields(&f)
-	return f.end()
+	return f.End()
 }
 
 // appendLegible writes the state in format 1.
 func (st *state) appendLegible(b []byte) []byte {
-	f := writeLegible(b)
+	f := field.WriteLegible(b)
 	st.fields(&f)
-	return f.end()
+	return f.End()
 }
 
 // decodeState reads a state of either format, and shares no memory with the bytes; the
 // values inside are not looked into. The bytes have been authenticated: if they do not fit, they were sealed by another
 // release, and ok is false.
 func decodeState(b []byte) (st state, ok bool) {
-	f := readCompact(b, stateFields)
+	f := field.ReadCompact(b, stateBits)
 	if len(b) > 0 && b[0] == '{' {
-		f = readLegible(bytes.Clone(b))
+		f = field.ReadLegible(bytes.Clone(b))
 	}
 	st.fields(&f)
-	return st, f.fits() && st.id != "" && st.round > 0
+	return st, f.Fits() && st.id != "" && st.round > 0
 }

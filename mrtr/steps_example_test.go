@@ -61,3 +61,27 @@ func ExampleStep_Skipped() {
 	// user is asked: How many?
 	// 3 chairs, discount skipped: true
 }
+
+// A payment whose answer was lost is asked about before anybody is told that its
+// outcome is unknown.
+func ExampleDoStepWith() {
+	ledger := map[string]int{}
+	pay := func(_ context.Context, at *mrtr.At[Order], idem string) (int, error) {
+		ledger[idem] = 40
+		return 0, mrtr.ErrIndeterminate // the answer was lost
+	}
+	check := func(_ context.Context, idem string) (int, bool, error) {
+		paid, happened := ledger[idem]
+		fmt.Println("the ledger has the payment:", happened)
+		return paid, happened, nil
+	}
+	var b mrtr.Steps[Order, Receipt]
+	paid := mrtr.DoStepWith(&b, "pay", &mrtr.OnceOptions[int]{Check: check}, pay)
+	b.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) {
+		return Receipt{fmt.Sprintf("%s for %d", at.In.Item, paid.Of(at))}, nil
+	})
+	order(b.MustBuild())
+	// Output:
+	// the ledger has the payment: true
+	// chairs for 40
+}

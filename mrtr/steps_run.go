@@ -2,12 +2,15 @@ package mrtr
 
 import (
 	"context"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
 // stepList is a list of steps that was built, and does not change any more.
@@ -23,11 +26,11 @@ type stepList[In, Out any] struct {
 // their steps, and of the forms of their types.
 func (l *stepList[In, Out]) print() {
 	var text []byte
-	l.prints = append(l.prints, shortDigest(text))
+	l.prints = append(l.prints, digest.Short(text))
 	for _, s := range l.steps {
 		text = append(text, s.key+"\x00"+string(s.kind)+"\x00"...)
 		text = append(appendShape(text, s.typ, nil), 0)
-		l.prints = append(l.prints, shortDigest(text))
+		l.prints = append(l.prints, digest.Short(text))
 	}
 }
 
@@ -56,7 +59,7 @@ func (l *stepList[In, Out]) always() (specs []*spec) {
 
 // enter goes through the list from where the state says the call stands.
 func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (need *IncompleteResult, out Out, err error) {
-	err = apart(func() (err error) {
+	err = onOwnGoroutine(func() (err error) {
 		need, out, err = l.walk(ctx, c, in)
 		return err
 	})
@@ -293,4 +296,51 @@ func (s *step[In]) run(ctx context.Context, at *At[In]) (v any, begun bool, err 
 	v, err = attempt(ctx, &run, idem, s.once, func(ctx context.Context, idem string) (any, error) { return s.do(ctx, at, idem) })
 	unknown = !run.unbegun && err != nil && !errors.Is(err, ErrSkip) && ofUnknownOutcome(ctx, err)
 	return v, !run.unbegun, err
+}
+
+// appendShape writes the form in which a type is encoded as JSON, with the names and
+// package paths of the types in it, so that a value is not read as another type that
+// happens to fit. The types in around are being written, and are not entered again.
+func appendShape(b []byte, t reflect.Type, around []reflect.Type) []byte {
+	if t.Name() != "" {
+		b = strconv.AppendQuote(b, t.PkgPath()+"."+t.Name())
+	}
+	b = append(b, t.Kind().String()...)
+	if slices.Contains(around, t) || encodesItself(t) {
+		return b
+	}
+	around = append(around[:len(around):len(around)], t)
+	switch t.Kind() {
+	case reflect.Array:
+		b = strconv.AppendInt(b, int64(t.Len()), 10)
+		b = appendShape(append(b, '['), t.Elem(), around)
+	case reflect.Pointer, reflect.Slice:
+		b = appendShape(append(b, '['), t.Elem(), around)
+	case reflect.Map:
+		b = appendShape(append(b, '['), t.Key(), around)
+		b = appendShape(append(b, ','), t.Elem(), around)
+	case reflect.Struct:
+		b = append(b, '{')
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if !f.IsExported() && !f.Anonymous || f.Tag.Get("json") == "-" {
+				continue // JSON does not carry it
+			}
+			b = append(b, f.Name...)
+			b = strconv.AppendQuote(append(b, ' '), f.Tag.Get("json"))
+			b = append(appendShape(append(b, ' '), f.Type, around), ';')
+		}
+		b = append(b, '}')
+	}
+	return b
+}
+
+// encodesItself reports whether the form of a type is that of a method.
+func encodesItself(t reflect.Type) bool {
+	for _, own := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
+		if t.Implements(own) || t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(own) {
+			return true
+		}
+	}
+	return false
 }

@@ -118,7 +118,7 @@ func (c *Call) noteStops(ctx context.Context) bool {
 func (c *Call) runStops(ctx context.Context, stops []func(context.Context, error), err error) {
 	ctx = context.WithoutCancel(ctx)
 	for _, stop := range slices.Backward(stops) {
-		if failed := apart(func() error { stop(ctx, err); return nil }); failed != nil {
+		if failed := onOwnGoroutine(func() error { stop(ctx, err); return nil }); failed != nil {
 			c.observe(ctx, Event{Kind: StopFailed, Err: failed})
 		}
 	}

@@ -38,7 +38,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 	t := rt.target(opts, s.facts())
 	mutable := snapshot.Shares(reflect.TypeFor[In]())
 	tells := tellsItself[Out]()
-	t.held = func() (kept, enterFunc) {
+	t.held = func() (recordable, enterFunc) {
 		result := &typedResult[Out]{}
 		return result, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
 			var in In // the frame has it
@@ -53,7 +53,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		var own typedResult[Out]
 		result := &own
 		inputs := inputs[In]{next: in, mutable: mutable}
-		var to kept
+		var to recordable
 		ex := toolExchange(req)
 		if rt.memory != nil && ex.token != "" { // else it stays on the stack
 			shared := &typedResult[Out]{}
@@ -92,7 +92,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 // out as it is. An error becomes an error result.
 func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
 	t := rt.target(opts, s.facts())
-	t.held = func() (kept, enterFunc) {
+	t.held = func() (recordable, enterFunc) {
 		result := &rawResult{}
 		return result, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
 			ir, result.out, err = s.run(ctx, c, nil)
@@ -102,7 +102,7 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *H
 	h := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var own rawResult
 		result := &own
-		var to kept
+		var to recordable
 		if rt.memory != nil {
 			shared := &rawResult{}
 			result, to = shared, shared

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/field"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -31,7 +33,7 @@ type turnClaim struct {
 // takeTurn claims the turn of a round whose answers have been judged. It is answered
 // where the turn has run, or does not run here. ended is the error by which the answers
 // end the call, such as a decline.
-func (c *Call) takeTurn(ctx context.Context, ended error, to kept) (out *asked, answered bool, _ error) {
+func (c *Call) takeTurn(ctx context.Context, ended error, to recordable) (out *asked, answered bool, _ error) {
 	turn := c.turn(c.answersOf(ended))
 	answer, ran := c.awaitOwner(ctx, turn)
 	var err error
@@ -97,15 +99,15 @@ func (c *Call) answersOf(ended error) string {
 	text := make([]byte, 0, 256)
 	for i := range pending {
 		p := &pending[i]
-		digest := p.digestBytes()
+		wording := p.digestBytes()
 		text = append(append(text, p.key...), 0)
-		text = append(append(text, digest[:]...), 0)
+		text = append(append(text, wording[:]...), 0)
 		text = append(append(text, p.answer...), 0)
 	}
 	if ended != nil {
 		text = append(text, ended.Error()...)
 	}
-	return shortDigest(text)
+	return digest.Short(text)
 }
 
 // byPerson reports whether a call was ended by the answers of its user.
@@ -146,7 +148,7 @@ func (c *Call) storeFailed(ctx context.Context, err error) error {
 }
 
 // recall answers a request with the outcome of the turn that another one ran.
-func (c *Call) recall(ctx context.Context, answer claim.Answer, to kept) (*asked, error) {
+func (c *Call) recall(ctx context.Context, answer claim.Answer, to recordable) (*asked, error) {
 	if answer.Unknown {
 		err := outcomeUnknown(deedsDone(answer.Left.Effects), answer.Left.Begun)
 		c.observe(ctx, Event{Kind: RoundUnknown, Reason: "its instance fell silent", Err: err})
@@ -159,7 +161,7 @@ func (c *Call) recall(ctx context.Context, answer claim.Answer, to kept) (*asked
 
 // conclude records the outcome of the turn that this round ran. It returns the one
 // that its client gets: where another request has taken over, that is the other's.
-func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (*asked, error) {
+func (c *Call) conclude(ctx context.Context, out *asked, err error, from recordable) (*asked, error) {
 	c.mu.Lock()
 	cl := c.claim
 	c.mu.Unlock()
@@ -199,7 +201,7 @@ func (c *Call) conclude(ctx context.Context, out *asked, err error, from kept) (
 }
 
 // follow answers the request of a round that was taken over with what became of it.
-func (c *Call) follow(ctx context.Context, to kept) (*asked, error) {
+func (c *Call) follow(ctx context.Context, to recordable) (*asked, error) {
 	c.mu.Lock()
 	turn := c.claim.turn
 	c.claim, c.elsewhere = nil, true
@@ -312,17 +314,17 @@ func appendDeeds(deeds []entry) json.RawMessage {
 	if len(deeds) == 0 {
 		return nil
 	}
-	f := writeLegible(nil)
-	f.entries("done", &deeds)
-	return f.end()
+	f := field.WriteLegible(nil)
+	entryFields(&f, "done", &deeds)
+	return f.End()
 }
 
 func readDeeds(b json.RawMessage) (deeds []entry) {
 	if len(b) == 0 {
 		return nil
 	}
-	f := readLegible(b)
-	f.entries("done", &deeds)
+	f := field.ReadLegible(b)
+	entryFields(&f, "done", &deeds)
 	return deeds
 }
 

@@ -136,10 +136,6 @@ func (v *Visits[T]) Wait(ctx context.Context, id string) (T, error) {
 	}
 }
 
-// ErrNoVisit is the error of [Visits.Wait] for a visit that has not begun here, or that
-// began too long ago.
-var ErrNoVisit error = &noVisit{}
-
 type noVisit struct{}
 
 func (*noVisit) Error() string {

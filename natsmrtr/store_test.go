@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,18 +93,20 @@ func TestWaitIsTold(t *testing.T) {
 	key := keyOf(t, s, "record")
 	at, err := s.Create(t.Context(), key, nil, time.Minute)
 	require.NoError(t, err)
-	began := time.Now()
-	const changes = 20
-	for range changes {
+	var took []time.Duration
+	for range 20 {
 		waits := make(chan error, 1)
 		go func() { waits <- s.Wait(t.Context(), key, at) }()
 		time.Sleep(20 * time.Millisecond)
 		next, err := writer.Update(t.Context(), key, at, nil, time.Minute)
 		require.NoError(t, err)
+		changed := time.Now()
 		require.NoError(t, <-waits)
+		took = append(took, time.Since(changed))
 		at = next
 	}
-	require.Less(t, time.Since(began), changes*500*time.Millisecond/2)
+	slices.Sort(took)
+	require.Less(t, took[len(took)/2], 250*time.Millisecond, "most of them, also on a busy machine: %v", took)
 }
 
 // A stream that could lose records and keep its epoch is refused.

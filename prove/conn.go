@@ -150,10 +150,10 @@ func (t *trial) revive() {
 // send makes one request and waits for its reply. It waits for nothing longer
 // than the patience: not for a server that does not read either, where the
 // sending itself blocks.
-func (t *trial) send(c *wire.Client, r wire.Request) said { return t.sendWithin(c, r, t.patience) }
+func (t *trial) send(c *wire.Client, r wire.Request) exchange { return t.sendWithin(c, r, t.patience) }
 
-func (t *trial) sendWithin(c *wire.Client, r wire.Request, patience time.Duration) said {
-	s := said{request: r}
+func (t *trial) sendWithin(c *wire.Client, r wire.Request, patience time.Duration) exchange {
+	s := exchange{request: r}
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
 	s.reply, s.err = t.reply(ctx, c, r)

@@ -4,18 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/badanswer"
 	"github.com/mrtr-go/sdk/internal/pipehttp"
 	"github.com/mrtr-go/sdk/prove"
 )
@@ -24,7 +25,7 @@ import (
 // parts that are set.
 type hostile struct {
 	method           string
-	answer           func(w http.ResponseWriter, r *http.Request, id json.RawMessage)
+	answer           badanswer.Answer
 	tools, asks, end string
 }
 
@@ -61,56 +62,14 @@ func (h hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case request.Method == h.method || h.method == "answered" && request.Params.Responses != nil:
 		h.answer(w, r, request.ID)
 	case request.Method == "tools/list":
-		respond(w, request.ID, `{"resultType":"complete","tools":`+or(h.tools, "["+plainTool+"]")+`}`)
+		badanswer.Respond(w, request.ID, `{"resultType":"complete","tools":`+or(h.tools, "["+plainTool+"]")+`}`)
 	case request.Method == "tools/call" && request.Params.Responses == nil:
-		respond(w, request.ID, or(h.asks, asking(plainForm)))
+		badanswer.Respond(w, request.ID, or(h.asks, asking(plainForm)))
 	case request.Method == "tools/call":
-		respond(w, request.ID, or(h.end, plainReply))
+		badanswer.Respond(w, request.ID, or(h.end, plainReply))
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
-}
-
-func respond(w http.ResponseWriter, id json.RawMessage, result string) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
-}
-
-func silence(_ http.ResponseWriter, r *http.Request, _ json.RawMessage) { <-r.Context().Done() }
-
-func endlessly(kind, begin, part string) func(http.ResponseWriter, *http.Request, json.RawMessage) {
-	return func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
-		w.Header().Set("Content-Type", kind)
-		_, err := io.WriteString(w, begin)
-		for block := strings.Repeat(part, 1+(1<<16)/len(part)); err == nil && r.Context().Err() == nil; {
-			_, err = io.WriteString(w, block)
-		}
-	}
-}
-
-// notification is an event with so many bytes of data.
-func notification(size int) string {
-	return `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", size) + `"}}` + "\n\n"
-}
-
-// trickle sends a notification ten times a second until the client is gone.
-func trickle(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	for r.Context().Err() == nil {
-		_, _ = io.WriteString(w, notification(1))
-		_ = http.NewResponseController(w).Flush()
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-r.Context().Done():
-		}
-	}
-}
-
-func openStream(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", id, plainReply)
-	_ = http.NewResponseController(w).Flush()
-	<-r.Context().Done()
 }
 
 // Whatever a server does, the proof ends, keeps nothing of it, and prints nothing
@@ -139,17 +98,17 @@ func TestHostileServers(t *testing.T) {
 		"a form that leads to itself": {hostile{asks: asking(`{"$ref":"#"}`)}, false, "leads back to itself"},
 		"an output schema that leads to itself": {hostile{tools: `[{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"$ref":"#"}}]`},
 			true, "needs an output schema that can be judged by"},
-		"a list that never comes": {hostile{method: "tools/list", answer: silence}, false, "deadline exceeded"},
-		"a list that never ends":  {hostile{method: "tools/list", answer: endlessly("application/json", `{"a":[`, "{},")}, false, "larger than 16777216 bytes"},
+		"a list that never comes": {hostile{method: "tools/list", answer: badanswer.Silence}, false, "deadline exceeded"},
+		"a list that never ends":  {hostile{method: "tools/list", answer: badanswer.Endlessly("application/json", `{"a":[`, "{},")}, false, "larger than 16777216 bytes"},
 		"ever new pages": {hostile{method: "tools/list", answer: func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
-			respond(w, id, `{"tools":[],"nextCursor":"c"}`)
+			badanswer.Respond(w, id, `{"tools":[],"nextCursor":"c"}`)
 		}}, false, `lists no tool "t", but none at all`},
-		"a call that is not answered":      {hostile{method: "tools/call", answer: silence}, false, "deadline exceeded"},
-		"an answer that never ends":        {hostile{method: "answered", answer: endlessly("text/event-stream", "data: ", "x")}, false, "larger than 16777216 bytes"},
-		"a stream of notifications":        {hostile{method: "answered", answer: endlessly("text/event-stream", "", notification(1<<14))}, false, "larger than 16777216 bytes"},
-		"notifications now and then":       {hostile{method: "answered", answer: trickle}, false, "deadline exceeded"},
-		"a stream that stays open":         {hostile{method: "answered", answer: openStream}, true, "pass  result/one-answer"},
-		"a connection that breaks":         {hostile{method: "answered", answer: func(http.ResponseWriter, *http.Request, json.RawMessage) { panic(http.ErrAbortHandler) }}, false, "no answer"},
+		"a call that is not answered":      {hostile{method: "tools/call", answer: badanswer.Silence}, false, "deadline exceeded"},
+		"an answer that never ends":        {hostile{method: "answered", answer: badanswer.Endlessly("text/event-stream", "data: ", "x")}, false, "larger than 16777216 bytes"},
+		"a stream of notifications":        {hostile{method: "answered", answer: badanswer.Endlessly("text/event-stream", "", badanswer.Notification(1<<14))}, false, "larger than 16777216 bytes"},
+		"notifications now and then":       {hostile{method: "answered", answer: badanswer.Trickle}, false, "deadline exceeded"},
+		"a stream that stays open":         {hostile{method: "answered", answer: badanswer.OpenStream(plainReply)}, true, "pass  result/one-answer"},
+		"a connection that breaks":         {hostile{method: "answered", answer: badanswer.Break}, false, "no answer"},
 		"a call that asks for ever":        {hostile{end: asking(plainForm)}, false, "does not complete"},
 		"a result that is nested for ever": {hostile{end: `{"resultType":"complete","content":` + deep + `}`}, false, "no answer"},
 		"a key that steers the terminal": {hostile{asks: strings.ReplaceAll(asking(plainForm), `"q"`, `"\u009b2J\u202e"`)},
@@ -196,6 +155,46 @@ func TestAProofThatIsEndedKeepsItsFindings(t *testing.T) {
 	})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, report.Findings, len(prove.Rules()))
-	require.Equal(t, prove.Skip, report.Findings[2].Outcome)
-	require.Equal(t, "the proof was ended before", report.Findings[2].Detail)
+	require.Equal(t, prove.Pass, report.Findings[0].Outcome)
+	for i, f := range report.Findings {
+		require.Equal(t, prove.Rules()[i].Name, f.Rule.Name)
+		if i < 2 { // up to state/cut
+			require.NotContains(t, f.Detail, "was ended", f.Rule.Name)
+			continue
+		}
+		require.Equal(t, prove.Skip, f.Outcome, f.Rule.Name)
+		require.Equal(t, "the proof was ended before", f.Detail)
+	}
+}
+
+// A rule whose request is cut off proves nothing about the server.
+func TestARuleThatIsCutOffIsSkipped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var trying atomic.Bool
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if trying.Load() {
+			cancel()
+			_, _ = io.Copy(io.Discard, r.Body) // a server sees a client hang up behind the body
+			<-r.Context().Done()
+			return
+		}
+		hostile{}.ServeHTTP(w, r)
+	}))
+	defer web.Close()
+	report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP(web.URL, nil)}, prove.Scenario{Tool: "t"}, &prove.Options{
+		Progress: func(prove.Finding) { trying.Store(true) },
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	var meanwhile []string
+	for i, f := range report.Findings {
+		require.NotEqual(t, prove.Fail, f.Outcome, f.String())
+		if f.Detail == "the proof was ended meanwhile" {
+			require.Equal(t, prove.Skip, f.Outcome)
+			meanwhile = append(meanwhile, f.Rule.Name)
+			for _, later := range report.Findings[i+1:] {
+				require.Equal(t, "the proof was ended before", later.Detail, later.Rule.Name)
+			}
+		}
+	}
+	require.Len(t, meanwhile, 1)
 }

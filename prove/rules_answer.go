@@ -48,7 +48,7 @@ type badAnswer struct {
 // index of the request that answers it.
 func (t *trial) eachQuestion(do func(round int, q wire.Question)) {
 	for _, i := range t.rounds() {
-		for _, q := range t.honest.said[i-1].reply.Asks {
+		for _, q := range t.honest.exchanges[i-1].reply.Asks {
 			do(i, q)
 		}
 	}
@@ -92,13 +92,13 @@ var absent any = new(int)
 
 // notTaken fails where the call went on without a valid answer to q. It may end
 // in an error, ask again, or end as it does for a user who says no.
-func (t *trial) notTaken(round int, q wire.Question, what string, s said) {
+func (t *trial) notTaken(round int, q wire.Question, what string, s exchange) {
 	t.answered(s)
 	switch {
 	case s.refused():
 	case s.asks():
 		asked := slices.ContainsFunc(s.reply.Asks, func(again wire.Question) bool { return again.Key == q.Key })
-		if !asked && t.same(s, t.honest.said[round]) {
+		if !asked && t.same(s, t.honest.exchanges[round]) {
 			t.failAt(s, "%s was taken for an answer to %q: the call goes on", what, q.Key)
 		}
 	case s.outline() == t.honest.end().outline():
@@ -268,14 +268,14 @@ func extraKeys(t *trial) {
 		r = withResponse(r, "nobody_asked", map[string]any{"action": "accept", "content": map[string]any{"a": "b"}})
 		s := t.send(t.client(), r)
 		t.answered(s)
-		if !t.same(s, t.honest.said[i]) {
+		if !t.same(s, t.honest.exchanges[i]) {
 			t.failAt(s, "the call goes another way with an answer to a question that was not asked")
 		}
 	}
 }
 
 func noMap(t *trial) {
-	for _, q := range t.honest.said[0].reply.Asks {
+	for _, q := range t.honest.exchanges[0].reply.Asks {
 		for _, responses := range []any{7, "accept", []any{map[string]any{"action": "accept"}}, true} {
 			r := t.reach(t.client(), 1)
 			t.notTaken(1, q, "a "+jsonKind(responses), t.send(t.client(), withParam(t.client(), r, "inputResponses", responses)))
@@ -315,13 +315,13 @@ func (t *trial) unwilling(action string) {
 			continue
 		}
 		tried = true
-		course := t.playWith(t.client(), t.scenario.Arguments, func(asked wire.Question) any {
+		played := t.playWith(t.client(), t.scenario.Arguments, func(asked wire.Question) any {
 			if asked.Key == q.Key {
 				return map[string]any{"action": action}
 			}
 			return t.honestly(asked)
 		})
-		end := course.end()
+		end := played.end()
 		t.answered(end)
 		switch {
 		case end.asks():

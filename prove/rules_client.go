@@ -44,7 +44,7 @@ const missingCapability = -32021
 
 // undeclared is the reply to a client that declares these capabilities alone, in
 // the first round.
-func (t *trial) undeclared(capabilities wire.Capabilities) said {
+func (t *trial) undeclared(capabilities wire.Capabilities) exchange {
 	c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
 	s := t.send(c, wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments})
 	t.answered(s)
@@ -119,7 +119,7 @@ func sameList(t *trial) {
 
 // legacy makes the call as a legacy client, and returns the questions it was
 // asked as well. It skips the rule where the server speaks no legacy revision.
-func (t *trial) legacy(capabilities wire.Capabilities, answer wire.Answer) (said, []wire.Question) {
+func (t *trial) legacy(capabilities wire.Capabilities, answer wire.Answer) (exchange, []wire.Question) {
 	c, err := t.tryDial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, Capabilities: capabilities, Answers: wire.Answers{"*": answer}})
 	if err != nil {
 		t.skip("needs a server that speaks a legacy revision: %v", err)

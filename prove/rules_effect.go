@@ -27,7 +27,7 @@ func effectOnce(t *trial) {
 	r := t.complete(t.client())
 	effects := t.since(before)
 	if too := surplus(effects, t.times); too != "" {
-		t.failAt(said{request: r, reply: t.honest.end().reply}, "%s", too)
+		t.failAt(exchange{request: r, reply: t.honest.end().reply}, "%s", too)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.scenario.Times)) {
 		if effects[name] < t.scenario.Times[name] {
@@ -61,7 +61,7 @@ func effectInstances(t *trial) {
 	t.needs(t.subject.Fresh != nil, "another instance with the same secrets")
 	before := t.count()
 	r := wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments}
-	var s said
+	var s exchange
 	for range maxRounds {
 		c := t.another(t.subject.Fresh)
 		s = t.send(c, r)
@@ -84,16 +84,16 @@ func effectAskedAgain(t *trial) {
 	t.onceAtAll()
 	before := t.count()
 	asked := map[string]bool{}
-	course := t.playWith(t.client(), t.scenario.Arguments, func(q wire.Question) any {
+	played := t.playWith(t.client(), t.scenario.Arguments, func(q wire.Question) any {
 		if asked[q.Key] {
 			return t.honestly(q)
 		}
 		asked[q.Key] = true
 		return nil
 	})
-	t.answered(course.end())
+	t.answered(played.end())
 	if too := surplus(t.since(before), t.times); too != "" {
-		t.failAt(course.end(), "%s", too)
+		t.failAt(played.end(), "%s", too)
 	}
 }
 
@@ -127,7 +127,7 @@ func effectDeclined(t *trial) {
 	before := t.count()
 	c := t.client()
 	r := t.reach(c, t.last())
-	for _, q := range t.honest.said[t.last()-1].reply.Asks {
+	for _, q := range t.honest.exchanges[t.last()-1].reply.Asks {
 		if q.Method != "elicitation/create" {
 			t.skip("needs a last question that can be declined")
 		}

@@ -26,9 +26,9 @@ var resultRules = []Rule{
 }
 
 func resultSchema(t *trial) {
-	replies := slices.Clone(t.honest.said)
+	replies := slices.Clone(t.honest.exchanges)
 	r := t.reach(t.client(), 1)
-	for _, q := range t.honest.said[0].reply.Asks {
+	for _, q := range t.honest.exchanges[0].reply.Asks {
 		replies = append(replies, t.send(t.client(), withResponse(r, q.Key, map[string]any{"action": "decline"})))
 	}
 	for _, s := range replies {
@@ -54,7 +54,7 @@ var specified = sync.OnceValue(func() *probe.Specification {
 })
 
 func questionsSchema(t *trial) {
-	for _, s := range t.honest.said {
+	for _, s := range t.honest.exchanges {
 		if !s.asks() {
 			continue
 		}
@@ -145,7 +145,7 @@ func (t *trial) malformed(c *wire.Client) []wire.Request {
 		withParam(c, r, "name", 7),
 		withParam(c, r, "name", ""),
 	}
-	for _, q := range t.honest.said[0].reply.Asks {
+	for _, q := range t.honest.exchanges[0].reply.Asks {
 		bad = append(bad, withResponse(r, q.Key, map[string]any{"of": "no known kind"}), withResponse(r, q.Key, 7))
 	}
 	for _, m := range garbage(r.State) {

@@ -29,7 +29,7 @@ var roundRules = []Rule{
 
 // repeated ends a rule about single use, where an effect happened too often. It
 // is a failure where the tool promises single use or the proof is strict.
-func (t *trial) repeated(before map[string]int, s said) {
+func (t *trial) repeated(before map[string]int, s exchange) {
 	if too := surplus(t.since(before), t.usual); too != "" {
 		if t.scenario.SingleUse || t.scenario.Strict {
 			t.failAt(s, "%s", too)
@@ -57,7 +57,7 @@ func (t *trial) complete(c *wire.Client) wire.Request {
 }
 
 func (t *trial) twoRounds() {
-	if len(t.honest.said) < 3 {
+	if len(t.honest.exchanges) < 3 {
 		t.skip("needs a call that asks twice")
 	}
 }
@@ -89,8 +89,8 @@ func swapped(t *trial) {
 
 // keysMeet says that two rounds ask under the same key.
 func (t *trial) keysMeet(i, j int) bool {
-	for _, a := range t.honest.said[i-1].reply.Asks {
-		for _, b := range t.honest.said[j-1].reply.Asks {
+	for _, a := range t.honest.exchanges[i-1].reply.Asks {
+		for _, b := range t.honest.exchanges[j-1].reply.Asks {
 			if a.Key == b.Key {
 				return true
 			}
@@ -108,12 +108,12 @@ func askedAhead(t *trial) {
 		}
 		tried = true
 		r := t.reach(t.client(), i)
-		for _, q := range t.honest.said[i].reply.Asks {
+		for _, q := range t.honest.exchanges[i].reply.Asks {
 			r = withResponse(r, q.Key, t.honestly(q))
 		}
 		s := t.send(t.client(), r)
 		t.answered(s)
-		if s.complete() || i+1 < t.last() && t.same(s, t.honest.said[i+1]) {
+		if s.complete() || i+1 < t.last() && t.same(s, t.honest.exchanges[i+1]) {
 			t.failAt(s, "the answer was taken before its question was asked")
 		}
 	}
@@ -123,10 +123,10 @@ func askedAhead(t *trial) {
 }
 
 func endless(t *trial) {
-	course := t.playWith(t.client(), t.scenario.Arguments, func(wire.Question) any { return nil })
-	t.answered(course.end())
-	if course.end().asks() {
-		t.failAt(course.end(), "it still asks after %d requests without an answer", len(course.said))
+	played := t.playWith(t.client(), t.scenario.Arguments, func(wire.Question) any { return nil })
+	t.answered(played.end())
+	if played.end().asks() {
+		t.failAt(played.end(), "it still asks after %d requests without an answer", len(played.exchanges))
 	}
 }
 
@@ -144,7 +144,7 @@ func changedAnswers(t *trial) {
 	before := t.count()
 	r := t.complete(t.client())
 	changed := false
-	for _, q := range t.honest.said[t.last()-1].reply.Asks {
+	for _, q := range t.honest.exchanges[t.last()-1].reply.Asks {
 		if other := t.otherwise(q); other != nil {
 			r, changed = withResponse(r, q.Key, other), true
 		}
@@ -222,7 +222,7 @@ func atOnce(t *trial) {
 	t.counted()
 	before := t.count()
 	r := t.reach(t.client(), t.last())
-	both := make([]said, 2)
+	both := make([]exchange, 2)
 	done := make(chan int, len(both))
 	c := t.client()
 	for i := range both {
@@ -252,7 +252,7 @@ func lostResponse(t *trial) {
 	t.answered(s)
 	switch {
 	case t.same(s, t.honest.end()), s.refused():
-	case s.asks() && t.same(s, t.honest.said[t.last()-1]):
+	case s.asks() && t.same(s, t.honest.exchanges[t.last()-1]):
 	default:
 		t.failAt(s, "sent again, the round ends otherwise: %s", s.outline())
 	}

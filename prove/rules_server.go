@@ -20,7 +20,7 @@ func alive(t *trial) {
 	t.eachQuestion(func(i int, q wire.Question) {
 		for _, of := range []func(wire.Question, any) []badAnswer{nullAnswer, otherKinds, notObjects, badActions, withoutContent, againstSchema} {
 			for _, answer := range of(q, t.honestly(q)) {
-				bad = append(bad, withResponse(t.honest.said[i].request, q.Key, answer.response))
+				bad = append(bad, withResponse(t.honest.exchanges[i].request, q.Key, answer.response))
 			}
 		}
 	})

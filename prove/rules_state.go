@@ -63,7 +63,7 @@ func (t *trial) tampered(alter func(state string) []mutant) {
 }
 
 func (t *trial) stateless() bool {
-	for _, s := range t.honest.said {
+	for _, s := range t.honest.exchanges {
 		if s.asks() && s.reply.State != "" {
 			return false
 		}
@@ -71,7 +71,7 @@ func (t *trial) stateless() bool {
 	return true
 }
 
-func (t *trial) sendAltered(c *wire.Client, r wire.Request, m mutant) said {
+func (t *trial) sendAltered(c *wire.Client, r wire.Request, m mutant) exchange {
 	r.State = m.state
 	s := t.send(c, r)
 	s.altered = "the state, " + m.what
@@ -81,16 +81,16 @@ func (t *trial) sendAltered(c *wire.Client, r wire.Request, m mutant) said {
 // judgeAltered fails where a reply shows that an altered state was taken for
 // good. A state that decides nothing is no harm, and neither is one after which
 // the server asks the same question again: both are not reported as refused.
-func (t *trial) judgeAltered(round int, s said) (refused bool) {
+func (t *trial) judgeAltered(round int, s exchange) (refused bool) {
 	t.answered(s)
 	switch {
 	case s.refused():
 		return true
 	case t.same(s, t.without[round]):
 		return false
-	case t.same(s, t.honest.said[round-1]):
+	case t.same(s, t.honest.exchanges[round-1]):
 		return true
-	case t.same(s, t.honest.said[round]):
+	case t.same(s, t.honest.exchanges[round]):
 		t.failAt(s, "the altered state was taken for the true one")
 	}
 	t.failAt(s, "the altered state made the call go another way")
@@ -98,7 +98,7 @@ func (t *trial) judgeAltered(round int, s said) (refused bool) {
 }
 
 // answered fails where a request got no answer.
-func (t *trial) answered(s said) {
+func (t *trial) answered(s exchange) {
 	if s.reply == nil {
 		t.failAt(s, "%s", s.outline())
 	}
@@ -160,7 +160,7 @@ func neverSame(t *trial) {
 	for _, i := range t.rounds() {
 		a, b := t.reach(t.client(), i), t.reach(t.client(), i)
 		if a.State != "" && a.State == b.State {
-			t.failAt(said{request: a, altered: "a state"}, "two calls have the same state in round %d", i)
+			t.failAt(exchange{request: a, altered: "a state"}, "two calls have the same state in round %d", i)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func refusalHarmless(t *trial) {
 				refused++
 			}
 		}
-		if s := t.send(t.client(), r); !t.same(s, t.honest.said[i]) {
+		if s := t.send(t.client(), r); !t.same(s, t.honest.exchanges[i]) {
 			t.failAt(s, "the true state is not taken any more")
 		}
 	}
@@ -218,7 +218,7 @@ func legible(t *trial) {
 	if t.stateless() {
 		t.skip("needs a state: the tool sends none")
 	}
-	for _, s := range t.honest.said {
+	for _, s := range t.honest.exchanges {
 		if s.asks() && s.reply.State != "" {
 			if r := read(s.reply.State); r != nil {
 				t.note("it %s", r.says())

@@ -87,10 +87,10 @@ type prover struct {
 	patience time.Duration
 	tool     *tool
 
-	honest *course
+	honest *playedCall
 	// without are the replies to the requests of the honest call sent without
 	// their state, by round.
-	without []said
+	without []exchange
 	// varies says that two honest calls end differently, so that only the kinds of
 	// replies are compared.
 	varies bool
@@ -111,7 +111,7 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 		if end := p.honest.end(); !end.complete() {
 			t.failAt(end, "an honest call of %q does not complete: %s", p.scenario.Tool, end.outline())
 		}
-		if len(p.honest.said) == 1 {
+		if len(p.honest.exchanges) == 1 {
 			t.fail("the call asks nothing with these arguments: %s", marshal(p.scenario.Arguments))
 		}
 		if asked := len(p.honest.questions()); asked > maxQuestions {
@@ -124,8 +124,8 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 			r := read(state)
 			return state != "" && (r == nil || r.text != state)
 		})
-		p.without = make([]said, len(p.honest.said))
-		for i := range p.honest.said {
+		p.without = make([]exchange, len(p.honest.exchanges))
+		for i := range p.honest.exchanges {
 			if i > 0 {
 				r := t.reach(t.another(t.subject.Dial), i)
 				r.State = ""
@@ -181,9 +181,9 @@ func (t *trial) skip(format string, args ...any) { t.end(Skip, format, args...) 
 func (t *trial) note(format string, args ...any) { t.end(Note, format, args...) }
 
 // failAt fails and shows the request and its reply.
-func (t *trial) failAt(s said, format string, args ...any) { t.endAt(Fail, s, format, args...) }
+func (t *trial) failAt(s exchange, format string, args ...any) { t.endAt(Fail, s, format, args...) }
 
-func (t *trial) endAt(o Outcome, s said, format string, args ...any) {
+func (t *trial) endAt(o Outcome, s exchange, format string, args ...any) {
 	t.finding.Request = s.shown(t.honest)
 	if s.reply != nil || s.err != nil {
 		t.finding.Reply = clean(s.outline())

@@ -112,7 +112,7 @@ func guarded(err *error) {
 }
 
 // judge is the first fault of a reply, against the output schema if there is one.
-func judge(s said, output *jsonschema.Resolved) (err error) {
+func judge(s exchange, output *jsonschema.Resolved) (err error) {
 	defer guarded(&err)
 	_, err = probe.Judge(probe.Modern, &jsonrpc.Response{Result: s.reply.Result}, output)
 	return err

@@ -53,7 +53,7 @@ func (t *trial) transplanted(what string, there *wire.Client, move func(wire.Req
 		case t.same(s, without):
 		case s.complete():
 			t.failAt(s, "the state %s was taken: the call completes", what)
-		case i < t.last() && t.same(s, t.honest.said[i]):
+		case i < t.last() && t.same(s, t.honest.exchanges[i]):
 			t.failAt(s, "the state %s was taken: the call goes on", what)
 		}
 	}
@@ -101,7 +101,7 @@ func anotherInstance(t *trial) {
 		s := t.send(t.another(t.subject.Fresh), t.reach(t.client(), i))
 		t.answered(s)
 		switch {
-		case t.same(s, t.honest.said[i]):
+		case t.same(s, t.honest.exchanges[i]):
 		case s.refused():
 			t.endAt(Note, s, "the instance refuses it, and says so: the calls of a client must reach the instance that began them")
 		default:

@@ -28,8 +28,8 @@ var impl = &mcp.Implementation{Name: "test", Version: "1"}
 // patience is how long a test waits for an event that must come. within is the
 // promised time in which the loss of a peer is noticed.
 const (
-	patience = 20 * time.Second
-	within   = time.Second
+	patience = 30 * time.Second
+	within   = 5 * time.Second
 )
 
 type nothing struct{}

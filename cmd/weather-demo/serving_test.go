@@ -78,7 +78,7 @@ func (s *serving) ends() {
 	select {
 	case err := <-ended:
 		require.NoError(s.t, err, "the log: %s", s.log.String())
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		_ = s.cmd.Process.Signal(syscall.SIGQUIT) // prints its goroutines into the log
 		<-ended
 		require.Fail(s.t, "the server did not stop", s.log.String())

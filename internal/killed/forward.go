@@ -57,20 +57,12 @@ func (c *cell) forwarded(ctx context.Context, holder Point) (string, error) {
 	case HolderKilledAfter:
 		holding.Point = AfterEffect
 	}
-	first, err := start(ctx, holding)
+	first, next, request, err := c.asked(ctx, holding)
 	if err != nil {
 		return "", err
 	}
 	defer first.end()
-	next, err := start(ctx, c.job)
-	if err != nil {
-		return "", err
-	}
 	defer next.end()
-	request, err := first.Ask(ctx, c.order)
-	if err != nil {
-		return "", err
-	}
 	if _, err := next.Ask(ctx, "another"); err != nil { // it has started
 		return "", err
 	}

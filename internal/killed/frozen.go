@@ -23,20 +23,12 @@ func Frozen(t *testing.T, where Where, rows []Row) []string {
 func (c *cell) frozen(ctx context.Context, point Point) (string, error) {
 	trapped := c.job
 	trapped.Point, trapped.Stop = point, true
-	first, err := start(ctx, trapped)
+	first, next, request, err := c.asked(ctx, trapped)
 	if err != nil {
 		return "", err
 	}
 	defer first.end()
-	next, err := start(ctx, c.job)
-	if err != nil {
-		return "", err
-	}
 	defer next.end()
-	request, err := first.Ask(ctx, c.order)
-	if err != nil {
-		return "", err
-	}
 	type outcome struct {
 		Answer
 		err error

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -101,24 +102,33 @@ func newCell(t *testing.T, where Where, row Row) *cell {
 	}}
 }
 
+// asked starts the two processes of a call, of which the first asks the question and
+// has a job of its own. The request answers the question.
+func (c *cell) asked(ctx context.Context, of job) (first, next *process, request wire.Request, err error) {
+	if first, err = start(ctx, of); err != nil {
+		return nil, nil, request, err
+	}
+	if next, err = start(ctx, c.job); err != nil {
+		first.end()
+		return nil, nil, request, err
+	}
+	if request, err = first.Ask(ctx, c.order); err != nil {
+		first.end()
+		next.end()
+	}
+	return first, next, request, err
+}
+
 // killed plays a call whose server is killed at a point.
 func (c *cell) killed(ctx context.Context, point Point) (string, error) {
 	trapped := c.job
 	trapped.Point = point
-	first, err := start(ctx, trapped)
+	first, next, request, err := c.asked(ctx, trapped)
 	if err != nil {
 		return "", err
 	}
 	defer first.end()
-	next, err := start(ctx, c.job)
-	if err != nil {
-		return "", err
-	}
 	defer next.end()
-	request, err := first.Ask(ctx, c.order)
-	if err != nil {
-		return "", err
-	}
 	a, err := first.Settle(ctx, request)
 	if err == nil {
 		// It has no such point, and so was not killed.

@@ -161,15 +161,16 @@ func hostile(ctx context.Context, s *stand, n int, answered *atomic.Int64) {
 		callOf("trip", `"arguments":{"who":"`+strings.Repeat("x", 1<<20)+`"},`),
 		strings.Repeat("x", 5<<20),
 	}
-	for ; ctx.Err() == nil; n++ {
-		body := bodies[n%len(bodies)]
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.http, strings.NewReader(body))
+	patient := context.WithoutCancel(ctx)                                            // web has a timeout
+	for tries := 0; ctx.Err() == nil || answered.Load() == 0 && tries < 5; tries++ { // one at least, however slow the machine
+		body := bodies[(n+tries)%len(bodies)]
+		r, err := http.NewRequestWithContext(patient, http.MethodPost, s.http, strings.NewReader(body))
 		if err != nil {
 			return
 		}
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
-		if n%3 > 0 {
+		if (n+tries)%3 > 0 {
 			r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
 			r.Header.Set("Mcp-Method", "tools/call")
 			r.Header.Set("Mcp-Name", "trip")

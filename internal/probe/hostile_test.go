@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/badanswer"
 	"github.com/mrtr-go/sdk/internal/pipehttp"
 	"github.com/mrtr-go/sdk/internal/probe"
 )
@@ -24,7 +25,7 @@ import (
 // A hostile server answers as it should, except to one method.
 type hostile struct {
 	method string
-	answer func(w http.ResponseWriter, r *http.Request, id json.RawMessage)
+	answer badanswer.Answer
 	tools  string // of tools/list, where that is answered as it should be
 }
 
@@ -50,37 +51,19 @@ func (h hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch request.Method {
 	case "initialize":
-		respond(w, request.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`)
+		badanswer.Respond(w, request.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`)
 	case "tools/list":
-		respond(w, request.ID, `{"resultType":"complete","tools":`+tools+`}`)
+		badanswer.Respond(w, request.ID, `{"resultType":"complete","tools":`+tools+`}`)
 	case "tools/call":
-		respond(w, request.ID, `{"resultType":"complete","content":[],"structuredContent":{"a":1}}`)
+		badanswer.Respond(w, request.ID, `{"resultType":"complete","content":[],"structuredContent":{"a":1}}`)
 	default:
 		w.WriteHeader(http.StatusAccepted)
 	}
 }
 
-func respond(w http.ResponseWriter, id json.RawMessage, result string) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+func result(result string) badanswer.Answer {
+	return func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) { badanswer.Respond(w, id, result) }
 }
-
-func result(result string) func(http.ResponseWriter, *http.Request, json.RawMessage) {
-	return func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) { respond(w, id, result) }
-}
-
-// endlessly writes part until the client is gone.
-func endlessly(kind, begin, part string) func(http.ResponseWriter, *http.Request, json.RawMessage) {
-	return func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
-		w.Header().Set("Content-Type", kind)
-		_, err := io.WriteString(w, begin)
-		for block := strings.Repeat(part, 1+(1<<16)/len(part)); err == nil && r.Context().Err() == nil; {
-			_, err = io.WriteString(w, block)
-		}
-	}
-}
-
-func silence(_ http.ResponseWriter, r *http.Request, _ json.RawMessage) { <-r.Context().Done() }
 
 // withSchema is a list of one tool, whose members are given besides its name.
 func withSchema(members string) string {
@@ -135,19 +118,19 @@ func TestHostileServers(t *testing.T) {
 		"a name that steers the terminal":    {hostile{tools: `[{"name":"\u001b[2Jt\u202e\n","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]`}, "\ufffd[2Jt\ufffd", ""},
 		"one cursor for ever":                {hostile{"tools/list", result(`{"tools":[],"nextCursor":"c"}`), ""}, `the cursor "c" comes again`, ""},
 		"ever new cursors": {hostile{"tools/list", func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
-			respond(w, id, fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, pages.Add(1)))
+			badanswer.Respond(w, id, fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, pages.Add(1)))
 		}, ""}, "no end after 100 pages", ""},
-		"a list that never comes":    {hostile{"tools/list", silence, ""}, "deadline exceeded", ""},
-		"a list that never ends":     {hostile{"tools/list", endlessly("application/json", `{"jsonrpc":"2.0","id":1,"result":{"tools":[`, "{},"), ""}, "larger than 16777216 bytes", ""},
-		"an answer that never comes": {hostile{"tools/call", silence, ""}, "no answer: context deadline exceeded", ""},
-		"an answer that never ends":  {hostile{"tools/call", endlessly("application/json", `{"jsonrpc":"2.0","id":1,"result":"`, "x"), ""}, "larger than 16777216 bytes", ""},
-		"a stream of one line":       {hostile{"tools/call", endlessly("text/event-stream", "data: ", "x"), ""}, "larger than 16777216 bytes", ""},
-		"a stream of notifications":  {hostile{"tools/call", endlessly("text/event-stream", "", notification(1<<14)), ""}, "larger than 16777216 bytes", ""},
-		"notifications now and then": {hostile{"tools/call", trickle, ""}, "no answer: context deadline exceeded", ""},
-		"a stream that stays open":   {hostile{"tools/call", openStream, ""}, "FAULT (server)             stream_ends", ""},
-		"a connection that breaks":   {hostile{"tools/call", func(http.ResponseWriter, *http.Request, json.RawMessage) { panic(http.ErrAbortHandler) }, ""}, "no answer: ", ""},
+		"a list that never comes":    {hostile{"tools/list", badanswer.Silence, ""}, "deadline exceeded", ""},
+		"a list that never ends":     {hostile{"tools/list", badanswer.Endlessly("application/json", `{"jsonrpc":"2.0","id":1,"result":{"tools":[`, "{},"), ""}, "larger than 16777216 bytes", ""},
+		"an answer that never comes": {hostile{"tools/call", badanswer.Silence, ""}, "no answer: context deadline exceeded", ""},
+		"an answer that never ends":  {hostile{"tools/call", badanswer.Endlessly("application/json", `{"jsonrpc":"2.0","id":1,"result":"`, "x"), ""}, "larger than 16777216 bytes", ""},
+		"a stream of one line":       {hostile{"tools/call", badanswer.Endlessly("text/event-stream", "data: ", "x"), ""}, "larger than 16777216 bytes", ""},
+		"a stream of notifications":  {hostile{"tools/call", badanswer.Endlessly("text/event-stream", "", badanswer.Notification(1<<14)), ""}, "larger than 16777216 bytes", ""},
+		"notifications now and then": {hostile{"tools/call", badanswer.Trickle, ""}, "no answer: context deadline exceeded", ""},
+		"a stream that stays open":   {hostile{"tools/call", badanswer.OpenStream(`{"resultType":"complete","content":[]}`), ""}, "FAULT (server)             stream_ends", ""},
+		"a connection that breaks":   {hostile{"tools/call", badanswer.Break, ""}, "no answer: ", ""},
 		"an answer to another request": {hostile{"tools/call", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
-			respond(w, json.RawMessage(`99`), `{}`)
+			badanswer.Respond(w, json.RawMessage(`99`), `{}`)
 		}, ""}, "answers came that nothing waited for", ""},
 		"a result that is nested for ever": {hostile{"tools/call", result(`{"resultType":"complete","content":` + deep + `}`), ""}, "FAULT t                    good_input", ""},
 		"a call that asks for ever": {hostile{"tools/call", result(asks(`{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}`)), ""},
@@ -156,8 +139,8 @@ func TestHostileServers(t *testing.T) {
 		"a question with a form of any size": {hostile{"tools/call", result(asks(`{"method":"elicitation/create","params":{"requestedSchema":{"type":"object","required":["a"],"properties":{"a":{"type":"string","minLength":999999999}}}}}`)), ""},
 			`not proved: the question "q": what fits the schema`, "FAULT t"},
 		"a question without a form": {hostile{"tools/call", result(asks(`{"method":"elicitation/create","params":{}}`)), ""}, "its requestedSchema does not read", "FAULT t"},
-		"no handshake":              {hostile{"initialize", silence, ""}, "good_input         complete", "initialize: context deadline exceeded"},
-		"a handshake without end":   {hostile{"initialize", endlessly("application/json", `{"a":"`, "x"), ""}, "good_input         complete", "initialize: the response is larger"},
+		"no handshake":              {hostile{"initialize", badanswer.Silence, ""}, "good_input         complete", "initialize: context deadline exceeded"},
+		"a handshake without end":   {hostile{"initialize", badanswer.Endlessly("application/json", `{"a":"`, "x"), ""}, "good_input         complete", "initialize: the response is larger"},
 	} {
 		for _, era := range []probe.Era{probe.Modern, probe.Legacy} {
 			t.Run(name+"/"+string(era), func(t *testing.T) {
@@ -179,31 +162,6 @@ func TestHostileServers(t *testing.T) {
 			})
 		}
 	}
-}
-
-// notification is an event with so many bytes of data.
-func notification(size int) string {
-	return `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", size) + `"}}` + "\n\n"
-}
-
-// trickle sends a notification ten times a second until the client is gone.
-func trickle(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	for r.Context().Err() == nil {
-		_, _ = io.WriteString(w, notification(1))
-		_ = http.NewResponseController(w).Flush()
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-r.Context().Done():
-		}
-	}
-}
-
-func openStream(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"resultType\":\"complete\",\"content\":[]}}\n\n", id)
-	_ = http.NewResponseController(w).Flush()
-	<-r.Context().Done()
 }
 
 // So it is with programs that are no servers at all.

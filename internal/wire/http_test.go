@@ -180,7 +180,7 @@ func receive(t *testing.T, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(5 * time.Second):
+	case <-time.After(30 * time.Second):
 		require.FailNow(t, "nothing came")
 	}
 }

@@ -28,7 +28,14 @@ Check each step, and ask again for what is missing:
 
 Or let mrtr.Ask and mrtr.Answer read it: they cannot panic. Reported too is a
 pointer whose check is thrown away (r, _ := ...) and which is then used without
-a comparison with nil.`, runUncheckedAnswer)
+a comparison with nil.
+
+An answer to mrtr.ElicitRaw has been judged by its form. Below a comparison of
+its Action with "accept", or of the value with nil, an assertion is therefore
+reported only if its type is none that a form gives, and, where the form's
+schema is constant JSON text of the same package, if the schema gives the
+property another type or does not require it. A schema written in another way
+is not looked at. An answer to mrtr.Sample has no form.`, runUncheckedAnswer)
 
 func runUncheckedAnswer(p *program, r *reporter) {
 	for _, f := range p.funcs {
@@ -43,7 +50,7 @@ func runUncheckedAnswer(p *program, r *reporter) {
 			}
 			want := types.TypeString(assert.AssertedType, func(p *types.Package) string { return p.Name() })
 			if !assert.CommaOk {
-				if !asserted(assert) {
+				if !asserted(assert) && !p.judged(assert) {
 					r.report(assert.Pos(), "%s is asserted to be %s without a check: a client that sends something else, or nothing, makes the handler panic", read, want)
 				}
 			} else if use := uncheckedUse(assert); use.IsValid() {
@@ -63,18 +70,27 @@ func (p *program) answer(v ssa.Value, seen map[ssa.Value]bool) string {
 		if _, made := v.(*ssa.MakeInterface); made {
 			continue // a result that the program made itself
 		}
-		if isType(v.Type(), mcpPath, "InputResponse") {
-			return "an input response"
-		}
-		of, name, _ := field(v)
-		if name == "Content" && isType(of, mcpPath, "ElicitResult", "CreateMessageResult", "CreateMessageWithToolsResult") {
-			return "the content of an answer"
+		if part := answerPart(v); part != "" {
+			return part
 		}
 		if from := container(v); from != nil {
 			if read := p.answer(from, seen); read != "" {
 				return read
 			}
 		}
+	}
+	return ""
+}
+
+// answerPart says which part of an answer a value is by itself, wherever it was
+// taken out of.
+func answerPart(v ssa.Value) string {
+	if isType(v.Type(), mcpPath, "InputResponse") {
+		return "an input response"
+	}
+	of, name, _ := field(v)
+	if name == "Content" && isType(of, mcpPath, "ElicitResult", "CreateMessageResult", "CreateMessageWithToolsResult") {
+		return "the content of an answer"
 	}
 	return ""
 }

@@ -37,6 +37,16 @@ func answered(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourc
 	return &mcp.ReadResourceResult{RequestState: place}, nil // want `RequestState is set to plain data`
 }
 
+// That an answer fits its form does not keep the client from changing it.
+func judged(ctx context.Context, c *mrtr.Call) (*mcp.CallToolResult, error) {
+	res, err := mrtr.Ask(ctx, c, mrtr.ElicitRaw("place", &mcp.ElicitParams{Message: "Where?"}))
+	if err != nil || res.Action != "accept" {
+		return nil, err
+	}
+	place, _ := res.Content["place"].(string)
+	return &mcp.CallToolResult{RequestState: place}, nil // want `RequestState is set to plain data`
+}
+
 func inHelper(round int) *mcp.CallToolResult { return prefixed(strconv.Itoa(round)) }
 
 func prefixed(state string) *mcp.CallToolResult {

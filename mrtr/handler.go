@@ -1,0 +1,216 @@
+package mrtr
+
+import (
+	"context"
+	"hash/maphash"
+	"runtime/debug"
+	"strconv"
+	"sync"
+)
+
+// HandlerOptions configure one tool, prompt or resource. The zero value, and
+// nil, mean the runtime's settings.
+type HandlerOptions struct {
+	// Legacy overrides the runtime's policy for legacy clients.
+	Legacy LegacyPolicy
+	// Unaskable overrides the runtime's policy for clients that cannot be asked.
+	Unaskable UnaskablePolicy
+	// Version names this version of the handler; if empty, it is that of the build. A
+	// call that another version began is checked for questions that changed, as
+	// docs/deploys.md tells, and an [Event] of a call that diverged names the version.
+	// A build without a version control stamp looks like every other: set it there.
+	Version string
+	// Needs are questions that every call asks. A client that cannot be asked one of
+	// them, and for whom no default stands in, is refused before the handler is
+	// entered, with the error that it would get at the question, so that no effect above
+	// the question has run. The words of a question do not matter here, only its key,
+	// its kind and its default. Those of [AskQuestion] are known without being listed.
+	Needs []AnyQuestion
+	// Audience names the server, or servers, that this handler belongs to, where one
+	// Runtime has several handlers under one name: a state sealed by one of them opens
+	// for those of the same audience alone. Without it a handler that is not the first
+	// under its name refuses its calls, because the Runtime cannot know which servers
+	// share their states. One handler may be registered with many servers, and needs
+	// no audience for that.
+	Audience string
+	// Forgets serves the calls of this handler as without [Options.Store]: a repeated
+	// round runs again, and a store that is down refuses none.
+	Forgets bool
+	// Interrupted says what becomes of a round whose instance died while it ran, when
+	// the same request comes again. It needs a store.
+	Interrupted Interrupted
+	// Forwarded sends the rounds of a [Resumable] handler to the instance that holds
+	// their frame, where [Options.Forwarder] can. Otherwise it replays its journal, which
+	// costs about half as much; a [Coroutine] cannot, and is always forwarded.
+	Forwarded bool
+}
+
+// Interrupted is the policy for a round that was cut off, see [HandlerOptions].
+type Interrupted int
+
+const (
+	// InterruptedInherit takes the best that the style can do: InterruptedAgain for [Journal],
+	// [Resumable] and [Steps], and InterruptedUnknown for [Native] and [Coroutine].
+	InterruptedInherit Interrupted = iota
+	// InterruptedAgain runs the handler again. Each effect in [Once] and each step is
+	// noted in the store before it begins and when it has ended, so that none happens
+	// twice; code beside them does. A Coroutine cannot run again.
+	InterruptedAgain
+	// InterruptedUnknown ends the call with [OutcomeUnknown].
+	InterruptedUnknown
+)
+
+// target is one registered tool, prompt or resource.
+type target struct {
+	policy    LegacyPolicy
+	unaskable UnaskablePolicy
+	version   string
+	// audience is what states are bound to; ownAudience tells that HandlerOptions
+	// name it.
+	audience    string
+	ownAudience bool
+	needs       needs
+	replays     bool // a call can go on without the frame that its state names
+	forgets     bool // its calls are not remembered
+	again       bool // a round that was cut off runs again
+	forwards    bool // a round goes to its frame even if it replays
+	// held runs a round of a handler whose frame is here, for another instance.
+	held func() (recordable, enterFunc)
+}
+
+// target checks the options of a registration. It panics on misuse, as go-sdk's
+// functions for registering do.
+func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
+	if !s.valid {
+		panic(misuse("the zero Style handles nothing: its handler is nil, or Build failed"))
+	}
+	var o HandlerOptions
+	if opts != nil {
+		o = *opts
+	}
+	if !o.Legacy.valid() {
+		panic(misuse("HandlerOptions.Legacy is not a policy: %d", o.Legacy))
+	}
+	if !o.Unaskable.valid() {
+		panic(misuse("HandlerOptions.Unaskable is not a policy: %d", o.Unaskable))
+	}
+	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays, forgets: o.Forgets, forwards: o.Forwarded}
+	switch {
+	case o.Interrupted < InterruptedInherit || o.Interrupted > InterruptedUnknown:
+		panic(misuse("HandlerOptions.Interrupted is not a policy: %d", o.Interrupted))
+	case o.Interrupted == InterruptedAgain && s.cutOff == cannotRunAgain:
+		panic(misuse("HandlerOptions.Interrupted is InterruptedAgain, and a Coroutine cannot run again: use Resumable"))
+	}
+	t.again = o.Interrupted == InterruptedAgain || o.Interrupted == InterruptedInherit && s.cutOff == runsAgain
+	if err := t.needs.add(o.Needs); err != nil {
+		panic(err)
+	}
+	if o.Audience != "" {
+		t.audience, t.ownAudience = strconv.Quote(rt.opts.Audience)+strconv.Quote(o.Audience), true
+	}
+	if t.policy == LegacyInherit {
+		t.policy = rt.opts.Legacy
+	}
+	if t.unaskable == UnaskableInherit {
+		t.unaskable = rt.opts.Unaskable
+	}
+	if t.unaskable.contradicts(t.policy) {
+		panic(misuse("HandlerOptions: Unaskable %d and Legacy %d contradict each other about defaults", t.unaskable, t.policy))
+	}
+	if t.version == "" {
+		t.version = buildVersion
+	}
+	return t
+}
+
+// buildVersion names this build in states, so that a call notices a deployment.
+var buildVersion = func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return s.Value[:12]
+		}
+	}
+	return info.Main.Version
+}()
+
+// registrations remember which handler serves a name. A state is bound to the method
+// and the name of its target, and a handler does not know the server that it is
+// registered with. So two handlers under one name, as on two servers with one
+// Runtime, would take each other's states: a yes given to one would be a yes to the
+// other. The second is refused, unless its audience tells them apart.
+type registrations struct {
+	mu     sync.RWMutex
+	served map[registration]*target
+	read   int // addresses of resources among them
+}
+
+type registration struct {
+	method, name string
+	address      uint64 // the hash of a resource's address, in place of the name
+}
+
+// maxAddresses bounds the addresses of resources that are remembered. A client can
+// make up any number of them for one template; the names of tools and prompts are
+// those that the program registered.
+const maxAddresses = 4096
+
+var addressSeed = maphash.MakeSeed()
+
+// serve notes that t serves a name, and reports whether it is the only one to.
+func (r *registrations) serve(method, name string, t *target) bool {
+	if t.ownAudience { // the author says which handlers belong together
+		return true
+	}
+	key := registration{method: method, name: name}
+	if method == resourcesRead {
+		key.name, key.address = "", maphash.String(addressSeed, name)
+	}
+	r.mu.RLock()
+	first := r.served[key]
+	r.mu.RUnlock()
+	if first == nil {
+		first = r.add(key, t)
+	}
+	return first == t
+}
+
+func (r *registrations) add(key registration, t *target) *target {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if first := r.served[key]; first != nil {
+		return first
+	}
+	if key.method == resourcesRead {
+		if r.read == maxAddresses {
+			r.forgetAddresses()
+		}
+		r.read++
+	}
+	if r.served == nil {
+		r.served = map[registration]*target{}
+	}
+	r.served[key] = t
+	return t
+}
+
+func (r *registrations) forgetAddresses() {
+	for key := range r.served {
+		if key.method == resourcesRead {
+			delete(r.served, key)
+		}
+	}
+	r.read = 0
+}
+
+// misregistered refuses a request for a name that two handlers are registered under.
+func (c *Call) misregistered(ctx context.Context) error {
+	cause := misuse("two handlers are registered as %s %s with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both",
+		c.ex.method, strconv.Quote(nameInLog(c.ex.method, c.ex.name)))
+	return c.refuse(ctx, cause.Error(), cause, &refusal{
+		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
+	})
+}

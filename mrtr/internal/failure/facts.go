@@ -1,0 +1,143 @@
+package failure
+
+import (
+	"errors"
+
+	"github.com/mrtr-go/sdk/internal/errormethods"
+)
+
+// facts are an error's answers through its methods. Each is nil where the error
+// has no such method.
+type facts struct {
+	Type      *string       `json:"type,omitempty"`
+	Code      *string       `json:"code,omitempty"`
+	Expected  *bool         `json:"expected,omitempty"`
+	Quiet     *bool         `json:"quiet,omitempty"`
+	Hints     *[]string     `json:"hints,omitempty"`
+	Operation *string       `json:"operation,omitempty"`
+	Selector  *selectorFact `json:"selector,omitempty"`
+	Fields    *fieldsFact   `json:"fields,omitempty"`
+	Effect    *string       `json:"effect,omitempty"`
+	Retryable *bool         `json:"retryable,omitempty"`
+	Protocol  *protocolFact `json:"protocol,omitempty"`
+	Timeout   *bool         `json:"timeout,omitempty"`
+}
+
+type selectorFact struct {
+	Selector   string   `json:"selector"`
+	Candidates []string `json:"candidates"`
+}
+
+type fieldsFact map[string][]string
+
+type protocolFact struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
+	Data    []byte `json:"data,omitempty"`
+}
+
+func factsOf(err error) (f facts) {
+	f.Type = factOf(err, errormethods.Type.ToolErrorType)
+	f.Code = factOf(err, errormethods.Code.ToolErrorCode)
+	f.Expected = factOf(err, errormethods.Expected.ToolErrorExpected)
+	f.Quiet = factOf(err, errormethods.Quiet.ToolErrorQuiet)
+	f.Hints = factOf(err, errormethods.Hints.ToolErrorHints)
+	f.Operation = factOf(err, errormethods.Operation.ToolErrorOperation)
+	f.Selector = factOf(err, func(e errormethods.Selector) (s selectorFact) {
+		s.Selector, s.Candidates = e.ToolErrorSelector()
+		return s
+	})
+	f.Fields = factOf(err, func(e errormethods.Fields) fieldsFact { return e.ToolErrorFields() })
+	f.Effect = factOf(err, errormethods.Effect.ToolErrorEffect)
+	f.Retryable = factOf(err, errormethods.Retryable.ToolErrorRetryable)
+	f.Protocol = factOf(err, func(e errormethods.Protocol) (p protocolFact) {
+		p.Code, p.Message, p.Data = e.ToolErrorProtocol()
+		return p
+	})
+	f.Timeout = factOf(err, errormethods.Timeout.Timeout)
+	return f
+}
+
+// factOf asks the first error in the chain that has the methods of C.
+func factOf[C, V any](err error, ask func(C) V) *V {
+	var carrier C
+	if !errors.As(err, &carrier) {
+		return nil
+	}
+	v := ask(carrier)
+	return &v
+}
+
+// described are errors like e, each with one of the methods that the failure had.
+func (f *Failure) described(e *effectError) (all []error) {
+	if f.Type != nil {
+		all = append(all, typeFact{e})
+	}
+	if f.Code != nil {
+		all = append(all, codeFact{e})
+	}
+	if f.Expected != nil {
+		all = append(all, expectedFact{e})
+	}
+	if f.Quiet != nil {
+		all = append(all, quietFact{e})
+	}
+	if f.Hints != nil {
+		all = append(all, hintsFact{e})
+	}
+	if f.Operation != nil {
+		all = append(all, operationFact{e})
+	}
+	if f.Selector != nil {
+		all = append(all, selectorOf{e})
+	}
+	if f.Fields != nil {
+		all = append(all, fieldsOf{e})
+	}
+	if f.Effect != nil {
+		all = append(all, effectFact{e})
+	}
+	if f.Retryable != nil {
+		all = append(all, retryableFact{e})
+	}
+	if f.Protocol != nil {
+		all = append(all, protocolOf{e})
+	}
+	if f.Timeout != nil {
+		all = append(all, timeoutFact{e})
+	}
+	return all
+}
+
+type (
+	typeFact      struct{ *effectError }
+	codeFact      struct{ *effectError }
+	expectedFact  struct{ *effectError }
+	quietFact     struct{ *effectError }
+	hintsFact     struct{ *effectError }
+	operationFact struct{ *effectError }
+	selectorOf    struct{ *effectError }
+	fieldsOf      struct{ *effectError }
+	effectFact    struct{ *effectError }
+	retryableFact struct{ *effectError }
+	protocolOf    struct{ *effectError }
+	timeoutFact   struct{ *effectError }
+)
+
+func (e typeFact) ToolErrorType() string                { return *e.failure.Type }
+func (e codeFact) ToolErrorCode() string                { return *e.failure.Code }
+func (e expectedFact) ToolErrorExpected() bool          { return *e.failure.Expected }
+func (e quietFact) ToolErrorQuiet() bool                { return *e.failure.Quiet }
+func (e hintsFact) ToolErrorHints() []string            { return *e.failure.Hints }
+func (e operationFact) ToolErrorOperation() string      { return *e.failure.Operation }
+func (e fieldsOf) ToolErrorFields() map[string][]string { return *e.failure.Fields }
+func (e effectFact) ToolErrorEffect() string            { return *e.failure.Effect }
+func (e retryableFact) ToolErrorRetryable() bool        { return *e.failure.Retryable }
+func (e timeoutFact) Timeout() bool                     { return *e.failure.Timeout }
+func (e selectorOf) ToolErrorSelector() (string, []string) {
+	return e.failure.Selector.Selector, e.failure.Selector.Candidates
+}
+func (e protocolOf) ToolErrorProtocol() (int64, string, []byte) {
+	p := e.failure.Protocol
+	return p.Code, p.Message, p.Data
+}
