@@ -39,6 +39,8 @@ var importStair = []struct {
 	{"internal/snapshot", nil, "it copies values"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
 	{"internal/compact", nil, "it reads and writes bytes"},
+	{"internal/sample", nil, "it reckons with numbers"},
+	{"internal/meter", nil, "it reads the process's clocks"},
 	{"internal/stacktrace", nil, "it reads the stack"},
 	{"internal/errormethods", nil, "it declares interfaces"},
 	{"internal/faultlog", nil, "the boundary and the engine meet in it, and neither imports the other"},
@@ -86,6 +88,7 @@ var importStair = []struct {
 	{"internal/testserver", nil, "it starts servers for the tests of the stores"},
 	{"mrtr/mrtrtest", []string{gosdk, "internal/wire", "prove"}, "it tests any go-sdk server, ours or not"},
 	{"internal/killed", []string{gosdk, "boundary", "internal/wire", "mrtr", "statecodec", "store", testify}, "it serves a tool of ours on any store, for the tests of the stores"},
+	{"internal/roundcost", []string{gosdk, "internal/meter", "internal/sample", "mrtr", "statecodec", "store"}, "it makes calls with any store, for the benchmarks of the stores"},
 	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},
 
 	// Mains, and folders that hold tests alone.

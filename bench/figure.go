@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/mrtr-go/sdk/bench/internal/sample"
+	"github.com/mrtr-go/sdk/internal/sample"
 )
 
 // figure is the finding of a row.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mrtr-go/sdk/bench/internal/sample"
+	"github.com/mrtr-go/sdk/internal/sample"
 )
 
 const legend = `Figure: the median of all rounds, each compared with the same round's, and the interval in which another run finds it.

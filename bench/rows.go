@@ -13,7 +13,7 @@ const (
 	resuming   = "Resuming a held handler"
 	holding    = "Holding a weather coroutine"
 	bounded    = "The boundary around a 1 KiB result, in memory"
-	storing    = "Remembering a round in the memory store"
+	storing    = "Remembering a round in a store"
 	refusing   = "Refusing a forged token"
 	sealing    = "Seal plus open of a state"
 	hostJSON   = "go-sdk's JSON decoding"
@@ -122,19 +122,20 @@ func memoryRows() []row {
 	return all
 }
 
-// storeRows compare the cost that a store adds to a call with two bare writes to it. A write
-// waits for memory more than it computes, so instructions do not decide here.
+// storeRows compare the cost that a store adds to a call with that of two bare writes.
 func storeRows() []row {
-	with, writes, without := inMemory(today, "store/remembered"), inMemory(today, "store/beside"), inMemory(today, "store/without")
-	beside := func(q quantity) row {
-		return row{ours: ptr(with.read(q)), theirs: ptr(writes.read(q)), base: ptr(without.read(q))}
+	beside := func(store program, q quantity) row {
+		return row{ours: ptr(remembered(store).read(q)), theirs: ptr(besideWrites(store).read(q)), base: ptr(withoutStore(store).read(q))}
 	}
-	return []row{
-		beside(cpu).named(storing, "CPU, against a bare Create and Update", atMost(3)),
-		beside(instructions).named(storing, "instructions, against the same", nil),
-		beside(allocs).named(storing, "allocations, against the same", nil),
-		adds(with, without, cpu).named(storing, "CPU that a store adds to a call", nil),
+	all := []row{
+		beside(memoryStore, cpu).named(storing, "memory: CPU, against a bare Create and Update", atMost(3)),
+		beside(memoryStore, allocs).named(storing, "memory: allocations, against the same", nil),
+		adds(remembered(memoryStore), withoutStore(memoryStore), cpu).named(storing, "memory: CPU that it adds to a call", nil),
 	}
+	for _, store := range []program{sqliteStore, natsStore, postgresStore, redisStore} {
+		all = append(all, beside(store, wall).named(storing, stores[store].name+": time, against a bare Create and Update", atMost(1.2)))
+	}
+	return all
 }
 
 func codecRows() []row {
