@@ -36,16 +36,24 @@ func (st *state) fields(f *field.Coder) {
 	entryFields(f, "done", &st.done)
 	st.takeTrace()
 	for i := 0; f.Object("pending", i, len(st.pending), pendingBits); i++ {
-		st.pending = nth(st.pending, i)
+		st.pending = nthPending(st.pending, i)
 		st.pending[i].fields(f)
 		f.EndObject()
 	}
-	f.Token("epoch", &st.epoch)
-	if st.epoch != "" {
-		f.Number("turn", &st.turn)
-		until := time.UnixMilli(st.until)
-		f.Time("until", &until)
-		st.until = until.UnixMilli()
+	var t turns
+	if st.turns != nil {
+		t = *st.turns
+	}
+	if f.Token("epoch", &t.epoch); t.epoch == "" {
+		return
+	}
+	f.Number("turn", &t.next)
+	until := time.UnixMilli(t.until)
+	f.Time("until", &until)
+	t.until = until.UnixMilli()
+	if st.turns == nil {
+		read := t
+		st.turns = &read
 	}
 }
 
@@ -94,6 +102,23 @@ func nth[T any](list []T, i int) []T {
 		return list
 	}
 	return append(list, *new(T))
+}
+
+// nthPending is nth for questions, each of which a reader gives a spec of its own. Most
+// states have one question, whose two parts are one allocation.
+func nthPending(list []pending, i int) []pending {
+	switch {
+	case i < len(list):
+		return list
+	case i > 0:
+		return append(list, pending{spec: &spec{}})
+	}
+	first := &struct {
+		list [1]pending
+		spec spec
+	}{}
+	first.list[0].spec = &first.spec
+	return first.list[:]
 }
 
 // appendTo writes the state in format 2.
