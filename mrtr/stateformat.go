@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/form"
 	"github.com/mrtr-go/sdk/mrtr/internal/field"
 )
 
@@ -81,7 +82,7 @@ func (p *pending) fields(f *field.Coder) {
 	f.Key("key", &p.key)
 	f.Text("message", &p.message)
 	f.Text("url", &p.url)
-	f.Raw("schema", &p.schema)
+	f.Schema("schema", &p.schema, p)
 	f.Flag("lenient", &p.lenient)
 	f.Flag("tells", &p.tells)
 	f.Token("type", &p.typ)
@@ -89,6 +90,24 @@ func (p *pending) fields(f *field.Coder) {
 	f.Text("note", &p.note)
 	f.Raw("answer", &p.answer)
 }
+
+// A question knows the compact text of its schema by its form, and a question that came
+// with a state finds its schema by the text. Other kinds of question have no form.
+
+func (p *pending) Short() []byte {
+	if p.form == nil {
+		return nil
+	}
+	return p.form.Short(p.key)
+}
+
+func (p *pending) NoteShort(text []byte) {
+	if p.form != nil {
+		p.form.NoteShort(p.key, text)
+	}
+}
+
+func (p *pending) Long(text []byte) []byte { return form.Long(p.key, text) }
 
 // The kinds by their number in format 2. New ones are added at the end.
 var (
