@@ -208,6 +208,30 @@ func TestStatesAreShort(t *testing.T) {
 	require.LessOrEqual(t, len(st.appendTo(nil)), 110, "with a store")
 }
 
+// A state is the same to its reader, and to its writer, whether or not they know the
+// schema of its question.
+func TestStatesOfKnownSchemas(t *testing.T) {
+	q := Choose("known", "Which?", Choices("a known schema", "b")...)
+	var st state
+	encode := func() []byte {
+		st = newState("c", "v")
+		st.open([]*spec{q.spec})
+		return st.appendTo(nil)
+	}
+	first := encode()
+	require.NotNil(t, q.spec.form.Short("known"))
+	require.Equal(t, first, encode())
+	unknown, ok := decodeState(first)
+	require.True(t, ok)
+	require.Equal(t, string(q.spec.schema), string(unknown.pending[0].schema))
+	require.NotSame(t, &q.spec.schema[0], &unknown.pending[0].schema[0])
+	st.keepForms()
+	known, ok := decodeState(first)
+	require.True(t, ok)
+	require.Equal(t, unknown, known)
+	require.Same(t, &q.spec.schema[0], &known.pending[0].schema[0], "it is shared")
+}
+
 func FuzzDecodeState(f *testing.F) {
 	f.Add([]byte(`{"v":1,"call":"c","round":1}`))
 	f.Add([]byte(`{"v":1,"call":"c","round":1,"author":{"a":[1,"]}"]},"done":[{"kind":"answer","key":"k","value":null}]}`))
