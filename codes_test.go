@@ -26,7 +26,7 @@ var definedCodes = map[int]string{
 var codesThatAreNotOurs = map[string]map[int]string{
 	"boundary/protocol.go":                    {-32002: "go-sdk's code for an unknown resource, which is replaced"},
 	"boundary/internal/misbehaving/errors.go": {-32000: "the code of a tool that misbehaves"},
-	"mcphttp/lean.go":                         {-32005: "go-sdk's code for a message that its transport does not send, which stays in the process"},
+	"mcphttp/leanconn.go":                     {-32005: "go-sdk's code for a message that its transport does not send, which stays in the process"},
 	"prove/rules_result.go": {
 		-32002: "a code that a server is condemned for", -32042: "a code that a server is condemned for",
 		-32099: "the end of the range in which a server is condemned",

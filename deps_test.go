@@ -20,6 +20,7 @@ const (
 	jsonschema = "github.com/google/jsonschema-go"
 	gorilla    = "github.com/gorilla/websocket"
 	testify    = "github.com/stretchr/testify"
+	segmentio  = "github.com/segmentio/encoding" // go-sdk's decoder
 	anything   = "*"
 )
 
@@ -38,6 +39,8 @@ var importStair = []struct {
 	{"internal/snapshot", nil, "it copies values"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
 	{"internal/compact", nil, "it reads and writes bytes"},
+	{"internal/sample", nil, "it reckons with numbers"},
+	{"internal/meter", nil, "it reads the process's clocks"},
 	{"internal/stacktrace", nil, "it reads the stack"},
 	{"internal/errormethods", nil, "it declares interfaces"},
 	{"internal/faultlog", nil, "the boundary and the engine meet in it, and neither imports the other"},
@@ -54,10 +57,11 @@ var importStair = []struct {
 	{"internal/progress", []string{gosdk}, "it orders what any server tells"},
 	{"sse", []string{gosdk, "era", "internal/progress", "internal/rpcerror", "internal/snapshot"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"internal/origin", nil, "it reads the headers of a request"},
+	{"internal/readiness", nil, "it answers a load balancer, which speaks no MCP"},
 	{"internal/message", []string{gosdk}, "it reads and writes messages, whatever carries them"},
 	{"internal/inflight", []string{gosdk, "internal/message"}, "it counts calls, and answers those that are too many"},
-	{"mcphttp", []string{gosdk, "era", "internal/inflight", "internal/jsontext", "internal/message", "internal/origin", "internal/progress"}, "a transport knows nothing of rounds"},
-	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/message", "internal/origin", "internal/progress"}, "a transport knows nothing of rounds"},
+	{"mcphttp", []string{gosdk, segmentio, "era", "internal/inflight", "internal/jsontext", "internal/message", "internal/origin", "internal/progress", "internal/readiness", "statecodec"}, "a transport knows nothing of rounds; its router reads the name off a state"},
+	{"wstransport", []string{gosdk, gorilla, "internal/inflight", "internal/message", "internal/origin", "internal/progress", "internal/readiness"}, "a transport knows nothing of rounds"},
 	{"stdio", []string{gosdk, "internal/inflight", "internal/message"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "era", "internal/faultlog", "internal/progress", "internal/rpcerror", "internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods"}, "it recognizes errors by their methods, ours and yours alike"},
 
@@ -84,6 +88,7 @@ var importStair = []struct {
 	{"internal/testserver", nil, "it starts servers for the tests of the stores"},
 	{"mrtr/mrtrtest", []string{gosdk, "internal/wire", "prove"}, "it tests any go-sdk server, ours or not"},
 	{"internal/killed", []string{gosdk, "boundary", "internal/wire", "mrtr", "statecodec", "store", testify}, "it serves a tool of ours on any store, for the tests of the stores"},
+	{"internal/roundcost", []string{gosdk, "internal/meter", "internal/sample", "mrtr", "statecodec", "store"}, "it makes calls with any store, for the benchmarks of the stores"},
 	{"boundary/internal/misbehaving", []string{gosdk, jsonschema, "boundary", "internal/probe"}, "its tools are broken, and its boundary is not"},
 
 	// Mains, and folders that hold tests alone.

@@ -22,7 +22,7 @@ import (
 
 // shutdown stops a server in the order that docs/operating.md gives: it reports that it
 // is not ready, lets the held handlers have their time, then the requests, then the
-// connections. What is still held when ctx ends is unwound.
+// connections. Handlers that are still held when ctx ends are unwound.
 func shutdown(ctx context.Context, rt *mrtr.Runtime, front *mcphttp.Handler, web *http.Server) error {
 	front.Retire()               // load balancers send new clients elsewhere
 	drained := rt.Drain(ctx)     // held handlers get their answers, then the engine closes

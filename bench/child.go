@@ -10,7 +10,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/mrtr-go/sdk/bench/internal/meter"
+	"github.com/mrtr-go/sdk/internal/meter"
 )
 
 // child is a process that is measured. Package internal/subject describes the

@@ -42,6 +42,7 @@ func curves() []curve {
 		{"the same, decoder mended", picture.Host, stock.of(mended)},
 		{"go-sdk, unprotected", picture.HostBare, bareHTTP},
 		{"mcp-go, unprotected", picture.Peer, mcpGo},
+		{"net/http, the same bytes", picture.OtherPeer, netHTTP},
 	} {
 		all = append(all, curve{byServer, overHTTP, s.name, s.style, []point{{100, s.load}, {400, s.load.withGOGC(400)}}})
 	}

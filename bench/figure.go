@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/mrtr-go/sdk/bench/internal/sample"
+	"github.com/mrtr-go/sdk/internal/sample"
 )
 
 // figure is the finding of a row.
@@ -13,8 +13,9 @@ type figure struct {
 	unit         quantity // "" for a quotient
 	mine, others spent    // of ours and theirs; zero where there is none
 	estimate     sample.Estimate
-	missing      string // why it was not measured
-	short        bool   // the run was too short for a verdict
+	count        *figure // of the instructions, where they may decide
+	missing      string  // why it was not measured
+	short        bool    // the run was too short for a verdict
 }
 
 // spent is the cost of one call of one subject.
@@ -38,6 +39,9 @@ const (
 // judge makes a row's figure from the results.
 func (r row) judge(found *results) figure {
 	f := figure{row: r}
+	if r.counted {
+		f.count = ptr(r.inInstructions().judge(found))
+	}
 	for _, of := range r.readings() {
 		if err := found.missing[of]; err != nil {
 			f.missing = err.Error()
@@ -100,7 +104,8 @@ func (q quantity) margin() float64 {
 func (q quantity) whole() bool { return q == allocs || q == word }
 
 // verdict holds the figure against its target. Where the target lies within the
-// interval another run might find it met or missed, so this one does not say.
+// interval another run might find it met or missed, so this one does not say, unless
+// instructions were counted.
 func (f *figure) verdict() string {
 	switch {
 	case f.target == nil || f.missing != "":
@@ -110,7 +115,14 @@ func (f *figure) verdict() string {
 	case f.target.meets(f.estimate.Low) && f.target.meets(f.estimate.High):
 		return "met"
 	case f.target.meets(f.estimate.Low) || f.target.meets(f.estimate.High):
-		return "undecided"
+		if f.count == nil || f.count.missing != "" {
+			return "undecided"
+		}
+		counted := f.count.verdict()
+		if counted == "undecided" {
+			return counted
+		}
+		return fmt.Sprintf("%s by instructions, %s", counted, f.count.text(f.count.estimate.Value))
 	case f.target.value == 0:
 		return "missed by " + f.unit.amount(f.estimate.Value)
 	}

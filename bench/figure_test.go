@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/bench/internal/sample"
+	"github.com/mrtr-go/sdk/internal/sample"
 )
 
 func TestVerdict(t *testing.T) {
@@ -26,6 +26,24 @@ func TestVerdict(t *testing.T) {
 		{"at least, undecided", atLeast(2), sample.Estimate{Low: 1, Value: 1.5, High: 2}, "undecided"},
 	} {
 		f := figure{row: row{target: c.target}, estimate: c.estimate}
+		require.Equal(t, c.verdict, f.verdict(), c.explanation)
+	}
+	undecided := sample.Estimate{Low: 0.9, Value: 1.1, High: 1.2}
+	for _, c := range []struct {
+		explanation string
+		estimate    sample.Estimate
+		count       figure
+		verdict     string
+	}{
+		{"times that decide", sample.Estimate{Low: 0.7, Value: 0.8, High: 0.9}, figure{estimate: sample.Estimate{Low: 2, Value: 2, High: 2}}, "met"},
+		{"times that decide otherwise", sample.Estimate{Low: 1.1, Value: 1.2, High: 1.3}, figure{estimate: sample.Estimate{Low: 0.5, Value: 0.5, High: 0.5}}, "missed by 20%"},
+		{"instructions that meet it", undecided, figure{estimate: sample.Estimate{Low: 0.79, Value: 0.8, High: 0.81}}, "met by instructions, 0.800 ×"},
+		{"instructions that miss it", undecided, figure{estimate: sample.Estimate{Low: 1.24, Value: 1.25, High: 1.26}}, "missed by 25% by instructions, 1.250 ×"},
+		{"instructions that do not decide", undecided, figure{estimate: sample.Estimate{Low: 0.99, Value: 1, High: 1.01}}, "undecided"},
+		{"instructions that were not counted", undecided, figure{missing: "needs valgrind"}, "undecided"},
+	} {
+		c.count.target = atMost(1)
+		f := figure{row: row{target: atMost(1)}, estimate: c.estimate, count: &c.count}
 		require.Equal(t, c.verdict, f.verdict(), c.explanation)
 	}
 	short := figure{row: row{target: atMost(1)}, short: true}
@@ -57,6 +75,13 @@ func TestJudge(t *testing.T) {
 
 	both := row{section: "s", ours: ptr(a.read(cpu)), theirs: ptr(b.read(cpu)), base: ptr(base.read(cpu))}
 	require.InDelta(t, 2.0, ptr(both.judge(found)).estimate.Value, 1e-9, "200 over 100")
+
+	for _, v := range []float64{399, 401} {
+		found.record("s", a.read(instructions), 0, v)
+		found.record("s", b.read(instructions), 0, 2*v)
+	}
+	counted := over(a, b, cpu).named("s", "ratio", atMost(1.5)).orCounted().judge(found)
+	require.Equal(t, "met by instructions, 0.500 ×", counted.verdict())
 
 	found.missing[b.read(cpu)] = &missing{"an abacus"}
 	require.Equal(t, "needs an abacus", over(a, b, cpu).named("s", "ratio", nil).judge(found).missing)

@@ -16,8 +16,9 @@ type machine struct {
 	Go         string    `json:"go"`
 	Peers      []string  `json:"peers"`
 	Sittings   int       `json:"sittings"`
-	Rounds     int       `json:"rounds"`     // of each sitting
-	FineRounds int       `json:"fineRounds"` // of each sitting, where small differences matter
+	Rounds     int       `json:"rounds"`      // of each sitting
+	FineRounds int       `json:"fineRounds"`  // of each sitting, where small differences matter
+	OfStores   int       `json:"storeRounds"` // of each sitting with a store
 	Turn       string    `json:"turn"`
 	Load       [2]string `json:"load"` // average of the last minute, before and after
 	Seconds    float64   `json:"seconds"`
@@ -26,7 +27,7 @@ type machine struct {
 func describeMachine(p pace) machine {
 	m := machine{
 		CPU: processor(), Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
-		Sittings: p.sittings, Rounds: p.rounds, FineRounds: p.rounds * p.fine, Turn: p.turn.String(), Load: [2]string{loadAverage()},
+		Sittings: p.sittings, Rounds: p.rounds, FineRounds: p.rounds * p.fine, OfStores: p.stores, Turn: p.turn.String(), Load: [2]string{loadAverage()},
 	}
 	for _, peer := range []string{gosdk, "github.com/mark3labs/mcp-go", "github.com/gorilla/securecookie", "github.com/golang-jwt/jwt/v5"} {
 		m.add(strings.TrimPrefix(peer, "github.com/"), "go", "list", "-m", "-f", "{{.Version}}", peer)
@@ -51,8 +52,8 @@ func (m *machine) finish(begun time.Time) {
 }
 
 func (m *machine) String() string {
-	return fmt.Sprintf("%s, %d cores, %s, %s. %s.\n%d sittings of %d rounds (%d where a target lies close), %s of CPU each; %.0f seconds in all; load average %s before, %s after.",
-		m.CPU, m.Cores, m.System, m.Go, strings.Join(m.Peers, ", "), m.Sittings, m.Rounds, m.FineRounds, m.Turn, m.Seconds, m.Load[0], m.Load[1])
+	return fmt.Sprintf("%s, %d cores, %s, %s. %s.\n%d sittings of %d rounds (%d where a target lies close, %d with stores), %s of CPU each; %.0f seconds in all; load average %s before, %s after.",
+		m.CPU, m.Cores, m.System, m.Go, strings.Join(m.Peers, ", "), m.Sittings, m.Rounds, m.FineRounds, m.OfStores, m.Turn, m.Seconds, m.Load[0], m.Load[1])
 }
 
 // processor is the processor's own name, where the system tells.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,4 +107,25 @@ func TestMissingTools(t *testing.T) {
 	require.True(t, isMissing(err))
 	t.Setenv("MRTR_CI", "1")
 	require.False(t, isMissing(err))
+}
+
+// Where the server of a store is missing a person gets a line in its row, and CI a
+// failure.
+func TestMissingServerOfAStore(t *testing.T) {
+	w, err := newWorkshop(io.Discard)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, w.close()) }()
+	_, err = w.command(redisStore)
+	require.NoError(t, err)
+	t.Setenv("PATH", "")
+	t.Setenv("MRTR_CI", "")
+	section := wantedBy(chooseRows(rows(), regexp.MustCompile("Redis")), nil, false)
+	require.Len(t, section, 1)
+	found := newResults()
+	require.NoError(t, w.measureStore(quick, section[0], redisStore, found))
+	for _, r := range chooseRows(rows(), regexp.MustCompile("Redis")) {
+		require.Equal(t, "needs Redis: run store/install", ptr(r.judge(found)).missing)
+	}
+	t.Setenv("MRTR_CI", "1")
+	require.ErrorContains(t, w.measureStore(quick, section[0], redisStore, newResults()), "no redis-server here")
 }

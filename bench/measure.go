@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mrtr-go/sdk/bench/internal/sample"
+	"github.com/mrtr-go/sdk/internal/sample"
 )
 
 // results holds the readings. Loads are compared within a section, so that is
@@ -67,6 +67,12 @@ func wantedBy(rows []row, curves []curve, alone bool) []wanted {
 		for _, of := range r.readings() {
 			want(r.section, of, false)
 		}
+		if r.counted {
+			counts := r.inInstructions()
+			for _, of := range counts.readings() {
+				want(r.section, of, false)
+			}
+		}
 	}
 	for _, c := range curves {
 		for _, p := range c.points {
@@ -84,6 +90,7 @@ func (w *workshop) measure(p pace, all []wanted) (*results, error) {
 	for _, s := range all {
 		begun := time.Now()
 		var timed []load
+		var remembering []program
 		for _, of := range s.readings {
 			err := w.available(of)
 			switch {
@@ -91,6 +98,10 @@ func (w *workshop) measure(p pace, all []wanted) (*results, error) {
 				found.missing[of] = err
 			case err != nil:
 				return nil, err
+			case isStore(of.program):
+				if !slices.Contains(remembering, of.program) {
+					remembering = append(remembering, of.program)
+				}
 			case of.quantity == instructions:
 				counted = append(counted, func() error { return w.countPairs(p, s.section, of.load, found) })
 			case of.quantity == word || of.quantity == heldBytes:
@@ -112,6 +123,11 @@ func (w *workshop) measure(p pace, all []wanted) (*results, error) {
 			record := func(of reading, sitting int, v float64) { found.record(s.section, of, sitting, v) }
 			if err := w.takeRounds(p, timed, record); err != nil {
 				return nil, fmt.Errorf("%s: %w", s.section, err)
+			}
+		}
+		for _, store := range remembering {
+			if err := w.measureStore(p, s, store, found); err != nil {
+				return nil, err
 			}
 		}
 		fmt.Fprintf(w.progress, "%.0fs: %s\n", time.Since(begun).Seconds(), s.section)

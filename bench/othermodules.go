@@ -64,6 +64,10 @@ func (w *workshop) firstModule() (modfile string, _ error) {
 	if output, err := exec.Command("tar", "-xf", archive, "-C", dir).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("unpacking the first version: %w\n%s", err, output)
 	}
+	// The subjects read their own cost, in every version of the engine.
+	if err := os.CopyFS(filepath.Join(dir, "internal", "meter"), os.DirFS("../internal/meter")); err != nil {
+		return "", err
+	}
 	return w.modfile("first", fmt.Sprintf("replace %s => %s", ours, dir))
 }
 

@@ -53,6 +53,10 @@ func (w *workshop) command(p program) ([]string, error) {
 }
 
 func (w *workshop) make(p program) ([]string, error) {
+	if s, ok := stores[p]; ok {
+		binary := filepath.Join(w.dir, filepath.Base(s.folder)+".test")
+		return []string{binary}, w.goTool(s.folder, "test", "-c", "-o", binary, ".")
+	}
 	switch p {
 	case today:
 		return w.build("subject", "./subject")

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mrtr-go/sdk/bench/internal/sample"
+	"github.com/mrtr-go/sdk/internal/sample"
 )
 
 const legend = `Figure: the median of all rounds, each compared with the same round's, and the interval in which another run finds it.
-Undecided: the target lies within the interval.`
+Undecided: the target lies within the interval. Where it does, instructions decide if they were counted.`
 
 // report is everything that a run found.
 type report struct {

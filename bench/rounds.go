@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/mrtr-go/sdk/bench/internal/meter"
+	"github.com/mrtr-go/sdk/internal/meter"
 )
 
 // pace is how long and how often everything is measured.
@@ -18,12 +18,13 @@ type pace struct {
 	warmNode int           // calls before the first round, for a program that is compiled while it runs
 	counted  int           // calls whose instructions are counted, at least
 	pairs    int           // how often they are
+	stores   int           // rounds of one sitting with a store
 	held     int           // calls held at once
 }
 
 var (
-	full  = pace{sittings: 3, rounds: 8, fine: 3, turn: 25 * time.Millisecond, warm: 100 * time.Millisecond, warmNode: 1500, counted: 40, pairs: 2, held: 100_000}
-	quick = pace{sittings: 1, rounds: 2, fine: 1, turn: 4 * time.Millisecond, warm: 4 * time.Millisecond, warmNode: 50, counted: 4, pairs: 1, held: 10_000}
+	full  = pace{sittings: 3, rounds: 8, fine: 3, turn: 25 * time.Millisecond, warm: 100 * time.Millisecond, warmNode: 1500, counted: 40, pairs: 2, stores: 60, held: 100_000}
+	quick = pace{sittings: 1, rounds: 2, fine: 1, turn: 4 * time.Millisecond, warm: 4 * time.Millisecond, warmNode: 50, counted: 4, pairs: 1, stores: 2, held: 10_000}
 )
 
 // benchmarkCalls is how often a benchmark is run in its shorter process: so often

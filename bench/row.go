@@ -9,6 +9,7 @@ type row struct {
 	section, name      string
 	ours, theirs, base *reading
 	faster             bool
+	counted            bool // instructions decide where the time does not
 	target             *target
 	alone              string // the flag of the run of its own in which it is measured
 }
@@ -31,6 +32,21 @@ func (r *row) readings() []reading {
 	}
 	return all
 }
+
+// inInstructions is the row of the same loads for their instructions.
+func (r row) inInstructions() row {
+	for _, of := range []**reading{&r.ours, &r.theirs, &r.base} {
+		if *of != nil {
+			*of = ptr((*of).load.read(instructions))
+		}
+	}
+	r.counted = false
+	return r
+}
+
+// orCounted makes a row of times one that instructions decide where its interval holds
+// the target. They are the same in every run, and leave out the work of the kernel.
+func (r row) orCounted() row { r.counted = true; return r }
 
 // over compares two loads in one quantity.
 func over(ours, theirs load, q quantity) row {

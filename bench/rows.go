@@ -13,7 +13,7 @@ const (
 	resuming   = "Resuming a held handler"
 	holding    = "Holding a weather coroutine"
 	bounded    = "The boundary around a 1 KiB result, in memory"
-	storing    = "Remembering a round in the memory store"
+	storing    = "Remembering a round in a store"
 	refusing   = "Refusing a forged token"
 	sealing    = "Seal plus open of a state"
 	hostJSON   = "go-sdk's JSON decoding"
@@ -36,6 +36,7 @@ var (
 	stock      = served("http/stock")
 	bareHTTP   = served("http/bare")
 	mcpGo      = served("http/mcp-go")
+	netHTTP    = served("http/floor")
 	nodeHTTP   = load{program: nodeServer, clients: 1}
 )
 
@@ -44,15 +45,24 @@ func httpRows() []row {
 	return []row{
 		over(native, throughSDK, cpu).named(overHTTP, "native, against the same with StockFront", nil),
 		over(native.withGOGC(400), throughSDK.withGOGC(400), cpu).named(overHTTP, "against the same with StockFront, GOGC=400", nil),
-		over(native, stock, cpu).named(overHTTP, "native, against go-sdk's front with the same handler", atMost(0.6)),
+		over(native, stock, cpu).named(overHTTP, "native, against go-sdk's front with the same handler", atMost(0.6)).orCounted(),
 		over(native.withGOGC(400), stock.withGOGC(400), cpu).named(overHTTP, "the same, GOGC=400", nil),
 		over(native, stock, wall).named(overHTTP, "the same, time of a call, one client", nil),
 		over(native, stock, instructions).named(overHTTP, "the same, instructions", nil),
 		over(native, stock, allocs).named(overHTTP, "the same, allocations", nil),
 		over(native, stock, heapBytes).named(overHTTP, "the same, bytes allocated", nil),
-		over(native.withGOGC(400), mcpGo.withGOGC(400), cpu).named(overHTTP, "native, against mcp-go unprotected, GOGC=400", atMost(1)),
+		over(native.withGOGC(400), mcpGo.withGOGC(400), cpu).named(overHTTP, "native, against mcp-go unprotected, GOGC=400", atMost(1)).orCounted(),
 		over(native, mcpGo, cpu).named(overHTTP, "the same, GOGC as it is", nil),
+		over(native.of(mended).withGOGC(400), mcpGo.withGOGC(400), cpu).named(overHTTP, "the same, with go-sdk's decoder mended, GOGC=400", nil),
+		over(native.of(mended), mcpGo, cpu).named(overHTTP, "the same, with go-sdk's decoder mended, GOGC as it is", nil),
+		over(native.withGOGC(400), mcpGo.withGOGC(400), instructions).named(overHTTP, "the same, instructions, GOGC=400", nil),
 		over(native, mcpGo, instructions).named(overHTTP, "native, against mcp-go unprotected, instructions", nil),
+		over(native, mcpGo, allocs).named(overHTTP, "native, against mcp-go unprotected, allocations", nil),
+		over(native, mcpGo, heapBytes).named(overHTTP, "native, against mcp-go unprotected, bytes allocated", nil),
+		over(native.withGOGC(400), netHTTP.withGOGC(400), cpu).named(overHTTP, "native, against net/http with the same bytes, GOGC=400", nil),
+		over(native.withGOGC(400), netHTTP.withGOGC(400), instructions).named(overHTTP, "native, against net/http with the same bytes, instructions, GOGC=400", nil),
+		over(mcpGo.withGOGC(400), netHTTP.withGOGC(400), cpu).named(overHTTP, "mcp-go, against net/http with the same bytes, GOGC=400", nil),
+		over(mcpGo.withGOGC(400), netHTTP.withGOGC(400), instructions).named(overHTTP, "mcp-go, against net/http with the same bytes, instructions, GOGC=400", nil),
 		over(native.withGOGC(400), nodeHTTP, cpu).named(overHTTP, "native with GOGC=400, against the TypeScript SDK under Node", atMost(0.5)),
 		over(withGuard, native, cpu).named(overHTTP, "native with the boundary, against without", nil),
 		over(stock, bareHTTP, cpu).named(overHTTP, "native, against the bare handler, both on go-sdk's front", nil),
@@ -86,7 +96,7 @@ func memoryRows() []row {
 	}{{"native", 1.05}, {"once", 1.05}, {"coroutine", 1.07}, {"journal", 1.07}} {
 		ours := inMemory(today, "memory/"+style.name)
 		all = append(all,
-			over(ours, bare, cpu).named(inProcess, style.name+", against the bare handler, CPU", atMost(style.target)),
+			over(ours, bare, cpu).named(inProcess, style.name+", against the bare handler, CPU", atMost(style.target)).orCounted(),
 			over(ours, bare, instructions).named(inProcess, style.name+", instructions", nil),
 			over(ours, bare, allocs).named(inProcess, style.name+", allocations", atMost(1.03)))
 	}
@@ -106,23 +116,26 @@ func memoryRows() []row {
 	}{{"text", 1.03}, {"structured", 1.05}} {
 		with, without := inMemory(today, "boundary/"+tool.name+"/with"), inMemory(today, "boundary/"+tool.name+"/without")
 		all = append(all,
-			over(with, without, cpu).named(bounded, tool.name+", CPU", atMost(tool.target)),
+			over(with, without, cpu).named(bounded, tool.name+", CPU", atMost(tool.target)).orCounted(),
 			over(with, without, instructions).named(bounded, tool.name+", instructions", nil))
 	}
 	return all
 }
 
-// storeRows compare what a store adds to a call with the two writes to it alone.
+// storeRows compare the cost that a store adds to a call with that of two bare writes.
 func storeRows() []row {
-	with, writes, without := inMemory(today, "store/remembered"), inMemory(today, "store/beside"), inMemory(today, "store/without")
-	beside := func(q quantity) row {
-		return row{ours: ptr(with.read(q)), theirs: ptr(writes.read(q)), base: ptr(without.read(q))}
+	beside := func(store program, q quantity) row {
+		return row{ours: ptr(remembered(store).read(q)), theirs: ptr(besideWrites(store).read(q)), base: ptr(withoutStore(store).read(q))}
 	}
-	return []row{
-		beside(cpu).named(storing, "CPU, against a bare Create and Update", atMost(3)),
-		beside(allocs).named(storing, "allocations, against the same", nil),
-		adds(with, without, cpu).named(storing, "CPU that a store adds to a call", nil),
+	all := []row{
+		beside(memoryStore, cpu).named(storing, "memory: CPU, against a bare Create and Update", atMost(3)),
+		beside(memoryStore, allocs).named(storing, "memory: allocations, against the same", nil),
+		adds(remembered(memoryStore), withoutStore(memoryStore), cpu).named(storing, "memory: CPU that it adds to a call", nil),
 	}
+	for _, store := range []program{sqliteStore, natsStore, postgresStore, redisStore} {
+		all = append(all, beside(store, wall).named(storing, stores[store].name+": time, against a bare Create and Update", atMost(1.2)))
+	}
+	return all
 }
 
 func codecRows() []row {

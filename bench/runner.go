@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mrtr-go/sdk/bench/internal/meter"
 	"github.com/mrtr-go/sdk/bench/internal/wire"
+	"github.com/mrtr-go/sdk/internal/meter"
 )
 
 // runner runs a load n times and returns the cost.

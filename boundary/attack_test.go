@@ -24,7 +24,10 @@ import (
 
 // A request of megabytes gets an answer of kilobytes, whatever is wrong with it.
 func TestARequestIsNotAmplified(t *testing.T) {
-	const many = 100_000
+	many := 30_000
+	if thorough {
+		many = 100_000
+	}
 	s := newServer()
 	mcp.AddTool(s, &mcp.Tool{Name: "typed"}, outputs("fine"))
 	s.AddTool(&mcp.Tool{Name: "list", InputSchema: json.RawMessage(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"string","pattern":"^a$","anyOf":[{"minLength":3}]}}}}`)}, returns(text("fine")))
@@ -45,7 +48,7 @@ func TestARequestIsNotAmplified(t *testing.T) {
 	} {
 		res, err := client.Exchange(t.Context(), wire.Request{Name: tc.tool, Arguments: json.RawMessage(tc.args)})
 		require.NoError(t, err, tc.explanation)
-		_, err = judges[misbehaving.AtTool][probe.Modern].Judge(res)
+		_, err = judges()[misbehaving.AtTool][probe.Modern].Judge(res)
 		require.NoError(t, err, tc.explanation)
 		require.Less(t, size(res), 70<<10, tc.explanation)
 	}

@@ -64,8 +64,8 @@ func (k *catalog) lookup(ctx context.Context, c *call) *definition {
 	return k.fresh(ctx, c)
 }
 
-// fresh is lookup in a list that was read after fresh was called, or what the
-// session was shown last if the server fails to list its tools.
+// fresh is lookup in a list that was read after fresh was called. If the server fails
+// to list its tools, it looks in the list that the session was shown last.
 func (k *catalog) fresh(ctx context.Context, c *call) *definition {
 	def, _, err := k.find(ctx, c)
 	if err != nil {

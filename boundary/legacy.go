@@ -7,8 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Before revision 2026-07-28 structured content is an object, and so is what an
-// output schema describes. A strict legacy client refuses a whole list of tools for
+// Before revision 2026-07-28 structured content is an object, and an output schema
+// describes an object. A strict legacy client refuses a whole list of tools for
 // one schema that describes an array.
 
 // withoutForeignOutputs removes the output schemas that a legacy client does not

@@ -7,6 +7,10 @@ import (
 	"testing"
 )
 
+// thorough, as in CI, tries more of the same: both eras where one shows the point, and
+// larger attacks.
+var thorough = os.Getenv("MRTR_CI") == "1"
+
 // TestMain lets the test binary run as other processes too: a server over stdio, and
 // one process for each fault that is not caught.
 func TestMain(m *testing.M) {

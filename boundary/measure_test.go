@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 // below that.
 func TestTextsAreMeasuredAsTheyAreWritten(t *testing.T) {
 	texts := []string{
-		"", "plain", `"\`, "\x00\x1f\x7f\b\f\n\r\t", "<script>&", "\u2028\u2029", "ü\U0001f600", "\xff\xc3", "\ufffd",
+		"", "plain", `"\`, "\x00\x1f\x7f\b\f\n\r\t", "<script>&", "\u2028\u2029", strings.Repeat("<", 100), "ü\U0001f600", "\xff\xc3", "\ufffd",
 		strings.Repeat("plain, long, and then an end: ", 40) + "\x01", strings.Repeat("\x01", 100),
 	}
 	for _, text := range texts {
@@ -21,22 +22,34 @@ func TestTextsAreMeasuredAsTheyAreWritten(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, len(encoded)-2, escapedSize(text), "%q", text)
 
-		res := &mcp.CallToolResult{
-			Content:           []mcp.Content{&mcp.TextContent{Text: text}, &mcp.TextContent{Text: "second"}},
-			StructuredContent: json.RawMessage(encoded),
-		}
-		size, sure := sizeOf(res), 0
-		for limit := range 8 * (size + 100) {
-			if surelyWithin(res, limit) {
-				require.LessOrEqual(t, size, limit, "%q", text)
-				sure++
+		var unescaped bytes.Buffer
+		encoder := json.NewEncoder(&unescaped)
+		encoder.SetEscapeHTML(false)
+		require.NoError(t, encoder.Encode(text))
+		raw := json.RawMessage(bytes.TrimSuffix(unescaped.Bytes(), []byte("\n")))
+		require.Equal(t, len(encoded), jsonSize(raw), "%q", text)
+
+		content := []mcp.Content{&mcp.TextContent{Text: text}, &mcp.TextContent{Text: "second"}}
+		for explanation, res := range map[string]*mcp.CallToolResult{
+			"content":                        {Content: content},
+			"structured content":             {StructuredContent: json.RawMessage(encoded)},
+			"structured content, as it came": {StructuredContent: raw},
+			"both":                           {Content: content, StructuredContent: json.RawMessage(encoded)},
+		} {
+			size, sure := sizeOf(res), 0
+			for limit := range 8 * (size + 100) {
+				if surelyWithin(res, limit) {
+					require.LessOrEqual(t, size, limit, "%s: %q", explanation, text)
+					sure++
+				}
 			}
+			require.NotZero(t, sure, "%s: %q", explanation, text)
 		}
-		require.NotZero(t, sure, "%q", text)
 	}
 	for explanation, block := range map[string]mcp.Content{
-		"an image":          &mcp.ImageContent{Data: []byte("x")},
-		"a text with _meta": &mcp.TextContent{Text: "x", Meta: mcp.Meta{"a": 1}},
+		"an image":                &mcp.ImageContent{Data: []byte("x")},
+		"a text with _meta":       &mcp.TextContent{Text: "x", Meta: mcp.Meta{"a": 1}},
+		"a text with annotations": &mcp.TextContent{Text: "x", Annotations: &mcp.Annotations{Priority: 1}},
 	} {
 		require.False(t, surelyWithin(&mcp.CallToolResult{Content: []mcp.Content{block}}, 1<<20), explanation)
 	}

@@ -52,8 +52,8 @@ func ReportOf(res *mcp.CallToolResult) (Report, bool) {
 	}
 }
 
-// The bounds of a report. An author's error may carry anything, and may quote what a
-// client sent.
+// The bounds of a report. An author's error may carry anything, and may quote the
+// client's request.
 const (
 	maxReported       = 256 // bytes of a name or a candidate
 	maxReportedText   = 2 << 10

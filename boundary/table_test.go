@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -61,7 +62,7 @@ func (v *verdict) judge(place misbehaving.Place, era probe.Era, c misbehaving.Ca
 		return
 	}
 	var err error
-	if v.Outcome, err = judges[place][era].Judge(a.res); err != nil {
+	if v.Outcome, err = judges()[place][era].Judge(a.res); err != nil {
 		v.Fault = joined(firstLine(err.Error()), v.Fault)
 		return
 	}
@@ -90,7 +91,8 @@ func (v *verdict) judgeNext(ctx context.Context, client *wire.Client, era probe.
 }
 
 // judges know the specification's rules for the answers of each method in each era.
-var judges = func() map[misbehaving.Place]map[probe.Era]*probe.Specification {
+// The processes that these tests start need none of them, or one.
+var judges = sync.OnceValue(func() map[misbehaving.Place]map[probe.Era]*probe.Specification {
 	all := map[misbehaving.Place]map[probe.Era]*probe.Specification{}
 	for _, place := range misbehaving.Places {
 		all[place] = map[probe.Era]*probe.Specification{}
@@ -103,7 +105,7 @@ var judges = func() map[misbehaving.Place]map[probe.Era]*probe.Specification {
 		}
 	}
 	return all
-}()
+})
 
 // mostBytes is more than any answer may take: the limit, the part of _meta that is not counted,
 // and the report.

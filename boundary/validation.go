@@ -41,7 +41,10 @@ func (e *Validation) Error() string {
 func (e *Validation) sorted() []FieldError {
 	fields := slices.Clone(e.Fields)
 	slices.SortFunc(fields, func(a, b FieldError) int {
-		return strings.Compare(a.Pointer+"\x00"+a.Problem, b.Pointer+"\x00"+b.Problem)
+		if order := strings.Compare(a.Pointer, b.Pointer); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Problem, b.Problem)
 	})
 	return fields
 }

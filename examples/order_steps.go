@@ -21,7 +21,8 @@ func OrderSteps() mrtr.Style[Order, Shipment] {
 	roots := mrtr.AskQuestion(&b, "projects", projects)
 	var sizes []mrtr.Step[string]
 	for i := range maxItems {
-		sizes = append(sizes, mrtr.AskStep(&b, fmt.Sprintf("size.%d", i), func(_ context.Context, a *at) (q mrtr.Question[string], err error) {
+		key := fmt.Sprintf("size.%d", i)
+		sizes = append(sizes, mrtr.AskStep(&b, key, func(_ context.Context, a *at) (q mrtr.Question[string], err error) {
 			if i >= len(a.In.Items) {
 				return q, mrtr.ErrSkip
 			}

@@ -24,8 +24,5 @@ func RefundLinear(ctx context.Context, c *mrtr.Call, in Refund) (Refunded, error
 	if err := agreed(yes); err != nil {
 		return Refunded{}, err
 	}
-	if err := mrtr.Do(ctx, c, "pay", pay(in, t)); err != nil {
-		return Refunded{}, err
-	}
-	return Refunded{t.Cents, t.Email}, nil
+	return Refunded{t.Cents, t.Email}, mrtr.Do(ctx, c, "pay", pay(in, t))
 }

@@ -20,8 +20,5 @@ func RefundNative(ctx context.Context, c *mrtr.Call, in Refund) (*mrtr.Incomplet
 	if err := agreed(yes); err != nil {
 		return nil, Refunded{}, err
 	}
-	if err := pay(in, t)(ctx, c.ID()); err != nil {
-		return nil, Refunded{}, err
-	}
-	return nil, Refunded{t.Cents, t.Email}, nil
+	return nil, Refunded{t.Cents, t.Email}, pay(in, t)(ctx, c.ID())
 }

@@ -24,8 +24,5 @@ func RefundOnce(ctx context.Context, c *mrtr.Call, in Refund) (*mrtr.IncompleteR
 	if err := agreed(yes); err != nil {
 		return nil, Refunded{}, err
 	}
-	if err := mrtr.Do(ctx, c, "pay", pay(in, t)); err != nil {
-		return nil, Refunded{}, err
-	}
-	return nil, Refunded{t.Cents, t.Email}, nil
+	return nil, Refunded{t.Cents, t.Email}, mrtr.Do(ctx, c, "pay", pay(in, t))
 }

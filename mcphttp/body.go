@@ -157,10 +157,25 @@ func (c contents) tooLarge(maxInitialize int64) error {
 // readBody reads the body of a POST and puts it back for the next reader. Where it
 // returns false it has answered the request.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	body, ok := readBody(w, r, h.maxBytes, h.bodyTimeout, h.receiving)
+	if ok {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return body, ok
+}
+
+// usualBody bounds the memory that a body gets before it has come.
+const usualBody = 4 << 10
+
+// readBody reads a body, as long as receiving is not over.
+func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64, timeout time.Duration, receiving context.Context) ([]byte, bool) {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(h.bodyTimeout)) // a body without deadlines has its own limits
-	cut := context.AfterFunc(h.receiving, func() { _ = control.SetReadDeadline(time.Now()) })
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.maxBytes))
+	_ = control.SetReadDeadline(time.Now().Add(timeout)) // a body without deadlines has its own limits
+	cut := context.AfterFunc(receiving, func() { _ = control.SetReadDeadline(time.Now()) })
+	var read bytes.Buffer
+	read.Grow(int(min(max(r.ContentLength, 0), usualBody)) + bytes.MinRead)
+	_, err := read.ReadFrom(http.MaxBytesReader(w, r.Body, maxBytes))
+	body := read.Bytes()
 	if !cut() && err != nil {
 		refuseWork(w)
 		return nil, false
@@ -168,17 +183,16 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		http.Error(w, fmt.Sprintf("request body exceeds %d bytes", h.maxBytes), http.StatusRequestEntityTooLarge)
+		http.Error(w, fmt.Sprintf("request body exceeds %d bytes", maxBytes), http.StatusRequestEntityTooLarge)
 		return nil, false
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		http.Error(w, fmt.Sprintf("the body took longer than %v", h.bodyTimeout), http.StatusRequestTimeout)
+		http.Error(w, fmt.Sprintf("the body took longer than %v", timeout), http.StatusRequestTimeout)
 		return nil, false
 	case err != nil:
 		http.Error(w, "failed to read body", http.StatusBadRequest)
 		return nil, false
 	}
 	_ = control.SetReadDeadline(time.Time{}) // or the client would seem gone when it passes
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	return body, true
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/mrtr-go/sdk/mcphttp"
 )
 
-// A page of a listed origin may send what a client sends and read what it needs;
-// any other learns nothing.
+// A page of a listed origin may send the headers that a client sends and read those that
+// it needs; any other learns nothing.
 func TestListedOriginsMayUseIt(t *testing.T) {
 	h := newHandler(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{AllowedOrigins: []string{"https://app.example"}})
 	refusesAll := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

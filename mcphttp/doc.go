@@ -6,4 +6,7 @@
 // two of them and routes each request by the version that it names. It also
 // refuses cross-origin requests of web pages, bounds bodies, cancels the calls of
 // a client that hangs up, and drains ([Handler.Shutdown]).
+//
+// [NewRouter] stands in front of several such servers, and sends a request to the one
+// that it belongs to.
 package mcphttp

@@ -254,6 +254,7 @@ func TestForeignHostsAreRefused(t *testing.T) {
 }
 
 func TestOversizedBody(t *testing.T) {
+	t.Parallel() // net/http waits before it closes such a connection
 	_, url := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{MaxMessageBytes: 1000})
 	big := strings.Replace(modernListBody, `"params":{`, `"params":{"x":"`+strings.Repeat("x", 1000)+`",`, 1)
 	for _, version := range []string{"", "2025-11-25", "2026-07-28"} {

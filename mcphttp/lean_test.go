@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,7 +23,15 @@ import (
 	"github.com/mrtr-go/sdk/mcphttp"
 )
 
-var posts = flag.Int("posts", 3000, "how many generated requests TestBothWaysAnswerAlike sends")
+var posts = flag.Int("posts", usualPosts(), "how many generated requests TestBothWaysAnswerAlike sends")
+
+// usualPosts is five times as many in CI.
+func usualPosts() int {
+	if os.Getenv("MRTR_CI") == "1" {
+		return 3000
+	}
+	return 600
+}
 
 // ways are a handler that takes the way past go-sdk's HTTP layer where it can, and
 // one that never does, in front of the same server.
@@ -50,6 +60,11 @@ func serve(h http.Handler, p post) response {
 func (w ways) requireAlike(t *testing.T, p post) response {
 	t.Helper()
 	stock, lean := serve(w.stock, p), serve(w.lean, p)
+	if length, ok := lean.header["Content-Length"]; ok { // it has the answer at once
+		require.Equal(t, []string{strconv.Itoa(len(lean.body))}, length, "%s\n%q", p.headers, p.body)
+		require.NotContains(t, stock.header, "Content-Length")
+		delete(lean.header, "Content-Length")
+	}
 	require.Equal(t, stock, lean, "%s\n%q", p.headers, p.body)
 	return stock
 }
@@ -192,7 +207,7 @@ func TestGetServerIsAskedOnce(t *testing.T) {
 		require.Equal(t, http.StatusOK, serve(h, callOf("observe", params)).status)
 		require.Equal(t, i+1, asked)
 	}
-	require.EqualValues(t, 1, mcphttp.LeanCalls(h), "what one server was allowed says nothing about another")
+	require.Zero(t, mcphttp.LeanCalls(h), "what is known of one server says nothing about another")
 }
 
 func TestNoServerIsRefusedAlike(t *testing.T) {

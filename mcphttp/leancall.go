@@ -10,20 +10,30 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/segmentio/encoding/json"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // leanCall is a call that was read.
 type leanCall struct {
-	request   jsonrpc.Request
-	id        []byte // as it was sent
+	method    string
+	id        jsonrpc.ID
+	rawID     []byte // as it was sent
 	name      string // of the tool or prompt, or the URI of the resource
 	arguments []byte // notes about a tool's arguments, see readArguments
+
+	version string
+
+	rawParams, rawInfo, rawCapabilities []byte // the latter two of _meta
+
+	// After decode.
+	params mcp.Params
+	client *mcp.InitializeParams // as the _meta of the params describes the client
 }
 
-// readLean reads a POST that go-sdk's HTTP layer is certain to let through. It
-// reports false for every other one.
+// readLean reads a POST that go-sdk is certain to hand to the middleware, where its
+// params decode. It reports false for every other one.
 func readLean(r *http.Request, raw []byte) (*leanCall, bool) {
 	method, version, name := r.Header.Get(methodHeader), r.Header.Get(versionHeader), r.Header.Get(nameHeader)
 	if method != "tools/call" && method != "prompts/get" && method != "resources/read" || name == "" {
@@ -37,13 +47,62 @@ func readLean(r *http.Request, raw []byte) (*leanCall, bool) {
 			return nil, false
 		}
 	}
-	if _, limited := r.Context().Deadline(); limited { // no connection hands one to its handlers
+	if _, limited := r.Context().Deadline(); limited { // no session hands one to its handlers
 		return nil, false
 	}
-	call := &leanCall{name: name}
-	call.request.Method = method
+	call := &leanCall{method: method, name: name, version: version}
 	s := jsontext.Scan(raw)
-	return call, call.readMessage(s, version) && s.End()
+	return call, call.readMessage(s) && s.End()
+}
+
+// decode decodes the params and describes the client. This is go-sdk's decoder and the setting with which
+// go-sdk uses it, so that both find the same in the same bytes.
+func (c *leanCall) decode() bool {
+	switch c.method {
+	case "tools/call":
+		c.params = &mcp.CallToolParamsRaw{}
+	case "prompts/get":
+		c.params = &mcp.GetPromptParams{}
+	default:
+		c.params = &mcp.ReadResourceParams{}
+	}
+	_, err := json.Parse(c.rawParams, c.params, json.DontMatchCaseInsensitiveStructFields)
+	return err == nil && c.describeClient()
+}
+
+// describeClient makes the params of an initialize out of _meta, as go-sdk's session does.
+func (c *leanCall) describeClient() bool {
+	c.client = &mcp.InitializeParams{ProtocolVersion: c.version}
+	if c.rawInfo != nil {
+		c.client.ClientInfo = &mcp.Implementation{}
+		if _, err := json.Parse(c.rawInfo, c.client.ClientInfo, json.DontMatchCaseInsensitiveStructFields); err != nil {
+			return false
+		}
+	}
+	var declared struct {
+		mcp.ClientCapabilities
+		Roots *mcp.RootCapabilities `json:"roots,omitempty"`
+	}
+	if _, err := json.Parse(c.rawCapabilities, &declared, json.DontMatchCaseInsensitiveStructFields); err != nil {
+		return false
+	}
+	if declared.RootsV2 = declared.Roots; declared.Roots != nil {
+		declared.ClientCapabilities.Roots = *declared.Roots //nolint:staticcheck // go-sdk sets it too
+	}
+	c.client.Capabilities = &declared.ClientCapabilities
+	return true
+}
+
+// request is the call as middleware gets it.
+func (c *leanCall) request(session *mcp.ServerSession, extra *mcp.RequestExtra) mcp.Request {
+	switch params := c.params.(type) {
+	case *mcp.CallToolParamsRaw:
+		return &mcp.CallToolRequest{Session: session, Params: params, Extra: extra}
+	case *mcp.GetPromptParams:
+		return &mcp.GetPromptRequest{Session: session, Params: params, Extra: extra}
+	default:
+		return &mcp.ReadResourceRequest{Session: session, Params: params.(*mcp.ReadResourceParams), Extra: extra}
+	}
 }
 
 func acceptsBoth(values []string) bool {
@@ -63,7 +122,7 @@ func acceptsBoth(values []string) bool {
 	return json && events
 }
 
-func (c *leanCall) readMessage(s *jsontext.Scanner, version string) bool {
+func (c *leanCall) readMessage(s *jsontext.Scanner) bool {
 	var seen struct{ jsonrpc, id, method, params bool }
 	ok := s.Object(func(name []byte) bool {
 		switch string(name) {
@@ -72,10 +131,10 @@ func (c *leanCall) readMessage(s *jsontext.Scanner, version string) bool {
 		case "id":
 			return once(&seen.id) && c.readID(s)
 		case "method":
-			return once(&seen.method) && s.Is(c.request.Method)
+			return once(&seen.method) && s.Is(c.method)
 		case "params":
 			var ok bool
-			c.request.Params, ok = s.Raw(func() bool { return c.readParams(s, version) })
+			c.rawParams, ok = s.Raw(func() bool { return c.readParams(s) })
 			return once(&seen.params) && ok
 		}
 		return false
@@ -96,33 +155,33 @@ const maxIDDigits = 15
 func (c *leanCall) readID(s *jsontext.Scanner) (ok bool) {
 	var id any
 	if s.Peek() == '"' {
-		c.id, ok = s.Raw(func() bool {
+		c.rawID, ok = s.Raw(func() bool {
 			text, ok := s.Plain()
 			id = string(text)
 			return ok
 		})
 	} else {
-		c.id, ok = s.Raw(s.Number)
-		n, err := strconv.ParseInt(string(c.id), 10, 64)
+		c.rawID, ok = s.Raw(s.Number)
+		n, err := strconv.ParseInt(string(c.rawID), 10, 64)
 		id = float64(n)
-		ok = ok && err == nil && len(c.id) <= maxIDDigits && string(c.id) != "-0"
+		ok = ok && err == nil && len(c.rawID) <= maxIDDigits && string(c.rawID) != "-0"
 	}
 	if ok {
-		c.request.ID, _ = jsonrpc.MakeID(id) // fails for other types alone
+		c.id, _ = jsonrpc.MakeID(id) // fails for other types alone
 	}
 	return ok
 }
 
-func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
+func (c *leanCall) readParams(s *jsontext.Scanner) bool {
 	key := "name"
-	if c.request.Method == "resources/read" {
+	if c.method == "resources/read" {
 		key = "uri"
 	}
 	var seen struct{ meta, name, arguments, responses, state bool }
 	ok := s.Object(func(name []byte) bool {
 		switch string(name) {
 		case "_meta":
-			return once(&seen.meta) && readMeta(s, version)
+			return once(&seen.meta) && c.readMeta(s)
 		case key:
 			return once(&seen.name) && s.Is(c.name)
 		case "inputResponses":
@@ -133,9 +192,9 @@ func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
 			switch {
 			case !once(&seen.arguments):
 				return false
-			case c.request.Method == "prompts/get":
+			case c.method == "prompts/get":
 				return s.Object(func([]byte) bool { return s.Text() })
-			case c.request.Method == "tools/call" && s.Peek() == '{':
+			case c.method == "tools/call" && s.Peek() == '{':
 				return c.readArguments(s, 0, 0)
 			}
 			return s.Value()
@@ -145,32 +204,50 @@ func (c *leanCall) readParams(s *jsontext.Scanner, version string) bool {
 	return ok && seen.meta && seen.name
 }
 
-func readMeta(s *jsontext.Scanner, version string) bool {
+// readMeta finds the description of the client. go-sdk takes the last of several members
+// with one name from it, which is not worth knowing here. It also puts the level for log
+// messages, which are deprecated, into the context under a key of its own.
+func (c *leanCall) readMeta(s *jsontext.Scanner) bool {
 	found := false
-	ok := s.Object(func(name []byte) bool {
-		if string(name) == mcp.MetaKeyProtocolVersion {
-			return once(&found) && s.Is(version)
+	ok := s.Object(func(name []byte) (ok bool) {
+		switch string(name) {
+		case mcp.MetaKeyProtocolVersion:
+			return once(&found) && s.Is(c.version)
+		case mcp.MetaKeyClientInfo:
+			return c.rawInfo == nil && s.Peek() == '{' && single(s, &c.rawInfo)
+		case mcp.MetaKeyClientCapabilities:
+			return c.rawCapabilities == nil && s.Peek() == '{' && single(s, &c.rawCapabilities)
+		case mcp.MetaKeyLogLevel:
+			return false
 		}
 		return s.Value()
 	})
-	return ok && found
+	return ok && found && c.rawCapabilities != nil
+}
+
+func single(s *jsontext.Scanner, raw *[]byte) (ok bool) {
+	*raw, ok = s.Raw(s.Single)
+	return ok
 }
 
 // readResponses reads the answers of a user. A client's model and its roots answer
-// with more than is worth knowing here.
+// with more than is worth knowing here, and an answer with a member twice is refused.
 func readResponses(s *jsontext.Scanner) bool {
-	return s.Object(func([]byte) bool {
-		acted := false
+	var keys jsontext.Names
+	return s.Object(func(key []byte) bool {
+		var seen struct{ action, content, meta bool }
 		ok := s.Object(func(name []byte) bool {
 			switch string(name) {
 			case "action":
-				return once(&acted) && s.Text()
-			case "content", "_meta":
-				return s.Peek() == '{' && s.Value()
+				return once(&seen.action) && s.Text()
+			case "content":
+				return once(&seen.content) && s.Peek() == '{' && s.Single()
+			case "_meta":
+				return once(&seen.meta) && s.Peek() == '{' && s.Single()
 			}
 			return false
 		})
-		return ok && acted
+		return ok && seen.action && keys.Add(key)
 	})
 }
 

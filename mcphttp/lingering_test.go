@@ -16,6 +16,7 @@ import (
 // A client that hangs up on a handler which ignores that has the call in flight until
 // the handler returns, so that it cannot start as many as it likes.
 func TestAHandlerThatOutlivesItsClientIsInFlight(t *testing.T) {
+	t.Parallel() // it mostly waits
 	call := callBody("7", `"x":0`)
 	for _, c := range []struct {
 		explanation string

@@ -160,8 +160,10 @@ func TestAlteredIDsInASession(t *testing.T) {
 // The end of a session cancels its calls. A handler that does not heed that keeps
 // nobody waiting.
 func TestDeleteDoesNotWaitForCalls(t *testing.T) {
+	t.Parallel() // the server gives the call a second
 	for _, heeds := range []bool{true, false} {
 		t.Run(fmt.Sprintf("heeds=%v", heeds), func(t *testing.T) {
+			t.Parallel()
 			began, release := make(chan struct{}, 1), make(chan struct{})
 			ended := make(chan error, 1)
 			server := rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -26,6 +26,8 @@ func TestReadiness(t *testing.T) {
 			ready := func() (int, string) {
 				w := httptest.NewRecorder()
 				h.ServeReady(w, httptest.NewRequest(http.MethodGet, "/ready", nil))
+				require.Equal(t, "no-store", w.Header().Get("Cache-Control"), "an answer is for one moment")
+				require.Equal(t, "text/plain; charset=utf-8", w.Header().Get("Content-Type"))
 				return w.Code, w.Body.String()
 			}
 			code, text := ready()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -34,11 +35,12 @@ type reply struct {
 	sent   bool // the header
 	events bool // it is an event stream
 	late   bool // the body of an error that came after a heartbeat
+	whole  bool // all of it was sent
 	done   bool
 	beat   *time.Timer
 	batch  bool         // of calls
 	last   []byte       // the bytes written last, where there is one call
-	ids    []jsonrpc.ID // that were answered, where there are several
+	ids    []jsonrpc.ID // of calls that are known to be answered
 }
 
 // newReply makes a reply to a request. It may begin with a heartbeat only where it
@@ -105,6 +107,30 @@ func (p *reply) write(data []byte) (int, error) {
 	return n, err
 }
 
+// complete writes the answer of the only call, after which nothing follows. Where
+// nothing was written before, its length is known, which spares the end of a body of
+// chunks a packet of its own.
+func (p *reply) complete(id jsonrpc.ID, status int, data []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done {
+		return
+	}
+	p.ids = append(p.ids, id)
+	p.whole = !p.sent
+	if p.whole {
+		p.header.Set("Content-Length", strconv.Itoa(len(data)))
+	}
+	p.writeHeader(status)
+	if p.late {
+		data = asEvent(data)
+	}
+	p.limit()
+	_, _ = p.w.Write(data) // who is gone hears nothing
+	_ = p.control.Flush()
+	p.done = p.whole
+}
+
 // limit gives the next write its time. A writer without deadlines has its own limits.
 func (p *reply) limit() { _ = p.control.SetWriteDeadline(time.Now().Add(p.timeout)) }
 
@@ -152,10 +178,12 @@ func (p *reply) end() {
 	p.done = true
 	p.beat.Stop()
 	p.last, p.ids = nil, nil
-	if p.sent {
+	switch {
+	case p.whole:
+	case p.sent:
 		p.limit()
 		_ = p.control.Flush()
-	} else {
+	default:
 		maps.Copy(p.w.Header(), p.header)
 	}
 	_ = p.control.SetWriteDeadline(time.Time{})

@@ -44,6 +44,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	if modern {
+		r = mendHeaders(r)
+		if call, ok := h.readLean(r, raw); ok {
+			h.work(w, r, raw, 1, func(p *reply, r *http.Request) { h.lean.serve(p, r, call) })
+			return
+		}
+	}
 	messages, err := split(raw)
 	if err != nil {
 		refuseMalformed(w, err)
@@ -89,7 +96,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // modern requests alone.
 func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte, calls int) {
 	if r.Header.Get(versionHeader) >= era.FirstModern {
-		r = mendHeaders(r)
 		w = &paramsWriter{ResponseWriter: w}
 	}
 	if r.Header.Get(versionHeader) >= era.FirstModern && r.Header.Get(methodHeader) == "subscriptions/listen" {
@@ -101,21 +107,17 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte
 			writeError(w, idOf(raw), err.Code, err.Message)
 			return
 		}
-		h.admit(w, r, raw, calls, h.listening, h.stateless.ServeHTTP)
+		h.admit(w, r, raw, calls, h.listening, through(h.stateless))
 		return
 	}
-	if h.lean != nil && r.Header.Get(versionHeader) >= era.FirstModern {
-		h.work(w, r, raw, calls, func(w http.ResponseWriter, r *http.Request) { h.lean.serve(w, r, raw) })
-		return
-	}
-	h.work(w, r, raw, calls, h.stateless.ServeHTTP)
+	h.work(w, r, raw, calls, through(h.stateless))
 }
 
 // serveSessionless hands a legacy POST to the stateless handler, which would let
 // its calls run on after their client hung up.
 func (h *Handler) serveSessionless(w http.ResponseWriter, r *http.Request, raw []byte, calls int) {
-	h.work(w, r, raw, calls, func(w http.ResponseWriter, r *http.Request) {
-		h.stateless.ServeHTTP(w, endsCalls(r))
+	h.work(w, r, raw, calls, func(p *reply, r *http.Request) {
+		h.stateless.ServeHTTP(p, endsCalls(r))
 	})
 }
 
@@ -155,7 +157,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 		h.stateful.ServeHTTP(w, r)
 		return
 	}
-	h.work(w, r, raw, len(body.calls), func(w http.ResponseWriter, r *http.Request) {
+	h.work(w, r, raw, len(body.calls), func(w *reply, r *http.Request) {
 		if session == "" && body.opens {
 			var ok bool
 			if session, ok = h.openSession(w, r, body.kept); !ok {
@@ -200,8 +202,12 @@ func (h *Handler) openSession(w http.ResponseWriter, r *http.Request, bytes int6
 	return id, true
 }
 
+func through(h http.Handler) func(*reply, *http.Request) {
+	return func(p *reply, r *http.Request) { h.ServeHTTP(p, r) }
+}
+
 // work serves a request that Shutdown waits for.
-func (h *Handler) work(w http.ResponseWriter, r *http.Request, raw []byte, calls int, serve http.HandlerFunc) {
+func (h *Handler) work(w http.ResponseWriter, r *http.Request, raw []byte, calls int, serve func(*reply, *http.Request)) {
 	if !h.calls.enter() {
 		refuseWork(w)
 		return
@@ -214,7 +220,7 @@ func (h *Handler) work(w http.ResponseWriter, r *http.Request, raw []byte, calls
 // its context when over is, if not before. A client without a token is known by
 // its connection. A call is in flight until its handler has returned, which may be
 // long after its client hung up.
-func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, calls int, over context.Context, serve http.HandlerFunc) {
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, calls int, over context.Context, serve func(*reply, *http.Request)) {
 	who := "user " + principal(r)
 	if who == "user " {
 		who = "connection " + r.RemoteAddr

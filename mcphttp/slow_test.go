@@ -74,6 +74,7 @@ func TestHalfABodyDoesNotHoldUpShutdown(t *testing.T) {
 
 // The answer of a client that does not read is dropped with its connection.
 func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return say(strings.Repeat("x", 12<<20))
 	})
@@ -114,6 +115,7 @@ func openStream(t *testing.T, method, url, body string, edit func(*http.Request)
 // Every stream on which nothing comes carries a comment, with a progress token or
 // without, in both eras, with sessions and without.
 func TestSilentStreamsCarryHeartbeats(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, c := range []struct {
 		explanation string
 		stateless   bool

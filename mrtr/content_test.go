@@ -35,18 +35,27 @@ type brokenChart struct{ chart }
 
 func (brokenChart) Content() []mcp.Content { var none *mcp.ImageContent; return []mcp.Content{none} }
 
+// emptyChart has content that is no content at all.
+type emptyChart struct{ chart }
+
+func (emptyChart) Content() []mcp.Content { return []mcp.Content{nil} }
+
 // annotated has _meta and no content of its own.
 type annotated struct {
 	N int `json:"n"`
 }
 
-func (annotated) Meta() mcp.Meta { return mcp.Meta{"org.example/a": true} }
+func (annotated) Meta() mcp.Meta { return annotation }
+
+// annotation is that of all results.
+var annotation = mcp.Meta{"org.example/a": true}
 
 func TestAnOutputMayHaveContentOfItsOwn(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	server := newServer()
 	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Native(resulting(func() chart { return chart{3, []byte("png")} })), nil))
 	mcp.AddTool(server, &mcp.Tool{Name: "broken"}, mrtr.Tool(rt, mrtr.Native(resulting(func() brokenChart { return brokenChart{} })), nil))
+	mcp.AddTool(server, &mcp.Tool{Name: "empty"}, mrtr.Tool(rt, mrtr.Native(resulting(func() emptyChart { return emptyChart{} })), nil))
 	mcp.AddTool(server, &mcp.Tool{Name: "annotated"}, mrtr.Tool(rt, mrtr.Native(resulting(func() annotated { return annotated{7} })), nil))
 	client := connect(t, server, nil)
 	result := func(name string) (whole struct {
@@ -68,13 +77,16 @@ func TestAnOutputMayHaveContentOfItsOwn(t *testing.T) {
 	require.Equal(t, "3 points.", whole.Content[0]["text"])
 	require.Equal(t, float64(3), whole.Meta["org.example/points"])
 
-	_, isError = result("broken")
-	require.True(t, isError)
+	for _, name := range []string{"broken", "empty"} {
+		_, isError = result(name)
+		require.True(t, isError, name)
+	}
 
 	whole, isError = result("annotated")
 	require.False(t, isError)
 	require.Equal(t, true, whole.Meta["org.example/a"])
 	require.Equal(t, `{"n":7}`, whole.Content[0]["text"], "go-sdk makes the content that the output does not have")
+	require.Len(t, annotation, 1, "go-sdk writes to a copy")
 }
 
 // resulting is a handler that asks nothing.

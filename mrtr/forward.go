@@ -59,7 +59,7 @@ func newForwarding(o *Options) (*forwarding, error) {
 		return nil, misuse("Options.Forwarder names this instance %.80q: 1 to 64 letters, digits, '-' and '_'", self)
 	}
 	seal := *o.State
-	seal.Readable, seal.PerPrincipal, seal.PerSession = false, false, false
+	seal.Readable, seal.PerPrincipal, seal.PerSession, seal.Instance = false, false, false, ""
 	seal.MaxToken = min(tokenFor(maxForwarded), statecodec.MaxMaxToken)
 	codec, err := statecodec.New(&seal)
 	if err != nil {
@@ -73,6 +73,8 @@ func newForwarding(o *Options) (*forwarding, error) {
 // maxForwarded bounds a message before it is sealed: a request that is longer is not
 // forwarded.
 const maxForwarded = 640 << 10
+
+var errTooLong = errors.New("the request is too long to be forwarded")
 
 func isInstance(name string) bool {
 	return checkKey(name) == nil && !strings.Contains(name, ".")
@@ -125,6 +127,8 @@ func (c *Call) forward(ctx context.Context) {
 		reason = "the instance does not hold the frame any more"
 	case errors.Is(err, ErrNoInstance):
 		reason = "the instance is gone"
+	case errors.Is(err, errTooLong):
+		reason = err.Error()
 	case err != nil:
 		reason = "the instance does not answer"
 	}
@@ -139,6 +143,9 @@ func (c *Call) sendTo(ctx context.Context, holder string) (answer string, _ erro
 	})
 	if err != nil {
 		return "", err
+	}
+	if len(message) > maxForwarded {
+		return "", errTooLong
 	}
 	sealed, err := f.codec.Seal(statecodec.Binding{Target: holder}, message)
 	if err != nil {

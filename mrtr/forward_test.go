@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -191,6 +192,20 @@ func TestAnInstanceThatDoesNotAnswer(t *testing.T) {
 		require.Equal(t, tripReply{plan: "window yes"}, f.tools[1].answer(pay, "yes"))
 		require.Equal(t, 1, f.did.count("held"))
 	})
+}
+
+// A request can be longer than a message may be. It is not sent, and the frame waits
+// for one that reaches its instance.
+func TestALongRequestIsNotForwarded(t *testing.T) {
+	f := newForwarded(t, coroutineTrip, nil)
+	who := strings.Repeat("x", 700<<10)
+	seat := f.tools[0].round(t.Context(), who, "", nil)
+	there := f.tools[1].round(t.Context(), who, seat.state, accepting(seat, "window"))
+	ended(t, there.err, mrtr.FrameGone)
+	require.Equal(t, []string{"the request is too long to be forwarded"}, f.forwards)
+	require.Empty(t, f.post.messages)
+	pay := f.tools[0].round(t.Context(), who, seat.state, accepting(seat, "window"))
+	require.Equal(t, []string{"pay"}, pay.asks)
 }
 
 // Messages are for one instance, and nobody without the keys can make, alter or read

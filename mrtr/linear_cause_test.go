@@ -75,6 +75,13 @@ func TestALinearHandlerLearnsWhyItsCallEnds(t *testing.T) {
 			ws, _, err := dialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http"), nil)
 			require.NoError(t, err)
 			t.Cleanup(func() { ws.Close() })
+			go func() { // the server waits for an answer to its close frame, which reading gives
+				for {
+					if _, _, err := ws.ReadMessage(); err != nil {
+						return
+					}
+				}
+			}()
 			require.NoError(t, ws.WriteMessage(websocket.TextMessage, []byte(modern)))
 			<-began
 			end(h, ws)

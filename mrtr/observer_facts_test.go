@@ -149,34 +149,66 @@ func TestEventsOfEffects(t *testing.T) {
 	}
 }
 
-// contextual gives every round a context with a value, or panics.
+// contextual gives every round a context, and notes that of each event.
 type contextual struct {
+	give func(ctx context.Context, e mrtr.Event) context.Context
 	recorder
-	panics bool
+	contexts []any
 }
 
 type contextualKey struct{}
 
 func (o *contextual) RoundContext(ctx context.Context, e mrtr.Event) context.Context {
-	if o.panics {
-		panic("oh no")
-	}
-	return context.WithValue(ctx, contextualKey{}, e.Round)
+	return o.give(ctx, e)
+}
+
+func (o *contextual) Observe(ctx context.Context, e mrtr.Event) {
+	o.recorder.Observe(ctx, e)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.contexts = append(o.contexts, ctx.Value(contextualKey{}))
 }
 
 // The handler, and the events of its round, have the context that the observer gives.
 func TestAnObserverGivesARoundItsContext(t *testing.T) {
-	for _, c := range []struct {
-		observer *contextual
-		want     []any
-	}{{&contextual{}, []any{1, 2}}, {&contextual{panics: true}, []any{nil, nil}}} {
-		var entered []any
-		rt, _ := newRuntime(t, &mrtr.Options{Observer: c.observer})
-		observedCall(t, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, call *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
-			entered = append(entered, ctx.Value(contextualKey{}))
+	var entered []any
+	enters := func(ctx context.Context) { entered = append(entered, ctx.Value(contextualKey{})) }
+	styles := map[string]mrtr.Style[input, output]{
+		"native": mrtr.Native(func(ctx context.Context, call *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
+			enters(ctx)
 			return asking(units, itself)(ctx, call, in)
-		}), nil), 0, nil, nil)
-		require.Equal(t, c.want, entered)
+		}),
+		"coroutine": mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
+			enters(ctx)
+			v, err := mrtr.Ask(ctx, c, units)
+			enters(ctx)
+			return output{v}, err
+		}),
+	}
+	for _, c := range []struct {
+		explanation string
+		give        func(ctx context.Context, e mrtr.Event) context.Context
+		value       func(round int) any
+	}{
+		{"one with a value", func(ctx context.Context, e mrtr.Event) context.Context {
+			return context.WithValue(ctx, contextualKey{}, e.Round)
+		}, func(round int) any { return round }},
+		{"none", func(context.Context, mrtr.Event) context.Context { return nil }, func(int) any { return nil }},
+		{"a panic", func(context.Context, mrtr.Event) context.Context { panic("oh no") }, func(int) any { return nil }},
+	} {
+		for name, style := range styles {
+			t.Run(c.explanation+", "+name, func(t *testing.T) {
+				entered = nil
+				observer := &contextual{give: c.give}
+				rt, _ := newRuntime(t, &mrtr.Options{Observer: observer})
+				observedCall(t, mrtr.Tool(rt, style, nil), 0, nil, nil)
+				require.Equal(t, []any{c.value(1), c.value(2)}, entered)
+				require.NotEmpty(t, observer.of(mrtr.RoundStarted))
+				for i, e := range observer.all() {
+					require.Equal(t, c.value(e.Round), observer.contexts[i], e.Kind)
+				}
+			})
+		}
 	}
 }
 

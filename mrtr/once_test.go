@@ -15,62 +15,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// guardedTrip asks its questions one a round, and runs body at the top of each.
-// When all are answered the result is what body gave last.
-func guardedTrip(body func(ctx context.Context, c *mrtr.Call) (string, error), keys ...string) mrtr.Style[tripIn, tripOut] {
-	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-		plan, err := body(ctx, c)
-		if err != nil {
-			return nil, tripOut{}, err
-		}
-		for _, key := range keys {
-			if _, ok := mrtr.Answer(c, text(key)); !ok {
-				return mrtr.Need(text(key)), tripOut{}, nil
-			}
-		}
-		return nil, tripOut{Plan: plan}, nil
-	})
-}
-
-// onceStyles are the styles in which an author writes Once: body runs before
-// each question and at the end.
-var onceStyles = map[string]func(body func(ctx context.Context, c *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut]{
-	"guarded": func(body func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut] {
-		return guardedTrip(body, "q", "r")
-	},
-	"coroutine": func(body func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut] {
-		return mrtr.Coroutine(around(body))
-	},
-	"journal": func(body func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut] {
-		return mrtr.Journal(around(body))
-	},
-	"resumable": func(body func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut] {
-		return mrtr.Resumable(around(body))
-	},
-}
-
-func around(body func(ctx context.Context, c *mrtr.Call) (string, error)) mrtr.LinearFunc[tripIn, tripOut] {
-	return func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-		for _, key := range []string{"q", "r"} {
-			if _, err := body(ctx, c); err != nil {
-				return tripOut{}, err
-			}
-			if _, err := mrtr.Ask(ctx, c, text(key)); err != nil {
-				return tripOut{}, err
-			}
-		}
-		plan, err := body(ctx, c)
-		return tripOut{Plan: plan}, err
-	}
-}
-
-func eachOnce(t *testing.T, test func(t *testing.T, style func(func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut])) {
-	require.NotEmpty(t, onceStyles)
-	for name, style := range onceStyles {
-		t.Run(name, func(t *testing.T) { test(t, style) })
-	}
-}
-
 // An effect in Once happens once, in however many rounds it is asked for; its
 // idem is the same whenever it is tried, and another in another call.
 func TestOnceRunsOnce(t *testing.T) {
@@ -211,6 +155,29 @@ func TestOnceHandsTheErrorThrough(t *testing.T) {
 	})
 }
 
+// Do is Once, without a value.
+func TestDoRunsOnce(t *testing.T) {
+	eachOnce(t, func(t *testing.T, style func(func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut]) {
+		var idems []string
+		last, rounds := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+			return "booked", mrtr.Do(ctx, c, "book", func(_ context.Context, idem string) error {
+				idems = append(idems, idem)
+				return nil
+			})
+		})).run()
+		require.Equal(t, tripReply{plan: "booked"}, last)
+		require.Equal(t, 3, rounds)
+		require.Len(t, idems, 1)
+		require.True(t, strings.HasSuffix(idems[0], ".book"), idems[0])
+
+		closed := errors.New("the desk is closed")
+		last = serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+			return "booked", mrtr.Do(ctx, c, "book", func(context.Context, string) error { return closed })
+		})).begin()
+		require.ErrorIs(t, last.err, closed)
+	})
+}
+
 // A value that JSON cannot carry is found when the effect has run. The call
 // may go on from that error, and the effect does not run again.
 func TestOnceCannotRememberEveryValue(t *testing.T) {
@@ -322,96 +289,6 @@ func TestOnceMarksWhatFailsAfterIt(t *testing.T) {
 		require.ErrorAs(t, last.err, &effect)
 		require.Equal(t, "applied", effect.ToolErrorEffect())
 	})
-}
-
-// Functions registered for the end run at the end, once, and not at all when the
-// call does not complete: a handler that is entered three times
-// registers three times, and only the last counts.
-func TestOnceOnComplete(t *testing.T) {
-	var did deeds
-	register := func(c *mrtr.Call) { c.OnComplete(func(context.Context) { did.note("completed") }) }
-	styles := map[string]mrtr.Style[tripIn, tripOut]{
-		"guarded": guardedTrip(func(_ context.Context, c *mrtr.Call) (string, error) {
-			register(c)
-			return "", nil
-		}, "first", "second"),
-	}
-	for name, style := range linearStyles {
-		styles[name] = style(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
-			register(c)
-			return script(&deeds{}, "?first", "?second")(ctx, c, in)
-		})
-	}
-	var list mrtr.Steps[tripIn, tripOut]
-	for _, key := range []string{"first", "second"} {
-		mrtr.AskStep(&list, key, func(_ context.Context, at *mrtr.At[tripIn]) (mrtr.Question[string], error) {
-			register(at.Call)
-			return text(key), nil
-		})
-	}
-	list.End(func(_ context.Context, at *mrtr.At[tripIn]) (tripOut, error) {
-		register(at.Call)
-		return tripOut{}, nil
-	})
-	steps, err := list.Build()
-	require.NoError(t, err)
-	styles["steps"] = steps
-	for name, style := range styles {
-		t.Run(name, func(t *testing.T) {
-			did = deeds{}
-			tool := serveTrip(t, style)
-			asked := tool.begin()
-			require.Error(t, tool.round(t.Context(), "", asked.state, declining(asked)).err)
-			require.Zero(t, did.count("completed"), "a decline completes nothing")
-			asked = tool.answer(tool.begin(), "x")
-			require.Equal(t, []string{"second"}, asked.asks)
-			require.Zero(t, did.count("completed"), "nor does a question")
-			require.NoError(t, tool.answer(asked, "y").err)
-			require.Equal(t, 1, did.count("completed"))
-		})
-	}
-}
-
-// A handler that is entered twice in one round, because its question was
-// answered by itself, has registered twice, and completes once.
-func TestOnceOnCompleteWhenEnteredAgain(t *testing.T) {
-	var did deeds
-	sure := mrtr.Confirm("sure", "Sure?")
-	register := func(c *mrtr.Call) {
-		did.note("entered")
-		c.OnComplete(func(context.Context) { did.note("completed") })
-	}
-	linear := func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-		register(c)
-		_, err := mrtr.Ask(ctx, c, sure)
-		return tripOut{}, err
-	}
-	var list tripSteps
-	mrtr.AskStep(&list, "sure", func(_ context.Context, at *tripAt) (mrtr.Question[bool], error) {
-		register(at.Call)
-		return sure, nil
-	})
-	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
-		register(at.Call)
-		return tripOut{}, nil
-	})
-	styles := map[string]mrtr.Style[tripIn, tripOut]{
-		"steps": mustBuild(t, &list), "journal": mrtr.Journal(linear), "coroutine": mrtr.Coroutine(linear), "resumable": mrtr.Resumable(linear),
-	}
-	for name, style := range styles {
-		t.Run(name, func(t *testing.T) {
-			did = deeds{}
-			tool := serveTrip(t, style)
-			tool.mute = true
-			reply := tool.begin()
-			require.NoError(t, reply.err)
-			require.Nil(t, reply.asks)
-			require.Equal(t, 1, did.count("completed"))
-			if name == "steps" || name == "journal" {
-				require.Equal(t, 2, did.count("entered"))
-			}
-		})
-	}
 }
 
 // What travels is readable by whoever may open the state.

@@ -185,12 +185,17 @@ func (s *spec) asking() *spec { return s }
 
 // digest identifies the wording of a question, so that a replay notices a change.
 func (s *spec) digest() string {
+	text := s.digestBytes()
+	return string(text[:])
+}
+
+func (s *spec) digestBytes() [digest.Len]byte {
 	buf := make([]byte, 0, 256)
 	for _, part := range []string{string(s.kind), s.key, s.message, s.url} {
 		buf = append(buf, part...)
 		buf = append(buf, 0)
 	}
-	return digest.Short(append(buf, s.schema...))
+	return digest.ShortBytes(append(buf, s.schema...))
 }
 
 // request is the question as go-sdk sends it, fresh each time because go-sdk

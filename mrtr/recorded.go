@@ -114,7 +114,7 @@ func readSaved(b json.RawMessage) (o savedOutcome, ok bool) {
 // is replaced by one that does.
 func settledJSON[T any](v *T, decode func([]byte) (T, error)) (json.RawMessage, error) {
 	saved, err := json.Marshal(v)
-	if err == nil && isPlainJSON[T](saved) {
+	if err == nil && (isSteady[T](saved) || isPlainJSON[T](saved)) {
 		return saved, nil
 	}
 	for range 4 {

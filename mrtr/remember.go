@@ -130,7 +130,7 @@ func newRoundMemory(o *Options) (*roundMemory, error) {
 	}
 	if o.Store.Scope() != store.Process {
 		seal := *o.State
-		seal.Readable, seal.PerPrincipal, seal.PerSession = false, false, false
+		seal.Readable, seal.PerPrincipal, seal.PerSession, seal.Instance = false, false, false, ""
 		seal.MaxToken = min(tokenFor(r.MaxResult+recordOverhead), statecodec.MaxMaxToken)
 		codec, err := statecodec.New(&seal)
 		if err != nil {
@@ -223,8 +223,9 @@ func (c *Call) turn(answers string) claim.Turn {
 
 // turnName names the record of a turn: nobody but the call's sender gets at it.
 func turnName(audience, principal, call string, turn int) string {
-	var owner, text [128]byte
-	name := append(text[:0], digest.Short(append(append(append(owner[:0], audience...), 0), principal...))...)
+	var sender, text [128]byte
+	owner := digest.ShortBytes(append(append(append(sender[:0], audience...), 0), principal...))
+	name := append(text[:0], owner[:]...)
 	name = append(append(append(name, '.'), call...), '.')
 	return string(strconv.AppendInt(name, int64(turn), 10))
 }

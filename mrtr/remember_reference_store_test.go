@@ -183,18 +183,33 @@ func TestAReferenceWaitsForItsStore(t *testing.T) {
 	})
 }
 
-// A state that the store does not take goes out itself, and the call goes on.
+// A state that the store does not take goes out itself, and the call goes on. The store
+// may take the record without it.
 func TestAStateThatTheStoreDoesNotTakeTravels(t *testing.T) {
-	for _, fault := range []error{store.ErrFull, store.ErrTooLarge, errors.New("connection lost")} {
-		t.Run(fault.Error(), func(t *testing.T) {
+	for _, c := range []struct {
+		explanation string
+		fault       error
+		updates     int // that fail
+	}{
+		{"it is full", store.ErrFull, math.MaxInt},
+		{"it is full, and takes the rest", store.ErrFull, 1},
+		{"it takes no record", store.ErrTooLarge, math.MaxInt},
+		{"it takes no record as long", store.ErrTooLarge, 1},
+		{"it is gone", errors.New("connection lost"), math.MaxInt},
+	} {
+		t.Run(c.explanation, func(t *testing.T) {
 			s := newFaultyStore()
 			var did deeds
+			updates := 0
 			tool := newTrip(newTripRuntime(t, withStore(s)), mrtr.Native(nativeTwice(&did, func() {
 				s.fail(func(op string) error {
-					if op == "update" {
-						return fault
+					if op != "update" {
+						return nil
 					}
-					return nil
+					if updates++; updates > c.updates {
+						return nil
+					}
+					return c.fault
 				})
 			})), "")
 			seat := tool.begin()
@@ -202,6 +217,9 @@ func TestAStateThatTheStoreDoesNotTakeTravels(t *testing.T) {
 			require.Equal(t, []string{"pay"}, pay.asks)
 			require.Greater(t, len(pay.state), len(longSeat))
 			s.fail(nil)
+			if c.updates == 1 {
+				ended(t, tool.answer(seat, longSeat).err, mrtr.ResultNotKept)
+			}
 			require.Equal(t, tripReply{plan: "paid"}, tool.answer(pay, "yes"))
 			require.Equal(t, 1, did.count("paid"))
 		})

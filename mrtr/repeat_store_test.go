@@ -32,6 +32,7 @@ var repeatSubjects = []struct {
 	{name: "content of its own", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (pictured, error) { return pictured{N: 7, Shows: true}, nil })},
 	{name: "a _meta of its own alone", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (pictured, error) { return pictured{N: 7}, nil })},
 	{name: "an output that reads less than it writes", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (oneWay, error) { return oneWay{shown: "x"}, nil }), changes: true},
+	{name: "a text that is not UTF-8", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (output, error) { return output{"\xff"}, nil }), changes: true},
 	{name: "an output without a type", method: "tools/call", answer: wire.Value("metric"), add: typedRepeat(func(string) (any, error) {
 		return map[string]any{"z": json.Number("12345678901234567890"), "a": int64(1)<<60 + 1, "f": 1e300, "h": "<&>"}, nil
 	})},

@@ -20,7 +20,8 @@ import (
 type Options struct {
 	// State configures how states are sealed. Without keys a random one is used,
 	// and a restart ends the calls under way. Instances that serve one another's
-	// rounds need the same keys.
+	// rounds need the same keys. State.Instance names this instance in its states, so
+	// that mcphttp.Router can send a round to the handler that is held for it.
 	State *statecodec.Options
 	// Audience names this server where several share keys: a state sealed for
 	// one does not open at another. Servers that differ, such as one for production

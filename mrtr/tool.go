@@ -54,11 +54,12 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		result := &own
 		inputs := inputs[In]{next: in, mutable: mutable}
 		var to recordable
-		if rt.memory != nil { // else it stays on the stack
+		ex := toolExchange(req, client)
+		if rt.memory != nil && ex.token != "" { // else it stays on the stack
 			shared := &typedResult[Out]{}
 			result, to = shared, shared
 		}
-		need, err := rt.round(ctx, toolExchange(req, client), t, to, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+		need, err := rt.round(ctx, ex, t, to, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
 			if ir, result.out, err = s.run(ctx, c, inputs.take()); tells && ir == nil && err == nil {
 				err = result.tell()
 			}

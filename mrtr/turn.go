@@ -99,9 +99,10 @@ func (c *Call) answersOf(ended error) string {
 	text := make([]byte, 0, 256)
 	for i := range pending {
 		p := &pending[i]
-		for _, part := range []string{p.key, p.digest(), string(p.answer)} {
-			text = append(append(text, part...), 0)
-		}
+		wording := p.digestBytes()
+		text = append(append(text, p.key...), 0)
+		text = append(append(text, wording[:]...), 0)
+		text = append(append(text, p.answer...), 0)
 	}
 	if ended != nil {
 		text = append(text, ended.Error()...)

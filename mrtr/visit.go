@@ -41,7 +41,7 @@ func (c *Call) nameVisits(requests mcp.InputRequestMap) {
 // Visits tell a handler that its user is done at a page, and with what: a receipt, an
 // authorization code. The accept of an [ElicitURL] tells only that the user agreed to go.
 //
-//	id := visits.Begin(c, "pay")
+//	id := visits.Begin(ctx, c, "pay")
 //	_, err := mrtr.Ask(ctx, c, mrtr.ElicitURL("pay", "Please pay.", shop+"/pay?visit="+id))
 //	...
 //	receipt, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (Receipt, error) {
@@ -49,6 +49,8 @@ func (c *Call) nameVisits(requests mcp.InputRequestMap) {
 //	})
 //
 // and in the page's callback, once the payment has been checked: visits.Done(id, receipt).
+// A legacy client is then told by notifications/elicitation/complete, as revision 2025-11-25
+// has it, so that it can close its page. Revision 2026-07-28 has no such message.
 //
 // Visits are those of one process. Where a callback may arrive at another instance, keep
 // the outcome in a database, by the same id. The zero value is ready to use.
@@ -66,18 +68,23 @@ type Visits[T any] struct {
 type visit[T any] struct {
 	id    string
 	began time.Time
-	done  chan struct{}
+	ended bool
+	done  chan struct{} // closed when the client was told
 	value T
+	tell  func() // tells the client that it is done; nil for a modern one
 }
 
 // Begin makes the visit of a question known, so that Done can end it, and returns its
-// id. To begin it again changes nothing.
-func (v *Visits[T]) Begin(c *Call, key string) (id string) {
+// id. ctx is the handler's own: over HTTP that is how a legacy client is told on the
+// stream of its call. To begin a visit again changes nothing else.
+func (v *Visits[T]) Begin(ctx context.Context, c *Call, key string) (id string) {
 	id = c.ElicitationID(key)
+	tell := c.tellVisited(ctx, id)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.forget()
-	if v.known[id] != nil {
+	if at := v.known[id]; at != nil {
+		at.Value.(*visit[T]).tell = tell
 		return id
 	}
 	if v.known == nil {
@@ -90,29 +97,59 @@ func (v *Visits[T]) Begin(c *Call, key string) (id string) {
 	for len(v.known) >= most && v.order.Len() > 0 {
 		v.drop(v.order.Front())
 	}
-	v.known[id] = v.order.PushBack(&visit[T]{id: id, began: time.Now(), done: make(chan struct{})})
+	v.known[id] = v.order.PushBack(&visit[T]{id: id, began: time.Now(), done: make(chan struct{}), tell: tell})
 	return id
 }
 
 // Done ends a visit with a value. It is false for a visit that is not known, or that
-// has ended before: then the first value stands.
+// has ended before: then the first value stands. A legacy client is told before Wait
+// returns, so that it hears of it before the result of its call. One that does not read
+// holds up both until its transport drops it.
 func (v *Visits[T]) Done(id string, value T) bool {
+	one := v.end(id, value)
+	if one == nil {
+		return false
+	}
+	defer close(one.done)
+	if one.tell != nil {
+		one.tell()
+	}
+	return true
+}
+
+// end is nil where there is no visit to end.
+func (v *Visits[T]) end(id string, value T) *visit[T] {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.forget()
 	at := v.known[id]
 	if at == nil {
-		return false
+		return nil
 	}
 	one := at.Value.(*visit[T])
-	select {
-	case <-one.done:
-		return false
-	default:
+	if one.ended {
+		return nil
 	}
-	one.value = value
-	close(one.done)
-	return true
+	one.ended, one.value = true, value
+	return one
+}
+
+// tellVisited returns the function that tells the client of this call that its user is
+// done at a page. It is nil for a client that knows no such message.
+func (c *Call) tellVisited(ctx context.Context, id string) func() {
+	client, session := c.Client(), c.Session()
+	if client.Era != era.Legacy || !client.URL || session == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	return func() {
+		p := mcp.ElicitationCompleteParams{ElicitationID: id}
+		if session.NotifyElicitationComplete(ctx, &p) == nil {
+			return
+		}
+		// The call is over, and its stream with it. The session may have another one.
+		_ = session.NotifyElicitationComplete(context.Background(), &p) // the client may be gone
+	}
 }
 
 // Wait returns the value of a visit when it is done. Where ctx ends first the error is
@@ -130,10 +167,14 @@ func (v *Visits[T]) Wait(ctx context.Context, id string) (T, error) {
 	one := at.Value.(*visit[T])
 	select {
 	case <-one.done:
-		return one.value, nil
 	case <-ctx.Done():
-		return none, ctx.Err()
+		select {
+		case <-one.done: // both have come, and this one first
+		default:
+			return none, ctx.Err()
+		}
 	}
+	return one.value, nil
 }
 
 type noVisit struct{}

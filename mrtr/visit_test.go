@@ -31,7 +31,7 @@ func ExampleVisits() {
 	}))
 	defer page.Close()
 	server := newWeather(mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
-		id := visits.Begin(c, "pay")
+		id := visits.Begin(ctx, c, "pay")
 		if _, err := mrtr.Ask(ctx, c, mrtr.ElicitURL("pay", "Forecasts cost a euro.", page.URL+"/pay?visit="+id)); err != nil {
 			return forecast{}, err
 		}
@@ -127,33 +127,41 @@ func TestAnElicitationIDNamesAVisitInAllRounds(t *testing.T) {
 	}
 }
 
+// inCall runs a function in the handler of a call.
+func inCall(t *testing.T, f func(ctx context.Context, c *mrtr.Call)) {
+	t.Helper()
+	rt, _ := newRuntime(t, nil)
+	h := mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		f(ctx, c)
+		return nil, output{}, nil
+	}), nil)
+	_, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, input{})
+	require.NoError(t, err)
+}
+
 func TestVisits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		visits := &mrtr.Visits[string]{MaxAge: time.Hour, Max: 2}
+		visits := &mrtr.Visits[string]{MaxAge: time.Minute, Max: 2}
 		begin := func(key string) (id string) {
-			rt, _ := newRuntime(t, nil)
-			h := mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-				id = visits.Begin(c, key)
-				require.Equal(t, id, visits.Begin(c, key))
-				return nil, output{}, nil
-			}), nil)
-			_, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, input{})
-			require.NoError(t, err)
+			inCall(t, func(ctx context.Context, c *mrtr.Call) {
+				id = visits.Begin(ctx, c, key)
+				require.Equal(t, id, visits.Begin(ctx, c, key))
+			})
 			return id
 		}
 		wait := func(id string) (string, error) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			return visits.Wait(ctx, id)
 		}
 		first := begin("a")
 		_, err := wait(first)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.True(t, visits.Done(first, "one"))
-		require.False(t, visits.Done(first, "two"), "a visit ends once")
+		time.AfterFunc(time.Second/2, func() { require.True(t, visits.Done(first, "one")) })
 		value, err := wait(first)
 		require.NoError(t, err)
 		require.Equal(t, "one", value)
+		require.False(t, visits.Done(first, "two"), "a visit ends once")
 		value, err = wait(first)
 		require.NoError(t, err, "a replay waits again")
 		require.Equal(t, "one", value)
@@ -163,10 +171,66 @@ func TestVisits(t *testing.T) {
 		require.ErrorIs(t, err, mrtr.ErrNoVisit)
 
 		second := begin("b")
-		begin("c")
+		third := begin("c")
 		_, err = wait(first)
 		require.ErrorIs(t, err, mrtr.ErrNoVisit, "the oldest made room")
-		time.Sleep(time.Hour)
-		require.False(t, visits.Done(second, "late"), "it is too old")
+		require.True(t, visits.Done(second, "in time"))
+		time.Sleep(time.Minute)
+		_, err = wait(second)
+		require.ErrorIs(t, err, mrtr.ErrNoVisit, "it is too old, and done")
+		require.False(t, visits.Done(third, "late"), "it is too old")
 	})
+}
+
+// A handler that is entered again begins its visits again, which may be done by then.
+func TestAVisitThatBeginsAgainKeepsItsValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var visits mrtr.Visits[string]
+		inCall(t, func(ctx context.Context, c *mrtr.Call) {
+			id := visits.Begin(ctx, c, "visit")
+			require.True(t, visits.Done(id, "done"))
+			require.Equal(t, id, visits.Begin(ctx, c, "visit"))
+			ended, end := context.WithCancel(t.Context())
+			end()
+			for range 50 { // it came first, whatever select takes
+				value, err := visits.Wait(ended, id)
+				require.NoError(t, err)
+				require.Equal(t, "done", value)
+			}
+		})
+	})
+}
+
+// The zero value knows 10,000 visits for an hour.
+func TestVisitsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var visits mrtr.Visits[string]
+		inCall(t, func(ctx context.Context, c *mrtr.Call) {
+			for i := range 10_000 {
+				visits.Begin(ctx, c, fmt.Sprint(i))
+			}
+			time.Sleep(time.Hour - 1)
+			done := func(key string) bool { return visits.Done(c.ElicitationID(key), "done") }
+			require.True(t, done("1"))
+			visits.Begin(ctx, c, "one more")
+			require.False(t, done("0"), "it has made room")
+			visits.Begin(ctx, c, "another")
+			require.False(t, done("1"), "it has made room, and was done")
+			require.True(t, done("2"))
+			time.Sleep(1)
+			require.False(t, done("3"), "it is too old")
+			require.True(t, done("one more"))
+		})
+	})
+}
+
+// Its user begins again, so the error is no fault.
+func TestAVisitThatIsNotKnownIsExpected(t *testing.T) {
+	var e interface {
+		ToolErrorType() string
+		ToolErrorExpected() bool
+	}
+	require.ErrorAs(t, mrtr.ErrNoVisit, &e)
+	require.Equal(t, "no_visit", e.ToolErrorType())
+	require.True(t, e.ToolErrorExpected())
 }

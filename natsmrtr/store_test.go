@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/roundcost"
 	"github.com/mrtr-go/sdk/natsmrtr"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/storetest"
@@ -219,6 +220,12 @@ func BenchmarkStore(b *testing.B) {
 		_, err = js.Publish(ctx, "bare."+name, second, jetstream.WithExpectLastSequencePerSubject(ack.Sequence))
 		return err
 	})
+}
+
+// BenchmarkRound is the cost of a remembered round, in bare writes.
+func BenchmarkRound(b *testing.B) {
+	nc := connect(b, runServer(b, &server.Options{}).ClientURL())
+	roundcost.Measure(b, func() store.Store { return open(b, nc, nil) })
 }
 
 func keyOf(t testing.TB, s store.Store, name string) store.Key {

@@ -50,7 +50,7 @@ func newInstruments(m metric.Meter) (in instruments, err error) {
 	return in, err
 }
 
-// refusals are the events that refuse something, by what they refuse.
+// refusals names the thing that each event refuses.
 var refusals = map[mrtr.EventKind]string{
 	mrtr.StateRefused:     "state",
 	mrtr.PrincipalRefused: "principal",

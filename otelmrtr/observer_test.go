@@ -3,6 +3,7 @@ package otelmrtr_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ type encoded struct{ attribute.Set }
 
 func (e encoded) Encoded() string { return e.Set.Encoded(attribute.DefaultEncoder()) }
 
-// seen is what an observer told.
+// seen are the spans and metrics of an observer.
 type seen struct {
 	t      *testing.T
 	tracer trace.Tracer
@@ -121,7 +122,12 @@ func TestWithoutATraceParent(t *testing.T) {
 
 func TestAFaultIsAnErrorWithoutItsText(t *testing.T) {
 	s := observe(t, mrtr.Options{})
-	h := mrtr.Tool(s.rt, native(func(context.Context) error { return errors.New("secret") }), nil)
+	h := mrtr.Tool(s.rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, seat, error) {
+		if _, ok := mrtr.Answer(c, where); !ok {
+			return mrtr.Need(where), seat{}, nil
+		}
+		return nil, seat{}, mrtr.Do(ctx, c, "reserve", func(context.Context, string) error { return errors.New("secret") })
+	}), nil)
 	res, _, err := h(t.Context(), request("", "", ""), trip{})
 	require.NoError(t, err)
 	_, _, err = h(t.Context(), request(res.RequestState, "window", ""), trip{})
@@ -129,7 +135,29 @@ func TestAFaultIsAnErrorWithoutItsText(t *testing.T) {
 	last := s.spans.GetSpans()[1]
 	require.Equal(t, codes.Error, last.Status.Code)
 	require.Equal(t, "execution", last.Status.Description)
+	require.Contains(t, last.Attributes, attribute.String("error.type", "execution"))
+	failed := last.Events[len(last.Events)-1]
+	require.Equal(t, string(mrtr.EffectFailed), failed.Name)
+	require.Contains(t, failed.Attributes, attribute.String("error.type", "execution"))
+	require.NotContains(t, fmt.Sprint(s.spans.GetSpans()), "secret")
+	require.NotContains(t, s.metrics(), "secret")
 	require.Contains(t, s.metrics(), "mrtr.calls.stopped{error.type=execution,mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book} 1")
+}
+
+// The user may end a call: nothing is wrong then.
+func TestADeclineIsNoError(t *testing.T) {
+	s := observe(t, mrtr.Options{})
+	h := mrtr.Tool(s.rt, native(nil), nil)
+	res, _, err := h(t.Context(), request("", "", ""), trip{})
+	require.NoError(t, err)
+	r := request(res.RequestState, "", "")
+	r.Params.InputResponses = mcp.InputResponseMap{"seat": &mcp.ElicitResult{Action: "decline"}}
+	_, _, err = h(t.Context(), r, trip{})
+	require.Error(t, err)
+	last := s.spans.GetSpans()[1]
+	require.Equal(t, codes.Unset, last.Status.Code)
+	require.Contains(t, last.Attributes, attribute.String("error.type", "declined"))
+	require.Contains(t, last.Attributes, attribute.String("mrtr.outcome", "stopped"))
 }
 
 func TestRefusalsAreCountedByReason(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/roundcost"
 	"github.com/mrtr-go/sdk/internal/testserver"
 	"github.com/mrtr-go/sdk/pgmrtr"
 	"github.com/mrtr-go/sdk/store"
@@ -201,6 +202,12 @@ func BenchmarkStore(b *testing.B) {
 		_, err := pool.Exec(ctx, "UPDATE bare SET value = $2 WHERE name = $1", name, second)
 		return err
 	})
+}
+
+// BenchmarkRound is the cost of a remembered round, in bare writes.
+func BenchmarkRound(b *testing.B) {
+	pool := connect(b, runServer(b), "")
+	roundcost.Measure(b, func() store.Store { return open(b, pool, nil) })
 }
 
 func keyOf(t testing.TB, s store.Store, name string) store.Key {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,6 +155,46 @@ func TestAProofThatIsEndedKeepsItsFindings(t *testing.T) {
 	})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, report.Findings, len(prove.Rules()))
-	require.Equal(t, prove.Skip, report.Findings[2].Outcome)
-	require.Equal(t, "the proof was ended before", report.Findings[2].Detail)
+	require.Equal(t, prove.Pass, report.Findings[0].Outcome)
+	for i, f := range report.Findings {
+		require.Equal(t, prove.Rules()[i].Name, f.Rule.Name)
+		if i < 2 { // up to state/cut
+			require.NotContains(t, f.Detail, "was ended", f.Rule.Name)
+			continue
+		}
+		require.Equal(t, prove.Skip, f.Outcome, f.Rule.Name)
+		require.Equal(t, "the proof was ended before", f.Detail)
+	}
+}
+
+// A rule whose request is cut off proves nothing about the server.
+func TestARuleThatIsCutOffIsSkipped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var trying atomic.Bool
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if trying.Load() {
+			cancel()
+			_, _ = io.Copy(io.Discard, r.Body) // a server sees a client hang up behind the body
+			<-r.Context().Done()
+			return
+		}
+		hostile{}.ServeHTTP(w, r)
+	}))
+	defer web.Close()
+	report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP(web.URL, nil)}, prove.Scenario{Tool: "t"}, &prove.Options{
+		Progress: func(prove.Finding) { trying.Store(true) },
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	var meanwhile []string
+	for i, f := range report.Findings {
+		require.NotEqual(t, prove.Fail, f.Outcome, f.String())
+		if f.Detail == "the proof was ended meanwhile" {
+			require.Equal(t, prove.Skip, f.Outcome)
+			meanwhile = append(meanwhile, f.Rule.Name)
+			for _, later := range report.Findings[i+1:] {
+				require.Equal(t, "the proof was ended before", later.Detail, later.Rule.Name)
+			}
+		}
+	}
+	require.Len(t, meanwhile, 1)
 }

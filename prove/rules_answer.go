@@ -10,8 +10,8 @@ import (
 
 const (
 	answering = "Server Requirements: inputResponses come from the client and are validated like any input"
-	reasking  = "Server Requirements: ask again for what is missing"
-	ignoring  = "Server Requirements: ignore what was not asked"
+	reasking  = "Server Requirements: ask again for a missing answer"
+	ignoring  = "Server Requirements: ignore answers to no question"
 	actions   = "Elicitation: accept, decline and cancel are handled each"
 )
 

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/roundcost"
 	"github.com/mrtr-go/sdk/internal/testserver"
 	"github.com/mrtr-go/sdk/redisstore"
 	"github.com/mrtr-go/sdk/store"
@@ -186,6 +187,12 @@ func BenchmarkStore(b *testing.B) {
 		}
 		return client.Set(ctx, name, second, time.Minute).Err()
 	})
+}
+
+// BenchmarkRound is the cost of a remembered round, in bare writes.
+func BenchmarkRound(b *testing.B) {
+	client := connect(b, runServer(b), nextDB())
+	roundcost.Measure(b, func() store.Store { return open(b, client, nil) })
 }
 
 func keyOf(t testing.TB, s store.Store, name string) store.Key {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/roundcost"
 	"github.com/mrtr-go/sdk/sqlitestore"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/storetest"
@@ -182,6 +183,12 @@ func BenchmarkStore(b *testing.B) {
 		_, err := update.ExecContext(ctx, name, second)
 		return err
 	})
+}
+
+// BenchmarkRound is the cost of a remembered round, in bare writes.
+func BenchmarkRound(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "rounds.db")
+	roundcost.Measure(b, func() store.Store { return mustOpen(b, path, nil) })
 }
 
 func keyOf(t testing.TB, s store.Store, name string) store.Key {

@@ -71,11 +71,11 @@ func (c *Codec) derive(purpose string) (*Codec, error) {
 // wraps [ErrTooLarge], arguments without a canonical form one that wraps
 // [ErrArguments]; a random source that fails is an [*InternalError].
 func (c *Codec) Seal(b Binding, payload []byte) (string, error) {
-	h := header{flags: c.flags, key: c.ring[0].id, bodyLen: len(payload)}
+	h := header{flags: c.flags, key: c.ring[0].id, bodyLen: len(payload), instance: c.instance}
 	if h.flags&flagReadable == 0 {
 		h.bodyLen += nonceLen
 	}
-	if size := tokenLen(h.bodyLen); size > c.maxToken {
+	if size := h.tokenLen(); size > c.maxToken {
 		return "", &UsageError{message: "a payload of " + strconv.Itoa(len(payload)) + " bytes makes a token of " +
 			strconv.Itoa(size) + ", and MaxToken is " + strconv.Itoa(c.maxToken), cause: ErrTooLarge}
 	}
@@ -158,7 +158,7 @@ func (c *Codec) AppendOpen(dst []byte, b Binding, token string) ([]byte, error) 
 	size := len(dst)
 	opened := slices.Grow(dst, h.bodyLen)[:size+h.bodyLen]
 	body := opened[size:]
-	if !readText(body, text[headerTextLen:]) {
+	if !readText(body, text[h.clearLen():]) {
 		clear(body)
 		return dst, errNotCanonical
 	}

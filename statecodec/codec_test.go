@@ -57,6 +57,8 @@ var everySetting = map[string]statecodec.Options{
 	"per session":               {PerSession: true},
 	"per principal and session": {PerPrincipal: true, PerSession: true},
 	"readable, per principal":   {Readable: true, PerPrincipal: true},
+	"with an instance":          {Instance: "eu-2"},
+	"readable, with an instance, per session": {Instance: "a", Readable: true, PerSession: true},
 }
 
 func TestOpenReturnsWhatWasSealed(t *testing.T) {

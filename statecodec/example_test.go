@@ -102,6 +102,27 @@ func ExampleOptions_readable() {
 	// Invalid or expired requestState
 }
 
+// Whoever routes requests reads the name of the instance without a key. The name is
+// nobody's word until the token opens: look it up, and make no address of it.
+func ExampleInstance() {
+	codec, err := statecodec.New(&statecodec.Options{Ephemeral: true, Instance: "eu-2"})
+	if err != nil {
+		panic(err)
+	}
+	token, _ := codec.Seal(statecodec.Binding{Target: "weather"}, []byte("state"))
+	addresses := map[string]string{"eu-1": "http://10.0.0.1:8080", "eu-2": "http://10.0.0.2:8080"}
+	name, ok := statecodec.Instance(token)
+	fmt.Println(name, ok, addresses[name])
+
+	forged := strings.Replace(token, "eu-2", "eu-1", 1)
+	name, _ = statecodec.Instance(forged)
+	_, err = codec.Open(statecodec.Binding{Target: "weather"}, forged)
+	fmt.Println(name, err)
+	// Output:
+	// eu-2 true http://10.0.0.2:8080
+	// eu-1 Invalid or expired requestState
+}
+
 // One ring serves several uses when each has a purpose of its own.
 func ExampleCodec_For() {
 	codec := statecodec.NewEphemeral()

@@ -48,12 +48,17 @@ func FuzzOpen(f *testing.F) {
 
 // reencode makes a token again from the bytes it stands for.
 func reencode(t *testing.T, token string) string {
-	cut := len(token) - 22
-	raw, err := base64.RawURLEncoding.DecodeString(token[:cut])
+	cut, named := len(token)-22, ""
+	if name, ok := statecodec.Instance(token); ok {
+		named = string(alphabet[len(name)-1]) + name
+	}
+	require.Equal(t, named, token[28:28+len(named)])
+	raw, err := base64.RawURLEncoding.DecodeString(token[:28] + token[28+len(named):cut])
 	require.NoError(t, err)
 	tag, err := base64.RawURLEncoding.DecodeString(token[cut:])
 	require.NoError(t, err)
-	return base64.RawURLEncoding.EncodeToString(raw) + base64.RawURLEncoding.EncodeToString(tag)
+	text := base64.RawURLEncoding.EncodeToString(raw)
+	return text[:28] + named + text[28:] + base64.RawURLEncoding.EncodeToString(tag)
 }
 
 // FuzzRoundTrip seals whatever there is, under every setting, and then alters

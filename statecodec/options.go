@@ -22,7 +22,7 @@ const (
 // Options configure a codec. Only the keys are required. A zero limit is the default,
 // and a negative one a [*UsageError].
 //
-// Readable, PerPrincipal and PerSession apply to sealing. A token's authenticated
+// Readable, PerPrincipal, PerSession and Instance apply to sealing. A token's authenticated
 // header says how it was sealed, and an opener follows it whatever its own setting,
 // so that each can be changed while tokens are on their way.
 type Options struct {
@@ -54,6 +54,13 @@ type Options struct {
 	PerPrincipal bool
 	// PerSession seals with keys derived for the binding's session.
 	PerSession bool
+	// Instance is put into every token in clear text, authenticated: the name of this
+	// instance, so that whoever routes requests can send a token back to where it was
+	// sealed, see [Instance]. It has 1 to 64 letters, digits, hyphens and underscores
+	// (ASCII), and makes a token as much longer, and by one. Clients can read it: take
+	// "a" or "eu-2", and not the name of a host. Empty is no name. Releases without this
+	// option refuse tokens with a name; set it once none of those is running.
+	Instance string
 }
 
 // settings are options that have been checked.
@@ -62,6 +69,7 @@ type settings struct {
 	maxToken  int
 	flags     byte
 	ephemeral bool
+	instance  string
 }
 
 func (o *Options) check() (settings, []Key, error) {
@@ -87,7 +95,15 @@ func (o *Options) check() (settings, []Key, error) {
 		}
 		seen[key.ID()] = i
 	}
-	s := settings{ttl: o.TTL, skew: o.Skew, maxToken: o.MaxToken, ephemeral: o.Ephemeral}
+	s := settings{ttl: o.TTL, skew: o.Skew, maxToken: o.MaxToken, ephemeral: o.Ephemeral, instance: o.Instance}
+	smallest := tokenLen(nonceLen)
+	if o.Instance != "" {
+		if err := CheckInstance(o.Instance); err != nil {
+			return settings{}, nil, err
+		}
+		s.flags |= flagInstance
+		smallest += 1 + len(o.Instance)
+	}
 	if s.ttl == 0 {
 		s.ttl = DefaultTTL
 	}
@@ -97,7 +113,7 @@ func (o *Options) check() (settings, []Key, error) {
 	if s.maxToken == 0 {
 		s.maxToken = DefaultMaxToken
 	}
-	switch smallest := tokenLen(nonceLen); {
+	switch {
 	case s.ttl < time.Millisecond: // as finely as tokens count
 		return settings{}, nil, &UsageError{message: "Options.TTL must be at least 1ms, not " + o.TTL.String()}
 	case s.skew < 0 || s.skew > MaxSkew:

@@ -94,11 +94,18 @@ func (o specOpener) open(b statecodec.Binding, token string) ([]byte, statecodec
 	if !ok {
 		return nil, statecodec.ReasonMalformed
 	}
-	if h[0] != 1 || h[1] > 7 {
+	if h[0] != 1 || h[1] > 15 {
 		return nil, statecodec.ReasonUnknownVersion
 	}
+	start := 28
+	if h[1]&8 != 0 {
+		n := strings.IndexByte(alphabet, token[28]) + 1
+		if start += 1 + n; n == 0 || start > len(token) || strings.Trim(token[29:start], alphabet) != "" {
+			return nil, statecodec.ReasonMalformed
+		}
+	}
 	length := int(h[6])<<16 | int(h[7])<<8 | int(h[8])
-	if len(token) != 28+(length*8+5)/6+22 || h[1]&1 == 0 && length < 16 {
+	if len(token) != start+(length*8+5)/6+22 || h[1]&1 == 0 && length < 16 {
 		return nil, statecodec.ReasonWrongLength
 	}
 	var keys specKeys
@@ -127,7 +134,7 @@ func (o specOpener) open(b statecodec.Binding, token string) ([]byte, statecodec
 	case o.now.Before(issued.Add(-o.skew)):
 		return nil, statecodec.ReasonFuture
 	}
-	body, ok := specBase64(text[28:])
+	body, ok := specBase64(text[start:])
 	if !ok {
 		return nil, statecodec.ReasonNotCanonical
 	}

@@ -106,7 +106,7 @@ func TestOtherSpellingsAreRefused(t *testing.T) {
 
 func TestReasonsTellForgeriesApartInTheLog(t *testing.T) {
 	c := newCodec(t, statecodec.Options{})
-	token, err := c.Seal(fullBinding, []byte("x"))
+	token, err := c.Seal(fullBinding, []byte(strings.Repeat("x", 40)) // longer than any name)
 	require.NoError(t, err)
 	raw, err := base64.RawURLEncoding.DecodeString(token[:28])
 	require.NoError(t, err)
@@ -124,7 +124,8 @@ func TestReasonsTellForgeriesApartInTheLog(t *testing.T) {
 		{"not the alphabet", strings.Repeat("!", 100), statecodec.ReasonMalformed},
 		{"over the cap, whatever it says", strings.Repeat("!", statecodec.DefaultMaxToken+1), statecodec.ReasonTooLarge},
 		{"another version", reheader(func(h []byte) { h[0] = 2 }), statecodec.ReasonUnknownVersion},
-		{"a flag of the future", reheader(func(h []byte) { h[1] |= 8 }), statecodec.ReasonUnknownVersion},
+		{"a flag of the future", reheader(func(h []byte) { h[1] |= 16 }), statecodec.ReasonUnknownVersion},
+		{"claimed to name an instance", reheader(func(h []byte) { h[1] |= 8 }), statecodec.ReasonWrongLength},
 		{"another key", reheader(func(h []byte) { h[2] ^= 1 }), statecodec.ReasonUnknownKey},
 		{"a length of its own", reheader(func(h []byte) { h[8]++ }), statecodec.ReasonWrongLength},
 		{"cut by one", token[:len(token)-1], statecodec.ReasonWrongLength},

@@ -101,7 +101,10 @@ func vectorSecret(n byte) []byte {
 	return bytes.Repeat([]byte{n, 0x5a, n ^ 0xff, 0xa5}, 8)
 }
 
-var readable = statecodec.Options{Readable: true}
+var (
+	readable = statecodec.Options{Readable: true}
+	instance = statecodec.Options{Instance: "eu-2"}
+)
 
 func openingRecipes() []recipe {
 	sealedWith := func(arguments string) func(*statecodec.Binding) {
@@ -126,6 +129,11 @@ func openingRecipes() []recipe {
 		{name: "per-session", comment: "sub-keys of the session", opts: statecodec.Options{PerSession: true}, payload: "hello"},
 		{name: "per-principal-and-session", comment: "sub-keys of both, and a purpose", purpose: "frame",
 			opts: statecodec.Options{PerPrincipal: true, PerSession: true, Readable: true}, payload: "hello"},
+		{name: "instance", comment: "the name of an instance", opts: statecodec.Options{Instance: "eu-2"}, payload: "hello"},
+		{name: "instance-longest", comment: "a name of 64 characters, before a readable body", payload: "hello",
+			opts: statecodec.Options{Instance: strings.Repeat("a-Z_0189", 8), Readable: true}},
+		{name: "instance-per-session", comment: "the name does not change the sub-keys", payload: "hello",
+			opts: statecodec.Options{Instance: "b", PerSession: true}},
 		{name: "rotated", comment: "the key that sealed is not the first any more", payload: "hello",
 			change: func(v *vector) { v.keys = [][]byte{vectorSecret(2), vectorSecret(1)} }},
 		{name: "bare-binding", comment: "every field of the binding empty", payload: "hello",
@@ -193,6 +201,28 @@ func refusedRecipes() []recipe {
 			payload: "long enough for a cap that may be set"},
 		{name: "version-0", comment: "no such version", change: header(func(h []byte) { h[0] = 0 }), expect: statecodec.ReasonUnknownVersion},
 		{name: "version-2", comment: "no such version yet", change: header(func(h []byte) { h[0] = 2 }), expect: statecodec.ReasonUnknownVersion},
+		{name: "instance-altered", comment: "the name of another instance", opts: instance, payload: "hello",
+			change: token(func(s string) string { return s[:28] + strings.Replace(s[28:], "eu-2", "eu-1", 1) }), expect: statecodec.ReasonForged},
+		{name: "instance-border", comment: "the last character of the name counted to the body", opts: instance, payload: "hello",
+			change: token(func(s string) string { return s[:28] + "C" + s[29:] }), expect: statecodec.ReasonWrongLength},
+		{name: "instance-cut", comment: "the name taken out, and the flag left", opts: instance, payload: "hello",
+			change: token(func(s string) string { return s[:28] + s[33:] }), expect: statecodec.ReasonWrongLength},
+		{name: "instance-removed", comment: "the name taken out, and the flag too", opts: instance, payload: "hello",
+			change: func(v *vector) {
+				header(func(h []byte) { h[1] &^= 8 })(v)
+				v.token = v.token[:28] + v.token[33:]
+			}, expect: statecodec.ReasonForged},
+		{name: "instance-added", comment: "the name put into a token without one", payload: "hello",
+			change: func(v *vector) {
+				header(func(h []byte) { h[1] |= 8 })(v)
+				v.token = v.token[:28] + "Deu-2" + v.token[28:]
+			}, expect: statecodec.ReasonForged},
+		{name: "instance-too-long", comment: "a name that is counted longer than the token", opts: statecodec.Options{Instance: "a", Readable: true},
+			change: token(func(s string) string { return s[:28] + "_" + s[29:] }), expect: statecodec.ReasonMalformed},
+		{name: "instance-count", comment: "the name counted by no character of the alphabet", opts: instance,
+			change: token(func(s string) string { return s[:28] + "+" + s[29:] }), expect: statecodec.ReasonMalformed},
+		{name: "instance-character", comment: "authentic, and a dot in the name", opts: instance, payload: "hello",
+			change: authentic(func(s string) string { return strings.Replace(s, "eu-2", "eu.2", 1) }), expect: statecodec.ReasonMalformed},
 		{name: "flag", comment: "no such flag", change: header(func(h []byte) { h[1] |= 0x80 }), expect: statecodec.ReasonUnknownVersion},
 		{name: "truncated", comment: "the last character cut off", change: token(func(s string) string { return s[:len(s)-1] }), expect: statecodec.ReasonWrongLength},
 		{name: "half", comment: "cut in the middle", change: token(func(s string) string { return s[:len(s)-20] }), payload: "hello", expect: statecodec.ReasonWrongLength},

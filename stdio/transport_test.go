@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -57,9 +58,14 @@ func serve(t *testing.T, server *mcp.Server, opts stdio.Options) *client {
 
 func (c *client) write(text string) {
 	c.t.Helper()
+	c.writeBytes([]byte(text))
+}
+
+func (c *client) writeBytes(text []byte) {
+	c.t.Helper()
 	written := make(chan error, 1)
 	go func() {
-		_, err := io.WriteString(c.in, text)
+		_, err := c.in.Write(text)
 		written <- err
 	}()
 	select {
@@ -187,6 +193,28 @@ func TestAnswersThatStandTwiceAreRefused(t *testing.T) {
 	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: an answer has two members \"action\""}}`, c.read())
 }
 
+// The answer of a legacy client that stands twice ends its question, and nothing else.
+func TestAnAnswerOverTheSessionThatStandsTwiceEndsItsQuestion(t *testing.T) {
+	asked := make(chan error, 2)
+	c := serve(t, newServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		_, err := req.Session.Elicit(ctx, trip.Form("q?", "q"))
+		asked <- err
+		return ran(ctx, req)
+	}), stdio.Options{})
+	c.write(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"x","version":"1"},"capabilities":{"elicitation":{}}}}` + "\n")
+	require.Contains(t, c.read(), `"result"`)
+	c.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
+	for _, answer := range []string{`"action":"decline","action":"accept"`, `"action":"accept"`} {
+		c.write(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"tool","arguments":{}}}` + "\n")
+		var question struct{ ID json.RawMessage }
+		require.NoError(t, json.Unmarshal([]byte(c.read()), &question))
+		c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{%s,"content":{"q":"yes"}}}`, question.ID, answer) + "\n")
+		require.Contains(t, c.read(), `"ran"`)
+	}
+	require.ErrorContains(t, <-asked, `an answer has two members "action"`)
+	require.NoError(t, <-asked)
+}
+
 func TestLargeIDsSurvive(t *testing.T) {
 	c := serve(t, newServer(ran), stdio.Options{})
 	for _, id := range []string{"9007199254740993", "123456789012345678901234567890", `"text"`, "-7"} {
@@ -203,8 +231,7 @@ func TestALineWithoutAnEndIsNotKept(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for range 64 {
-		_, err := c.in.Write(piece)
-		require.NoError(t, err)
+		c.writeBytes(piece)
 	}
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
@@ -250,7 +277,7 @@ func TestOptionsAreChecked(t *testing.T) {
 
 // Whatever lines come, the server answers the call that follows them.
 func FuzzLines(f *testing.F) {
-	for _, seed := range []string{"{", "\n\n", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"end"}}`, "\xff\xfe", `{"jsonrpc":"2.0","id":1,"result":{}}`} {
+	for _, seed := range []string{"{", "\n\n", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"the end"}}`, "\xff\xfe", `{"jsonrpc":"2.0","id":1,"result":{}}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/roundcost"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/storetest"
 )
@@ -69,4 +70,9 @@ func BenchmarkMemoryParallel(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkRound is the cost of a remembered round, in bare writes.
+func BenchmarkRound(b *testing.B) {
+	roundcost.Measure(b, func() store.Store { return store.NewMemory(nil) })
 }

@@ -48,10 +48,15 @@ const perRecord = 256
 // expired do not pile up.
 const sweepAtOnce = 16
 
+// epochLen is enough of a random text (65 bits) to tell one Memory from another. The
+// epoch is part of each state that relies on it, so that a shorter one saves its bytes
+// on the wire.
+const epochLen = 13
+
 // NewMemory returns an empty store. It panics if a limit is negative or too
 // small for any record at all, as that is a mistake in the program's text.
 func NewMemory(opts *MemoryOptions) *Memory {
-	m := &Memory{epoch: rand.Text(), maxBytes: DefaultMaxBytes, records: map[string]*record{}}
+	m := &Memory{epoch: rand.Text()[:epochLen], maxBytes: DefaultMaxBytes, records: map[string]*record{}}
 	var option int
 	if opts != nil {
 		if opts.MaxBytes != 0 {

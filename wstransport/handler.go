@@ -30,6 +30,7 @@ type Handler struct {
 	gate              *gate
 	connections, load *inflight.Counter
 	opened            *inflight.Counter // bytes of initialize messages
+	retired           atomic.Bool
 
 	mu      sync.Mutex
 	closing bool

@@ -13,13 +13,14 @@ import (
 )
 
 // serveHTTP is a server over streamable HTTP. ours is the native style behind our
-// front, ours+stock the same with go-sdk's HTTP layer behind that; stock is the same handler behind go-sdk's own front, and bare the
-// handler without protection there.
+// front, ours+stock the same with go-sdk's HTTP layer behind that; stock is the same
+// handler behind go-sdk's own front, and bare the handler without protection there.
+// floor repeats the answers of ours.
 func serveHTTP(name string) (made, error) {
 	if name == "mcp-go" {
 		return listen(mcpGoHandler())
 	}
-	handlers := map[string]string{"ours": "native", "ours+boundary": "native", "ours+stock": "native", "stock": "native", "bare": "bare"}
+	handlers := map[string]string{"ours": "native", "ours+boundary": "native", "ours+stock": "native", "floor": "native", "stock": "native", "bare": "bare"}
 	if handlers[name] == "" {
 		return unknown(name)
 	}
@@ -39,6 +40,9 @@ func serveHTTP(name string) (made, error) {
 	front, err := mcphttp.NewHandler(getServer, &mcphttp.HandlerOptions{StockFront: name == "ours+stock"})
 	if err != nil {
 		return made{}, err
+	}
+	if name == "floor" {
+		return listen(&floor{server: front, answers: map[string]answer{}})
 	}
 	return listen(front)
 }

@@ -35,7 +35,6 @@ var subjects = map[string]func(name string) (made, error){
 	"frames":    callsBesideFrames,
 	"held":      holdAll,
 	"state":     stateLength,
-	"store":     storeCalls,
 }
 
 func main() {

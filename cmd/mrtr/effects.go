@@ -156,7 +156,7 @@ type lines struct {
 
 func newLines() *lines { return &lines{counts: map[string]int{}} }
 
-// maxEffects and maxName bound the names that a server may write: what it writes more is
+// maxEffects and maxName bound the names that a server may write. Names beyond them are
 // not counted.
 const (
 	maxEffects = 1000

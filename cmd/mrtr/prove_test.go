@@ -64,7 +64,7 @@ func mrtr(t *testing.T, args ...string) (stdout, stderr string, status int) {
 
 var scenario = []string{
 	"-arguments", `{"location":"Springfield"}`, "-other-arguments", `{"location":"Tokyo"}`,
-	"-answers", `{"place":"Springfield, Illinois","units":"imperial"}`, "-expiry", "400ms",
+	"-answers", `{"place":"Springfield, Illinois","units":"imperial"}`, "-expiry", "1300ms",
 }
 
 // The same tool is proved over HTTP and over stdio, by the program that users run.
@@ -73,7 +73,7 @@ func TestProveOverHTTPAndStdio(t *testing.T) {
 	keys, others := newSecret(), newSecret()
 	tokens := []string{"-token", "ann=a", "-token", "bob=b", "-landmine"}
 	url := serve(t, binary, keys, tokens...)
-	brief := serve(t, binary, keys, append(tokens, "-ttl", "200ms")...)
+	brief := serve(t, binary, keys, append(tokens, "-ttl", "1s")...)
 	stranger := serve(t, binary, others, tokens...)
 
 	overHTTP := func(tool string, more ...string) []string {
@@ -85,7 +85,7 @@ func TestProveOverHTTPAndStdio(t *testing.T) {
 	}
 	overStdio := func(tool string, more ...string) []string {
 		args := append([]string{
-			"prove", "-json", "-tool", tool, "-secret", "MRTR_KEYS", "-brief", "-ttl 200ms",
+			"prove", "-json", "-tool", tool, "-secret", "MRTR_KEYS", "-brief", "-ttl 1s",
 			"-effects", "stderr:(audit) line", "-other-tool", "weather_sse_shim",
 		}, scenario...)
 		return append(append(args, more...), "--", binary, "serve", "-stdio", "-landmine")

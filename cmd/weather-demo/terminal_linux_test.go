@@ -35,6 +35,12 @@ func inTerminal(t *testing.T, columns int, env []string, args ...string) *emulat
 	defer slave.Close()
 	size := [4]uint16{24, uint16(columns)}
 	control(t, slave, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
+	// After the signal of ^C the kernel throws away the output that nobody has read yet,
+	// and the program may have said already that it was interrupted.
+	var settings syscall.Termios
+	control(t, slave, syscall.TCGETS, unsafe.Pointer(&settings))
+	settings.Lflag |= syscall.NOFLSH
+	control(t, slave, syscall.TCSETS, unsafe.Pointer(&settings))
 
 	e := &emulator{t: t, master: master, cmd: exec.Command(binary, args...), output: make(chan string)}
 	e.cmd.Stdin, e.cmd.Stdout, e.cmd.Stderr = slave, slave, slave

@@ -82,13 +82,13 @@ func (s *Scanner) Object(member func(name []byte) bool) bool {
 	return true
 }
 
-func (s *Scanner) array() bool {
+func (s *Scanner) array(element func() bool) bool {
 	if s.depth++; s.depth > maxDepth || !s.eat('[') {
 		return false
 	}
 	if !s.eat(']') {
 		for {
-			if !s.Value() {
+			if !element() {
 				return false
 			}
 			if s.eat(']') {
@@ -109,7 +109,7 @@ func (s *Scanner) Value() bool {
 	case '{':
 		return s.Object(func([]byte) bool { return s.Value() })
 	case '[':
-		return s.array()
+		return s.array(s.Value)
 	case '"':
 		return s.Text()
 	case 't':
@@ -121,6 +121,43 @@ func (s *Scanner) Value() bool {
 	default:
 		return s.Number()
 	}
+}
+
+// maxNames is how many names an object may have for Single to compare them.
+const maxNames = 16
+
+// Single reads a value of any kind, as Value does, and reports false besides where a
+// name stands twice in one object, at any depth, or an object has too many to tell.
+func (s *Scanner) Single() bool {
+	switch s.Peek() {
+	case '{':
+		var names Names
+		return s.Object(func(name []byte) bool { return names.Add(name) && s.Single() })
+	case '[':
+		return s.array(s.Single)
+	}
+	return s.Value()
+}
+
+// Names are the names of an object of which none stands twice.
+type Names struct {
+	some [maxNames][]byte
+	n    int
+}
+
+// Add reports false where the name is there already, or there are too many to tell.
+func (n *Names) Add(name []byte) bool {
+	for _, other := range n.some[:n.n] {
+		if string(other) == string(name) {
+			return false
+		}
+	}
+	if n.n == maxNames {
+		return false
+	}
+	n.some[n.n] = name
+	n.n++
+	return true
 }
 
 func (s *Scanner) word(w string) bool {

@@ -2,6 +2,7 @@ package jsontext_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -74,6 +75,31 @@ func TestScannerGivesMembers(t *testing.T) {
 	require.Equal(t, map[string]bool{"b": true, "c": false}, is)
 }
 
+func TestSingleNames(t *testing.T) {
+	object := func(names int) string {
+		members := make([]string, names)
+		for i := range members {
+			members[i] = fmt.Sprintf(`"name%d":0`, i)
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	}
+	for _, c := range []struct {
+		explanation, text string
+		ok                bool
+	}{
+		{"no object", `[1,"a",null]`, true},
+		{"one name in several objects", `{"a":{"a":[{"a":1},{"a":2}]}}`, true},
+		{"a name twice", `{"a":1,"b":2,"a":3}`, false},
+		{"a name twice further down", `[{"b":{"a":[{"c":1,"c":2}]}}]`, false},
+		{"as many names as are compared", object(16), true},
+		{"one more", object(17), false},
+		{"no JSON", `{"a":}`, false},
+	} {
+		s := jsontext.Scan([]byte(c.text))
+		require.Equal(t, c.ok, s.Single() && s.End(), c.explanation)
+	}
+}
+
 // A Scanner takes nothing that encoding/json would not.
 func FuzzScanner(f *testing.F) {
 	for _, c := range scanned {
@@ -85,6 +111,9 @@ func FuzzScanner(f *testing.F) {
 			require.True(t, json.Valid(text))
 			var v any
 			require.NoError(t, json.Unmarshal(text, &v))
+		}
+		if s := jsontext.Scan(text); s.Single() && s.End() {
+			require.True(t, json.Valid(text))
 		}
 	})
 }

@@ -70,13 +70,10 @@ func (w *Writer) Object(i int, name, v string) {
 func (w *Writer) EndObject() { w.b = append(w.b, '}') }
 
 func (w *Writer) name(name string) {
-	w.b = append(w.b, ',')
-	w.quote(name)
+	w.b = append(append(append(w.b, ',', '"'), name...), '"', ':')
 }
 
 // quote writes a member's name, which needs no escaping.
 func (w *Writer) quote(name string) {
-	w.b = append(w.b, '"')
-	w.b = append(w.b, name...)
-	w.b = append(w.b, '"', ':')
+	w.b = append(append(append(w.b, '"'), name...), '"', ':')
 }

@@ -41,11 +41,14 @@ func (c *Client) Ask(ctx context.Context, order string) (wire.Request, error) {
 	}
 }
 
+// codeRetryable is written out here: a change of it would break clients.
+const codeRetryable = -31001
+
 func retryable(err *jsonrpc.Error) bool {
 	var data struct {
 		Retryable bool `json:"retryable"`
 	}
-	return json.Unmarshal(err.Data, &data) == nil && data.Retryable
+	return err.Code == codeRetryable && json.Unmarshal(err.Data, &data) == nil && data.Retryable
 }
 
 // Answer is a reply in the words of the tables.

@@ -30,12 +30,11 @@ type Till struct {
 // Pay takes money: it appends a line to a file.
 func (t *Till) Pay(ctx context.Context, order, idem string) (Receipt, error) {
 	t.Begins()
-	if t.slow > 0 {
-		time.Sleep(t.slow) // the system is slow and heeds no context
-	}
+	time.Sleep(t.slow / 2) // the system is slow and heeds no context
 	if err := t.enter(order, idem); err != nil {
 		return Receipt{}, err
 	}
+	time.Sleep(t.slow / 2) // and so is its answer: a kill hits an effect before and after it
 	t.Happened()
 	return Receipt{order, idem}, nil
 }

@@ -65,7 +65,8 @@ func TestAmbiguousErrorShowsTheNameAlone(t *testing.T) {
 	require.Less(t, len(AmbiguousError(strings.Repeat("é\x00", 1<<20)).Message), 400)
 }
 
-// Searching allocates in proportion to a message, however it is made.
+// Searching allocates in proportion to a message, however it is made, and compares
+// each name with a few others at most.
 func TestTheCostOfLookingForRepeatedMembersIsLinear(t *testing.T) {
 	for name, message := range map[string]func(n int) string{
 		"one large object":    func(n int) string { return "{" + many(n) + "}" },
@@ -90,6 +91,16 @@ func TestTheCostOfLookingForRepeatedMembersIsLinear(t *testing.T) {
 			require.LessOrEqual(t, cost(32_000), 4*cost(2000)+100)
 		})
 	}
+	t.Run("few names are compared", func(t *testing.T) { // which takes time, and no memory
+		c := container{object: true}
+		for i := range 1000 {
+			require.True(t, c.add(fmt.Append(nil, i)))
+		}
+		require.LessOrEqual(t, len(c.few), 16)
+		for i := range 1000 {
+			require.False(t, c.add(fmt.Append(nil, i)))
+		}
+	})
 }
 
 // FuzzAmbiguous holds the search against a reader that keeps every name.

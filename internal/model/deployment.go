@@ -6,7 +6,7 @@ type comparison string
 
 const (
 	ignored      comparison = "ignored"
-	consent      comparison = "consent" // a Confirm is asked anew, and what was asked before the deployment
+	consent      comparison = "consent" // a Confirm is asked anew, and so is a question of before the deployment
 	allOrDiverge comparison = "replay"  // asked anew where nothing was done since
 	asSteps      comparison = "steps"   // the same, unless a later step followed from a yes
 )
@@ -24,7 +24,7 @@ func (t *tool) comparison(replayed bool) comparison {
 }
 
 // minds reports whether another wording of a question makes a difference. Guards ask
-// again what had just been answered when the tool was deployed. Steps ask for consent
+// a question again that had just been answered when the tool was deployed. Steps ask for consent
 // alone unless the tool's version is another than the call began with.
 func (c comparison) minds(q *question, g given, s *state, worded int) bool {
 	switch c {

@@ -7,12 +7,15 @@ import (
 	"time"
 )
 
+// lookEvery is how long watch waits between its looks; tests shorten it.
+var lookEvery = time.Second
+
 // watch ends the program where nothing in the bubble can go on and no time can pass
 // either: somebody waits for a mutex that is not given back, or for something
 // outside the bubble. It looks from outside, by the clock on the wall.
 func watch(bubble *atomic.Value, over <-chan struct{}) {
-	const looks, every = 5, time.Second
-	tick := time.NewTicker(every)
+	const looks = 5
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	last, same := "", 0
 	for {

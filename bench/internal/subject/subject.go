@@ -18,7 +18,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mrtr-go/sdk/bench/internal/meter"
+	"github.com/mrtr-go/sdk/internal/meter"
 )
 
 // Converse serves the conversation on the process's standard streams. run does

@@ -26,8 +26,8 @@ var Places = []Place{AtTool, AtPrompt, AtResource}
 const Scheme = "misbehaving://case/"
 
 // In returns the cases of a place. Those of a tool that concern neither its arguments
-// nor its output schema are tried on prompts and resources too: what the tool would
-// do, the handler of the prompt or resource does.
+// nor its output schema are tried on prompts and resources too, whose handlers then
+// misbehave as the tool would.
 func In(place Place, all []Case) []Case {
 	if place == AtTool {
 		return all

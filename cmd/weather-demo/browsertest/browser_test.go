@@ -14,25 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// binary is weather-demo, built for these tests.
-var binary string
-
-func TestMain(m *testing.M) { os.Exit(withBinary(m)) }
-
-func withBinary(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "weather-demo")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "weather-demo")
+// buildDemo builds weather-demo and returns its path.
+func buildDemo(t *testing.T) (binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "weather-demo")
 	// Like go run, no revision is stamped in: it is part of every state.
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "..").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building weather-demo: %v\n%s", err, out)
-		return 1
-	}
-	return m.Run()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "..").CombinedOutput()
+	require.NoError(t, err, "building weather-demo: %s", out)
+	return binary
 }
 
 // seen is the browser test's verdict on one check.
@@ -46,8 +35,9 @@ type seen struct {
 // drives it, and each of its checks is a test here.
 func TestThePageInABrowser(t *testing.T) {
 	needsABrowser(t)
+	binary := buildDemo(t)
 	checked := map[string]seen{}
-	for _, c := range checksOn(t, startPage(t)) {
+	for _, c := range checksOn(t, startPage(t, binary)) {
 		checked[c.Name] = c
 		t.Run(c.Name, func(t *testing.T) { require.Empty(t, c.Error) })
 	}
@@ -56,12 +46,12 @@ func TestThePageInABrowser(t *testing.T) {
 		var drawn struct{ Runs []map[string]any }
 		require.NoError(t, json.Unmarshal(checked["matrix"].Data, &drawn))
 		require.Len(t, drawn.Runs, 40)
-		requireCounts(t, drawn.Runs)
+		requireCounts(t, countedRuns(t, binary), drawn.Runs)
 	})
 }
 
 // countedRuns are the counts of weather-demo -json.
-func countedRuns(t *testing.T) []map[string]any {
+func countedRuns(t *testing.T, binary string) []map[string]any {
 	t.Helper()
 	out, err := exec.Command(binary, "-json").Output()
 	require.NoError(t, err)
@@ -73,12 +63,12 @@ func countedRuns(t *testing.T) []map[string]any {
 
 // requireCounts holds the counts that the page drew from messages and events against
 // those of weather-demo -json for the same calls.
-func requireCounts(t *testing.T, drawn []map[string]any) {
+func requireCounts(t *testing.T, counts, drawn []map[string]any) {
 	byCall := map[string]map[string]any{}
 	for _, r := range drawn {
 		byCall[fmt.Sprint(r["style"], r["era"], r["location"])] = r
 	}
-	for _, counted := range countedRuns(t) {
+	for _, counted := range counts {
 		name := fmt.Sprint(counted["style"], counted["era"], counted["location"])
 		r := byCall[name]
 		require.NotNil(t, r, "the page has no run %s", name)
@@ -89,7 +79,7 @@ func requireCounts(t *testing.T, drawn []map[string]any) {
 }
 
 // startPage serves the page on a free port until the test ends.
-func startPage(t *testing.T) (url string) {
+func startPage(t *testing.T, binary string) (url string) {
 	t.Helper()
 	cmd := exec.Command(binary, "page")
 	stdout, err := cmd.StdoutPipe()

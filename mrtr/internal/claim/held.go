@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,10 @@ type Held struct {
 	fenced bool           // another request holds the turn
 	ended  bool
 	beat   *time.Timer
+	// encoded is the buffer of the record in JSON, for one write after another: no store
+	// keeps a value.
+	encoded []byte
+	buffer  [320]byte // for most records, with their result
 }
 
 // start begins to write the record again every third of a lease.
@@ -198,12 +203,15 @@ func (h *Held) write(ctx context.Context) error {
 // sealed is the record as it is stored, and how long it is to live.
 func (h *Held) sealed() ([]byte, time.Duration, error) {
 	h.record.written = time.Now()
-	value := h.record.appendTo(make([]byte, 0, 192+len(h.record.result)+len(h.record.effects)))
-	ttl := min(max(time.Until(h.turn.Expires), store.MinTTL), store.MaxTTL)
-	if h.table.Sealer == nil {
-		return value, ttl, nil
+	if h.encoded == nil {
+		h.encoded = h.buffer[:0]
 	}
-	value, err := h.table.Sealer.Seal(h.turn.Key.Name, value)
+	h.encoded = h.record.appendTo(slices.Grow(h.encoded[:0], len(h.record.result)+len(h.record.effects)))
+	ttl := min(max(h.turn.Expires.Sub(h.record.written), store.MinTTL), store.MaxTTL)
+	if h.table.Sealer == nil {
+		return h.encoded, ttl, nil
+	}
+	value, err := h.table.Sealer.Seal(h.turn.Key.Name, h.encoded)
 	return value, ttl, err
 }
 

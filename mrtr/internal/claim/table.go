@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -124,8 +125,8 @@ var (
 // Take claims a turn, or waits for the request that holds it.
 func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 	h := &Held{table: t, turn: turn}
-	h.record = record{status: running, fingerprint: turn.Fingerprint, holder: rand.Text(), lease: t.Lease, notes: turn.Again}
-	deadline := time.Now().Add(t.Wait)
+	h.record = record{status: running, fingerprint: turn.Fingerprint, holder: t.newHolder(), lease: t.Lease, notes: turn.Again}
+	var deadline time.Time // none while nobody else has the turn
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := h.create(ctx)
 		switch {
@@ -138,6 +139,9 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 		case !errors.Is(err, store.ErrExists):
 			return Answer{}, err
 		}
+		if deadline.IsZero() {
+			deadline = time.Now().Add(t.Wait)
+		}
 		answer, again, err := t.meet(ctx, h, deadline)
 		if err != nil || !again {
 			return answer, err
@@ -147,6 +151,17 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 			return Answer{}, err
 		}
 	}
+}
+
+// claimsHere counts the claims of this process.
+var claimsHere atomic.Uint64
+
+// newHolder names a claim: no other in its store has the same name.
+func (t *Table) newHolder() string {
+	if t.local {
+		return strconv.FormatUint(claimsHere.Add(1), 36)
+	}
+	return rand.Text()
 }
 
 // Follow waits for the outcome of a turn that this request has lost. It claims

@@ -11,8 +11,13 @@ const Len = 12
 
 // Short is enough of a digest to tell two texts of one call apart.
 func Short(b []byte) string {
-	sum := sha256.Sum256(b)
-	var text [Len]byte
-	base64.RawURLEncoding.Encode(text[:], sum[:9])
+	text := ShortBytes(b)
 	return string(text[:])
+}
+
+// ShortBytes is Short for those who write it into another text.
+func ShortBytes(b []byte) (text [Len]byte) {
+	sum := sha256.Sum256(b)
+	base64.RawURLEncoding.Encode(text[:], sum[:9])
+	return text
 }

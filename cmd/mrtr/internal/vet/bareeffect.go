@@ -11,7 +11,7 @@ import (
 var BareEffect = analyzer("bareeffect", `report effects outside mrtr.Once above a question of journaled code
 
 A handler given to mrtr.Journal or mrtr.Resumable is run again from its top in
-each round, and only its questions and Once give what they gave before. An
+each round, and only its questions and Once give the same results again. An
 effect above a question therefore happens once for each round; a clock, chance,
 a file or a query may come out differently, so the handler takes another way
 and the call ends with an error.

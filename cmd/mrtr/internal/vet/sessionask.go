@@ -31,8 +31,8 @@ A handler is a function given to mcp.AddTool or to AddTool, AddPrompt,
 AddResource or AddResourceTemplate of a server, directly or through sse.Bridge,
 and one given to mrtr.Native, Coroutine, Journal or Resumable, unless the style
 is only the legacy one of mrtr.ByVersion. A condition on the revision counts as
-the check, and so does one on what a function of another package makes of the
-request or the session.`, runSessionAsk)
+the check, and so does one on the result of a function of another package that is
+given the request or the session.`, runSessionAsk)
 
 // sessionAsks call back into the client.
 var sessionAsks = names{

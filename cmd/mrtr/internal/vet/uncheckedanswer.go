@@ -11,14 +11,14 @@ import (
 // nothing else.
 var UncheckedAnswer = analyzer("uncheckedanswer", `report type assertions on a client's answers that can panic
 
-A client decides what comes back under a key: nothing, a result of another
+A client may send anything under a key: nothing, a result of another
 kind, a decline (whose content is nil) or content of another type. A type
 assertion without the second value panics on all of these, and go-sdk does not
 recover: one such answer ends the process with every call in it.
 
 	name := req.Params.InputResponses["name"].(*mcp.ElicitResult).Content["name"].(string)
 
-Check each step, and ask again for what is missing:
+Check each step, and ask again for a missing answer:
 
 	answer, ok := req.Params.InputResponses["name"].(*mcp.ElicitResult)
 	if !ok || answer.Action != "accept" {

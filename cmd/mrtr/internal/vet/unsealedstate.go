@@ -9,12 +9,12 @@ var UnsealedState = analyzer("unsealedstate", `report a RequestState that is tru
 
 The client keeps the state between two rounds and may send back anything: a
 later step than it has reached, somebody else's order, a price of its own. A
-handler that reads it as it comes does what the client writes into it.
+handler that reads it as it comes obeys whatever the client writes into it.
 
 	json.Unmarshal([]byte(req.Params.RequestState), &order) // the client's order
 	if req.Params.RequestState == "paid" { ... }            // says the client
 
-Seal what goes out and open what comes back, bound to the request and the user:
+Seal the state as it goes out and open it as it comes back, bound to the request and the user:
 
 	payload, err := codec.Open(binding, req.Params.RequestState)
 

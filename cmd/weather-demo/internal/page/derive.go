@@ -58,7 +58,7 @@ func (h *Handler) serveWay(w http.ResponseWriter, r *http.Request) {
 }
 
 // derive follows a run. The handlers are straight lines between guards, so the
-// way between what the events tell is known. A line that is not certain is not
+// way between two events is known. A line that is not certain is not
 // in the trace.
 func derive(p part, engine string, run passage) way {
 	d := &derivation{part: p, engine: engine, run: run}

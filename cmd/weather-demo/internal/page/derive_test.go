@@ -57,9 +57,13 @@ func TestDerivedLinesAreTheLinesThatRan(t *testing.T) {
 		t.Skip("it builds the program: run without -short")
 	}
 	counting := filepath.Join(t.TempDir(), "weather-demo")
-	build := exec.Command("go", "build", "-cover", "-covermode=count", "-coverpkg=github.com/mrtr-go/sdk/options/...,github.com/mrtr-go/sdk/cmd/weather-demo", "-o", counting, "../..")
+	// The build cache keeps a program that go run has linked; cp takes it from there.
+	build := exec.Command("go", "run", "-cover", "-covermode=count", "-coverpkg=github.com/mrtr-go/sdk/options/...,github.com/mrtr-go/sdk/cmd/weather-demo", "-exec", "cp", "../..", counting)
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
+	covdata, err := exec.Command("go", "tool", "-n", "covdata").Output()
+	require.NoError(t, err)
+	count := counter{program: counting, covdata: strings.TrimSpace(string(covdata))}
 	styles, err := readStyles()
 	require.NoError(t, err)
 	played := 0
@@ -71,7 +75,7 @@ func TestDerivedLinesAreTheLinesThatRan(t *testing.T) {
 		}
 		for location, passages := range map[string][]passage{"Lisbon": runs.lisbon, "Springfield": runs.springfield} {
 			played++
-			counted, blockOf := statementCounts(t, counting, s, location)
+			counted, blockOf := count.statements(t, s, location)
 			lines := s.statementLines()
 			require.NotEmpty(t, lines)
 			engine := s.handlerFor(false).Engine
@@ -127,16 +131,22 @@ func (s style) statementLines() (lines []int) {
 	return lines
 }
 
-// statementCounts plays a call and tells how often each line of its handler was
+// counter plays calls with a program that counts its statements.
+type counter struct {
+	program string
+	covdata string // Go's tool that reads the counts
+}
+
+// statements plays a call and tells how often each line of its handler was
 // counted, and which block of statements it is in.
-func statementCounts(t *testing.T, counting string, s style, location string) (counts map[int]int, blockOf map[int]string) {
+func (c counter) statements(t *testing.T, s style, location string) (counts map[int]int, blockOf map[int]string) {
 	t.Helper()
 	dir := t.TempDir()
-	play := exec.Command(counting, "-style", s.Name, "-era", "modern", "-location", location, "-json")
+	play := exec.Command(c.program, "-style", s.Name, "-era", "modern", "-location", location, "-json")
 	play.Env = append(play.Environ(), "GOCOVERDIR="+dir)
 	out, err := play.CombinedOutput()
 	require.NoError(t, err, string(out))
-	text, err := exec.Command("go", "tool", "covdata", "textfmt", "-i="+dir, "-o=/dev/stdout").Output()
+	text, err := exec.Command(c.covdata, "textfmt", "-i="+dir, "-o=/dev/stdout").Output()
 	require.NoError(t, err)
 	h := s.handlerFor(false)
 	counts, blockOf = map[int]int{}, map[int]string{}

@@ -1,0 +1,203 @@
+package examples
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+)
+
+// The shortest forms of the two tools: straight-line code that asks with functions which
+// wait for the user, and returns errors as they are. No client of revision 2026-07-28 can be
+// asked so. They have the same steps as the handlers, whose lines are compared with theirs.
+
+func orderShortest(ctx context.Context, u *atTheDesk, in Order) (out Shipment, err error) {
+	if err = checked(in); err != nil {
+		return out, err
+	}
+	reservation, err := reserve(in)(ctx, "")
+	if err != nil {
+		return out, err
+	}
+	defer undo(&err, func() { release(reservation) })
+	var p parcel
+	if p.project, err = u.projects(); err != nil {
+		return out, err
+	}
+	for _, item := range in.Items {
+		chosen, err := u.size(item)
+		if err != nil {
+			return out, err
+		}
+		p.sizes = append(p.sizes, chosen+" "+item)
+	}
+	if p.to, err = u.address(); err != nil {
+		return out, err
+	}
+	if p.note, err = u.note(); err != nil {
+		return out, err
+	}
+	if p.greeting, err = u.greeting(); err != nil {
+		return out, err
+	}
+	if err = u.payment(); err != nil {
+		return out, err
+	}
+	return ship(p)(ctx, "")
+}
+
+func refundShortest(ctx context.Context, u *atTheDesk, in Refund) (out Refunded, err error) {
+	paid, err := freeze(in)(ctx, "")
+	if err != nil {
+		return out, err
+	}
+	defer undo(&err, func() { thaw(in) })
+	t, err := u.terms(paid)
+	if err != nil {
+		return out, err
+	}
+	if err = u.sure(t); err != nil {
+		return out, err
+	}
+	return Refunded{t.Cents, t.Email}, pay(in, t)(ctx, "")
+}
+
+// undo runs at the end of a function that fails.
+func undo(err *error, f func()) {
+	if *err != nil {
+		f()
+	}
+}
+
+// atTheDesk is a user who answers at once, and agrees to the last question or does not.
+type atTheDesk struct{ agrees bool }
+
+func (u *atTheDesk) projects() (*mcp.ListRootsResult, error) {
+	return &mcp.ListRootsResult{Roots: []*mcp.Root{{URI: "file:///home/user/kitchen", Name: "kitchen"}}}, nil
+}
+
+func (u *atTheDesk) size(item string) (string, error) {
+	return map[string]string{"chair": "S", "table": "L"}[item], nil
+}
+func (u *atTheDesk) address() (Address, error) {
+	return Address{Name: "Ann", Email: "ann@example.org"}, nil
+}
+func (u *atTheDesk) note() (*string, error)    { return nil, nil }
+func (u *atTheDesk) greeting() (string, error) { return "Hello", nil }
+func (u *atTheDesk) payment() error            { return u.last(`Stopped: "payment" was declined.`) }
+func (u *atTheDesk) terms(int) (Terms, error) {
+	return Terms{Cents: 4000, Email: "ann@example.org"}, nil
+}
+func (u *atTheDesk) sure(Terms) error { return u.last("the refund was not approved") }
+func (u *atTheDesk) last(refusal string) (err error) {
+	if !u.agrees {
+		err = fmt.Errorf("%s", refusal)
+	}
+	return err
+}
+
+// The shortest forms have the same effects and results as the handlers have in
+// ExampleOrderLinear and ExampleRefundLinear.
+func Example_shortest() {
+	for _, agrees := range []bool{true, false} {
+		shipped, err := orderShortest(context.Background(), &atTheDesk{agrees}, Order{Items: []string{"chair", "table"}})
+		fmt.Println(shipped, err)
+		paid, err := refundShortest(context.Background(), &atTheDesk{agrees}, Refund{Order: "A7"})
+		fmt.Println(paid, err)
+	}
+	// Output:
+	// (reserved chair, table)
+	// (shipped)
+	// {Hello Ann: S chair, L table, for kitchen} <nil>
+	// (froze A7)
+	// (paid 4000 cents for A7)
+	// {4000 ann@example.org} <nil>
+	// (reserved chair, table)
+	// (released R1)
+	// {} Stopped: "payment" was declined.
+	// (froze A7)
+	// (thawed A7)
+	// {0 } the refund was not approved
+}
+
+// Each handler has at most ten lines more than the shortest form of its tool, and
+// docs/styles.md says how many it has.
+func TestTheHandlersAreNearlyAsShortAsTheirToolCanBe(t *testing.T) {
+	const most = 10
+	table := "```text\n          shortest form  native  once  linear  steps\n"
+	for _, tool := range []string{"order", "refund"} {
+		name := strings.ToUpper(tool[:1]) + tool[1:]
+		shortest := linesOf(t, "shortest_test.go", tool+"Shortest")
+		table += fmt.Sprintf("  %-6s  %13d", tool, shortest)
+		for _, style := range []string{"Native", "Once", "Linear", "Steps"} {
+			lines := linesOf(t, tool+"_"+strings.ToLower(style)+".go", name+style)
+			table += fmt.Sprintf("  %*d", len(style), lines)
+			require.LessOrEqual(t, lines, shortest+most, "%s%s", name, style)
+		}
+		table += "\n"
+	}
+	table += "```\n"
+	docs, err := os.ReadFile("../docs/styles.md")
+	require.NoError(t, err)
+	require.Contains(t, string(docs), table)
+}
+
+// widest is how long a line may be that counts as one.
+const widest = 140
+
+// linesOf counts the lines of a function's body that have code on them.
+func linesOf(t *testing.T, file, function string) int {
+	source, err := os.ReadFile(file)
+	require.NoError(t, err)
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, file, source, 0)
+	require.NoError(t, err)
+	for _, d := range parsed.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Name.Name != function {
+			continue
+		}
+		text := strings.Split(string(source), "\n")
+		lines, code := 0, withCode(source)
+		for n := files.Position(f.Body.Lbrace).Line + 1; n < files.Position(f.Body.Rbrace).Line; n++ {
+			if code[n] {
+				lines++
+				require.LessOrEqual(t, len(strings.ReplaceAll(text[n-1], "\t", "    ")), widest, "%s:%d hides lines in its width", file, n)
+			}
+		}
+		require.NotZero(t, lines, function)
+		return lines
+	}
+	t.Fatalf("%s has no function %s", file, function)
+	return 0
+}
+
+// withCode are the numbers of the lines that have a token.
+func withCode(source []byte) map[int]bool {
+	files := token.NewFileSet()
+	file := files.AddFile("", files.Base(), len(source))
+	var s scanner.Scanner
+	s.Init(file, source, nil, 0) // comments are left out
+	found := map[int]bool{}
+	for {
+		at, tok, text := s.Scan()
+		if tok == token.EOF {
+			return found
+		}
+		if tok == token.SEMICOLON && text == "\n" { // put in at the end of a line
+			continue
+		}
+		first := files.Position(at).Line
+		for n := range strings.Count(text, "\n") + 1 {
+			found[first+n] = true
+		}
+	}
+}

@@ -1,0 +1,352 @@
+package mcphttp_test
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mcphttp"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/wstransport"
+)
+
+// A call goes on where its handler is held, whichever instance gets the other requests.
+// Without names it ends with an error.
+func TestARetryGoesToTheInstanceThatHoldsItsHandler(t *testing.T) {
+	for name, named := range map[string]bool{"named": true, "not named": false} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, named, "a", "b")
+			client := f.dial(t, nil)
+			for _, begins := range []string{"a", "b", "a"} {
+				other := map[string]string{"a": "b", "b": "a"}[begins]
+				f.ready(begins)
+				first, err := client.Send(t.Context(), wire.Request{Name: "coroutine"})
+				require.NoError(t, err)
+				f.ready(other)
+				last, err := client.Send(t.Context(), wire.Request{Name: "coroutine", State: first.State, Responses: window})
+				require.NoError(t, err)
+				if named {
+					require.JSONEq(t, `{"booked":"window"}`, string(last.Structured))
+					require.Equal(t, []string{begins, begins}, f.began())
+					continue
+				}
+				require.True(t, last.IsError)
+				require.Contains(t, last.Text, "This call's frame is gone")
+				require.Equal(t, []string{begins, other}, f.began())
+			}
+		})
+	}
+}
+
+// Requests that belong to no instance reach all of them.
+func TestARouterSpreadsTheRest(t *testing.T) {
+	f := newFleet(t, true, "a", "b", "c")
+	client := f.dial(t, nil)
+	seen := map[string]bool{}
+	for range 1000 { // after which one is missing by chance once in 10^175
+		_, err := client.Send(t.Context(), wire.Request{Name: "where"})
+		require.NoError(t, err)
+		for _, name := range f.began() {
+			seen[name] = true
+		}
+		if len(seen) == 3 {
+			return
+		}
+	}
+	t.Fatalf("1000 requests reached only %v", seen)
+}
+
+// A name that was forged leads to the instance of that name, and one that is unknown to
+// any. Both refuse the state as they refuse every other, and the router asks no address
+// but those it was given.
+func TestAForgedNameLeadsNowhereElse(t *testing.T) {
+	f := newFleet(t, true, "a", "b")
+	client := f.dial(t, nil)
+	first, err := client.Send(t.Context(), wire.Request{Name: "coroutine"})
+	require.NoError(t, err)
+	name, ok := statecodec.Instance(first.State)
+	require.True(t, ok)
+	other := map[string]string{"a": "b", "b": "a"}[name]
+	for explanation, forge := range map[string]struct{ state, served string }{
+		"another instance":          {first.State[:29] + other + first.State[30:], other},
+		"an instance that is none":  {first.State[:29] + "z" + first.State[30:], ""},
+		"the name of a host":        {first.State[:28] + "Jexample-com" + first.State[30:], ""},
+		"an address":                {first.State[:28] + "S" + "http://example.com/" + first.State[30:], ""},
+		"a state without its name":  {first.State[:28] + first.State[30:], ""},
+		"a state that is no state":  {"http://example.com/", ""},
+		"a name longer than itself": {first.State[:28] + "_" + first.State[29:], ""},
+	} {
+		f.began()
+		reply, err := client.Send(t.Context(), wire.Request{Name: "coroutine", State: forge.state, Responses: window})
+		require.NoError(t, err, explanation)
+		require.NotNil(t, reply.Error, explanation)
+		require.EqualValues(t, -32602, reply.Error.Code, explanation)
+		require.Equal(t, statecodec.Refusal, reply.Error.Message, explanation)
+		served := f.began()
+		require.Len(t, served, 1, explanation)
+		if forge.served != "" {
+			require.Equal(t, forge.served, served[0], explanation)
+		}
+	}
+	for host := range f.reached {
+		require.Contains(t, []string{f.instances["a"].Listener.Addr().String(), f.instances["b"].Listener.Addr().String()}, host)
+	}
+	last, err := client.Send(t.Context(), wire.Request{Name: "coroutine", State: first.State, Responses: window})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"booked":"window"}`, string(last.Structured), "the call itself goes on")
+}
+
+// Where the instance is gone its calls go to another one: those that can go on do so, and
+// the others are told. The sessions of legacy clients end, as the specification has it.
+func TestTheCallsOfAnInstanceThatIsGone(t *testing.T) {
+	f := newFleet(t, true, "a", "b")
+	f.ready("a") // all begins there
+	client := f.dial(t, nil)
+	held, err := client.Send(t.Context(), wire.Request{Name: "coroutine"})
+	require.NoError(t, err)
+	journaled, err := client.Send(t.Context(), wire.Request{Name: "resumable"})
+	require.NoError(t, err)
+	old := f.dial(t, &wire.Options{Version: "2025-11-25"})
+	require.Equal(t, []string{"a", "a"}, f.began())
+
+	f.stop(t, "a")
+	last, err := client.Send(t.Context(), wire.Request{Name: "resumable", State: journaled.State, Responses: window})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"booked":"window"}`, string(last.Structured))
+	last, err = client.Send(t.Context(), wire.Request{Name: "coroutine", State: held.State, Responses: window})
+	require.NoError(t, err)
+	require.True(t, last.IsError)
+	require.Contains(t, last.Text, "This call's frame is gone")
+	fresh, err := client.Call(t.Context(), "coroutine", struct{}{}, wire.Answers{"seat": wire.Value("aisle")})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"booked":"aisle"}`, string(fresh.Structured))
+	require.Equal(t, []string{"b", "b", "b", "b"}, f.began())
+	_, err = old.Send(t.Context(), wire.Request{Name: "where"})
+	require.ErrorContains(t, err, "404")
+
+	f.stop(t, "b")
+	res, err := http.Post(f.URL, "application/json", strings.NewReader("{}"))
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	require.Equal(t, http.StatusBadGateway, res.StatusCode)
+}
+
+// An instance that retires keeps its calls and gets no new ones. One that refuses with 503
+// has its calls served elsewhere.
+func TestAnInstanceThatRetires(t *testing.T) {
+	f := newFleet(t, true, "a", "b")
+	client := f.dial(t, nil)
+	f.ready("a")
+	first, err := client.Send(t.Context(), wire.Request{Name: "coroutine"})
+	require.NoError(t, err)
+	second, err := client.Send(t.Context(), wire.Request{Name: "resumable"})
+	require.NoError(t, err)
+	f.ready("b")
+	f.began()
+	for range 4 {
+		_, err := client.Send(t.Context(), wire.Request{Name: "where"})
+		require.NoError(t, err)
+	}
+	last, err := client.Send(t.Context(), wire.Request{Name: "coroutine", State: first.State, Responses: window})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"booked":"window"}`, string(last.Structured))
+	require.Equal(t, []string{"b", "b", "b", "b", "a"}, f.began())
+
+	require.NoError(t, f.fronts["a"].Shutdown(t.Context())) // which still listens
+	last, err = client.Send(t.Context(), wire.Request{Name: "resumable", State: second.State, Responses: window})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"booked":"window"}`, string(last.Structured))
+	require.Equal(t, []string{"b"}, f.began())
+
+	f.ready() // where none is ready, any is better than none
+	_, err = client.Send(t.Context(), wire.Request{Name: "where"})
+	require.NoError(t, err)
+}
+
+// A legacy client stays at the instance that has its session, and is asked over it.
+func TestALegacySessionStaysAtItsInstance(t *testing.T) {
+	f := newFleet(t, true, "a", "b", "c")
+	for _, begins := range []string{"a", "b", "c"} {
+		f.ready(begins)
+		client := f.dial(t, &wire.Options{Version: "2025-11-25"})
+		f.ready(map[string]string{"a": "b", "b": "c", "c": "a"}[begins])
+		for range 3 {
+			out, err := client.Call(t.Context(), "coroutine", struct{}{}, wire.Answers{"seat": wire.Value("aisle")})
+			require.NoError(t, err)
+			require.JSONEq(t, `{"booked":"aisle"}`, string(out.Structured))
+		}
+		require.Equal(t, []string{begins, begins, begins}, f.began())
+	}
+}
+
+func TestSessionIDs(t *testing.T) {
+	next := mcphttp.SessionIDs("eu-2")
+	one, two := next(), next()
+	require.NotEqual(t, one, two)
+	require.Regexp(t, `^eu-2\.[A-Z2-7]{26}$`, one)
+	require.Panics(t, func() { mcphttp.SessionIDs("eu.2") })
+}
+
+func TestRouterOptions(t *testing.T) {
+	to := func(address string) map[string]*url.URL {
+		u, err := url.Parse(address)
+		require.NoError(t, err)
+		return map[string]*url.URL{"a": u}
+	}
+	for explanation, tt := range map[string]struct {
+		instances map[string]*url.URL
+		opts      mcphttp.RouterOptions
+	}{
+		"no instance":      {nil, mcphttp.RouterOptions{}},
+		"no name":          {map[string]*url.URL{"": {Scheme: "http", Host: "h"}}, mcphttp.RouterOptions{}},
+		"a name with dots": {map[string]*url.URL{"a.b": {Scheme: "http", Host: "h"}}, mcphttp.RouterOptions{}},
+		"no address":       {map[string]*url.URL{"a": nil}, mcphttp.RouterOptions{}},
+		"no host":          {to("http:"), mcphttp.RouterOptions{}},
+		"another scheme":   {to("ftp://h"), mcphttp.RouterOptions{}},
+		"a path":           {to("http://h/mcp"), mcphttp.RouterOptions{}},
+		"a query":          {to("http://h?x=1"), mcphttp.RouterOptions{}},
+		"a password":       {to("http://u:p@h"), mcphttp.RouterOptions{}},
+		"negative bytes":   {to("http://h"), mcphttp.RouterOptions{MaxMessageBytes: -1}},
+		"negative time":    {to("http://h"), mcphttp.RouterOptions{BodyTimeout: -1}},
+	} {
+		_, err := mcphttp.NewRouter(tt.instances, &tt.opts)
+		var usage *mcphttp.UsageError
+		require.ErrorAs(t, err, &usage, explanation)
+	}
+	_, err := mcphttp.NewRouter(to("https://h:8443/"), nil)
+	require.NoError(t, err)
+}
+
+// The router reads a body before it knows where to send it, so it bounds it.
+func TestARouterBoundsBodies(t *testing.T) {
+	reached := false
+	instance := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	defer instance.Close()
+	to, err := url.Parse(instance.URL)
+	require.NoError(t, err)
+	router, err := mcphttp.NewRouter(map[string]*url.URL{"a": to}, &mcphttp.RouterOptions{MaxMessageBytes: 10})
+	require.NoError(t, err)
+	w := httptest.NewRecorder()
+	router.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat(" ", 11))))
+	require.Equal(t, http.StatusRequestEntityTooLarge, w.Code)
+	require.False(t, reached)
+}
+
+// The client's hanging up ends the call at the instance, and a client's word on where it
+// comes from is not passed on.
+func TestARouterPassesOnTheEndAndTheSender(t *testing.T) {
+	ended, headers := make(chan struct{}), make(chan http.Header, 1)
+	instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		headers <- r.Header
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(ended)
+	}))
+	defer instance.Close()
+	to, err := url.Parse(instance.URL)
+	require.NoError(t, err)
+	router, err := mcphttp.NewRouter(map[string]*url.URL{"a": to}, nil)
+	require.NoError(t, err)
+	web := httptest.NewServer(router)
+	defer web.Close()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL, strings.NewReader("{}"))
+	require.NoError(t, err)
+	req.Header.Set("X-Forwarded-For", "10.9.8.7")
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1", (<-headers).Get("X-Forwarded-For"))
+	require.NoError(t, res.Body.Close())
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the instance was not told that the client hung up")
+	}
+}
+
+// A request goes to another instance only where it cannot have had an effect, and where
+// the other one can be of use: not after its connection broke, and not for a session of
+// the first.
+func TestWhichRequestsAreSentAgain(t *testing.T) {
+	tests := []struct {
+		explanation string
+		first       http.HandlerFunc // at instance a
+		header      http.Header
+		want        int
+		again       bool
+	}{
+		{"refused with 503", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+			nil, http.StatusOK, true},
+		{"refused with 503, in a session", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+			http.Header{"Mcp-Session-Id": {"a.x"}}, http.StatusServiceUnavailable, false},
+		{"refused for its client's share", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) },
+			nil, http.StatusTooManyRequests, false},
+		{"cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			nil, http.StatusBadGateway, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.explanation, func(t *testing.T) {
+			const body = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+			var mu sync.Mutex
+			var bodies [2]string
+			addresses := map[string]*url.URL{}
+			for i, answer := range []http.HandlerFunc{tt.first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }} {
+				web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					read, _ := io.ReadAll(r.Body)
+					mu.Lock()
+					bodies[i] += string(read)
+					mu.Unlock()
+					answer(w, r)
+				}))
+				defer web.Close()
+				to, err := url.Parse(web.URL)
+				require.NoError(t, err)
+				addresses[string("ab"[i])] = to
+			}
+			router, err := mcphttp.NewRouter(addresses, &mcphttp.RouterOptions{Ready: func(instance string) bool { return instance == "a" }})
+			require.NoError(t, err)
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+			maps.Copy(r.Header, tt.header)
+			w := httptest.NewRecorder()
+			router.ServeHTTP(w, r)
+			require.Equal(t, tt.want, w.Code)
+			mu.Lock()
+			defer mu.Unlock()
+			require.Equal(t, body, bodies[0])
+			require.Equal(t, map[bool]string{true: body}[tt.again], bodies[1])
+		})
+	}
+}
+
+// A WebSocket goes through, to one instance as long as it lasts.
+func TestARouterPassesWebSocketsOn(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	sockets, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	require.NoError(t, err)
+	instance := httptest.NewServer(sockets)
+	defer instance.Close()
+	defer sockets.Shutdown(context.Background())
+	to, err := url.Parse(instance.URL)
+	require.NoError(t, err)
+	router, err := mcphttp.NewRouter(map[string]*url.URL{"a": to}, nil)
+	require.NoError(t, err)
+	web := httptest.NewServer(router)
+	defer web.Close()
+	transport, err := wstransport.Dial(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http"), nil)
+	require.NoError(t, err)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	require.NoError(t, err)
+	require.Equal(t, "s", session.InitializeResult().ServerInfo.Name)
+	require.NoError(t, session.Close())
+}

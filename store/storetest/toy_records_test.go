@@ -1,0 +1,225 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/mrtr-go/sdk/store"
+)
+
+type toyRecord struct {
+	value    []byte
+	revision store.Revision
+	expires  time.Time
+	since    int
+}
+
+func (s *toy) live(name string) *toyRecord {
+	r := s.records[name]
+	if r == nil || !time.Now().Before(r.expires) && !s.is("nothing expires") {
+		return nil
+	}
+	return r
+}
+
+func (s *toy) fits(more int) bool {
+	if !s.small {
+		return true
+	}
+	size := more
+	for name, r := range s.records {
+		if s.live(name) != nil || s.is("the expired take up room") {
+			size += len(r.value)
+		}
+	}
+	return size <= toyRoom
+}
+
+func (s *toy) put(ctx context.Context, name string, value []byte, ttl time.Duration) store.Revision {
+	r := s.records[name]
+	if r == nil {
+		r = &toyRecord{since: len(s.records)}
+		s.records[name] = r
+	}
+	if !s.is("a revision is used twice when the context ends") || ctx.Err() == nil {
+		s.last++
+	}
+	r.revision++
+	if !s.is("revisions count a record's writes") {
+		r.revision = s.last
+	}
+	switch {
+	case s.is("a value is cut to the limit"):
+		value = value[:min(len(value), toyMaxValue)]
+	case s.is("values are text"):
+		value = bytes.ToValidUTF8(value, []byte("?"))
+	case s.is("values end at a zero"):
+		value, _, _ = bytes.Cut(value, []byte{0})
+	case s.is("half a value is written when the context ends") && ctx.Err() != nil:
+		value = value[:len(value)/2]
+	}
+	if r.value = value; !s.is("the caller's value is kept") {
+		r.value = bytes.Clone(value)
+	}
+	switch {
+	case s.is("records go early"):
+		ttl /= 2
+	case s.is("an update does not renew") && !r.expires.IsZero():
+		ttl = time.Until(r.expires)
+	}
+	r.expires = time.Now().Add(ttl)
+	s.wake()
+	return r.revision
+}
+
+func (s *toy) wake() {
+	waiting := s.waiting
+	if s.is("only the writer's handle wakes") {
+		waiting = s.mine
+	}
+	for ch := range waiting {
+		close(ch)
+		delete(s.waiting, ch)
+		delete(s.mine, ch)
+		if s.is("one waiter wakes") {
+			return
+		}
+	}
+}
+
+func (s *toy) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
+	if err := s.check(key, value, ttl); err != nil {
+		return 0, err
+	}
+	if !s.is("the caller's value is kept") {
+		value = bytes.Clone(value)
+	}
+	var at store.Revision
+	err := s.operate(ctx, func() error {
+		name := s.name(key)
+		switch {
+		case s.strange(key):
+			return store.ErrForgotten
+		case s.live(name) != nil && !s.is("create replaces"):
+			return store.ErrExists
+		case !s.fits(len(value)) && s.is("the oldest is dropped"):
+			s.dropOldest()
+		case !s.fits(len(value)) && !s.is("there is always room"):
+			return store.ErrFull
+		}
+		if s.live(name) == nil {
+			delete(s.records, name)
+		}
+		at = s.put(ctx, name, value, ttl)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return at, nil
+}
+
+func (s *toy) dropOldest() {
+	var oldest string
+	for name, r := range s.records {
+		if oldest == "" || r.since < s.records[oldest].since {
+			oldest = name
+		}
+	}
+	delete(s.records, oldest)
+}
+
+func (s *toy) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	if err := s.check(key, value, ttl); err != nil {
+		return 0, err
+	}
+	if !s.is("the caller's value is kept") {
+		value = bytes.Clone(value)
+	}
+	var now store.Revision
+	err := s.operate(ctx, func() error {
+		name := s.name(key)
+		r := s.live(name)
+		switch {
+		case s.strange(key):
+			return store.ErrForgotten
+		case r == nil && !s.is("update creates"):
+			return store.ErrConflict
+		case r != nil && r.revision != at && !s.is("update ignores the revision"):
+			return store.ErrConflict
+		case !s.fits(len(value)) && s.is("an update needs room of its own"):
+			return store.ErrFull
+		}
+		now = s.put(ctx, name, value, ttl)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return now, nil
+}
+
+func (s *toy) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
+	if err := key.Check(); err != nil && !s.is("any key is taken") {
+		return nil, 0, err
+	}
+	var value []byte
+	var at store.Revision
+	err := s.operate(ctx, func() error {
+		r := s.live(s.name(key))
+		if s.strange(key) || r == nil || len(r.value) == 0 && s.is("an empty value is none") {
+			return store.ErrNotFound
+		}
+		if value, at = r.value, r.revision; !s.is("its own value is handed out") {
+			value = slices.Clone(r.value)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return value, at, nil
+}
+
+func (s *toy) Wait(ctx context.Context, key store.Key, at store.Revision) error {
+	if err := key.Check(); err != nil {
+		return err
+	}
+	if s.is("wait returns at once") {
+		return nil
+	}
+	ch := make(chan struct{})
+	done := false
+	var expires time.Time
+	if err := s.operate(ctx, func() error {
+		r := s.live(s.name(key))
+		if done = r == nil || r.revision > at; done && !s.is("wait does not look first") && !s.is("wait never returns") {
+			return nil
+		}
+		if done = false; r != nil {
+			expires = r.expires
+		}
+		s.waiting[ch], s.mine[ch] = true, true
+		return nil
+	}); err != nil || done {
+		return err
+	}
+	expired := time.After(time.Until(expires))
+	if s.is("an expiry wakes nobody") || s.is("wait never returns") || expires.IsZero() {
+		expired = nil
+	}
+	if s.is("wait never returns") {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	select {
+	case <-ch:
+		return nil
+	case <-expired:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
