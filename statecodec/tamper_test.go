@@ -106,7 +106,7 @@ func TestOtherSpellingsAreRefused(t *testing.T) {
 
 func TestReasonsTellForgeriesApartInTheLog(t *testing.T) {
 	c := newCodec(t, statecodec.Options{})
-	token, err := c.Seal(fullBinding, []byte(strings.Repeat("x", 40)) // longer than any name)
+	token, err := c.Seal(fullBinding, []byte(strings.Repeat("x", 40))) // longer than any name
 	require.NoError(t, err)
 	raw, err := base64.RawURLEncoding.DecodeString(token[:28])
 	require.NoError(t, err)
