@@ -5,7 +5,7 @@
 // A rule that is broken fails with its explanation.
 //
 // [Proxy] stands between a store and its server, so that a [Subject] can delay or lose
-// what they send each other. [Ratio] is a benchmark: the time of a store's writes against
+// the bytes between them. [Ratio] is a benchmark: the time of a store's writes against
 // the same writes made without it.
 package storetest
 
