@@ -45,7 +45,7 @@ func (r row) inInstructions() row {
 }
 
 // orCounted makes a row of times one that instructions decide where its interval holds
-// the target. They are the same in every run, and leave out what the kernel does.
+// the target. They are the same in every run, and leave out the work of the kernel.
 func (r row) orCounted() row { r.counted = true; return r }
 
 // over compares two loads in one quantity.

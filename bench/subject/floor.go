@@ -19,7 +19,7 @@ type floor struct {
 	server *mcphttp.Handler // is asked the first time
 
 	mu      sync.Mutex
-	answers map[string]answer // by what the request is about
+	answers map[string]answer // by tool, arguments and state
 }
 
 type answer struct {
