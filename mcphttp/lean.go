@@ -75,7 +75,7 @@ func (l *lean) serve(w *reply, r *http.Request, call *leanCall) {
 		return
 	}
 	pointer := weak.Make(server)
-	info := l.servers.info(r.Context(), server, pointer, call.version)
+	info := l.servers.info(server, pointer, call.version)
 	if info == nil || len(call.arguments) > 0 && !l.verified.covers(pointer, call) || !call.decode() {
 		l.verified.watch(server, call, w, func(w http.ResponseWriter) {
 			l.stock.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serverKey{}, server)))

@@ -49,7 +49,7 @@ var supported = mcp.SupportedProtocolVersions()
 // info is the name that a server gives itself in its results. It is nil where the
 // request has to go to go-sdk: the version is not known to be served, or the server
 // was never seen before, as every one of a program that makes one for each request.
-func (l *leanServers) info(ctx context.Context, server *mcp.Server, pointer weak.Pointer[mcp.Server], version string) *mcp.Implementation {
+func (l *leanServers) info(server *mcp.Server, pointer weak.Pointer[mcp.Server], version string) *mcp.Implementation {
 	if !slices.Contains(supported, version) {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (l *leanServers) info(ctx context.Context, server *mcp.Server, pointer weak
 	info = &serverInfo{}
 	l.known[key] = info
 	l.mu.Unlock()
-	found := introduce(ctx, server, version)
+	found := introduce(server, version)
 	l.mu.Lock()
 	info.Implementation = found
 	return found
@@ -88,7 +88,7 @@ type introductionKey struct{}
 // introduce has a server's session complete an empty result, which shows the name
 // that it adds. It is nil where the version is not served. The middleware that makes
 // the result is the server's first at this moment, so no other sees the request.
-func introduce(ctx context.Context, server *mcp.Server, version string) *mcp.Implementation {
+func introduce(server *mcp.Server, version string) *mcp.Implementation {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if ctx.Value(introductionKey{}) == server {
@@ -116,20 +116,16 @@ func introduce(ctx context.Context, server *mcp.Server, version string) *mcp.Imp
 		return nil
 	}
 	defer session.Close()
-	select {
-	case response := <-c.response:
-		var result struct {
-			Meta struct {
-				Info *mcp.Implementation `json:"io.modelcontextprotocol/serverInfo"`
-			} `json:"_meta"`
-		}
-		if response.Error != nil || json.Unmarshal(response.Result, &result) != nil {
-			return nil
-		}
-		return result.Meta.Info
-	case <-ctx.Done():
+	response := <-c.response
+	var result struct {
+		Meta struct {
+			Info *mcp.Implementation `json:"io.modelcontextprotocol/serverInfo"`
+		} `json:"_meta"`
+	}
+	if response.Error != nil || json.Unmarshal(response.Result, &result) != nil {
 		return nil
 	}
+	return result.Meta.Info
 }
 
 // introduction is the connection of a session with one request. It is its own
