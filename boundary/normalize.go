@@ -119,14 +119,16 @@ func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolRes
 	if err != nil {
 		return c.errorResult(malformed(err.Error()))
 	}
-	structured, err := plainJSON(res.StructuredContent)
+	structured, fits, err := c.plainOutput(res.StructuredContent)
 	if err != nil {
 		return c.errorResult(malformed("structured content: " + err.Error()))
 	}
-	if cause := b.outputFault(ctx, c, structured); cause != "" {
-		f := malformed(cause)
-		f.kind = "invalid_output"
-		return c.errorResult(f)
+	if !fits {
+		if cause := b.outputFault(ctx, c, structured); cause != "" {
+			f := malformed(cause)
+			f.kind = "invalid_output"
+			return c.errorResult(f)
+		}
 	}
 	made := c.newResult()
 	made.Meta = meta

@@ -28,6 +28,27 @@ func (b *boundary) outputFault(ctx context.Context, c *call, structured json.Raw
 	return ""
 }
 
+// plainOutput is plainJSON for structured content, and reports whether it is known to fit
+// the tool's output schema. Where a plain schema has read JSON that go-sdk wrote,
+// json.Valid would read it once more, which takes longer than the rest of the boundary.
+func (c *call) plainOutput(v any) (structured json.RawMessage, fits bool, _ error) {
+	if raw, ok := v.(json.RawMessage); ok && c.definition().reads(raw) {
+		return raw, true, sendable(raw)
+	}
+	structured, err := plainJSON(v)
+	return structured, false, err
+}
+
+// reads reports whether raw is valid JSON that satisfies the tool's output schema, and is
+// false where that takes more than reading it.
+func (d *definition) reads(raw json.RawMessage) bool {
+	if d == nil {
+		return false
+	}
+	schema := d.outputSchema()
+	return schema != nil && schema.Reads(raw)
+}
+
 // checkOutput returns nil if structured satisfies the tool's output schema or there
 // is no schema to judge by.
 func (d *definition) checkOutput(structured json.RawMessage) error {

@@ -23,10 +23,10 @@ type Client struct {
 // go-sdk checks no capability before it sends an input-required result, so
 // code that asks a modern client must look here first.
 func ClientOf[P mcp.RequestParams](req *mcp.ServerRequest[P]) Client {
-	c := Client{Era: Of(req)}
 	session := sessionParams(req.Session)
 	meta := requestMeta(req)
-	c.Version = MetaVersion(meta)
+	c := Client{Version: MetaVersion(meta)}
+	c.Era = of(req.Session, session, req.Extra, c.Version)
 	if c.Version == "" && session != nil {
 		c.Version = session.ProtocolVersion
 	}

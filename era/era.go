@@ -54,13 +54,21 @@ func (e Era) String() string {
 // both. Of allocates nothing.
 func Of[P mcp.RequestParams](req *mcp.ServerRequest[P]) Era {
 	session := sessionParams(req.Session)
-	if session != nil && session.ProtocolVersion < FirstModern {
-		if canAsk(req.Session, session, req.Extra) {
+	if session != nil && session.ProtocolVersion < FirstModern { // whatever its _meta names
+		return of(req.Session, session, req.Extra, "")
+	}
+	return of(req.Session, session, req.Extra, MetaVersion(requestMeta(req)))
+}
+
+// of is the era of a request with this session, and this version in its own _meta.
+func of(s *mcp.ServerSession, initialize *mcp.InitializeParams, extra *mcp.RequestExtra, version string) Era {
+	switch {
+	case initialize != nil && initialize.ProtocolVersion < FirstModern:
+		if canAsk(s, initialize, extra) {
 			return Legacy
 		}
 		return Unaskable
-	}
-	if MetaVersion(requestMeta(req)) >= FirstModern {
+	case version >= FirstModern:
 		return Modern
 	}
 	return Unaskable

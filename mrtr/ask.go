@@ -132,7 +132,7 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 	if err := q.Err(); err != nil {
 		return none, err
 	}
-	p := pending{spec: *q.spec}
+	p := pending{spec: q.spec}
 	for !p.settled() {
 		request, err := p.request(p.note)
 		if err != nil {

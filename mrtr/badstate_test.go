@@ -100,6 +100,9 @@ func requireOpens(t *testing.T, client *wire.Client, r wire.Request) {
 	require.Contains(t, string(reply.Result), "metric")
 }
 
+// tagChars are the last characters of a token, see statecodec/SPEC.md.
+const tagChars = 22
+
 func TestAStateThatWasTamperedWithIsRefused(t *testing.T) {
 	for _, m := range methods {
 		t.Run(m.first.Method, func(t *testing.T) {
@@ -107,8 +110,10 @@ func TestAStateThatWasTamperedWithIsRefused(t *testing.T) {
 			client := connect(t, everything(rt), nil)
 			retry := begin(t, client, m.first)
 			token := retry.State
-			raw, err := base64.RawURLEncoding.DecodeString(token)
+			raw, err := base64.RawURLEncoding.DecodeString(token[:len(token)-tagChars])
 			require.NoError(t, err, "the cases below are about base64")
+			tag, err := base64.RawURLEncoding.DecodeString(token[len(token)-tagChars:])
+			require.NoError(t, err)
 
 			refuse := func(state, reason string) {
 				t.Helper()
@@ -123,14 +128,18 @@ func TestAStateThatWasTamperedWithIsRefused(t *testing.T) {
 			refuse(" "+token, "malformed")
 			refuse(token+"\n", "wrong_length")
 			refuse(token+"=", "wrong_length")
-			refuse(base64.URLEncoding.EncodeToString(append(raw, 0)), "wrong_length")
+			refuse(base64.RawURLEncoding.EncodeToString(append(bytes.Clone(raw), 0))+token[len(token)-tagChars:], "wrong_length")
 			refuse("%"+token[1:], "malformed")
 			refused := 0
-			for i := range raw {
-				flipped := bytes.Clone(raw)
-				flipped[i] ^= 1
+			for i := range len(raw) + len(tag) {
+				head, end := bytes.Clone(raw), bytes.Clone(tag)
+				if i < len(raw) {
+					head[i] ^= 1
+				} else {
+					end[i-len(raw)] ^= 1
+				}
 				r := retry
-				r.State = base64.RawURLEncoding.EncodeToString(flipped)
+				r.State = base64.RawURLEncoding.EncodeToString(head) + base64.RawURLEncoding.EncodeToString(end)
 				reply, err := client.Send(context.Background(), r)
 				require.NoError(t, err)
 				require.NotNil(t, reply.Error, "byte %d was changed, and the state opened", i)

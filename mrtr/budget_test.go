@@ -16,8 +16,8 @@ import (
 // makes pools forget at random.
 func TestTwoRoundsStayWithinTheirBudget(t *testing.T) {
 	const (
-		mostAllocations = 14
-		mostBytes       = 2300
+		mostAllocations = 12
+		mostBytes       = 1800
 	)
 	meta := mcp.Meta{
 		mcp.MetaKeyProtocolVersion:    "2026-07-28",

@@ -24,15 +24,13 @@ import (
 type Call struct {
 	rt     *Runtime
 	target *target
-	id     string
 
-	mu         sync.Mutex // guards the fields below
-	ex         exchange
-	st         state
-	principal  string
-	running    map[string]int // effects under way, each with the length of st.done when it began
-	onComplete []func(context.Context)
-	onStop     []func(context.Context, error)
+	mu        sync.Mutex // guards the fields below
+	ex        exchange
+	st        state
+	principal string
+	running   map[string]int // effects under way, each with the length of st.done when it began
+	hooks     *hooks         // nil where none are registered
 	// keptAnswers are those of questions that are asked again along with others.
 	keptAnswers map[string]json.RawMessage
 	stopping    bool       // it has ended: no effect runs any more
@@ -67,7 +65,11 @@ const (
 )
 
 // ID identifies the call in all of its rounds. It is minted in the first.
-func (c *Call) ID() string { return c.id }
+func (c *Call) ID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.st.id
+}
 
 // Round counts from one.
 func (c *Call) Round() int {
@@ -115,7 +117,28 @@ func (c *Call) Request() mcp.Request {
 func (c *Call) OnComplete(fn func(context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.onComplete = append(c.onComplete, fn)
+	c.hooks = &hooks{append(c.hooks.onComplete(), fn), c.hooks.onStop()}
+}
+
+// hooks are the functions registered with a call, which few calls have. They are
+// replaced and never changed, since a call shares them with its linear run.
+type hooks struct {
+	complete []func(context.Context)
+	stop     []func(context.Context, error)
+}
+
+func (h *hooks) onComplete() []func(context.Context) {
+	if h == nil {
+		return nil
+	}
+	return h.complete
+}
+
+func (h *hooks) onStop() []func(context.Context, error) {
+	if h == nil {
+		return nil
+	}
+	return h.stop
 }
 
 func (c *Call) record(e entry) {

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+	"sync/atomic"
 )
 
 // HandlerOptions configure one tool, prompt or resource. The zero value, and
@@ -74,6 +75,8 @@ type target struct {
 	forgets     bool // its calls are not remembered
 	again       bool // a round that was cut off runs again
 	forwards    bool // a round goes to its frame even if it replays
+	// served is the name that this was found to serve alone last, nil for a resource.
+	served atomic.Pointer[string]
 	// held runs a round of a handler whose frame is here, for another instance.
 	held func() (recordable, enterFunc)
 }
@@ -165,6 +168,9 @@ func (r *registrations) serve(method, name string, t *target) bool {
 	if t.ownAudience { // the author says which handlers belong together
 		return true
 	}
+	if last := t.served.Load(); last != nil && *last == name { // it has one method
+		return true
+	}
 	key := registration{method: method, name: name}
 	if method == resourcesRead {
 		key.name, key.address = "", maphash.String(addressSeed, name)
@@ -174,6 +180,9 @@ func (r *registrations) serve(method, name string, t *target) bool {
 	r.mu.RUnlock()
 	if first == nil {
 		first = r.add(key, t)
+	}
+	if first == t && method != resourcesRead { // the address of a resource is forgotten
+		t.served.Store(&key.name)
 	}
 	return first == t
 }

@@ -10,6 +10,7 @@ import "encoding/json"
 // "input_required"). The name here is that of the revision's drafts.
 type IncompleteResult struct {
 	questions []AnyQuestion
+	one       [1]AnyQuestion // where most results have their questions
 	author    any
 	carries   bool
 }
@@ -18,7 +19,9 @@ type IncompleteResult struct {
 // skipped; one that has been answered before is asked anew, and its answer
 // replaced. The handler is entered again when every question has an answer.
 func Need(questions ...AnyQuestion) *IncompleteResult {
-	return &IncompleteResult{questions: questions}
+	r := &IncompleteResult{}
+	r.questions = append(r.one[:0], questions...)
+	return r
 }
 
 // Carry hands v to the rounds that follow, where [Carried] reads it. It is

@@ -64,7 +64,7 @@ func (c *Call) gateAgain() (settled bool, _ error) {
 		if p.settled() {
 			continue
 		}
-		standIn, err := c.gate(&p.spec)
+		standIn, err := c.gate(p.spec)
 		if err != nil {
 			return false, err
 		}

@@ -134,7 +134,7 @@ func noteRound(ctx context.Context, c *Call, asks bool) {
 	case !ok:
 	case asks:
 		if !c.ran && last.call != nil { // the registrations of the round before still hold
-			c.onStop = last.call.takeStops()
+			c.hooks = &hooks{c.hooks.onComplete(), last.call.takeStops()}
 		}
 		last.call = c
 	default:

@@ -199,7 +199,7 @@ func newLinearRun(round *Call, how linearStyle, b body) *linearRun {
 	if how.parks {
 		r.input = b.weigh(round.rt.opts.MaxFrameBytes)
 	}
-	r.call = &Call{rt: round.rt, target: round.target, id: round.id, principal: round.principal, linear: r}
+	r.call = &Call{rt: round.rt, target: round.target, principal: round.principal, linear: r}
 	r.ctx.start()
 	return r
 }
@@ -253,7 +253,7 @@ func (r *linearRun) fill(round *Call) {
 func (r *linearRun) readBack(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
-	round.st, round.onComplete, round.onStop = r.call.st, r.call.onComplete, r.call.onStop
+	round.st, round.hooks = r.call.st, r.call.hooks
 	round.keptAnswers, r.call.keptAnswers = r.call.keptAnswers, nil
 	if len(r.call.running) > 0 {
 		round.st.unshare()

@@ -178,7 +178,7 @@ func roundContext(ctx context.Context, c *Call, o ContextObserver, e Event) (rou
 func (c *Call) describe(e *Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.Call, e.Method, e.Name = c.id, c.ex.method, nameInLog(c.ex.method, c.ex.name)
+	e.Call, e.Method, e.Name = c.st.id, c.ex.method, nameInLog(c.ex.method, c.ex.name)
 	e.Era, e.Revision = c.ex.client.Era, cut(c.ex.client.Version, maxRevisionInLog)
 	e.Principal, e.Round = c.principal, c.st.round
 	e.HasEffects = len(c.running) > 0 || c.st.hasEffects()

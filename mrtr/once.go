@@ -192,7 +192,7 @@ func (c *Call) begin(key string) (value json.RawMessage, idem string, _ error) {
 		c.running = map[string]int{}
 	}
 	c.running[key] = len(c.st.done)
-	return nil, c.id + "." + c.st.answersBefore(key) + "." + key, nil
+	return nil, c.st.id + "." + c.st.answersBefore(key) + "." + key, nil
 }
 
 // answersBefore is the digest of the answers that the call had when it first tried

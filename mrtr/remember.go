@@ -181,7 +181,7 @@ func (m *roundMemory) forgotten() { m.epoch.Store(nil) }
 
 // remembered reports whether the rounds of this call are remembered. That is decided
 // in the first round, and does not change.
-func (c *Call) remembered() bool { return c.st.epoch != "" }
+func (c *Call) remembered() bool { return c.st.turns != nil }
 
 // remember makes a call that begins one whose rounds are remembered. Those of a legacy
 // client are not: its bridge holds the state, and nobody else can send it.
@@ -205,7 +205,7 @@ func (c *Call) stale() string {
 		return ""
 	case c.rt.memory == nil:
 		return "its rounds are remembered in a store, and this instance has none"
-	case time.Since(time.UnixMilli(c.st.until)) > c.rt.memory.skew:
+	case time.Since(time.UnixMilli(c.st.turns.until)) > c.rt.memory.skew:
 		return string(statecodec.ReasonExpired)
 	}
 	return ""
@@ -214,9 +214,9 @@ func (c *Call) stale() string {
 // turn describes the turn that this round claims.
 func (c *Call) turn(answers string) claim.Turn {
 	return claim.Turn{
-		Key:         store.Key{Epoch: c.st.epoch, Name: turnName(c.target.audience, c.principal, c.id, c.st.turn)},
+		Key:         store.Key{Epoch: c.st.turns.epoch, Name: turnName(c.target.audience, c.principal, c.st.id, c.st.turns.next)},
 		Fingerprint: answers,
-		Expires:     c.rt.memory.lastUse(time.UnixMilli(c.st.until)),
+		Expires:     c.rt.memory.lastUse(time.UnixMilli(c.st.turns.until)),
 		Again:       c.target.again,
 	}
 }
@@ -280,7 +280,7 @@ func (c *Call) refer(out *asked, held *claim.Held) string {
 		return ""
 	}
 	c.mu.Lock()
-	ref, until := reference{call: c.id, turn: c.st.turn - 1, epoch: c.st.epoch}, c.st.until
+	ref, until := reference{call: c.st.id, turn: c.st.turns.next - 1, epoch: c.st.turns.epoch}, c.st.turns.until
 	c.mu.Unlock()
 	token, err := c.rt.codec.Seal(c.binding(), ref.encode())
 	if err != nil || len(token) >= len(out.token) {

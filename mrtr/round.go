@@ -142,7 +142,7 @@ func (c *Call) advance(ctx context.Context, to recordable, enter enterFunc) (_ *
 	limit := c.maxAsks()
 	for range limit + 1 {
 		if c.linear == nil { // else the handler goes on, and has registered before
-			c.onComplete, c.onStop = nil, nil
+			c.hooks = nil
 		}
 		c.ran = true
 		need, err := enter(ctx, c)
@@ -174,11 +174,12 @@ func (c *Call) advance(ctx context.Context, to recordable, enter enterFunc) (_ *
 
 // complete runs the functions registered with [Call.OnComplete].
 func (c *Call) complete(ctx context.Context) error {
-	if len(c.onComplete) == 0 {
+	hooks := c.hooks.onComplete()
+	if len(hooks) == 0 {
 		return nil
 	}
 	return onOwnGoroutine(func() error {
-		for _, fn := range c.onComplete {
+		for _, fn := range hooks {
 			fn(ctx)
 		}
 		return nil

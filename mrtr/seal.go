@@ -34,8 +34,7 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 		if err := statecodec.CheckArguments(ex.arguments); err != nil {
 			return nil, c.refuse(ctx, "its arguments have no canonical form", err, badArguments())
 		}
-		c.id = newID()
-		c.st = newState(c.id, t.version)
+		c.st = newState(newID(), t.version)
 		if rt.observer != nil { // nobody else needs it
 			c.st.useTrace(traceParent(ex.request))
 		}
@@ -50,7 +49,7 @@ func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, err
 		return nil, c.refuseState(ctx, "sealed by another release")
 	}
 	st.nextRound()
-	c.id, c.st = st.id, st
+	c.st = st
 	c.identify()
 	if reason := c.stale(); reason != "" {
 		return nil, c.refuseState(ctx, reason)

@@ -26,10 +26,14 @@ type state struct {
 	author  json.RawMessage
 	done    []entry
 	pending []pending
+	turns   *turns // nil for a call whose rounds are not remembered in a store
+}
 
-	// Of a call whose rounds are remembered in a store, see [Options.Store].
+// turns are the facts of a call whose rounds are remembered, see [Options.Store]. They
+// are replaced and never changed, since states that were copied share them.
+type turns struct {
 	epoch string // of the store's contents
-	turn  int    // the number that the next round which enters the handler, or ends it, claims
+	next  int    // the number that the next round which enters the handler, or ends it, claims
 	until int64  // in Unix milliseconds, the end of every state that asks for this turn
 }
 
@@ -96,7 +100,7 @@ const (
 // full, because an answer is judged by the question as it was sent, which the
 // handler may meanwhile word otherwise.
 type pending struct {
-	spec
+	*spec                  // shared with the question, and not changed, unless the state brought it
 	tries  int             // answers that did not fit
 	note   string          // tells the user why the last one did not fit
 	answer json.RawMessage // held until the rest of the round is answered
@@ -122,13 +126,12 @@ func (st *state) countRound(asks bool) int {
 }
 
 // rememberIn makes the rounds of a call that begins remembered.
-func (st *state) rememberIn(epoch string) { st.epoch = epoch }
+func (st *state) rememberIn(epoch string) { st.turns = &turns{epoch: epoch} }
 
 // nextTurn begins another turn. A round that asks again without the handler stays in
 // the turn it came with, and does not prolong it.
 func (st *state) nextTurn(until time.Time) {
-	st.turn++
-	st.until = until.UnixMilli()
+	st.turns = &turns{epoch: st.turns.epoch, next: st.turns.next + 1, until: until.UnixMilli()}
 }
 
 func (st *state) useJournal() { st.journal = true }
@@ -176,7 +179,7 @@ func (st *state) carry(author json.RawMessage) { st.author = author }
 func (st *state) open(specs []*spec) {
 	st.pending = make([]pending, len(specs))
 	for i, s := range specs {
-		st.pending[i].spec = *s
+		st.pending[i].spec = s
 	}
 }
 
@@ -189,7 +192,7 @@ func (st *state) file() {
 	for i := range st.pending {
 		p := &st.pending[i]
 		st.forget(p.key)
-		st.record(entry{kind: answerEntry, key: p.key, asked: &p.spec, value: p.answer, fresh: true})
+		st.record(entry{kind: answerEntry, key: p.key, asked: p.spec, value: p.answer, fresh: true})
 	}
 	st.pending = nil
 }
@@ -342,7 +345,7 @@ func (st *state) weight() int {
 	}
 	for i := range st.pending {
 		p := &st.pending[i]
-		sum += len(p.key) + len(p.message) + len(p.url) + len(p.schema) + len(p.note) + len(p.answer)
+		sum += int(unsafe.Sizeof(spec{})) + len(p.key) + len(p.message) + len(p.url) + len(p.schema) + len(p.note) + len(p.answer)
 	}
 	return sum
 }

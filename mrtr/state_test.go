@@ -62,7 +62,7 @@ func randomState(r *rand.Rand) state {
 		journal: r.IntN(2) == 0, stops: r.IntN(2) == 0,
 	}
 	if r.IntN(2) == 0 {
-		st.epoch, st.turn, st.until = identifier(r)+"E", r.IntN(4), r.Int64N(1<<42)
+		st.turns = &turns{identifier(r) + "E", r.IntN(4), r.Int64N(1 << 42)}
 	}
 	for range r.IntN(4) {
 		kinds := []entryKind{answerEntry, effectEntry, nestedEntry, knownEntry, skippedEntry}
@@ -71,7 +71,7 @@ func randomState(r *rand.Rand) state {
 	for range r.IntN(4) {
 		kinds := []kind{formKind, urlKind, sampleKind, toolsKind, rootsKind}
 		st.pending = append(st.pending, pending{
-			spec:  spec{kind: kinds[r.IntN(len(kinds))], key: text(), message: text(), url: text(), schema: value(), lenient: r.IntN(2) == 0, tells: r.IntN(2) == 0, typ: identifier(r)},
+			spec:  &spec{kind: kinds[r.IntN(len(kinds))], key: text(), message: text(), url: text(), schema: value(), lenient: r.IntN(2) == 0, tells: r.IntN(2) == 0, typ: identifier(r)},
 			tries: r.IntN(4), note: text(), answer: value(),
 		})
 	}
@@ -98,7 +98,7 @@ func TestLegibleStatesAreJSON(t *testing.T) {
 	for _, text := range awkward {
 		st := state{id: "c" + text, round: 2, author: json.RawMessage(`{"a":1}`),
 			done:    []entry{{kind: effectEntry, key: "k", value: json.RawMessage(`7`)}},
-			pending: []pending{{spec: spec{kind: formKind, key: "q", message: text + "?", schema: json.RawMessage(`{"type":"object"}`)}, tries: 2}}}
+			pending: []pending{{spec: &spec{kind: formKind, key: "q", message: text + "?", schema: json.RawMessage(`{"type":"object"}`)}, tries: 2}}}
 		var read struct {
 			V      int
 			Call   string
@@ -155,9 +155,9 @@ func TestStatesThatAreNotOurs(t *testing.T) {
 // A compact state that was cut or that has something behind it, and one that changed
 // in a bit, either does not fit or is read as a state that has its own bytes.
 func TestCompactStatesThatAreNotOurs(t *testing.T) {
-	good := state{id: "00ff", round: 1, asked: 1, author: json.RawMessage(`{"a":"b"}`), epoch: "e", turn: 1, until: 1,
+	good := state{id: "00ff", round: 1, asked: 1, author: json.RawMessage(`{"a":"b"}`), turns: &turns{"e", 1, 1},
 		done:    []entry{{kind: answerEntry, key: "k", digest: "abcd", value: null}},
-		pending: []pending{{spec: spec{kind: formKind, key: "units", message: "Which\tunits?", schema: Choose("units", "?", Choices("a", "b")...).spec.schema}}}}
+		pending: []pending{{spec: &spec{kind: formKind, key: "units", message: "Which\tunits?", schema: Choose("units", "?", Choices("a", "b")...).spec.schema}}}}
 	encoded := good.appendTo(nil)
 	for cut := range encoded {
 		_, ok := decodeState(encoded[:cut])
@@ -206,6 +206,30 @@ func TestStatesAreShort(t *testing.T) {
 	st.rememberIn(cryptorand.Text())
 	st.nextTurn(time.Now())
 	require.LessOrEqual(t, len(st.appendTo(nil)), 110, "with a store")
+}
+
+// A state is the same to its reader, and to its writer, whether or not they know the
+// schema of its question.
+func TestStatesOfKnownSchemas(t *testing.T) {
+	q := Choose("known", "Which?", Choices("a known schema", "b")...)
+	var st state
+	encode := func() []byte {
+		st = newState("c", "v")
+		st.open([]*spec{q.spec})
+		return st.appendTo(nil)
+	}
+	first := encode()
+	require.NotNil(t, q.spec.form.Short("known"))
+	require.Equal(t, first, encode())
+	unknown, ok := decodeState(first)
+	require.True(t, ok)
+	require.Equal(t, string(q.spec.schema), string(unknown.pending[0].schema))
+	require.NotSame(t, &q.spec.schema[0], &unknown.pending[0].schema[0])
+	st.keepForms()
+	known, ok := decodeState(first)
+	require.True(t, ok)
+	require.Equal(t, unknown, known)
+	require.Same(t, &q.spec.schema[0], &known.pending[0].schema[0], "it is shared")
 }
 
 func FuzzDecodeState(f *testing.F) {

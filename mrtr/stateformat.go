@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/form"
 	"github.com/mrtr-go/sdk/mrtr/internal/field"
 )
 
@@ -36,16 +37,24 @@ func (st *state) fields(f *field.Coder) {
 	entryFields(f, "done", &st.done)
 	st.takeTrace()
 	for i := 0; f.Object("pending", i, len(st.pending), pendingBits); i++ {
-		st.pending = nth(st.pending, i)
+		st.pending = nthPending(st.pending, i)
 		st.pending[i].fields(f)
 		f.EndObject()
 	}
-	f.Token("epoch", &st.epoch)
-	if st.epoch != "" {
-		f.Number("turn", &st.turn)
-		until := time.UnixMilli(st.until)
-		f.Time("until", &until)
-		st.until = until.UnixMilli()
+	var t turns
+	if st.turns != nil {
+		t = *st.turns
+	}
+	if f.Token("epoch", &t.epoch); t.epoch == "" {
+		return
+	}
+	f.Number("turn", &t.next)
+	until := time.UnixMilli(t.until)
+	f.Time("until", &until)
+	t.until = until.UnixMilli()
+	if st.turns == nil {
+		read := t
+		st.turns = &read
 	}
 }
 
@@ -73,7 +82,7 @@ func (p *pending) fields(f *field.Coder) {
 	f.Key("key", &p.key)
 	f.Text("message", &p.message)
 	f.Text("url", &p.url)
-	f.Raw("schema", &p.schema)
+	f.Schema("schema", &p.schema, p)
 	f.Flag("lenient", &p.lenient)
 	f.Flag("tells", &p.tells)
 	f.Token("type", &p.typ)
@@ -81,6 +90,24 @@ func (p *pending) fields(f *field.Coder) {
 	f.Text("note", &p.note)
 	f.Raw("answer", &p.answer)
 }
+
+// A question knows the compact text of its schema by its form, and a question that came
+// with a state finds its schema by the text. Other kinds of question have no form.
+
+func (p *pending) Short() []byte {
+	if p.form == nil {
+		return nil
+	}
+	return p.form.Short(p.key)
+}
+
+func (p *pending) NoteShort(text []byte) {
+	if p.form != nil {
+		p.form.NoteShort(p.key, text)
+	}
+}
+
+func (p *pending) Long(text []byte) []byte { return form.Long(p.key, text) }
 
 // The kinds by their number in format 2. New ones are added at the end.
 var (
@@ -94,6 +121,23 @@ func nth[T any](list []T, i int) []T {
 		return list
 	}
 	return append(list, *new(T))
+}
+
+// nthPending is nth for questions, each of which a reader gives a spec of its own. Most
+// states have one question, whose two parts are one allocation.
+func nthPending(list []pending, i int) []pending {
+	switch {
+	case i < len(list):
+		return list
+	case i > 0:
+		return append(list, pending{spec: &spec{}})
+	}
+	first := &struct {
+		list [1]pending
+		spec spec
+	}{}
+	first.list[0].spec = &first.spec
+	return first.list[:]
 }
 
 // appendTo writes the state in format 2.

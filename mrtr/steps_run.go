@@ -171,9 +171,9 @@ func (l *stepList[In, Out]) holds(ctx context.Context, at *At[In], i int) (bool,
 		return true, nil
 	}
 	c.observe(ctx, Event{Kind: HandlerEntered, Handler: s.key})
-	registered := len(c.onComplete)
+	registered := c.hooks
 	sp, _, err := s.ask(ctx, at)
-	c.onComplete = c.onComplete[:registered] // the step has been taken, and is not taken again
+	c.hooks = registered // the step has been taken, and is not taken again
 	switch {
 	case err != nil && !errors.Is(err, ErrSkip):
 		return false, err
@@ -290,7 +290,7 @@ func (s *step[In]) run(ctx context.Context, at *At[In]) (v any, begun bool, err 
 		}
 	}()
 	c.mu.Lock()
-	idem := c.id + "/" + c.st.answersBefore(s.filed()) + "/" + s.key
+	idem := c.st.id + "/" + c.st.answersBefore(s.filed()) + "/" + s.key
 	c.mu.Unlock()
 	run := effectRun{call: c, key: s.filed()}
 	v, err = attempt(ctx, &run, idem, s.once, func(ctx context.Context, idem string) (any, error) { return s.do(ctx, at, idem) })

@@ -50,7 +50,7 @@ func (c *Call) OnStop(fn func(ctx context.Context, err error)) {
 func (c *Call) addStop(fn func(ctx context.Context, err error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.onStop = append(c.onStop, fn)
+	c.hooks = &hooks{c.hooks.onComplete(), append(c.hooks.onStop(), fn)}
 	c.st.useStops()
 }
 
@@ -58,8 +58,10 @@ func (c *Call) addStop(fn func(ctx context.Context, err error)) {
 func (c *Call) takeStops() []func(context.Context, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	stops := c.onStop
-	c.onStop = nil
+	stops := c.hooks.onStop()
+	if stops != nil {
+		c.hooks = &hooks{complete: c.hooks.complete}
+	}
 	return stops
 }
 

@@ -48,13 +48,13 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 			return ir, err
 		}
 	}
-	h := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+	h := func(ctx context.Context, req *mcp.CallToolRequest, in In, client era.Client) (*mcp.CallToolResult, Out, error) {
 		var none Out
 		var own typedResult[Out]
 		result := &own
 		inputs := inputs[In]{next: in, mutable: mutable}
 		var to recordable
-		ex := toolExchange(req)
+		ex := toolExchange(req, client)
 		if rt.memory != nil && ex.token != "" { // else it stays on the stack
 			shared := &typedResult[Out]{}
 			result, to = shared, shared
@@ -73,17 +73,29 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		}
 		return result.res, result.out, nil
 	}
+	unbridged := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		return h(ctx, req, in, era.ClientOf(req))
+	}
 	if !t.policy.loops() {
-		return h
+		return unbridged
 	}
-	bridged := sse.Bridge(h, rt.opts.bridgeOptions())
-	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (res *mcp.CallToolResult, out Out, err error) {
-		watch(ctx, era.Of(req), func(ctx context.Context) error {
-			res, out, err = bridged(ctx, req, in)
-			return err
-		})
-		return res, out, err
+	bridged := sse.Bridge(unbridged, rt.opts.bridgeOptions())
+	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		if client := era.ClientOf(req); client.Era == era.Modern {
+			return h(ctx, req, in, client)
+		}
+		return watchTyped(ctx, req, in, bridged)
 	}
+}
+
+// watchTyped is a function of its own so that the modern path does not pay for the
+// variables that escape here.
+func watchTyped[In, Out any](ctx context.Context, req *mcp.CallToolRequest, in In, bridged mcp.ToolHandlerFor[In, Out]) (res *mcp.CallToolResult, out Out, err error) {
+	watch(ctx, era.Of(req), func(ctx context.Context) error {
+		res, out, err = bridged(ctx, req, in)
+		return err
+	})
+	return res, out, err
 }
 
 // RawTool makes a style into a raw tool handler, for mcp.Server.AddTool and
@@ -107,7 +119,7 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *H
 			shared := &rawResult{}
 			result, to = shared, shared
 		}
-		need, err := rt.round(ctx, toolExchange(req), t, to, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
+		need, err := rt.round(ctx, toolExchange(req, era.ClientOf(req)), t, to, func(ctx context.Context, c *Call) (ir *IncompleteResult, err error) {
 			ir, result.out, err = s.run(ctx, c, bytes.Clone(req.Params.Arguments))
 			return ir, err
 		})
@@ -133,11 +145,11 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *H
 	return watched(sse.BridgeTool(h, rt.opts.bridgeOptions()), (*mcp.CallToolResult).GetError)
 }
 
-func toolExchange(req *mcp.CallToolRequest) exchange {
+func toolExchange(req *mcp.CallToolRequest, client era.Client) exchange {
 	return exchange{
 		method: toolsCall, name: req.Params.Name, arguments: req.Params.Arguments,
 		token: req.Params.RequestState, answers: req.Params.InputResponses,
-		client: era.ClientOf(req), session: req.Session, request: req,
+		client: client, session: req.Session, request: req,
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // a page that acts for a user has to know the user by other means, and compare with
 // [Call.Principal].
 func (c *Call) ElicitationID(key string) string {
-	sum := sha256.Sum256([]byte("elicitation\x00" + c.id + "\x00" + key))
+	sum := sha256.Sum256([]byte("elicitation\x00" + c.ID() + "\x00" + key))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 

@@ -288,7 +288,7 @@ func TestSealMakesNoTokenThatOpenWouldRefuse(t *testing.T) {
 
 func TestLargestTokenThereMayBe(t *testing.T) {
 	c := newCodec(t, statecodec.Options{MaxToken: statecodec.MaxMaxToken})
-	payload := make([]byte, (statecodec.MaxMaxToken-28-43)/4*3-16-3)
+	payload := make([]byte, (statecodec.MaxMaxToken-28-22)/4*3-16-3)
 	token, err := c.Seal(fullBinding, payload)
 	require.NoError(t, err)
 	opened, err := c.Open(fullBinding, token)

@@ -92,10 +92,10 @@ func ExampleOptions_readable() {
 	call := statecodec.Binding{Method: "tools/call", Target: "weather"}
 	token, _ := codec.Seal(call, []byte(`{"units":"metric"}`))
 
-	shown, _ := base64.RawURLEncoding.DecodeString(token[28 : len(token)-43])
+	shown, _ := base64.RawURLEncoding.DecodeString(token[28 : len(token)-22])
 	fmt.Printf("%s\n", shown)
 	imperial := base64.RawURLEncoding.EncodeToString([]byte(`{"units":"USA-18"}`))
-	_, err = codec.Open(call, token[:28]+imperial+token[len(token)-43:])
+	_, err = codec.Open(call, token[:28]+imperial+token[len(token)-22:])
 	fmt.Println(err)
 	// Output:
 	// {"units":"metric"}

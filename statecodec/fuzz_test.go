@@ -48,7 +48,7 @@ func FuzzOpen(f *testing.F) {
 
 // reencode makes a token again from the bytes it stands for.
 func reencode(t *testing.T, token string) string {
-	cut, named := len(token)-43, ""
+	cut, named := len(token)-22, ""
 	if name, ok := statecodec.Instance(token); ok {
 		named = string(alphabet[len(name)-1]) + name
 	}
@@ -117,7 +117,7 @@ func FuzzArguments(f *testing.F) {
 		_, err = c.Open(statecodec.Binding{Arguments: canonical}, token)
 		require.NoError(t, err, "sealed %q, and its canonical form is %q", arguments, canonical)
 		keys := specDerive(bytes.Repeat([]byte{1}, 32), "", 0, "", "")
-		message := must(specMessage(statecodec.Binding{Arguments: arguments}, token[:len(token)-43]))
-		require.Equal(t, base64.RawURLEncoding.EncodeToString(specHMAC(keys.mac, message)), token[len(token)-43:])
+		message := must(specMessage(statecodec.Binding{Arguments: arguments}, token[:len(token)-22]))
+		require.Equal(t, base64.RawURLEncoding.EncodeToString(specHMAC(keys.mac, message)[:16]), token[len(token)-22:])
 	})
 }

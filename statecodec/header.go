@@ -12,8 +12,8 @@ const (
 	headerLen     = 21
 	headerTextLen = 28
 	nonceLen      = 16
-	tagLen        = 32
-	tagTextLen    = 43
+	tagLen        = 16 // of the MAC, the first of its 32
+	tagTextLen    = 22
 )
 
 const version1 = 1

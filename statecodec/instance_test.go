@@ -50,12 +50,12 @@ func TestANameCountsForTheCap(t *testing.T) {
 	opts := statecodec.Options{Ephemeral: true, Readable: true, MaxToken: 100}
 	c, err := statecodec.New(&opts)
 	require.NoError(t, err)
-	_, err = c.Seal(fullBinding, make([]byte, 21)) // 28+28+43
+	_, err = c.Seal(fullBinding, make([]byte, 37)) // 28+50+22
 	require.NoError(t, err)
 	opts.Instance = "a"
 	c, err = statecodec.New(&opts)
 	require.NoError(t, err)
-	_, err = c.Seal(fullBinding, make([]byte, 21))
+	_, err = c.Seal(fullBinding, make([]byte, 37))
 	require.ErrorIs(t, err, statecodec.ErrTooLarge)
 }
 

@@ -224,14 +224,14 @@ func TestOptionsThatCannotBeMet(t *testing.T) {
 		"negative skew":        {&statecodec.Options{Keys: []statecodec.Key{a}, Skew: -1}, "Skew"},
 		"boundless skew":       {&statecodec.Options{Keys: []statecodec.Key{a}, Skew: statecodec.MaxSkew + 1}, "Skew"},
 		"negative MaxToken":    {&statecodec.Options{Keys: []statecodec.Key{a}, MaxToken: -1}, "MaxToken"},
-		"useless MaxToken":     {&statecodec.Options{Keys: []statecodec.Key{a}, MaxToken: 92}, "MaxToken"},
+		"useless MaxToken":     {&statecodec.Options{Keys: []statecodec.Key{a}, MaxToken: 71}, "MaxToken"},
 		"boundless MaxToken":   {&statecodec.Options{Keys: []statecodec.Key{a}, MaxToken: statecodec.MaxMaxToken + 1}, "MaxToken"},
 	} {
 		_, err := statecodec.New(tc.opts)
 		require.Error(t, err, name)
 		requireUsage(t, err, tc.says)
 	}
-	c, err := statecodec.New(&statecodec.Options{Keys: []statecodec.Key{a}, MaxToken: 93, Skew: statecodec.MaxSkew, TTL: 1<<63 - 1})
+	c, err := statecodec.New(&statecodec.Options{Keys: []statecodec.Key{a}, MaxToken: 72, Skew: statecodec.MaxSkew, TTL: 1<<63 - 1})
 	require.NoError(t, err)
 	token, err := c.Seal(fullBinding, nil)
 	require.NoError(t, err, "the extremes that are allowed work")

@@ -87,7 +87,7 @@ func (o specOpener) open(b statecodec.Binding, token string) ([]byte, statecodec
 	if len(token) > o.maxToken {
 		return nil, statecodec.ReasonTooLarge
 	}
-	if len(token) < 28+43 {
+	if len(token) < 28+22 {
 		return nil, statecodec.ReasonMalformed
 	}
 	h, ok := specBase64(token[:28])
@@ -105,7 +105,7 @@ func (o specOpener) open(b statecodec.Binding, token string) ([]byte, statecodec
 		}
 	}
 	length := int(h[6])<<16 | int(h[7])<<8 | int(h[8])
-	if len(token) != start+(length*8+5)/6+43 || h[1]&1 == 0 && length < 16 {
+	if len(token) != start+(length*8+5)/6+22 || h[1]&1 == 0 && length < 16 {
 		return nil, statecodec.ReasonWrongLength
 	}
 	var keys specKeys
@@ -117,12 +117,12 @@ func (o specOpener) open(b statecodec.Binding, token string) ([]byte, statecodec
 	if keys.id == nil {
 		return nil, statecodec.ReasonUnknownKey
 	}
-	text, tag := token[:len(token)-43], token[len(token)-43:]
+	text, tag := token[:len(token)-22], token[len(token)-22:]
 	message, err := specMessage(b, text)
 	if err != nil {
 		return nil, statecodec.ReasonArguments
 	}
-	if base64.RawURLEncoding.EncodeToString(specHMAC(keys.mac, message)) != tag {
+	if base64.RawURLEncoding.EncodeToString(specHMAC(keys.mac, message)[:16]) != tag {
 		return nil, statecodec.ReasonForged
 	}
 	issued, expires := specMillis(h[9:15]), specMillis(h[15:21])

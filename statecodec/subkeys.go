@@ -104,7 +104,7 @@ type scratch struct {
 	nonce   [nonceLen]byte
 	counter [aes.BlockSize]byte
 	stream  [aes.BlockSize]byte
-	sum     [tagLen]byte
+	sum     [sha256.Size]byte
 	tag     [tagTextLen]byte // the MAC as it should be
 	claimed [tagTextLen]byte // and as the token has it
 	members []member
@@ -127,7 +127,7 @@ func (s *subkeys) put(w *scratch) {
 func (w *scratch) authenticate() []byte {
 	w.mac.Reset()
 	w.mac.Write(w.buf)
-	return appendText(w.tag[:0], w.mac.Sum(w.sum[:0]))
+	return appendText(w.tag[:0], w.mac.Sum(w.sum[:0])[:tagLen])
 }
 
 // appendField appends a string with its length before it.

@@ -60,7 +60,7 @@ func TestServeTracesTheMessages(t *testing.T) {
 		if e == legacy {
 			wants = append(wants, "client ◀── server  elicitation/create", "client ──▶ server  result")
 		} else {
-			wants = append(wants, "input_required", `… 194 bytes"`)
+			wants = append(wants, "input_required", `… 173 bytes"`)
 		}
 		for _, want := range wants {
 			require.Contains(t, log, want, "%s", e)

@@ -16,7 +16,7 @@ type tokenContent struct {
 }
 
 const (
-	tagChars     = 43
+	tagChars     = 22
 	headerBytes  = 21
 	flagReadable = 0x01
 )

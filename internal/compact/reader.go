@@ -79,7 +79,8 @@ func (r *Reader) uvarint() uint64 {
 
 // Text reads a text.
 func (r *Reader) Text() string {
-	text, size := r.shortened("")
+	text := r.text()
+	size := r.size(text, "")
 	if size == 0 {
 		return ""
 	}
@@ -100,29 +101,48 @@ func (r *Reader) Key() string {
 }
 
 // Raw reads a value. It shares no memory with the bytes.
-func (r *Reader) Raw() []byte {
-	text, size := r.shortened(r.key)
+func (r *Reader) Raw() []byte { return r.Long(nil) }
+
+// Long reads a value that known may know by its short text, which it must not keep.
+func (r *Reader) Long(known func(short []byte) []byte) []byte {
+	text := r.text()
+	if len(text) > 0 && known != nil {
+		if long := known(text); long != nil {
+			return long
+		}
+	}
+	size := r.size(text, r.key)
 	if size == 0 {
 		return nil
 	}
 	return appendExpanded(make([]byte, 0, size), text, r.key)
 }
 
-// shortened gives a text as it was written, and its length.
-func (r *Reader) shortened(key string) (text []byte, size int) {
+// text gives a text as it was written, nil where there is none.
+func (r *Reader) text() (text []byte) {
 	if !r.has() {
-		return nil, 0
+		return nil
 	}
 	end := bytes.IndexByte(r.b, endOfText)
-	if end > 0 {
-		text, r.b = r.b[:end], r.b[end+1:]
-		size = expandedLen(text, key)
-	}
-	if size <= 0 { // it would have been left out
+	if end <= 0 { // it would have been left out
 		r.failed = true
-		return nil, 0
+		return nil
 	}
-	return text, size
+	text, r.b = r.b[:end], r.b[end+1:]
+	return text
+}
+
+// size is the length of a text, 0 where there is none.
+func (r *Reader) size(text []byte, key string) int {
+	if len(text) == 0 {
+		return 0
+	}
+	size := expandedLen(text, key)
+	if size <= 0 {
+		r.failed = true
+		return 0
+	}
+	return size
 }
 
 // room returns where the next text begins.

@@ -56,11 +56,22 @@ func (w *Writer) Key(v string) {
 	w.key = v
 }
 
-// Raw writes a value, which is likely to be JSON.
-func (w *Writer) Raw(v []byte) {
+// Raw writes a value, which is likely to be JSON. It returns the text that it wrote,
+// valid until the next field.
+func (w *Writer) Raw(v []byte) (short []byte) {
 	if w.has(len(v) > 0) {
-		w.b = append(appendShortened(w.b, v, w.key), endOfText)
+		at := len(w.b)
+		w.b = appendShortened(w.b, v, w.key)
+		short = w.b[at:]
+		w.b = append(w.b, endOfText)
 	}
+	return short
+}
+
+// Short writes a value by the text that [Writer.Raw] returned for it, beside the same key.
+func (w *Writer) Short(text []byte) {
+	w.has(true)
+	w.b = append(append(w.b, text...), endOfText)
 }
 
 // Token writes an identifier, which is shorter where it is a number in hexadecimal

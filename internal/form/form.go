@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -19,6 +20,10 @@ type Form struct {
 	plain      map[string]bool      // all values, in a form of one enum and nothing else
 	whole      *jsonschema.Resolved // judges keywords beside the properties; nil where there are none
 	expects    string
+
+	schema json.RawMessage // set once it is kept
+	short  atomic.Pointer[short]
+	keptIn atomic.Uint64 // the generation of the collection that has the form and its short text
 }
 
 // Expects says in words which values the form takes.

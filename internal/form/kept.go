@@ -3,6 +3,7 @@ package form
 import (
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 )
 
 // maxKept bounds the memory of the forms that are kept, in bytes as [Form.weigh]
@@ -16,8 +17,10 @@ var kept collection
 
 type collection struct {
 	sync.RWMutex
-	bySchema map[string]*Form
-	weight   int
+	bySchema   map[string]*Form
+	byShort    map[string]*Form
+	weight     int
+	generation atomic.Uint64 // counts the fresh starts
 }
 
 // Keep keeps a form, for the answers to its question, and for the next question
@@ -34,20 +37,31 @@ func (c *collection) find(schema json.RawMessage) *Form {
 }
 
 func (c *collection) keep(schema json.RawMessage, f *Form) {
+	if in := f.keptIn.Load(); in != 0 && in == c.generation.Load() {
+		return
+	}
 	weight := f.weigh(schema)
-	if c.find(schema) != nil || weight > maxKept {
+	if weight > maxKept || f.short.Load() == nil && c.find(schema) != nil {
 		return
 	}
 	c.Lock()
 	defer c.Unlock()
-	if c.bySchema[string(schema)] != nil {
-		return
+	first := c.bySchema[string(schema)]
+	if first == nil {
+		if c.bySchema == nil || c.weight+weight > maxKept {
+			c.bySchema, c.byShort, c.weight = map[string]*Form{}, map[string]*Form{}, 0
+			c.generation.Add(1)
+		}
+		first = f
+		first.schema = schema
+		c.bySchema[string(schema)] = first
+		c.weight += weight
 	}
-	if c.bySchema == nil || c.weight+weight > maxKept {
-		c.bySchema, c.weight = map[string]*Form{}, 0
+	if s := f.short.Load(); s != nil {
+		first.short.CompareAndSwap(nil, s)
+		c.byShort[string(first.short.Load().text)] = first
+		f.keptIn.Store(c.generation.Load())
 	}
-	c.bySchema[string(schema)] = f
-	c.weight += weight
 }
 
 // weigh estimates the memory of a form by the size of its schema, and by how much of

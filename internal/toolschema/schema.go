@@ -80,6 +80,10 @@ func (s *Schema) Output(raw json.RawMessage) error {
 	return s.validate(value)
 }
 
+// Reads reports whether raw is one valid JSON value that the schema accepts, as far as
+// that can be told by reading it once. It is false for many values that Output accepts.
+func (s *Schema) Reads(raw json.RawMessage) bool { return s.quick.accepts(raw) }
+
 // validate is the library's own judgement. A panic in the library becomes an
 // error: it asserts types that it has not checked.
 func (s *Schema) validate(v any) (err error) {

@@ -136,6 +136,33 @@ func (f *Coder) Raw(name string, v *json.RawMessage) {
 	}
 }
 
+// A Memo knows the compact text of a value that many records have, since the one costs
+// more to make of the other than the rest of a record.
+type Memo interface {
+	// Short is the text of the value, nil where it is not known yet: then NoteShort
+	// gets it, and must copy it.
+	Short() []byte
+	NoteShort(text []byte)
+	// Long is the value of a text, nil where it is not known. It is not changed.
+	Long(text []byte) []byte
+}
+
+// Schema is Raw for a value that a Memo may know.
+func (f *Coder) Schema(name string, v *json.RawMessage, m Memo) {
+	switch f.mode {
+	case writesCompact:
+		if short := m.Short(); short != nil {
+			f.writer.Short(short)
+		} else if short = f.writer.Raw(*v); short != nil {
+			m.NoteShort(short)
+		}
+	case readsCompact:
+		*v = f.reader.Long(m.Long)
+	default:
+		f.Raw(name, v)
+	}
+}
+
 // Number is an integer.
 func (f *Coder) Number(name string, v *int) {
 	switch f.mode {
