@@ -27,6 +27,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -50,10 +51,17 @@ type lean struct {
 // whichever way the request takes.
 type serverKey struct{}
 
+// serverOf is the server of the request with this address, which a request keeps that
+// gets another context. A handler may make requests to other servers with its own context.
+type serverOf struct {
+	address *url.URL
+	*mcp.Server
+}
+
 func orKnown(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
-		if server, ok := r.Context().Value(serverKey{}).(*mcp.Server); ok {
-			return server
+		if known, ok := r.Context().Value(serverKey{}).(serverOf); ok && known.address == r.URL {
+			return known.Server
 		}
 		return getServer(r)
 	}
@@ -78,7 +86,7 @@ func (l *lean) serve(w *reply, r *http.Request, call *leanCall) {
 	info := l.servers.info(server, pointer, call.version)
 	if info == nil || len(call.arguments) > 0 && !l.verified.covers(pointer, call) || !call.decode() {
 		l.verified.watch(server, call, w, func(w http.ResponseWriter) {
-			l.stock.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serverKey{}, server)))
+			l.stock.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serverKey{}, serverOf{r.URL, server})))
 		})
 		return
 	}

@@ -111,6 +111,11 @@ type hits struct {
 	Hits []string `json:"hits"`
 }
 
+type around struct {
+	mcp.CompleteResult
+	More string `json:"more"`
+}
+
 // Middleware may answer itself, with a result of any type or with an error.
 func TestMiddlewareAnswersAlike(t *testing.T) {
 	for explanation, answer := range map[string]func() (mcp.Result, error){
@@ -118,6 +123,8 @@ func TestMiddlewareAnswersAlike(t *testing.T) {
 		"an unknown method":        nil,
 		"a tool's result":          func() (mcp.Result, error) { return &mcp.CallToolResult{Content: []mcp.Content{}}, nil },
 		"another method's result":  func() (mcp.Result, error) { return &mcp.ReadResourceResult{}, nil },
+		"a list":                   func() (mcp.Result, error) { return &mcp.ListToolsResult{Tools: []*mcp.Tool{}}, nil },
+		"a result around another":  func() (mcp.Result, error) { return &around{More: "x"}, nil },
 		"an error":                 func() (mcp.Result, error) { return nil, errors.New("<no>") },
 		"a result beside an error": func() (mcp.Result, error) { return &mcp.CallToolResult{}, errors.New("no") },
 		"an error with its own data": func() (mcp.Result, error) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -163,8 +164,22 @@ var errNotHandled = sync.OnceValue(func() error {
 	return err
 })
 
-// complete names the server in a result that does not.
+// resultType is the type of a field that go-sdk's session sets, except in the results of
+// the three methods that are served here: those the server sets itself.
+var resultType = reflect.TypeOf(mcp.CompleteResult{}.ResultType)
+
+// complete names the server in a result that does not, and says that the result of
+// another method, which middleware may answer with, is complete.
 func complete(result mcp.Result, info *mcp.Implementation) {
+	switch result.(type) {
+	case *mcp.CallToolResult, *mcp.GetPromptResult, *mcp.ReadResourceResult:
+	default:
+		if value := reflect.Indirect(reflect.ValueOf(result)); value.Kind() == reflect.Struct {
+			if field := value.FieldByName("ResultType"); field.IsValid() && field.Type() == resultType {
+				field.SetString("complete")
+			}
+		}
+	}
 	meta := result.GetMeta()
 	if meta == nil {
 		meta = map[string]any{}

@@ -34,7 +34,8 @@ import (
 // it, or does not know the session (404).
 //
 // Where an instance cannot be connected to, the request goes to another one. So does a
-// request that an instance refuses with 503, unless it belongs to a legacy session. The
+// request that an instance refuses with 503 (a POST also with Retry-After, as [Handler]
+// does), unless it belongs to a legacy session. The
 // other one opens the state, if it has the keys: a call whose handler is gone with its
 // instance goes on if its style can, and ends with an error that says so otherwise. A
 // request that an instance may have begun to serve is sent to no other.
@@ -135,7 +136,7 @@ func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var to routed
 	name, _, _ := strings.Cut(r.Header.Get(sessionHeader), ".")
 	to.session = h.urls[name] != nil
-	if r.Method == http.MethodPost {
+	if r.Method == http.MethodPost || r.ContentLength != 0 {
 		var ok bool
 		if to.body, ok = readBody(w, r, h.maxBytes, h.timeout, context.Background()); !ok {
 			return

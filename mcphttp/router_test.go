@@ -279,6 +279,10 @@ func TestARouterPassesOnTheEndAndTheSender(t *testing.T) {
 // the other one can be of use: not after its connection broke, and not for a session of
 // the first.
 func TestWhichRequestsAreSentAgain(t *testing.T) {
+	refuse := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "5")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
 	tests := []struct {
 		explanation string
 		first       http.HandlerFunc // at instance a
@@ -286,10 +290,11 @@ func TestWhichRequestsAreSentAgain(t *testing.T) {
 		want        int
 		again       bool
 	}{
-		{"refused with 503", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
-			nil, http.StatusOK, true},
-		{"refused with 503, in a session", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		{"refused with 503", refuse, nil, http.StatusOK, true},
+		{"refused with 503, in a session", refuse,
 			http.Header{"Mcp-Session-Id": {"a.x"}}, http.StatusServiceUnavailable, false},
+		{"503 of a proxy that lost the connection", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+			nil, http.StatusServiceUnavailable, false},
 		{"refused for its client's share", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) },
 			nil, http.StatusTooManyRequests, false},
 		{"cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },

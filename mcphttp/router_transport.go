@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -30,10 +31,15 @@ type routerTransport struct {
 
 func newRouterTransport(urls map[string]*url.URL, next http.RoundTripper, log *slog.Logger) *routerTransport {
 	if next == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-		t.MaxIdleConnsPerHost = 100
-		next = t
+		next = &http.Transport{ // programs replace http.DefaultTransport
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			ForceAttemptHTTP2:     true,
+			MaxIdleConnsPerHost:   100,
+			IdleConnTimeout:       90 * time.Second,
+			TLSHandshakeTimeout:   10 * time.Second,
+			ExpectContinueTimeout: time.Second,
+		}
 	}
 	return &routerTransport{urls, next, log}
 }
@@ -52,7 +58,7 @@ func (t *routerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 			if last || !unsent(err) || r.Context().Err() != nil {
 				return nil, err
 			}
-		case res.StatusCode == http.StatusServiceUnavailable && !to.session && !last:
+		case !to.session && !last && refused(r, res):
 			_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that its connection can be used again
 			res.Body.Close()
 		default:
@@ -62,10 +68,27 @@ func (t *routerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
+// refused reports whether an instance refused a request before it began to serve it. A
+// POST may be a call: [Handler] tells by Retry-After, while a proxy in between answers
+// 503 also where it lost the connection to an instance that runs the call.
+func refused(r *http.Request, res *http.Response) bool {
+	return res.StatusCode == http.StatusServiceUnavailable && (r.Method != http.MethodPost || res.Header.Get("Retry-After") != "")
+}
+
+// replayHeaders have net/http send a POST again after its connection broke, where their
+// names are spelled so.
+var replayHeaders = []string{"Idempotency-Key", "X-Idempotency-Key"}
+
 // request is the request to this instance.
 func (t *routerTransport) request(r *http.Request, instance string, body []byte) *http.Request {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host = t.urls[instance].Scheme, t.urls[instance].Host
+	for _, name := range replayHeaders {
+		if values, ok := out.Header[name]; ok {
+			delete(out.Header, name)
+			out.Header[strings.ToLower(name)] = values
+		}
+	}
 	if body != nil {
 		out.ContentLength = int64(len(body))
 		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }

@@ -84,7 +84,9 @@ func (v *Visits[T]) Begin(ctx context.Context, c *Call, key string) (id string) 
 	defer v.mu.Unlock()
 	v.forget()
 	if at := v.known[id]; at != nil {
-		at.Value.(*visit[T]).tell = tell
+		if one := at.Value.(*visit[T]); !one.ended {
+			one.tell = tell
+		}
 		return id
 	}
 	if v.known == nil {
@@ -104,34 +106,48 @@ func (v *Visits[T]) Begin(ctx context.Context, c *Call, key string) (id string) 
 // Done ends a visit with a value. It is false for a visit that is not known, or that
 // has ended before: then the first value stands. A legacy client is told before Wait
 // returns, so that it hears of it before the result of its call. One that does not read
-// holds up both until its transport drops it.
+// holds up both for 5 seconds.
 func (v *Visits[T]) Done(id string, value T) bool {
-	one := v.end(id, value)
+	one, tell := v.end(id, value)
 	if one == nil {
 		return false
 	}
 	defer close(one.done)
-	if one.tell != nil {
-		one.tell()
+	if tell == nil {
+		return true
+	}
+	told := make(chan struct{})
+	go func() { // not every transport gives up a message when a context ends
+		defer close(told)
+		tell()
+	}()
+	select {
+	case <-told:
+	case <-time.After(tellTime):
 	}
 	return true
 }
 
-// end is nil where there is no visit to end.
-func (v *Visits[T]) end(id string, value T) *visit[T] {
+// tellTime is for a message to a client that reads.
+const tellTime = 5 * time.Second
+
+// end is nil where there is no visit to end. The function tells the client, and is not
+// kept, because it keeps the session.
+func (v *Visits[T]) end(id string, value T) (one *visit[T], tell func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.forget()
 	at := v.known[id]
 	if at == nil {
-		return nil
+		return nil, nil
 	}
-	one := at.Value.(*visit[T])
+	one = at.Value.(*visit[T])
 	if one.ended {
-		return nil
+		return nil, nil
 	}
+	tell, one.tell = one.tell, nil
 	one.ended, one.value = true, value
-	return one
+	return one, tell
 }
 
 // tellVisited returns the function that tells the client of this call that its user is

@@ -50,10 +50,22 @@ func (f *Forwarder) subject(instance string) string {
 	return "mrtr.fwd." + f.fleet + "." + instance
 }
 
+// mostAtOnce bounds the messages that are handled at once. Whoever can publish can send
+// any number, which take memory before they are found not to be sealed. The others wait
+// with the subscription, which drops messages beyond its own limits.
+const mostAtOnce = 256
+
 // Serve implements [mrtr.Forwarder].
 func (f *Forwarder) Serve(handle func(message []byte) []byte) (stop func(), err error) {
+	places, stopped := make(chan struct{}, mostAtOnce), make(chan struct{})
 	sub, err := f.nc.Subscribe(f.subject(f.self), func(m *nats.Msg) {
+		select {
+		case places <- struct{}{}:
+		case <-stopped:
+			return
+		}
 		go func() {
+			defer func() { <-places }()
 			if answer := handle(m.Data); answer != nil {
 				_ = m.Respond(answer) // whoever asked gives up by itself
 			}
@@ -67,6 +79,7 @@ func (f *Forwarder) Serve(handle func(message []byte) []byte) (stop func(), err 
 		return nil, errors.Join(failed("serve", err), sub.Unsubscribe())
 	}
 	return func() {
+		defer close(stopped)
 		done := make(chan struct{})
 		sub.SetClosedHandler(func(string) { close(done) })
 		if sub.Drain() != nil { // the connection is closed

@@ -2,6 +2,7 @@ package natsmrtr_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,6 +118,35 @@ func TestForwardDrains(t *testing.T) {
 	require.ErrorIs(t, err, mrtr.ErrNoInstance)
 	close(release)
 	require.Equal(t, "seen a", <-answered)
+}
+
+// Anybody who can publish can send more than an instance has opened. The rest waits with
+// NATS, which bounds it, and not in goroutines.
+func TestForwardBoundsWhatItTakesAtOnce(t *testing.T) {
+	nc := connect(t, runServer(t, &server.Options{}).ClientURL())
+	f := forwarder(t, nc)
+	const messages, most = 2000, 256
+	var running, peak, handled atomic.Int32
+	release := make(chan struct{})
+	stop, err := f.Serve(func([]byte) []byte {
+		now := running.Add(1)
+		for seen := peak.Load(); now > seen && !peak.CompareAndSwap(seen, now); seen = peak.Load() {
+		}
+		<-release
+		running.Add(-1)
+		handled.Add(1)
+		return nil
+	})
+	require.NoError(t, err)
+	defer stop()
+	for range messages {
+		require.NoError(t, nc.Publish("mrtr.fwd.shop."+f.Self(), []byte("flood")))
+	}
+	require.NoError(t, nc.Flush())
+	require.Eventually(t, func() bool { return running.Load() >= most }, 30*time.Second, time.Millisecond)
+	close(release)
+	require.Eventually(t, func() bool { return handled.Load() == messages }, 30*time.Second, time.Millisecond)
+	require.EqualValues(t, most, peak.Load())
 }
 
 func TestForwarderIsChecked(t *testing.T) {
