@@ -288,23 +288,6 @@ func (l *runList) all() []*linearRun {
 	return all
 }
 
-// takeFrame finds the linear run of this call, nil where one has to be started. A
-// frame that is gone ends the call, unless its style can replay the journal.
-func (c *Call) takeFrame(how linearStyle) (*linearRun, error) {
-	if c.linear != nil { // entered again in the same round
-		return c.linear, nil
-	}
-	if r := c.rt.frames.take(c.st.frame); r != nil {
-		c.linear = r
-		return r, nil
-	}
-	// A forwarded round goes on where its frame is, or nowhere.
-	if c.st.round > 1 && (!how.replays || c.ex.forwarded != nil) {
-		return nil, &Error{Reason: FrameGone}
-	}
-	return nil, nil
-}
-
 // startRun counts in a run that is entered for the first time.
 func (c *Call) startRun(ctx context.Context, r *linearRun) error {
 	if err := c.rt.frames.enter(r); err != nil {

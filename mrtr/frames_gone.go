@@ -7,6 +7,23 @@ import (
 	"time"
 )
 
+// takeFrame finds the linear run of this call, nil where one has to be started. A
+// frame that is gone ends the call, unless its style can replay the journal.
+func (c *Call) takeFrame(how linearStyle) (*linearRun, error) {
+	if c.linear != nil { // entered again in the same round
+		return c.linear, nil
+	}
+	if r := c.rt.frames.take(c.st.frame); r != nil {
+		c.linear = r
+		return r, nil
+	}
+	// A forwarded round goes on where its frame is, or nowhere.
+	if c.st.round > 1 && (!how.replays || c.ex.forwarded != nil) {
+		return nil, &Error{Reason: FrameGone}
+	}
+	return nil, nil
+}
+
 // schedule sets the timer for the oldest frame. The caller holds t.mu.
 func (t *frameTable) schedule() {
 	if t.parked.first == nil || t.closed {
