@@ -21,10 +21,12 @@ func TestGoBlocksInTheDocsAreCompiledCode(t *testing.T) {
 	docs = append(docs, inDocs...)
 	require.Contains(t, docs, "README.md")
 	block := regexp.MustCompile("(?s)(?:<!-- from (\\S+) -->\n)?```go\n(.*?)```")
+	behindText := regexp.MustCompile("(?m)^[^`\n]+```.*$") // does not end a block: the rest of the page is code
 	blocks := 0
 	for _, doc := range docs {
 		text, err := os.ReadFile(doc)
 		require.NoError(t, err)
+		require.Emptyf(t, behindText.FindAllString(string(text), -1), "%s: a fence has its line to itself", doc)
 		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
 			blocks++
 			require.NotEmptyf(t, m[1], "%s: a Go block that names no file:\n%s", doc, m[2])

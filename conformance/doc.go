@@ -1,5 +1,5 @@
-// Package conformance has the project judged by the official conformance
-// suite. Command server is the server that the suite calls, command client is
-// go-sdk's client, which the suite runs and which has nothing of ours, and the tests here run the suite at a pinned version
-// against the requirements of two revisions. README.md says how.
+// Package conformance runs the official conformance suite, at a pinned version, against
+// this project. Command server is the server that the suite calls. Command client is
+// go-sdk's client, without any code of this module, and the suite runs it. The tests
+// hold the requirements of two revisions. README.md says how.
 package conformance

@@ -55,8 +55,8 @@ func readLean(r *http.Request, raw []byte) (*leanCall, bool) {
 	return call, call.readMessage(s) && s.End()
 }
 
-// decode decodes the params and describes the client. This is go-sdk's decoder and the setting with which
-// go-sdk uses it, so that both find the same in the same bytes.
+// decode decodes the params and describes the client. It uses go-sdk's decoder with
+// go-sdk's setting, so that both find the same in the same bytes.
 func (c *leanCall) decode() bool {
 	switch c.method {
 	case "tools/call":
@@ -205,8 +205,8 @@ func (c *leanCall) readParams(s *jsontext.Scanner) bool {
 }
 
 // readMeta finds the description of the client. go-sdk takes the last of several members
-// with one name from it, which is not worth knowing here. It also puts the level for log
-// messages, which are deprecated, into the context under a key of its own.
+// with one name from it, and puts the level for log messages, which are deprecated, into
+// the context under a key of its own. Such requests are left to go-sdk.
 func (c *leanCall) readMeta(s *jsontext.Scanner) bool {
 	found := false
 	ok := s.Object(func(name []byte) (ok bool) {
@@ -230,8 +230,9 @@ func single(s *jsontext.Scanner, raw *[]byte) (ok bool) {
 	return ok
 }
 
-// readResponses reads the answers of a user. A client's model and its roots answer
-// with more than is worth knowing here, and an answer with a member twice is refused.
+// readResponses reads the answers of a user. It reports false for those of a client's
+// model or roots, which have more kinds of members, and for an answer with a member twice,
+// which the other way refuses.
 func readResponses(s *jsontext.Scanner) bool {
 	var keys jsontext.Names
 	return s.Object(func(key []byte) bool {

@@ -65,7 +65,7 @@ type HandlerOptions struct {
 	Heartbeat time.Duration
 	// StockFront hands every request to go-sdk's HTTP layer. Otherwise modern
 	// tools/call, prompts/get and resources/read requests go past it to the server's
-	// middleware, which takes about a third of the CPU time. The only other difference
+	// middleware, for about a third of the CPU time. The only other difference
 	// is that an answer may have a Content-Length.
 	StockFront bool
 	// Logger is handed to go-sdk; nothing is logged where it is nil.

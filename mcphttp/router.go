@@ -42,8 +42,9 @@ import (
 //
 // Router keeps nothing between two requests, so that several can stand side by side. It
 // passes the Host header on: an instance on a loopback address lists the public names in
-// [HandlerOptions].AllowedHosts. Limits for one connection of clients without a token
-// count all clients of the Router as one.
+// [HandlerOptions].AllowedHosts. An instance knows a client without a token by its
+// connection, and the Router's clients share connections: they count together against the
+// limits for one client.
 type Router struct {
 	names    []string // sorted
 	urls     map[string]*url.URL
@@ -64,8 +65,8 @@ type RouterOptions struct {
 	// Transport carries the requests. If nil, it is one like [http.DefaultTransport]
 	// that takes 5 seconds at most to connect.
 	Transport http.RoundTripper
-	// MaxMessageBytes bounds a request's body; 4 MiB if zero. No less than that of the
-	// instances is of use.
+	// MaxMessageBytes bounds a request's body; 4 MiB if zero. Set it at least as high as
+	// that of the instances: a larger request is refused here and reaches none of them.
 	MaxMessageBytes int64
 	// BodyTimeout bounds the time that a client may take to send a body; 1 minute if
 	// zero.
@@ -122,7 +123,7 @@ func NewRouter(instances map[string]*url.URL, opts *RouterOptions) (*Router, err
 // SessionIDs makes the ids of an instance's legacy sessions, for GetSessionID of
 // [mcp.ServerOptions]: the name of the instance, a dot, and a random text. A [Router]
 // routes by them; so can any load balancer that looks at the start of a header. It panics
-// with a [*UsageError] if the name is none.
+// with a [*UsageError] if no instance can have the name.
 func SessionIDs(instance string) func() string {
 	if err := statecodec.CheckInstance(instance); err != nil {
 		panic(usage("%w", err))

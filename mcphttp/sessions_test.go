@@ -195,8 +195,8 @@ func TestOpeningCostsTheSame(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return (after.TotalAlloc - before.TotalAlloc) / times
 	}
-	cost() // fill the pools
-	first := cost()
+	least := func() uint64 { return min(cost(), cost(), cost()) } // the collector empties pools now and then
+	first := least()
 	done := make(chan struct{})
 	defer close(done)
 	const many = 20_000
@@ -204,5 +204,5 @@ func TestOpeningCostsTheSame(t *testing.T) {
 		_, err := server.Connect(context.Background(), silent{done: done}, nil)
 		require.NoError(t, err)
 	}
-	require.Less(t, cost(), first+many*8/4, "a copy of the list of sessions is 8 bytes for each")
+	require.Less(t, least(), first+many*8/4, "a copy of the list of sessions is 8 bytes for each")
 }

@@ -16,9 +16,9 @@
 //
 // A [Subject] is a server with abilities. Dial is enough to begin with. Each
 // further ability (an instance with the same secrets, a second caller, a count of
-// effects) lets more rules be tried; a rule whose ability lacks is skipped, and
-// says which one that is. [HTTP] and [Command] make the simplest subjects, of which
-// the command mrtr makes its own.
+// effects) lets more rules be tried. A rule that needs an ability which is missing is
+// skipped, and its [Finding] names the ability. [HTTP] and [Command] make the Dial of
+// the simplest subjects.
 //
 // # Outcomes
 //

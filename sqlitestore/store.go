@@ -3,9 +3,9 @@
 // Nothing has to be installed or started.
 //
 // The file is in WAL mode, which needs a local disk: a network file system will
-// not do. Every write is on disk before it is acknowledged. After the file was
-// restored from a backup, delete it instead: an older copy does not know of the
-// rounds that ran since.
+// not do. Every write is on disk before it is acknowledged. A file that was restored
+// from a backup must be deleted, because an older copy does not know of the rounds that
+// ran since.
 //
 // It uses modernc.org/sqlite, which is SQLite's own C source translated to Go.
 // So no C compiler is needed, and the file format, the locking and the recovery

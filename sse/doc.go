@@ -14,5 +14,6 @@
 // state, and goes on for as many rounds as the handler takes. On a modern
 // request it calls the handler and does nothing else.
 //
-// The package stands on go-sdk and the standard library alone.
+// Outside of this module the package needs go-sdk and the standard library alone, and
+// it does not import package mrtr.
 package sse

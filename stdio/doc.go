@@ -6,15 +6,15 @@
 //
 // go-sdk's own transport ends with every call in flight on the first line that is no
 // message, answers a call that reuses an id in flight without any id, and rounds ids
-// beyond 2^53. This one stays with its client:
+// beyond 2^53. This one keeps the connection:
 //
 //   - A line that is not one JSON-RPC message gets an error without an id: -32700 where
 //     it is not JSON, -32600 where it is another value, a batch, or longer than
-//     Options.MaxMessageBytes. Whoever waits for an answer to it waits in vain, as
-//     nobody can tell which it was; all other calls go on.
+//     Options.MaxMessageBytes. If the line was meant as a call, that call gets no
+//     other answer, because its id cannot be read. All other calls go on.
 //   - A call under an id that is in flight, or beyond Options.MaxCalls, gets an error
 //     and no handler. So does one whose answers have a member twice.
-//   - An id is answered as it came.
+//   - A response has the id exactly as the call wrote it, however many digits.
 //
 // Both eras of the protocol work. A connection is one session, and ends with the input.
 package stdio

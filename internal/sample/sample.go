@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Series is one quantity of one subject: one value a round, by sitting.
-// Subjects are started anew for each sitting, so that the circumstances a process happened to
-// get (its addresses, the place of its heap) varies between sittings only.
+// Series is one quantity of one subject: one value a round, by sitting. Subjects are
+// started anew for each sitting, so that the chance circumstances of a process (its
+// addresses, the place of its heap) vary between sittings only.
 type Series [][]float64
 
 // Flat is every round of every sitting.

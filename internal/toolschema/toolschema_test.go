@@ -74,6 +74,7 @@ func TestArguments(t *testing.T) {
 
 func TestOutput(t *testing.T) {
 	s := compile(t, `{"type":"object","properties":{"celsius":{"type":"number"}},"required":["celsius"]}`)
+	require.True(t, s.Reads(json.RawMessage(`{"celsius":1}`)))
 	for _, tc := range []struct {
 		raw string
 		err string
@@ -90,6 +91,7 @@ func TestOutput(t *testing.T) {
 			require.NoError(t, err, tc.raw)
 		} else {
 			require.ErrorContains(t, err, tc.err, tc.raw)
+			require.False(t, s.Reads(json.RawMessage(tc.raw)), tc.raw)
 		}
 	}
 }

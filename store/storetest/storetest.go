@@ -3,6 +3,10 @@
 // server where there is one, and a store of your own should.
 //
 // A rule that is broken fails with its explanation.
+//
+// [Proxy] stands between a store and its server, so that a [Subject] can delay or lose
+// the bytes between them. [Ratio] is a benchmark: the time of a store's writes against
+// the same writes made without it.
 package storetest
 
 import (

@@ -110,7 +110,7 @@ class App {
 	#hero() {
 		const term = (cls, text) => h(`b.term.${cls}`, text);
 		return h("div.hero", { key: "hero" }, this.view === "attack"
-			? [h("h1", "Now try to break it."), h("p", "Networks repeat requests, people press twice, clients lie, and servers die while a user thinks. Each attack plays against a fresh call, on two instances that share a key. See what is refused, what goes on, what happens twice, and what a store changes.")]
+			? [h("h1", "Try to break it."), h("p", "Networks repeat requests, people press twice, clients lie, servers die. Each attack meets a fresh call on two instances with one key.")]
 			: [h("h1", "A tool asks, forgets, ", h("br"), "and starts again."), h("p", "A tool server can no longer wait for its user. ", term("of-server", "The server"), " returns its question with a ", term("of-seal", "sealed state"), ", and keeps nothing. ",
 				term("of-client", "Your client"), " asks you, then calls the same tool again, from its top, with your answer and the state. Do it here, and then try to break it.")]);
 	}

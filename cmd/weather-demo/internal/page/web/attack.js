@@ -17,6 +17,7 @@ export class Attack {
 		this.style = app.style("native");
 		this.attack = attacks[0];
 		this.store = false;
+		this.played = Promise.resolve([]);
 		// By style, attack and store.
 		this.verdicts = new Map();
 		this.stage.reset(new Story({ style: this.style }), null, "");
@@ -26,32 +27,38 @@ export class Attack {
 		if (!this.turn) this.choose({});
 	}
 
-	// choose changes what is attacked, or how, and plays it on the stage. Then it
-	// fills in what the other attacks do to this style, and this attack to others.
+	// choose changes what is attacked, or how. An attack may have killed a server that
+	// the next one needs, so it waits for the one that is being played.
 	async choose(change) {
 		Object.assign(this, change);
-		const { attack, style, stage } = this;
 		const mine = (this.turn = Symbol());
-		stage.skip();
+		this.stage.skip();
 		this.app.draw();
+		const short = (this.played = this.played.catch(() => 0).then(() => this.#play(mine)));
+		// Those that wait for a state to expire wait together.
+		await Promise.all((await short).map(([a, s]) => this.#run(a, this.#call(a, s))));
+		this.app.draw();
+	}
+
+	// play plays an attack on the stage. Then it fills in what the other attacks do to
+	// this style, and this attack to others, and returns those that take their time.
+	async #play(mine) {
+		const { attack, style, stage } = this;
 		this.lab ??= await Bench.open();
-		if (this.turn !== mine) return;
+		if (this.turn !== mine) return [];
 		const call = this.#call(attack, style);
 		stage.short = attack.short;
 		stage.reset(call.story, this.lab, attack.reason);
 		call.show = async () => this.turn === mine && stage.advance();
 		const verdict = await this.#run(attack, call);
-		if (this.turn !== mine) return;
-		stage.caption = outcome(attack, call.story, verdict, this.store);
+		if (this.turn === mine) stage.caption = outcome(attack, call.story, verdict, this.store);
 		const rest = [...attacks.map((a) => [a, style]), ...this.app.styles.map((s) => [attack, s])].filter((r) => !this.#verdict(...r));
 		for (const [a, s] of rest) {
 			this.app.draw();
-			if (this.turn !== mine) return;
+			if (this.turn !== mine) return [];
 			if (!a.short) await this.#run(a, this.#call(a, s));
 		}
-		// Those that wait for a state to expire wait together.
-		await Promise.all(rest.filter(([a]) => a.short).map(([a, s]) => this.#run(a, this.#call(a, s))));
-		this.app.draw();
+		return rest.filter(([a]) => a.short);
 	}
 
 	#call(attack, style) {

@@ -136,8 +136,8 @@ export function verdictOf(story) {
 export function outcome({ id, why }, { items, handler, marked, audits: { length } }, { label, tone }, store) {
 	const { reason } = items.findLast((i) => i.kind === "stamp") ?? {};
 	const log = reason ? ` The client is not told why; the log says ${reason}.` : "";
-	if (tone === "stored") return "The store remembers this round. The same answer gets the same result, byte for byte, and the handler is not entered.";
-	if (store && id === "replay" && label === "refused") return "The store remembers the first answer. Another one is refused, and the client is told so.";
+	if (tone === "stored") return "The store remembers this round. The same answer gets the same result, byte for byte, and no handler is entered.";
+	if (store && id === "replay" && label === "refused") return "The store remembers the first answer. Another one is refused, as the client is told.";
 	if (label === "handler gone") {
 		if (id !== "kill" && id !== "other") return "The handler that this state names is gone. Nothing happens twice; the client is told to call again.";
 		return `${id === "kill" ? "The held handler died with A." : "A holds the handler."} B opens the state, finds nobody to wake, and says that the call has to be made again.`;
@@ -149,7 +149,7 @@ export function outcome({ id, why }, { items, handler, marked, audits: { length 
 		if (id === "both") return `Each instance opened the state and went on; neither knows of the other: the audit counts ${length}.`;
 		if (id === "replay") return `The first state still opens, so the call went another way from there: the audit counts ${length}.`;
 		if (marked > 1) return above;
-		return `Without a store nobody remembers that this state was used. It still opens, so the code below the question ran again: the audit counts ${length}.`;
+		return `Without a store nobody knows that this state was used. It still opens, so the code below the question ran again: the audit counts ${length}.`;
 	}
 	if (handler.engine === "Resumable" && (id === "other" || id === "kill")) return "B does not hold the handler, so it replays the function from the state and completes.";
 	return why ? why + log : log ? `The old round is refused.${log}` : "The handler ran again and the result is the same. The audit is in the state, so it did not run again.";
