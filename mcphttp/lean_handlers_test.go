@@ -118,9 +118,11 @@ type around struct {
 
 // Middleware may answer itself, with a result of any type or with an error.
 func TestMiddlewareAnswersAlike(t *testing.T) {
+	const pinged = "the result of a ping"
 	for explanation, answer := range map[string]func() (mcp.Result, error){
 		"a result of its own type": func() (mcp.Result, error) { return &hits{Hits: []string{"<é\u2028>"}}, nil },
 		"an unknown method":        nil,
+		pinged:                     nil,
 		"a tool's result":          func() (mcp.Result, error) { return &mcp.CallToolResult{Content: []mcp.Content{}}, nil },
 		"another method's result":  func() (mcp.Result, error) { return &mcp.ReadResourceResult{}, nil },
 		"a list":                   func() (mcp.Result, error) { return &mcp.ListToolsResult{Tools: []*mcp.Tool{}}, nil },
@@ -135,10 +137,13 @@ func TestMiddlewareAnswersAlike(t *testing.T) {
 			server := rawServer(nil)
 			server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
-					if answer == nil {
-						return next(ctx, "no/such", req)
+					switch {
+					case answer != nil:
+						return answer()
+					case explanation == pinged:
+						return next(ctx, "ping", &mcp.ServerRequest[*mcp.PingParams]{Session: req.GetSession().(*mcp.ServerSession)})
 					}
-					return answer()
+					return next(ctx, "no/such", req)
 				}
 			})
 			w := newWays(t, server, plainly)

@@ -175,6 +175,9 @@ func complete(result mcp.Result, info *mcp.Implementation) {
 	case *mcp.CallToolResult, *mcp.GetPromptResult, *mcp.ReadResourceResult:
 	default:
 		if value := reflect.Indirect(reflect.ValueOf(result)); value.Kind() == reflect.Struct {
+			if value.NumField() == 0 { // that of a ping, which panics when it is asked for its _meta
+				return
+			}
 			if field := value.FieldByName("ResultType"); field.IsValid() && field.Type() == resultType {
 				field.SetString("complete")
 			}
