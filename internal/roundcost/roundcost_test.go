@@ -51,12 +51,12 @@ func TestBareWritesAreLikeThoseOfARound(t *testing.T) {
 func TestEachKindOfWorkIsCountedForItself(t *testing.T) {
 	s := begin(t, func() store.Store { return store.NewMemory(nil) })
 	defer s.end(t)
-	r := s.round(t, pace{blocks: 2}, 20)
+	r := s.round(t, pace{blocks: 2}, 400) // under the race detector pools drop what they hold, now and then
 	for kind, cost := range map[string]Cost{"remembered": r.Remembered, "without": r.Without, "beside": r.Beside} {
 		require.Positive(t, cost.Wall, kind)
 		require.Positive(t, cost.Bytes, kind)
 	}
 	require.Greater(t, r.Beside.Allocs, r.Without.Allocs)
 	require.Greater(t, r.Remembered.Allocs, r.Beside.Allocs)
-	require.Equal(t, 60, s.served)
+	require.Equal(t, 1200, s.served)
 }
