@@ -41,8 +41,14 @@ export async function asked(page, message) {
   await page.getByRole("button", { name: "Answer", exact: true }).waitFor();
 }
 
+// result waits for the end of the call, and reads it when the page does not change any more.
 export async function result(page) {
   const title = page.locator(".result h2");
   await title.waitFor();
-  return { kind: await page.locator(".result .kind").textContent(), text: await title.textContent(), audits: Number(await page.locator(".count").textContent()), caption: await page.locator(".caption").textContent() };
+  const read = async () => ({ kind: await page.locator(".result .kind").textContent(), text: await title.textContent(), audits: Number(await page.locator(".count").textContent()), caption: await page.locator(".caption").textContent() });
+  for (let before = ""; ; await page.waitForTimeout(100)) {
+    const now = await read();
+    if (JSON.stringify(now) === before) return now;
+    before = JSON.stringify(now);
+  }
 }
