@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -109,5 +110,6 @@ func dieWithBoundary(kind string) {
 		panic(err)
 	}
 	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: kind})
+	time.Sleep(5 * time.Second) // a panic runs deferred calls, which can end the session first
 	fmt.Fprintln(os.Stderr, survived, res, err)
 }
