@@ -182,7 +182,8 @@ func TestAnErrorAfterAHeartbeatIsAnEvent(t *testing.T) {
 	require.NoError(t, err)
 	require.Regexp(t, `^(: still here\n\n)+event: message\ndata: \{.*"id":7.*"no such thing".*\}\n\n$`, string(text))
 
-	at := send(t, http.MethodPost, url, modernCallBody, asModern)
+	_, atOnce := front(t, server, nil)
+	at := send(t, http.MethodPost, atOnce, modernCallBody, asModern)
 	require.Equal(t, http.StatusBadRequest, at.status)
 	require.Contains(t, at.body, "no such thing")
 }

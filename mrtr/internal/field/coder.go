@@ -201,8 +201,9 @@ func (f *Coder) Time(name string, v *time.Time) {
 	case writesLegible:
 		f.text.Text(name, strconv.FormatInt(v.UnixMilli(), 10))
 	case readsLegible:
-		ms, err := strconv.ParseInt(f.parse.Text(name), 10, 64)
-		f.failed = f.failed || err != nil
+		text := f.parse.Text(name)
+		ms, err := strconv.ParseInt(text, 10, 64)
+		f.failed = f.failed || err != nil || strconv.FormatInt(ms, 10) != text // one spelling alone
 		*v = time.UnixMilli(ms)
 	}
 }
@@ -219,6 +220,7 @@ func First[S ~string](f *Coder, name string, known []S, v *S) {
 		f.text.Object(f.at, name, string(*v))
 	case readsLegible:
 		*v = S(f.parse.First(name))
+		f.failed = f.failed || *v == "" // which the compact format has no way to write
 	}
 }
 
