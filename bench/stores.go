@@ -45,8 +45,8 @@ func remembered(store program) load   { return load{program: store, subject: "re
 func besideWrites(store program) load { return load{program: store, subject: "beside"} }
 func withoutStore(store program) load { return load{program: store, subject: "without"} }
 
-// measureStore records what the benchmark of a store finds, in a process of its own for
-// each sitting. Where the machine lacks the store's server, it notes that.
+// measureStore runs the benchmark of a store in a process of its own for each sitting, and
+// records its rounds. Where the machine lacks the store's server, it notes that.
 func (w *workshop) measureStore(p pace, s wanted, store program, found *results) error {
 	for sitting := range p.sittings {
 		rounds, err := w.roundsWith(store, p.stores)

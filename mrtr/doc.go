@@ -16,8 +16,8 @@
 //	...
 //	mcp.AddTool(server, tool, mrtr.Tool(rt, mrtr.Native(handler), nil))
 //
-// [New] makes the [Runtime] of a server, which tells what a state proves and what it
-// does not. [Tool], [RawTool], [Prompt] and [Resource] register a handler with it. A
+// [New] makes the [Runtime] of a server, which seals the states, opens those that come
+// back, and judges the answers. [Tool], [RawTool], [Prompt] and [Resource] register a handler with it. A
 // handler has a [Style], which no client can tell from another: [Native] as above; named
 // [Steps]; linear code that is held where it asks ([Coroutine]), run again ([Journal]),
 // or both ([Resumable]). [Elicit] and its kin make a [Question], and [Optional], [Reply]

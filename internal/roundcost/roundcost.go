@@ -1,5 +1,5 @@
-// Package roundcost measures what a store adds to a call, for the benchmarks of the
-// stores. The cost of a remembered round is held against the two writes that it needs
+// Package roundcost measures the cost that a store adds to a call, for the benchmarks of
+// the stores. The cost of a remembered round is held against the two writes that it needs
 // at least, a Create and an Update of the same bytes.
 //
 // Three kinds of work take turns in one process, in short blocks whose order changes:
@@ -24,8 +24,8 @@ import (
 // rounds to, as a JSON array of [Round]. Without it they are not written.
 const File = "MRTR_ROUNDCOST_FILE"
 
-// callsOfAStore is how many calls one store serves. The records live for hours, and a
-// memory store that holds those of a whole measurement is not what a server has.
+// callsOfAStore is how many calls one store serves. The records live for hours, and no
+// server's memory store holds as many as a whole measurement writes.
 const callsOfAStore = 10_000
 
 // Measure reports what remembering a round costs in the stores that open returns, as a

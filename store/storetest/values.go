@@ -49,7 +49,7 @@ var valueRules = []rule{{
 		if err != nil {
 			return err
 		}
-		copy(given, "XXX")
+		copy(given, "???")
 		if err := tr.holds(tr.Store, tr.key("record"), []byte("one"), at); err != nil {
 			return fmt.Errorf("after the value given to Create was changed: %w", err)
 		}
@@ -57,7 +57,7 @@ var valueRules = []rule{{
 		if at, err = tr.Store.Update(tr.ctx, tr.key("record"), at, given, ttl); err != nil {
 			return err
 		}
-		copy(given, "XXX")
+		copy(given, "???")
 		if err := tr.holds(tr.Store, tr.key("record"), []byte("two"), at); err != nil {
 			return fmt.Errorf("after the value given to Update was changed: %w", err)
 		}
@@ -65,7 +65,7 @@ var valueRules = []rule{{
 		if err != nil {
 			return err
 		}
-		copy(got, "XXX")
+		copy(got, "???")
 		if err := tr.holds(tr.Store, tr.key("record"), []byte("two"), at); err != nil {
 			return fmt.Errorf("after a value that Get returned was changed: %w", err)
 		}
