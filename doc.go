@@ -1,7 +1,7 @@
 // Package sdk is the front page of mrtr: Model Context Protocol tools in Go
 // that stop to ask the user something, on the official go-sdk. The package
-// itself is empty. Its examples are those of the README, and its tests hold the
-// promises that no single package can.
+// itself is empty. Its test holds the promise that no single package can: every
+// style is the same tool to a client.
 //
 // # The problem
 //
@@ -27,14 +27,14 @@
 //     format is in SPEC.md, with test vectors.
 //   - [github.com/mrtr-go/sdk/sse] asks legacy clients over their session,
 //     for any go-sdk handler. mrtr does so by itself.
-//   - [github.com/mrtr-go/sdk/mcphttp] serves modern and legacy clients on
-//     one URL; [github.com/mrtr-go/sdk/wstransport] carries MCP over
-//     WebSocket, and [github.com/mrtr-go/sdk/stdio] over standard input and output.
+//   - [github.com/mrtr-go/sdk/transport/mcphttp] serves modern and legacy clients on
+//     one URL; [github.com/mrtr-go/sdk/transport/wstransport] carries MCP over
+//     WebSocket, and [github.com/mrtr-go/sdk/transport/stdio] over standard input and output.
 //   - [github.com/mrtr-go/sdk/boundary] makes every call end in exactly one
 //     well-formed result, whatever the tool does.
-//   - [github.com/mrtr-go/sdk/transcript] finds tool uses without a result
+//   - [github.com/mrtr-go/sdk/boundary/transcript] finds tool uses without a result
 //     in a conversation with a model.
-//   - [github.com/mrtr-go/sdk/era] tells the revision of a request and the
+//   - [github.com/mrtr-go/sdk/sse/era] tells the revision of a request and the
 //     capabilities of its client.
 //   - [github.com/mrtr-go/sdk/mrtr/mrtrtest] tests tools that ask, and
 //     [github.com/mrtr-go/sdk/prove] judges any server that has some.

@@ -2,8 +2,11 @@ package boundary
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -85,4 +88,41 @@ func displayed(text string, most int) string {
 		return string(runes) + "..."
 	}
 	return string(runes)
+}
+
+// misread reports whether go-sdk made the error when it decoded the call's arguments:
+// of a time that is no string of the right form, or a number that the type cannot
+// hold. A schema made from the type refuses neither. A tool that decodes something
+// else may return such an error too, so this one must be of an argument.
+func (c *call) misread(err *json.UnmarshalTypeError) bool {
+	if phase, _ := c.state(); phase >= ran || err.Struct == "" {
+		return false
+	}
+	var args map[string]json.RawMessage
+	if json.Unmarshal(c.arguments, &args) != nil {
+		return false
+	}
+	name, _, _ := strings.Cut(err.Field, ".")
+	_, sent := args[name]
+	return sent
+}
+
+// demand describes the argument that a Go type wants, without naming the type.
+func demand(t reflect.Type) string {
+	if t == nil {
+		return "has the wrong form"
+	}
+	if t == reflect.TypeFor[time.Time]() {
+		return "must be a time such as 2006-01-02T15:04:05Z"
+	}
+	switch t.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		last := int64(1)<<(t.Bits()-1) - 1
+		return fmt.Sprintf("must be an integer from %d to %d", -last-1, last)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return fmt.Sprintf("must be an integer from 0 to %d", ^uint64(0)>>(64-t.Bits()))
+	case reflect.Float32, reflect.Float64:
+		return "must be a number that is not so large"
+	}
+	return "has the wrong form"
 }

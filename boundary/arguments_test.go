@@ -1,77 +1,58 @@
 package boundary_test
 
 import (
+	"context"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
 )
 
-var tripSchema = json.RawMessage(`{
-	"type": "object", "additionalProperties": false, "required": ["place", "days"],
-	"properties": {
-		"place": {"type": "string", "minLength": 2, "maxLength": 20, "pattern": "^[A-Z]"},
-		"days": {"type": "integer", "minimum": 1, "maximum": 7},
-		"units": {"enum": ["metric", "imperial"]},
-		"stops": {"type": "array", "maxItems": 2, "uniqueItems": true, "items": {"$ref": "#/$defs/stop"}},
-		"budget": {"anyOf": [{"type": "number"}, {"type": "null"}]}
-	},
-	"$defs": {"stop": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}}
-}`)
-
+// The findings are those of package toolschema, whose tests have the keywords. The
+// result and its report say all of them, and never a value.
 func TestArguments(t *testing.T) {
 	s := newServer()
-	s.AddTool(&mcp.Tool{Name: "trip", InputSchema: tripSchema}, returns(text("fine")))
-	s.AddTool(&mcp.Tool{Name: "open", InputSchema: json.RawMessage(`{"type":"object"}`)}, returns(text("fine")))
-	s.AddTool(&mcp.Tool{Name: "more", InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{}},"additionalProperties":true}`)}, returns(text("fine")))
-	s.AddTool(&mcp.Tool{Name: "mute", InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{}}}`)}, returns(text("fine")))
-	s.AddTool(&mcp.Tool{Name: "defaults", InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","default":"x"}}}`)}, returns(text("fine")))
-	s.AddTool(&mcp.Tool{Name: "dialect", InputSchema: json.RawMessage(`{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"a":{"type":"string"}}}`)}, returns(text("fine")))
+	for name, schema := range map[string]string{
+		"trip":    `{"type":"object","required":["place","days"],"properties":{"place":{"type":"string","pattern":"^[A-Z]"},"days":{"type":"integer","maximum":7}}}`,
+		"dialect": `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"a":{"type":"string"}}}`,
+	} {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)}, returns(text("fine")))
+	}
 	session := connect(t, s, nil)
 	for _, tc := range []struct {
 		tool, args string
 		want       []string // "pointer problem"; empty if accepted
 		hint       string
 	}{
-		{tool: "trip", args: `{"place":"Lisbon","days":2,"units":"metric","stops":[{"name":"a"}],"budget":null}`},
+		{tool: "trip", args: `{"place":"Lisbon","days":2}`},
 		{tool: "trip", args: `{}`, want: []string{"/days is required", "/place is required"}},
 		{tool: "trip", args: `{"place":"s3cret","days":99}`, want: []string{"/days must be at most 7", "/place must match the pattern ^[A-Z]"}},
-		{tool: "trip", args: `{"place":3,"days":1.5}`, want: []string{"/days must be an integer, not a number", "/place must be a string, not an integer"}},
-		{tool: "trip", args: `{"place":"S","days":1,"units":"s3cret"}`, want: []string{"/place must have at least 2 characters", `/units must be one of "metric", "imperial"`}},
-		{tool: "trip", args: `{"place":"Lisbon","days":1,"stops":[{"name":1},{},{}]}`, want: []string{"/stops must have at most 2 items", "/stops must not have the same item twice", "/stops/0/name must be a string, not an integer", "/stops/1/name is required", "/stops/2/name is required"}},
-		{tool: "trip", args: `{"place":"Lisbon","days":1,"budget":"s3cret"}`, want: []string{"/budget must fit one of the allowed forms"}},
-		{tool: "trip", args: `{"plaec":"s3cret","place":"Lisbon","days":1}`, want: []string{"/plaec is not an argument of this tool, though Some Agent 1 sent it"}, hint: `Did you mean "place"? Valid arguments: budget, days, place, stops, units.`},
-		{tool: "trip", args: `{"wait_for_previous":true,"place":"Lisbon","days":1}`, want: []string{"/wait_for_previous is not an argument of this tool"}, hint: `"wait_for_previous" is a scheduling flag of the agent's own runtime and was sent to the tool by mistake, by Some Agent 1: leave it out.`},
-		{tool: "trip", args: `{"a/b~c":1,"place":"Lisbon","days":1}`, want: []string{"/a~1b~0c is not an argument of this tool, though Some Agent 1 sent it"}, hint: "Valid arguments: budget, days, place, stops, units."},
+		{tool: "trip", args: `{"plaec":"s3cret","place":"Lisbon","days":1}`, want: []string{"/plaec is not an argument of this tool, though Some Agent 1 sent it"}, hint: `Did you mean "place"? Valid arguments: days, place.`},
 		{tool: "trip", args: `"s3cret"`, want: []string{" must be a JSON object"}},
-		{tool: "open", args: `{"anything":1}`},
-		{tool: "more", args: `{"b":1}`},
-		{tool: "mute", args: `{"b":1}`, want: []string{"/b is not an argument of this tool, though Some Agent 1 sent it"}, hint: "Valid arguments: a."},
-		{tool: "defaults", args: `{}`},
-		{tool: "dialect", args: `{"a":1}`},
+		{tool: "dialect", args: `{"a":1}`}, // a schema that cannot be judged by
 	} {
-		for range 3 { // the same every time
-			res, report := callTool(t, session, tc.tool, json.RawMessage(tc.args))
-			require.Equal(t, len(tc.want) > 0, res.IsError, tc.args)
-			if !res.IsError {
-				continue
-			}
-			var got []string
-			for _, f := range report.Fields {
-				got = append(got, f.Pointer+" "+f.Problem)
-			}
-			require.Equal(t, tc.want, got)
-			require.Equal(t, "validation", report.Type)
-			require.Empty(t, report.Effect)
-			require.NotContains(t, strings.Join(texts(res), "\n"), "s3cret")
-			if tc.hint != "" {
-				require.Equal(t, []string{tc.hint}, report.Hints)
-				require.Equal(t, tc.hint, texts(res)[len(res.Content)-1])
-			}
+		res, report := callTool(t, session, tc.tool, json.RawMessage(tc.args))
+		require.Equal(t, len(tc.want) > 0, res.IsError, tc.args)
+		if !res.IsError {
+			continue
+		}
+		var got []string
+		for _, f := range report.Fields {
+			got = append(got, f.Pointer+" "+f.Problem)
+		}
+		require.Equal(t, tc.want, got)
+		require.Equal(t, "validation", report.Type)
+		require.Empty(t, report.Effect)
+		require.NotContains(t, strings.Join(texts(res), "\n"), "s3cret")
+		if tc.hint != "" {
+			require.Equal(t, []string{tc.hint}, report.Hints)
+			require.Equal(t, tc.hint, texts(res)[len(res.Content)-1])
 		}
 	}
 }
@@ -97,5 +78,109 @@ func TestToolsChange(t *testing.T) {
 // The boundary rebuilds results field by field, so a field that go-sdk adds needs a
 // look.
 func TestResultHasTheKnownFields(t *testing.T) {
-	require.ElementsMatch(t, []string{"Meta", "Content", "StructuredContent", "IsError", "InputRequests", "RequestState"}, boundary.ResultFields())
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[mcp.CallToolResult]()) {
+		if f.IsExported() {
+			names = append(names, f.Name)
+		}
+	}
+	require.ElementsMatch(t, []string{"Meta", "Content", "StructuredContent", "IsError", "InputRequests", "RequestState"}, names)
+}
+
+// asker connects a client that can be asked and leaves the rounds to the test.
+func asker(t *testing.T, s *mcp.Server, version string) *mcp.ClientSession {
+	t.Helper()
+	return dialAs(t, s, "c", version, &mcp.ClientOptions{
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"units": "metric"}}, nil
+		}})
+}
+
+func askingServer() *mcp.Server {
+	s := newServer()
+	s.AddTool(&mcp.Tool{Name: "asks", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(asking()))
+	return s
+}
+
+// An input_required result is byte for byte the same as without a boundary: not
+// limited, not checked by the output schema, without a report.
+func TestQuestionsPassUntouched(t *testing.T) {
+	var wire []string
+	for _, bounded := range []bool{false, true} {
+		s := askingServer()
+		if bounded {
+			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+		}
+		res := must(asker(t, s, "2026-07-28").CallTool(t.Context(), &mcp.CallToolParams{Name: "asks"}))(t)
+		require.True(t, res.NeedsInput())
+		data := must(json.Marshal(res))(t)
+		wire = append(wire, string(data))
+	}
+	require.Equal(t, wire[0], wire[1])
+}
+
+// go-sdk asks a legacy client once. It would send the tool's next question unstamped,
+// and the client would read it as an empty success.
+func TestAQuestionTooManyForALegacyClient(t *testing.T) {
+	s := askingServer()
+	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+	res, report := callTool(t, asker(t, s, "2025-11-25"), "asks", nil)
+	require.True(t, res.IsError)
+	require.Equal(t, "input_unsupported", report.Type)
+	require.Nil(t, res.InputRequests)
+}
+
+// A result carries resultType if the session or the request itself is modern, and
+// not otherwise.
+func TestResultTypeFollowsTheRequest(t *testing.T) {
+	for _, tc := range []struct {
+		explanation, session, request string
+		want                          bool
+	}{
+		{"a modern session", "2026-07-28", "", true},
+		{"a legacy session", "2025-11-25", "", false},
+		{"a modern request in a legacy session", "2025-11-25", "2026-07-28", true},
+	} {
+		s := newServer()
+		mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
+		require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+		params := &mcp.CallToolParams{Name: "t"}
+		if tc.request != "" {
+			params.Meta = mcp.Meta{
+				mcp.MetaKeyProtocolVersion:    tc.request,
+				mcp.MetaKeyClientInfo:         map[string]any{"name": "c", "version": "1"},
+				mcp.MetaKeyClientCapabilities: map[string]any{},
+			}
+		}
+		res, err := asker(t, s, tc.session).CallTool(t.Context(), params)
+		require.NoError(t, err, tc.explanation)
+		wire := must(json.Marshal(res))(t)
+		require.Equal(t, tc.want, strings.Contains(string(wire), `"resultType":"complete"`), tc.explanation)
+	}
+}
+
+// go-sdk asks a legacy client from a goroutine of its own and encodes the schema again
+// after the answer, where a panic would end the process.
+func TestSettledQuestionsRunNoCode(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		want []string // of the answer; nil for an error
+	}{
+		{"twice_question", []string{"answered"}},
+		{"twice_question_meta", []string{"answered"}},
+		{"form_none", []string{"answered"}},
+		{"form_panics", nil},
+		{"form_not_utf8", nil},
+		{"question_mode", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server := must(boundedServer(badCases(nil)))(t)
+			res, _ := callTool(t, asker(t, server, "2025-11-25"), tc.name, nil)
+			require.Equal(t, tc.want == nil, res.IsError, texts(res))
+			if tc.want != nil {
+				require.Equal(t, tc.want, texts(res))
+			}
+		})
+	}
 }

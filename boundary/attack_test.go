@@ -17,8 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
-	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
-	"github.com/mrtr-go/sdk/internal/probe"
+	"github.com/mrtr-go/sdk/internal/judge"
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -32,7 +31,7 @@ func TestARequestIsNotAmplified(t *testing.T) {
 	mcp.AddTool(s, &mcp.Tool{Name: "typed"}, outputs("fine"))
 	s.AddTool(&mcp.Tool{Name: "list", InputSchema: json.RawMessage(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"string","pattern":"^a$","anyOf":[{"minLength":3}]}}}}`)}, returns(text("fine")))
 	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent, MaxResultBytes: 64 << 10}))
-	client, shut, err := openMemory(t.Context(), probe.Modern, s)
+	client, shut, err := openMemory(t.Context(), judge.Modern, s)
 	require.NoError(t, err)
 	defer shut()
 	var names, items bytes.Buffer
@@ -48,7 +47,7 @@ func TestARequestIsNotAmplified(t *testing.T) {
 	} {
 		res, err := client.Exchange(t.Context(), wire.Request{Name: tc.tool, Arguments: json.RawMessage(tc.args)})
 		require.NoError(t, err, tc.explanation)
-		_, err = judges()[misbehaving.AtTool][probe.Modern].Judge(res)
+		_, err = judges()[atTool][judge.Modern].Judge(res)
 		require.NoError(t, err, tc.explanation)
 		require.Less(t, size(res), 70<<10, tc.explanation)
 	}
@@ -68,8 +67,7 @@ func TestAReportIsBounded(t *testing.T) {
 	for _, name := range []string{"fields", "names"} {
 		res, report := callTool(t, session, name, nil)
 		require.True(t, res.IsError)
-		data, err := json.Marshal(report)
-		require.NoError(t, err)
+		data := must(json.Marshal(report))(t)
 		require.Less(t, len(data), 160<<10, name)
 	}
 }
@@ -91,8 +89,7 @@ func TestALoggerThatHangs(t *testing.T) {
 			for range 5 {
 				res, _ := callTool(t, session, "t", nil)
 				require.False(t, res.IsError)
-				_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"})
-				require.NoError(t, err)
+				must(session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"}))(t)
 			}
 			require.LessOrEqual(t, time.Since(begun), time.Second)
 			close(stuck.let)
@@ -105,24 +102,36 @@ func TestALoggerThatHangs(t *testing.T) {
 	}
 }
 
+// A logger that panics does not cost a call its answer.
+func TestALoggerThatPanics(t *testing.T) {
+	for _, where := range []string{"Enabled", "Handle"} {
+		res, _ := callTool(t, serving(t, &boundary.Options{Logger: slog.New(&stuckHandler{Handler: slog.DiscardHandler, where: where})}, outputs("fine")), "t", nil)
+		require.False(t, res.IsError)
+	}
+}
+
+// stuckHandler hangs in one of its methods until let is closed, or panics there if it is nil.
 type stuckHandler struct {
 	slog.Handler
 	where string
 	let   chan struct{}
 }
 
-func (h *stuckHandler) Enabled(context.Context, slog.Level) bool {
-	if h.where == "Enabled" {
-		<-h.let
-	}
-	return true
-}
+func (h *stuckHandler) Enabled(context.Context, slog.Level) bool { h.stick("Enabled"); return true }
 
 func (h *stuckHandler) Handle(ctx context.Context, r slog.Record) error {
-	if h.where == "Handle" {
+	h.stick("Handle")
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h *stuckHandler) stick(where string) {
+	switch {
+	case h.where != where:
+	case h.let == nil:
+		panic("boom")
+	default:
 		<-h.let
 	}
-	return h.Handler.Handle(ctx, r)
 }
 
 // A legacy client is not shown an output schema that describes no object, for which a
@@ -137,8 +146,7 @@ func TestOutputsThatLegacyClientsDoNotKnow(t *testing.T) {
 		shown   bool
 	}{{"2025-11-25", false}, {"2026-07-28", true}} {
 		session := asker(t, s, tc.version)
-		list, err := session.ListTools(t.Context(), nil)
-		require.NoError(t, err)
+		list := must(session.ListTools(t.Context(), nil))(t)
 		require.Len(t, list.Tools, 2)
 		require.Equal(t, tc.shown, list.Tools[0].OutputSchema != nil, tc.version)
 		require.NotNil(t, list.Tools[1].OutputSchema)
@@ -163,11 +171,9 @@ func TestArgumentsThatDoNotDecode(t *testing.T) {
 		Count uint64    `json:"count,omitempty"`
 		Ratio float32   `json:"ratio,omitempty"`
 	}
-	s := newServer()
-	mcp.AddTool(s, &mcp.Tool{Name: "t"}, func(context.Context, *mcp.CallToolRequest, numbers) (*mcp.CallToolResult, any, error) {
+	session := serving(t, nil, func(context.Context, *mcp.CallToolRequest, numbers) (*mcp.CallToolResult, any, error) {
 		return text("fine"), nil, nil
 	})
-	session := connect(t, s, nil)
 	for _, tc := range []struct{ args, want string }{
 		{`{"at":"s3cret"}`, "/at must be a time such as 2006-01-02T15:04:05Z"},
 		{`{"small":300}`, "/small must be at most 127"},

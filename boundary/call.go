@@ -2,16 +2,18 @@ package boundary
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/internal/faultlog"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // callKey is the context key of a call, by which layers inside find out that it is
@@ -55,33 +57,72 @@ type call struct {
 	arguments json.RawMessage
 	answers   int
 
-	// modern and legacy do not come from era.Of, which tells whether the client can
-	// be asked something. Here the question is how to encode a result and how long a
-	// tool may run, and that has an answer for a client nobody can ask as well.
+	revision revision
 
-	// modern: a result made here must carry resultType, because the request's own
-	// _meta names a modern revision, by which a strict client judges, or the session
-	// does, by which go-sdk stamps its own results. A client that needs no resultType
-	// ignores it.
-	modern bool
-
-	// legacy: the session asked for a revision in which a server asks its questions
-	// while the request is open. _meta does not change that: go-sdk goes by the
-	// session.
-	legacy bool
-
-	// mu guards the rest: an abandoned handler may still write to it while the
-	// outer layers finish.
-	mu            sync.Mutex
-	def           *definition
-	entered       bool // the handler, or middleware around it, was called
-	ran           bool // a handler that Handler wraps was called
-	applied       bool
-	asked         bool
-	outputChecked bool
-	operations    []operation
-	cause         string // of a protocol error, for the log
+	// mu guards the fields below it. An abandoned handler may still write to them
+	// while the outer layers finish.
+	mu         sync.Mutex
+	def        *definition // of the tool, for the layers inside tiers
+	phase      phase       // only ever rises, by reach
+	trace      trace       // only ever rises, by leave
+	operations []operation
+	cause      string // of a protocol error, for the log
 }
+
+// A revision is how a call's answer is encoded and how long its handler may take. It
+// does not come from era.Of, which is about clients that can be asked: these two
+// questions have an answer for every client.
+type revision int
+
+const (
+	// legacy: session and request are of a revision before 2026-07-28. A result
+	// carries no resultType.
+	legacy revision = iota
+
+	// mixed: the request names a modern revision in its _meta, by which a strict
+	// client judges, so that a result made here carries resultType. The session is a
+	// legacy one, in which go-sdk asks questions while the request is open.
+	mixed
+
+	// modern: the session is too.
+	modern
+)
+
+func revisionOf(session *mcp.ServerSession, meta mcp.Meta) revision {
+	switch {
+	case !isLegacy(session):
+		return modern
+	case era.MetaVersion(meta) >= era.FirstModern:
+		return mixed
+	}
+	return legacy
+}
+
+// A phase is how far a call has come.
+type phase int
+
+const (
+	received phase = iota // no code of the author's was called for it
+	entered               // the handler, or middleware around it, was called
+	ran                   // a handler that Handler wraps was called
+	checked               // and its output satisfies the tool's output schema
+)
+
+func (p phase) String() string {
+	return [...]string{"received", "entered", "ran", "checked"}[p]
+}
+
+// A trace is what a handler left behind, according to itself: an effect, or at least
+// a question to the user.
+type trace int
+
+const (
+	untouched trace = iota
+	asked
+	applied
+)
+
+func (t trace) String() string { return [...]string{"untouched", "asked", "applied"}[t] }
 
 // callOf is the call of a request, or nil for a request that runs no author's handler.
 func callOf(method string, req mcp.Request) *call {
@@ -90,6 +131,9 @@ func callOf(method string, req mcp.Request) *call {
 	case *mcp.CallToolRequest:
 		c.kind, c.session, c.extra = toolCall, r.Session, r.Extra
 		if p := r.Params; p != nil {
+			if string(p.Arguments) == "null" {
+				p.Arguments = nil // go-sdk panics where the schema has a default
+			}
 			c.tool, c.meta, c.arguments, c.answers = p.Name, p.Meta, p.Arguments, len(p.InputResponses)
 		}
 	case *mcp.GetPromptRequest:
@@ -109,8 +153,7 @@ func callOf(method string, req mcp.Request) *call {
 		return nil
 	}
 	c.requestID = requestIDFor(c.meta, c.extra)
-	c.legacy = isLegacy(c.session)
-	c.modern = era.MetaVersion(c.meta) >= era.FirstModern || !c.legacy
+	c.revision = revisionOf(c.session, c.meta)
 	return c
 }
 
@@ -132,10 +175,23 @@ func (c *call) subject() string {
 	return fmt.Sprintf("%s %q", c.kind.noun, c.loggedTool())
 }
 
-func (c *call) enter() {
+func (c *call) reach(p phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.entered = true
+	c.phase = max(c.phase, p)
+}
+
+func (c *call) leave(t trace) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trace = max(c.trace, t)
+}
+
+// state returns how far the call has come and what it left behind.
+func (c *call) state() (phase, trace) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.phase, c.trace
 }
 
 func (c *call) define(d *definition) {
@@ -150,15 +206,15 @@ func (c *call) definition() *definition {
 	return c.def
 }
 
-// A principal is a client that authenticated itself. A sessionless one shares the
-// rest with all clients that cannot be told apart: over HTTP without sessions each
-// request has a session of its own.
+// A principal is a client that authenticated itself. All other clients without a
+// session count as one, sessionless: over HTTP each of their requests has a session
+// of its own.
 type (
 	principal   string
 	sessionless struct{}
 )
 
-// client is by which this call's client is told from others, as a map's key.
+// client identifies this call's client, as a map's key.
 func (c *call) client() any {
 	switch {
 	case c.extra != nil && c.extra.TokenInfo != nil && c.extra.TokenInfo.UserID != "":
@@ -172,4 +228,107 @@ func (c *call) client() any {
 // oneRequestSession reports whether the session was made for this request alone.
 func (c *call) oneRequestSession() bool {
 	return c.session == nil || c.session.ID() == "" && c.extra != nil && c.extra.Header != nil
+}
+
+type operation struct {
+	name  string
+	spent time.Duration
+}
+
+// Operation measures a part of a tool call for the call's log record:
+//
+//	defer boundary.Operation(ctx, "geocode")()
+//
+// Durations under one name are added up. Outside a boundary it does nothing.
+func Operation(ctx context.Context, name string) (done func()) {
+	c := callFrom(ctx)
+	if c == nil {
+		return func() {}
+	}
+	begun := time.Now()
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for i := range c.operations {
+			if c.operations[i].name == name {
+				c.operations[i].spent += time.Since(begun)
+				return
+			}
+		}
+		c.operations = append(c.operations, operation{name, time.Since(begun)})
+	}
+}
+
+func (c *call) timings() []slog.Attr {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var attrs []slog.Attr
+	for _, op := range c.operations {
+		attrs = append(attrs, slog.Float64(op.name, milliseconds(op.spent)))
+	}
+	return attrs
+}
+
+// RequestIDKey is the _meta key for a client's own id of a request: at most 64
+// letters, digits, or "-_.:". Any other id is ignored.
+const RequestIDKey = "io.github.mrtr-go/requestId"
+
+const maxRequestID = 64
+
+// RequestID returns the id of the call that ctx belongs to, or "" outside a
+// boundary. The result's [Report] and the log have the same id.
+func RequestID(ctx context.Context) string {
+	if c := callFrom(ctx); c != nil {
+		return c.requestID
+	}
+	return ""
+}
+
+// requestIDFor is the client's own id if it is harmless, else the trace id, else a
+// random one. An id goes into logs and results. One with control characters, markup
+// or megabytes is ignored and not cleaned: a cleaned id would match nothing on the
+// client's side.
+func requestIDFor(meta mcp.Meta, extra *mcp.RequestExtra) string {
+	if id, ok := meta[RequestIDKey].(string); ok && harmlessID(id) {
+		return id
+	}
+	if parent, ok := meta["traceparent"].(string); ok {
+		if id, ok := traceID(parent); ok {
+			return id
+		}
+	}
+	if extra != nil {
+		if id, ok := traceID(extra.Header.Get("Traceparent")); ok {
+			return id
+		}
+	}
+	return rand.Text()
+}
+
+func harmlessID(id string) bool {
+	if id == "" || len(id) > maxRequestID {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		digit := '0' <= c && c <= '9'
+		if !letter && !digit && c != '-' && c != '_' && c != '.' && c != ':' {
+			return false
+		}
+	}
+	return true
+}
+
+// traceID is the second field of a W3C traceparent,
+// version-traceid-parentid-flags.
+func traceID(parent string) (string, bool) {
+	parts := strings.Split(parent, "-")
+	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0") == "" {
+		return "", false
+	}
+	if strings.Trim(parts[1], "0123456789abcdef") != "" {
+		return "", false
+	}
+	return parts[1], true
 }

@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,7 +11,10 @@ import (
 	"time"
 	"weak"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/boundary/internal/toolschema"
 )
 
 const (
@@ -34,8 +38,8 @@ const (
 //
 // Middleware may answer tools/list differently to each client, and slowly. So no
 // lock is held while the list is read, and the tools shown to one session serve no
-// other, unless there is no such middleware and go-sdk answers everybody alike. What
-// follows from a tool by itself, its compiled schemas, is always shared.
+// other, unless there is no such middleware and go-sdk answers everybody alike. The
+// compiled schemas of a tool follow from the tool itself and are always shared.
 //
 // Middleware that was added before the boundary sees these requests like a
 // client's.
@@ -44,7 +48,7 @@ type catalog struct {
 	alike bool // go-sdk itself answers tools/list
 	sink  *sink
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the maps, each of which maxKept bounds
 	sessions map[weak.Pointer[mcp.ServerSession]]map[string]shown
 	tools    map[*mcp.Tool]*definition
 	names    map[string]struct{} // of the tools that were listed
@@ -230,10 +234,100 @@ func (k *catalog) know(tools []*mcp.Tool) {
 	}
 }
 
-// knows reports whether a tool of the call's name was listed, to whomever.
+// knows reports whether a tool of the call's name was listed for any client.
 func (k *catalog) knows(c *call) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	_, ok := k.names[c.tool]
 	return ok
+}
+
+// A definition is a tool as tools/list defines it, with its schemas compiled on
+// first use. The methods of a nil definition answer for a tool that nothing is
+// known of.
+type definition struct {
+	tool *mcp.Tool
+	sink *sink
+
+	inputOnce, outputOnce sync.Once
+	input, output         *toolschema.Schema
+
+	foreignOnce   sync.Once
+	foreignOutput bool
+}
+
+func (d *definition) readOnly() bool {
+	return d != nil && d.tool.Annotations != nil && d.tool.Annotations.ReadOnlyHint
+}
+
+func (d *definition) hasOutput() bool { return d != nil && d.tool.OutputSchema != nil }
+
+// inputSchema is nil for a schema that cannot be compiled: go-sdk alone judges
+// the arguments then.
+func (d *definition) inputSchema() *toolschema.Schema {
+	d.inputOnce.Do(func() { d.input = d.compile("input", d.tool.InputSchema) })
+	return d.input
+}
+
+// outputSchema is nil if the tool has none, or one that cannot be compiled.
+func (d *definition) outputSchema() *toolschema.Schema {
+	if !d.hasOutput() {
+		return nil
+	}
+	d.outputOnce.Do(func() { d.output = d.compile("output", d.tool.OutputSchema) })
+	return d.output
+}
+
+func (d *definition) compile(which string, source any) *toolschema.Schema {
+	schema, err := toolschema.Compile(source)
+	if err != nil {
+		d.sink.log(context.Background(), slog.LevelWarn, "the boundary cannot judge by a tool's schema",
+			slog.String("tool", d.tool.Name), slog.String("schema", which), slog.String("error", truncated(err.Error(), maxLoggedText)))
+		return nil
+	}
+	return schema
+}
+
+// Before revision 2026-07-28 structured content is an object, and an output schema
+// describes an object. A strict legacy client refuses a whole list of tools for
+// one schema that describes an array.
+
+// withoutForeignOutputs removes the output schemas that a legacy client does not
+// know from a tools/list result. The tools' results go without structured content.
+func (b *boundary) withoutForeignOutputs(list *mcp.ListToolsResult) *mcp.ListToolsResult {
+	var copied *mcp.ListToolsResult
+	for i, tool := range list.Tools {
+		if tool == nil || tool.OutputSchema == nil || !b.catalog.define(tool).describesNoObject() {
+			continue
+		}
+		if copied == nil {
+			shallow := *list
+			shallow.Tools = append([]*mcp.Tool(nil), list.Tools...)
+			copied = &shallow
+		}
+		plain := *tool
+		plain.OutputSchema = nil
+		copied.Tools[i] = &plain
+	}
+	if copied == nil {
+		return list
+	}
+	return copied
+}
+
+// describesNoObject reports whether the output schema is for something other than an
+// object, or does not say.
+func (d *definition) describesNoObject() bool {
+	d.foreignOnce.Do(func() {
+		if s, ok := d.tool.OutputSchema.(*jsonschema.Schema); ok {
+			d.foreignOutput = s.Type != "object"
+			return
+		}
+		var schema struct {
+			Type any `json:"type"`
+		}
+		data, err := json.Marshal(d.tool.OutputSchema)
+		d.foreignOutput = err != nil || json.Unmarshal(data, &schema) != nil || schema.Type != "object"
+	})
+	return d.foreignOutput
 }

@@ -49,7 +49,7 @@
 //	ToolErrorOperation() string          the operation that failed
 //	ToolErrorSelector() (selector string, candidates []string)
 //	ToolErrorFields() map[string][]string  problems of the arguments, by JSON pointer
-//	ToolErrorEffect() string             "applied" or "unknown"; "none" if the tool did not run
+//	ToolErrorEffect() string             "applied", "unknown" or "undone"; "none" if the tool did not run
 //	ToolErrorRetryable() bool            another attempt may succeed
 //	ToolErrorCause() string              for the log of a fault, in place of the chain
 //	ToolErrorProtocol() (code int64, message string, data []byte)

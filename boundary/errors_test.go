@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -12,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
-	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
 )
 
 // declined implements the methods as a package that does not import boundary.
@@ -46,6 +46,7 @@ func TestErrorsOnTheWire(t *testing.T) {
 		texts       []string
 		report      boundary.Report
 		level       string
+		cause       string // in the log alone
 	}{
 		{
 			name: "plain", explanation: "the text as raised; nobody said the agent could correct it, and the effect is open",
@@ -63,6 +64,15 @@ func TestErrorsOnTheWire(t *testing.T) {
 				Expected: true, Hints: []string{"Try later."}}),
 			texts:  []string{"while planning: geocode failed.", "Try later."},
 			report: boundary.Report{Type: "execution", Code: "E42", Expected: ref(true), Operation: "geocode", Hints: []string{"Try later."}}, level: "WARN",
+		},
+		{
+			name: "cause", explanation: "the cause reaches the log alone", err: &boundary.Execution{Operation: "geocode", Err: errors.New("hunter2 refused")}, texts: []string{"geocode failed."},
+			report: boundary.Report{Type: "execution", Expected: ref(false), Operation: "geocode", Effect: "unknown"}, level: "ERROR", cause: "geocode failed.: hunter2 refused",
+		},
+		{
+			name: "causal", explanation: "an error may carry its own text for the log, such as the stack of a panic that it recovered",
+			err: fmt.Errorf("outer: %w", causal{}), texts: []string{"outer: it failed"},
+			report: boundary.Report{Type: "execution", Expected: ref(false), Effect: "unknown"}, level: "ERROR", cause: "why hunter2 failed",
 		},
 		{
 			name: "effect", explanation: "an error that knows what it did says so",
@@ -111,8 +121,10 @@ func TestErrorsOnTheWire(t *testing.T) {
 			require.Len(t, records, 1)
 			require.Equal(t, tc.level, records[0]["level"], tc.explanation)
 			require.Equal(t, report.RequestID, records[0]["requestId"])
-			wire, err := json.Marshal(res)
-			require.NoError(t, err)
+			if tc.cause != "" {
+				require.Equal(t, tc.cause, records[0]["cause"], tc.explanation)
+			}
+			wire := must(json.Marshal(res))(t)
 			require.NotContains(t, string(wire), "hunter2")
 		})
 	}
@@ -120,42 +132,10 @@ func TestErrorsOnTheWire(t *testing.T) {
 
 func ref[T any](v T) *T { return &v }
 
-func TestACauseReachesTheLogAlone(t *testing.T) {
-	var log journal
-	s := newServer()
-	addFailing(s, &mcp.Tool{Name: "t"}, &boundary.Execution{Operation: "geocode", Err: errors.New("dial tcp: refused")})
-	res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", nil)
-	require.Equal(t, []string{"geocode failed."}, texts(res))
-	require.Equal(t, "geocode failed.: dial tcp: refused", log.records(t)[0]["cause"])
-}
-
-// The log has the cause of a protocol error, wrapped or not.
-func TestTheCauseOfAProtocolErrorReachesTheLogAlone(t *testing.T) {
-	var log journal
-	s := newServer()
-	addFailing(s, &mcp.Tool{Name: "t"}, fmt.Errorf("outer: %w", &boundary.Protocol{Code: -32000, Message: "busy", Err: errors.New("queue full")}))
-	_, err := connect(t, s, &boundary.Options{Logger: log.logger()}).CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
-	var wire *jsonrpc.Error
-	require.ErrorAs(t, err, &wire)
-	require.Equal(t, &jsonrpc.Error{Code: -32000, Message: "busy"}, wire)
-	require.Equal(t, "queue full", log.records(t)[0]["cause"])
-}
-
-// An error may carry its own text for the log, such as the stack of a panic that it
-// recovered.
-func TestAnErrorsOwnCause(t *testing.T) {
-	var log journal
-	s := newServer()
-	addFailing(s, &mcp.Tool{Name: "t"}, fmt.Errorf("outer: %w", causal{}))
-	res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", nil)
-	require.Equal(t, []string{"outer: it failed"}, texts(res))
-	require.Equal(t, "why it failed", log.records(t)[0]["cause"])
-}
-
 type causal struct{}
 
 func (causal) Error() string          { return "it failed" }
-func (causal) ToolErrorCause() string { return "why it failed" }
+func (causal) ToolErrorCause() string { return "why hunter2 failed" }
 
 // A code that revision 2026-07-28 withdrew reaches no client of that revision. The
 // client gets the error's text, and the log has the code.
@@ -181,12 +161,11 @@ func TestWithdrawnCodes(t *testing.T) {
 
 func TestAPanicReachesTheLogWithItsStack(t *testing.T) {
 	var log journal
-	s := newServer()
-	mcp.AddTool(s, &mcp.Tool{Name: "t"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+	session := serving(t, &boundary.Options{Logger: log.logger()}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
 		panicHere()
 		return nil, nil, nil
 	})
-	res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", nil)
+	res, _ := callTool(t, session, "t", nil)
 	require.NotContains(t, texts(res)[0], "boom")
 	record := log.records(t)[0]
 	require.Equal(t, "panic: boom", record["cause"])
@@ -203,17 +182,19 @@ func TestProtocolErrors(t *testing.T) {
 		err  error
 		want *jsonrpc.Error
 	}{
-		{"bad_state", misbehaving.BadState, misbehaving.BadState},
-		{"capability", misbehaving.MissingCapability, misbehaving.MissingCapability},
-		{"kept", fmt.Errorf("outer: %w", &boundary.Protocol{Code: -32000, Message: "busy", Data: json.RawMessage(`{"retry":1}`)}),
+		{"bad_state", badState, badState},
+		{"capability", missingCapability, missingCapability},
+		{"kept, and its cause for the log", fmt.Errorf("outer: %w", &boundary.Protocol{Code: -32000, Message: "busy", Data: json.RawMessage(`{"retry":1}`), Err: errors.New("queue full")}),
 			&jsonrpc.Error{Code: -32000, Message: "busy", Data: json.RawMessage(`{"retry":1}`)}},
 	} {
+		var log journal
 		s := newServer()
 		addFailing(s, &mcp.Tool{Name: tc.name}, tc.err)
-		_, err := connect(t, s, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: tc.name})
+		_, err := connect(t, s, &boundary.Options{Logger: log.logger()}).CallTool(t.Context(), &mcp.CallToolParams{Name: tc.name})
 		var got *jsonrpc.Error
 		require.ErrorAs(t, err, &got, tc.name)
 		require.Equal(t, tc.want, got, tc.name)
+		require.Equal(t, strings.Contains(tc.name, "cause"), log.records(t)[0]["cause"] == "queue full", tc.name)
 	}
 
 	s := newServer()
@@ -227,11 +208,10 @@ func TestProtocolErrors(t *testing.T) {
 
 // A plain handler reports its effect by Applied.
 func TestApplied(t *testing.T) {
-	s := newServer()
-	mcp.AddTool(s, &mcp.Tool{Name: "t"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
+	session := serving(t, nil, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
 		boundary.Applied(ctx)
 		return nil, nil, noPlace{}
 	})
-	_, report := callTool(t, connect(t, s, nil), "t", nil)
+	_, report := callTool(t, session, "t", nil)
 	require.Equal(t, "applied", report.Effect)
 }

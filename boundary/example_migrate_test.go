@@ -55,7 +55,7 @@ func Example_migrate() {
 		return
 	}
 	for _, tool := range []string{"before", "after"} {
-		res := exampleCall(server, tool, readIn{"none.txt"})
+		res := exampleCall(context.Background(), server, tool, readIn{"none.txt"})
 		report, _ := boundary.ReportOf(res)
 		fmt.Printf("%s: isError %t, type %q\n", tool, res.IsError, report.Type)
 		for _, block := range res.Content {

@@ -23,7 +23,7 @@ func ExampleInstall() {
 		return
 	}
 
-	res := exampleCall(server, "forecast", nil)
+	res := exampleCall(context.Background(), server, "forecast", nil)
 	report, _ := boundary.ReportOf(res)
 	fmt.Println(res.IsError, report.Type)
 	fmt.Println(res.Content[0].(*mcp.TextContent).Text)
@@ -46,7 +46,7 @@ func ExampleLayers() {
 		fmt.Println(err)
 		return
 	}
-	res := exampleCall(server, "wipe", map[string]any{"no such argument": 1})
+	res := exampleCall(context.Background(), server, "wipe", map[string]any{"no such argument": 1})
 	fmt.Println("agent:", res.Content[0].(*mcp.TextContent).Text)
 	// Output:
 	// 1 log
@@ -70,7 +70,7 @@ func ExampleSelector() {
 		fmt.Println(err)
 		return
 	}
-	for _, block := range exampleCall(server, "forecast", map[string]any{"place": "Lisbn"}).Content {
+	for _, block := range exampleCall(context.Background(), server, "forecast", map[string]any{"place": "Lisbn"}).Content {
 		fmt.Println(block.(*mcp.TextContent).Text)
 	}
 	// Output:
@@ -97,8 +97,7 @@ func ExampleEach() {
 	// Lisbn "place" was not found.
 }
 
-func exampleCall(server *mcp.Server, tool string, args any) *mcp.CallToolResult {
-	ctx := context.Background()
+func exampleCall(ctx context.Context, server *mcp.Server, tool string, args any) *mcp.CallToolResult {
 	there, here := mcp.NewInMemoryTransports()
 	if _, err := server.Connect(ctx, there, nil); err != nil {
 		panic(err)

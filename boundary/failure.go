@@ -2,10 +2,13 @@ package boundary
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/errormethods"
 )
@@ -88,7 +91,7 @@ func failureOf(ctx context.Context, c *call, err error) *failure {
 	}
 	if e, ok := carried[errormethods.Effect](err); ok {
 		switch effect := e.ToolErrorEffect(); effect {
-		case effectApplied, effectUnknown:
+		case effectApplied, effectUnknown, effectUndone:
 			f.effect = effect
 		case effectNone:
 			f.beforeHandler = true
@@ -137,4 +140,90 @@ func endless(err error) bool {
 		return false
 	}
 	return walk(err)
+}
+
+// carried is the outermost error in the chain that has the methods of T, one of
+// package errormethods.
+func carried[T any](err error) (T, bool) {
+	var t T
+	ok := errors.As(err, &t)
+	return t, ok
+}
+
+// readSDKError recognizes the errors with which go-sdk's typed handlers refuse
+// their input or output. They have no type, only these words, and they quote
+// values.
+func readSDKError(f *failure, c *call, err error) {
+	switch text := err.Error(); {
+	case strings.HasPrefix(text, `validating "arguments": `):
+		f.kind, f.expected, f.beforeHandler = "validation", true, true
+		f.text = "The arguments do not satisfy the tool's input schema."
+		f.fields = []FieldError{{Problem: "do not satisfy the tool's input schema"}}
+	case strings.HasPrefix(text, "validating tool output: "), strings.HasPrefix(text, "marshaling output: "):
+		f.kind, f.undelivered = "invalid_output", true
+		f.text = undeliverableText
+	}
+	if misread, ok := err.(*json.UnmarshalTypeError); ok && c.misread(misread) {
+		refused := &Validation{Fields: []FieldError{{Pointer: "/" + strings.ReplaceAll(misread.Field, ".", "/"), Problem: demand(misread.Type)}}}
+		f.kind, f.expected, f.beforeHandler = "validation", true, true
+		f.text, f.fields = refused.Error(), refused.Fields
+	}
+}
+
+// isSDKBugReport recognizes go-sdk's error for a result that holds content and
+// questions at once. The tool is at fault, so the model should read it as an error
+// result.
+func isSDKBugReport(wire *jsonrpc.Error) bool {
+	return wire.Code == jsonrpc.CodeInternalError && strings.HasPrefix(wire.Message, "server bug: ")
+}
+
+// The effects that an error can report.
+const (
+	effectApplied = "applied"
+	effectUnknown = "unknown"
+	effectUndone  = "undone"
+	effectNone    = "none" // nothing to report, as of an error of middleware that ran no tool
+)
+
+// Applied records that the tool has had an effect which must not happen twice.
+// A later error of this call reports effect "applied", and the tool is not run
+// again. Outside a boundary Applied does nothing.
+func Applied(ctx context.Context) {
+	if c := callFrom(ctx); c != nil {
+		c.leave(applied)
+	}
+}
+
+// effect is the effect to report with a failure of a tool that is not read-only.
+// The error's own word counts first. A result that could not be delivered means
+// that the effect happened; a fault leaves it unknown. A refusal before the tool
+// ran, and an expected error, report none.
+func (c *call) effect(f *failure) string {
+	if f.effect != "" {
+		return f.effect
+	}
+	phase, left := c.state()
+	switch {
+	case phase == received || c.definition().readOnly():
+		return ""
+	case f.beforeHandler && left != applied:
+		return ""
+	case left == applied || f.undelivered:
+		return effectApplied
+	case !f.expected:
+		return effectUnknown
+	}
+	return ""
+}
+
+// unknownEffect is the effect to report for a call that was cut off, unless the
+// tool did not run or is read-only.
+func (c *call) unknownEffect() string {
+	switch phase, left := c.state(); {
+	case phase == received || c.definition().readOnly():
+		return ""
+	case left == applied:
+		return effectApplied
+	}
+	return effectUnknown
 }

@@ -13,26 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
-	"github.com/mrtr-go/sdk/boundary/internal/misbehaving"
 )
 
 // quiet discards its records; silent is not enabled for any.
 var (
 	quiet  = slog.New(slog.NewTextHandler(io.Discard, nil))
 	silent = slog.New(slog.DiscardHandler)
-)
-
-// The parts that tests build their tools from.
-type input = misbehaving.Input
-
-var (
-	panics     = misbehaving.Panics
-	returns    = misbehaving.Returns
-	outputs    = misbehaving.Outputs
-	text       = misbehaving.Text
-	content    = misbehaving.Content
-	structured = misbehaving.Structured
-	celsius    = misbehaving.Celsius
 )
 
 func newServer() *mcp.Server {
@@ -49,12 +35,30 @@ func connect(t *testing.T, s *mcp.Server, opts *boundary.Options) *mcp.ClientSes
 	return dial(t, s)
 }
 
-func dial(t *testing.T, s *mcp.Server) *mcp.ClientSession {
+// serving is connect for a server with one tool, whose name is "t".
+func serving[In, Out any](t *testing.T, opts *boundary.Options, f mcp.ToolHandlerFor[In, Out]) *mcp.ClientSession {
+	t.Helper()
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "t"}, f)
+	return connect(t, s, opts)
+}
+
+// dial connects a client to a server that has its boundary.
+func dial(t *testing.T, s *mcp.Server) *mcp.ClientSession { return named(t, s, "Some Agent") }
+
+// named is dial for a client of this name.
+func named(t *testing.T, s *mcp.Server, name string) *mcp.ClientSession {
+	t.Helper()
+	return dialAs(t, s, name, "", nil)
+}
+
+// dialAs connects a client of this name in a revision, the newest if it is empty.
+func dialAs(t *testing.T, s *mcp.Server, name, revision string, opts *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
 	there, here := mcp.NewInMemoryTransports()
-	server, err := s.Connect(t.Context(), there, nil)
-	require.NoError(t, err)
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "Some Agent", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	server := must(s.Connect(t.Context(), there, nil))(t)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, opts).
+		Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	require.NoError(t, err)
 	t.Cleanup(func() { session.Close(); server.Wait() })
 	return session
@@ -62,8 +66,7 @@ func dial(t *testing.T, s *mcp.Server) *mcp.ClientSession {
 
 func callTool(t *testing.T, s *mcp.ClientSession, name string, args any) (*mcp.CallToolResult, boundary.Report) {
 	t.Helper()
-	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
-	require.NoError(t, err)
+	res := must(s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args}))(t)
 	report, ok := boundary.ReportOf(res)
 	require.True(t, ok, "the boundary says nothing of the result")
 	require.Equal(t, name, report.Tool)
@@ -115,4 +118,13 @@ func addFailing(s *mcp.Server, tool *mcp.Tool, err error) {
 	mcp.AddTool(s, tool, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
 		return nil, nil, err
 	})
+}
+
+// must is the value of a call that must not fail: must(f())(t).
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
 }

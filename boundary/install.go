@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"context"
+	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -33,3 +34,108 @@ func Install(server *mcp.Server, opts *Options) error {
 	server.AddSendingMiddleware(sendQuestions)
 	return nil
 }
+
+const methodListTools = "tools/list"
+
+// An endpoint answers one tool call, with a result or an error and never both or
+// neither. Only the innermost endpoint may return a malformed result, which
+// normalize repairs.
+type endpoint func(ctx context.Context, c *call) (*mcp.CallToolResult, error)
+
+// A layer wraps the endpoint inside it.
+type layer struct {
+	name string // also the name of its file
+	wrap func(b *boundary, next endpoint) endpoint
+}
+
+// layers, outermost first. log is outermost because it records the result that
+// the client gets, whichever layer made it. isolation is next, so that deadline
+// and recovery cover the marshalling of a tool's result too: a MarshalJSON method
+// is the tool's own code.
+func layers() []layer {
+	return []layer{
+		{"log", (*boundary).log},
+		{"isolation", (*boundary).isolation},
+		{"sizelimit", (*boundary).sizeLimit},
+		{"normalize", (*boundary).normalize},
+		{"tiers", (*boundary).tiers},
+		{"arguments", (*boundary).arguments},
+	}
+}
+
+// Layers returns the names of the layers around a tool, outermost first.
+func Layers() []string {
+	var names []string
+	for _, l := range layers() {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+// boundary is the state that the layers of one server share.
+type boundary struct {
+	opts      Options
+	sink      *sink
+	catalog   *catalog
+	abandoned abandoned
+	answer    endpoint // all layers and the tool
+}
+
+func newBoundary(opts Options, next mcp.MethodHandler) *boundary {
+	s := newSink(opts.Logger)
+	b := &boundary{
+		opts:      opts,
+		sink:      s,
+		catalog:   &catalog{next: next, alike: isSDK(next), sink: s},
+		abandoned: abandoned{limit: opts.MaxAbandoned, perClient: opts.MaxAbandonedPerClient},
+	}
+	b.answer = b.tool(next)
+	all := layers()
+	for i := len(all) - 1; i >= 0; i-- {
+		b.answer = all[i].wrap(b, b.answer)
+	}
+	return b
+}
+
+// receive sends tool calls through the layers, prompts and resources through their
+// own, and everything else past them, with panics recovered.
+func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	if c := callFrom(ctx); c != nil && c.session == req.GetSession() {
+		return next(ctx, method, req) // a boundary further out has this call
+	}
+	c := callOf(method, req)
+	if c == nil {
+		return b.contain(ctx, next, method, req)
+	}
+	c.sink = b.sink
+	ctx = context.WithValue(ctx, callKey{}, c)
+	switch c.kind {
+	case promptCall:
+		return answered(ctx, b, c, next, b.prompt)
+	case resourceCall:
+		return answered(ctx, b, c, next, b.resource)
+	}
+	res, err := b.answer(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// tool is the innermost endpoint: the server's other middleware and the tool.
+func (b *boundary) tool(next mcp.MethodHandler) endpoint {
+	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
+		c.reach(entered)
+		res, err := next(ctx, c.kind.method, c.req)
+		if err != nil {
+			return nil, err
+		}
+		tool, ok := res.(*mcp.CallToolResult)
+		if !ok || tool == nil {
+			return nil, errNoResult
+		}
+		return tool, nil
+	}
+}
+
+var errNoResult = errors.New("the handler returned neither a result nor an error")

@@ -2,13 +2,18 @@ package boundary
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/stacktrace"
 )
 
 // isolation runs the inner layers and the tool on a goroutine of their own. A
@@ -97,4 +102,210 @@ func (b *boundary) listed(list *mcp.ListToolsResult, req mcp.Request) *mcp.ListT
 		list = b.withoutForeignOutputs(list)
 	}
 	return list
+}
+
+// running yields the outcome of a function that runs on its own goroutine, once.
+type running[T any] chan outcome[T]
+
+// An outcome is how a function ended: it returned, or it failed by a panic or
+// runtime.Goexit.
+type outcome[T any] struct {
+	res    T
+	err    error
+	failed *failure
+}
+
+// start runs f. c may be nil.
+func start[T any](ctx context.Context, c *call, f func(context.Context, *call) (T, error)) running[T] {
+	r := make(running[T], 1)
+	go r.run(ctx, c, f)
+	return r
+}
+
+func (r running[T]) run(ctx context.Context, c *call, f func(context.Context, *call) (T, error)) {
+	var ended outcome[T]
+	returned := false
+	defer func() { r <- ended }()
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		ended.failed = &failure{kind: "internal", text: internalText(c), cause: "runtime.Goexit", stack: stacktrace.Of(0)}
+		if v != nil {
+			ended.failed.cause = fmt.Sprintf("a panic with a %T, which does not print", v)
+			ended.failed.cause = "panic: " + printed(v) // the author's code, which may end the goroutine
+		}
+	}()
+	growStack()
+	ended.res, ended.err = f(ctx, c)
+	returned = true
+}
+
+// growStack gives a new goroutine in one step the stack that a tool call needs,
+// while there is little on it to copy. Letting it grow step by step under
+// go-sdk's deep frames costs more than the rest of the boundary.
+//
+//go:noinline
+func growStack() {
+	var room [14 << 10]byte
+	runtime.KeepAlive(&room)
+}
+
+// wait returns the outcome, or false once ctx has ended and the time to settle has
+// passed.
+func (r running[T]) wait(ctx context.Context) (outcome[T], bool) {
+	select {
+	case ended := <-r:
+		return ended, true
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(settle)
+	defer timer.Stop()
+	select {
+	case ended := <-r:
+		return ended, true
+	case <-timer.C:
+		return outcome[T]{}, false
+	}
+}
+
+const internalErrorText = "internal error"
+
+// internalText is the client's text about a fault: the panic's value and the stack
+// are for the log.
+func internalText(c *call) string {
+	if c == nil {
+		return internalErrorText
+	}
+	return c.subject() + " failed because of a fault in the server. The arguments are not the reason."
+}
+
+// settle is how long a handler whose context has ended may still take to return,
+// so that one that respects its context can report its own error.
+const settle = 100 * time.Millisecond
+
+var errDeadline = errors.New("the tool's deadline has passed")
+
+// deadline is how long the tool may run for this call.
+func (o *Options) deadline(c *call) time.Duration {
+	single := o.ToolDeadlines
+	switch c.kind {
+	case promptCall:
+		single = o.PromptDeadlines
+	case resourceCall:
+		single = o.ResourceDeadlines
+	}
+	if d, ok := single[c.tool]; ok {
+		return d
+	}
+	if c.revision != modern {
+		return o.LegacyDeadline
+	}
+	return o.Deadline
+}
+
+// overdue is the failure of a call whose handler did not return in time, after its
+// deadline or after the client cancelled it.
+func overdue(ctx context.Context, c *call, limit time.Duration) *failure {
+	if context.Cause(ctx) == errDeadline {
+		return &failure{
+			kind:  "timeout",
+			text:  fmt.Sprintf("%s did not finish within %s.", c.subject(), limit),
+			cause: errDeadline.Error(),
+		}
+	}
+	return &failure{kind: "cancelled", text: fmt.Sprintf("The call of %s %q was cancelled.", c.kind.attr, c.loggedTool()), expected: true, quiet: true, effect: c.unknownEffect()}
+}
+
+// abandoned counts the handlers that were left running after their calls ended, by
+// tool (or prompt, or resource) and by client. It refuses a call in these cases:
+//
+//   - The tool has limit handlers left behind. It is refused to everybody.
+//   - There are limit in all, or perClient of this client, and this client left one
+//     of this tool behind. The tool is refused to this client alone, so that a tool
+//     that hangs for one client takes neither that tool nor another from the rest.
+//   - The client has left mostPerClient times perClient behind. It is refused
+//     everything, or it could go from one resource to the next.
+//
+// All names that no tool is known by count as one. Otherwise a client could call one
+// made-up name after another.
+type abandoned struct {
+	limit, perClient int
+
+	mu      sync.Mutex // guards the counts below
+	total   int
+	tools   map[counted]int
+	clients map[any]*clientAbandoned
+}
+
+type clientAbandoned struct {
+	total int
+	tools map[counted]int
+}
+
+const mostPerClient = 4
+
+// counted is the key that a handler is counted under. The name is empty if no tool is
+// known by it.
+type counted struct {
+	kind *kind
+	name string
+}
+
+func (c *call) countedAs(known bool) counted {
+	if known || c.kind != toolCall {
+		return counted{c.kind, c.tool}
+	}
+	return counted{kind: c.kind}
+}
+
+// refuses reports whether another call must be refused, and how many abandoned
+// handlers there are.
+func (a *abandoned) refuses(client any, tool counted) (total int, refused bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tools[tool] >= a.limit {
+		return a.total, true
+	}
+	own := a.clients[client]
+	if own == nil {
+		return a.total, false
+	}
+	full := a.total >= a.limit || own.total >= a.perClient
+	return a.total, full && own.tools[tool] > 0 || own.total >= mostPerClient*a.perClient
+}
+
+func (a *abandoned) add(client any, tool counted) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tools == nil {
+		a.tools, a.clients = map[counted]int{}, map[any]*clientAbandoned{}
+	}
+	own := a.clients[client]
+	if own == nil {
+		own = &clientAbandoned{tools: map[counted]int{}}
+		a.clients[client] = own
+	}
+	a.total++
+	a.tools[tool]++
+	own.total++
+	own.tools[tool]++
+}
+
+func (a *abandoned) done(client any, tool counted) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	own := a.clients[client]
+	a.total--
+	own.total--
+	if a.tools[tool]--; a.tools[tool] == 0 {
+		delete(a.tools, tool)
+	}
+	if own.tools[tool]--; own.tools[tool] == 0 {
+		delete(own.tools, tool)
+	}
+	if own.total == 0 {
+		delete(a.clients, client)
+	}
 }

@@ -2,8 +2,9 @@ package boundary_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,66 +56,11 @@ func TestServersInServers(t *testing.T) {
 		if err := boundary.Install(inner, &boundary.Options{Logger: silent}); err != nil {
 			return nil, nil, err
 		}
-		there, here := mcp.NewInMemoryTransports()
-		if _, err := inner.Connect(ctx, there, nil); err != nil {
-			return nil, nil, err
-		}
-		client, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(ctx, here, nil)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer client.Close()
-		res, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "inner"})
-		if err != nil {
-			return nil, nil, err
-		}
-		report, ok := boundary.ReportOf(res)
-		return text(report.Type), nil, errors.Join(map[bool]error{false: errors.New("no report")}[ok])
+		report, _ := boundary.ReportOf(exampleCall(ctx, inner, "inner", nil))
+		return text(report.Type), nil, nil
 	})
 	res, _ := callTool(t, connect(t, outer, nil), "outer", nil)
 	require.Equal(t, []string{"not_found"}, texts(res))
-}
-
-// A handler past its deadline is cancelled and left behind. At the limit further
-// calls are refused until one ends. A late result reaches nobody.
-func TestAbandonedHandlers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log journal
-		var cancelled atomic.Int32
-		let := make(chan struct{})
-		s := newServer()
-		mcp.AddTool(s, &mcp.Tool{Name: "deaf"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
-			<-let
-			if ctx.Err() != nil {
-				cancelled.Add(1)
-			}
-			return text("late"), nil, nil
-		})
-		session := connect(t, s, &boundary.Options{Logger: log.logger(), Deadline: time.Second, MaxAbandoned: 2})
-		for range 2 {
-			begun := time.Now()
-			res, report := callTool(t, session, "deaf", nil)
-			require.True(t, res.IsError)
-			require.Equal(t, "timeout", report.Type)
-			require.Equal(t, "unknown", report.Effect)
-			require.Less(t, time.Since(begun), 2*time.Second)
-		}
-		_, report := callTool(t, session, "deaf", nil)
-		require.Equal(t, "unavailable", report.Type)
-		require.Empty(t, report.Effect, "a call that was not run has no effect to tell of")
-		close(let)
-		synctest.Wait()
-		res, _ := callTool(t, session, "deaf", nil)
-		require.Equal(t, []string{"late"}, texts(res), "there is room again")
-		require.EqualValues(t, 2, cancelled.Load(), "the context of an abandoned handler is cancelled")
-		var ended int
-		for _, r := range log.records(t) {
-			if r["msg"] == "abandoned tool call ended" {
-				ended++
-			}
-		}
-		require.Equal(t, 2, ended)
-	})
 }
 
 // A call that its client cancelled is answered once, as a quiet expected error.
@@ -151,19 +97,6 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A panic in another method does not end the process either.
-func TestOtherMethods(t *testing.T) {
-	s := newServer()
-	s.AddPrompt(&mcp.Prompt{Name: "panics"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { panic("boom") })
-	s.AddPrompt(&mcp.Prompt{Name: "nothing"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, nil })
-	session := connect(t, s, nil)
-	for _, name := range []string{"panics", "nothing"} {
-		_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name})
-		require.ErrorContains(t, err, "internal error")
-		require.NotContains(t, err.Error(), "boom")
-	}
-}
-
 // A panic ends its own call and no other call in flight.
 func TestOtherCallsLiveOn(t *testing.T) {
 	s := newServer()
@@ -189,4 +122,88 @@ func TestOtherCallsLiveOn(t *testing.T) {
 	for range cap(entered) {
 		require.Equal(t, []string{"fine"}, texts(<-results))
 	}
+}
+
+func TestRequestID(t *testing.T) {
+	s := newServer()
+	var seen string
+	mcp.AddTool(s, &mcp.Tool{Name: "t"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
+		seen = boundary.RequestID(ctx)
+		return text("fine"), nil, nil
+	})
+	session := connect(t, s, nil)
+	trace := "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for _, tc := range []struct {
+		meta mcp.Meta
+		want string // empty: a random one
+	}{
+		{mcp.Meta{boundary.RequestIDKey: "my-id_1.2:3"}, "my-id_1.2:3"},
+		{mcp.Meta{"traceparent": trace}, "4bf92f3577b34da6a3ce929d0e0e4736"},
+		{mcp.Meta{boundary.RequestIDKey: "evil\nid", "traceparent": trace}, "4bf92f3577b34da6a3ce929d0e0e4736"},
+		{mcp.Meta{boundary.RequestIDKey: strings.Repeat("x", 65)}, ""},
+		{mcp.Meta{boundary.RequestIDKey: "<script>"}, ""},
+		{mcp.Meta{boundary.RequestIDKey: 3}, ""},
+		{mcp.Meta{"traceparent": "00-00000000000000000000000000000000-00f067aa0ba902b7-01"}, ""},
+		{mcp.Meta{"traceparent": "00-zzzz2f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}, ""},
+		{nil, ""},
+	} {
+		res := must(session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t", Meta: tc.meta}))(t)
+		report, ok := boundary.ReportOf(res)
+		require.True(t, ok)
+		require.Equal(t, seen, report.RequestID)
+		if tc.want != "" {
+			require.Equal(t, tc.want, report.RequestID)
+		} else {
+			require.Len(t, report.RequestID, 26)
+		}
+	}
+	require.Empty(t, boundary.RequestID(t.Context()))
+}
+
+func TestLogHasSizesAndDigestsButNoValues(t *testing.T) {
+	var log journal
+	session := serving(t, &boundary.Options{Logger: log.logger()}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
+		defer boundary.Operation(ctx, "geocode")()
+		log.logger().InfoContext(ctx, "a line of the tool's own")
+		return text("s3cret result"), nil, nil
+	})
+	_, report := callTool(t, session, "t", map[string]any{"place": "s3cret"})
+	records := log.records(t)
+	require.Len(t, records, 2)
+	require.Equal(t, report.RequestID, records[0]["requestId"], "the tool's own line has the id")
+	require.Equal(t, "t", records[0]["tool"])
+	record := records[1]
+	require.Equal(t, "INFO", record["level"])
+	require.EqualValues(t, len(`{"place":"s3cret"}`), record["argumentBytes"])
+	require.EqualValues(t, len(`{"type":"text","text":"s3cret result"},`), record["resultBytes"])
+	require.Len(t, record["argumentDigest"], 12)
+	require.Contains(t, record["operations"], "geocode")
+	line := must(json.Marshal(record))(t)
+	require.NotContains(t, string(line), "s3cret")
+}
+
+// Neither a long name from a client nor an error that quotes the arguments can fill
+// the log.
+func TestLogIsShort(t *testing.T) {
+	const flood = 500_000
+	var log journal
+	s := newServer()
+	long := "x" + strings.Repeat("é", flood)
+	addFailing(s, &mcp.Tool{Name: "fails"}, errors.New(long))
+	addFailing(s, &mcp.Tool{Name: "refuses"}, &boundary.Protocol{Code: -32000, Message: long, Err: errors.New(long)})
+	session := connect(t, s, &boundary.Options{Logger: log.logger()})
+	_, report := callTool(t, session, "fails", nil)
+	require.Equal(t, "execution", report.Type)
+	for _, name := range []string{"refuses", long} {
+		_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
+		require.Error(t, err)
+	}
+	records := log.records(t)
+	require.Len(t, records, 3)
+	for _, r := range records {
+		line := must(json.Marshal(r))(t)
+		require.Less(t, len(line), 10_000)
+		require.NotContains(t, string(line), "\ufffd", "cut between characters")
+	}
+	require.Equal(t, "x"+strings.Repeat("é", 63)+"... (1000001 bytes)", records[2]["tool"])
 }

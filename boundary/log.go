@@ -5,8 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -154,4 +159,106 @@ func digestOfOther(res mcp.Result) string {
 		return ""
 	}
 	return digest(data)
+}
+
+// LogHandler adds the tool and the request id to every record that is logged with
+// a call's context, so that the id in a result finds the tool's own lines.
+func LogHandler(h slog.Handler) slog.Handler { return logHandler{h} }
+
+type logHandler struct{ slog.Handler }
+
+func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
+	c := callFrom(ctx)
+	if c == nil || hasRequestID(r) {
+		return h.Handler.Handle(ctx, r)
+	}
+	r = r.Clone()
+	r.AddAttrs(slog.String(c.kind.attr, c.loggedTool()), slog.String("requestId", c.requestID))
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return logHandler{h.Handler.WithAttrs(attrs)}
+}
+
+func (h logHandler) WithGroup(name string) slog.Handler {
+	return logHandler{h.Handler.WithGroup(name)}
+}
+
+// hasRequestID is true of the boundary's own records.
+func hasRequestID(r slog.Record) (found bool) {
+	r.Attrs(func(a slog.Attr) bool {
+		found = a.Key == "requestId"
+		return !found
+	})
+	return found
+}
+
+const (
+	maxLoggedTool = 128
+	maxLoggedText = 4 << 10
+)
+
+// loggedTool is the tool's name, cut: a client may call a name of any length.
+func (c *call) loggedTool() string { return truncated(c.tool, maxLoggedTool) }
+
+// truncated is the first n bytes of s and, if s is longer, its length.
+func truncated(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	end := n
+	for end > 0 && end > n-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s... (%d bytes)", s[:end], len(s))
+}
+
+const maxCauses = 32
+
+// causes is the text of an error's whole chain, outermost first, without the texts
+// that an outer one contains.
+func causes(err error) string {
+	var parts []string
+	queue := []error{err}
+	for len(queue) > 0 && len(parts) < maxCauses {
+		next := queue[0]
+		queue = queue[1:]
+		if next == nil {
+			continue
+		}
+		text := printed(next)
+		if !slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(p, text) }) {
+			parts = append(parts, text)
+		}
+		switch u := next.(type) {
+		case interface{ Unwrap() error }:
+			queue = append(queue, u.Unwrap())
+		case interface{ Unwrap() []error }:
+			queue = append(queue, u.Unwrap()...)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// printed formats a value for the log. Anything but an error, a string or a simple
+// value is shown by its type: formatting a map that contains itself would end the
+// process. So is a value that panics while it is formatted.
+func printed(v any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("a value of type %T that panics when it is printed", v)
+		}
+	}()
+	switch v := v.(type) {
+	case error, fmt.Stringer, string:
+		return fmt.Sprintf("%v", v)
+	}
+	switch reflect.ValueOf(v).Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Float32, reflect.Float64, reflect.String:
+		return fmt.Sprintf("%v", v)
+	}
+	return fmt.Sprintf("a value of type %T", v)
 }

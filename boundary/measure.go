@@ -26,7 +26,7 @@ func sizeOf(res *mcp.CallToolResult) int {
 const maxEscape = len(`\u0000`)
 
 // surelyWithin reports whether sizeOf is within a limit, by lengths alone. It is false
-// where they do not tell, as near the limit and for content other than plain text.
+// if they do not decide it, as near the limit and for content other than plain text.
 func surelyWithin(res *mcp.CallToolResult, limit int) bool {
 	left := limit
 	for _, block := range res.Content {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,7 @@ import (
 // below that.
 func TestTextsAreMeasuredAsTheyAreWritten(t *testing.T) {
 	texts := []string{
-		"", "plain", `"\`, "\x00\x1f\x7f\b\f\n\r\t", "<script>&", "\u2028\u2029", strings.Repeat("<", 100), "ü\U0001f600", "\xff\xc3", "\ufffd",
+		"", "plain", `"\`, "\x00\x1f\x7f\b\f\n\r\t", "<script>&é", "\u2028\u2029", strings.Repeat("<", 100), "ü\U0001f600", "\xff\xc3", "\ufffd",
 		strings.Repeat("plain, long, and then an end: ", 40) + "\x01", strings.Repeat("\x01", 100),
 	}
 	for _, text := range texts {
@@ -53,4 +54,31 @@ func TestTextsAreMeasuredAsTheyAreWritten(t *testing.T) {
 	} {
 		require.False(t, surelyWithin(&mcp.CallToolResult{Content: []mcp.Content{block}}, 1<<20), explanation)
 	}
+}
+
+// A text is measured and cut by its length in JSON.
+func FuzzWeightOfText(f *testing.F) {
+	for _, seed := range []string{"", "plain", "é€😀", "\x00\x1f\x7f\b\f\n\r\t\"\\/", "<>&\u2028\u2029\ufffd", "\xff\xc3\xe2\x82\xf0\x9f\x98", "\xed\xa0\x80", "\x82é"} {
+		f.Add(seed, 7)
+	}
+	f.Fuzz(func(t *testing.T, s string, n int) {
+		data, err := json.Marshal(s)
+		require.NoError(t, err)
+		require.Equal(t, len(data)-len(`""`), escapedSize(s))
+
+		end := endWithin(s, n)
+		require.True(t, strings.HasSuffix(s, end))
+		require.LessOrEqual(t, escapedSize(end), max(n, 0))
+		if utf8.ValidString(s) {
+			require.True(t, utf8.ValidString(end))
+		}
+		if rest := s[:len(s)-len(end)]; rest != "" {
+			_, size := utf8.DecodeLastRuneInString(rest)
+			require.Greater(t, escapedSize(s[len(rest)-size:]), n, "one character more would have fitted")
+		}
+
+		raw, err := json.Marshal(json.RawMessage(data))
+		require.NoError(t, err)
+		require.Equal(t, len(raw), jsonSize(data))
+	})
 }

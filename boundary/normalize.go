@@ -2,8 +2,11 @@ package boundary
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -119,16 +122,14 @@ func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolRes
 	if err != nil {
 		return c.errorResult(malformed(err.Error()))
 	}
-	structured, fits, err := c.plainOutput(res.StructuredContent)
+	structured, err := plainJSON(res.StructuredContent)
 	if err != nil {
 		return c.errorResult(malformed("structured content: " + err.Error()))
 	}
-	if !fits {
-		if cause := b.outputFault(ctx, c, structured); cause != "" {
-			f := malformed(cause)
-			f.kind = "invalid_output"
-			return c.errorResult(f)
-		}
+	if cause := b.outputFault(ctx, c, structured); cause != "" {
+		f := malformed(cause)
+		f.kind = "invalid_output"
+		return c.errorResult(f)
 	}
 	made := c.newResult()
 	made.Meta = meta
@@ -137,7 +138,7 @@ func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolRes
 	}
 	switch {
 	case structured == nil:
-	case c.modern || structured[0] == '{':
+	case c.revision != legacy || structured[0] == '{':
 		made.StructuredContent = structured
 	case len(made.Content) == 0: // before 2026-07-28 structured content is an object
 		made.Content = []mcp.Content{&mcp.TextContent{Text: string(structured)}}
@@ -160,3 +161,116 @@ func isNil(v any) bool {
 	r := reflect.ValueOf(v)
 	return r.Kind() == reflect.Pointer && r.IsNil()
 }
+
+// completeStamp is an empty result with resultType set. The field is unexported, so
+// only go-sdk's decoder can set it; copies keep it.
+var completeStamp = stamped[mcp.CallToolResult](`{"resultType":"complete","content":[]}`)
+
+func stamped[T any](text string) (res T) {
+	if err := json.Unmarshal([]byte(text), &res); err != nil {
+		panic(err) // go-sdk no longer reads its own results
+	}
+	return res
+}
+
+// newResult is an empty result, with resultType if the client's era demands it.
+// Every result that is not input_required is built from one, because code outside
+// go-sdk cannot see whether a result from inside has its resultType.
+func (c *call) newResult() *mcp.CallToolResult {
+	var res mcp.CallToolResult
+	if c.revision != legacy {
+		res = completeStamp
+	}
+	res.Content = []mcp.Content{}
+	return &res
+}
+
+// errorResult is the error result of a failure.
+func (c *call) errorResult(f *failure) *mcp.CallToolResult {
+	res := c.newResult()
+	res.Content = []mcp.Content{&mcp.TextContent{Text: f.text}}
+	c.makeError(res, f)
+	return res
+}
+
+// makeError turns res into an error result: its content stays as it is, the hints
+// follow, and structured content is removed, since a strict client would judge it
+// by the output schema.
+func (c *call) makeError(res *mcp.CallToolResult, f *failure) {
+	f.effect = c.effect(f)
+	f.bound()
+	res.IsError = true
+	res.StructuredContent = nil
+	res.InputRequests, res.RequestState = nil, ""
+	if len(f.hints) > 0 {
+		res.Content = append(res.Content[:len(res.Content):len(res.Content)],
+			&mcp.TextContent{Text: strings.Join(f.hints, "\n")})
+	}
+	c.addReport(res, f)
+	res.SetError(&resultError{f})
+}
+
+// resultError carries a failure to the log layer as the result's own error, which
+// never leaves the server. Middleware outside the boundary finds the tool's error
+// through Unwrap.
+type resultError struct{ failure *failure }
+
+func (r *resultError) Error() string { return r.failure.text }
+func (r *resultError) Unwrap() error { return r.failure.err }
+
+// outputFault says how a successful result breaks the tool's output schema, or is
+// "". A strict client rejects such a result, so the model would never see it.
+func (b *boundary) outputFault(ctx context.Context, c *call, structured json.RawMessage) string {
+	def := c.definition()
+	phase, _ := c.state()
+	if def == nil || phase == checked && structured != nil {
+		return ""
+	}
+	if def.checkOutput(structured) == nil {
+		return ""
+	}
+	fresh := b.catalog.fresh(ctx, c)
+	c.define(fresh)
+	if err := fresh.checkOutput(structured); err != nil {
+		return fmt.Sprintf("structured content breaks the tool's output schema: %v", err)
+	}
+	return ""
+}
+
+// checkOutput returns nil if structured satisfies the tool's output schema or there
+// is no schema to judge by.
+func (d *definition) checkOutput(structured json.RawMessage) error {
+	schema := d.outputSchema()
+	if schema == nil {
+		return nil
+	}
+	return schema.Output(structured)
+}
+
+// checkOutput checks a handler's output before go-sdk does, whose error looks like one
+// of the tool's own. It passes an output that go-sdk will not send: a nil
+// pointer, which becomes a zero value, and one beside questions or an error.
+func (c *call) checkOutput(res *mcp.CallToolResult, out any) error {
+	def := c.definition()
+	if !def.hasOutput() || isNil(out) || res != nil && (res.InputRequests != nil || res.IsError) {
+		return nil
+	}
+	data, err := json.Marshal(out)
+	if err == nil {
+		if err = def.checkOutput(data); err == nil {
+			c.reach(checked)
+			return nil
+		}
+	}
+	return &outputError{err}
+}
+
+// outputError reports an output that cannot be sent after the tool has run.
+type outputError struct{ cause error }
+
+func (e *outputError) Error() string           { return undeliverableText }
+func (e *outputError) Unwrap() error           { return e.cause }
+func (e *outputError) ToolErrorType() string   { return "invalid_output" }
+func (e *outputError) ToolErrorExpected() bool { return false }
+
+const undeliverableText = "The tool ran, but its result is malformed and cannot be shown. The arguments are not the reason."

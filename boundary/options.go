@@ -3,16 +3,17 @@ package boundary
 import (
 	"log/slog"
 	"time"
+
+	"github.com/mrtr-go/sdk/internal/usage"
 )
 
-const (
-	defaultDeadline       = 5 * time.Minute
-	defaultLegacyDeadline = 60 * time.Minute
-	defaultMaxAbandoned   = 64
-	defaultMaxPerClient   = 16
-	defaultMaxResultBytes = 1 << 20
-	minResultBytes        = 1 << 10
-)
+const minResultBytes = 1 << 10
+
+// A UsageError is a mistake in the code that uses this package. [Install] returns
+// it, and [Handler] panics with it.
+type UsageError = usage.Error
+
+func misuse(format string, args ...any) error { return usage.New("boundary", format, args...) }
 
 // Options configure [Install]. A nil *Options is the zero value, which works. A
 // negative limit is a [*UsageError]; a very large one is as good as none.
@@ -21,8 +22,8 @@ type Options struct {
 	// agent can correct at WARN, a fault at ERROR. Nil means slog.Default().
 	Logger *slog.Logger
 
-	// Deadline is how long a tool, a prompt or a resource may run for one request. Zero means five
-	// minutes.
+	// Deadline is how long a tool, a prompt or a resource may run for one request.
+	// Zero means five minutes.
 	Deadline time.Duration
 
 	// LegacyDeadline replaces Deadline on a session that asked for a revision
@@ -46,10 +47,9 @@ type Options struct {
 	MaxAbandoned int
 
 	// MaxAbandonedPerClient is how many handlers one client may leave running. From
-	// then on it is refused each tool of which it left one, and other clients are
-	// not. A client is a principal (TokenInfo.UserID) or, without one, a session; all
-	// clients that have neither count as one. Zero means 16, or MaxAbandoned if that
-	// is less.
+	// then on that client alone is refused each tool that it left a handler of. A
+	// client is a principal (TokenInfo.UserID) or, without one, a session; all clients
+	// that have neither count as one. Zero means 16, or MaxAbandoned if that is less.
 	MaxAbandonedPerClient int
 
 	// MaxResultBytes bounds the content and the structured content of a result as
@@ -59,9 +59,8 @@ type Options struct {
 	MaxResultBytes int
 
 	// Deny lists the tiers whose tools this process does not offer: they are
-	// left out of tools/list and refused if called. A tool whose tier cannot be
-	// told, because other middleware fails tools/list or hides the tool from it,
-	// is refused too.
+	// left out of tools/list and refused if called. A tool of unknown tier, because
+	// other middleware fails tools/list or hides the tool from it, is refused too.
 	Deny []Tier
 }
 
@@ -73,23 +72,14 @@ func (o *Options) normalized() (Options, error) {
 	if n.Logger == nil {
 		n.Logger = slog.Default()
 	}
-	if n.Deadline < 0 || n.LegacyDeadline < 0 || n.MaxAbandoned < 0 || n.MaxAbandonedPerClient < 0 {
-		return Options{}, misuse("Deadline, LegacyDeadline, MaxAbandoned and MaxAbandonedPerClient must not be negative")
-	}
-	if n.Deadline == 0 {
-		n.Deadline = defaultDeadline
-	}
-	if n.LegacyDeadline == 0 {
-		n.LegacyDeadline = defaultLegacyDeadline
-	}
-	if n.MaxAbandoned == 0 {
-		n.MaxAbandoned = defaultMaxAbandoned
-	}
-	if n.MaxAbandonedPerClient == 0 {
-		n.MaxAbandonedPerClient = min(defaultMaxPerClient, n.MaxAbandoned)
-	}
-	if n.MaxResultBytes == 0 {
-		n.MaxResultBytes = defaultMaxResultBytes
+	u := usage.Of("boundary", "Options")
+	usage.Default(u, "Deadline", &n.Deadline, 5*time.Minute)
+	usage.Default(u, "LegacyDeadline", &n.LegacyDeadline, time.Hour)
+	usage.Default(u, "MaxAbandoned", &n.MaxAbandoned, 64)
+	usage.Default(u, "MaxAbandonedPerClient", &n.MaxAbandonedPerClient, min(16, n.MaxAbandoned))
+	usage.Default(u, "MaxResultBytes", &n.MaxResultBytes, 1<<20)
+	if err := u.Err(); err != nil {
+		return Options{}, err
 	}
 	if n.MaxResultBytes < minResultBytes {
 		return Options{}, misuse("MaxResultBytes is %d, must be at least %d", n.MaxResultBytes, minResultBytes)

@@ -176,8 +176,8 @@ func plainObject(v any) (any, error) {
 	return raw, nil
 }
 
-// plainSampling is the content of a sampling message, in which a model's use of a
-// tool may stand.
+// plainSampling is the content of a sampling message, which may hold a model's use of
+// a tool.
 func plainSampling(content []mcp.Content, role mcp.Role) ([]mcp.Content, error) {
 	if !isRole(role) {
 		return nil, errors.New("a message of neither the user nor the assistant")
@@ -262,9 +262,7 @@ func sendQuestions(next mcp.MethodHandler) mcp.MethodHandler {
 		default:
 			return next(ctx, method, req)
 		}
-		c.mu.Lock()
-		c.asked = true
-		c.mu.Unlock()
+		c.leave(asked)
 		made, err := settled(req.GetParams())
 		if err != nil {
 			return nil, fmt.Errorf("the question was not asked: %w", err)

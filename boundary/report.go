@@ -28,7 +28,7 @@ type Report struct {
 	Operation  string       `json:"operation,omitempty"`  // the operation that failed
 	Selector   string       `json:"selector,omitempty"`   // the argument that did not select one thing
 	Candidates []string     `json:"candidates,omitempty"` // and values that would
-	Effect     string       `json:"effect,omitempty"`     // "applied" or "unknown"; empty if none is known of
+	Effect     string       `json:"effect,omitempty"`     // "applied", "unknown" or "undone"; empty if none is known of
 }
 
 // ReportOf reads the report of a result, in a client or in process. It is false for

@@ -18,9 +18,9 @@ const logPatience = time.Second
 type sink struct {
 	logger *slog.Logger // nil: nothing is logged
 
-	overdue atomic.Int32 // writers that were not waited for any longer
+	overdue atomic.Int32 // writers that no call waits for any longer
 	mu      sync.Mutex
-	dropped int
+	dropped int // records since the last one that was written; guarded by mu
 }
 
 func newSink(logger *slog.Logger) *sink {
@@ -80,4 +80,18 @@ func (s *sink) withDropped(attrs []slog.Attr) []slog.Attr {
 		s.dropped = 0
 	}
 	return attrs
+}
+
+// recoveringHandler drops the panics of the operator's log handler, which must not
+// fail the call that is being logged.
+type recoveringHandler struct{ slog.Handler }
+
+func (h recoveringHandler) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
+	defer func() { _ = recover() }()
+	return h.Handler.Enabled(ctx, level)
+}
+
+func (h recoveringHandler) Handle(ctx context.Context, r slog.Record) (err error) {
+	defer func() { _ = recover() }()
+	return h.Handler.Handle(ctx, r)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,7 +15,7 @@ import (
 const freeMeta = 1 << 10
 
 // sizeLimit shortens a result that is larger than the limit, and marks each place
-// where something is missing. It keeps the end, where a command prints its outcome
+// that lost something. It keeps the end, where a command prints its outcome
 // and an error its reason. isError and the [Report] are kept; text is cut between
 // characters; images and resources are dropped whole, and so is a _meta of more than
 // half the limit. Questions are never cut. A protocol error loses its data, and then
@@ -69,9 +70,7 @@ func (c *call) weighMeta(res *mcp.CallToolResult, budget int) (*mcp.CallToolResu
 		return res, 0
 	}
 	own := maps.Clone(res.Meta)
-	for _, key := range []string{MetaKey, "error_type", "expected", "suggestion"} {
-		delete(own, key)
-	}
+	delete(own, MetaKey)
 	size := metaSize(own)
 	if size <= freeMeta {
 		return res, 0
@@ -86,4 +85,99 @@ func (c *call) weighMeta(res *mcp.CallToolResult, budget int) (*mcp.CallToolResu
 	}
 	copied.Content = append(slices.Clip(res.Content), marker("[The result's _meta of %d bytes was dropped.]", size))
 	return &copied, 0
+}
+
+// markerSize is more than the size of any marker.
+const markerSize = 128
+
+// A marker is a text block in place of something that is missing.
+func marker(format string, args ...any) mcp.Content {
+	return &mcp.TextContent{Text: fmt.Sprintf(format, args...)}
+}
+
+// keepEnd returns the last blocks of the content that fit into budget, with one
+// marker for each run of missing blocks.
+func keepEnd(content []mcp.Content, budget int) []mcp.Content {
+	budget -= markerSize   // for the blocks missing at the beginning
+	var kept []mcp.Content // last first
+	var gap run
+	for i, block := range slices.Backward(content) {
+		size, room := blockSize(block), budget
+		if gap.blocks > 0 {
+			room -= markerSize
+		}
+		if size > room {
+			short := endOfText(block, room)
+			if short == nil {
+				gap = run{first: i, blocks: gap.blocks + 1, size: gap.size + size}
+				continue
+			}
+			kept = append(gap.marked(kept, content), short...)
+			gap, budget = run{}, 0
+			continue
+		}
+		kept = append(gap.marked(kept, content), block)
+		gap, budget = run{}, room-size
+	}
+	kept = gap.marked(kept, content)
+	slices.Reverse(kept)
+	return kept
+}
+
+// endOfText is the end of a text block and, since keepEnd collects the last block
+// first, the marker of its beginning after it. It is nil for any other block and if
+// not one character fits.
+func endOfText(block mcp.Content, room int) []mcp.Content {
+	text, ok := block.(*mcp.TextContent)
+	if !ok {
+		return nil
+	}
+	short := &mcp.TextContent{Annotations: text.Annotations}
+	short.Text = endWithin(text.Text, room-markerSize-blockSize(short))
+	if short.Text == "" {
+		return nil
+	}
+	return []mcp.Content{short, marker("[The first %d of %d bytes of this text were cut.]", len(text.Text)-len(short.Text), len(text.Text))}
+}
+
+// endWithin is the longest end of s that takes at most n bytes in a JSON string.
+func endWithin(s string, n int) string {
+	from := len(s)
+	for from > 0 {
+		r, size := utf8.DecodeLastRuneInString(s[:from])
+		if n -= escapedRuneSize(r, size); n < 0 {
+			break
+		}
+		from -= size
+	}
+	return s[from:]
+}
+
+// A run is a series of neighboring blocks that were dropped.
+type run struct{ first, blocks, size int }
+
+func (r run) marked(kept, content []mcp.Content) []mcp.Content {
+	switch r.blocks {
+	case 0:
+		return kept
+	case 1:
+		return append(kept, marker("[Content block %d, %s of %d bytes, was dropped.]", r.first, blockName(content[r.first]), r.size))
+	}
+	return append(kept, marker("[Content blocks %d to %d, %d bytes in all, were dropped.]", r.first, r.first+r.blocks-1, r.size))
+}
+
+func blockName(block mcp.Content) string {
+	switch block.(type) {
+	case *mcp.TextContent:
+		return "text"
+	case *mcp.ImageContent:
+		return "an image"
+	case *mcp.AudioContent:
+		return "audio"
+	case *mcp.EmbeddedResource:
+		return "a resource"
+	case *mcp.ResourceLink:
+		return "a resource link"
+	}
+	return "content"
 }

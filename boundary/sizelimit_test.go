@@ -62,8 +62,7 @@ func TestTheLimitIsABound(t *testing.T) {
 			res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: silent, MaxResultBytes: limit}), "t", nil)
 			require.False(t, res.IsError)
 			require.NotEmpty(t, res.Content)
-			blocks, err := json.Marshal(res.Content)
-			require.NoError(t, err)
+			blocks := must(json.Marshal(res.Content))(t)
 			require.Nil(t, res.StructuredContent)
 			require.LessOrEqual(t, len(blocks), limit+len(`[]`))
 			if tc.want != nil {
@@ -77,42 +76,6 @@ func TestTheLimitIsABound(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A text is measured and cut by its length in JSON.
-func FuzzWeightOfText(f *testing.F) {
-	for _, seed := range []string{"", "plain", "é€😀", "\x00\x1f\x7f\b\f\n\r\t\"\\/", "<>&\u2028\u2029\ufffd", "\xff\xc3\xe2\x82\xf0\x9f\x98", "\xed\xa0\x80", "\x82é"} {
-		f.Add(seed, 7)
-	}
-	f.Fuzz(func(t *testing.T, s string, n int) {
-		data, err := json.Marshal(s)
-		require.NoError(t, err)
-		require.Equal(t, len(data)-len(`""`), boundary.EscapedSize(s))
-
-		end := boundary.EndWithin(s, n)
-		require.True(t, strings.HasSuffix(s, end))
-		require.LessOrEqual(t, boundary.EscapedSize(end), max(n, 0))
-		if utf8.ValidString(s) {
-			require.True(t, utf8.ValidString(end))
-		}
-		if rest := s[:len(s)-len(end)]; rest != "" {
-			_, size := utf8.DecodeLastRuneInString(rest)
-			require.Greater(t, boundary.EscapedSize(s[len(rest)-size:]), n, "one character more would have fitted")
-		}
-
-		raw, err := json.Marshal(json.RawMessage(data))
-		require.NoError(t, err)
-		require.Equal(t, len(raw), boundary.JSONSize(data))
-	})
-}
-
-// A raw message may hold characters that json.Marshal escapes.
-func TestWeightOfRawJSON(t *testing.T) {
-	raw := json.RawMessage("\"<>&\u2028\u2029é\"")
-	data, err := json.Marshal(raw)
-	require.NoError(t, err)
-	require.Equal(t, len(data), boundary.JSONSize(raw))
-	require.Greater(t, len(data), len(raw))
 }
 
 func TestLimits(t *testing.T) {
@@ -167,4 +130,11 @@ func TestLimits(t *testing.T) {
 	require.Equal(t, "applied", report.Effect, "it ran, only its result is gone")
 	_, report = callTool(t, session, "promised_readonly", nil)
 	require.Empty(t, report.Effect)
+
+	for _, key := range []string{"mine", "expected"} { // of an author's _meta no name is free
+		s.AddTool(&mcp.Tool{Name: key, InputSchema: &jsonschema.Schema{Type: "object"}}, returns(&mcp.CallToolResult{Content: text("kept").Content, Meta: mcp.Meta{key: strings.Repeat("x", 5000)}}))
+		res, _ = callTool(t, session, key, nil)
+		require.NotContains(t, res.Meta, key)
+		require.Equal(t, "kept", texts(res)[0])
+	}
 }

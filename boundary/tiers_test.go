@@ -126,8 +126,7 @@ func refusal(t *testing.T, session *mcp.ClientSession, name string) string {
 	_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
 	var wire *jsonrpc.Error
 	require.ErrorAs(t, err, &wire)
-	data, err := json.Marshal(wire)
-	require.NoError(t, err)
+	data := must(json.Marshal(wire))(t)
 	return string(data)
 }
 
@@ -145,8 +144,7 @@ func TestTiers(t *testing.T) {
 		})
 	}
 	session := connect(t, s, &boundary.Options{Logger: log.logger(), Deny: []boundary.Tier{boundary.Destructive}})
-	list, err := session.ListTools(t.Context(), nil)
-	require.NoError(t, err)
+	list := must(session.ListTools(t.Context(), nil))(t)
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)

@@ -39,7 +39,7 @@ func (c *Calendar) Agenda(ctx context.Context, call *mrtr.Call, in Day) (Agenda,
 		if _, err := mrtr.Ask(ctx, call, mrtr.ElicitURL("calendar", "May this server read your calendar?", page)); err != nil {
 			return Agenda{}, err
 		}
-		if err := mrtr.Do(ctx, call, "granted", func(ctx context.Context, _ string) error { return c.granted(ctx, call) }); err != nil {
+		if _, err := mrtr.Once(ctx, call, "granted", c.granted(call)); err != nil {
 			return Agenda{}, err
 		}
 	}
@@ -52,18 +52,20 @@ func (c *Calendar) Agenda(ctx context.Context, call *mrtr.Call, in Day) (Agenda,
 }
 
 // granted waits until the user is done at the page.
-func (c *Calendar) granted(ctx context.Context, call *mrtr.Call) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Wait)
-	defer cancel()
-	switch refusal, err := c.visits.Wait(ctx, call.ElicitationID("calendar")); {
-	case errors.Is(err, context.DeadlineExceeded):
-		return errors.New("the calendar was not connected in time: call the tool again when it is")
-	case err != nil:
-		return err
-	case refusal != "":
-		return errors.New("the calendar was not connected: " + refusal)
+func (c *Calendar) granted(call *mrtr.Call) func(context.Context, string) (bool, error) {
+	return func(ctx context.Context, _ string) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, c.Wait)
+		defer cancel()
+		switch refusal, err := c.visits.Wait(ctx, call.ElicitationID("calendar")); {
+		case errors.Is(err, context.DeadlineExceeded):
+			return false, errors.New("the calendar was not connected in time: call the tool again when it is")
+		case err != nil:
+			return false, err
+		case refusal != "":
+			return false, errors.New("the calendar was not connected: " + refusal)
+		}
+		return true, nil
 	}
-	return nil
 }
 
 // events asks the third party, with the user's token.

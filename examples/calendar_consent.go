@@ -26,12 +26,12 @@ type Provider struct {
 	Events           string
 }
 
-// Calendar is a server's part in the consent of its users: the tool, the two pages that
-// the browser visits, and the tokens.
+// Calendar is the server's side of its users' consent: the tool, the two pages that the
+// browser visits, and the tokens.
 type Calendar struct {
 	Provider Provider
 	URL      string // where the pages are mounted, as the browser sees it
-	// User tells who is at the browser, by the cookie of a login; "" if nobody is.
+	// User names who is at the browser, from the cookie of a login; "" if nobody is.
 	User func(*http.Request) string
 	Wait time.Duration // how long a round waits for the user, below the client's timeout
 
@@ -68,8 +68,8 @@ func (c *Calendar) begin(ctx context.Context, call *mrtr.Call, key string) (page
 	return c.URL + "/connect?visit=" + visit
 }
 
-// Connect sends the user on to the authorization server. The address is no secret, and
-// whoever comes with it may not be the user of the call: only the login tells that.
+// Connect sends the user on to the authorization server. The address is no secret: only
+// the login proves that its visitor is the user of the call.
 func (c *Calendar) Connect(w http.ResponseWriter, r *http.Request) {
 	visit := r.URL.Query().Get("visit")
 	state, verifier := visit+"."+rand.Text(), rand.Text()+rand.Text()

@@ -136,7 +136,7 @@ func TestNoTokenReachesTheClientOrTheState(t *testing.T) {
 
 // decoded is the text of a token whose payload is readable.
 func decoded(token string) string {
-	text, err := base64.RawURLEncoding.DecodeString(token[:len(token)-43])
+	text, err := base64.RawURLEncoding.DecodeString(token[:len(token)-22])
 	if err != nil {
 		panic(err)
 	}

@@ -79,8 +79,4 @@ var (
 	two    = examples.Order{Items: []string{"chair", "table"}}
 	buyer  = map[string]any{"size.0": "S", "size.1": "L", "name": "Ann", "email": "ann@example.org", "payment": true}
 	leaver = map[string]any{"size.0": "S", "size.1": "L", "name": "Ann", "email": "ann@example.org", "note": "Hi"}
-
-	one   = examples.Refund{Order: "A7"}
-	clerk = map[string]any{"cents": 4000, "email": "ann@example.org", "sure": true}
-	doubt = map[string]any{"cents": 4000, "email": "ann@example.org"}
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/examples"
-	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 // bookOver serves the tool on one URL for both eras, and books with a client of each.

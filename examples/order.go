@@ -1,3 +1,7 @@
+// Package examples holds tools of the size real servers have: an order in four styles, which
+// asks for one thing after another and reserves stock on the way; an agenda, which needs its
+// user's consent at a third party; and a booking that is migrated from Session.Elicit. Their
+// tests print the questions, the effects and the results.
 package examples
 
 import (
@@ -73,7 +77,10 @@ func reserve(in Order) func(ctx context.Context, idem string) (string, error) {
 }
 
 // release puts them back. A shop that is given the same number twice does nothing.
-func release(reservation string) { fmt.Println("(released " + reservation + ")") }
+func release(reservation string) error {
+	fmt.Println("(released " + reservation + ")")
+	return nil
+}
 
 // ship sends the parcel, once for an idem.
 func ship(p parcel) func(ctx context.Context, idem string) (Shipment, error) {
@@ -90,7 +97,7 @@ func ship(p parcel) func(ctx context.Context, idem string) (Shipment, error) {
 	}
 }
 
-// words are those of the client's model, if it had any.
+// words are the reply of the client's model, or a word of ours if there is none.
 func words(m **mcp.CreateMessageWithToolsResult) string {
 	if m != nil && *m != nil {
 		for _, content := range (*m).Content {
@@ -102,7 +109,7 @@ func words(m **mcp.CreateMessageWithToolsResult) string {
 	return "Dear"
 }
 
-// firstOf is the client's answer, nil where it gave none.
+// firstOf is the client's answer, nil if it gave none.
 func firstOf[T any](answer **T) *T {
 	if answer == nil {
 		return nil

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The shortest forms of the two tools: straight-line code that asks with functions which
-// wait for the user, and returns errors as they are. No client of revision 2026-07-28 can be
-// asked so. They have the same steps as the handlers, whose lines are compared with theirs.
+// The shortest form of the order: straight-line code that asks with functions which wait for
+// the user, and returns errors as they are. No client of revision 2026-07-28 can be asked that
+// way. It takes the same steps as the handlers, whose lines are compared with its own.
 
 func orderShortest(ctx context.Context, u *atTheDesk, in Order) (out Shipment, err error) {
 	if err = checked(in); err != nil {
@@ -54,22 +54,6 @@ func orderShortest(ctx context.Context, u *atTheDesk, in Order) (out Shipment, e
 	return ship(p)(ctx, "")
 }
 
-func refundShortest(ctx context.Context, u *atTheDesk, in Refund) (out Refunded, err error) {
-	paid, err := freeze(in)(ctx, "")
-	if err != nil {
-		return out, err
-	}
-	defer undo(&err, func() { thaw(in) })
-	t, err := u.terms(paid)
-	if err != nil {
-		return out, err
-	}
-	if err = u.sure(t); err != nil {
-		return out, err
-	}
-	return Refunded{t.Cents, t.Email}, pay(in, t)(ctx, "")
-}
-
 // undo runs at the end of a function that fails.
 func undo(err *error, f func()) {
 	if *err != nil {
@@ -77,8 +61,8 @@ func undo(err *error, f func()) {
 	}
 }
 
-// atTheDesk is a user who answers at once, and agrees to the last question or does not.
-type atTheDesk struct{ agrees bool }
+// atTheDesk is a user who answers at once, and pays or does not.
+type atTheDesk struct{ pays bool }
 
 func (u *atTheDesk) projects() (*mcp.ListRootsResult, error) {
 	return &mcp.ListRootsResult{Roots: []*mcp.Root{{URI: "file:///home/user/kitchen", Name: "kitchen"}}}, nil
@@ -92,59 +76,40 @@ func (u *atTheDesk) address() (Address, error) {
 }
 func (u *atTheDesk) note() (*string, error)    { return nil, nil }
 func (u *atTheDesk) greeting() (string, error) { return "Hello", nil }
-func (u *atTheDesk) payment() error            { return u.last(`Stopped: "payment" was declined.`) }
-func (u *atTheDesk) terms(int) (Terms, error) {
-	return Terms{Cents: 4000, Email: "ann@example.org"}, nil
-}
-func (u *atTheDesk) sure(Terms) error { return u.last("the refund was not approved") }
-func (u *atTheDesk) last(refusal string) (err error) {
-	if !u.agrees {
-		err = fmt.Errorf("%s", refusal)
+func (u *atTheDesk) payment() error {
+	if !u.pays {
+		return fmt.Errorf(`Stopped: "payment" was declined.`)
 	}
-	return err
+	return nil
 }
 
-// The shortest forms have the same effects and results as the handlers have in
-// ExampleOrderLinear and ExampleRefundLinear.
+// The shortest form has the same effects and results as the handler in ExampleOrderLinear.
 func Example_shortest() {
-	for _, agrees := range []bool{true, false} {
-		shipped, err := orderShortest(context.Background(), &atTheDesk{agrees}, Order{Items: []string{"chair", "table"}})
+	for _, pays := range []bool{true, false} {
+		shipped, err := orderShortest(context.Background(), &atTheDesk{pays}, Order{Items: []string{"chair", "table"}})
 		fmt.Println(shipped, err)
-		paid, err := refundShortest(context.Background(), &atTheDesk{agrees}, Refund{Order: "A7"})
-		fmt.Println(paid, err)
 	}
 	// Output:
 	// (reserved chair, table)
 	// (shipped)
 	// {Hello Ann: S chair, L table, for kitchen} <nil>
-	// (froze A7)
-	// (paid 4000 cents for A7)
-	// {4000 ann@example.org} <nil>
 	// (reserved chair, table)
 	// (released R1)
 	// {} Stopped: "payment" was declined.
-	// (froze A7)
-	// (thawed A7)
-	// {0 } the refund was not approved
 }
 
-// Each handler has at most ten lines more than the shortest form of its tool, and
-// docs/styles.md says how many it has.
+// No handler is more than ten lines longer than the shortest form, and docs/styles.md gives
+// the length of each.
 func TestTheHandlersAreNearlyAsShortAsTheirToolCanBe(t *testing.T) {
 	const most = 10
-	table := "```text\n          shortest form  native  once  linear  steps\n"
-	for _, tool := range []string{"order", "refund"} {
-		name := strings.ToUpper(tool[:1]) + tool[1:]
-		shortest := linesOf(t, "shortest_test.go", tool+"Shortest")
-		table += fmt.Sprintf("  %-6s  %13d", tool, shortest)
-		for _, style := range []string{"Native", "Once", "Linear", "Steps"} {
-			lines := linesOf(t, tool+"_"+strings.ToLower(style)+".go", name+style)
-			table += fmt.Sprintf("  %*d", len(style), lines)
-			require.LessOrEqual(t, lines, shortest+most, "%s%s", name, style)
-		}
-		table += "\n"
+	shortest := linesOf(t, "shortest_test.go", "orderShortest")
+	table := "```text\n  shortest form  native  once  linear  steps\n" + fmt.Sprintf("  %13d", shortest)
+	for _, style := range []string{"Native", "Once", "Linear", "Steps"} {
+		lines := linesOf(t, "order_styles.go", "Order"+style)
+		table += fmt.Sprintf("  %*d", len(style), lines)
+		require.LessOrEqual(t, lines, shortest+most, style)
 	}
-	table += "```\n"
+	table += "\n```\n"
 	docs, err := os.ReadFile("../docs/styles.md")
 	require.NoError(t, err)
 	require.Contains(t, string(docs), table)

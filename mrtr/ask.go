@@ -8,7 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/internal/misfit"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -18,7 +19,8 @@ import (
 // as that was asked. A [Confirm] that has been reworded since counts as not
 // answered: a yes to the earlier wording is not a yes to this one. So does, after a
 // deployment, an answer to other words that has just come, and a choice that is no
-// longer offered.
+// longer offered. A key stands for one question in one entry of the handler: two in
+// other words end the call with a [UsageError] that names it.
 //
 //	place, ok := mrtr.Answer(c, which)
 //	if !ok {
@@ -37,12 +39,15 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 	stands := false
 	c.mu.Lock()
 	found := c.st.answer(q.spec.key)
-	if found != nil {
+	stopped := c.phase == stopping
+	if found != nil && !c.hides(found) {
 		found.noteRead()
-		e, stands = *found, c.stands(found, q.spec)
+		e, stands = *found, stopped || c.stillValid(found, q.spec) && c.means(found, q.spec)
+	} else {
+		c.lookFor(q.spec)
 	}
 	c.mu.Unlock()
-	if !stands || q.spec.confirms && e.wording() != q.spec.digest() {
+	if !stands || q.spec.confirms && !stopped && e.wording() != q.spec.digest() {
 		return none, false
 	}
 	v, err := decodeAnswer[T](e.value, q.spec.key)
@@ -63,6 +68,42 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 	return none, false
 }
 
+// means notes the question that the handler reads an answer with. Where it has read it
+// with another one in this entry, the call ends with that mistake, whatever the handler
+// makes of it. The caller holds c.mu.
+func (c *Call) means(e *entry, q *spec) bool {
+	asked := c.linear == nil || e.meant != nil || e.wording() == q.digest() // in an earlier round of this entry
+	if asked && e.mean(q) {
+		return true
+	}
+	c.mistaken(twice(q.key, "questions"))
+	return false
+}
+
+// lookFor notes a question that the handler looks for and that has no answer yet. The
+// caller holds c.mu.
+func (c *Call) lookFor(q *spec) {
+	if last := c.looked; last != nil && last.key == q.key && !last.sameWords(q) {
+		c.mistaken(twice(q.key, "questions"))
+	}
+	c.looked = q
+}
+
+// otherWords returns an error for a question that the handler has looked for in other
+// words in this entry. The caller holds c.mu.
+func (c *Call) otherWords(specs []*spec) error {
+	for _, sp := range specs {
+		meant := c.looked
+		if e := c.st.answer(sp.key); e != nil {
+			meant = e.meant
+		}
+		if meant != nil && meant.key == sp.key && !meant.sameWords(sp) {
+			return twice(sp.key, "questions")
+		}
+	}
+	return nil
+}
+
 // Ask asks q and returns its answer, in linear code ([Coroutine], [Journal],
 // [Resumable]). The handler stops here until there is one. When the user declines
 // or dismisses the question, the call ends: deferred functions run, and Ask does
@@ -70,7 +111,7 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 //
 // It returns a [UsageError], and asks nothing, when q is wrong ([Question.Err]),
 // when it is called from another goroutine than the handler's, and in a guarded
-// handler that has no answer yet ([UsageError.Unasked]).
+// handler that has no answer yet ([UnaskedError]).
 func Ask[T any](ctx context.Context, c *Call, q Question[T]) (T, error) {
 	var none T
 	if err := AskAll(ctx, c, q); err != nil {
@@ -133,6 +174,7 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 		return none, err
 	}
 	p := pending{spec: q.spec}
+	ctx = misfit.Collect(ctx)
 	for !p.settled() {
 		request, err := p.request(p.note)
 		if err != nil {
@@ -148,7 +190,7 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 		if p.form != nil { // the other kinds of question have none
 			form.Keep(p.schema, p.form)
 		}
-		if err := p.judge(answers[p.key], maxAnswerOver); err != nil {
+		if err := p.judge(ctx, answers[p.key], maxAnswerOver); err != nil {
 			return none, err
 		}
 	}
@@ -192,14 +234,14 @@ func specsOf(specs []*spec, questions []AnyQuestion) ([]*spec, error) {
 		if s == nil {
 			continue
 		}
-		twice := seen[s.key]
+		again := seen[s.key]
 		if seen != nil {
 			seen[s.key] = true
 		} else {
-			twice = slices.ContainsFunc(specs, func(other *spec) bool { return other.key == s.key })
+			again = slices.ContainsFunc(specs, func(other *spec) bool { return other.key == s.key })
 		}
-		if twice {
-			return nil, misuse("question %q is asked twice in one round", s.key)
+		if again {
+			return nil, twice(s.key, "questions")
 		}
 		specs = append(specs, s)
 	}
@@ -220,3 +262,117 @@ func decodeAnswer[T any](value json.RawMessage, key string) (T, error) {
 }
 
 func isNull(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
+
+// IncompleteResult is the result of a guarded handler that cannot finish yet:
+// questions for the user, a value to carry into the next round, or both. The
+// client asks, and calls the tool again from the top.
+//
+// On the wire it is the InputRequiredResult of revision 2026-07-28 (resultType
+// "input_required"). The name here is that of the revision's drafts.
+type IncompleteResult struct {
+	questions []AnyQuestion
+	one       [1]AnyQuestion // where most results have their questions
+	author    any
+	carries   bool
+}
+
+// Need asks all the given questions in one round. Those that are [Known] are
+// skipped; one that has been answered before is asked anew, and its answer
+// replaced. The handler is entered again when every question has an answer.
+func Need(questions ...AnyQuestion) *IncompleteResult {
+	r := &IncompleteResult{}
+	r.questions = append(r.one[:0], questions...)
+	return r
+}
+
+// Carry hands v to the rounds that follow, where [Carried] reads it. It is
+// sealed into the state as JSON, and stays until another Carry replaces it;
+// Carry(nil) drops it. Without a question the client calls again at once, which a
+// call may do twice.
+func (r *IncompleteResult) Carry(v any) *IncompleteResult {
+	r.author, r.carries = v, true
+	return r
+}
+
+// Carried reads the value that an earlier round of this call carried. It is false
+// in the first round, after Carry(nil), and where T is another type.
+func Carried[T any](c *Call) (v T, ok bool) {
+	c.mu.Lock()
+	author := c.st.author
+	c.mu.Unlock()
+	if isNull(author) || json.Unmarshal(author, &v) != nil {
+		var none T
+		return none, false
+	}
+	return v, true
+}
+
+// take makes the handler's questions pending, and settles at once those that this
+// client cannot be asked. It reports whether that answered everything.
+func (c *Call) take(need *IncompleteResult) (answered bool, _ error) {
+	var few [fewQuestions]*spec
+	specs, err := specsOf(few[:0], need.questions)
+	if err != nil {
+		return false, err
+	}
+	if need.carries {
+		author, err := json.Marshal(need.author)
+		if err != nil {
+			return false, misuse("the carried value cannot be encoded: %v", err)
+		}
+		c.st.carry(author)
+	} else if len(specs) == 0 {
+		return false, misuse("an incomplete result that asks nothing and carries nothing")
+	}
+	if limit := c.rt.opts.MaxQuestions; len(specs) > limit {
+		return false, limitExceeded(limit, "questions in one round")
+	}
+	if err := c.mayAskAnew(specs); err != nil {
+		return false, err
+	}
+	c.st.open(specs)
+	for i, s := range specs {
+		if kept := c.takeKept(s.key); kept != nil {
+			c.st.pending[i].settle(kept)
+			continue
+		}
+		standIn, err := c.gate(s)
+		if err != nil {
+			return false, err
+		}
+		c.st.pending[i].settle(standIn)
+	}
+	if len(specs) == 0 {
+		return false, nil
+	}
+	return c.file()
+}
+
+// mayAskAnew returns an error for a question that the handler looked for in other words,
+// and for one that was just answered and is asked again, where the handler read none of
+// the answers that it asks for again. Its guard then looks under another key, and would
+// ask until the call has too many rounds.
+func (c *Call) mayAskAnew(specs []*spec) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.otherWords(specs); err != nil {
+		return err
+	}
+	if err := c.questionsHold(specs); err != nil {
+		return err
+	}
+	key := ""
+	for _, sp := range specs {
+		switch e := c.st.answer(sp.key); {
+		case e == nil || !e.fresh:
+		case e.read:
+			return nil
+		case key == "":
+			key = sp.key
+		}
+	}
+	if key == "" {
+		return nil
+	}
+	return misuse("question %q was just answered and is asked again, but the handler did not read its answer: does it read another key?", key)
+}

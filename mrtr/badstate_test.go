@@ -33,21 +33,15 @@ func everything(rt *mrtr.Runtime) *mcp.Server {
 	for _, name := range []string{"one", "two"} {
 		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil))
 		server.AddPrompt(&mcp.Prompt{Name: name, Arguments: []*mcp.PromptArgument{{Name: "location"}}},
-			mrtr.Prompt(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-				v, ok := mrtr.Answer(c, units)
-				if !ok {
-					return mrtr.Need(units), nil, nil
-				}
-				return nil, &mcp.GetPromptResult{Description: v}, nil
-			}), nil))
+			mrtr.Prompt(rt, mrtr.Native(guardedOf(func(s *stage, _ map[string]string) (*mcp.GetPromptResult, error) {
+				v := ask(s, units)
+				return &mcp.GetPromptResult{Description: v}, nil
+			})), nil))
 		server.AddResource(&mcp.Resource{Name: name, URI: "mem://" + name},
-			mrtr.Resource(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, uri string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
-				v, ok := mrtr.Answer(c, units)
-				if !ok {
-					return mrtr.Need(units), nil, nil
-				}
-				return nil, &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Text: v}}}, nil
-			}), nil))
+			mrtr.Resource(rt, mrtr.Native(guardedOf(func(s *stage, uri string) (*mcp.ReadResourceResult, error) {
+				v := ask(s, units)
+				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Text: v}}}, nil
+			})), nil))
 	}
 	return server
 }
@@ -66,8 +60,7 @@ var metric = map[string]any{"units": map[string]any{"action": "accept", "content
 // begin runs the first round and returns the request of the second.
 func begin(t *testing.T, client *wire.Client, first wire.Request) wire.Request {
 	t.Helper()
-	reply, err := client.Send(context.Background(), first)
-	require.NoError(t, err)
+	reply := send(t, client, first)
 	require.Nil(t, reply.Error)
 	require.Equal(t, "input_required", reply.ResultType)
 	first.State, first.Responses = reply.State, metric
@@ -78,8 +71,7 @@ func begin(t *testing.T, client *wire.Client, first wire.Request) wire.Request {
 func requireRefused(t *testing.T, client *wire.Client, seen *recorder, r wire.Request, reason string) {
 	t.Helper()
 	entries, refusals := seen.entries(), len(seen.of(mrtr.StateRefused))
-	reply, err := client.Send(context.Background(), r)
-	require.NoError(t, err)
+	reply := send(t, client, r)
 	require.NotNil(t, reply.Error, "the state opened")
 	var response struct{ Error json.RawMessage }
 	messages := client.Messages()
@@ -94,8 +86,7 @@ func requireRefused(t *testing.T, client *wire.Client, seen *recorder, r wire.Re
 
 func requireOpens(t *testing.T, client *wire.Client, r wire.Request) {
 	t.Helper()
-	reply, err := client.Send(context.Background(), r)
-	require.NoError(t, err)
+	reply := send(t, client, r)
 	require.Nil(t, reply.Error)
 	require.Contains(t, string(reply.Result), "metric")
 }
@@ -140,10 +131,8 @@ func TestAStateThatWasTamperedWithIsRefused(t *testing.T) {
 				}
 				r := retry
 				r.State = base64.RawURLEncoding.EncodeToString(head) + base64.RawURLEncoding.EncodeToString(end)
-				reply, err := client.Send(context.Background(), r)
-				require.NoError(t, err)
-				require.NotNil(t, reply.Error, "byte %d was changed, and the state opened", i)
-				require.EqualValues(t, -32602, reply.Error.Code)
+				reply := send(t, client, r)
+				refusedWith(t, reply.Error, -32602)
 				refused++
 			}
 			require.Greater(t, refused, 50)
@@ -266,10 +255,8 @@ func TestArgumentsWithoutCanonicalFormAreRefused(t *testing.T) {
 			return mrtr.Need(units), nil, nil
 		}), nil))
 	client := connect(t, server, nil)
-	reply, err := client.Send(context.Background(), wire.Request{Name: "raw", Arguments: json.RawMessage(`{"a":1e9999999999}`)})
-	require.NoError(t, err)
-	require.NotNil(t, reply.Error)
-	require.EqualValues(t, -32602, reply.Error.Code)
+	reply := send(t, client, wire.Request{Name: "raw", Arguments: json.RawMessage(`{"a":1e9999999999}`)})
+	refusedWith(t, reply.Error, -32602)
 	require.Contains(t, reply.Error.Message, "canonical")
 }
 
@@ -292,12 +279,10 @@ func TestArgumentsThatDifferInCaseAreRefused(t *testing.T) {
 	type typed struct {
 		Order json.RawMessage `json:"order"` // left as it arrived, for encoding/json
 	}
-	mcp.AddTool(server, &mcp.Tool{Name: "typed", InputSchema: map[string]any{"type": "object"}}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, in typed) (*mrtr.IncompleteResult, output, error) {
-		if _, ok := mrtr.Answer(c, sure); !ok {
-			return mrtr.Need(sure), output{}, nil
-		}
-		return nil, output{}, nil
-	}), nil))
+	mcp.AddTool(server, &mcp.Tool{Name: "typed", InputSchema: map[string]any{"type": "object"}}, mrtr.Tool(rt, mrtr.Native(guardedOf(func(s *stage, in typed) (output, error) {
+		ask(s, sure)
+		return output{}, nil
+	})), nil))
 	client := connect(t, server, nil)
 
 	small, large := `{"Amount":1000,"amount":1}`, `{"amount":1,"Amount":1000}`
@@ -308,17 +293,14 @@ func TestArgumentsThatDifferInCaseAreRefused(t *testing.T) {
 
 	for _, tool := range []string{"raw", "typed"} {
 		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"ſum":1,"sum":2}}`, `{"order":[[` + large + `]]}`} {
-			reply, err := client.Send(context.Background(), wire.Request{Name: tool, Arguments: json.RawMessage(text)})
-			require.NoError(t, err)
-			require.NotNil(t, reply.Error, "%s with %s", tool, text)
-			require.EqualValues(t, -32602, reply.Error.Code)
+			reply := send(t, client, wire.Request{Name: tool, Arguments: json.RawMessage(text)})
+			refusedWith(t, reply.Error, -32602)
 			require.Contains(t, reply.Error.Message, "canonical")
 		}
 		retry := begin(t, client, wire.Request{Name: tool, Arguments: json.RawMessage(`{"order":{"amount":1}}`)})
 		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"Amount":1}}`} {
 			retry.Arguments = json.RawMessage(text)
-			reply, err := client.Send(context.Background(), retry)
-			require.NoError(t, err)
+			reply := send(t, client, retry)
 			require.NotNil(t, reply.Error, "%s with %s", tool, text)
 		}
 	}

@@ -111,10 +111,7 @@ func twoRounds(b testing.TB, h benchTool, meta mcp.Meta, arguments json.RawMessa
 }
 
 func BenchmarkTwoRounds(b *testing.B) {
-	meta := mcp.Meta{
-		mcp.MetaKeyProtocolVersion:    "2026-07-28",
-		mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
-	}
+	meta := modernMeta()
 	arguments := json.RawMessage(`{"location":"Lisbon"}`)
 	for _, c := range []struct {
 		name string

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 )
 
@@ -17,12 +16,9 @@ import (
 func TestTwoRoundsStayWithinTheirBudget(t *testing.T) {
 	const (
 		mostAllocations = 12
-		mostBytes       = 1800
+		mostBytes       = 2400
 	)
-	meta := mcp.Meta{
-		mcp.MetaKeyProtocolVersion:    "2026-07-28",
-		mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
-	}
+	meta := modernMeta()
 	arguments := json.RawMessage(`{"location":"Lisbon"}`)
 	cost := func(h benchTool) (allocations, bytes float64) {
 		call := func() { twoRounds(t, h, meta, arguments) }

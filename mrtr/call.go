@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -29,20 +29,45 @@ type Call struct {
 	ex        exchange
 	st        state
 	principal string
-	running   map[string]int // effects under way, each with the length of st.done when it began
-	hooks     *hooks         // nil where none are registered
+	running   *underway // nil where none has run
+	hooks     *hooks    // nil where none are registered
 	// keptAnswers are those of questions that are asked again along with others.
 	keptAnswers map[string]json.RawMessage
-	stopping    bool       // it has ended: no effect runs any more
-	ran         bool       // its handler was entered in this round
-	inSteps     bool       // that is a list of steps
-	elsewhere   bool       // another request runs the turn, or has run it
-	entered     bool       // steps: the list was entered before in this round
-	linear      *linearRun // nil in other styles
-	answered    []pending  // the questions whose answers came in this round
-	claim       *turnClaim // of the turn that this round runs, nil without a store
-	out         asked      // where this round asks
+	phase       phase
+	onlyHere    bool            // its handler was held, and nothing else can go on with the call
+	walk        walk            // of a list of steps
+	linear      *linearRun      // nil in other styles
+	answered    []pending       // the questions whose answers came in this round
+	looked      *spec           // the last question that this entry looked for and found no answer to
+	claim       *turnClaim      // of the turn that this round runs, nil without a store
+	out         asked           // where this round asks
+	life        context.Context // of the round, which linear code has in its run
 }
+
+// phase is how far a round has come.
+type phase uint8
+
+const (
+	opened    phase = iota // the handler has not been entered
+	entered                // it has been
+	stopping               // it is entered for its functions of OnStop alone: no effect runs any more
+	elsewhere              // another request runs the turn, or has run it
+)
+
+func (p phase) String() string {
+	return [...]string{"opened", "entered", "stopping", "elsewhere"}[p]
+}
+
+// walk is how far a round has come in its list of steps.
+type walk uint8
+
+const (
+	noSteps walk = iota // the handler is none, or has not been entered
+	walking             // from where the state says
+	walked              // once to a question, whose answer stood in: the values above it hold
+)
+
+func (w walk) String() string { return [...]string{"no steps", "walking", "walked"}[w] }
 
 // exchange is one request, whichever of the three methods it is for.
 type exchange struct {
@@ -54,7 +79,9 @@ type exchange struct {
 	client    era.Client
 	session   *mcp.ServerSession
 	request   mcp.Request
-	forwarded *forwardedFrom // nil for a request that came from its client
+	letter    *delivered    // nil for a request that came from its client
+	work      *work         // nil for a round that lives with its request
+	legacy    *legacyRounds // nil unless the state stays here between two rounds
 }
 
 // The methods of an exchange.
@@ -117,14 +144,16 @@ func (c *Call) Request() mcp.Request {
 func (c *Call) OnComplete(fn func(context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hooks = &hooks{append(c.hooks.onComplete(), fn), c.hooks.onStop()}
+	c.hooks = &hooks{append(c.hooks.onComplete(), fn), c.hooks.onStop(), c.hooks.err()}
 }
 
-// hooks are the functions registered with a call, which few calls have. They are
-// replaced and never changed, since a call shares them with its linear run.
+// hooks are the functions registered with a call, and a mistake that its handler could
+// not be told of. Few calls have any. They are replaced and never changed, since a call
+// shares them with its linear run.
 type hooks struct {
 	complete []func(context.Context)
-	stop     []func(context.Context, error)
+	stop     []stop
+	mistake  error
 }
 
 func (h *hooks) onComplete() []func(context.Context) {
@@ -134,11 +163,24 @@ func (h *hooks) onComplete() []func(context.Context) {
 	return h.complete
 }
 
-func (h *hooks) onStop() []func(context.Context, error) {
+func (h *hooks) onStop() []stop {
 	if h == nil {
 		return nil
 	}
 	return h.stop
+}
+
+// mistaken ends the call with a mistake of its handler, whatever that makes of it. The
+// caller holds c.mu.
+func (c *Call) mistaken(err error) {
+	c.hooks = &hooks{c.hooks.onComplete(), c.hooks.onStop(), err}
+}
+
+func (h *hooks) err() error {
+	if h == nil {
+		return nil
+	}
+	return h.mistake
 }
 
 func (c *Call) record(e entry) {
@@ -147,10 +189,10 @@ func (c *Call) record(e entry) {
 	c.st.record(e)
 }
 
-func (c *Call) tried(key string, unknown bool) {
+func (c *Call) tried(attempt entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.st.tried(key, unknown)
+	c.st.tried(attempt)
 }
 
 // newID makes an identifier that nobody can guess.
@@ -181,6 +223,9 @@ func (c *Call) identify() {
 	}
 	if issued, ok := statecodec.Issued(c.ex.token); ok {
 		seen.waited = max(0, time.Since(issued))
+	}
+	if l := c.ex.legacy; l != nil && l.last != nil {
+		seen.waited = time.Since(l.asked)
 	}
 	c.st.see(seen)
 }

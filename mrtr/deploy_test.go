@@ -33,45 +33,20 @@ func (p part) choose() mrtr.Question[string] {
 func (p part) confirm() mrtr.Question[bool] { return mrtr.Confirm(p.key, p.words) }
 
 // deployStyles are a handler of these parts, in every style.
-func deployStyles(did *deeds, parts []part) map[string]mrtr.Style[tripIn, tripOut] {
-	native := func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-		for _, p := range parts {
-			var asked mrtr.AnyQuestion
-			ok := true
-			switch {
-			case p.effect != "":
-				if _, err := mrtr.Once(ctx, c, p.effect, did.do(p.effect)); err != nil {
-					return nil, tripOut{}, err
-				}
-			case p.confirms:
-				asked = p.confirm()
-				_, ok = mrtr.Answer(c, p.confirm())
-			default:
-				asked = p.choose()
-				_, ok = mrtr.Answer(c, p.choose())
-			}
-			if !ok {
-				return mrtr.Need(asked), tripOut{}, nil
-			}
-		}
-		return nil, tripOut{Plan: "done"}, nil
-	}
-	linear := func(ctx context.Context, c *mrtr.Call, _ tripIn) (_ tripOut, err error) {
+func deployStyles(did *deeds, parts []part) map[string]tripStyle {
+	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
 		for _, p := range parts {
 			switch {
 			case p.effect != "":
-				_, err = mrtr.Once(ctx, c, p.effect, did.do(p.effect))
+				once(s, p.effect, did.do(p.effect))
 			case p.confirms:
-				_, err = mrtr.Ask(ctx, c, p.confirm())
+				ask(s, p.confirm())
 			default:
-				_, err = mrtr.Ask(ctx, c, p.choose())
-			}
-			if err != nil {
-				return tripOut{}, err
+				ask(s, p.choose())
 			}
 		}
 		return tripOut{Plan: "done"}, nil
-	}
+	})
 	var b tripSteps
 	for _, p := range parts {
 		switch {
@@ -84,10 +59,8 @@ func deployStyles(did *deeds, parts []part) map[string]mrtr.Style[tripIn, tripOu
 		}
 	}
 	b.End(ends("done"))
-	return map[string]mrtr.Style[tripIn, tripOut]{
-		"Native": mrtr.Native(native), "Steps": b.MustBuild(), "Journal": mrtr.Journal(linear),
-		"Resumable": mrtr.Resumable(linear), "Coroutine": mrtr.Coroutine(linear),
-	}
+	styles["steps"] = b.MustBuild()
+	return styles
 }
 
 var (
@@ -140,11 +113,11 @@ func TestDeployments(t *testing.T) {
 		table.WriteString("| " + d.change)
 		for _, style := range columns {
 			var did deeds
-			one := newTrip(newTripRuntime(t, nil), deployStyles(&did, d.before)[style], "v1")
-			two := newTrip(newTripRuntime(t, nil), deployStyles(&did, d.after)[style], "v2")
+			one := newTrip(newTripRuntime(t, nil), deployStyles(&did, d.before)[strings.ToLower(style)], "v1")
+			two := newTrip(newTripRuntime(t, nil), deployStyles(&did, d.after)[strings.ToLower(style)], "v2")
 			asked := one.begin()
 			require.Equal(t, []string{"first"}, asked.asks)
-			asked = one.round(t.Context(), "", asked.state, choosing(asked, d.before))
+			asked = one.ends(t, one.round(t.Context(), "", asked.state, choosing(asked, d.before)))
 			require.Equal(t, []string{"second"}, asked.asks)
 			table.WriteString(" | " + fateOf(t, two, two.round(t.Context(), "", asked.state, choosing(asked, d.before)), d.after))
 			require.LessOrEqual(t, did.count("hold"), 1, "%s: %s", d.change, style)
@@ -223,7 +196,7 @@ func TestOnlyWhatChangedIsAskedAgain(t *testing.T) {
 				var did deeds
 				one := newTrip(newTripRuntime(t, nil), style(script(&did, "!a", "?q+r", "!z")), "v1")
 				two := newTrip(newTripRuntime(t, nil), style(script(&did, "!a", reworded, "!z")), "v2")
-				again := two.answer(one.begin(), "x")
+				again := two.answer(one.ends(t, one.begin()), "x")
 				require.NoError(t, again.err)
 				changed := map[bool]string{true: "q", false: "r"}[strings.Contains(reworded, "q=")]
 				require.Equal(t, []string{changed}, again.asks)
@@ -240,15 +213,12 @@ func TestOnlyWhatChangedIsAskedAgain(t *testing.T) {
 // handler that reads an answer to its own question finds it.
 func TestADeploymentIsNoticedOnce(t *testing.T) {
 	round := 0
-	changing := func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+	changing := guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
 		round++
 		q := mrtr.Elicit[string]("q", fmt.Sprintf("Round %d?", round))
-		v, ok := mrtr.Answer(c, q)
-		if !ok {
-			return mrtr.Need(q), tripOut{}, nil
-		}
-		return nil, tripOut{Plan: v}, nil
-	}
+		v := ask(s, q)
+		return tripOut{Plan: v}, nil
+	})
 	one := newTrip(newTripRuntime(t, nil), mrtr.Native(changing), "v1")
 	two := newTrip(newTripRuntime(t, nil), mrtr.Native(changing), "v2")
 	require.Equal(t, "x", one.answer(one.begin(), "x").plan)

@@ -3,10 +3,12 @@ package mrtr
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"maps"
+	"net"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
 )
@@ -15,78 +17,106 @@ import (
 const (
 	effectApplied = "applied"
 	effectUnknown = "unknown"
+	effectUndone  = "undone"
 )
 
-// outcome returns the keys of the effects that have happened, and of those of which
-// nobody knows whether they have. An effect that succeeded after an attempt
-// of unknown outcome has happened.
-func (c *Call) outcome() (applied, unknown []string) {
+// outcome has the effects of a call by their names.
+type outcome struct {
+	applied []string // they have happened
+	kept    []string // of those, the ones that could not be undone
+	unknown []string // nobody knows whether they have, or whether they were undone
+	undone  []string
+}
+
+// outcome names the effects of the call. An effect that succeeded after an attempt of
+// unknown outcome has happened.
+func (c *Call) outcome() (o outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.st.done {
-		switch e := &c.st.done[i]; {
+		e := &c.st.done[i]
+		if !e.kind.isAttempt() && !e.unknown {
+			continue
+		}
+		undo := c.st.undoing(e.key)
+		switch {
+		case undo != nil && undo.unknown:
+			o.unknown = append(o.unknown, e.key)
+		case undo != nil && undo.kind == undoneEntry && (e.kind.isEffect() || e.unknown):
+			o.undone = append(o.undone, e.key)
 		case e.happened():
-			applied = append(applied, e.key)
+			o.applied = append(o.applied, e.key)
+			if undo != nil {
+				o.kept = append(o.kept, e.key)
+			}
 		case e.unknown || e.kind.isEffect():
-			unknown = append(unknown, e.key)
+			o.unknown = append(o.unknown, e.key)
 		}
 	}
-	unknown = append(unknown, slices.Sorted(maps.Keys(c.running))...)
-	unknown = slices.DeleteFunc(unknown, func(key string) bool { return slices.Contains(applied, key) })
-	return effectNames(applied), effectNames(unknown)
+	o.unknown = append(o.unknown, slices.Sorted(maps.Keys(c.running.keys()))...)
+	o.unknown = slices.DeleteFunc(o.unknown, func(key string) bool { return slices.Contains(o.applied, key) })
+	return outcome{effectNames(o.applied), effectNames(o.kept), effectNames(o.unknown), effectNames(o.undone)}
 }
 
 // effectNames are the keys as the author wrote them, each once.
 func effectNames(keys []string) (names []string) {
 	for _, key := range keys {
-		if key = strings.TrimPrefix(key, stepPrefix); !slices.Contains(names, key) {
+		if key = effectName(key); !slices.Contains(names, key) {
 			names = append(names, key)
 		}
 	}
 	return names
 }
 
-// tellEffects adds the call's effects to the error that ends it, so that
+func effectName(key string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(key, undoPrefix), stepPrefix)
+}
+
+// reportEffects adds the call's effects to the error that ends it, so that
 // nobody makes the call again blindly.
-func (c *Call) tellEffects(err error) error {
+func (c *Call) reportEffects(err error) error {
 	if isProtocolError(err) {
 		return err
 	}
-	applied, unknown := c.outcome()
-	told := &effectsTold{error: err, effect: effectApplied}
-	tellsItself := false
+	done := c.outcome()
+	report := &effectsReported{error: err, effect: effectApplied}
+	reported := false
 	if e, ok := err.(*Error); ok {
 		own := *e
-		own.Applied, own.Unknown = applied, unknown
-		told.error, tellsItself = &own, own.tellsEffects()
+		own.Applied, own.Unknown, own.Undone, own.NotUndone = done.applied, done.unknown, done.undone, done.kept
+		report.error, reported = &own, own.reportsEffects()
 		if own.Reason == FrameGone || own.Reason == OutcomeUnknown {
-			told.effect = effectUnknown
+			report.effect = effectUnknown
 		}
 	}
-	if len(unknown) > 0 {
-		told.effect = effectUnknown
+	switch {
+	case len(done.unknown) > 0:
+		report.effect = effectUnknown
+	case len(done.applied) > 0 || report.effect == effectUnknown:
+	case len(done.undone) > 0:
+		report.effect = effectUndone
+	default:
+		return report.error
 	}
 	switch {
-	case len(applied) == 0 && told.effect == effectApplied:
-		return told.error
-	case tellsItself:
-	case len(unknown) > 0 && !isQuiet(err):
-		told.advice = adviceOn(applied, unknown)
+	case reported:
+	case len(done.unknown)+len(done.kept) > 0 && !isQuiet(err):
+		report.advice = done.advice()
 	default:
-		told.hint = strings.TrimSpace(adviceOn(applied, unknown))
+		report.hint = strings.TrimSpace(done.advice())
 	}
-	return told
+	return report
 }
 
-// effectsTold is an error that reports the effects of its call.
-type effectsTold struct {
+// effectsReported is an error that reports the effects of its call.
+type effectsReported struct {
 	error
 	effect string
 	advice string // added to the text
 	hint   string // where the text stays the error's own
 }
 
-func (e *effectsTold) Error() string {
+func (e *effectsReported) Error() string {
 	text := e.error.Error()
 	if e.advice == "" {
 		return text
@@ -97,14 +127,14 @@ func (e *effectsTold) Error() string {
 	return text + e.advice
 }
 
-func (e *effectsTold) Unwrap() error { return e.error }
+func (e *effectsReported) Unwrap() error { return e.error }
 
-// ToolErrorEffect is "applied" where effects are known to have happened, and
-// "unknown" where one may have.
-func (e *effectsTold) ToolErrorEffect() string { return e.effect }
+// ToolErrorEffect is "applied" where effects are known to have happened, "unknown" where
+// one may have, and "undone" where all of them were undone.
+func (e *effectsReported) ToolErrorEffect() string { return e.effect }
 
 // ToolErrorHints are the hints of the error, and one about the effects.
-func (e *effectsTold) ToolErrorHints() (hints []string) {
+func (e *effectsReported) ToolErrorHints() (hints []string) {
 	var inner interface{ ToolErrorHints() []string }
 	if errors.As(e.error, &inner) {
 		hints = slices.Clone(inner.ToolErrorHints())
@@ -115,114 +145,97 @@ func (e *effectsTold) ToolErrorHints() (hints []string) {
 	return hints
 }
 
-// tellsEffects reports whether the error's text says what to do after the effects.
-func (e *Error) tellsEffects() bool {
-	switch e.Reason {
-	case FrameGone, Diverged, Busy, ShuttingDown, OutcomeUnknown, ResultNotKept:
-		return true
-	}
-	return false
-}
-
-// advice is the last sentence of a text: the other one only if nothing was done.
-func (e *Error) advice(ifNothing string) string {
-	if (e.Reason == FrameGone || e.Reason == OutcomeUnknown) && len(e.Unknown) == 0 {
-		if len(e.Applied) == 0 {
-			return " What it has done is unknown: " + checkFirst
-		}
-		return " " + wereDone(e.Applied) + ", and perhaps more: " + checkFirst
-	}
-	if len(e.Applied)+len(e.Unknown) == 0 {
-		return ifNothing
-	}
-	return adviceOn(e.Applied, e.Unknown)
-}
-
-const checkFirst = "do not call the tool again without checking."
-
-func adviceOn(applied, unknown []string) string {
-	switch {
-	case len(unknown) == 0:
-		return " " + wereDone(applied) + ": " + checkFirst
-	case len(applied) == 0:
-		return " Whether " + wereDone(unknown) + " is unknown: " + checkFirst
-	}
-	return " " + wereDone(applied) + "; whether " + wereDone(unknown) + " is unknown: " + checkFirst
-}
-
-func wereDone(keys []string) string {
-	quoted := make([]string, len(keys))
-	for i, key := range keys {
-		quoted[i] = fmt.Sprintf("%q", key)
-	}
-	if len(keys) == 1 {
-		return quoted[0] + " was done"
-	}
-	return strings.Join(quoted, ", ") + " were done"
-}
-
 // ofUnknownOutcome reports whether an error of an effect leaves open whether the effect
-// happened: its time ran out, it was cancelled, or the error says so itself.
+// happened: its time ran out, it was cancelled, its connection ended after the request
+// may have been sent, or the error says so itself. ctx is that of the effect.
 func ofUnknownOutcome(ctx context.Context, err error) bool {
-	if known := (*didNotHappen)(nil); errors.As(err, &known) {
+	if known := (*notDone)(nil); errors.As(err, &known) {
 		return false
+	}
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
+		return false // nothing was sent
 	}
 	var timeout interface{ Timeout() bool }
 	var effect interface{ ToolErrorEffect() string }
 	return ctx.Err() != nil ||
-		errors.Is(err, ErrIndeterminate) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		slices.ContainsFunc(endsInDoubt, func(end error) bool { return errors.Is(err, end) }) ||
 		errors.As(err, &timeout) && timeout.Timeout() ||
-		errors.As(err, &effect) && effect.ToolErrorEffect() != ""
+		errors.As(err, &effect) && effect.ToolErrorEffect() != "" && effect.ToolErrorEffect() != effectUndone
+}
+
+// endsInDoubt are the errors after which the other side may have done its work.
+var endsInDoubt = []error{
+	ErrIndeterminate, context.DeadlineExceeded, context.Canceled,
+	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE,
+}
+
+// NotDone marks an error of an effect as one after which the effect has not happened and
+// will not: the bank's timeout while it only looked up the account, say. Without it a
+// timeout, a cancelled context and a connection that ended leave the effect in doubt, see
+// [Once]. The text and the chain stay those of err, and NotDone(nil) is nil.
+func NotDone(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &notDone{err}
+}
+
+type notDone struct{ error }
+
+func (e *notDone) Unwrap() error { return e.error }
+
+// unmarked is the error as its client gets it.
+func unmarked(err error) error {
+	if known, ok := err.(*notDone); ok {
+		return known.error
+	}
+	return err
 }
 
 // With a store, the effects of a round that can run again are noted before they begin
 // and when they have ended, so that none of them happens twice.
 
-// doubt is why nobody knows whether an effect happened.
-type doubt int
+// inDoubt reports whether an attempt at an effect was made of which nobody knows whether
+// it happened: in this round or an earlier one, or in a run of this round that was cut off.
+func (c *Call) inDoubt(key string) bool {
+	c.mu.Lock()
+	cl, tried := c.claim, c.st.inDoubt(key)
+	c.mu.Unlock()
+	if cl == nil || tried {
+		return tried
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.doubts[key]
+}
 
-const (
-	noDoubt      doubt = iota
-	cutOffBefore       // in an earlier run of this round
-	triedBefore        // in an attempt that this run, or an earlier round, knows of
-)
-
-func (c *Call) doubt(key string) doubt {
+// settleDoubt notes that a check has found that an effect did not happen, and will not.
+func (c *Call) settleDoubt(key string) {
 	c.mu.Lock()
 	cl := c.claim
-	tried := false
-	for i := range c.st.done {
-		if e := &c.st.done[i]; e.key == key && e.kind.isAttempt() && e.unknown {
-			tried = true
-		}
-	}
+	c.st.settleDoubt(key)
 	c.mu.Unlock()
 	if cl != nil {
 		cl.mu.Lock()
 		defer cl.mu.Unlock()
-		if cl.doubts[key] {
-			return cutOffBefore
-		}
+		delete(cl.doubts, key)
 	}
-	if tried {
-		return triedBefore
-	}
-	return noDoubt
 }
+
+// attemptUnknown is the detail of a round that ended with an effect in doubt.
+const attemptUnknown = "an effect of this call was begun before, and nobody knows how it ended"
 
 // unknown ends the round with an effect in doubt. The client gets the error,
 // whatever the handler makes of it.
 func (c *Call) unknown(key string) error {
-	applied, _ := c.outcome()
-	err := outcomeUnknown(applied, []string{key})
+	err := outcomeUnknown(attemptUnknown, c.outcome().applied, []string{key})
 	c.breakTurn(err)
 	return err
 }
 
-// noteBegin notes that an effect is about to begin. Where that fails it must not, and
+// journalStart notes that an effect is about to begin. Where that fails it must not, and
 // the round has no result.
-func (c *Call) noteBegin(ctx context.Context, key string) error {
+func (c *Call) journalStart(ctx context.Context, key string) error {
 	cl := c.currentClaim()
 	if cl == nil {
 		return nil
@@ -236,7 +249,8 @@ func (c *Call) noteBegin(ctx context.Context, key string) error {
 		return nil
 	}
 	cl.begun = append(cl.begun, key)
-	err := cl.held.Note(ctx, c.deedsOf(cl), cl.openEffects())
+	left := c.leaving(cl, cl.openEffects())
+	err := cl.held.Note(ctx, left.Effects, left.Begun)
 	if err == nil {
 		return nil
 	}
@@ -251,8 +265,8 @@ func (c *Call) noteBegin(ctx context.Context, key string) error {
 	return cl.broken
 }
 
-// noteEnd notes that an effect has ended, with the outcome that the state has.
-func (c *Call) noteEnd(key string) {
+// journalEnd notes that an effect has ended, with the outcome that the state has.
+func (c *Call) journalEnd(key string) {
 	cl := c.currentClaim()
 	if cl == nil {
 		return
@@ -264,8 +278,9 @@ func (c *Call) noteEnd(key string) {
 	if !noted || cl.broken != nil {
 		return
 	}
+	left := c.leaving(cl, cl.openEffects())
 	// A failure shows when the outcome is recorded, and is no reason to stop now.
-	if err := cl.held.Note(context.Background(), c.deedsOf(cl), cl.openEffects()); errors.Is(err, claim.ErrFenced) {
+	if err := cl.held.Note(context.Background(), left.Effects, left.Begun); errors.Is(err, claim.ErrFenced) {
 		cl.broken = err
 	}
 }
@@ -286,12 +301,6 @@ func (c *Call) currentClaim() *turnClaim {
 	return c.claim
 }
 
-func (c *Call) deedsOf(cl *turnClaim) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return appendDeeds(c.st.deedsSince(cl.base))
-}
-
 // forget takes an effect from those that have begun. The caller holds cl.mu.
 func (cl *turnClaim) forget(key string) bool {
 	i := slices.Index(cl.begun, key)
@@ -302,24 +311,12 @@ func (cl *turnClaim) forget(key string) bool {
 	return true
 }
 
-// unnote forgets an effect that has ended without one, for the record of a turn that
+// journalDrop forgets an effect that has ended without one, for the record of a turn that
 // is let go of.
-func (c *Call) unnote(key string) {
+func (c *Call) journalDrop(key string) {
 	if cl := c.currentClaim(); cl != nil {
 		cl.mu.Lock()
 		defer cl.mu.Unlock()
 		cl.forget(key)
 	}
 }
-
-func stillUnknown(err error) error {
-	if err == nil {
-		return nil
-	}
-	return errors.Join(ErrIndeterminate, err)
-}
-
-// didNotHappen is an error of unknown outcome after a Check has told the outcome.
-type didNotHappen struct{ error }
-
-func (e *didNotHappen) Unwrap() error { return e.error }

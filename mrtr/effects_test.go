@@ -17,19 +17,17 @@ import (
 
 // booking is a tool that has the effect "book", asks "q", and does after when q is
 // answered. Its effect runs at the top of the handler, or is the first step.
-func booking(t *testing.T, book func(context.Context, string) (any, error), after func() error) map[string]mrtr.Style[tripIn, tripOut] {
+func booking(t *testing.T, book func(context.Context, string) (any, error), after func() error) map[string]tripStyle {
 	// The handler goes on from any failure of the effect.
 	tried := func(ctx context.Context, c *mrtr.Call) {
 		defer func() { _ = recover() }()
 		_, _ = mrtr.Once(ctx, c, "book", book)
 	}
-	linear := func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-		tried(ctx, c)
-		if _, err := mrtr.Ask(ctx, c, text("q")); err != nil {
-			return tripOut{}, err
-		}
+	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+		tried(s.ctx, s.Call)
+		ask(s, text("q"))
 		return tripOut{}, after()
-	}
+	})
 	var list tripSteps
 	mrtr.DoStep(&list, "first", func(ctx context.Context, at *tripAt, _ string) (int, error) {
 		tried(ctx, at.Call)
@@ -37,32 +35,12 @@ func booking(t *testing.T, book func(context.Context, string) (any, error), afte
 	})
 	mrtr.AskQuestion(&list, "q", text("q"))
 	list.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{}, after() })
-	return map[string]mrtr.Style[tripIn, tripOut]{
-		"guarded": mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-			tried(ctx, c)
-			if _, ok := mrtr.Answer(c, text("q")); !ok {
-				return mrtr.Need(text("q")), tripOut{}, nil
-			}
-			return nil, tripOut{}, after()
-		}),
-		"steps":     mustBuild(t, &list),
-		"coroutine": mrtr.Coroutine(linear),
-		"journal":   mrtr.Journal(linear),
-		"resumable": mrtr.Resumable(linear),
-	}
+	styles["steps"] = mustBuild(t, &list)
+	return styles
 }
 
 // nothingDone is the effect of a call that has none.
 func nothingDone(context.Context, string) (any, error) { return nil, errors.New("sold out") }
-
-// effectOf is an error's report of effects, "" if there is none.
-func effectOf(err error) string {
-	var effect interface{ ToolErrorEffect() string }
-	if !errors.As(err, &effect) {
-		return ""
-	}
-	return effect.ToolErrorEffect()
-}
 
 // Whatever a call has done before it ends, and in whichever way and style it ends:
 // its error says "call again" only if the call has done nothing, it names the effects
@@ -83,20 +61,20 @@ func TestOnlyACallThatDidNothingMayBeMadeAgain(t *testing.T) {
 	}
 	full := errors.New("the train is full")
 	endings := map[string]struct {
-		end   func(t *testing.T, style mrtr.Style[tripIn, tripOut], name string) error
+		end   func(t *testing.T, style tripStyle, name string) error
 		after func() error
 		only  []string // styles; all if empty
 	}{
-		"declined": {end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
+		"declined": {end: func(t *testing.T, style tripStyle, _ string) error {
 			tool := serveTrip(t, style)
 			asked := tool.begin()
 			return tool.round(t.Context(), "", asked.state, declining(asked)).err
 		}},
-		"cancelled": {end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
+		"cancelled": {end: func(t *testing.T, style tripStyle, _ string) error {
 			tool := serveTrip(t, style)
 			return tool.round(t.Context(), "", tool.begin().state, mcp.InputResponseMap{"q": &mcp.ElicitResult{Action: "cancel"}}).err
 		}},
-		"unanswered": {end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
+		"unanswered": {end: func(t *testing.T, style tripStyle, _ string) error {
 			tool := serveTrip(t, style)
 			last := tool.begin()
 			for last.err == nil {
@@ -106,34 +84,28 @@ func TestOnlyACallThatDidNothingMayBeMadeAgain(t *testing.T) {
 		}},
 		"its own error": {end: answered, after: func() error { return full }},
 		"a panic":       {end: answered, after: func() error { panic("boom") }},
+		"no visit":      {end: answered, after: func() error { return mrtr.ErrNoVisit }},
 		"Goexit":        {end: answered, after: func() error { runtime.Goexit(); return nil }},
-		"another style": {end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], name string) error {
-			asked := newTrip(newTripRuntime(t, nil), style, "").begin()
-			other := map[string]string{"guarded": "journal"}[name]
+		"another style": {end: func(t *testing.T, style tripStyle, name string) error {
+			one := serveTrip(t, style)
+			asked := one.ends(t, one.begin())
+			other := map[string]string{"native": "journal"}[name]
 			if other == "" {
-				other = "guarded"
+				other = "native"
 			}
 			last := newTrip(newTripRuntime(t, nil), booking(t, nothingDone, func() error { return nil })[other], "").answer(asked, "x")
 			ended(t, last.err, mrtr.Diverged)
 			return last.err
 		}},
-		"a frame that is gone": {only: []string{"coroutine"}, end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
-			asked := serveTrip(t, style).begin()
+		"a frame that is gone": {only: []string{"coroutine"}, end: func(t *testing.T, style tripStyle, _ string) error {
+			one := serveTrip(t, style)
+			asked := one.ends(t, one.begin())
 			last := serveTrip(t, style).answer(asked, "x")
 			ended(t, last.err, mrtr.FrameGone)
 			return last.err
 		}},
-		"a shutdown": {only: []string{"journal", "resumable"}, end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
-			rt := newTripRuntime(t, nil)
-			tool := newTrip(rt, style, "")
-			asked := tool.begin()
-			require.NoError(t, rt.Close())
-			last := tool.answer(asked, "x")
-			ended(t, last.err, mrtr.ShuttingDown)
-			return last.err
-		}},
-		"too large a state": {end: func(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
-			last := newTrip(newTripRuntime(t, &mrtr.Options{MaxStateBytes: 16}), style, "").begin()
+		"too large a state": {end: func(t *testing.T, style tripStyle, _ string) error {
+			last := newTrip(newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 16}}), style, "").begin()
 			ended(t, last.err, mrtr.LimitExceeded)
 			return last.err
 		}},
@@ -163,11 +135,10 @@ func TestOnlyACallThatDidNothingMayBeMadeAgain(t *testing.T) {
 						require.NotContains(t, said, `"book"`)
 						return
 					}
-					require.NotContains(t, said, "Call the tool again")
-					require.NotContains(t, said, "Try again")
 					var hinted interface{ ToolErrorHints() []string }
 					require.ErrorAs(t, err, &hinted)
 					told := said + " " + strings.Join(hinted.ToolErrorHints(), " ")
+					notAdvisedToCallAgain(t, told)
 					require.Equal(t, 1, strings.Count(told, `"book" was done`), told)
 					require.Equal(t, effect.effect == "unknown", strings.Contains(told, `hether "book" was done is unknown`), told)
 					require.Contains(t, told, "do not call the tool again without checking")
@@ -183,10 +154,10 @@ func TestOnlyACallThatDidNothingMayBeMadeAgain(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, len(effects)*(8*5+1+2), cases)
+	require.Equal(t, len(effects)*(9*5+1), cases)
 }
 
-func answered(t *testing.T, style mrtr.Style[tripIn, tripOut], _ string) error {
+func answered(t *testing.T, style tripStyle, _ string) error {
 	tool := serveTrip(t, style)
 	return tool.answer(tool.begin(), "x").err
 }
@@ -226,7 +197,7 @@ func TestAStepOfUnknownOutcomeSaysSo(t *testing.T) {
 
 // An attempt of unknown outcome that succeeds later has happened.
 func TestALaterSuccessSettlesAnUnknownOutcome(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut]) {
+	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
 		tries, idems := 0, map[string]int{}
 		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 			_, err := mrtr.Once(ctx, c, "book", func(_ context.Context, idem string) (string, error) {
@@ -235,11 +206,11 @@ func TestALaterSuccessSettlesAnUnknownOutcome(t *testing.T) {
 					return "", context.DeadlineExceeded
 				}
 				return "1A", nil
-			})
-			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				return "", err
+			}, &mrtr.EffectOptions[string]{Again: true})
+			if errors.Is(err, context.DeadlineExceeded) {
+				return "later", nil
 			}
-			return "", nil
+			return "", err
 		}))
 		second := tool.answer(tool.begin(), "x")
 		require.Equal(t, []string{"r"}, second.asks)
@@ -252,7 +223,7 @@ func TestALaterSuccessSettlesAnUnknownOutcome(t *testing.T) {
 
 // A round whose time runs out while an effect runs does not know of the effect.
 func TestAnEffectThatIsStillRunningIsUnknown(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut]) {
+	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
 		ctx, cancel := context.WithCancel(t.Context())
 		release := make(chan bool)
 		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
@@ -274,5 +245,137 @@ func TestAnEffectThatIsStillRunningIsUnknown(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, "unknown", effectOf(err))
 		require.Contains(t, err.Error(), `Whether "book" was done is unknown`)
+	})
+}
+
+// seatStyles ask for a seat, book it, ask for a yes, and book again if that failed. They pass on the
+// key of each attempt.
+func seatStyles(t *testing.T, book func(idem, seat string) error) map[string]tripStyle {
+	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+		seat := ask(s, text("seat"))
+		booking := func(_ context.Context, idem string) (string, error) { return seat, book(idem, seat) }
+		_, err := mrtr.Once(s.ctx, s.Call, "book", booking)
+		ask(s, text("more"))
+		if err != nil {
+			once(s, "book", booking)
+		}
+		return tripOut{}, nil
+	})
+	delete(styles, "coroutine") // it cannot go back
+	var list tripSteps
+	seat := mrtr.AskQuestion(&list, "seat", text("seat"))
+	mrtr.DoStep(&list, "book", func(_ context.Context, at *tripAt, idem string) (string, error) {
+		return seat.Of(at), book(idem, seat.Of(at))
+	})
+	mrtr.AskQuestion(&list, "more", text("more"))
+	list.End(ends("done"))
+	styles["steps"] = mustBuild(t, &list)
+	return styles
+}
+
+// A user who goes back and takes another seat books another seat, also at a desk that
+// honours idempotency keys. One who repeats the same answer repeats the same key.
+func TestIdemDependsOnTheAnswersBeforeTheEffect(t *testing.T) {
+	desk := map[string]string{} // the seat that each key has booked
+	idems := []string{}
+	styles := seatStyles(t, func(idem, seat string) error {
+		idems = append(idems, idem)
+		if _, known := desk[idem]; !known {
+			desk[idem] = seat
+		}
+		return nil
+	})
+	require.Len(t, styles, 4)
+	for name, style := range styles {
+		t.Run(name, func(t *testing.T) {
+			idems = nil
+			clear(desk)
+			tool := serveTrip(t, style)
+			asked := tool.begin()
+			for _, seat := range []string{"1A", "20F", "1A"} {
+				next := tool.answer(asked, seat)
+				require.NoError(t, next.err)
+				require.NoError(t, tool.answer(next, seat).err)
+			}
+			require.Len(t, idems, 3)
+			require.Equal(t, idems[0], idems[2], "the same history, the same key")
+			require.NotEqual(t, idems[0], idems[1])
+			require.Equal(t, "1A", desk[idems[0]])
+			require.Equal(t, "20F", desk[idems[1]])
+			other := tool.begin()
+			require.NoError(t, tool.answer(other, "1A").err)
+			require.NotContains(t, idems[:3], idems[3], "another call")
+		})
+	}
+}
+
+// An attempt that is repeated after another question has the key of the first, unless
+// the answers that it had have changed.
+func TestIdemStaysAcrossAttempts(t *testing.T) {
+	tries := 0
+	var idems []string
+	styles := seatStyles(t, func(idem, _ string) error {
+		idems = append(idems, idem)
+		if tries++; tries == 1 {
+			return errors.New("connection reset")
+		}
+		return nil
+	})
+	for name, style := range styles {
+		if name == "steps" {
+			continue // a step that fails ends its call
+		}
+		t.Run(name, func(t *testing.T) {
+			tries, idems = 0, nil
+			tool := serveTrip(t, style)
+			next := tool.answer(tool.begin(), "1A")
+			require.Equal(t, []string{"more"}, next.asks)
+			require.NoError(t, tool.answer(next, "yes").err)
+			require.Len(t, idems, 2)
+			require.Equal(t, idems[0], idems[1])
+		})
+	}
+	t.Run("an answer that is replaced", func(t *testing.T) {
+		var idems []string
+		tool := serveTrip(t, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+			seat, ok := mrtr.Answer(c, text("seat"))
+			if !ok {
+				return mrtr.Need(text("seat")), tripOut{}, nil
+			}
+			_, err := mrtr.Once(ctx, c, "book", func(_ context.Context, idem string) (string, error) {
+				idems = append(idems, idem)
+				if seat == "1A" {
+					return "", errors.New("taken")
+				}
+				return seat, nil
+			})
+			if err != nil {
+				return mrtr.Need(text("seat")), tripOut{}, nil
+			}
+			return nil, tripOut{Plan: seat}, nil
+		}))
+		last := tool.answer(tool.answer(tool.begin(), "1A"), "20F")
+		require.Equal(t, "20F", last.plan)
+		require.Len(t, idems, 2)
+		require.NotEqual(t, idems[0], idems[1])
+	})
+	t.Run("the order of a round does not matter", func(t *testing.T) {
+		seen := map[string]bool{}
+		rt := newTripRuntime(t, nil)
+		mrtr.Unsigned(rt)
+		tool := newTrip(rt, guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
+			return mrtr.Once(ctx, c, "book", func(_ context.Context, idem string) (string, error) {
+				seen[idem] = true
+				return "", nil
+			})
+		}), "")
+		for _, done := range []string{
+			`{"key":"a","digest":"d","value":"1"},{"key":"b","digest":"d","value":"2"}`,
+			`{"key":"b","digest":"d","value":"2"},{"key":"a","digest":"d","value":"1"}`,
+		} {
+			last := tool.round(t.Context(), "", `{"v":3,"call":"mine","round":1,"done":[`+done+`]}`, mcp.InputResponseMap{})
+			require.NoError(t, last.err)
+		}
+		require.Len(t, seen, 1)
 	})
 }

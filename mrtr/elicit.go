@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"unicode/utf8"
 
-	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
 )
 
 // A Choice is one of the values that a person may pick.
@@ -102,18 +102,15 @@ func Confirm(key, message string) Question[bool] {
 	return q
 }
 
-// ElicitSchema asks a form question whose schema is made at run time: a JSON
-// Schema object with primitive properties, as the protocol restricts it. It
-// is sent as it is, but for the space between its tokens. The answer holds the
-// properties that the schema names and no others.
-func ElicitSchema(key, message string, schema json.RawMessage) Question[map[string]any] {
-	return ElicitAs[map[string]any](key, message, schema)
-}
-
-// ElicitAs is [ElicitSchema] with an answer of type T. A struct has a field for each
-// property of the schema, of its kind; its other fields stay zero. T may also be the
-// type of the one property, which is then named key. An answer that fits the schema
-// and not T, such as a number that is too large for an int8, is asked for again.
+// ElicitAs asks a form question whose schema is made at run time: a JSON Schema
+// object with primitive properties, as the protocol restricts it. It is sent as it
+// is, but for the space between its tokens.
+//
+// If T is map[string]any, the answer holds the properties that the schema names and
+// no others. A struct has a field for each property of the schema, of its kind; its
+// other fields stay zero. T may also be the type of the one property, which is then
+// named key. An answer that fits the schema and not T, such as a number that is too
+// large for an int8, is asked for again.
 func ElicitAs[T any](key, message string, schema json.RawMessage) Question[T] {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, schema); err != nil {
@@ -138,7 +135,7 @@ func ElicitURL(key, message, address string) Question[struct{}] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[struct{}]{err: err}
 	}
-	if u, err := url.Parse(address); err != nil || u.Scheme == "" || u.Host == "" {
+	if u, err := url.Parse(address); err != nil || u.Scheme == "" || u.Host == "" || !utf8.ValidString(address) {
 		return Question[struct{}]{err: misuse("question %q: ElicitURL needs an absolute address", key)}
 	}
 	return Question[struct{}]{spec: &spec{kind: urlKind, key: key, message: message, url: address}}

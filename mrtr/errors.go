@@ -1,6 +1,7 @@
 package mrtr
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/internal/stacktrace"
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -20,14 +22,13 @@ import (
 var (
 	// ErrSkip, returned by a step's function, passes the step over.
 	ErrSkip = errors.New("mrtr: step skipped")
-	// ErrIndeterminate, returned by an effect's function, tells that nobody knows whether
-	// the effect happened. The error of a context, and one that timed out, tell the same.
+	// ErrIndeterminate, returned by an effect's function, says that nobody knows whether
+	// the effect happened. A timeout, the error of a context and that of a connection that
+	// ended say the same, unless [NotDone] says otherwise.
 	ErrIndeterminate = errors.New("mrtr: nobody knows whether the effect happened")
 	// ErrNoVisit is the error of [Visits.Wait] for a visit that has not begun here, or
 	// that began too long ago.
 	ErrNoVisit error = &noVisit{}
-	// ErrNoInstance is the error of a [Forwarder] for an instance that is not there.
-	ErrNoInstance = errors.New("mrtr: there is no such instance")
 )
 
 // Error ends a call for a reason that lies outside the program. Its text is for
@@ -50,10 +51,13 @@ type Error struct {
 	// Detail is described with the reasons that have one, and "" for the others.
 	Detail string
 	// Applied are the keys of the effects and steps that the call is known to have
-	// done. Unknown are those of which nobody knows whether they happened: their
+	// done. Unknown are those that nobody knows the outcome of: their
 	// function panicked, ran out of time, gave a value that cannot be remembered, or
 	// was still running.
 	Applied, Unknown []string
+	// Undone are the keys of those that [Call.OnStop] has undone, and NotUndone of those in
+	// Applied that it could not undo. Where that is in doubt they are Unknown.
+	Undone, NotUndone []string
 }
 
 // Reason says why a call ended. It is also the error's type for agents
@@ -61,7 +65,11 @@ type Error struct {
 type Reason string
 
 const (
-	// Declined: the user declined the question. Effects may have run before.
+	// Declined: the user declined the question. Effects may have run before. A handler
+	// returns it too, to end a call that is not wanted: [Call.OnStop] runs, no log has a
+	// fault, and Detail, which has no period, is the client's text:
+	//
+	//	return nil, out, &mrtr.Error{Reason: mrtr.Declined, Detail: "the price was too high"}
 	Declined Reason = "declined"
 	// Cancelled: the user dismissed the question without an answer.
 	Cancelled Reason = "cancelled"
@@ -88,8 +96,9 @@ const (
 	// ShuttingDown: the runtime is closed. The client may call again if nothing was
 	// done.
 	ShuttingDown Reason = "shutting_down"
-	// OutcomeUnknown: an earlier run of this round ended without a word, and its
-	// effects cannot be found out ([OnceWith] can ask). Only with a store.
+	// OutcomeUnknown: an effect of the call is in doubt and was asked for again, or, with
+	// a store, an earlier run of this round was cut off. [EffectOptions] can find out.
+	// Detail tells what happened, "" where an earlier run ended without a word.
 	OutcomeUnknown Reason = "outcome_unknown"
 	// ResultNotKept: the round was completed by an earlier request, and its result was
 	// too large for the store, or cannot be written as JSON. Only with a store.
@@ -99,6 +108,9 @@ const (
 func (e *Error) Error() string {
 	switch e.Reason {
 	case Declined, Cancelled:
+		if e.Detail != "" {
+			return "Stopped: " + e.Detail + "."
+		}
 		return fmt.Sprintf("Stopped: %q was %s.", e.Key, e.Reason)
 	case Unanswered:
 		return fmt.Sprintf("Stopped: %q was asked %d times without a usable answer.", e.Key, maxTries+1)
@@ -107,15 +119,15 @@ func (e *Error) Error() string {
 	case FrameGone:
 		return "This call's frame is gone: it was held by a server that no longer has it." + e.advice("")
 	case Diverged:
-		return "The tool changed during this call: " + e.Detail + "." + e.advice(" Call the tool again.")
+		return "The tool changed during this call: " + e.Detail + "." + e.advice(callAgain)
 	case Busy:
-		return "Too many calls are waiting for answers (limit " + e.Detail + ")." + e.advice(" Try again later.")
+		return "Too many calls are waiting for answers (limit " + e.Detail + ")." + e.advice(tryLater)
 	case LimitExceeded:
 		return "Stopped: more than " + e.Detail + "."
 	case ShuttingDown:
-		return "Stopped: this server is shutting down." + e.advice(" Call the tool again.")
+		return "Stopped: this server is shutting down." + e.advice(callAgain)
 	case OutcomeUnknown:
-		return "This round was begun before, and was cut off." + e.advice("")
+		return "Stopped: " + cmp.Or(e.Detail, "this round was begun before, and was cut off") + "." + e.advice("")
 	case ResultNotKept:
 		return "This round was completed before, and its result was not kept: " + checkFirst
 	}
@@ -132,10 +144,11 @@ func (e *Error) ToolErrorExpected() bool { return e.Reason != LimitExceeded }
 // ToolErrorQuiet is true for Declined and Cancelled, which need nobody's attention.
 func (e *Error) ToolErrorQuiet() bool { return e.Reason == Declined || e.Reason == Cancelled }
 
-// outcomeUnknown ends a round of which an earlier run was cut off.
-func outcomeUnknown(applied, unknown []string) error {
-	e := &Error{Reason: OutcomeUnknown, Applied: effectNames(applied), Unknown: effectNames(unknown)}
-	return &effectsTold{error: e, effect: effectUnknown}
+// outcomeUnknown ends a round of which nobody knows all that it has done. Without a
+// detail its earlier run was cut off.
+func outcomeUnknown(detail string, applied, unknown []string) error {
+	e := &Error{Reason: OutcomeUnknown, Detail: detail, Applied: effectNames(applied), Unknown: effectNames(unknown)}
+	return &effectsReported{error: e, effect: effectUnknown}
 }
 
 func limitExceeded(limit int, what string) error {
@@ -145,37 +158,24 @@ func limitExceeded(limit int, what string) error {
 // UsageError is a mistake in the code that uses this package. It is found when
 // the program starts or a question is made, where that is possible, and otherwise
 // when the code runs.
-type UsageError struct {
-	// Unasked holds the questions of an [Ask] in a guarded handler, which has to
-	// return [Need] for them itself. For those who write a style of their own; nil
-	// for every other mistake.
-	Unasked []AnyQuestion
+type UsageError = usage.Error
 
-	message string
-}
+func misuse(format string, args ...any) error { return usage.New("mrtr", format, args...) }
 
-func (e *UsageError) Error() string { return "mrtr: " + e.message }
+// UnaskedError is the cause of the [UsageError] of an [Ask] in a guarded handler, which
+// has to return [Need] for these questions itself. It is for those who write a style of
+// their own.
+type UnaskedError struct{ Questions []AnyQuestion }
 
-// ToolErrorType names the error for agents.
-func (e *UsageError) ToolErrorType() string { return "usage" }
-
-// ToolErrorExpected is false: an operator must act.
-func (e *UsageError) ToolErrorExpected() bool { return false }
-
-func misuse(format string, args ...any) error {
-	return &UsageError{message: fmt.Sprintf(format, args...)}
-}
-
-func unasked(questions []AnyQuestion) error {
-	keys := make([]string, len(questions))
-	for i, q := range questions {
+func (e *UnaskedError) Error() string {
+	keys := make([]string, len(e.Questions))
+	for i, q := range e.Questions {
 		keys[i] = q.Key()
 	}
-	return &UsageError{
-		Unasked: questions,
-		message: strings.Join(keys, ", ") + " not answered yet: a guarded handler reads with Answer and returns Need",
-	}
+	return strings.Join(keys, ", ") + " not answered yet: a guarded handler reads with Answer and returns Need"
 }
+
+func unasked(questions []AnyQuestion) error { return misuse("%w", &UnaskedError{questions}) }
 
 // PanicError is a panic of the author's code. Its text is for the client and says
 // nothing of the cause. Value and Stack are for the log; Stack names functions and
@@ -213,9 +213,9 @@ func recovered(err *error) {
 	}
 }
 
-// sound returns an error whose text can be read. That of a nil pointer in an error, a
+// safeError returns an error whose text can be read. That of a nil pointer in an error, a
 // common mistake, panics where go-sdk reads it, on a goroutine that nobody recovers.
-func sound(err error) (checked error) {
+func safeError(err error) (checked error) {
 	if err == nil {
 		return nil
 	}
@@ -268,7 +268,7 @@ func badArguments() error {
 func answeredOtherwise() error {
 	return &jsonrpc.Error{
 		Code:    jsonrpc.CodeInvalidParams,
-		Message: "This round was answered before, and otherwise. Send those answers again for its result, or begin a new call.",
+		Message: "This round was answered before, and otherwise." + sendThose,
 	}
 }
 

@@ -2,7 +2,11 @@ package mrtr_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -154,4 +158,163 @@ func ExampleIncompleteResult_Carry() {
 	// Output:
 	// asked: Is 42 all right?
 	// result: {"summary":"price 42, accepted true"}
+}
+
+// A prompt asks as a tool does.
+func ExamplePrompt() {
+	handler := func(_ context.Context, c *mrtr.Call, arguments map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+		unit, ok := mrtr.Answer(c, units)
+		if !ok {
+			return mrtr.Need(units), nil, nil
+		}
+		text := &mcp.TextContent{Text: "Describe " + arguments["place"] + " in " + unit + " units."}
+		return nil, &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: text}}}, nil
+	}
+	rt, err := mrtr.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
+	server.AddPrompt(&mcp.Prompt{Name: "describe", Arguments: []*mcp.PromptArgument{{Name: "place"}}}, mrtr.Prompt(rt, mrtr.Native(handler), nil))
+
+	session := connectUser(server, map[string]any{"units": "metric"}, "")
+	defer session.Close()
+	result, err := session.GetPrompt(context.Background(), &mcp.GetPromptParams{Name: "describe", Arguments: map[string]string{"place": "Lisbon"}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(result.Messages[0].Content.(*mcp.TextContent).Text)
+	// Output:
+	// asked: Which units?
+	// Describe Lisbon in metric units.
+}
+
+// A resource asks as a tool does. Its input is the address.
+func ExampleResource() {
+	handler := func(_ context.Context, c *mrtr.Call, uri string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+		unit, ok := mrtr.Answer(c, units)
+		if !ok {
+			return mrtr.Need(units), nil, nil
+		}
+		return nil, &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Text: "22 degrees, " + unit}}}, nil
+	}
+	rt, err := mrtr.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
+	server.AddResource(&mcp.Resource{Name: "lisbon", URI: "weather://lisbon"}, mrtr.Resource(rt, mrtr.Native(handler), nil))
+
+	session := connectUser(server, map[string]any{"units": "metric"}, "")
+	defer session.Close()
+	result, err := session.ReadResource(context.Background(), &mcp.ReadResourceParams{URI: "weather://lisbon"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(result.Contents[0].URI, result.Contents[0].Text)
+	// Output:
+	// asked: Which units?
+	// weather://lisbon 22 degrees, metric
+}
+
+// A raw tool has a schema made at run time, and reads its arguments itself.
+func ExampleRawTool() {
+	handler := func(_ context.Context, c *mrtr.Call, arguments json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+		unit, ok := mrtr.Answer(c, units)
+		if !ok {
+			return mrtr.Need(units), nil, nil
+		}
+		text := &mcp.TextContent{Text: string(arguments) + " " + unit}
+		return nil, &mcp.CallToolResult{Content: []mcp.Content{text}}, nil
+	}
+	rt, err := mrtr.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
+	schema := json.RawMessage(`{"type":"object","properties":{"location":{"type":"string"}}}`)
+	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: schema}, mrtr.RawTool(rt, mrtr.Native(handler), nil))
+
+	session := connectUser(server, map[string]any{"units": "metric"}, "")
+	defer session.Close()
+	result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "raw", Arguments: lookup{"Lisbon"}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(result.Content[0].(*mcp.TextContent).Text)
+	// Output:
+	// asked: Which units?
+	// {"location":"Lisbon"} metric
+}
+
+// The modern arm returns its question. The legacy arm waits for the answer in
+// place, which only the session of a legacy client can carry.
+func ExampleByVersion() {
+	modern := oneQuestion(units, func(unit string) string { return unit + ", from a round" })
+	legacy := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ lookup) (*mrtr.IncompleteResult, forecast, error) {
+		unit, err := units.AskOver(ctx, c.Session())
+		if err != nil {
+			return nil, forecast{}, err
+		}
+		return nil, forecast{unit + ", over the session"}, nil
+	})
+	server := newWeather(mrtr.ByVersion(modern, legacy))
+	for _, version := range []string{"2026-07-28", "2025-11-25"} {
+		session := connectUser(server, map[string]any{"units": "metric"}, version)
+		result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "weather", Arguments: lookup{"Lisbon"}})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(version, result.StructuredContent)
+		session.Close()
+	}
+	// Output:
+	// asked: Which units?
+	// 2026-07-28 map[summary:metric, from a round]
+	// asked: Which units?
+	// 2025-11-25 map[summary:metric, over the session]
+}
+
+// Nothing in the log is secret: neither answers nor states nor the texts of
+// errors.
+func ExampleLogObserver() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		switch a.Key { // these differ from run to run
+		case slog.TimeKey, "call", "duration", "state_bytes":
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	rt, err := mrtr.New(&mrtr.Options{Observer: mrtr.LogObserver(logger)})
+	if err != nil {
+		panic(err)
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, oneQuestion(units, func(unit string) string { return unit }), nil))
+	callWeather(server, nil)
+	// Output:
+	// level=INFO msg="questions asked" method=tools/call name=weather era=modern revision=2026-07-28 client="client 1" round=1 questions=[units]
+	// asked: Which units?
+	// level=INFO msg="call stopped" method=tools/call name=weather era=modern revision=2026-07-28 client="client 1" round=2 error_type=declined
+	// error: Stopped: "units" was declined.
+}
+
+// Middleware tells outcomes apart by their reason.
+func ExampleError() {
+	server := newWeather(oneQuestion(units, func(unit string) string { return unit }))
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			var ended *mrtr.Error
+			if tool, ok := result.(*mcp.CallToolResult); ok && errors.As(tool.GetError(), &ended) {
+				fmt.Println(ended.Reason, ended.Key, ended.Reason == mrtr.Declined)
+			}
+			return result, err
+		}
+	})
+	callWeather(server, nil)
+	// Output:
+	// asked: Which units?
+	// declined units true
+	// error: Stopped: "units" was declined.
 }

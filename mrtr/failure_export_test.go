@@ -10,5 +10,5 @@ func Failures(err error) (first, replayed error) {
 	if e != nil {
 		panic(e)
 	}
-	return meet(f), meet(again)
+	return replayError(f), replayError(again)
 }

@@ -100,18 +100,18 @@ func TestAnErrorOfOnceIsTheSameWhenReplayed(t *testing.T) {
 		"a wrapped sentinel":     {fmt.Errorf("booking: %w", errClosed), `"booking: the desk is closed" is:closed`},
 		"a joined one":           {errors.Join(errors.New("x"), errClosed), `"x\nthe desk is closed" is:closed`},
 		"no file":                {&fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}, `"open x: file does not exist" is:no file timeout:false`},
-		"out of time":            {fmt.Errorf("desk: %w", context.DeadlineExceeded), `"desk: context deadline exceeded" is:late timeout:true`},
+		"out of time":            {mrtr.NotDone(fmt.Errorf("desk: %w", context.DeadlineExceeded)), `"desk: context deadline exceeded" is:late timeout:true`},
 		"a type with JSON":       {fmt.Errorf("x: %w", &fullError{"IC 1"}), `"x: IC 1 is full" full:IC 1 type:full expected:true hints:[Take another train.] selector:train [IC 2]`},
 		"a type without":         {hiddenError{"secret"}, `"secret"`},
 		"a decline":              {&mrtr.Error{Reason: mrtr.Declined, Key: "q"}, `"Stopped: \"q\" was declined." stopped:declinedq type:declined expected:true`},
 		"a JSON-RPC error":       {&jsonrpc.Error{Code: -32002, Message: "own"}, `"own" wire:-32002 own true`},
 		"a wrapped JSON-RPC one": {fmt.Errorf("x: %w", &jsonrpc.Error{Code: -32002, Message: "own"}), `"x: own" wire:-32002 own false`},
-		"misuse":                 {new(mrtr.UsageError), `"mrtr: " usage:mrtr:  type:usage expected:false`},
+		"misuse":                 {mrtr.Question[int]{}.Err(), `"mrtr: the zero Question asks nothing: make one with Elicit, Choose, Confirm or Known" usage:mrtr: the zero Question asks nothing: make one with Elicit, Choose, Confirm or Known type:usage expected:false`},
 	}
 	require.NotEmpty(t, tests)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			eachOnce(t, func(t *testing.T, style func(func(context.Context, *mrtr.Call) (string, error)) mrtr.Style[tripIn, tripOut]) {
+			eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
 				var met []string
 				instance := func() *tripTool {
 					return serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
@@ -119,7 +119,7 @@ func TestAnErrorOfOnceIsTheSameWhenReplayed(t *testing.T) {
 							_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { return "", test.err })
 							met = append(met, like(err))
 						}
-						return "", nil
+						return "later", nil
 					}))
 				}
 				tool := instance()
@@ -142,10 +142,10 @@ func TestAnErrorOfOnceIsTheSameWhenReplayed(t *testing.T) {
 // An error chain that never ends is cut, and ends the call like any other.
 func TestAnErrorThatUnwrapsToItself(t *testing.T) {
 	loop := &endless{}
-	last := serveTrip(t, mrtr.Journal(around(func(ctx context.Context, c *mrtr.Call) (string, error) {
+	last := serveTrip(t, mrtr.Journal(linearOf(around(func(ctx context.Context, c *mrtr.Call) (string, error) {
 		_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { return "", loop })
 		return "", err
-	}))).begin()
+	})))).begin()
 	require.EqualError(t, last.err, "again")
 }
 
@@ -243,15 +243,14 @@ func TestJournalReplaysEveryFailure(t *testing.T) {
 					var did deeds
 					seen := map[string]bool{}
 					instance := func() *tripTool {
-						return serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+						return serveTrip(t, style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+							ctx, c := s.ctx, s.Call
 							seen[body(ctx, c, &did)] = true
 							for _, key := range []string{"q", "r"} {
-								if _, err := mrtr.Ask(ctx, c, text(key)); err != nil {
-									return tripOut{}, err
-								}
+								ask(s, text(key))
 							}
 							return tripOut{Plan: "done"}, nil
-						}))
+						})))
 					}
 					tool := instance()
 					last := tool.begin()
@@ -271,8 +270,8 @@ func TestJournalReplaysEveryFailure(t *testing.T) {
 	}
 }
 
-// States of the journal before errors were kept whole have their text alone.
-func TestAFailureOfAnEarlierFormIsRead(t *testing.T) {
+// A replay meets the failure in the state, and one that cannot be read as an error too.
+func TestFailuresAreReadFromTheState(t *testing.T) {
 	var did deeds
 	rt := newTripRuntime(t, nil)
 	mrtr.Unsigned(rt)
@@ -282,14 +281,12 @@ func TestAFailureOfAnEarlierFormIsRead(t *testing.T) {
 		met = append(met, fmt.Sprint(err))
 		return tripOut{}, nil
 	}), "")
-	for _, value := range []string{`"the desk is closed"`, `{"text":"the desk is closed"}`} {
-		last := tool.round(t.Context(), "", `{"v":1,"call":"mine","round":1,"journal":true,"done":[{"kind":"failed","key":"book","value":`+value+`}]}`, nil)
-		require.NoError(t, last.err)
-	}
-	require.Equal(t, []string{"the desk is closed", "the desk is closed"}, met)
-	last := tool.round(t.Context(), "", `{"v":1,"call":"mine","round":1,"journal":true,"done":[{"kind":"failed","key":"book","value":1}]}`, nil)
+	last := tool.round(t.Context(), "", `{"v":3,"call":"mine","round":1,"journal":true,"done":[{"key":"book","kind":"failed","value":{"text":"the desk is closed"}}]}`, nil)
+	require.NoError(t, last.err)
+	require.Equal(t, []string{"the desk is closed"}, met)
+	last = tool.round(t.Context(), "", `{"v":3,"call":"mine","round":1,"journal":true,"done":[{"key":"book","kind":"failed","value":1}]}`, nil)
 	require.NoError(t, last.err, "the handler goes on from any error")
-	require.Contains(t, met[2], "cannot be read")
+	require.Contains(t, met[1], "cannot be read")
 	require.Zero(t, did.count("book"))
 }
 

@@ -2,9 +2,14 @@ package mrtr
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // A frame is a linear handler that is held between two rounds. frameTable holds
@@ -111,7 +116,7 @@ func (t *frameTable) full(r *linearRun, weight int) error {
 	return nil
 }
 
-// hold counts a run's place and bytes, or, with less than nothing, counts them out.
+// hold counts a run's place and bytes; negative values give them back.
 // The caller holds t.mu.
 func (t *frameTable) hold(r *linearRun, places, bytes int) {
 	t.all = t.all.plus(places, bytes)
@@ -149,7 +154,7 @@ func (t *frameTable) park(r *linearRun) (token string, _ error) {
 	weight := r.weigh()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || t.goesOnElsewhere(r) {
+	if t.closed || t.resumableElsewhere(r) {
 		return "", &Error{Reason: ShuttingDown}
 	}
 	if err := t.full(r, weight); err != nil {
@@ -177,13 +182,6 @@ func (t *frameTable) take(token string) *linearRun {
 		t.running.push(r)
 	}
 	return r
-}
-
-// holds reports whether the run that a token names is here.
-func (t *frameTable) holds(token string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.byToken[token] != nil
 }
 
 // targetOf is the target of the run that a token names, nil where it is gone.
@@ -291,11 +289,25 @@ func (l *runList) all() []*linearRun {
 // startRun counts in a run that is entered for the first time.
 func (c *Call) startRun(ctx context.Context, r *linearRun) error {
 	if err := c.rt.frames.enter(r); err != nil {
-		return err
+		return c.notEntered(ctx, err)
 	}
 	c.linear = r
 	c.observe(ctx, Event{Kind: HandlerEntered})
 	return nil
+}
+
+// notEntered is the answer to a request whose handler could not be entered. One that came
+// while the server shuts down has done nothing, and can be sent to another instance as it is. A legacy
+// client cannot send a later round again.
+func (c *Call) notEntered(ctx context.Context, err error) error {
+	var e *Error
+	resent := c.ex.client.Era != era.Legacy || c.st.round == 1
+	if c.phase != entered || !resent || !errors.As(err, &e) || e.Reason != ShuttingDown {
+		return err
+	}
+	c.phase = elsewhere
+	c.observe(ctx, Event{Kind: RoundRefused, Reason: string(ShuttingDown)})
+	return rpcerror.Retryable(sendElsewhere, string(ShuttingDown))
 }
 
 // holdFrame parks the run of a call that waits for answers, and puts the frame's
@@ -306,6 +318,9 @@ func (c *Call) holdFrame() error {
 		return c.keepFrame()
 	}
 	r.releaseRound()
+	if c.remembered() {
+		c.rt.mailbox.listen(c.life, c.st.turns.epoch)
+	}
 	token, err := c.rt.frames.park(r)
 	if err != nil && r.how.replays { // the journal will do
 		r.release(err)
@@ -335,13 +350,17 @@ func (c *Call) keepFrame() error {
 
 // abandonFrame unwinds the linear run of a call that has ended, if one is held, tells it
 // why, and hands out the functions that it registered with [Call.OnStop].
-func (c *Call) abandonFrame(cause error) (held bool, stops []func(context.Context, error)) {
+func (c *Call) abandonFrame(cause error) (held bool, stops []stop) {
 	r := c.rt.frames.take(c.st.frame)
 	if r == nil {
 		r = c.linear
 	}
 	if r == nil {
 		return false, nil
+	}
+	if r.leavesStops() {
+		r.end(cause)
+		return true, nil
 	}
 	stops = r.call.takeStops()
 	r.end(cause)
@@ -351,4 +370,210 @@ func (c *Call) abandonFrame(cause error) (held bool, stops []func(context.Contex
 // abandoned tells the observer of a frame that was unwound without an answer.
 func (rt *Runtime) abandoned(r *linearRun, reason string) {
 	r.call.observe(context.Background(), Event{Kind: CallAbandoned, Reason: reason})
+}
+
+// takeFrame finds the linear run of this call, nil where one has to be started. A
+// frame that is gone ends the call, unless its style can replay the journal.
+func (c *Call) takeFrame(how linearStyle) (*linearRun, error) {
+	if c.linear != nil { // entered again in the same round
+		return c.linear, nil
+	}
+	if r := c.rt.frames.take(c.st.frame); r != nil {
+		c.linear = r
+		return r, nil
+	}
+	// A letter does not have the input as the handler takes it.
+	if c.st.round > 1 && (!how.replays || c.ex.letter != nil) {
+		return nil, &Error{Reason: FrameGone}
+	}
+	return nil, nil
+}
+
+// schedule sets the timer for the oldest frame. The caller holds t.mu.
+func (t *frameTable) schedule() {
+	if t.parked.first == nil || t.closed {
+		return
+	}
+	wait := t.parked.first.expires - time.Since(t.began)
+	if t.janitor == nil {
+		t.janitor = time.AfterFunc(wait, t.evict)
+		return
+	}
+	t.janitor.Reset(wait)
+}
+
+// evict unwinds the frames whose time is up.
+func (t *frameTable) evict() {
+	t.mu.Lock()
+	if t.closed { // the timer had fired: close unwinds them all
+		t.mu.Unlock()
+		return
+	}
+	var expired []*linearRun
+	now := time.Since(t.began)
+	for r := t.parked.first; r != nil && r.expires <= now; r = t.parked.first {
+		t.revoke(r)
+		r.list.remove(r)
+		t.running.push(r)
+		expired = append(expired, r)
+	}
+	t.schedule()
+	t.mu.Unlock()
+	for _, r := range expired {
+		t.abandoned(r, "no answer came in time")
+		r.release(context.DeadlineExceeded)
+	}
+}
+
+// close ends every run and waits until all have left.
+func (t *frameTable) close(grace time.Duration) error {
+	parked, running := t.shut()
+	for _, r := range parked {
+		t.abandoned(r, "the server is shutting down")
+		r.release(&Error{Reason: ShuttingDown})
+	}
+	for _, r := range running {
+		r.stop(&Error{Reason: ShuttingDown})
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case <-t.empty:
+		return nil
+	case <-late.C:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return fmt.Errorf("mrtr: Close: %d handlers still running %v after cancellation", t.count(), grace)
+	}
+}
+
+// shut closes the table to new runs, and hands out those that are to end.
+func (t *frameTable) shut() (parked, running []*linearRun) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, nil
+	}
+	t.closed = true
+	if t.janitor != nil {
+		t.janitor.Stop()
+	}
+	for r := t.parked.first; r != nil; r = r.next {
+		t.revoke(r)
+	}
+	if t.count() == 0 {
+		close(t.empty)
+	}
+	return t.parked.all(), t.running.all()
+}
+
+// Drain ends the runtime without ending the calls that wait in it, as far as ctx
+// allows. From now on:
+//
+//   - A [Coroutine] call that begins is refused with -31001, before its handler is
+//     entered: its client may send the same request again, to another instance.
+//   - A held Coroutine gets the rest of its time: its answers are taken, it may ask
+//     again, and [Limits.FrameTTL] ends it as ever.
+//   - A [Resumable] handler is no longer held. Its next round replays the journal, here
+//     or at another instance with the same keys. Where the keys are those of this
+//     process, one that is held gets its time too.
+//   - Calls of the other styles are served as before.
+//
+// When no handler is held any more, calls of linear handlers are refused like that,
+// and those that run come to the end of their round, as do the rounds of all styles that
+// a store remembers. Then Drain calls [Runtime.Close].
+// Where ctx ends first, Close unwinds the rest, and the error wraps that of ctx and
+// tells how many there were.
+//
+// Drain before the transport shuts down, which has to bring the answers:
+// docs/operating.md gives the order.
+func (rt *Runtime) Drain(ctx context.Context) error {
+	t := rt.frames
+	for _, phase := range []func() <-chan struct{}{t.takeNoFrames, t.takeNone, rt.works.whenEmpty} {
+		select {
+		case <-phase():
+			continue
+		case <-ctx.Done():
+		}
+		stats := rt.Stats()
+		cut := fmt.Errorf("mrtr: Drain: %d handlers held and %d running: %w", stats.Held, stats.Running, context.Cause(ctx))
+		return errors.Join(cut, rt.Close())
+	}
+	return rt.Close()
+}
+
+// draining is the part of a table that ends it: first it takes no new frames, and
+// when the frames are gone no runs at all.
+type draining struct {
+	ephemeral                bool // no other instance can go on with its calls
+	first                    int  // runs that will need a frame and have none yet
+	takesNoFrames, takesNone bool
+	noFrames, none           chan struct{} // made by the phase, closed and nil when it is over
+}
+
+// needsFrame reports whether the call can go on in a held handler alone.
+func (r *linearRun) needsFrame() bool { return r.how.parks && !r.how.replays }
+
+// countFirst counts a run without a place that will need one. The caller holds t.mu.
+func (t *frameTable) countFirst(r *linearRun, n int) {
+	if r.needsFrame() {
+		t.first += n
+	}
+}
+
+// resumableElsewhere reports whether a run is not held because the table drains. The
+// caller holds t.mu.
+func (t *frameTable) resumableElsewhere(r *linearRun) bool {
+	return t.takesNoFrames && r.how.replays && (!r.placed || !t.ephemeral)
+}
+
+// takeNoFrames begins the first phase. The channel is closed when no frame is left.
+func (t *frameTable) takeNoFrames() <-chan struct{} {
+	t.mu.Lock()
+	t.takesNoFrames = true
+	if t.noFrames == nil {
+		t.noFrames = make(chan struct{})
+	}
+	done := t.noFrames
+	var moved []*linearRun
+	for _, r := range t.parked.all() {
+		if t.resumableElsewhere(r) {
+			t.revoke(r)
+			r.list.remove(r)
+			t.running.push(r)
+			moved = append(moved, r)
+		}
+	}
+	t.drained()
+	t.mu.Unlock()
+	for _, r := range moved {
+		t.abandoned(r, "the server drains: its call goes on from its journal")
+		r.release(&Error{Reason: ShuttingDown})
+	}
+	return done
+}
+
+// takeNone begins the second phase. The channel is closed when no run is left.
+func (t *frameTable) takeNone() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.takesNone = true
+	if t.none == nil {
+		t.none = make(chan struct{})
+	}
+	done := t.none
+	t.drained()
+	return done
+}
+
+// drained ends the phases that are over. The caller holds t.mu.
+func (t *frameTable) drained() {
+	if t.noFrames != nil && t.all.places == 0 && t.first == 0 {
+		close(t.noFrames)
+		t.noFrames = nil
+	}
+	if t.none != nil && t.count() == 0 {
+		close(t.none)
+		t.none = nil
+	}
 }

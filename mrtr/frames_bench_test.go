@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // A parked frame is measured beside the least that could do its work: a
@@ -62,7 +62,7 @@ func parkFrames(b *testing.B, rt *Runtime, n int) []*asked {
 		_, err := Ask(ctx, c, question)
 		return struct{}{}, err
 	})
-	t := &target{}
+	f := &front[struct{}, struct{}]{rt: rt, style: style, target: &target{}, format: typedFormat[struct{}]{}}
 	out := make([]*asked, n)
 	ex := exchange{
 		method: "tools/call", name: "trip", arguments: []byte(`{}`),
@@ -70,11 +70,7 @@ func parkFrames(b *testing.B, rt *Runtime, n int) []*asked {
 	}
 	for i := range out {
 		var err error
-		out[i], err = rt.round(context.Background(), ex, t, nil, func(ctx context.Context, c *Call) (*IncompleteResult, error) {
-			need, _, err := style.run(ctx, c, struct{}{})
-			return need, err
-		})
-		if err != nil {
+		if _, out[i], err = f.serve(context.Background(), ex, struct{}{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -113,7 +109,7 @@ func BenchmarkParkedFrame(b *testing.B) {
 		clear(table)
 		table = nil
 
-		rt, err := New(&Options{MaxFrames: 2 * frames})
+		rt, err := New(&Options{Limits: Limits{MaxFrames: 2 * frames}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -155,7 +151,7 @@ func BenchmarkResume(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("frame/%d", parked), func(b *testing.B) {
-			rt, err := New(&Options{MaxFrames: 2 * parked})
+			rt, err := New(&Options{Limits: Limits{MaxFrames: 2 * parked}})
 			if err != nil {
 				b.Fatal(err)
 			}

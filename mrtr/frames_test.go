@@ -15,25 +15,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // twoStops asks twice, with an effect between the questions and one before.
 func twoStops(did *deeds) mrtr.LinearFunc[tripIn, tripOut] {
-	return func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+	return linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 		defer did.note("unwound")
-		if _, err := mrtr.Once(ctx, c, "start", did.do("start")); err != nil {
-			return tripOut{}, err
-		}
-		first, err := mrtr.Ask(ctx, c, text("first"))
-		if err != nil {
-			return tripOut{}, err
-		}
-		if _, err := mrtr.Once(ctx, c, "middle", did.do("middle")); err != nil {
-			return tripOut{}, err
-		}
-		second, err := mrtr.Ask(ctx, c, text("second"))
-		return tripOut{Plan: first + " " + second}, err
-	}
+		once(s, "start", did.do("start"))
+		first := ask(s, text("first"))
+		once(s, "middle", did.do("middle"))
+		return tripOut{Plan: first + " " + ask(s, text("second"))}, nil
+	})
 }
 
 // byWho takes the caller from the arguments.
@@ -44,7 +37,7 @@ func byWho(_ context.Context, req mcp.Request) (string, error) {
 
 func TestFramesAreCapped(t *testing.T) {
 	var did deeds
-	rt := newTripRuntime(t, &mrtr.Options{Principal: byWho, MaxFrames: 5, MaxFramesPerPrincipal: 2})
+	rt := newTripRuntime(t, &mrtr.Options{Principal: byWho, Limits: mrtr.Limits{MaxFrames: 5, MaxFramesPerPrincipal: 2}})
 	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
 	begin := func(who string) tripReply { return tool.round(t.Context(), who, "", nil) }
 	ann := begin("ann")
@@ -74,7 +67,7 @@ func TestFramesAreCapped(t *testing.T) {
 // A call that needs no place, because it can be replayed, is never refused.
 func TestFramesFullFallBackToTheJournal(t *testing.T) {
 	var did deeds
-	rt := newTripRuntime(t, &mrtr.Options{MaxFrames: 1})
+	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}})
 	tool := newTrip(rt, mrtr.Resumable(twoStops(&did)), "")
 	require.NoError(t, tool.begin().err, "takes the one place")
 	require.NoError(t, tool.begin().err, "is not held")
@@ -93,7 +86,7 @@ func TestFramesAreCappedWhereTheyPark(t *testing.T) {
 	var did deeds
 	var both sync.WaitGroup
 	both.Add(2)
-	rt := newTripRuntime(t, &mrtr.Options{MaxFrames: 1})
+	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}})
 	tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
 		both.Done()
 		both.Wait()
@@ -105,9 +98,7 @@ func TestFramesAreCappedWhereTheyPark(t *testing.T) {
 	}
 	err := errors.Join((<-replies).err, (<-replies).err)
 	ended(t, err, mrtr.Busy)
-	var effect interface{ ToolErrorEffect() string }
-	require.ErrorAs(t, err, &effect)
-	require.Equal(t, "applied", effect.ToolErrorEffect())
+	require.Equal(t, "applied", effectOf(err))
 	require.EqualError(t, err, `Too many calls are waiting for answers (limit 1). "start" was done: do not call the tool again without checking.`)
 	soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{Parked: 1, Tokens: 1, Places: 1} }, "one is held")
 }
@@ -115,8 +106,8 @@ func TestFramesAreCappedWhereTheyPark(t *testing.T) {
 func TestFramesAreEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did deeds
-		var log eventLog
-		rt := newTripRuntime(t, &mrtr.Options{FrameTTL: time.Minute, Observer: &log})
+		var log recorder
+		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}, Observer: &log})
 		tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
 		old := tool.begin()
 		time.Sleep(40 * time.Second)
@@ -200,12 +191,12 @@ func TestFramesResumeOnceWhenTwoRetriesRace(t *testing.T) {
 func TestFramesAreNotLeftBehindByAFailedRound(t *testing.T) {
 	var did deeds
 	t.Run("a state that is too large", func(t *testing.T) {
-		rt := newTripRuntime(t, &mrtr.Options{MaxStateBytes: 16})
+		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 16}})
 		ended(t, newTrip(rt, mrtr.Coroutine(twoStops(&did)), "").begin().err, mrtr.LimitExceeded)
 		soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{} }, "nothing is held")
 	})
 	t.Run("too many questions at once", func(t *testing.T) {
-		rt := newTripRuntime(t, &mrtr.Options{MaxQuestions: 1})
+		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxQuestions: 1}})
 		tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 			return tripOut{}, mrtr.AskAll(ctx, c, text("first"), text("second"))
 		}), "")
@@ -224,7 +215,7 @@ func TestFramesAreNotLeftBehindByAFailedRound(t *testing.T) {
 
 // A panic of a handler that nobody waits for is not lost: an operator reads it.
 func TestFramesReportAPanicOnTheirWayOut(t *testing.T) {
-	var log eventLog
+	var log recorder
 	rt := newTripRuntime(t, &mrtr.Options{Observer: &log})
 	tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		defer func() { panic("the door jams") }()
@@ -234,7 +225,11 @@ func TestFramesReportAPanicOnTheirWayOut(t *testing.T) {
 	require.NoError(t, tool.begin().err)
 	require.NoError(t, rt.Close())
 	require.Equal(t, []string{"the server is shutting down (effects: false)"}, log.abandoned())
-	require.Equal(t, []any{"the door jams"}, log.panics())
+	var errs []error
+	for _, e := range log.all() {
+		errs = append(errs, e.Err)
+	}
+	require.Equal(t, "the door jams", panicOf(t, errors.Join(errs...)).Value)
 }
 
 func TestFramesAfterClose(t *testing.T) {
@@ -245,8 +240,7 @@ func TestFramesAfterClose(t *testing.T) {
 	require.NoError(t, rt.Close())
 	require.Equal(t, 1, did.count("unwound"), "Close waits for deferred functions")
 	ended(t, tool.answer(asked, "x").err, mrtr.FrameGone)
-	closed := ended(t, tool.begin().err, mrtr.ShuttingDown)
-	require.EqualError(t, closed, "Stopped: this server is shutting down. Call the tool again.")
+	retryable(t, tool.begin().err, "shutting_down")
 	require.NoError(t, rt.Close(), "closing twice is harmless")
 }
 
@@ -296,55 +290,9 @@ func TestFramesLeaveNothingBehind(t *testing.T) {
 	soon(t, func() bool { return runtime.NumGoroutine() <= before }, "every goroutine ends")
 }
 
-// eventLog is an observer that keeps its events.
-type eventLog struct {
-	mu     sync.Mutex
-	events []mrtr.Event
-}
-
-func (l *eventLog) Observe(_ context.Context, e mrtr.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.events = append(l.events, e)
-}
-
-func (l *eventLog) abandoned() (reasons []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.events {
-		if e.Kind == mrtr.CallAbandoned {
-			reasons = append(reasons, fmt.Sprintf("%s (effects: %t)", e.Reason, e.HasEffects))
-		}
-	}
-	return reasons
-}
-
-func (l *eventLog) panics() (values []any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.events {
-		var panicked *mrtr.PanicError
-		if errors.As(e.Err, &panicked) {
-			values = append(values, panicked.Value)
-		}
-	}
-	return values
-}
-
-func (l *eventLog) entered() (handlers []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.events {
-		if e.Kind == mrtr.HandlerEntered {
-			handlers = append(handlers, e.Handler)
-		}
-	}
-	return handlers
-}
-
 func TestFramesAreCappedInBytes(t *testing.T) {
 	var did deeds
-	rt := newTripRuntime(t, &mrtr.Options{MaxFrameBytes: 10_000})
+	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 10_000}})
 	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
 	begin := func(who string) tripReply { return tool.round(t.Context(), who, "", nil) }
 	long := strings.Repeat("x", 5_000)
@@ -384,4 +332,134 @@ func TestFramesThatAreGoneAskNobody(t *testing.T) {
 	second := other.round(t.Context(), "", first.state, nil)
 	ended(t, second.err, mrtr.FrameGone)
 	require.Empty(t, second.asks)
+}
+
+// drained begins to drain, and returns once that waits or has ended.
+func drained(ctx context.Context, rt *mrtr.Runtime) <-chan error {
+	end := make(chan error, 1)
+	go func() { end <- rt.Drain(ctx) }()
+	synctest.Wait()
+	return end
+}
+
+// goesOn answers both questions of twoStops.
+func goesOn(t *testing.T, tool *tripTool, first tripReply) {
+	t.Helper()
+	second := tool.round(t.Context(), "", first.state, accepting(first, "x"))
+	require.NoError(t, second.err)
+	last := tool.round(t.Context(), "", second.state, accepting(second, "y"))
+	require.NoError(t, last.err)
+	require.Equal(t, "x y", last.plan)
+}
+
+func TestDrainLetsHeldHandlersFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var did deeds
+		rt := newTripRuntime(t, nil)
+		tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+		held := tool.begin()
+		end := drained(t.Context(), rt)
+		require.Empty(t, end, "a handler is held")
+		require.True(t, rt.Stats().Draining)
+		retryable(t, tool.begin().err, "shutting_down")
+		require.Equal(t, 1, did.count("start"), "a call that is refused has done nothing")
+		time.Sleep(5 * time.Minute)
+		goesOn(t, tool, held)
+		synctest.Wait()
+		require.Len(t, end, 1)
+		require.NoError(t, <-end)
+		require.True(t, rt.Stats().Closed)
+	})
+}
+
+// A handler that nobody answers gets its time, and no more.
+func TestDrainWaitsForTheTimeOfAFrame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var did deeds
+		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
+		newTrip(rt, mrtr.Coroutine(twoStops(&did)), "").begin()
+		end := drained(t.Context(), rt)
+		began := time.Now()
+		require.NoError(t, <-end)
+		require.Equal(t, time.Minute, time.Since(began))
+		require.Equal(t, 1, did.count("unwound"))
+	})
+}
+
+// A call that was let in before the drain, and has not asked yet, may ask.
+func TestDrainWaitsForARoundThatWillBeHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := newTripRuntime(t, nil)
+		tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
+			time.Sleep(time.Minute)
+			var did deeds
+			return twoStops(&did)(ctx, c, in)
+		}), "")
+		first := make(chan tripReply, 1)
+		go func() { first <- tool.begin() }()
+		synctest.Wait()
+		end := drained(t.Context(), rt)
+		require.Empty(t, end)
+		reply := <-first
+		require.NoError(t, reply.err)
+		goesOn(t, tool, reply)
+		require.NoError(t, <-end)
+	})
+}
+
+// A Resumable handler goes on from its journal at another instance, unless the keys
+// are those of this process.
+func TestDrainMovesResumableCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var did deeds
+		rt := newTripRuntime(t, nil)
+		held := newTrip(rt, mrtr.Resumable(twoStops(&did)), "").begin()
+		require.NoError(t, <-drained(t.Context(), rt))
+		goesOn(t, newTrip(newTripRuntime(t, nil), mrtr.Resumable(twoStops(&did)), ""), held)
+		require.Equal(t, 1, did.count("start"), "the other instance remembers it")
+
+		rt = newTripRuntime(t, &mrtr.Options{State: &statecodec.Options{Ephemeral: true}})
+		tool := newTrip(rt, mrtr.Resumable(twoStops(&did)), "")
+		held = tool.begin()
+		end := drained(t.Context(), rt)
+		require.Empty(t, end, "nobody else can go on with it")
+		goesOn(t, tool, held)
+		require.NoError(t, <-end)
+	})
+}
+
+func TestDrainUnwindsTheRestWhereItsTimeIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stopped error
+		rt := newTripRuntime(t, nil)
+		newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			c.OnStop("x", func(_ context.Context, _ string, err error) error { stopped = err; return nil })
+			v, err := mrtr.Ask(ctx, c, text("first"))
+			return tripOut{Plan: v}, err
+		}), "").begin()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := rt.Drain(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualError(t, err, "mrtr: Drain: 1 handlers held and 0 running: context deadline exceeded")
+		ended(t, stopped, mrtr.ShuttingDown)
+		require.Zero(t, rt.Stats().Held)
+	})
+}
+
+// Calls of the styles that hold nothing are served to the end, and those of journaled
+// code until nothing is held.
+func TestDrainServesTheOtherStyles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var did deeds
+		rt := newTripRuntime(t, nil)
+		coroutine := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+		native := &tripTool{handler: mrtr.Tool(rt, mrtr.Native(nativeOf(&did)), &mrtr.HandlerOptions{Audience: "native"})}
+		held := coroutine.begin()
+		end := drained(t.Context(), rt)
+		native.answer(native.begin(), "window")
+		goesOn(t, coroutine, held)
+		require.NoError(t, <-end)
+		require.NoError(t, native.begin().err)
+	})
 }

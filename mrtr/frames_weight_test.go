@@ -13,7 +13,7 @@ import (
 
 // Sixty addresses of 900 KiB are held nowhere, if 8 MiB may be.
 func TestFramesOfResourcesWeighTheirAddresses(t *testing.T) {
-	rt := newTripRuntime(t, &mrtr.Options{MaxFrameBytes: 8 << 20})
+	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 8 << 20}})
 	h := mrtr.Resource(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ string) (*mcp.ReadResourceResult, error) {
 		_, err := mrtr.Ask(ctx, c, text("first"))
 		return nil, err
@@ -21,11 +21,8 @@ func TestFramesOfResourcesWeighTheirAddresses(t *testing.T) {
 	held := 0
 	for range 60 {
 		res, err := h(t.Context(), &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{
-			Meta: mcp.Meta{
-				mcp.MetaKeyProtocolVersion:    "2026-07-28",
-				mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
-			},
-			URI: "mem://" + strings.Repeat("x", 900<<10),
+			Meta: modernMeta(),
+			URI:  "mem://" + strings.Repeat("x", 900<<10),
 		}})
 		if err == nil {
 			require.NotEmpty(t, res.RequestState)
@@ -42,12 +39,12 @@ func TestFramesOfResourcesWeighTheirAddresses(t *testing.T) {
 // The answers that a held handler has are held too. A call whose next answer does
 // not fit ends, or goes on without its frame where it can.
 func TestFramesWeighTheirAnswers(t *testing.T) {
-	for name, style := range map[string]func(mrtr.LinearFunc[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]{
+	for name, style := range map[string]linearStyle{
 		"coroutine": mrtr.Coroutine[tripIn, tripOut], "resumable": mrtr.Resumable[tripIn, tripOut],
 	} {
 		t.Run(name, func(t *testing.T) {
 			var did deeds
-			rt := newTripRuntime(t, &mrtr.Options{MaxFrameBytes: 40_000})
+			rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 40_000}})
 			tool := newTrip(rt, style(twoStops(&did)), "")
 			var last []tripReply
 			for range 5 {
@@ -64,8 +61,7 @@ func TestFramesWeighTheirAnswers(t *testing.T) {
 				}
 				busy := ended(t, reply.err, mrtr.Busy)
 				require.Equal(t, "30000 bytes", busy.Detail)
-				var effect interface{ ToolErrorEffect() string }
-				require.ErrorAs(t, reply.err, &effect, "an effect has run")
+				require.NotEmpty(t, effectOf(reply.err), "an effect has run")
 			}
 		})
 	}
@@ -76,8 +72,8 @@ func TestFramesWeighTheirAnswers(t *testing.T) {
 func TestACrowdLeavesRoomForKnownCallers(t *testing.T) {
 	var did deeds
 	for explanation, opts := range map[string]mrtr.Options{
-		"places": {MaxFrames: 40},
-		"bytes":  {MaxFrameBytes: 400_000},
+		"places": {Limits: mrtr.Limits{MaxFrames: 40}},
+		"bytes":  {Limits: mrtr.Limits{MaxFrameBytes: 400_000}},
 	} {
 		t.Run(explanation, func(t *testing.T) {
 			opts.Principal = func(_ context.Context, req mcp.Request) (string, error) {
@@ -103,7 +99,7 @@ func TestACrowdLeavesRoomForKnownCallers(t *testing.T) {
 		})
 	}
 	t.Run("of one principal", func(t *testing.T) {
-		rt := newTripRuntime(t, &mrtr.Options{MaxFrameBytes: 100_000, Principal: byWho})
+		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 100_000}, Principal: byWho})
 		tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
 		ann, bob := strings.Repeat("a", 9_000), strings.Repeat("b", 9_000)
 		held := 0

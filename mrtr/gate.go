@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // gate decides, before anything is asked, whether this client can be asked the

@@ -3,6 +3,7 @@ package mrtr_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -57,15 +58,13 @@ func TestNobodyIsAskedWhatTheyDidNotDeclare(t *testing.T) {
 				return mrtr.Need(gate.question), output{}, nil
 			}
 			client := connect(t, serveTool(rt, handler, nil), &wire.Options{Capabilities: gate.capabilities})
-			reply, err := client.Send(context.Background(), wire.Request{Name: "tool"})
-			require.NoError(t, err)
+			reply := send(t, client, wire.Request{Name: "tool"})
 			if gate.required == "" {
 				require.Nil(t, reply.Error)
 				require.Len(t, reply.Asks, 1)
 				return
 			}
-			require.NotNil(t, reply.Error)
-			require.EqualValues(t, -32021, reply.Error.Code)
+			refusedWith(t, reply.Error, -32021)
 			require.JSONEq(t, `{"requiredCapabilities":`+gate.required+`}`, string(reply.Error.Data))
 			require.Empty(t, seen.of(mrtr.QuestionsAsked))
 		})
@@ -89,10 +88,8 @@ func TestTheGateOfPromptsAndResources(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	client := connect(t, everything(rt), &wire.Options{Capabilities: wire.URLOnly})
 	for _, m := range methods {
-		reply, err := client.Send(context.Background(), m.first)
-		require.NoError(t, err)
-		require.NotNil(t, reply.Error, m.first.Method)
-		require.EqualValues(t, -32021, reply.Error.Code)
+		reply := send(t, client, m.first)
+		refusedWith(t, reply.Error, -32021)
 		require.JSONEq(t, `{"requiredCapabilities":`+needsForm+`}`, string(reply.Error.Data))
 	}
 }
@@ -120,4 +117,260 @@ func TestConfirmAndOptionalNeedNoCapability(t *testing.T) {
 	said(t, out, "went on")
 	require.Equal(t, 1, out.Rounds)
 	require.Equal(t, 2, seen.entries(), "entered again at once")
+}
+
+// charging is a tool in every style that charges and then asks for the units.
+func charging(charge func()) map[string]mrtr.Style[input, output] {
+	styles := everyStyle(func(s *stage, _ input) (output, error) {
+		once(s, "charge", func(context.Context, string) (bool, error) { charge(); return true, nil })
+		return output{ask(s, units)}, nil
+	})
+	inPlace := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		charge()
+		v, err := units.AskOver(ctx, c.Session())
+		return nil, output{v}, err
+	})
+	styles["by version"] = mrtr.ByVersion(styles["native"], inPlace)
+	return styles
+}
+
+// chargingSteps is the same tool in steps, which know by themselves which capabilities they
+// always ask.
+func chargingSteps(charge func()) mrtr.Style[input, output] {
+	var b mrtr.Steps[input, output]
+	mrtr.DoStep(&b, "charge", func(context.Context, *mrtr.At[input], string) (bool, error) { charge(); return true, nil })
+	unit := mrtr.AskQuestion(&b, "units", units)
+	b.End(func(_ context.Context, at *mrtr.At[input]) (output, error) { return output{unit.Of(at)}, nil })
+	return b.MustBuild()
+}
+
+// A client that cannot be asked a question of every call is refused before anything
+// has happened, with the words that it would hear at the question, in both eras
+// and in every style.
+func TestNeedsRefuseBeforeAnythingHappens(t *testing.T) {
+	charged := 0
+	charge := func() { charged++ }
+	listed := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{units}}
+	type tool struct {
+		style mrtr.Style[input, output]
+		opts  *mrtr.HandlerOptions
+	}
+	tools := map[string]tool{"steps": {chargingSteps(charge), nil}, "steps for legacy clients": {mrtr.ByVersion(charging(charge)["native"], chargingSteps(charge)), listed}}
+	for name, style := range charging(charge) {
+		tools[name] = tool{style, listed}
+	}
+	for name, tool := range tools {
+		t.Run(name, func(t *testing.T) {
+			rt, seen := newRuntime(t, nil)
+			server := newServer()
+			mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, tool.style, tool.opts))
+			charged = 0
+			out := call(t, connect(t, server, &wire.Options{Capabilities: wire.URLOnly}), nil)
+			refusedWith(t, out.Error, -32021)
+			require.JSONEq(t, `{"requiredCapabilities":`+needsForm+`}`, string(out.Error.Data))
+			out = call(t, connect(t, server, legacyMute), nil)
+			failsWith(t, out, noForm)
+			out = call(t, connect(t, server, negotiatedDown), nil)
+			failsWith(t, out, noStream)
+			require.Zero(t, charged, "charged a client that could not be asked")
+			require.Zero(t, seen.entries())
+			require.Len(t, seen.of(mrtr.CallStopped), 3)
+
+			for _, opts := range []*wire.Options{nil, legacyClient} {
+				charged = 0
+				said(t, call(t, connect(t, server, opts), wire.Answers{"units": wire.Value("metric")}), "metric")
+				require.Equal(t, 1, charged)
+			}
+		})
+	}
+}
+
+func TestNeedsOfPromptsAndResources(t *testing.T) {
+	rt, seen := newRuntime(t, nil)
+	needs := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{units}}
+	server := newServer()
+	server.AddPrompt(&mcp.Prompt{Name: "one"}, mrtr.Prompt(rt, mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+		return nil, nil, nil
+	}), needs))
+	server.AddResource(&mcp.Resource{Name: "one", URI: "mem://one"}, mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+		return nil, nil, nil
+	}), needs))
+	for _, m := range methods[1:] {
+		out, err := connect(t, server, legacyMute).Run(t.Context(), m.first, nil)
+		require.NoError(t, err)
+		require.NotNil(t, out.Error)
+		require.Equal(t, noForm, out.Error.Message)
+		out, err = connect(t, server, &wire.Options{Capabilities: wire.Nothing}).Run(t.Context(), m.first, nil)
+		require.NoError(t, err)
+		refusedWith(t, out.Error, -32021)
+	}
+	require.Zero(t, seen.entries())
+}
+
+// Where a default stands in, nobody is refused.
+func TestNeedsHeedDefaultsAndEras(t *testing.T) {
+	withDefault := &mrtr.HandlerOptions{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults, Needs: []mrtr.AnyQuestion{units.Default("metric")}}
+	rt, _ := newRuntime(t, nil)
+	server := serveTool(rt, asking(units.Default("metric"), itself), withDefault)
+	said(t, call(t, connect(t, server, legacyMute), nil), "metric")
+	said(t, call(t, connect(t, server, legacyClient), nil), "metric")
+	require.EqualValues(t, -32021, call(t, connect(t, server, &wire.Options{Capabilities: wire.Nothing}), nil).Error.Code)
+
+	// The questions that the steps for one era always ask are not needs of the other.
+	silent := mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
+		return nil, output{"x"}, nil
+	})
+	steps := chargingSteps(func() {})
+	for explanation, style := range map[string]mrtr.Style[input, output]{"steps": mrtr.ByVersion(silent, steps), "steps in steps": mrtr.ByVersion(silent, mrtr.ByVersion(silent, steps))} {
+		rt, _ = newRuntime(t, nil)
+		server = newServer()
+		mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
+		said(t, call(t, connect(t, server, &wire.Options{Capabilities: wire.Nothing}), nil), "x")
+		require.Equal(t, noForm, call(t, connect(t, server, legacyMute), nil).Text, explanation)
+	}
+}
+
+// A question in Needs that refuses nobody is a mistake.
+func TestNeedsThatDoNothingAreRefused(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	for want, q := range map[string]mrtr.AnyQuestion{
+		"mrtr: HandlerOptions.Needs has a question that is Known: nobody is asked it":                         mrtr.Known("x"),
+		`mrtr: HandlerOptions.Needs has question "sure", which goes on without an answer: it refuses nobody`:  mrtr.Confirm("sure", "Sure?"),
+		`mrtr: HandlerOptions.Needs has question "units", which goes on without an answer: it refuses nobody`: mrtr.Optional(units),
+		"mrtr: a question is nil":                               nil,
+		`mrtr: question "q": its message is empty or not UTF-8`: mrtr.Elicit[string]("q", ""),
+	} {
+		require.PanicsWithError(t, want, func() {
+			mrtr.Tool(rt, mrtr.Native(asking(units, itself)), &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{q}})
+		})
+	}
+}
+
+func TestAStepThatAlwaysAsksIsCheckedWhenItIsBuilt(t *testing.T) {
+	for want, q := range map[string]mrtr.Question[string]{
+		`mrtr: step "unit" asks a question with another key, "units"`: units,
+		`mrtr: question "unit": its message is empty or not UTF-8`:    mrtr.Elicit[string]("unit", ""),
+	} {
+		var b mrtr.Steps[input, output]
+		mrtr.AskQuestion(&b, "unit", q)
+		b.End(func(context.Context, *mrtr.At[input]) (output, error) { return output{}, nil })
+		_, err := b.Build()
+		require.EqualError(t, err, want)
+	}
+}
+
+// One policy holds for every client that cannot be asked, whatever its era.
+func TestAPolicyForClientsThatCannotBeAsked(t *testing.T) {
+	clients := map[string]*wire.Options{
+		"modern":          {Capabilities: wire.Nothing},
+		"legacy":          legacyMute,
+		"negotiated down": negotiatedDown,
+	}
+	for name, client := range clients {
+		for _, test := range []struct {
+			explanation string
+			policy      mrtr.UnaskablePolicy
+			place       string // its default
+			want        string // "" where the call is refused
+		}{
+			{"defaults", mrtr.UnaskableDefaults, "Rome", "metric in Rome"},
+			{"a default is missing", mrtr.UnaskableDefaults, "", ""},
+			{"refused, whatever default there is", mrtr.UnaskableRefuse, "Rome", ""},
+			{"unless it is set", mrtr.UnaskableInherit, "Rome", ""},
+		} {
+			t.Run(name+"/"+test.explanation, func(t *testing.T) {
+				check := func(rt *mrtr.Runtime, opts *mrtr.HandlerOptions) {
+					out := call(t, connect(t, serveTool(rt, twoQuestions(test.place), opts), client), nil)
+					require.Empty(t, out.Questions)
+					if test.want != "" {
+						said(t, out, test.want)
+						return
+					}
+					require.True(t, out.IsError || out.Error != nil, "%s", out.Result)
+				}
+				rt, _ := newRuntime(t, &mrtr.Options{Unaskable: test.policy})
+				check(rt, nil)
+				rt, _ = newRuntime(t, nil)
+				check(rt, &mrtr.HandlerOptions{Unaskable: test.policy})
+			})
+		}
+	}
+	// Who can be asked is asked.
+	for _, client := range []*wire.Options{nil, legacyClient} {
+		rt, _ := newRuntime(t, &mrtr.Options{Unaskable: mrtr.UnaskableDefaults})
+		said(t, call(t, connect(t, serveTool(rt, twoQuestions("Rome"), nil), client), imperialInPlace), "imperial in Oslo")
+	}
+}
+
+// Any two policies go together. A number that is no policy is refused.
+func TestPoliciesDoNotContradictEachOther(t *testing.T) {
+	for legacy := mrtr.LegacyInherit; legacy <= mrtr.LegacyPassThrough; legacy++ {
+		for unaskable := mrtr.UnaskableInherit; unaskable <= mrtr.UnaskableDefaults; unaskable++ {
+			rt, _ := newRuntime(t, &mrtr.Options{Legacy: legacy, Unaskable: unaskable})
+			serveTool(rt, twoQuestions(""), &mrtr.HandlerOptions{Legacy: legacy, Unaskable: unaskable})
+		}
+	}
+	for _, wrong := range []mrtr.Options{
+		{Unaskable: mrtr.UnaskableDefaults + 1},
+		{Unaskable: -1},
+		{Legacy: mrtr.LegacyPassThrough + 1},
+		{Legacy: -1},
+	} {
+		_, err := mrtr.New(&wrong)
+		misuse(t, err, "%+v", wrong)
+
+		rt, _ := newRuntime(t, nil)
+		require.Panics(t, func() {
+			serveTool(rt, twoQuestions(""), &mrtr.HandlerOptions{Unaskable: wrong.Unaskable, Legacy: wrong.Legacy})
+		})
+	}
+}
+
+// counting asks n questions, one a round.
+func counting(n int) nativeHandler {
+	return guardedOf(func(s *stage, _ input) (output, error) {
+		for i := range n {
+			q := mrtr.Elicit[string](fmt.Sprintf("q%d", i), "?")
+			ask(s, q)
+		}
+		return output{"done"}, nil
+	})
+}
+
+// More than nine rounds are for those of whom something shows that they follow them.
+func TestMaxRounds(t *testing.T) {
+	patient := func(req mcp.Request) int {
+		if req.GetParams().GetMeta()["patient"] == true {
+			return 30
+		}
+		return 0
+	}
+	follows := func(n int) func(mcp.Request) int { return func(mcp.Request) int { return n } }
+	for _, test := range []struct {
+		explanation string
+		opts        mrtr.Options
+		client      *wire.Options
+		limit       int
+	}{
+		{"a modern client of which nothing is known", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}}, nil, 9},
+		{"one of which the function knows nothing", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}, FollowsRounds: patient}, nil, 9},
+		{"one that follows further", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}, FollowsRounds: follows(12)}, nil, 12},
+		{"one that follows further than the server", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}, FollowsRounds: follows(50)}, nil, 20},
+		{"one that follows less", mrtr.Options{FollowsRounds: follows(4)}, nil, 4},
+		{"a legacy client, whose rounds the server makes", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}}, legacyClient, 20},
+		{"a legacy client, unless it is set", mrtr.Options{}, legacyClient, 9},
+		{"fewer for all", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 3}}, nil, 3},
+		{"fewer for legacy clients too", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 3}}, legacyClient, 3},
+	} {
+		t.Run(test.explanation, func(t *testing.T) {
+			everything := wire.Answers{"*": func(q wire.Question) any { return wire.Value("x")(q) }}
+			rt, _ := newRuntime(t, &test.opts)
+			said(t, call(t, connect(t, serveTool(rt, counting(test.limit), nil), test.client), everything), "done")
+			rt, _ = newRuntime(t, &test.opts)
+			out := call(t, connect(t, serveTool(rt, counting(test.limit+1), nil), test.client), everything)
+			failsWith(t, out, fmt.Sprintf("Stopped: more than %d rounds of questions in one call.", test.limit))
+		})
+	}
+	_, err := mrtr.New(&mrtr.Options{Limits: mrtr.Limits{MaxRounds: -1}})
+	require.ErrorContains(t, err, "MaxRounds is negative")
 }

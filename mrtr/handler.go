@@ -1,12 +1,15 @@
 package mrtr
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // HandlerOptions configure one tool, prompt or resource. The zero value, and
@@ -34,16 +37,21 @@ type HandlerOptions struct {
 	// share their states. One handler may be registered with many servers, and needs
 	// no audience for that.
 	Audience string
-	// Forgets serves the calls of this handler as without [Options.Store]: a repeated
+	// Unstored serves the calls of this handler as without [Options.Store]: a repeated
 	// round runs again, and a store that is down refuses none.
-	Forgets bool
+	Unstored bool
 	// Interrupted says what becomes of a round whose instance died while it ran, when
 	// the same request comes again. It needs a store.
 	Interrupted Interrupted
-	// Forwarded sends the rounds of a [Resumable] handler to the instance that holds
-	// their frame, where [Options.Forwarder] can. Otherwise it replays its journal, which
-	// costs about half as much; a [Coroutine] cannot, and is always forwarded.
-	Forwarded bool
+	// Within bounds a round with a store, which runs to its end though its client has
+	// left; 5 minutes if zero. Then its context is cancelled. A handler that can run again
+	// (see [Interrupted]) leaves the round to the next request; any other ends with
+	// [OutcomeUnknown]. Without a store a round ends with its request.
+	Within time.Duration
+	// Cancel passes the cancellation of the client's request on to the handler's code
+	// outside effects, also with a store. It is for a handler that only reads: its round
+	// is free for the next request then.
+	Cancel bool
 }
 
 // Interrupted is the policy for a round that was cut off, see [HandlerOptions].
@@ -66,19 +74,20 @@ type target struct {
 	policy    LegacyPolicy
 	unaskable UnaskablePolicy
 	version   string
-	// audience is what states are bound to; ownAudience tells that HandlerOptions
+	// audience is what states are bound to; ownAudience says that HandlerOptions
 	// name it.
 	audience    string
 	ownAudience bool
 	needs       needs
-	replays     bool // a call can go on without the frame that its state names
-	forgets     bool // its calls are not remembered
-	again       bool // a round that was cut off runs again
-	forwards    bool // a round goes to its frame even if it replays
+	replays     bool          // a call can go on without the frame that its state names
+	unstored    bool          // its calls are not remembered
+	again       bool          // a round that was cut off runs again
+	cancel      bool          // its client's cancellation reaches the handler
+	within      time.Duration // of a round with a store
 	// served is the name that this was found to serve alone last, nil for a resource.
 	served atomic.Pointer[string]
-	// held runs a round of a handler whose frame is here, for another instance.
-	held func() (recordable, enterFunc)
+	// held makes a round of a handler whose frame is here, for another instance.
+	held func() round
 }
 
 // target checks the options of a registration. It panics on misuse, as go-sdk's
@@ -97,8 +106,10 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	if !o.Unaskable.valid() {
 		panic(misuse("HandlerOptions.Unaskable is not a policy: %d", o.Unaskable))
 	}
-	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: o.Version, audience: rt.opts.Audience, needs: s.needs, replays: s.replays, forgets: o.Forgets, forwards: o.Forwarded}
+	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: strings.ToValidUTF8(o.Version, "\ufffd"), audience: rt.opts.Audience, needs: s.needs, replays: s.replays, unstored: o.Unstored, cancel: o.Cancel, within: cmp.Or(o.Within, defaultWithin)}
 	switch {
+	case o.Within < 0:
+		panic(misuse("HandlerOptions.Within is negative: %v", o.Within))
 	case o.Interrupted < InterruptedInherit || o.Interrupted > InterruptedUnknown:
 		panic(misuse("HandlerOptions.Interrupted is not a policy: %d", o.Interrupted))
 	case o.Interrupted == InterruptedAgain && s.cutOff == cannotRunAgain:
@@ -111,14 +122,12 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	if o.Audience != "" {
 		t.audience, t.ownAudience = strconv.Quote(rt.opts.Audience)+strconv.Quote(o.Audience), true
 	}
+	rt.audiences.Store(t.audience, nil)
 	if t.policy == LegacyInherit {
 		t.policy = rt.opts.Legacy
 	}
 	if t.unaskable == UnaskableInherit {
 		t.unaskable = rt.opts.Unaskable
-	}
-	if t.unaskable.contradicts(t.policy) {
-		panic(misuse("HandlerOptions: Unaskable %d and Legacy %d contradict each other about defaults", t.unaskable, t.policy))
 	}
 	if t.version == "" {
 		t.version = buildVersion

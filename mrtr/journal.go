@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
@@ -53,9 +54,11 @@ func (r *linearRun) resumed(c *Call, specs []*spec) error {
 		runtime.Goexit()
 	}
 	for _, sp := range specs {
-		if c.st.answer(sp.key) == nil {
+		e := c.st.answer(sp.key)
+		if e == nil {
 			return misuse("question %q: its handler was woken without an answer", sp.key)
 		}
+		e.mean(sp)
 	}
 	r.cursor += len(specs)
 	return nil
@@ -66,7 +69,7 @@ func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error
 	matched, read, first := 0, 0, 0
 	for i := range c.st.done {
 		e := &c.st.done[i]
-		if e.kind != answerEntry {
+		if e.kind != answerEntry || c.hides(e) {
 			continue
 		}
 		if read++; read <= r.cursor {
@@ -79,14 +82,15 @@ func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error
 		if matched == 0 {
 			first = i
 		}
-		if e.wording() != sp.digest() {
+		if e.wording() != sp.digest() && c.phase != stopping {
 			if c.mayGoBack(first) {
 				c.goBack(first, specs)
 				r.cursor -= matched
 				return false, r.unclaimed(c)
 			}
-			return false, c.diverged("question %q is not worded as it was", e.key)
+			return false, c.notWorded(e.key)
 		}
+		e.mean(sp)
 		r.cursor++
 		if matched++; matched == len(specs) {
 			return true, nil
@@ -104,11 +108,14 @@ func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error
 func (r *linearRun) mayAsk(c *Call, specs []*spec) error {
 	for _, sp := range specs {
 		if c.st.answer(sp.key) != nil {
-			return misuse("question %q was asked before in this call: each needs a key of its own", sp.key)
+			return twice(sp.key, "questions")
 		}
 	}
-	if len(c.running) > 0 {
-		effect := slices.Min(slices.Collect(maps.Keys(c.running)))
+	if err := c.otherWords(specs); err != nil {
+		return err
+	}
+	if c.running.any() {
+		effect := slices.Min(slices.Collect(maps.Keys(c.running.keys())))
 		return misuse("question %q is asked while effect %q is running: ask before it, or after", specs[0].key, effect)
 	}
 	return nil
@@ -148,18 +155,18 @@ func (r *linearRun) failure(c *Call, key string) error {
 			continue
 		}
 		if met++; met > r.failed[key] {
-			r.meet(key)
+			r.countFailure(key)
 			failed, err := failure.Read(e.value)
 			if err != nil {
 				return c.diverged("the failure of effect %q cannot be read", key)
 			}
-			return meet(failed)
+			return replayError(failed)
 		}
 	}
 	return nil
 }
 
-func (r *linearRun) meet(key string) {
+func (r *linearRun) countFailure(key string) {
 	if r.failed == nil {
 		r.failed = map[string]int{}
 	}
@@ -170,8 +177,8 @@ func (r *linearRun) meet(key string) {
 // handler, having come as far, did not ask for. The caller holds c.mu.
 func (r *linearRun) unclaimed(c *Call) error {
 	for i := range c.st.done {
-		if e := &c.st.done[i]; e.kind == effectEntry && !r.claimed[e.key] {
-			return c.diverged("effect %q is no longer run", e.key)
+		if e := &c.st.done[i]; e.kind == effectEntry && !e.free && !r.claimed[e.key] {
+			return c.noLongerRun(e)
 		}
 	}
 	return nil
@@ -204,7 +211,7 @@ func (c *Call) diverged(format string, args ...any) error {
 }
 
 // failureOf is the record of the error or the panic of an effect. The author gets the
-// error that meet makes of it, when the effect fails and when it is replayed: so that the
+// error that replayError makes of it, when the effect fails and when it is replayed: so that the
 // code takes the same way both times.
 func failureOf(err error) *failure.Failure {
 	if p, ok := err.(*PanicError); ok {
@@ -213,8 +220,8 @@ func failureOf(err error) *failure.Failure {
 	return failure.Of(err).ReadBack()
 }
 
-// meet returns the error, or panics where it was a panic.
-func meet(f *failure.Failure) error {
+// replayError returns the error, or panics if it was a panic.
+func replayError(f *failure.Failure) error {
 	if f.Panic {
 		panic(&PanicError{Value: f.PanicValue(f.Text)})
 	}
@@ -225,10 +232,77 @@ func meet(f *failure.Failure) error {
 func init() {
 	failure.Keep[*jsonrpc.Error](nil, nil)
 	failure.Keep(func(err *UsageError) json.RawMessage {
-		message, _ := json.Marshal(err.message)
-		return message
+		text, _ := json.Marshal(err.Error())
+		return text
 	}, func(value json.RawMessage) (*UsageError, bool) {
-		message, err := readJSON[string](value)
-		return &UsageError{message: message}, err == nil
+		text, err := readJSON[string](value)
+		return usage.Recorded(text), err == nil
 	})
+}
+
+// A call may begin in one version of its handler and go on in another: after a
+// deployment, or between two instances while one is under way. The version is that of
+// HandlerOptions, and else of the build. docs/deploys.md tells which changes a call
+// survives.
+
+// changed reports whether some round of this call was served by another version than
+// this one's.
+func (c *Call) changed() bool { return c.st.version != c.target.version || c.st.sealed != "" }
+
+// deployed reports whether the round before was: its questions are that version's.
+func (c *Call) deployed() bool {
+	last := c.st.sealed
+	if last == "" {
+		last = c.st.version
+	}
+	return last != c.target.version
+}
+
+// stillValid reports whether an answer counts for the question that a guarded handler asks
+// today. An answer that has just come to a question of other words, sent by another
+// version, does not count; an earlier one does, unless its choice is no longer offered. Steps
+// and journals judge that where they come past. The caller holds c.mu.
+func (c *Call) stillValid(e *entry, q *spec) bool {
+	if !c.changed() || c.linear != nil || c.walk != noSteps || e.wording() == q.digest() {
+		return true
+	}
+	if e.fresh {
+		return !c.deployed()
+	}
+	return q.form == nil || isOutcome(e.value) || q.form.Check(e.value) == nil
+}
+
+// mayGoBack reports whether the call can go back to the answer at an index of its
+// history: the code is another version's, and the call has done nothing since. The
+// caller holds c.mu.
+func (c *Call) mayGoBack(to int) bool {
+	if !c.changed() {
+		return false
+	}
+	for i := to; i < len(c.st.done); i++ {
+		if e := &c.st.done[i]; e.kind.isAttempt() && !e.free {
+			return false
+		}
+	}
+	return true
+}
+
+// goBack takes the call back to where it asked these questions, the first of which was
+// answered at an index of its history. Answers that are still to the point are kept
+// for when they are asked now. The caller holds c.mu.
+func (c *Call) goBack(to int, questions []*spec) {
+	c.keptAnswers = map[string]json.RawMessage{}
+	for _, q := range questions {
+		if e := c.st.answer(q.key); e != nil && e.wording() == q.digest() {
+			c.keptAnswers[q.key] = e.value
+		}
+	}
+	c.st.forgetAnswersFrom(to)
+}
+
+// takeKept is the answer that was kept for a question, nil where there is none.
+func (c *Call) takeKept(key string) json.RawMessage {
+	value := c.keptAnswers[key]
+	delete(c.keptAnswers, key)
+	return value
 }

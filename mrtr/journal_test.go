@@ -15,14 +15,12 @@ import (
 // laid side by side: "?key" asks, "?key=words" asks in other words, "?a+b" asks
 // both at once, "!key" runs an effect.
 func script(did *deeds, lines ...string) mrtr.LinearFunc[tripIn, tripOut] {
-	return func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+	return linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+		ctx, c := s.ctx, s.Call
 		plan := ""
 		for _, line := range lines {
 			if key := line[1:]; line[0] == '!' {
-				v, err := mrtr.Once(ctx, c, key, did.do(key))
-				if err != nil {
-					return tripOut{}, err
-				}
+				v := once(s, key, did.do(key))
 				plan += v + " "
 				continue
 			}
@@ -44,7 +42,7 @@ func script(did *deeds, lines ...string) mrtr.LinearFunc[tripIn, tripOut] {
 			}
 		}
 		return tripOut{Plan: plan}, nil
-	}
+	})
 }
 
 // A deployment in the middle of a call: version 1 sealed the state, version 2
@@ -86,7 +84,7 @@ func TestJournalNoticesAChangedHandler(t *testing.T) {
 				one := newTrip(newTripRuntime(t, nil), style(script(&did, before...)), "v1")
 				two := newTrip(newTripRuntime(t, nil), style(script(&did, test.after...)), "v2")
 				q := one.begin()
-				r := one.answer(q, "x")
+				r := one.ends(t, one.answer(q, "x"))
 				require.Equal(t, []string{"r"}, r.asks)
 
 				last := two.answer(r, "y")
@@ -116,19 +114,6 @@ func TestJournalNoticesAChangedHandler(t *testing.T) {
 	}
 }
 
-// A call that was a list of steps cannot go on as linear code.
-func TestJournalNoticesAnotherStyle(t *testing.T) {
-	var list mrtr.Steps[tripIn, tripOut]
-	mrtr.AskStep(&list, "q", func(context.Context, *mrtr.At[tripIn]) (mrtr.Question[string], error) { return text("q"), nil })
-	list.End(func(context.Context, *mrtr.At[tripIn]) (tripOut, error) { return tripOut{}, nil })
-	steps, err := list.Build()
-	require.NoError(t, err)
-	var did deeds
-	asked := newTrip(newTripRuntime(t, nil), steps, "v1").begin()
-	last := newTrip(newTripRuntime(t, nil), mrtr.Journal(script(&did, "?q")), "v2").answer(asked, "x")
-	require.EqualError(t, last.err, "The tool changed during this call: it was a list of steps. Call the tool again.")
-}
-
 // Each round on an instance of its own: nothing is done twice, everything
 // comes back in its order.
 func TestJournalReplaysOnAnyInstance(t *testing.T) {
@@ -136,19 +121,20 @@ func TestJournalReplaysOnAnyInstance(t *testing.T) {
 	for engine, style := range linearStyles {
 		t.Run(engine, func(t *testing.T) {
 			var did deeds
-			instance := func() *tripTool {
-				return newTrip(newTripRuntime(t, nil), style(script(&did, lines...)), "")
+			answer := func(before tripReply, value string) tripReply {
+				one := serveTrip(t, style(script(&did, lines...)))
+				return one.ends(t, one.answer(before, value))
 			}
-			reply := instance().begin()
-			reply = instance().answer(reply, "one")
+			reply := answer(tripReply{}, "")
+			reply = answer(reply, "one")
 			if engine == "coroutine" {
 				ended(t, reply.err, mrtr.FrameGone, "a coroutine is held in one place")
 				require.Equal(t, 1, did.count("a"))
 				return
 			}
 			require.Equal(t, []string{"r", "s"}, reply.asks)
-			reply = instance().answer(reply, "two")
-			reply = instance().answer(reply, "three")
+			reply = answer(reply, "two")
+			reply = answer(reply, "three")
 			require.NoError(t, reply.err)
 			require.Equal(t, "a one b two two c three d ", reply.plan)
 			for _, effect := range []string{"a", "b", "c", "d"} {
@@ -187,10 +173,11 @@ func TestJournalIsWhatAFrameFallsBackTo(t *testing.T) {
 // again after a question: the replay takes the same way, and what succeeded is
 // not done again.
 func TestJournalReplaysEffects(t *testing.T) {
-	eachLinear(t, func(t *testing.T, style func(mrtr.LinearFunc[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]) {
+	eachLinear(t, func(t *testing.T, style linearStyle) {
 		t.Run("nested", func(t *testing.T) {
 			var did deeds
-			tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			tool := serveTrip(t, style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+				ctx, c := s.ctx, s.Call
 				plan, err := mrtr.Once(ctx, c, "outer", func(ctx context.Context, _ string) (string, error) {
 					did.note("outer")
 					inner, err := mrtr.Once(ctx, c, "inner", did.do("inner"))
@@ -200,37 +187,28 @@ func TestJournalReplaysEffects(t *testing.T) {
 					return tripOut{}, err
 				}
 				for _, key := range []string{"q", "r"} {
-					if _, err := mrtr.Ask(ctx, c, text(key)); err != nil {
-						return tripOut{}, err
-					}
+					ask(s, text(key))
 				}
-				inner, err := mrtr.Once(ctx, c, "inner", did.do("inner"))
-				return tripOut{Plan: plan + inner}, err
-			}))
+				return tripOut{Plan: plan}, nil
+			})))
 			last, _ := tool.run()
 			require.NoError(t, last.err)
-			require.Equal(t, "outer(inner)inner", last.plan)
+			require.Equal(t, "outer(inner)", last.plan)
 			require.Equal(t, 1, did.count("outer"))
 			require.Equal(t, 1, did.count("inner"))
 		})
 		t.Run("in a loop", func(t *testing.T) {
 			var did deeds
-			tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			tool := serveTrip(t, style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 				plan := ""
 				for i := range 3 {
 					effect, question := fmt.Sprintf("book-%d", i), fmt.Sprintf("more-%d", i)
-					v, err := mrtr.Once(ctx, c, effect, did.do(effect))
-					if err != nil {
-						return tripOut{}, err
-					}
-					more, err := mrtr.Ask(ctx, c, text(question))
-					if err != nil {
-						return tripOut{}, err
-					}
+					v := once(s, effect, did.do(effect))
+					more := ask(s, text(question))
 					plan += v + more
 				}
 				return tripOut{Plan: plan}, nil
-			}))
+			})))
 			last, rounds := tool.run()
 			require.NoError(t, last.err)
 			require.Equal(t, 4, rounds)
@@ -241,7 +219,8 @@ func TestJournalReplaysEffects(t *testing.T) {
 		})
 		t.Run("failing, then tried again", func(t *testing.T) {
 			var did deeds
-			tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			tool := serveTrip(t, style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+				ctx, c := s.ctx, s.Call
 				for try := 1; ; try++ {
 					v, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, _ string) (string, error) {
 						if _, err := mrtr.Once(ctx, c, "reserve", did.do("reserve")); err != nil {
@@ -258,11 +237,9 @@ func TestJournalReplaysEffects(t *testing.T) {
 					if want := fmt.Sprintf("try %d failed", try); err.Error() != want {
 						return tripOut{}, fmt.Errorf("got %w, want %s", err, want)
 					}
-					if _, err := mrtr.Ask(ctx, c, text(fmt.Sprintf("again-%d", try))); err != nil {
-						return tripOut{}, err
-					}
+					ask(s, text(fmt.Sprintf("again-%d", try)))
 				}
-			}))
+			})))
 			last, rounds := tool.run()
 			require.NoError(t, last.err)
 			require.Equal(t, 3, rounds)
@@ -296,7 +273,7 @@ func TestJournalReplaysEffects(t *testing.T) {
 
 // A handler that waits for an answer has nobody left who may act for it.
 func TestJournalRefusesEffectsWhileItsHandlerWaits(t *testing.T) {
-	eachLinear(t, func(t *testing.T, style func(mrtr.LinearFunc[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]) {
+	eachLinear(t, func(t *testing.T, style linearStyle) {
 		var did deeds
 		asked, refused := make(chan bool), make(chan error)
 		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
@@ -310,8 +287,7 @@ func TestJournalRefusesEffectsWhileItsHandlerWaits(t *testing.T) {
 		}))
 		require.NoError(t, tool.begin().err)
 		close(asked)
-		var usage *mrtr.UsageError
-		require.ErrorAs(t, <-refused, &usage)
+		usage := misuse(t, <-refused)
 		require.Contains(t, usage.Error(), `effect "late" does not run: its handler`)
 		require.Zero(t, did.count("late"))
 	})

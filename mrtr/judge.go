@@ -15,10 +15,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/internal/misfit"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
 )
 
-// judgeAnswers holds the answers that came back against the questions that were sent. It
+// judgeAnswers checks the answers that came back against the questions that were sent. It
 // reports whether every question has one now. Otherwise the open questions are
 // asked again, without the handler. A decline ends the call with Declined, unless
 // the question is lenient (Confirm, Optional).
@@ -35,9 +36,9 @@ func (c *Call) judgeAnswers(ctx context.Context) (settled bool, _ error) {
 			return false, err
 		}
 		tries := p.tries
-		err := p.judge(c.ex.answers[p.key], c.rt.opts.MaxStateBytes/2)
+		err := p.judge(ctx, c.ex.answers[p.key], c.rt.opts.MaxStateBytes/2)
 		if p.tries > tries {
-			c.observe(ctx, Event{Kind: AnswerRefused, Question: p.key, Reason: refusalOf(c.ex.answers[p.key])})
+			c.observe(ctx, Event{Kind: AnswerRefused, Question: p.key, Reason: refusalOf(ctx, p.key, c.ex.answers[p.key])})
 		}
 		if err != nil {
 			return false, err
@@ -48,9 +49,11 @@ func (c *Call) judgeAnswers(ctx context.Context) (settled bool, _ error) {
 
 // refusalOf tells the observer why an answer is asked for again: the note to the user
 // may quote it.
-func refusalOf(answer mcp.InputResponse) string {
+func refusalOf(ctx context.Context, key string, answer mcp.InputResponse) string {
 	if answer == nil {
-		return "it is missing"
+		if _, came := misfit.Of(ctx, key); !came {
+			return "it is missing"
+		}
 	}
 	return "it does not fit"
 }
@@ -71,10 +74,11 @@ func (c *Call) gateAgain() (settled bool, _ error) {
 		p.settle(standIn)
 	}
 	answered := c.st.pending
-	if settled = c.file(); settled {
+	settled, err := c.file()
+	if settled {
 		c.answered = answered
 	}
-	return settled, nil
+	return settled, err
 }
 
 // refuseAnswer notes that the handler could not read an answer of this round, so that it is
@@ -124,21 +128,25 @@ func (c *Call) reopenRefused() (refused []string, _ error) {
 	return refused, nil
 }
 
-// file remembers the answers of a round, if every question has one.
-func (c *Call) file() bool {
+// file remembers the answers of a round, if every question has one. The call ends where
+// an effect stands on another answer.
+func (c *Call) file() (bool, error) {
 	if !c.st.settled() {
-		return false
+		return false, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.answersHold(); err != nil {
+		return false, err
+	}
 	c.st.file()
-	return true
+	return true, nil
 }
 
 // judge takes one response. Anything may have arrived: nothing, null, the
 // response to another kind of question, an action nobody defined. An answer of more
 // than limit bytes is asked for again.
-func (p *pending) judge(response mcp.InputResponse, limit int) error {
+func (p *pending) judge(ctx context.Context, response mcp.InputResponse, limit int) error {
 	switch r := response.(type) {
 	case *mcp.ElicitResult:
 		if r == nil || p.kind != formKind && p.kind != urlKind {
@@ -164,9 +172,23 @@ func (p *pending) judge(response mcp.InputResponse, limit int) error {
 			return keep(p, r, limit)
 		}
 	case nil:
-		return p.again("")
+		return p.again(p.misfit(ctx))
 	}
 	return p.again("The answer was of another kind than the question.")
+}
+
+// misfit is the note on an answer that did not reach this package because it did not fit,
+// "" where none came.
+func (p *pending) misfit(ctx context.Context) string {
+	properties, came := misfit.Of(ctx, p.key)
+	if !came {
+		return ""
+	}
+	f, err := form.Of(p.schema)
+	if err != nil {
+		return ""
+	}
+	return f.Misfit(properties).Error()
 }
 
 func (p *pending) accept(content map[string]any, limit int) error {

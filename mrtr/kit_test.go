@@ -2,16 +2,22 @@ package mrtr_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // recorder is an Observer that keeps everything.
@@ -45,6 +51,13 @@ func (r *recorder) of(kind mrtr.EventKind) []mrtr.Event {
 
 // entries counts how often a handler was entered.
 func (r *recorder) entries() int { return len(r.of(mrtr.HandlerEntered)) }
+
+func (r *recorder) abandoned() (reasons []string) {
+	for _, e := range r.of(mrtr.CallAbandoned) {
+		reasons = append(reasons, fmt.Sprintf("%s (effects: %t)", e.Reason, e.HasEffects))
+	}
+	return reasons
+}
 
 // newRuntime makes a runtime whose events are recorded.
 func newRuntime(t testing.TB, opts *mrtr.Options) (*mrtr.Runtime, *recorder) {
@@ -144,4 +157,114 @@ func ended(t testing.TB, err error, reason mrtr.Reason, explanation ...any) *mrt
 	require.ErrorAs(t, err, &ended, explanation...)
 	require.Equal(t, reason, ended.Reason, explanation...)
 	return ended
+}
+
+// misuse requires an error that says the program is wrong.
+func misuse(t testing.TB, err error, explanation ...any) *mrtr.UsageError {
+	t.Helper()
+	var usage *mrtr.UsageError
+	require.ErrorAs(t, err, &usage, explanation...)
+	return usage
+}
+
+// effectOf is an error's report of effects, "" if there is none.
+func effectOf(err error) string {
+	var effect interface{ ToolErrorEffect() string }
+	if !errors.As(err, &effect) {
+		return ""
+	}
+	return effect.ToolErrorEffect()
+}
+
+// connectTo connects a client to a guarded handler on a runtime of its own.
+func connectTo(t testing.TB, h nativeHandler, opts *wire.Options) *wire.Client {
+	t.Helper()
+	rt, _ := newRuntime(t, nil)
+	return connect(t, serveTool(rt, h, nil), opts)
+}
+
+// play calls a guarded handler once, as a modern client.
+func play(t testing.TB, h nativeHandler, answers wire.Answers) *wire.Outcome {
+	t.Helper()
+	return call(t, connectTo(t, h, nil), answers)
+}
+
+// send makes one request.
+func send(t testing.TB, client *wire.Client, r wire.Request) *wire.Reply {
+	t.Helper()
+	reply, err := client.Send(t.Context(), r)
+	require.NoError(t, err)
+	return reply
+}
+
+// refusedWith requires a protocol error.
+func refusedWith(t testing.TB, err *jsonrpc.Error, code int64, explanation ...any) {
+	t.Helper()
+	require.NotNil(t, err, explanation...)
+	require.EqualValues(t, code, err.Code, explanation...)
+}
+
+// failsWith requires an error result with a text.
+func failsWith(t testing.TB, out *wire.Outcome, text string) {
+	t.Helper()
+	require.Nil(t, out.Error)
+	require.True(t, out.IsError)
+	require.Equal(t, text, out.Text)
+}
+
+// modernMeta is the metadata of a modern client that can be asked with a form.
+func modernMeta() mcp.Meta {
+	return mcp.Meta{
+		mcp.MetaKeyProtocolVersion:    wire.Modern,
+		mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
+	}
+}
+
+// forcedStore is under every runtime of these tests that has none of its own, with
+//
+//	MRTR_STORE=memory go test ./mrtr
+//
+// The tests hold with a store too, but for those listed in differsWithStore.
+var forcedStore = store.NewMemory(nil)
+
+func isStoreForced() bool { return os.Getenv("MRTR_STORE") == "memory" }
+
+func onForcedStore(t testing.TB, o mrtr.Options) mrtr.Options {
+	test, _, _ := strings.Cut(t.Name(), "/")
+	switch {
+	case !isStoreForced() || o.Store != nil || differsWithStore[test] != "":
+		return o
+	case o.State != nil && len(o.State.Keys) > 0:
+		o.Store = shared{forcedStore}
+	default:
+		o.Store = forcedStore
+	}
+	if o.Remember == nil {
+		o.Remember = &mrtr.RememberOptions{Patience: 100 * time.Millisecond} // it never waits
+	}
+	return o
+}
+
+// differsWithStore names the tests of behaviour that a store changes, each with the
+// difference. They run without one.
+var differsWithStore = map[string]string{
+	"TestDuplicatesWithoutAStore":                   "duplicates get the result of the first, see TestDuplicatesWithAStore",
+	"TestFramesHaveAFreshTokenEachRound":            "a frame keeps its name while its round is asked again, and an old round has its result",
+	"TestFramesResumeOnceWhenTwoRetriesRace":        "of two answers to one round the second is refused, and not told that its frame is gone",
+	"TestJournalIsWhatAFrameFallsBackTo":            "a second answer to one round is refused",
+	"TestIdemDependsOnTheAnswersBeforeTheEffect":    "a second answer to one round is refused",
+	"TestAnAnswerThatItsTypeRefusesInAFreshProcess": "a call that was ended by one answer cannot be completed by another",
+	"TestLinearContextIsCancelled":                  "a client that hangs up does not end its round, see TestHangUpDuringWork",
+	"TestLinearRunUnwindsWithoutEffects":            "a client that hangs up does not end its round, see TestHangUpDuringWork",
+	"TestStepsNoticeAChangedShape":                  "a round that ran gives its result, whichever handler is there now",
+	"TestFramesThatAreGoneAskNobody":                "whether a frame is gone that another instance held is found out by the answer, see TestMailboxWithoutItsHolder",
+	"TestEventsComeInOrder":                         "the events tell of the claim too, see TestEventsOfRememberedRounds",
+}
+
+// panicOf requires an error that is a panic.
+func panicOf(t testing.TB, err error) *mrtr.PanicError {
+	t.Helper()
+	var panicked *mrtr.PanicError
+	require.ErrorAs(t, err, &panicked)
+	return panicked
 }

@@ -2,6 +2,7 @@ package mrtr_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -23,17 +24,11 @@ func twoQuestions(placeDefault string) nativeHandler {
 	if placeDefault != "" {
 		place = place.Default(placeDefault)
 	}
-	return func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		u, ok := mrtr.Answer(c, unit)
-		if !ok {
-			return mrtr.Need(unit), output{}, nil
-		}
-		p, ok := mrtr.Answer(c, place)
-		if !ok {
-			return mrtr.Need(place), output{}, nil
-		}
-		return nil, output{u + " in " + p}, nil
-	}
+	return guardedOf(func(s *stage, _ input) (output, error) {
+		u := ask(s, unit)
+		p := ask(s, place)
+		return output{u + " in " + p}, nil
+	})
 }
 
 var (
@@ -56,30 +51,31 @@ func TestPoliciesForLegacyClients(t *testing.T) {
 	for _, c := range []struct {
 		explanation string
 		policy      mrtr.LegacyPolicy
+		unaskable   mrtr.UnaskablePolicy
 		client      *wire.Options
 		defaults    string // the place's default
 		text        string // the answer, or the error's text
 		fails       bool
 		asked       int
 	}{
-		{"bridge asks", mrtr.LegacyBridge, legacyClient, "Rome", "imperial in Oslo", false, 2},
-		{"the zero policy bridges", mrtr.LegacyInherit, legacyClient, "Rome", "imperial in Oslo", false, 2},
-		{"bridge cannot ask who declared nothing", mrtr.LegacyBridge, legacyMute, "Rome", noForm, true, 0},
-		{"bridge cannot ask who was negotiated down", mrtr.LegacyBridge, negotiatedDown, "Rome", noStream, true, 0},
+		{"bridge asks", mrtr.LegacyBridge, mrtr.UnaskableInherit, legacyClient, "Rome", "imperial in Oslo", false, 2},
+		{"the zero policy bridges", mrtr.LegacyInherit, mrtr.UnaskableInherit, legacyClient, "Rome", "imperial in Oslo", false, 2},
+		{"bridge cannot ask who declared nothing", mrtr.LegacyBridge, mrtr.UnaskableInherit, legacyMute, "Rome", noForm, true, 0},
+		{"bridge cannot ask who was negotiated down", mrtr.LegacyBridge, mrtr.UnaskableInherit, negotiatedDown, "Rome", noStream, true, 0},
 
-		{"bridge or defaults asks", mrtr.LegacyBridgeOrDefaults, legacyClient, "Rome", "imperial in Oslo", false, 2},
-		{"or defaults for who declared nothing", mrtr.LegacyBridgeOrDefaults, legacyMute, "Rome", "metric in Rome", false, 0},
-		{"or defaults for who was negotiated down", mrtr.LegacyBridgeOrDefaults, negotiatedDown, "Rome", "metric in Rome", false, 0},
+		{"bridge or defaults asks", mrtr.LegacyBridge, mrtr.UnaskableLegacyDefaults, legacyClient, "Rome", "imperial in Oslo", false, 2},
+		{"or defaults for who declared nothing", mrtr.LegacyBridge, mrtr.UnaskableLegacyDefaults, legacyMute, "Rome", "metric in Rome", false, 0},
+		{"or defaults for who was negotiated down", mrtr.LegacyBridge, mrtr.UnaskableLegacyDefaults, negotiatedDown, "Rome", "metric in Rome", false, 0},
 
-		{"defaults never ask", mrtr.LegacyDefaults, legacyClient, "Rome", "metric in Rome", false, 0},
-		{"defaults, negotiated down", mrtr.LegacyDefaults, negotiatedDown, "Rome", "metric in Rome", false, 0},
-		{"no default to go on with", mrtr.LegacyDefaults, legacyClient, "", noPlace, true, 0},
+		{"defaults never ask", mrtr.LegacyNever, mrtr.UnaskableLegacyDefaults, legacyClient, "Rome", "metric in Rome", false, 0},
+		{"defaults, negotiated down", mrtr.LegacyNever, mrtr.UnaskableLegacyDefaults, negotiatedDown, "Rome", "metric in Rome", false, 0},
+		{"no default to go on with", mrtr.LegacyNever, mrtr.UnaskableLegacyDefaults, legacyClient, "", noPlace, true, 0},
 
-		{"refuse", mrtr.LegacyRefuse, legacyClient, "Rome", noRevision, true, 0},
-		{"refuse who declared nothing", mrtr.LegacyRefuse, legacyMute, "Rome", noRevision, true, 0},
-		{"refuse who was negotiated down", mrtr.LegacyRefuse, negotiatedDown, "Rome", noStream, true, 0},
+		{"refuse", mrtr.LegacyNever, mrtr.UnaskableRefuse, legacyClient, "Rome", noRevision, true, 0},
+		{"refuse who declared nothing", mrtr.LegacyNever, mrtr.UnaskableRefuse, legacyMute, "Rome", noRevision, true, 0},
+		{"refuse who was negotiated down", mrtr.LegacyNever, mrtr.UnaskableRefuse, negotiatedDown, "Rome", noStream, true, 0},
 
-		{"rounds, negotiated down", mrtr.LegacyPassThrough, negotiatedDown, "Rome", noStream, true, 0},
+		{"rounds, negotiated down", mrtr.LegacyPassThrough, mrtr.UnaskableInherit, negotiatedDown, "Rome", noStream, true, 0},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
 			check := func(rt *mrtr.Runtime, opts *mrtr.HandlerOptions) {
@@ -100,11 +96,11 @@ func TestPoliciesForLegacyClients(t *testing.T) {
 					said(t, out, c.text)
 				}
 			}
-			rt, _ := newRuntime(t, &mrtr.Options{Legacy: c.policy})
+			rt, _ := newRuntime(t, &mrtr.Options{Legacy: c.policy, Unaskable: c.unaskable})
 			check(rt, nil)
-			other, _ := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyRefuse})
+			other, _ := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyNever})
 			if c.policy != mrtr.LegacyInherit {
-				check(other, &mrtr.HandlerOptions{Legacy: c.policy})
+				check(other, &mrtr.HandlerOptions{Legacy: c.policy, Unaskable: c.unaskable})
 			}
 		})
 	}
@@ -113,16 +109,17 @@ func TestPoliciesForLegacyClients(t *testing.T) {
 // A modern client is asked whatever the policy; a default is no answer of its
 // user's.
 func TestPoliciesLeaveModernClientsAlone(t *testing.T) {
-	for policy := mrtr.LegacyInherit; policy <= mrtr.LegacyPassThrough; policy++ {
-		rt, _ := newRuntime(t, &mrtr.Options{Legacy: policy})
+	for policy := range 3 * (mrtr.LegacyPassThrough + 1) {
+		rt, _ := newRuntime(t, &mrtr.Options{Legacy: policy / 3, Unaskable: []mrtr.UnaskablePolicy{
+			mrtr.UnaskableInherit, mrtr.UnaskableRefuse, mrtr.UnaskableLegacyDefaults,
+		}[policy%3]})
 		server := serveTool(rt, twoQuestions("Rome"), nil)
 		client := connect(t, server, nil)
 		said(t, call(t, client, imperialInPlace), "imperial in Oslo")
 
 		mute := connect(t, server, &wire.Options{Capabilities: wire.Nothing})
 		out := call(t, mute, nil)
-		require.NotNil(t, out.Error, "no default for a client that could have declared the capability")
-		require.EqualValues(t, -32021, out.Error.Code)
+		refusedWith(t, out.Error, -32021)
 	}
 }
 
@@ -138,8 +135,8 @@ func TestRoundsForABridgeOfOnesOwn(t *testing.T) {
 
 // A stateless HTTP server has no stream to ask a legacy client over.
 func TestLegacyClientsOfAStatelessServer(t *testing.T) {
-	for policy, want := range map[mrtr.LegacyPolicy]string{mrtr.LegacyBridge: noStream, mrtr.LegacyBridgeOrDefaults: ""} {
-		rt, _ := newRuntime(t, &mrtr.Options{Legacy: policy})
+	for policy, want := range map[mrtr.UnaskablePolicy]string{mrtr.UnaskableRefuse: noStream, mrtr.UnaskableLegacyDefaults: "", mrtr.UnaskableDefaults: ""} {
+		rt, _ := newRuntime(t, &mrtr.Options{Unaskable: policy})
 		server := serveTool(rt, twoQuestions("Rome"), nil)
 		mcp.AddTool(server, &mcp.Tool{Name: "plain"}, mrtr.Tool(rt, mrtr.Native(carrying(0)), nil))
 		front := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
@@ -149,8 +146,7 @@ func TestLegacyClientsOfAStatelessServer(t *testing.T) {
 		require.Nil(t, out.Error)
 		require.Empty(t, client.Asked())
 		if want != "" {
-			require.True(t, out.IsError)
-			require.Equal(t, want, out.Text)
+			failsWith(t, out, want)
 		} else {
 			said(t, out, "metric in Rome")
 		}
@@ -165,7 +161,7 @@ func TestLegacyClientsOfAStatelessServer(t *testing.T) {
 // A round that only carries state means nothing to a legacy client: the engine
 // goes on by itself, also where it never asks.
 func TestLegacyClientsAndRoundsThatOnlyCarry(t *testing.T) {
-	for policy := mrtr.LegacyBridge; policy <= mrtr.LegacyRefuse; policy++ {
+	for policy := mrtr.LegacyBridge; policy <= mrtr.LegacyNever; policy++ {
 		for _, opts := range []*wire.Options{legacyClient, legacyMute, negotiatedDown} {
 			rt, _ := newRuntime(t, &mrtr.Options{Legacy: policy})
 			client := connect(t, serveTool(rt, carrying(2), nil), opts)
@@ -183,12 +179,64 @@ func TestLegacyClientsAreAskedAgainToo(t *testing.T) {
 	require.Equal(t, 2, seen.entries())
 
 	out = call(t, client, wire.Answers{"units": wire.Value("kelvin")})
-	require.True(t, out.IsError)
-	require.Equal(t, `Stopped: "units" was asked 4 times without a usable answer.`, out.Text)
+	failsWith(t, out, `Stopped: "units" was asked 4 times without a usable answer.`)
 
 	out = call(t, client, wire.Answers{"units": wire.Decline})
-	require.True(t, out.IsError)
-	require.Equal(t, `Stopped: "units" was declined.`, out.Text)
+	failsWith(t, out, `Stopped: "units" was declined.`)
+}
+
+// They are told why, however they are asked: by the engine, in a bridge of the author's, or
+// in place. go-sdk names the first property that does not fit, and all that are missing.
+func TestLegacyClientsAreToldWhyTheyAreAskedAgain(t *testing.T) {
+	type trip struct {
+		Days int     `json:"days" maximum:"9"`
+		Seat string  `json:"seat"`
+		Tags []class `json:"tags,omitempty"`
+	}
+	plan := mrtr.Elicit[trip]("plan", "Where to?")
+	h := asking(plan, func(p trip) string { return p.Seat })
+	over := func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		p, err := plan.AskOver(ctx, c.Session())
+		return nil, output{p.Seat}, err
+	}
+	ways := map[string]func(rt *mrtr.Runtime) *mcp.Server{
+		"engine":   func(rt *mrtr.Runtime) *mcp.Server { return serveTool(rt, h, nil) },
+		"in place": func(rt *mrtr.Runtime) *mcp.Server { return serveTool(rt, over, nil) },
+		"bridge": func(rt *mrtr.Runtime) *mcp.Server {
+			server := newServer()
+			mcp.AddTool(server, &mcp.Tool{Name: "tool"}, sse.Bridge(
+				mrtr.Tool(rt, mrtr.Native(h), &mrtr.HandlerOptions{Legacy: mrtr.LegacyPassThrough}), nil))
+			return server
+		},
+	}
+	fits := `{"action":"accept","content":{"days":3,"seat":"window"}}`
+	cases := 0
+	for way, serve := range ways {
+		for content, note := range map[string]string{
+			`{"days":12,"seat":"aisle"}`: "days must be of type integer, at most 9",
+			`{"seat":"aisle"}`:           "days must be of type integer, at most 9",
+			`{}`:                         "days must be of type integer, at most 9, seat must be of type string",
+			`{"days":3,"seat":"validating /properties/tags: x","tags":["sun"]}`: "tags must be a list of the choices",
+			`{"days":3,"seat":7}`: "seat must be of type string",
+		} {
+			cases++
+			t.Run(way+"/"+content, func(t *testing.T) {
+				rt, seen := newRuntime(t, nil)
+				answers := wire.Answers{"*": wire.InTurn(wire.Raw(`{"action":"accept","content":`+content+`}`), wire.Raw(fits))}
+				out := call(t, connect(t, serve(rt), legacyClient), answers)
+				require.Nil(t, out.Error)
+				require.False(t, out.IsError, out.Text)
+				require.Len(t, out.Questions, 2)
+				require.Equal(t, "Where to?\n\nThe answer did not fit: "+note+".", out.Questions[1].Message)
+				if way != "in place" {
+					refused := seen.of(mrtr.AnswerRefused)
+					require.Len(t, refused, 1)
+					require.Equal(t, "it does not fit", refused[0].Reason)
+				}
+			})
+		}
+	}
+	require.Equal(t, 3*5, cases)
 }
 
 func TestLegacyClientsOfPromptsAndResources(t *testing.T) {
@@ -206,8 +254,7 @@ func TestLegacyClientsOfPromptsAndResources(t *testing.T) {
 		out, err = mute.Run(context.Background(), m.first, nil)
 		require.NoError(t, err)
 		if m.first.Method == "tools/call" {
-			require.True(t, out.IsError)
-			require.Equal(t, noForm, out.Text)
+			failsWith(t, out, noForm)
 			continue
 		}
 		require.NotNil(t, out.Error)
@@ -248,12 +295,10 @@ func TestOneHandlerAVersion(t *testing.T) {
 		`{"action":"accept","content":{"units":"kelvin"}}`: `Stopped: "units" was asked 4 times without a usable answer.`,
 	} {
 		out := call(t, client, wire.Answers{"units": wire.Raw(answer)})
-		require.True(t, out.IsError)
-		require.Equal(t, text, out.Text)
+		failsWith(t, out, text)
 	}
 	out := call(t, connect(t, server, legacyMute), nil)
-	require.True(t, out.IsError)
-	require.Equal(t, noForm, out.Text)
+	failsWith(t, out, noForm)
 	out = call(t, connect(t, server, negotiatedDown), nil)
 	require.True(t, out.IsError)
 }
@@ -277,4 +322,35 @@ func TestACallThatEndsAtItsBridgeLeavesNothing(t *testing.T) {
 	var failed *sse.Error
 	require.ErrorAs(t, stopped[0].Err, &failed)
 	require.Empty(t, seen.of(mrtr.CallAbandoned))
+}
+
+// A legacy session can be asked every kind of question, also those without a form.
+func TestAskOverAsksEveryKindOfQuestion(t *testing.T) {
+	over := func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		unit, err := units.AskOver(ctx, c.Session())
+		if err != nil {
+			return nil, output{}, err
+		}
+		if _, err := mrtr.ElicitURL("terms", "Read the terms.", "https://example.com/terms").AskOver(ctx, c.Session()); err != nil {
+			return nil, output{}, err
+		}
+		folders, err := mrtr.Roots("folders").AskOver(ctx, c.Session())
+		if err != nil {
+			return nil, output{}, err
+		}
+		motto, err := mrtr.Sample("motto", &mcp.CreateMessageWithToolsParams{MaxTokens: 9}).AskOver(ctx, c.Session()) //lint:ignore SA1019 still legal on the wire
+		if err != nil {
+			return nil, output{}, err
+		}
+		return nil, output{fmt.Sprint(unit, len(folders.Roots), motto.Model)}, nil
+	}
+	rt, _ := newRuntime(t, nil)
+	out := call(t, connect(t, serveTool(rt, over, nil), legacyClient), wire.Answers{
+		"units":                  wire.Value("metric"),
+		"elicitation/create":     wire.Raw(`{"action":"accept"}`),
+		"roots/list":             wire.Raw(`{"roots":[{"uri":"file:///a"}]}`),
+		"sampling/createMessage": wire.Raw(`{"role":"assistant","model":"m","content":{"type":"text","text":"on"}}`),
+	})
+	require.Len(t, out.Questions, 4)
+	said(t, out, "metric1m")
 }

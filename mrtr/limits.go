@@ -4,10 +4,64 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
+
+// Limits bound the calls of a [Runtime]. Zero means the default. A negative limit is an
+// error, and so is one that another limit keeps from being reached.
+type Limits struct {
+	// MaxRounds bounds the rounds of one call that ask; 9 if zero. The user has
+	// answered all of them when a client gives up, and the answers are lost with the
+	// call. go-sdk's client makes ten requests and takes no result of the tenth that
+	// asks again. So nine rounds can ask, and a call that needs more ends here, with an
+	// error that says so, before that client ends it without one.
+	//
+	// More than 9 hold for legacy calls, whose rounds this server makes itself, and for
+	// modern clients that follow further by [Options] FollowsRounds.
+	MaxRounds int
+	// MaxStateBytes bounds the state of a call, before sealing; 32 KiB if zero.
+	MaxStateBytes int
+	// MaxQuestions bounds the questions of one round; 16 if zero.
+	MaxQuestions int
+	// MaxFrames bounds the handlers held at once; 100,000 if zero. The callers without
+	// a principal share three quarters of them: however many such callers there are, a
+	// known one finds a place.
+	MaxFrames int
+	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero.
+	MaxFramesPerPrincipal int
+	// MaxFrameBytes bounds the memory of the held handlers, beside the few KiB of
+	// each one's stack: the decoded input (of a resource, its address), answers and
+	// effects; 256 MiB if zero. No principal holds more than three quarters of
+	// it, nor do all callers without one. A call that is held, and whose next answer
+	// does not fit, ends with [Busy], or goes on without its frame if it is [Resumable].
+	MaxFrameBytes int
+	// FrameTTL is how long a held handler waits for its answer before it is
+	// unwound; 15 minutes if zero.
+	FrameTTL time.Duration
+	// MaxOrphans bounds the rounds with a store that run though their clients have left;
+	// 1,000 if zero. Beyond it no round is begun. The callers without a principal share
+	// three quarters of them. MaxOrphansPerPrincipal bounds those of one known principal;
+	// 100 if zero, or MaxOrphans where that is less.
+	MaxOrphans, MaxOrphansPerPrincipal int
+}
+
+// resolve puts the default in place of a limit that is zero, and refuses a negative one.
+func (l *Limits) resolve() error {
+	u := usage.Of("mrtr", "Options.Limits")
+	usage.Default(u, "MaxRounds", &l.MaxRounds, followedAsks)
+	usage.Default(u, "MaxStateBytes", &l.MaxStateBytes, 32<<10)
+	usage.Default(u, "MaxQuestions", &l.MaxQuestions, 16)
+	usage.Default(u, "MaxFrames", &l.MaxFrames, 100_000)
+	usage.Default(u, "MaxFramesPerPrincipal", &l.MaxFramesPerPrincipal, 1000)
+	usage.Default(u, "MaxFrameBytes", &l.MaxFrameBytes, 256<<20)
+	usage.Default(u, "MaxOrphans", &l.MaxOrphans, 1000)
+	usage.Default(u, "MaxOrphansPerPrincipal", &l.MaxOrphansPerPrincipal, min(100, max(l.MaxOrphans, 1)))
+	usage.Default(u, "FrameTTL", &l.FrameTTL, 15*time.Minute)
+	return u.Err()
+}
 
 // The limits of a call that no option changes.
 const (
@@ -67,44 +121,13 @@ func (o *Options) bridgeOptions() *sse.BridgeOptions {
 	return &b
 }
 
-// resolveLimits puts the default where a limit is zero, and refuses a negative one.
-func (o *Options) resolveLimits() error {
-	for _, limit := range []struct {
-		name     string
-		value    *int
-		fallback int
-	}{
-		{"MaxRounds", &o.MaxRounds, followedAsks},
-		{"MaxStateBytes", &o.MaxStateBytes, 32 << 10},
-		{"MaxQuestions", &o.MaxQuestions, 16},
-		{"MaxFrames", &o.MaxFrames, 100_000},
-		{"MaxFramesPerPrincipal", &o.MaxFramesPerPrincipal, 1000},
-		{"MaxFrameBytes", &o.MaxFrameBytes, 256 << 20},
-	} {
-		if *limit.value < 0 {
-			return misuse("Options.%s is negative", limit.name)
-		}
-		if *limit.value == 0 {
-			*limit.value = limit.fallback
-		}
-	}
-	if o.FrameTTL < 0 {
-		return misuse("Options.FrameTTL is negative")
-	}
-	if o.FrameTTL == 0 {
-		o.FrameTTL = 15 * time.Minute
-	}
-	if b := o.Bridge; b != nil && (b.MaxRounds < 0 || b.MaxStateRounds < 0 || b.AnswerTimeout < 0 || b.ProgressInterval < 0) {
-		return misuse("Options.Bridge has a negative value")
-	}
-	return nil
-}
-
 // checkLimits refuses a limit that can never be reached, because another one holds
 // before it: whoever set it believes that it holds.
 func (o *Options) checkLimits() error {
 	if b := o.Bridge; b != nil {
 		switch {
+		case b.MaxRounds < 0 || b.MaxStateRounds < 0 || b.AnswerTimeout < 0 || b.ProgressInterval < 0:
+			return misuse("Options.Bridge has a negative value")
 		case b.MaxRounds > cmp.Or(o.MaxRounds, followedAsks):
 			return misuse("Options.Bridge.MaxRounds is %d, and every call ends after %d rounds that ask", b.MaxRounds, cmp.Or(o.MaxRounds, followedAsks))
 		case b.MaxStateRounds > maxCarries:
@@ -112,14 +135,17 @@ func (o *Options) checkLimits() error {
 		}
 	}
 	if o.MaxFrames > 0 && o.MaxFramesPerPrincipal > o.MaxFrames {
-		return misuse("Options.MaxFramesPerPrincipal is %d, and MaxFrames %d", o.MaxFramesPerPrincipal, o.MaxFrames)
+		return misuse("Options.Limits.MaxFramesPerPrincipal is %d, and MaxFrames %d", o.MaxFramesPerPrincipal, o.MaxFrames)
+	}
+	if o.MaxOrphans > 0 && o.MaxOrphansPerPrincipal > o.MaxOrphans {
+		return misuse("Options.Limits.MaxOrphansPerPrincipal is %d, and MaxOrphans %d", o.MaxOrphansPerPrincipal, o.MaxOrphans)
 	}
 	maxToken := statecodec.MaxMaxToken
 	if o.State != nil && o.State.MaxToken > 0 {
 		maxToken = o.State.MaxToken
 	}
 	if needed := tokenFor(o.MaxStateBytes); o.MaxStateBytes > 0 && needed > maxToken {
-		return misuse("Options.MaxStateBytes is %d, and a state of that size needs a State.MaxToken of %d, not %d", o.MaxStateBytes, needed, maxToken)
+		return misuse("Options.Limits.MaxStateBytes is %d, and a state of that size needs a State.MaxToken of %d, not %d", o.MaxStateBytes, needed, maxToken)
 	}
 	return nil
 }

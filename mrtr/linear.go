@@ -1,6 +1,7 @@
 package mrtr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -15,9 +16,10 @@ import (
 type LinearFunc[In, Out any] func(ctx context.Context, c *Call, in In) (Out, error)
 
 // Coroutine holds a linear handler where it asks, and lets it go on when the
-// answer comes: its goroutine is parked in this process, so the next round has to
-// reach this process. If the frame is gone (a restart, another instance, too long
-// a wait) the call ends with [FrameGone].
+// answer comes: its goroutine is parked in this process. The next round has to reach this
+// process, or any instance that shares its [Options] Store. If the frame is gone (a
+// restart, too long a wait, another instance without a store) the call ends with
+// [FrameGone].
 //
 // The context of a held handler has a life of its own: it carries the values of
 // the running round, is cancelled with that round, with the frame and with the
@@ -101,6 +103,7 @@ func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] 
 			r.end(context.Canceled)
 			return nil, none, &Error{Reason: FrameGone}
 		}
+		c.onlyHere = !how.replays
 		t, err := r.resume(ctx, c)
 		if err != nil {
 			return nil, none, err
@@ -165,14 +168,16 @@ type linearRun struct {
 	wake      chan bool     // to the handler: go on, or end
 	ctx       linearContext
 	started   bool
-	input     int // the memory of the input, which of a resource is its address
+	input     int // bytes that the input holds; of a resource, those of its address
 
 	// Guarded by call.mu.
-	waiting bool  // for answers: no effect of the call may run
-	ending  bool  // no effect of the call may run any more
-	alone   bool  // no round will receive the handler's last handover
-	cause   error // why the engine ended it
-	err     error // why it ended
+	waiting bool // for answers: no effect of the call may run
+	ending  bool // no effect of the call may run any more
+	alone   bool // no round will receive the handler's last handover
+	// finished: the handler's goroutine has handed over what it leaves.
+	finished bool
+	cause    error // why the engine ended it
+	err      error // why it ended
 	journal
 
 	place // in the table of frames
@@ -225,12 +230,12 @@ func (r *linearRun) resume(ctx context.Context, round *Call) (handover, error) {
 		r.started = true
 		go r.main()
 	}
-	t, err := r.receive(ctx)
+	t, err := r.receive(ctx, round.ex.work)
 	if err == nil && !t.ended() && !r.how.parks {
 		// A run that is not held is unwinding. Its deferred functions are part of the
 		// round, which has to wait for them.
 		var end handover
-		if end, err = r.receive(ctx); end.err != nil {
+		if end, err = r.receive(ctx, round.ex.work); end.err != nil {
 			t = end
 		}
 	}
@@ -240,24 +245,29 @@ func (r *linearRun) resume(ctx context.Context, round *Call) (handover, error) {
 
 // fill gives the handler's call the request, and the answers, of a round.
 func (r *linearRun) fill(round *Call) {
+	if cl := round.claim; cl != nil { // whose lock comes before that of the call
+		cl.mu.Lock()
+		cl.runner = r.call
+		cl.mu.Unlock()
+	}
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
 	r.call.ex, r.call.st, r.call.answered, r.call.claim = round.ex, round.st, round.answered, round.claim
-	r.call.stopping = round.stopping
+	r.call.phase = round.phase
 	r.waiting = false
 }
 
-// readBack takes over into the round the answers and effects of the handler. Whether
-// an effect happens that is still running, which only a handler that has ended
-// or was given up leaves behind, the round does not learn.
+// readBack copies the handler's answers and effects into the round. The round does not
+// learn the outcome of an effect that still runs, which only a handler that has ended or
+// was given up leaves behind.
 func (r *linearRun) readBack(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
 	round.st, round.hooks = r.call.st, r.call.hooks
 	round.keptAnswers, r.call.keptAnswers = r.call.keptAnswers, nil
-	if len(r.call.running) > 0 {
+	if r.call.running.any() {
 		round.st.unshare()
-		round.running = maps.Clone(r.call.running)
+		round.running = &underway{of: r.call, began: maps.Clone(r.call.running.began)}
 	}
 }
 
@@ -270,11 +280,22 @@ func (r *linearRun) releaseRound() {
 	*ex = exchange{method: ex.method, name: ex.name, client: ex.client}
 }
 
-func (r *linearRun) receive(ctx context.Context) (handover, error) {
+// receive waits for the handler as long as the round lasts. A round of the server's waits
+// on for a handler that was told to end: nobody else does.
+func (r *linearRun) receive(ctx context.Context, w *work) (handover, error) {
 	select {
 	case t := <-r.handovers:
 		return t, nil
 	case <-ctx.Done():
+		if w != nil {
+			r.stop(context.Cause(ctx))
+			select {
+			case t := <-r.handovers:
+				return t, nil
+			case <-w.givenUp:
+				return handover{}, ctx.Err()
+			}
+		}
 		r.end(context.Cause(ctx))
 		return handover{}, ctx.Err()
 	}
@@ -286,6 +307,18 @@ func (r *linearRun) end(cause error) {
 	r.alone = true
 	r.call.mu.Unlock()
 	r.stop(cause)
+}
+
+// leavesStops reports whether the functions of OnStop are left to the handler's goroutine,
+// since it is at work: they run when it has ended, and its effect with it.
+func (r *linearRun) leavesStops() bool {
+	r.call.mu.Lock()
+	defer r.call.mu.Unlock()
+	if !r.started || r.finished || r.waiting {
+		return false
+	}
+	r.alone = true
+	return true
 }
 
 // release ends a held run that no round will resume. Its call ends with it, unless
@@ -344,14 +377,18 @@ func (r *linearRun) finish(returned bool, panicked any) {
 	default:
 		r.err = exited()
 	}
-	r.ending = true
+	r.ending, r.finished = true, true
 	end, alone := handover{err: r.err}, r.alone
+	stopped := cmp.Or(end.err, r.cause)
 	r.call.mu.Unlock()
 	if panicked != nil && alone {
 		r.call.observe(context.Background(), Event{Kind: CallStopped, Err: end.err})
 	}
 	if alone {
-		r.call.runStops(&r.ctx, r.call.takeStops(), end.err)
+		if end := r.call.effectsEnd(); end != nil {
+			<-end
+		}
+		r.call.runStops(&r.ctx, r.call.takeStops(), stopped)
 	}
 	r.ctx.cancel(context.Canceled)
 	r.call.rt.frames.leave(r)

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -101,7 +102,7 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 				_, err := mrtr.Ask(ctx, c, text("first"))
 				return tripOut{}, err
 			},
-			want: `mrtr: question "first" was asked before in this call: each needs a key of its own`,
+			want: `mrtr: key "first" stands for two questions: each needs a key of its own`,
 		},
 		"asks the same twice, among others": {
 			explanation: "wherever in the round it stands",
@@ -109,7 +110,7 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 				first(ctx, c)
 				return tripOut{}, mrtr.AskAll(ctx, c, text("second"), text("first"))
 			},
-			want: `mrtr: question "first" was asked before in this call: each needs a key of its own`,
+			want: `mrtr: key "first" stands for two questions: each needs a key of its own`,
 		},
 		"asks inside an effect": {
 			explanation: "a replay would run the effect's beginning again",
@@ -156,7 +157,7 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 		},
 	}
 	require.NotEmpty(t, tests)
-	eachLinear(t, func(t *testing.T, style func(handler) mrtr.Style[tripIn, tripOut]) {
+	eachLinear(t, func(t *testing.T, style func(handler) tripStyle) {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
 				tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
@@ -246,7 +247,7 @@ func TestLinearRunUnwindsWithoutEffects(t *testing.T) {
 // A handler that is told to end and asks all the same does not come back from
 // that; its round ends in an error that tells why, not in an empty result.
 func TestLinearAsksAfterClose(t *testing.T) {
-	eachLinear(t, func(t *testing.T, style func(mrtr.LinearFunc[tripIn, tripOut]) mrtr.Style[tripIn, tripOut]) {
+	eachLinear(t, func(t *testing.T, style linearStyle) {
 		rt := newTripRuntime(t, nil)
 		running := make(chan struct{})
 		tool := newTrip(rt, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
@@ -262,3 +263,83 @@ func TestLinearAsksAfterClose(t *testing.T) {
 		require.Equal(t, tripReply{err: &mrtr.Error{Reason: mrtr.ShuttingDown}}, <-reply)
 	})
 }
+
+// Code that ends its goroutine, as a failed requirement of a test does, ends its call
+// with an error, and the request is answered.
+func TestGoexitEndsInAnAnswer(t *testing.T) {
+	var asking, doing, ending, completing tripSteps
+	mrtr.AskStep(&asking, "q", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+		runtime.Goexit()
+		return text("q"), nil
+	})
+	mrtr.DoStep(&doing, "d", func(context.Context, *tripAt, string) (int, error) { runtime.Goexit(); return 0, nil })
+	asking.End(ends(""))
+	doing.End(ends(""))
+	ending.End(func(context.Context, *tripAt) (tripOut, error) { runtime.Goexit(); return tripOut{}, nil })
+	completing.End(func(_ context.Context, at *tripAt) (tripOut, error) {
+		at.Call.OnComplete(func(context.Context) { runtime.Goexit() })
+		return tripOut{}, nil
+	})
+	styles := map[string]tripStyle{
+		"guarded": guardedTrip(func(context.Context, *mrtr.Call) (string, error) { runtime.Goexit(); return "", nil }),
+		"guarded, in Once": guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
+			return mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { runtime.Goexit(); return "", nil })
+		}),
+		"guarded, OnComplete": guardedTrip(func(_ context.Context, c *mrtr.Call) (string, error) {
+			c.OnComplete(func(context.Context) { runtime.Goexit() })
+			return "", nil
+		}),
+		"steps, asking": mustBuild(t, &asking), "steps, doing": mustBuild(t, &doing),
+		"steps, the end": mustBuild(t, &ending), "steps, OnComplete": mustBuild(t, &completing),
+	}
+	for engine, style := range linearStyles {
+		styles[engine+", OnComplete"] = style(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			c.OnComplete(func(context.Context) { runtime.Goexit() })
+			return tripOut{}, nil
+		})
+	}
+	for name, style := range styles {
+		t.Run(name, func(t *testing.T) {
+			reply := make(chan tripReply, 1)
+			tool := serveTrip(t, style)
+			over := make(chan bool)
+			go func() {
+				defer close(over)
+				reply <- tool.begin()
+			}()
+			<-over
+			select {
+			case last := <-reply:
+				misuse(t, last.err)
+				require.Contains(t, last.err.Error(), "mrtr: the handler ended its goroutine with runtime.Goexit")
+			default:
+				require.Fail(t, "the request's goroutine ended without an answer")
+			}
+		})
+	}
+}
+
+// A frame that is unwound is reported once, also where its time is up while the
+// runtime closes.
+func TestAnAbandonedCallIsReportedOnce(t *testing.T) {
+	var log recorder
+	var rt *mrtr.Runtime
+	rt = newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Hour}, Observer: observerFunc(func(ctx context.Context, e mrtr.Event) {
+		log.Observe(ctx, e)
+		if e.Kind == mrtr.CallAbandoned {
+			mrtr.Expire(rt) // as the timer does, had it fired before close stopped it
+		}
+	})})
+	var did deeds
+	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+	for range 3 {
+		require.NoError(t, tool.begin().err)
+	}
+	require.NoError(t, rt.Close())
+	require.Len(t, log.abandoned(), 3)
+	require.Equal(t, 3, did.count("unwound"))
+}
+
+type observerFunc func(context.Context, mrtr.Event)
+
+func (f observerFunc) Observe(ctx context.Context, e mrtr.Event) { f(ctx, e) }

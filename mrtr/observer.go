@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/internal/faultlog"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // An Observer receives the events of calls. It runs on the goroutine of the call,
@@ -69,8 +69,10 @@ const (
 	// CallAbandoned is a held handler unwound without an answer: its time was up, or
 	// the runtime closed. HasEffects tells whether its effects may need undoing.
 	CallAbandoned EventKind = "call abandoned"
-	// StopFailed is a function of [Call.OnStop] that panicked, so that an effect may not
-	// be undone. Err is the panic.
+	// EffectUndone is an effect that a function of [Call.OnStop] has undone.
+	EffectUndone EventKind = "effect undone"
+	// StopFailed is an effect that a function of [Call.OnStop] could not undo, or of which
+	// nobody knows whether it did. Reason tells which, and Err is its error or panic.
 	StopFailed EventKind = "on stop failed"
 
 	// The rest come with a store alone.
@@ -79,9 +81,8 @@ const (
 	RoundClaimed EventKind = "round claimed"
 	// RoundTakenOver is one that was cut off before, and that this request goes on with.
 	RoundTakenOver EventKind = "round taken over"
-	// RoundForwarded is a request whose frame another instance holds, and that was sent
-	// there. Reason tells why that one did not take it, "" if it did.
-	RoundForwarded EventKind = "round forwarded"
+	// RoundOrphaned is a round whose client has left, and that goes on.
+	RoundOrphaned EventKind = "round orphaned"
 	// RoundRepeated is a request that got the outcome of an earlier one. Err is its
 	// error, if that is an error.
 	RoundRepeated EventKind = "round repeated"
@@ -89,7 +90,8 @@ const (
 	// has done. Err names the effects.
 	RoundUnknown EventKind = "round of unknown outcome"
 	// RoundRefused is a request for which nothing was run: an equal one is still
-	// running, the round was answered otherwise, or the store could not be asked.
+	// running, the round was answered otherwise, the store could not be asked, or the
+	// server is shutting down.
 	// Reason tells which, and Err is the store's error.
 	RoundRefused EventKind = "round refused"
 	// RoundNotRecorded is a round that ran, and whose outcome the store did not take.
@@ -122,7 +124,7 @@ type Event struct {
 	// user, with the way to the client and back.
 	Waited     time.Duration
 	Question   string        // AnswerRefused: its key
-	Effect     string        // EffectStarted, EffectDone, EffectFailed: its key, or that of the step
+	Effect     string        // EffectStarted, -Done, -Failed, -Undone, StopFailed: its key, or that of the step
 	Handler    string        // HandlerEntered: the step's key, or "end"; "" in other styles
 	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
 	StateBytes int           // QuestionsAsked: the size of the token
@@ -181,7 +183,7 @@ func (c *Call) describe(e *Event) {
 	e.Call, e.Method, e.Name = c.st.id, c.ex.method, nameInLog(c.ex.method, c.ex.name)
 	e.Era, e.Revision = c.ex.client.Era, cut(c.ex.client.Version, maxRevisionInLog)
 	e.Principal, e.Round = c.principal, c.st.round
-	e.HasEffects = len(c.running) > 0 || c.st.hasEffects()
+	e.HasEffects = c.running.any() || c.st.hasEffects()
 	if s := c.st.seen; s != nil {
 		e.Client, e.TraceParent = s.client, s.trace
 	}
@@ -313,7 +315,7 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 
 func (o logObserver) level(e Event) slog.Level {
 	switch e.Kind {
-	case QuestionsAsked, CallCompleted, RoundRepeated:
+	case QuestionsAsked, CallCompleted, RoundRepeated, EffectUndone:
 		return slog.LevelInfo
 	case StateRefused, CallAbandoned, RoundTakenOver, RoundRefused, EffectFailed:
 		return slog.LevelWarn

@@ -13,8 +13,8 @@ import (
 )
 
 // Once runs an effect, an action that must not happen twice, and remembers its
-// value under key. Asked for again in the same call, also in a later round, the
-// effect does not run and Once returns the value.
+// value under key. Asked for again in a later entry of the handler, as in a later
+// round, the effect does not run and Once returns the value.
 //
 //	booking, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, idem string) (Booking, error) {
 //		return desk.Book(ctx, idem, place)
@@ -32,9 +32,18 @@ import (
 //     this effect (their keys, values and the wording of their questions). So it is the
 //     same in every attempt and every replay, and differs where the user went back
 //     and answered otherwise.
+//   - The effect stands on the answers that the call had when it was made. A call in
+//     which one of them changes, or whose handler asks for more or completes without
+//     coming to the effect, ends with [Diverged], unless [EffectOptions] AnyAnswers allows it.
 //   - An error is not remembered: the effect counts as not having happened,
 //     and runs when it is asked for again. Code that is replayed ([Journal],
 //     [Resumable]) meets the error again on its way there.
+//   - Other errors leave it in doubt: a timeout, a context that ended, a connection that
+//     was reset, broken, closed or came to its end, [ErrIndeterminate], a panic of f and
+//     its Goexit. An effect in doubt is not run again, in this round or a later one, by
+//     this instance or another: asked for again it is [OutcomeUnknown], unless
+//     [EffectOptions] settle it. A dial that failed did nothing, and [NotDone] says so of
+//     any error.
 //   - An error is returned in the form in which a replay meets it, the first time
 //     as well as later. It keeps its text. [errors.Is] finds the errors in its chain by
 //     their type and text; an Is method of theirs is asked for the sentinels of
@@ -42,10 +51,17 @@ import (
 //     round trip through JSON with the same text, and those that describe themselves
 //     by Timeout or a method named ToolError…. Compare with errors.Is, not with ==.
 //   - A panic of f goes on as a panic with a [*PanicError], also in a replay.
-//   - Where f panics, runs out of time, or is cancelled, nobody knows whether the
-//     effect happened. The error that ends the call then says so.
-//   - The same key while it is running is a [UsageError]. So is a question
-//     asked by linear code while an effect runs.
+//   - The error that ends a call names its effects in doubt.
+//   - ctx in f has the values of Once's, and is not cancelled by a client that hangs up
+//     or a drain: nothing is cut in the middle because somebody stopped waiting. It ends
+//     with the effect's own time ([EffectOptions] Within), with a deadline or a cancel
+//     that the author put on the context, and at the end of [Runtime.Close]. An effect
+//     that is asked for when the round has ended does not begin.
+//   - A report to a client that has left, such as progress, returns an error: f must not
+//     fail because of that.
+//   - A key stands for one effect: the same key twice in one entry of the handler is a
+//     [UsageError], unless the first attempt failed. So is a question asked by linear
+//     code while an effect runs.
 //   - An effect inside another is part of it: give it the ctx of the outer one.
 //   - A value that cannot be encoded is a UsageError, now and whenever it is
 //     asked for again: the effect did run, and does not run twice.
@@ -56,18 +72,109 @@ import (
 // The promise is "once along one chain of states". A client that sends the same
 // state twice, on purpose or for a lost response, gets the effects after that state
 // twice; a state that only the client holds cannot prevent that. With [Options.Store]
-// the promise is: at most once, or an error that says that it is unknown. [OnceWith]
-// can find out.
-func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Context, idem string) (T, error)) (T, error) {
-	return OnceWith(ctx, c, key, nil, f)
+// the promise is: at most once, or an error that says that it is unknown.
+// [EffectOptions] can find out. They may be left out, and nil is the same; more than
+// one is a UsageError.
+func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Context, idem string) (T, error), opts ...*EffectOptions[T]) (T, error) {
+	var none T
+	if err := checkKey(key); err != nil {
+		return none, err
+	}
+	opt, err := effectOptions(key, opts)
+	if err != nil {
+		return none, err
+	}
+	value, idem, err := c.begin(key, opt.anyAnswers())
+	if err != nil {
+		return none, err
+	}
+	if idem == "" {
+		return decodeEffect[T](value, key)
+	}
+	run := effectRun{call: c, key: key, inner: ctx.Value(insideEffect{}) == c, free: opt.anyAnswers()}
+	defer func() { run.finish(recover()) }()
+	ctx, release, err := run.shield(ctx, opt.within())
+	if err != nil {
+		run.unbegun = true
+		return none, err
+	}
+	defer release()
+	v, err := attempt(ctx, &run, idem, opt, f)
+	if err != nil {
+		if run.unbegun {
+			return none, err
+		}
+		return none, run.fail(ctx, err)
+	}
+	value, err = json.Marshal(v)
+	run.remember(value)
+	if err != nil {
+		return none, lostValue(misuse("effect %q ran, but its value cannot be remembered: %v", key, err))
+	}
+	return decodeEffect[T](value, key)
 }
 
-// Do is [Once] for an effect without a value.
-func Do(ctx context.Context, c *Call, key string, f func(ctx context.Context, idem string) error) error {
-	_, err := Once(ctx, c, key, func(ctx context.Context, idem string) (struct{}, error) {
-		return struct{}{}, f(ctx, idem)
-	})
-	return err
+// EffectOptions configure one effect of [Once] or [DoStep]. They decide what happens to
+// an effect that began and whose outcome nobody knows: the instance died, its time ran
+// out, or the answer was lost. The zero value, and nil, leave it unknown.
+//
+// The effects of a round that was cut off come up again if the handler runs again,
+// see [InterruptedAgain].
+type EffectOptions[T any] struct {
+	// Check asks the system that has the effect. (v, true, nil) says that the effect
+	// happened, with the value v. (_, false, nil) says that it did not and that it will
+	// not: then it runs. With an error it stays unknown. A payment system that is
+	// asked by idem can say so; one that may still get the first request cannot. It is
+	// also asked at once when the function ends in doubt.
+	Check func(ctx context.Context, idem string) (T, bool, error)
+	// Again runs the effect again, with the same idem. It may then happen twice, unless
+	// the system that has it honours idempotency keys.
+	Again bool
+	// AnyAnswers says that the effect stands whatever the answers: a seat that is held
+	// while the user looks at others, a page that was counted. Its idem does not depend on
+	// them. Any other effect stands on the answers that the call had when it was made: if
+	// one of them changes, the call ends with [Diverged].
+	AnyAnswers bool
+	// Within bounds the effect; 5 minutes if zero. A negative value is a [UsageError].
+	Within time.Duration
+}
+
+func (o *EffectOptions[T]) anyAnswers() bool { return o != nil && o.AnyAnswers }
+
+// defaultWithin bounds an effect, and a round with a store.
+const defaultWithin = 5 * time.Minute
+
+func (o *EffectOptions[T]) within() time.Duration {
+	if o == nil || o.Within == 0 {
+		return defaultWithin
+	}
+	return o.Within
+}
+
+// effectOptions returns the options of an effect, nil if it has none.
+func effectOptions[T any](key string, opts []*EffectOptions[T]) (*EffectOptions[T], error) {
+	switch len(opts) {
+	case 0:
+		return nil, nil
+	case 1:
+		if o := opts[0]; o != nil && o.Within < 0 {
+			return nil, misuse("effect %q has a negative EffectOptions.Within", key)
+		}
+		return opts[0], nil
+	}
+	return nil, misuse("effect %q has %d EffectOptions: put all of them into one", key, len(opts))
+}
+
+// untyped returns the options for a step, which does not know its type.
+func (o *EffectOptions[T]) untyped() *EffectOptions[any] {
+	if o == nil {
+		return nil
+	}
+	untyped := &EffectOptions[any]{Again: o.Again, AnyAnswers: o.AnyAnswers, Within: o.Within}
+	if check := o.Check; check != nil {
+		untyped.Check = func(ctx context.Context, idem string) (any, bool, error) { return check(ctx, idem) }
+	}
+	return untyped
 }
 
 func decodeEffect[T any](value json.RawMessage, key string) (v T, _ error) {
@@ -77,29 +184,13 @@ func decodeEffect[T any](value json.RawMessage, key string) (v T, _ error) {
 	}
 	if err := json.Unmarshal(value, &v); err != nil {
 		err = misuse("effect %q ran, but its value is not a %T: %v", key, none, err)
-		return none, &effectsTold{error: err, effect: effectApplied}
+		return none, &effectsReported{error: err, effect: effectApplied}
 	}
 	return v, nil
 }
 
 // lostValue marks the error of an effect that ran and whose value is lost.
-func lostValue(err error) error { return &effectsTold{error: err, effect: effectUnknown} }
-
-// effectContext is the context of an effect's function, by which an effect
-// inside it is told from one beside it.
-type effectContext struct {
-	context.Context
-	call *Call
-}
-
-type insideEffect struct{}
-
-func (c effectContext) Value(key any) any {
-	if key == (insideEffect{}) {
-		return c.call
-	}
-	return c.Context.Value(key)
-}
+func lostValue(err error) error { return &effectsReported{error: err, effect: effectUnknown} }
 
 // effectRun is one run of an effect's function. Its outcome is recorded when
 // the function has ended, in whichever way.
@@ -107,6 +198,7 @@ type effectRun struct {
 	call    *Call
 	key     string
 	inner   bool // it runs inside another effect
+	free    bool // it stands whatever the answers
 	decided bool
 	unbegun bool // its function was not called
 	outcome entry
@@ -114,21 +206,22 @@ type effectRun struct {
 
 func (r *effectRun) remember(value json.RawMessage) {
 	r.decided = true
-	r.outcome = entry{kind: effectEntry, key: r.key, value: value, unknown: len(value) == 0}
+	r.outcome = entry{kind: effectEntry, key: r.key, value: value, unknown: len(value) == 0, free: r.free}
 }
 
 // fail returns the error as a replay meets it.
 func (r *effectRun) fail(ctx context.Context, err error) error {
 	r.decided = true
-	failed := failureOf(err)
-	r.outcome = r.failed(failed, ofUnknownOutcome(ctx, err))
-	return meet(failed)
+	unknown := ofUnknownOutcome(ctx, err)
+	failed := failureOf(unmarked(err))
+	r.outcome = r.failed(failed, unknown)
+	return replayError(failed)
 }
 
 // failed is the entry of an effect that failed. Code that replays meets the error
 // again, unless a replay passes over the effect together with the one around it.
 func (r *effectRun) failed(f *failure.Failure, unknown bool) entry {
-	e := entry{kind: triedEntry, key: r.key, unknown: unknown}
+	e := entry{kind: triedEntry, key: r.key, unknown: unknown, free: r.free}
 	if l := r.call.linear; l != nil && l.how.replays && !r.inner {
 		e.kind, e.value = failedEntry, f.Encode()
 	}
@@ -153,7 +246,7 @@ func (r *effectRun) finish(panicked any) {
 		r.outcome = r.failed(failureOf(exited()), true)
 	}
 	r.call.finish(r.outcome)
-	r.call.noteEnd(r.key)
+	r.call.journalEnd(r.key)
 	if err != nil {
 		panic(err)
 	}
@@ -161,7 +254,7 @@ func (r *effectRun) finish(panicked any) {
 
 // begin finds the remembered value of an effect, or marks it as running and makes
 // its idem.
-func (c *Call) begin(key string) (value json.RawMessage, idem string, _ error) {
+func (c *Call) begin(key string, free bool) (value json.RawMessage, idem string, _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.linear != nil {
@@ -171,9 +264,13 @@ func (c *Call) begin(key string) (value json.RawMessage, idem string, _ error) {
 	}
 	for i := range c.st.done {
 		if e := &c.st.done[i]; e.kind.isEffect() && e.key == key {
+			if c.linear == nil && e.read || c.linear != nil && c.linear.claimed[key] && !c.linear.ending {
+				return nil, "", twice(key, "effects")
+			}
 			if c.linear != nil {
 				c.linear.claim(key)
 			}
+			e.noteRead()
 			return e.value, "", nil
 		}
 	}
@@ -182,27 +279,27 @@ func (c *Call) begin(key string) (value json.RawMessage, idem string, _ error) {
 			return nil, "", err
 		}
 	}
-	if c.stopping {
+	if c.phase == stopping {
 		return nil, "", misuse("effect %q does not run: its call has stopped", key)
 	}
-	if _, running := c.running[key]; running {
-		return nil, "", misuse("effect %q is already running: each needs a key of its own", key)
+	if _, running := c.running.keys()[key]; running {
+		return nil, "", twice(key, "effects")
 	}
 	if c.running == nil {
-		c.running = map[string]int{}
+		c.running = &underway{began: map[string]int{}}
 	}
-	c.running[key] = len(c.st.done)
-	return nil, c.st.id + "." + c.st.answersBefore(key) + "." + key, nil
+	c.running.began[key] = len(c.st.done)
+	return nil, c.st.id + "." + c.st.answersBefore(key, free) + "." + key, nil
 }
 
 // answersBefore is the digest of the answers that the call had when it first tried
 // an effect: all of them, if it never has. An answer that was replaced since
-// counts as given since.
-func (st *state) answersBefore(effect string) string {
+// counts as given since. An effect that stands whatever the answers has that of none.
+func (st *state) answersBefore(effect string, free bool) string {
 	var answers []*entry
 	for i := range st.done {
 		e := &st.done[i]
-		if e.kind.isAttempt() && e.key == effect {
+		if free || e.kind.isAttempt() && e.key == effect {
 			break
 		}
 		if e.kind == answerEntry {
@@ -223,7 +320,7 @@ func (st *state) answersBefore(effect string) string {
 func (c *Call) leave(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.running, key)
+	c.running.end(key)
 }
 
 // finish records the outcome of an effect. The effects that ran meanwhile become
@@ -231,119 +328,54 @@ func (c *Call) leave(key string) {
 func (c *Call) finish(ran entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	began := c.running[ran.key]
-	delete(c.running, ran.key)
+	began := c.running.began[ran.key]
+	c.running.end(ran.key)
 	c.st.nest(began)
+	if ran.kind != effectEntry {
+		var claimed map[string]bool
+		if c.linear != nil {
+			claimed = c.linear.claimed
+		}
+		c.st.release(claimed)
+	}
 	if ran.kind == triedEntry {
-		c.st.tried(ran.key, ran.unknown)
+		c.st.tried(ran)
 		return
 	}
+	ran.noteRead()
 	c.st.record(ran)
 	switch {
 	case c.linear == nil:
 	case ran.kind == failedEntry:
-		c.linear.meet(ran.key)
+		c.linear.countFailure(ran.key)
 	default:
 		c.linear.claim(ran.key)
 	}
 }
 
-// OnceOptions say what to do about an effect that was begun, and of which nobody knows
-// whether it happened: the instance died, its time ran out, or the answer was lost.
-// The zero value, and nil, leave it unknown.
-//
-// The effects of a round that was cut off come up again where the handler runs again,
-// see [InterruptedAgain].
-type OnceOptions[T any] struct {
-	// Check asks the system that has the effect. (v, true, nil) tells that the effect
-	// happened, with the value v. (_, false, nil) tells that it did not and that it will
-	// not: then it runs. With an error it stays unknown. A payment system that is
-	// asked by idem can tell; one that may still get the first request cannot.
-	Check func(ctx context.Context, idem string) (T, bool, error)
-	// Again runs the effect again, with the same idem. It may then happen twice, unless
-	// the system that has it honours idempotency keys.
-	Again bool
-}
-
-// untyped are the options of a step, which has no type.
-func (o *OnceOptions[T]) untyped() *OnceOptions[any] {
-	if o == nil {
-		return nil
-	}
-	untyped := &OnceOptions[any]{Again: o.Again}
-	if check := o.Check; check != nil {
-		untyped.Check = func(ctx context.Context, idem string) (any, bool, error) { return check(ctx, idem) }
-	}
-	return untyped
-}
-
-// OnceWith is [Once] for an effect that can be asked about, or repeated. A Check is
-// also asked at once when the function ends with [ErrIndeterminate].
-func OnceWith[T any](ctx context.Context, c *Call, key string, opts *OnceOptions[T], f func(ctx context.Context, idem string) (T, error)) (T, error) {
-	var none T
-	if err := checkKey(key); err != nil {
-		return none, err
-	}
-	value, idem, err := c.begin(key)
-	if err != nil {
-		return none, err
-	}
-	if idem == "" {
-		return decodeEffect[T](value, key)
-	}
-	run := effectRun{call: c, key: key, inner: ctx.Value(insideEffect{}) == c}
-	defer func() { run.finish(recover()) }()
-	v, err := attempt(effectContext{ctx, c}, &run, idem, opts, f)
-	if err != nil {
-		if run.unbegun {
-			return none, err
-		}
-		return none, run.fail(ctx, err)
-	}
-	value, err = json.Marshal(v)
-	run.remember(value)
-	if err != nil {
-		return none, lostValue(misuse("effect %q ran, but its value cannot be remembered: %v", key, err))
-	}
-	return decodeEffect[T](value, key)
-}
-
 // attempt finds out about an earlier attempt, if there was one, and makes another.
-func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *OnceOptions[T], f func(ctx context.Context, idem string) (T, error)) (v T, err error) {
+func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *EffectOptions[T], f func(ctx context.Context, idem string) (T, error)) (v T, err error) {
 	var check func(context.Context, string) (T, bool, error)
 	again := false
 	if opts != nil {
 		check, again = opts.Check, opts.Again
 	}
-	switch run.call.doubt(run.key) {
-	case cutOffBefore:
-		if check == nil && !again {
-			run.unbegun = true
+	if run.call.inDoubt(run.key) && !(again && check == nil) {
+		happened, failed := false, error(ErrIndeterminate)
+		if check != nil {
+			v, happened, failed = check(ctx, idem)
+		}
+		switch {
+		case failed != nil:
+			run.unbegun = run.call.currentClaim() != nil // else a replay has to meet the error
 			return v, run.call.unknown(run.key)
+		case happened:
+			run.foundDone(ctx)
+			return v, nil
 		}
-		if check != nil {
-			v, happened, err := check(ctx, idem)
-			if err != nil {
-				run.unbegun = true
-				return v, run.call.unknown(run.key)
-			}
-			if happened {
-				run.foundDone(ctx)
-				return v, nil
-			}
-		}
-	case triedBefore:
-		if check != nil {
-			v, happened, err := check(ctx, idem)
-			if happened && err == nil {
-				run.foundDone(ctx)
-			}
-			if happened || err != nil {
-				return v, stillUnknown(err)
-			}
-		}
+		run.call.settleDoubt(run.key)
 	}
-	if err := run.call.noteBegin(ctx, run.key); err != nil {
+	if err := run.call.journalStart(ctx, run.key); err != nil {
 		run.unbegun = true
 		return v, err
 	}
@@ -358,7 +390,7 @@ func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *Once
 		run.foundDone(ctx)
 		return known, nil
 	}
-	return v, &didNotHappen{err}
+	return v, NotDone(err)
 }
 
 // perform calls an effect's function, and tells the observer of it.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/era"
-	"github.com/mrtr-go/sdk/internal/form"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // A Question is a keyed, typed question. It is a value: made anywhere, checked when
@@ -50,9 +50,9 @@ func (q Question[T]) Err() error {
 
 func (q Question[T]) asking() *spec { return q.spec }
 
-// Default gives the question an answer for legacy clients that cannot be asked. It
-// is used only where the policy says so ([LegacyDefaults]): a person who can be
-// asked is asked, without a preselection. A [Confirm] has no default, since its yes
+// Default gives the question an answer for clients that cannot be asked. It is used
+// only if the [UnaskablePolicy] says so: a person who can be asked is asked, without
+// a preselection. A [Confirm] has no default, since its yes
 // must be a person's.
 func (q Question[T]) Default(v T) Question[T] {
 	if q.Err() != nil || q.spec == nil {
@@ -189,6 +189,11 @@ func (s *spec) digest() string {
 	return string(text[:])
 }
 
+// sameWords reports whether two questions under one key are one.
+func (s *spec) sameWords(other *spec) bool {
+	return s == other || s.digestBytes() == other.digestBytes()
+}
+
 func (s *spec) digestBytes() [digest.Len]byte {
 	buf := make([]byte, 0, 256)
 	for _, part := range []string{string(s.kind), s.key, s.message, s.url} {
@@ -220,6 +225,11 @@ func (s *spec) request(note string) (mcp.InputRequest, error) {
 		return &mcp.ListRootsParams{}, nil //lint:ignore SA1019 still legal on the wire
 	}
 	return nil, fmt.Errorf("unknown question kind %q", s.kind)
+}
+
+// twice is the mistake of a key that stands for two of a kind in one entry of a handler.
+func twice(key, kind string) error {
+	return misuse("key %q stands for two %s: each needs a key of its own", key, kind)
 }
 
 const maxKey = 64

@@ -7,8 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/era"
-	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // Replied is the outcome of a question: its answer, or the reason why there is none.
@@ -64,7 +64,7 @@ func ElicitRaw(key string, params *mcp.ElicitParams) Question[*mcp.ElicitResult]
 	if isNull(schema) {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	q := ElicitSchema(key, params.Message, schema)
+	q := ElicitAs[map[string]any](key, params.Message, schema)
 	return rawQuestion(q.spec, q.err)
 }
 

@@ -97,7 +97,7 @@ func TestAnOutputMaySayItsOwnText(t *testing.T) {
 
 // A handler that is entered twice in one round gets its arguments as they came.
 func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
-	rt, seen := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyDefaults})
+	rt, seen := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults})
 	unit := units.Default("metric")
 	sure := mrtr.Confirm("sure", "?")
 	handler := func(_ context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
@@ -163,11 +163,9 @@ func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
 			client := connect(t, serveTool(rt, handler, nil), nil)
 			out := call(t, client, nil)
 			require.Nil(t, out.Error)
-			require.True(t, out.IsError)
-			require.Equal(t, "The tool failed unexpectedly.", out.Text)
+			failsWith(t, out, "The tool failed unexpectedly.")
 			require.NotContains(t, string(out.Result), canary)
-			var panicked *mrtr.PanicError
-			require.ErrorAs(t, seen.of(mrtr.CallStopped)[0].Err, &panicked)
+			panicked := panicOf(t, seen.of(mrtr.CallStopped)[0].Err)
 			require.NotEmpty(t, panicked.Stack)
 			require.Contains(t, panicked.ToolErrorCause(), canary)
 		})
@@ -175,8 +173,7 @@ func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
 	t.Run("in Principal", func(t *testing.T) {
 		rt, _ := newRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { panic(canary) }})
 		out := call(t, connect(t, serveTool(rt, asking(units, itself), nil), nil), nil)
-		require.True(t, out.IsError)
-		require.Equal(t, "The tool failed unexpectedly.", out.Text)
+		failsWith(t, out, "The tool failed unexpectedly.")
 	})
 	t.Run("in a prompt", func(t *testing.T) {
 		rt, _ := newRuntime(t, nil)
@@ -184,8 +181,7 @@ func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
 		server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 			panic(canary)
 		}), nil))
-		reply, err := connect(t, server, nil).Send(context.Background(), wire.Request{Method: "prompts/get", Name: "p"})
-		require.NoError(t, err)
+		reply := send(t, connect(t, server, nil), wire.Request{Method: "prompts/get", Name: "p"})
 		require.NotNil(t, reply.Error)
 		require.JSONEq(t, `{"code":-32603,"message":"The tool failed unexpectedly."}`, string(mustJSON(reply.Error)))
 	})
@@ -215,13 +211,11 @@ func TestErrorsOfHandlers(t *testing.T) {
 				}
 				out := call(t, connect(t, serveTool(rt, handler, nil), nil), nil)
 				if c.code != 0 {
-					require.NotNil(t, out.Error)
-					require.EqualValues(t, c.code, out.Error.Code)
+					refusedWith(t, out.Error, c.code)
 					require.Equal(t, c.text, out.Error.Message)
 					return
 				}
-				require.True(t, out.IsError)
-				require.Equal(t, c.text, out.Text)
+				failsWith(t, out, c.text)
 				require.Empty(t, out.Structured)
 				stopped := seen.of(mrtr.CallStopped)[0].Err
 				require.ErrorIs(t, stopped, c.err)
@@ -261,19 +255,18 @@ func TestErrorsOfPromptsAndResourcesStayRecognizable(t *testing.T) {
 }
 
 func TestOnCompleteRunsOnceWhenTheCallCompletes(t *testing.T) {
-	rt, _ := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyDefaults})
+	rt, _ := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults})
 	ran := 0
 	unit := units.Default("metric")
-	handler := func(_ context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
+	handler := guardedOf(func(s *stage, in input) (output, error) {
+		c := s.Call
 		c.OnComplete(func(context.Context) { ran++ })
-		if _, ok := mrtr.Answer(c, unit); !ok {
-			return mrtr.Need(unit), output{}, nil
-		}
+		ask(s, unit)
 		if in.Location == "nowhere" {
-			return nil, output{}, errors.New("no such place")
+			return output{}, errors.New("no such place")
 		}
-		return nil, output{"done"}, nil
-	}
+		return output{"done"}, nil
+	})
 	server := serveTool(rt, handler, nil)
 	for _, opts := range []*wire.Options{nil, legacyClient} { // two rounds, and two entries in one
 		ran = 0
@@ -287,4 +280,107 @@ func TestOnCompleteRunsOnceWhenTheCallCompletes(t *testing.T) {
 	ran = 0
 	call(t, connect(t, server, nil), wire.Answers{"units": wire.Decline})
 	require.Zero(t, ran, "not after a no")
+}
+
+// chart is an output with an image and a link beside its text.
+type chart struct {
+	Points int `json:"points"`
+	png    []byte
+}
+
+func (c chart) Text() string { return fmt.Sprintf("%d points.", c.Points) }
+
+func (c chart) Content() []mcp.Content {
+	return []mcp.Content{
+		&mcp.ImageContent{Data: c.png, MIMEType: "image/png"},
+		&mcp.ResourceLink{URI: "file:///chart.csv", Name: "the points"},
+		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///note", Text: "a note"}},
+	}
+}
+
+func (c chart) Meta() mcp.Meta { return mcp.Meta{"org.example/points": c.Points} }
+
+// brokenChart has content that is nil, which is an error result.
+type brokenChart struct{ chart }
+
+func (brokenChart) Content() []mcp.Content { var none *mcp.ImageContent; return []mcp.Content{none} }
+
+// emptyChart has content that is no content at all.
+type emptyChart struct{ chart }
+
+func (emptyChart) Content() []mcp.Content { return []mcp.Content{nil} }
+
+// annotated has _meta and no content of its own.
+type annotated struct {
+	N int `json:"n"`
+}
+
+func (annotated) Meta() mcp.Meta { return annotation }
+
+// annotation is that of all results.
+var annotation = mcp.Meta{"org.example/a": true}
+
+func TestAnOutputMayHaveContentOfItsOwn(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	server := newServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Native(resulting(func() chart { return chart{3, []byte("png")} })), nil))
+	mcp.AddTool(server, &mcp.Tool{Name: "broken"}, mrtr.Tool(rt, mrtr.Native(resulting(func() brokenChart { return brokenChart{} })), nil))
+	mcp.AddTool(server, &mcp.Tool{Name: "empty"}, mrtr.Tool(rt, mrtr.Native(resulting(func() emptyChart { return emptyChart{} })), nil))
+	mcp.AddTool(server, &mcp.Tool{Name: "annotated"}, mrtr.Tool(rt, mrtr.Native(resulting(func() annotated { return annotated{7} })), nil))
+	client := connect(t, server, nil)
+	result := func(name string) (whole struct {
+		Content []map[string]any
+		Meta    map[string]any `json:"_meta"`
+	}, isError bool) {
+		out, err := client.Call(context.Background(), name, map[string]any{}, nil)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(out.Result, &whole))
+		return whole, out.IsError
+	}
+	whole, isError := result("tool")
+	require.False(t, isError)
+	var types []any
+	for _, content := range whole.Content {
+		types = append(types, content["type"])
+	}
+	require.Equal(t, []any{"text", "image", "resource_link", "resource"}, types, "the text comes first")
+	require.Equal(t, "3 points.", whole.Content[0]["text"])
+	require.Equal(t, float64(3), whole.Meta["org.example/points"])
+
+	for _, name := range []string{"broken", "empty"} {
+		_, isError = result(name)
+		require.True(t, isError, name)
+	}
+
+	whole, isError = result("annotated")
+	require.False(t, isError)
+	require.Equal(t, true, whole.Meta["org.example/a"])
+	require.Equal(t, `{"n":7}`, whole.Content[0]["text"], "go-sdk makes the content that the output does not have")
+	require.Len(t, annotation, 1, "go-sdk writes to a copy")
+}
+
+// resulting is a handler that asks nothing.
+func resulting[T any](result func() T) mrtr.GuardedFunc[input, T] {
+	return func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, T, error) { return nil, result(), nil }
+}
+
+// A whole result would be nested in the structured output of another.
+func TestAResultIsNoOutput(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	says := "which would be nested in itself"
+	for _, register := range []func(){
+		func() { mrtr.Tool(rt, mrtr.Native(resulting(func() *mcp.CallToolResult { return nil })), nil) },
+		func() { mrtr.Tool(rt, mrtr.Native(resulting(func() (r mcp.CallToolResult) { return r })), nil) },
+	} {
+		func() {
+			defer func() {
+				usage := misuse(t, recover().(error))
+				require.ErrorContains(t, usage, says)
+			}()
+			register()
+		}()
+	}
+	require.NotNil(t, mrtr.RawTool(rt, mrtr.Native(func(context.Context, *mrtr.Call, json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+		return nil, nil, nil
+	}), nil))
 }

@@ -4,47 +4,38 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/mrtr-go/sdk/era"
 )
 
-// enterFunc runs the author's code for one round. No result and no error
-// means that the call is complete.
-type enterFunc func(ctx context.Context, c *Call) (*IncompleteResult, error)
-
-// round takes one request of a call from the state that came in to the state that
+// run takes one request of a call from the state that came in to the state that
 // goes out:
 //
 //	open    the state, or begin a call                         seal.go
 //	judge   the answers by the questions that were sent        judge.go
-//	claim   the round, or get its outcome: with a store        forward.go, turn.go
+//	claim   the round, or get its outcome: with a store        turn.go, mailbox.go
 //	enter   the handler, once all of them are answered         this file, and the styles
-//	ask     the questions that the handler returned            incomplete.go, gate.go
+//	ask     the questions that the handler returned            ask.go, gate.go
 //	seal    the state that goes out with the questions         seal.go
 //
 // It returns the questions, or nil when the call is complete, or the error that
-// ended it.
-//
-// With a store, to is where the result of an earlier request goes, and where that of
-// this one is kept from. Otherwise it is nil.
-func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to recordable, enter enterFunc) (*asked, error) {
+// ended it. front.go comes before it: there a round is detached from its request, and a
+// legacy client is asked between two of them.
+func (rt *Runtime) run(ctx context.Context, ex exchange, t *target, r round) (*asked, error) {
 	rt.rounds.Add(1)
 	defer rt.rounds.Add(-1)
 	var began time.Time
 	if rt.observer != nil { // nobody else asks for the time
 		began = time.Now()
 	}
-	c, err := rt.open(ctx, ex, t)
-	if err != nil {
+	c := r.begin()
+	c.rt, c.target, c.ex = rt, t, ex
+	if err := c.openRound(ctx); err != nil {
 		return nil, err
 	}
 	ctx = c.startRound(ctx)
-	out, err := c.advance(ctx, to, enter)
-	if ex.client.Era == era.Legacy {
-		noteRound(ctx, c, out != nil)
-	}
-	out, err = c.settleRound(ctx, out, sound(err), to, enter)
-	if rt.observer != nil && !c.elsewhere { // else it knows
+	c.life = ctx
+	out, err := c.advance(ctx, r)
+	out, err = c.settleRound(ctx, out, safeError(err), r)
+	if rt.observer != nil && c.phase != elsewhere { // else it knows
 		c.observeEnd(ctx, out, err, time.Since(began))
 	}
 	return out, err
@@ -53,7 +44,7 @@ func (rt *Runtime) round(ctx context.Context, ex exchange, t *target, to recorda
 // settleRound undoes the effects of a stopped call, and records the outcome of a turn. A
 // panic in it, as of a method of the author's error, lets go of the turn: its holder would
 // else renew the claim for ever.
-func (c *Call) settleRound(ctx context.Context, out *asked, err error, to recordable, enter enterFunc) (_ *asked, failed error) {
+func (c *Call) settleRound(ctx context.Context, out *asked, err error, r round) (_ *asked, failed error) {
 	defer func() {
 		v := recover()
 		if v == nil {
@@ -61,24 +52,29 @@ func (c *Call) settleRound(ctx context.Context, out *asked, err error, to record
 		}
 		failed = panicError(v)
 		if cl := c.currentClaim(); cl != nil {
-			cl.held.LetGo(ctx, c.left(cl))
+			cl.held.LetGo(ctx, c.leftovers(cl))
 		}
 	}()
-	if err != nil && !c.elsewhere {
-		var stops []func(context.Context, error)
+	if over := c.gaveUp(ctx); over != nil {
+		if !c.target.again && !c.target.cancel { // its turn has that outcome
+			c.stop(ctx, c.unwind(ctx, nil, over), over)
+		}
+		return nil, over
+	}
+	if err != nil && c.phase != elsewhere {
+		err = c.cutOff(ctx, err)
+		var stops []stop
 		switch {
-		case c.goesOn(ctx, err):
+		case c.resumable(ctx, err):
 			c.abandonFrame(endOf(ctx))
 		case c.ends():
-			stops = c.unwind(ctx, enter)
+			stops = c.unwind(ctx, r, err)
 		}
-		err = c.tellEffects(err)
-		if len(stops) > 0 && c.noteStops(ctx) {
-			c.runStops(ctx, stops, err)
-		}
+		c.stop(ctx, stops, err)
+		err = c.reportEffects(err)
 	}
 	if c.claim != nil {
-		return c.conclude(ctx, out, err, to)
+		return c.conclude(ctx, out, err, r)
 	}
 	return out, err
 }
@@ -113,7 +109,7 @@ func (c *Call) begunWith(err error) string {
 // all are answered; then it asks those that the handler needs. Guards and
 // steps run in here, so that their panic ends this call and nothing else; linear
 // code has a goroutine of its own, which recovers there.
-func (c *Call) advance(ctx context.Context, to recordable, enter enterFunc) (_ *asked, err error) {
+func (c *Call) advance(ctx context.Context, r round) (_ *asked, err error) {
 	defer recovered(&err)
 	if c.st.round == 1 {
 		if err := c.refuseUnaskable(); err != nil {
@@ -128,11 +124,13 @@ func (c *Call) advance(ctx context.Context, to recordable, enter enterFunc) (_ *
 			return c.suspend()
 		}
 	}
-	if c.remembered() && c.st.round > 1 && (ended == nil || byPerson(ended)) {
-		c.forward(ctx)
-		if out, answered, err := c.takeTurn(ctx, ended, to); answered {
+	if c.remembered() && c.st.round > 1 && (ended == nil || endedByAnswers(ended)) {
+		if out, answered, err := c.takeTurn(ctx, ended, r); answered {
 			return out, err
 		}
+	}
+	if ended == nil && c.wasUndoing() {
+		ended = &Error{Reason: OutcomeUnknown, Detail: "the server that ran this round was cut off while it undid its effects"}
 	}
 	if ended != nil {
 		return nil, ended
@@ -144,8 +142,11 @@ func (c *Call) advance(ctx context.Context, to recordable, enter enterFunc) (_ *
 		if c.linear == nil { // else the handler goes on, and has registered before
 			c.hooks = nil
 		}
-		c.ran = true
-		need, err := enter(ctx, c)
+		c.enterAnew(entered)
+		need, err := r.enter(ctx, c)
+		if mistake := c.hooks.err(); mistake != nil {
+			return nil, mistake
+		}
 		if need != nil || err == errRefused {
 			again, err := c.takeBack(ctx)
 			if err != nil {
@@ -159,6 +160,9 @@ func (c *Call) advance(ctx context.Context, to recordable, enter enterFunc) (_ *
 			return nil, err
 		}
 		if need == nil {
+			if err := c.effectsHold(); err != nil {
+				return nil, err
+			}
 			return nil, c.complete(ctx)
 		}
 		answered, err := c.take(need)
@@ -170,6 +174,14 @@ func (c *Call) advance(ctx context.Context, to recordable, enter enterFunc) (_ *
 		}
 	}
 	return nil, tooManyRounds(limit)
+}
+
+// enterAnew begins an entry of the handler, in which it has read nothing yet.
+func (c *Call) enterAnew(p phase) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.phase, c.looked = p, nil
+	c.st.enterAnew()
 }
 
 // complete runs the functions registered with [Call.OnComplete].

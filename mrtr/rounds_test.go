@@ -64,8 +64,7 @@ func TestADeclineEndsTheCall(t *testing.T) {
 			}
 			out := call(t, connect(t, serveTool(rt, both, nil), nil), wire.Answers{"units": c.answer, "other": wire.Missing})
 			require.Nil(t, out.Error)
-			require.True(t, out.IsError)
-			require.Equal(t, c.text, out.Text)
+			failsWith(t, out, c.text)
 			require.Empty(t, out.Structured)
 			require.Equal(t, 1, seen.entries())
 			stopped := ended(t, seen.of(mrtr.CallStopped)[0].Err, map[string]mrtr.Reason{"declined": mrtr.Declined, "cancelled": mrtr.Cancelled}[action])
@@ -79,8 +78,7 @@ func TestADeclineEndsTheCall(t *testing.T) {
 		for _, m := range methods[1:] {
 			out, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Decline})
 			require.NoError(t, err)
-			require.NotNil(t, out.Error)
-			require.EqualValues(t, -31000, out.Error.Code)
+			refusedWith(t, out.Error, -31000)
 			require.Equal(t, `Stopped: "units" was declined.`, out.Error.Message)
 		}
 	})
@@ -133,8 +131,7 @@ func TestValuesThatCannotBeCarried(t *testing.T) {
 	empty := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 		return mrtr.Need(), output{}, nil
 	}
-	rt, _ = newRuntime(t, nil)
-	out = call(t, connect(t, serveTool(rt, empty, nil), nil), nil)
+	out = play(t, empty, nil)
 	require.True(t, out.IsError)
 	require.Contains(t, out.Text, "asks nothing and carries nothing")
 }
@@ -174,9 +171,7 @@ var rounds = []struct {
 func TestRoundsAreBounded(t *testing.T) {
 	for _, c := range rounds {
 		t.Run(c.explanation, func(t *testing.T) {
-			rt, _ := newRuntime(t, nil)
-			client := connect(t, serveTool(rt, c.handler, nil), nil)
-			out := call(t, client, wire.Answers{"*": func(q wire.Question) any { return wire.Value("x")(q) }})
+			out := play(t, c.handler, wire.Answers{"*": func(q wire.Question) any { return wire.Value("x")(q) }})
 			require.Equal(t, c.requests, out.Rounds)
 			require.Equal(t, c.text != "", out.IsError)
 			if c.text == "" {
@@ -231,18 +226,17 @@ func connectSDK(t *testing.T, server *mcp.Server, version string) *mcp.ClientSes
 }
 
 func TestAStateIsBounded(t *testing.T) {
-	rt, seen := newRuntime(t, &mrtr.Options{MaxStateBytes: 2000})
+	rt, seen := newRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 2000}})
 	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 		return mrtr.Need(units).Carry(strings.Repeat("x", 2000)), output{}, nil
 	}
 	out := call(t, connect(t, serveTool(rt, handler, nil), nil), nil)
-	require.True(t, out.IsError)
-	require.Equal(t, "Stopped: more than 2000 bytes of state.", out.Text)
+	failsWith(t, out, "Stopped: more than 2000 bytes of state.")
 	require.Empty(t, seen.of(mrtr.QuestionsAsked))
 	ended(t, seen.of(mrtr.CallStopped)[0].Err, mrtr.LimitExceeded)
 
 	// A large state fits where the limit says so, without setting two limits.
-	rt, _ = newRuntime(t, &mrtr.Options{MaxStateBytes: 300_000})
+	rt, _ = newRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 300_000}})
 	large := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 		if v, ok := mrtr.Carried[string](c); ok {
 			return nil, output{fmt.Sprint(len(v))}, nil
@@ -268,7 +262,7 @@ func TestAStateIsBounded(t *testing.T) {
 
 func TestQuestionsOfARoundAreBounded(t *testing.T) {
 	ask := func(n int) *wire.Outcome {
-		rt, _ := newRuntime(t, &mrtr.Options{MaxQuestions: 2})
+		rt, _ := newRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxQuestions: 2}})
 		handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 			var questions []mrtr.AnyQuestion
 			for i := range n {
@@ -335,13 +329,102 @@ func TestEveryRoundOnAFreshServer(t *testing.T) {
 	}
 	r := wire.Request{Name: "tool"}
 	for _, key := range []string{"a", "b", "c"} {
-		reply, err := fresh().Send(context.Background(), r)
-		require.NoError(t, err)
+		reply := send(t, fresh(), r)
 		require.Equal(t, key, reply.Asks[0].Key)
 		r.State = reply.State
 		r.Responses = map[string]any{key: wire.Value("<" + key + ">")(reply.Asks[0])}
 	}
-	reply, err := fresh().Send(context.Background(), r)
-	require.NoError(t, err)
+	reply := send(t, fresh(), r)
 	require.JSONEq(t, `{"said":"<a><b><c>"}`, string(reply.Structured))
+}
+
+// A guard that reads under another key than it asks never finds its answer. The call
+// ends when the answer has come, not after nine rounds of the same question.
+func TestAGuardThatReadsAnotherKeyIsFoundOut(t *testing.T) {
+	type guards = func(c *mrtr.Call) *mrtr.IncompleteResult
+	read := func(c *mrtr.Call, key string) bool {
+		_, ok := mrtr.Answer(c, text(key))
+		return ok
+	}
+	tests := map[string]struct {
+		guards guards
+		rounds int
+		want   string // of the error, "" where the call completes
+	}{
+		"another key": {func(c *mrtr.Call) *mrtr.IncompleteResult {
+			if !read(c, "seet") {
+				return mrtr.Need(text("seat"))
+			}
+			return nil
+		}, 2, "seat"},
+		"among others, of which one is read": {func(c *mrtr.Call) *mrtr.IncompleteResult {
+			if !read(c, "who") {
+				return mrtr.Need(text("who"), text("seat"))
+			}
+			if !read(c, "seet") {
+				return mrtr.Need(text("seat"))
+			}
+			return nil
+		}, 2, "seat"},
+		"in a later round": {func(c *mrtr.Call) *mrtr.IncompleteResult {
+			if !read(c, "who") {
+				return mrtr.Need(text("who"))
+			}
+			if !read(c, "seet") {
+				return mrtr.Need(text("seat"))
+			}
+			return nil
+		}, 3, "seat"},
+		"read, and asked anew": {func(c *mrtr.Call) *mrtr.IncompleteResult {
+			if !read(c, "seat") || c.Round() < 4 {
+				return mrtr.Need(text("seat"))
+			}
+			return nil
+		}, 4, ""},
+		"a whole form asked anew for one of its answers": {func(c *mrtr.Call) *mrtr.IncompleteResult {
+			if !read(c, "who") || c.Round() < 3 {
+				return mrtr.Need(text("who"), text("seat"))
+			}
+			return nil
+		}, 3, ""},
+		"asked anew later": {func(c *mrtr.Call) *mrtr.IncompleteResult {
+			switch c.Round() {
+			case 1, 3:
+				return mrtr.Need(text("seat"))
+			case 2:
+				return mrtr.Need(text("who"))
+			}
+			return nil
+		}, 4, ""},
+	}
+	require.NotEmpty(t, tests)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			last, rounds := serveTrip(t, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+				return test.guards(c), tripOut{}, nil
+			})).run()
+			require.Equal(t, test.rounds, rounds)
+			if test.want == "" {
+				require.NoError(t, last.err)
+				return
+			}
+			usage := misuse(t, last.err)
+			require.EqualError(t, usage, `mrtr: question "`+test.want+`" was just answered and is asked again, but the handler did not read its answer: does it read another key?`)
+		})
+	}
+}
+
+// The same where nobody has to be asked, within one round.
+func TestAGuardThatReadsAnotherKeyIsFoundOutWithinARound(t *testing.T) {
+	entered := 0
+	tool := serveTrip(t, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+		entered++
+		if _, ok := mrtr.Answer(c, mrtr.Confirm("shure", "Sure?")); !ok {
+			return mrtr.Need(mrtr.Confirm("sure", "Sure?")), tripOut{}, nil
+		}
+		return nil, tripOut{}, nil
+	}))
+	tool.mute = true
+	misuse(t, tool.begin().err)
+	require.Equal(t, 2, entered)
 }

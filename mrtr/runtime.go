@@ -2,6 +2,8 @@ package mrtr
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,9 +17,10 @@ import (
 
 // Options configure a [Runtime]. The zero value, and nil, mean the defaults:
 // states sealed with a key of this process, legacy clients asked over their
-// session. A limit of zero is its default. A negative one is an error, and so is one
-// that another limit keeps from being reached.
+// session.
 type Options struct {
+	Limits
+
 	// State configures how states are sealed. Without keys a random one is used,
 	// and a restart ends the calls under way. Instances that serve one another's
 	// rounds need the same keys. State.Instance names this instance in its states, so
@@ -35,58 +38,26 @@ type Options struct {
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
 	// Legacy is the policy for legacy clients; LegacyBridge if zero.
 	Legacy LegacyPolicy
-	// Unaskable is the policy for clients of either era that cannot be asked. If zero,
-	// modern ones are refused, and Legacy decides about the others.
+	// Unaskable is the policy for clients that cannot be asked; UnaskableRefuse if zero.
 	Unaskable UnaskablePolicy
 	// Bridge bounds the asking of legacy clients, within the bounds that hold for
 	// every call: MaxRounds that ask, and 2 that only carry state.
 	Bridge *sse.BridgeOptions
 	// Observer receives the events of all calls.
 	Observer Observer
-	// MaxRounds bounds the rounds of one call that ask; 9 if zero. The user has
-	// answered all of them when a client gives up, and the answers are lost with the
-	// call. go-sdk's client makes ten requests and takes no result of the tenth that
-	// asks again. So nine rounds can ask, and a call that needs more ends here, with an
-	// error that says so, before that client ends it without one.
-	//
-	// More than 9 hold for legacy calls, whose rounds this server makes itself, and for
-	// modern clients of which FollowsRounds tells that they follow further.
-	MaxRounds int
-	// FollowsRounds tells how many rounds that ask a modern client follows, by
+	// FollowsRounds reports how many rounds that ask a modern client follows, by
 	// its request: capabilities, name, or the user agent. If nil, and for 0, that is
 	// 9, since no revision has a way to declare it. A number below 9 ends the calls of
 	// that client earlier.
 	FollowsRounds func(req mcp.Request) int
 	// Store remembers the rounds of calls, so that one that comes again gets the result
-	// of the first time and has no effect twice. docs/with-a-store.md tells all that is
+	// of the first time and has no effect twice. docs/what-can-happen-twice.md tells all that is
 	// promised. A store of one process goes with states sealed by a key of that process
 	// alone, and one that outlives the process with State.Keys. The rounds of legacy
 	// clients need no store, and the first round of a call is not remembered.
 	Store store.Store
-	// Forwarder lets the instances of a server run one another's rounds, where the frame
-	// is that they need. It goes with a Store. A forwarded round has no session.
-	Forwarder Forwarder
 	// Remember configures how the store is used.
 	Remember *RememberOptions
-	// MaxStateBytes bounds the state of a call, before sealing; 32 KiB if zero.
-	MaxStateBytes int
-	// MaxQuestions bounds the questions of one round; 16 if zero.
-	MaxQuestions int
-	// MaxFrames bounds the handlers held at once; 100,000 if zero. The callers without
-	// a principal share three quarters of them: however many such callers there are, a
-	// known one finds a place.
-	MaxFrames int
-	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero.
-	MaxFramesPerPrincipal int
-	// MaxFrameBytes bounds the memory of the held handlers, beside the few KiB of
-	// each one's stack: the decoded input (of a resource, its address), answers and
-	// effects; 256 MiB if zero. No principal holds more than three quarters of
-	// it, nor do all callers without one. A call that is held, and whose next answer
-	// does not fit, ends with [Busy], or goes on without its frame if it is [Resumable].
-	MaxFrameBytes int
-	// FrameTTL is how long a held handler waits for its answer before it is
-	// unwound; 15 minutes if zero.
-	FrameTTL time.Duration
 }
 
 // Runtime serves the rounds of many calls of one server, or of several that serve
@@ -107,18 +78,23 @@ type Options struct {
 //
 // An answer that does not fit its question is asked for again without the handler,
 // three times at most. A call ends after 9 rounds that ask and 2 that only carry state,
-// since go-sdk's client follows no further. [Options] MaxRounds allows more to legacy
+// since go-sdk's client follows no further. [Limits] MaxRounds allows more to legacy
 // clients, and with FollowsRounds to the modern ones that do.
 type Runtime struct {
-	codec      sealer
-	opts       Options
-	frames     *frameTable
-	observer   Observer
-	memory     *roundMemory // nil without a store
-	forwarding *forwarding  // nil without a Forwarder
+	codec    sealer
+	opts     Options
+	frames   *frameTable
+	observer Observer
+	memory   *roundMemory // nil without a store
+	mailbox  *mailbox     // nil where no other instance could write to it
+
+	effects     context.Context // of all effects; ends when Close gives up on them
+	stopEffects context.CancelFunc
 
 	registrations registrations
+	audiences     sync.Map     // of its handlers
 	rounds        atomic.Int64 // requests that are being served
+	works         workTable
 }
 
 // sealer is statecodec.Codec, except in the tests that show the need for a seal.
@@ -144,8 +120,8 @@ func New(opts *Options) (*Runtime, error) {
 	if !o.Unaskable.valid() {
 		return nil, misuse("Options.Unaskable is not a policy: %d", o.Unaskable)
 	}
-	if o.Unaskable.contradicts(o.Legacy) {
-		return nil, misuse("Options.Unaskable %d and Legacy %d contradict each other about defaults", o.Unaskable, o.Legacy)
+	if o.Unaskable == UnaskableInherit {
+		o.Unaskable = UnaskableRefuse
 	}
 	if o.Principal == nil {
 		o.Principal = tokenUser
@@ -153,7 +129,7 @@ func New(opts *Options) (*Runtime, error) {
 	if err := o.checkLimits(); err != nil {
 		return nil, err
 	}
-	if err := o.resolveLimits(); err != nil {
+	if err := o.Limits.resolve(); err != nil {
 		return nil, err
 	}
 	o.resolveState()
@@ -166,33 +142,36 @@ func New(opts *Options) (*Runtime, error) {
 		return nil, err
 	}
 	rt := &Runtime{codec: codec.For("request_state"), opts: o, observer: o.Observer, memory: memory}
+	rt.effects, rt.stopEffects = context.WithCancel(context.Background())
+	rt.works.max, rt.works.maxPrincipal = o.MaxOrphans, o.MaxOrphansPerPrincipal
 	rt.frames = newFrameTable(&o, rt.abandoned)
-	if rt.forwarding, err = newForwarding(&o); err != nil {
-		return nil, err
-	}
-	if rt.forwarding != nil {
-		rt.frames.owner = rt.forwarding.Self() + "."
-		if err := rt.forwarding.start(rt); err != nil {
-			return nil, err
-		}
-	}
+	rt.mailbox = newMailbox(rt)
 	return rt, nil
 }
 
+// closing is how long Close waits.
+const closing = 10 * time.Second
+
 // Close unwinds every held handler, cancels the linear handlers that run, and waits
 // until all have ended. From then on calls of linear handlers end with
-// [ShuttingDown]. A handler that still runs ten seconds after its cancellation is
-// left behind, and counted in the error.
+// [ShuttingDown]. Effects that run are cancelled five seconds after their handlers. A
+// handler that still runs ten seconds after its cancellation is left behind, and counted
+// in the error.
 //
-// It does not close the store, and waits for no call of another style.
+// Rounds that a store remembers are cancelled and waited for in all styles. It does not
+// close the store, and waits for no other call of another style.
 func (rt *Runtime) Close() error {
-	if rt.forwarding != nil {
-		rt.forwarding.close()
-	}
-	err := rt.frames.close(10 * time.Second)
-	if rt.forwarding != nil {
-		rt.forwarding.wait()
-	}
+	end := time.Now().Add(closing)
+	effects := time.AfterFunc(closing/2, rt.stopEffects)
+	rt.works.stop()
+	silent := make(chan struct{})
+	go func() {
+		defer close(silent)
+		rt.mailbox.close()
+	}()
+	err := errors.Join(rt.frames.close(closing), rt.works.wait(end))
+	effects.Stop()
+	<-silent
 	if rt.memory != nil {
 		rt.memory.turns.Close()
 	}
@@ -227,21 +206,27 @@ type Stats struct {
 	// while its rounds run, and not while its user is asked.
 	Rounds int
 	// Held are the handlers that wait for an answer, and HeldBytes the memory that
-	// [Options.MaxFrameBytes] bounds. Running are the linear handlers that run now.
+	// [Limits.MaxFrameBytes] bounds. Running are the linear handlers that run now.
 	Held, HeldBytes, Running int
-	// Draining tells that [Runtime.Drain] was called, and Closed that the runtime is
+	// Orphans are the rounds that run though their clients have left.
+	Orphans int
+	// Draining says that [Runtime.Drain] was called, and Closed that the runtime is
 	// closed.
 	Draining, Closed bool
 }
 
 // Stats counts the rounds and the handlers of this moment.
 func (rt *Runtime) Stats() Stats {
+	rt.works.mu.Lock()
+	orphans := rt.works.count
+	rt.works.mu.Unlock()
 	t := rt.frames
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Stats{
-		Rounds: int(rt.rounds.Load()),
-		Held:   t.parked.len, HeldBytes: t.all.bytes, Running: t.running.len,
+		Orphans: orphans,
+		Rounds:  int(rt.rounds.Load()),
+		Held:    t.parked.len, HeldBytes: t.all.bytes, Running: t.running.len,
 		Draining: t.takesNoFrames, Closed: t.closed,
 	}
 }

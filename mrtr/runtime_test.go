@@ -3,6 +3,7 @@ package mrtr_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -20,31 +21,30 @@ import (
 func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
 	for explanation, opts := range map[string]*mrtr.Options{
 		"a policy that is none":    {Legacy: 99},
-		"negative state":           {MaxStateBytes: -1},
-		"negative questions":       {MaxQuestions: -1},
-		"negative frames":          {MaxFrames: -1},
-		"negative frames of one":   {MaxFramesPerPrincipal: -1},
-		"negative life of a frame": {FrameTTL: -1},
+		"negative state":           {Limits: mrtr.Limits{MaxStateBytes: -1}},
+		"negative questions":       {Limits: mrtr.Limits{MaxQuestions: -1}},
+		"negative frames":          {Limits: mrtr.Limits{MaxFrames: -1}},
+		"negative frames of one":   {Limits: mrtr.Limits{MaxFramesPerPrincipal: -1}},
+		"negative life of a frame": {Limits: mrtr.Limits{FrameTTL: -1}},
 		"negative rounds":          {Bridge: &sse.BridgeOptions{MaxRounds: -1}},
 		"negative wait":            {Bridge: &sse.BridgeOptions{AnswerTimeout: -time.Second}},
 
 		"more rounds than a call has":             {Bridge: &sse.BridgeOptions{MaxRounds: 10}},
 		"more rounds of state":                    {Bridge: &sse.BridgeOptions{MaxStateRounds: 3}},
-		"more frames of one than of all":          {MaxFrames: 10, MaxFramesPerPrincipal: 11},
-		"a state that no token holds":             {MaxStateBytes: 16 << 20},
-		"a state that the token is too small for": {MaxStateBytes: 4096, State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
+		"more frames of one than of all":          {Limits: mrtr.Limits{MaxFrames: 10, MaxFramesPerPrincipal: 11}},
+		"a state that no token holds":             {Limits: mrtr.Limits{MaxStateBytes: 16 << 20}},
+		"a state that the token is too small for": {Limits: mrtr.Limits{MaxStateBytes: 4096}, State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
 	} {
 		_, err := mrtr.New(opts)
-		var usage *mrtr.UsageError
-		require.ErrorAs(t, err, &usage, explanation)
+		misuse(t, err, explanation)
 	}
 	for explanation, opts := range map[string]*mrtr.Options{
 		"as many rounds as a call has":              {Bridge: &sse.BridgeOptions{MaxRounds: 9, MaxStateRounds: 2}},
-		"as many frames of one as of all":           {MaxFrames: 10, MaxFramesPerPrincipal: 10},
-		"fewer frames than one may have by default": {MaxFrames: 10},
-		"a large state":                             {MaxStateBytes: 12_000_000},
+		"as many frames of one as of all":           {Limits: mrtr.Limits{MaxFrames: 10, MaxFramesPerPrincipal: 10}},
+		"fewer frames than one may have by default": {Limits: mrtr.Limits{MaxFrames: 10}},
+		"a large state":                             {Limits: mrtr.Limits{MaxStateBytes: 12_000_000}},
 		"a small token":                             {State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
-		"a state that just fits":                    {MaxStateBytes: 2304, State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
+		"a state that just fits":                    {Limits: mrtr.Limits{MaxStateBytes: 2304}, State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
 	} {
 		rt, err := mrtr.New(opts)
 		require.NoError(t, err, explanation)
@@ -108,4 +108,143 @@ func TestALogObserverWithoutALoggerUsesTheDefault(t *testing.T) {
 	rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(nil)})
 	said(t, call(t, connect(t, serveTool(rt, asking(units, itself), nil), nil), wire.Answers{"units": wire.Value("metric")}), "metric")
 	require.Contains(t, log.String(), "call completed")
+}
+
+// wiping serves tools, prompts and resources that wipe the server,
+// if the user confirms. They ask in the same words everywhere.
+func wiping(rt *mrtr.Runtime, wiped func(), opts *mrtr.HandlerOptions) *mcp.Server {
+	sure := mrtr.Confirm("sure", "Wipe everything?")
+	ask := func(c *mrtr.Call) *mrtr.IncompleteResult {
+		yes, ok := mrtr.Answer(c, sure)
+		if !ok {
+			return mrtr.Need(sure)
+		}
+		if yes {
+			wiped()
+		}
+		return nil
+	}
+	server := newServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "wipe"}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		return ask(c), output{}, nil
+	}), opts))
+	server.AddPrompt(&mcp.Prompt{Name: "wipe"}, mrtr.Prompt(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+		return ask(c), nil, nil
+	}), opts))
+	server.AddResourceTemplate(&mcp.ResourceTemplate{Name: "wipe", URITemplate: "wipe://{disk}"}, mrtr.Resource(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+		return ask(c), &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "wipe://disk"}}}, nil
+	}), opts))
+	return server
+}
+
+var wipes = []wire.Request{
+	{Method: "tools/call", Name: "wipe"},
+	{Method: "prompts/get", Name: "wipe"},
+	{Method: "resources/read", Name: "wipe://disk"},
+}
+
+// yes confirms a call that one server began at another one.
+func yes(t *testing.T, sandbox, production *wire.Client, first wire.Request) *wire.Reply {
+	t.Helper()
+	reply := send(t, sandbox, first)
+	require.Nil(t, reply.Error)
+	require.Equal(t, "input_required", reply.ResultType)
+	first.State = reply.State
+	first.Responses = map[string]any{"sure": map[string]any{"action": "accept", "content": map[string]any{"sure": true}}}
+	reply = send(t, production, first)
+	return reply
+}
+
+// Two servers of one process with one Runtime, which nothing tells apart, must not
+// take one another's states: a yes for the sandbox would wipe production.
+func TestAStateDoesNotCrossToAnotherServerOfTheProcess(t *testing.T) {
+	for _, first := range wipes {
+		t.Run(first.Method, func(t *testing.T) {
+			rt, seen := newRuntime(t, nil)
+			wiped := 0
+			sandbox := connect(t, wiping(rt, func() { t.Error("the sandbox was not asked") }, nil), nil)
+			production := connect(t, wiping(rt, func() { wiped++ }, nil), nil)
+			yes(t, sandbox, production, first)
+			require.Zero(t, wiped)
+
+			messages := production.Messages()
+			require.Contains(t, string(messages[len(messages)-1].JSON), "This request was refused: its server is not set up correctly.")
+			refused := seen.of(mrtr.RequestRefused)
+			require.Len(t, refused, 1, "the operator was not told")
+			usage := misuse(t, refused[0].Err)
+			require.Equal(t, usage.Error(), refused[0].Reason)
+			require.Contains(t, usage.Error(), fmt.Sprintf("two handlers are registered as %s %q with one Runtime", first.Method, first.Name))
+		})
+	}
+}
+
+// An audience tells the handlers apart, at every instance, and names those that
+// belong together.
+func TestAnAudienceTellsServersApart(t *testing.T) {
+	ring := keys(1)
+	options := &mrtr.Options{State: &statecodec.Options{Keys: ring}, Audience: "fleet"}
+	for _, first := range wipes {
+		t.Run(first.Method, func(t *testing.T) {
+			wiped := map[string]int{}
+			serve := func(rt *mrtr.Runtime, audience string) *wire.Client {
+				return connect(t, wiping(rt, func() { wiped[audience]++ }, &mrtr.HandlerOptions{Audience: audience}), nil)
+			}
+			one, _ := newRuntime(t, options)
+			sandbox, production := serve(one, "sandbox"), serve(one, "production")
+			two, seen := newRuntime(t, options)
+			elsewhere := serve(two, "production")
+			again := serve(two, "production") // a second server of the instance, for the same thing
+
+			for _, other := range []*wire.Client{production, elsewhere} {
+				reply := yes(t, sandbox, other, first)
+				refusedWith(t, reply.Error, -32602)
+			}
+			require.Empty(t, wiped)
+			require.Len(t, seen.of(mrtr.StateRefused), 1)
+			for _, other := range []*wire.Client{production, elsewhere, again} {
+				require.Nil(t, yes(t, production, other, first).Error)
+			}
+			require.Equal(t, map[string]int{"production": 3}, wiped)
+		})
+	}
+}
+
+// Audiences of the runtime and the handler are two fields: no two pairs are one.
+func TestAudiencesAreNotRunTogether(t *testing.T) {
+	ring := keys(1)
+	serve := func(fleet, own string) *wire.Client {
+		rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: ring}, Audience: fleet})
+		return connect(t, wiping(rt, func() { t.Error("it crossed") }, &mrtr.HandlerOptions{Audience: own}), nil)
+	}
+	reply := yes(t, serve(`a`, `b"c`), serve(`a"b`, `c`), wipes[0])
+	require.NotNil(t, reply.Error)
+	reply = yes(t, serve(`a`, `"b`), serve(`a"`, `b`), wipes[0])
+	require.NotNil(t, reply.Error)
+}
+
+// One handler is the same at every server that it is registered with.
+func TestOneHandlerAtManyServersSharesItsStates(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	h := mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil)
+	client := func() *wire.Client {
+		server := newServer()
+		mcp.AddTool(server, &mcp.Tool{Name: "tool"}, h)
+		return connect(t, server, nil)
+	}
+	requireOpens(t, client(), begin(t, client(), wire.Request{Name: "tool"}))
+}
+
+// A client that reads one address after another does not fill the memory.
+func TestAddressesThatAreRememberedAreBounded(t *testing.T) {
+	rt, _ := newRuntime(t, nil)
+	h := mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+		return nil, nil, nil
+	}), nil)
+	most := 0
+	for i := range 10_000 {
+		_, err := h(t.Context(), &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: fmt.Sprint("mem://", i)}})
+		require.NoError(t, err)
+		most = max(most, mrtr.CountRegistrations(rt))
+	}
+	require.Equal(t, 4096, most)
 }

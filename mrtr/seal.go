@@ -1,7 +1,6 @@
 package mrtr
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,51 +9,55 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // The first and the last hop of a round: the state token that came in is opened,
 // and the one that goes out is sealed, both bound to the request.
 
-// open begins a call, or takes up one whose state came back.
-func (rt *Runtime) open(ctx context.Context, ex exchange, t *target) (*Call, error) {
-	c := &Call{rt: rt, target: t, ex: ex}
+// openRound begins a call, or takes up one whose state came back.
+func (c *Call) openRound(ctx context.Context) error {
+	rt, ex, t := c.rt, &c.ex, c.target
 	if !rt.registrations.serve(ex.method, ex.name, t) {
-		return nil, c.misregistered(ctx)
+		return c.misregistered(ctx)
 	}
 	var err error
-	if ex.forwarded != nil {
-		c.principal = ex.forwarded.principal
+	if ex.letter != nil {
+		c.principal = ex.letter.principal
 	} else if c.principal, err = rt.principal(ctx, ex.request); err != nil {
-		return nil, c.unidentified(ctx, err)
+		return c.unidentified(ctx, err)
+	}
+	if ex.legacy != nil && ex.legacy.last != nil {
+		c.takeUp(ex.legacy.last)
+		return nil
 	}
 	if ex.token == "" {
 		// Sealing would refuse them too, but after the handler has acted.
 		if err := statecodec.CheckArguments(ex.arguments); err != nil {
-			return nil, c.refuse(ctx, "its arguments have no canonical form", err, badArguments())
+			return c.refuse(ctx, "its arguments have no canonical form", err, badArguments())
 		}
 		c.st = newState(newID(), t.version)
 		if rt.observer != nil { // nobody else needs it
 			c.st.useTrace(traceParent(ex.request))
 		}
 		c.identify()
-		return c, c.remember(ctx)
+		return c.remember(ctx)
 	}
-	st, ok, err := c.takeState(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, c.refuseState(ctx, "sealed by another release")
+	st, ok, err := c.openState(ex.token)
+	switch {
+	case err != nil:
+		return c.notOpened(ctx, err)
+	case !ok:
+		return c.refuseState(ctx, "sealed by another release")
 	}
 	st.nextRound()
 	c.st = st
 	c.identify()
 	if reason := c.stale(); reason != "" {
-		return nil, c.refuseState(ctx, reason)
+		return c.refuseState(ctx, reason)
 	}
-	return c, nil
+	return nil
 }
 
 // payloads are buffers for states outside of their tokens. They are wiped after use.
@@ -83,6 +86,22 @@ func (c *Call) openState(token string) (st state, ok bool, err error) {
 	}
 	st, ok = decodeState(p.b)
 	return st, ok, nil
+}
+
+// takeUp goes on with a call whose round before was here. The registrations of that round
+// hold until the handler is entered.
+func (c *Call) takeUp(last *Call) {
+	c.st, c.hooks = last.st, last.hooks
+	c.st.nextRound()
+	c.identify()
+}
+
+func (c *Call) notOpened(ctx context.Context, err error) error {
+	var bad *statecodec.TokenError
+	if errors.As(err, &bad) {
+		return c.refuseState(ctx, string(bad.Reason()))
+	}
+	return err
 }
 
 // refuseState tells the observer why, and the client nothing of it.
@@ -144,13 +163,12 @@ func (c *Call) seal() (string, error) {
 	c.st.sealBy(c.target.version)
 	p := payloads.Get().(*payloadBuffer)
 	defer p.release()
-	if c.rt.opts.State.Readable {
-		p.b = c.st.appendLegible(p.b)
-	} else {
-		p.b = c.st.appendTo(p.b)
-	}
+	p.b = c.st.appendTo(p.b)
 	if limit := c.rt.opts.MaxStateBytes; len(p.b) > limit {
 		return "", limitExceeded(limit, "bytes of state")
+	}
+	if c.ex.legacy != nil {
+		return "", nil
 	}
 	token, err := c.rt.codec.Seal(c.binding(), p.b)
 	switch {
@@ -195,8 +213,7 @@ type SealedFor struct {
 // JSON, for teaching and for debugging. It checks all that a round checks, so a
 // state that has expired, was changed, or belongs to another request is refused
 // with a [statecodec.TokenError], whose Reason is for the log and must not reach
-// a client. A state that is in the store, see [RememberOptions], is read from there; the
-// store may then fail too.
+// a client.
 //
 // The content holds what users answered, what effects returned, and the token
 // of a held handler: whoever sees it sees everything that the seal hides. Its
@@ -214,17 +231,12 @@ func (rt *Runtime) Inspect(state string, r SealedFor) (json.RawMessage, error) {
 		Principal: r.Principal,
 		Audience:  rt.opts.Audience,
 	}
-	kept, err := rt.dereference(context.Background(), b, state)
+	payload, err := rt.codec.Open(b, state)
 	if err != nil {
 		return nil, err
 	}
-	payload, err := rt.codec.Open(b, cmp.Or(kept, state))
-	if err != nil {
-		return nil, err
-	}
-	st, ok := decodeState(payload)
-	if !ok {
+	if _, ok := decodeState(payload); !ok {
 		return nil, errors.New("mrtr: the state was sealed by another release")
 	}
-	return st.appendLegible(nil), nil
+	return payload, nil
 }

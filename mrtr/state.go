@@ -1,13 +1,15 @@
 package mrtr
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 	"unsafe"
 
-	"github.com/mrtr-go/sdk/internal/form"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
 )
 
 // state holds the facts of a call that survive from round to round, in the token.
@@ -44,12 +46,12 @@ type entry struct {
 	key     string
 	digest  string // of the question; "" for effects, and while asked is set
 	value   json.RawMessage
-	unknown bool // of an effect: nobody knows whether it happened
-
-	// Of an answer, in this round alone: its question, whose digest few calls need; it
-	// has just come; and the handler read it.
-	asked       *spec
-	fresh, read bool
+	asked   *spec // of an answer, in this round alone: its question, whose digest few calls need
+	meant   *spec // of an answer, in this entry alone: the question that the handler read it with
+	fresh   bool  // of an answer, in this round alone: it has just come
+	read    bool  // the handler read the answer, in this round; or the effect, in this entry
+	unknown bool  // of an effect: nobody knows whether it happened
+	free    bool  // of an effect: it stands whatever the answers
 }
 
 // wording is the digest of the question that was answered.
@@ -75,7 +77,19 @@ type entryKind string
 func (k entryKind) isEffect() bool { return k == effectEntry || k == nestedEntry }
 
 // isAttempt reports whether the entry is an effect, or an attempt at one.
-func (k entryKind) isAttempt() bool { return k.isEffect() || k == failedEntry || k == triedEntry }
+func (k entryKind) isAttempt() bool { return k.isEffect() || k.isFailure() }
+
+// standsOnAnswers reports whether the entry is an effect that happened or may have, and
+// that was made from the answers before it.
+func (e *entry) standsOnAnswers() bool {
+	return !e.free && (e.kind.isEffect() || e.kind.isFailure() && e.unknown)
+}
+
+// isFailure reports whether the entry is an attempt that failed.
+func (k entryKind) isFailure() bool { return k == failedEntry || k == triedEntry }
+
+// isValue reports whether the entry is the value of a step.
+func (k entryKind) isValue() bool { return k.isEffect() || k == knownEntry || k == skippedEntry }
 
 const (
 	answerEntry entryKind = "answer"
@@ -91,9 +105,10 @@ const (
 	// skippedEntry a step that was passed over.
 	knownEntry   entryKind = "known"
 	skippedEntry entryKind = "skipped"
-	// traceEntry stands for the trace parent in a state's bytes alone, as the last entry,
-	// so that a state without one has no field for it.
-	traceEntry entryKind = "trace"
+	// undoneEntry is an effect that was undone, or of which nobody knows whether it was,
+	// and keptEntry one that could not be. A call that has one has stopped.
+	undoneEntry entryKind = "undone"
+	keptEntry   entryKind = "kept"
 )
 
 // pending is a question that has been sent and not been answered: kept in
@@ -155,22 +170,6 @@ func (st *state) useTrace(parent string) {
 
 func (st *state) see(s *sender) { st.seen = s }
 
-// fileTrace and takeTrace bring the trace parent into the entries, and out of them.
-func (st *state) fileTrace() {
-	if st.seen != nil && st.seen.trace != "" {
-		st.done = append(st.done[:len(st.done):len(st.done)], entry{kind: traceEntry, digest: st.seen.trace})
-	}
-}
-
-func (st *state) takeTrace() {
-	if n := len(st.done) - 1; n >= 0 && st.done[n].kind == traceEntry {
-		if st.seen == nil { // it was read, and not written
-			st.useTrace(st.done[n].digest)
-		}
-		st.done = st.done[:n]
-	}
-}
-
 func (st *state) useFrame(token string) { st.frame = token }
 
 func (st *state) carry(author json.RawMessage) { st.author = author }
@@ -184,23 +183,48 @@ func (st *state) open(specs []*spec) {
 }
 
 // file moves the answers of a settled round to done, in the order of the questions.
-// The answer to a question that was asked anew replaces the one before.
+// The answer to a question that was asked anew replaces the one before, and stays in its
+// place if it is the same.
 func (st *state) file() {
 	for i := range st.done {
 		st.done[i].fresh = false
 	}
 	for i := range st.pending {
 		p := &st.pending[i]
+		if e := st.answer(p.key); e != nil && p.repeats(e) {
+			e.asked, e.fresh, e.read = p.spec, true, false
+			continue
+		}
 		st.forget(p.key)
 		st.record(entry{kind: answerEntry, key: p.key, asked: p.spec, value: p.answer, fresh: true})
 	}
 	st.pending = nil
 }
 
-// reopen takes back the answers of a round, some of which were of no use.
+// repeats reports whether a question was answered as it was before.
+func (p *pending) repeats(e *entry) bool {
+	return bytes.Equal(e.value, p.answer) && e.wording() == p.digest()
+}
+
+// hasEffectOn reports whether an effect stands on an answer: that it was first tried after.
+func (st *state) hasEffectOn(answer string) bool {
+	at := slices.IndexFunc(st.done, func(e entry) bool { return e.kind == answerEntry && e.key == answer })
+	for i := range st.done {
+		e := &st.done[i]
+		if e.standsOnAnswers() && at < slices.IndexFunc(st.done, func(a entry) bool { return a.kind.isAttempt() && a.key == e.key }) {
+			return true
+		}
+	}
+	return false
+}
+
+// reopen takes back the answers of a round that were of no use. The others keep their
+// places.
 func (st *state) reopen(pending []pending) {
 	for i := range pending {
-		st.forget(pending[i].key)
+		if p := &pending[i]; !p.settled() {
+			st.forget(p.key)
+		}
 		pending[i].refusedBy = ""
 	}
 	st.pending = pending
@@ -233,18 +257,75 @@ func (st *state) forgetStep(key, filed string) {
 func (st *state) record(e entry) { st.done = append(st.done, e) }
 
 // tried notes a failed attempt that no code meets again, once for each effect.
-func (st *state) tried(key string, unknown bool) {
+func (st *state) tried(attempt entry) {
 	for i := range st.done {
-		if e := &st.done[i]; e.kind == triedEntry && e.key == key {
-			e.unknown = e.unknown || unknown
+		if e := &st.done[i]; e.kind == triedEntry && e.key == attempt.key {
+			e.unknown = e.unknown || attempt.unknown
 			return
 		}
 	}
-	st.record(entry{kind: triedEntry, key: key, unknown: unknown})
+	st.record(entry{kind: triedEntry, key: attempt.key, unknown: attempt.unknown, free: attempt.free})
 }
 
-// noteRead notes that the handler read an answer.
+// inDoubt reports whether nobody knows if an effect happened that was attempted.
+func (st *state) inDoubt(key string) bool {
+	doubtful := false
+	for i := range st.done {
+		e := &st.done[i]
+		switch {
+		case e.key != key:
+		case e.kind.isEffect():
+			return false
+		default:
+			doubtful = doubtful || e.kind.isFailure() && e.unknown
+		}
+	}
+	return doubtful
+}
+
+// undoing is what became of undoing an effect, nil where nobody tried.
+func (st *state) undoing(key string) (last *entry) {
+	for i := range st.done {
+		if e := &st.done[i]; e.key == key && (e.kind == undoneEntry || e.kind == keptEntry) {
+			last = e
+		}
+	}
+	return last
+}
+
+// isFree reports whether an effect stands whatever the answers.
+func (st *state) isFree(key string) bool {
+	return slices.ContainsFunc(st.done, func(e entry) bool { return e.key == key && e.free })
+}
+
+// settleDoubt notes that the attempts at an effect are known not to have happened.
+func (st *state) settleDoubt(key string) {
+	for i := range st.done {
+		if e := &st.done[i]; e.kind.isFailure() && e.key == key {
+			e.unknown = false
+		}
+	}
+}
+
+// noteRead notes that the handler read an answer or an effect.
 func (e *entry) noteRead() { e.read = true }
+
+// mean notes the question that the handler reads an answer with, and reports whether it
+// is the only one under this key.
+func (e *entry) mean(q *spec) bool {
+	if e.meant == nil {
+		e.meant = q
+	}
+	return e.meant.sameWords(q)
+}
+
+// enterAnew forgets what an entry of the handler has read.
+func (st *state) enterAnew() {
+	for i := range st.done {
+		e := &st.done[i]
+		e.meant, e.read = nil, e.read && e.kind == answerEntry
+	}
+}
 
 // nest makes the effects since an index part of the one that ran around them: code
 // that replays the outer effect need not ask for them.
@@ -252,6 +333,17 @@ func (st *state) nest(since int) {
 	for i := since; i < len(st.done); i++ {
 		if e := &st.done[i]; e.kind == effectEntry {
 			e.kind = nestedEntry
+		}
+	}
+}
+
+// release lets inner effects be asked for again in this entry, since the one that ran
+// around them failed and may be tried again.
+func (st *state) release(claimed map[string]bool) {
+	for i := range st.done {
+		if e := &st.done[i]; e.kind == nestedEntry {
+			e.read = false
+			delete(claimed, e.key)
 		}
 	}
 }
@@ -274,7 +366,7 @@ func (p *pending) again(note string) error {
 	if p.tries++; p.tries > maxTries {
 		return &Error{Reason: Unanswered, Key: p.key}
 	}
-	p.note = note
+	p.note = strings.ToValidUTF8(note, "\ufffd") // it may quote anything
 	return nil
 }
 
@@ -330,7 +422,7 @@ func (st *state) hasEffects() bool {
 }
 
 // takeOver adds the entries that an earlier run of this turn left behind.
-func (st *state) takeOver(deeds []entry) { st.done = append(st.done, deeds...) }
+func (st *state) takeOver(effects []entry) { st.done = append(st.done, effects...) }
 
 // weight is the memory of a state: answers, effects, questions, and the author's
 // value.

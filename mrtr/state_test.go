@@ -5,15 +5,17 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // awkward are texts that an encoding gets wrong.
@@ -83,18 +85,17 @@ func TestStatesComeBackAsTheyWere(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, seed))
 	for range 2000 {
 		st := randomState(r)
-		legible := st.appendLegible(nil)
-		require.True(t, json.Valid(legible), "seed %d: %s", seed, legible)
-		for _, encoded := range [][]byte{legible, st.appendTo(nil)} {
-			back, ok := decodeState(encoded)
-			require.True(t, ok, "seed %d: %q", seed, encoded)
-			require.Equal(t, st, back, "seed %d", seed)
-		}
+		encoded := st.appendTo(nil)
+		require.True(t, json.Valid(encoded), "seed %d: %s", seed, encoded)
+		back, ok := decodeState(encoded)
+		require.True(t, ok, "seed %d: %s", seed, encoded)
+		clear(encoded)
+		require.Equal(t, st, back, "seed %d", seed)
 	}
 }
 
 // Any tool can read a state that is not encrypted.
-func TestLegibleStatesAreJSON(t *testing.T) {
+func TestStatesAreJSON(t *testing.T) {
 	for _, text := range awkward {
 		st := state{id: "c" + text, round: 2, author: json.RawMessage(`{"a":1}`),
 			done:    []entry{{kind: effectEntry, key: "k", value: json.RawMessage(`7`)}},
@@ -109,42 +110,43 @@ func TestLegibleStatesAreJSON(t *testing.T) {
 				Value     int
 			}
 			Pending []struct {
-				Kind, Key, Message string
-				Schema             map[string]string
-				Tries              int
+				Key, Text string
+				Form      map[string]string
+				Tries     int
 			}
 		}
-		require.NoError(t, json.Unmarshal(st.appendLegible(nil), &read))
-		require.Equal(t, 1, read.V)
+		require.NoError(t, json.Unmarshal(st.appendTo(nil), &read))
+		require.Equal(t, stateFormat, read.V)
 		require.Equal(t, "c"+text, read.Call)
-		require.Equal(t, text+"?", read.Pending[0].Message)
+		require.Equal(t, text+"?", read.Pending[0].Text)
 		require.Equal(t, 7, read.Done[0].Value)
 	}
 }
 
 func TestStatesThatAreNotOurs(t *testing.T) {
 	good := state{id: "c", round: 1, done: []entry{{kind: answerEntry, key: "k", value: null}}}
-	encoded := string(good.appendLegible(nil))
+	encoded := string(good.appendTo(nil))
 	_, ok := decodeState([]byte(encoded))
 	require.True(t, ok)
 	for explanation, s := range map[string]string{
 		"nothing":                    ``,
 		"not JSON":                   `state`,
-		"another format":             strings.Replace(encoded, `"v":1`, `"v":2`, 1),
-		"no format":                  strings.Replace(encoded, `"v":1,`, ``, 1),
+		"another format":             strings.Replace(encoded, `"v":3`, `"v":2`, 1),
+		"no format":                  strings.Replace(encoded, `"v":3,`, ``, 1),
 		"something behind it":        encoded + " ",
 		"cut":                        encoded[:len(encoded)-1],
-		"no call":                    `{"v":1,"round":1}`,
-		"no round":                   `{"v":1,"call":"c"}`,
-		"a round of nothing":         `{"v":1,"call":"c","round":0}`,
-		"a negative round":           `{"v":1,"call":"c","round":-1}`,
-		"a number written otherwise": `{"v":1,"call":"c","round":01}`,
-		"a number too large":         `{"v":1,"call":"c","round":99999999999999999999}`,
-		"members in another order":   `{"v":1,"round":1,"call":"c"}`,
-		"an empty member":            `{"v":1,"call":"c","round":1,"frame":""}`,
-		"an empty list":              `{"v":1,"call":"c","round":1,"done":[]}`,
-		"an escape we do not write":  `{"v":1,"call":"\u0063","round":1}`,
-		"a member nobody knows":      `{"v":1,"call":"c","round":1,"more":1}`,
+		"no call":                    `{"v":3,"round":1}`,
+		"no round":                   `{"v":3,"call":"c"}`,
+		"a round of nothing":         `{"v":3,"call":"c","round":0}`,
+		"a negative round":           `{"v":3,"call":"c","round":-1}`,
+		"a number written otherwise": `{"v":3,"call":"c","round":01}`,
+		"a number too large":         `{"v":3,"call":"c","round":99999999999999999999}`,
+		"members in another order":   `{"v":3,"round":1,"call":"c"}`,
+		"an empty member":            `{"v":3,"call":"c","round":1,"frame":""}`,
+		"an empty list":              `{"v":3,"call":"c","round":1,"done":[]}`,
+		"an escape we do not write":  `{"v":3,"call":"\u0063","round":1}`,
+		"a kind that is left out":    strings.Replace(encoded, `"key":"k"`, `"key":"k","kind":""`, 1),
+		"a member nobody knows":      `{"v":3,"call":"c","round":1,"more":1}`,
 		"a comma too many":           strings.Replace(encoded, `[{`, `[,{`, 1),
 	} {
 		_, ok := decodeState([]byte(s))
@@ -152,110 +154,120 @@ func TestStatesThatAreNotOurs(t *testing.T) {
 	}
 }
 
-// A compact state that was cut or that has something behind it, and one that changed
-// in a bit, either does not fit or is read as a state that has its own bytes.
-func TestCompactStatesThatAreNotOurs(t *testing.T) {
-	good := state{id: "00ff", round: 1, asked: 1, author: json.RawMessage(`{"a":"b"}`), turns: &turns{"e", 1, 1},
-		done:    []entry{{kind: answerEntry, key: "k", digest: "abcd", value: null}},
-		pending: []pending{{spec: &spec{kind: formKind, key: "units", message: "Which\tunits?", schema: Choose("units", "?", Choices("a", "b")...).spec.schema}}}}
-	encoded := good.appendTo(nil)
-	for cut := range encoded {
-		_, ok := decodeState(encoded[:cut])
-		require.False(t, ok, "cut at %d", cut)
-	}
-	_, ok := decodeState(append(slices.Clip(encoded), 0))
-	require.False(t, ok)
-	refused := 0
-	for bit := range 8 * len(encoded) {
-		changed := slices.Clone(encoded)
-		changed[bit/8] ^= 1 << (bit % 8)
-		st, ok := decodeState(changed)
-		if !ok {
-			refused++
-			continue
-		}
-		require.NotEqual(t, good, st, "bit %d", bit)
-	}
-	require.NotZero(t, refused)
-	for explanation, s := range map[string]string{
-		"format 3":                     "\x03" + string(encoded[1:]),
-		"no call":                      "\x02\x02\x00\x01",
-		"no round":                     "\x02\x01\x00\x04c",
-		"a number not at its shortest": "\x02\x03\x00\x04c\x81\x00",
-		"a number that is left out":    "\x02\x03\x00\x04c\x00",
-		"a field nobody knows":         "\x02\x03\x80\x04c\x01",
-		"a text that is left out":      "\x02\x03\x04\x04c\x01\x00",
-		"a list of nothing":            "\x02\x03\x08\x04c\x01\x00",
-		"a list of too many":           "\x02\x03\x08\x04c\x01\xff\x7f",
-	} {
-		_, ok := decodeState([]byte(s))
-		require.False(t, ok, explanation)
-	}
-	_, ok = decodeState([]byte("\x02\x03\x00\x04c\x01"))
-	require.True(t, ok, "the smallest state")
-}
-
-// The state of one question is short: each character costs both ends about 500
-// instructions in a round.
+// The sealed state of one question is short: the weather's, from a release build.
 func TestStatesAreShort(t *testing.T) {
-	st := newState(newID(), "0f1e2d3c4b5a")
-	q := Choose("units", "Which units?", Choices("metric", "imperial")...)
-	st.open([]*spec{q.spec})
-	st.countRound(true)
-	require.LessOrEqual(t, len(st.appendTo(nil)), 80)
-	st.rememberIn(cryptorand.Text())
-	st.nextTurn(time.Now())
-	require.LessOrEqual(t, len(st.appendTo(nil)), 110, "with a store")
+	rt, err := New(nil)
+	require.NoError(t, err)
+	c := &Call{rt: rt, target: &target{version: "0f1e2d3c4b5a"}}
+	c.st = newState(newID(), "0f1e2d3c4b5a")
+	c.st.open([]*spec{Choose("units", "Which units?", Choices("metric", "imperial")...).spec})
+	c.st.countRound(true)
+	token, err := c.seal()
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(token), 420)
+	c.st.rememberIn(cryptorand.Text()[:13])
+	c.st.nextTurn(time.Now())
+	token, err = c.seal()
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(token), 490, "with a store")
 }
 
-// A state is the same to its reader, and to its writer, whether or not they know the
-// schema of its question.
-func TestStatesOfKnownSchemas(t *testing.T) {
-	q := Choose("known", "Which?", Choices("a known schema", "b")...)
-	var st state
-	encode := func() []byte {
-		st = newState("c", "v")
-		st.open([]*spec{q.spec})
-		return st.appendTo(nil)
-	}
-	first := encode()
-	require.NotNil(t, q.spec.form.Short("known"))
-	require.Equal(t, first, encode())
-	unknown, ok := decodeState(first)
+// A question that this process has asked comes back with its form.
+func TestQuestionsComeBackWithTheirForms(t *testing.T) {
+	q := Choose("known", "Which?", Choices(cryptorand.Text(), "b")...) // a schema that no run before has kept
+	st := newState("c", "v")
+	st.open([]*spec{q.spec})
+	encoded := st.appendTo(nil)
+	unknown, ok := decodeState(encoded)
 	require.True(t, ok)
+	require.Nil(t, unknown.pending[0].form)
 	require.Equal(t, string(q.spec.schema), string(unknown.pending[0].schema))
 	require.NotSame(t, &q.spec.schema[0], &unknown.pending[0].schema[0])
 	st.keepForms()
-	known, ok := decodeState(first)
+	known, ok := decodeState(encoded)
 	require.True(t, ok)
-	require.Equal(t, unknown, known)
+	require.Same(t, q.spec.form, known.pending[0].form)
 	require.Same(t, &q.spec.schema[0], &known.pending[0].schema[0], "it is shared")
 }
 
+// hostile are texts that once broke an encoding, or may.
+var hostile = append([]string{
+	"Send this?\n{\"amount\": 5}", "\n\"}", "\r\n{\"", "}]\x00[{", "\xff", "\xed\xa0\x80", `\ud800`, "<b>&amp;</b>", "a\x1fb\x7f\u0085",
+}, awkward...)
+
+// FuzzHostileTexts carries a whole state, with one text everywhere, through seal and open.
+// It comes back as it was, or the question with the text was refused where it was made.
+func FuzzHostileTexts(f *testing.F) {
+	for _, text := range hostile {
+		f.Add(text, uint(1))
+	}
+	f.Add("Send this?\n{\"amount\": 5}", uint(1<<16/26)) // states of megabytes
+	rt, err := New(&Options{Limits: Limits{MaxStateBytes: 8 << 20}, State: &statecodec.Options{MaxToken: statecodec.MaxMaxToken}})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, text string, times uint) {
+		if len(text) > 0 {
+			text = strings.Repeat(text, 1+int(times%uint(1+1<<16/len(text))))
+		}
+		quoted, err := json.Marshal(text)
+		require.NoError(t, err)
+		c := &Call{rt: rt, target: &target{version: "v"}}
+		c.st = newState("c", "v")
+		c.st.carry(quoted)
+		var specs []*spec
+		for _, q := range []AnyQuestion{
+			Elicit[string]("message", text), Confirm("confirm", text), Choose("choice", "?", Choice{Value: text, Title: text}),
+			Elicit[string]("prefilled", "?").Prefill(text), ElicitURL("url", text, "https://example.com/"+text),
+			ElicitAs[map[string]any]("schema", "?", json.RawMessage(`{"type":"object","properties":{"x":{"type":"string","title":`+string(quoted)+`}}}`)),
+			Sample("sample", &mcp.CreateMessageWithToolsParams{MaxTokens: 1, SystemPrompt: text}),
+		} {
+			if q.Err() == nil {
+				specs = append(specs, q.asking())
+			}
+		}
+		c.st.open(specs)
+		for i := range c.st.pending {
+			require.NoError(t, c.st.pending[i].again(text))
+		}
+		for _, kind := range []entryKind{answerEntry, effectEntry, nestedEntry, knownEntry} {
+			c.st.record(entry{kind: kind, key: "k", digest: "d", value: quoted})
+		}
+		c.st.record(entry{kind: failedEntry, key: "k", value: failureOf(errors.New(text)).Encode()})
+
+		token, err := c.seal()
+		require.NoError(t, err)
+		back, ok, err := c.openState(token)
+		require.NoError(t, err)
+		require.True(t, ok)
+		idem := c.st.answersBefore("another", false)
+		require.Equal(t, idem, back.answersBefore("another", false))
+		for i := range specs {
+			sent, asked := back.pending[i], c.st.pending[i]
+			require.Equal(t, asked.digest(), sent.digest())
+			wanted, err := asked.request(asked.note)
+			require.NoError(t, err)
+			got, err := sent.request(sent.note)
+			require.NoError(t, err)
+			require.Equal(t, wanted, got)
+			own := *asked.spec // the state has nothing of the Go type
+			own.form, own.fallback, own.confirms = nil, nil, false
+			c.st.pending[i].spec = &own
+			back.pending[i].form = nil
+		}
+		require.Equal(t, c.st, back)
+	})
+}
+
 func FuzzDecodeState(f *testing.F) {
-	f.Add([]byte(`{"v":1,"call":"c","round":1}`))
-	f.Add([]byte(`{"v":1,"call":"c","round":1,"author":{"a":[1,"]}"]},"done":[{"kind":"answer","key":"k","value":null}]}`))
-	f.Add([]byte("\x02\x03\x00\x04c\x01"))
+	f.Add([]byte(`{"v":3,"call":"c","round":1}`))
+	f.Add([]byte(`{"v":3,"call":"c","round":1,"author":{"a":[1,"]}"]},"done":[{"key":"k","value":null}]}`))
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		st := randomState(r)
-		f.Add(st.appendLegible(nil))
 		f.Add(st.appendTo(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		st, ok := decodeState(b)
-		if !ok {
-			return
+		if st, ok := decodeState(b); ok {
+			require.Equal(t, string(b), string(st.appendTo(nil)), "read as another state")
 		}
-		if b[0] == '{' {
-			require.Equal(t, string(b), string(st.appendLegible(nil)), "read as another state")
-			if !utf8.Valid(b) {
-				return
-			}
-		}
-		// Format 2 can spell a text in more than one way, and writes the shortest.
-		back, ok := decodeState(st.appendTo(nil))
-		require.True(t, ok)
-		require.Equal(t, st, back)
 	})
 }

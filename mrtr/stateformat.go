@@ -1,135 +1,144 @@
 package mrtr
 
 import (
-	"bytes"
-	"time"
+	"cmp"
+	"encoding/json"
 
-	"github.com/mrtr-go/sdk/internal/form"
-	"github.com/mrtr-go/sdk/mrtr/internal/field"
+	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
 )
 
-// A state has the two formats of package field: the legible one where states are left
-// legible, else the compact one. Both are read whatever this runtime writes, so that
-// instances with other settings serve one another's rounds.
+// A state is sealed as JSON, so that any tool can read one that is left readable:
+//
+//	{"v":3, "call":id, "round":2, "asked":1, "from":version,
+//	 "done":[{"key":"place","digest":"…","value":{"place":"Springfield"}}],
+//	 "pending":[{"key":"units","text":"Which units?","form":{…}}]}
+//
+// It has one spelling: the members in the order in which they are written below, and none
+// that has its default, which is "answer" for the kind of an entry and "form" for that of
+// a question. The bytes of values are kept, because idempotency keys are made of them.
 
-// The fields that an object of the compact format has bits for. More of them are another format.
-const (
-	stateBits   = 16
-	entryBits   = 8
-	pendingBits = 16
-)
+// stateFormat is the version of the encoding. A state of another version was sealed by
+// another release, and does not open.
+const stateFormat = 3
 
-// fields names the fields of a state in one fixed order, for a writer and a reader
-// of either format. Empty fields are left out.
-func (st *state) fields(f *field.Coder) {
-	f.Token("call", &st.id)
-	f.Number("round", &st.round)
-	f.Number("asked", &st.asked)
-	f.Number("carried", &st.carried)
-	f.Token("version", &st.version)
-	f.Token("sealed", &st.sealed)
-	f.Flag("journal", &st.journal)
-	f.Flag("stops", &st.stops)
-	f.Token("steps", &st.steps)
-	f.Token("frame", &st.frame)
-	f.Raw("author", &st.author)
-	st.fileTrace()
-	entryFields(f, "done", &st.done)
-	st.takeTrace()
-	for i := 0; f.Object("pending", i, len(st.pending), pendingBits); i++ {
-		st.pending = nthPending(st.pending, i)
-		st.pending[i].fields(f)
-		f.EndObject()
+// appendTo appends the state's JSON.
+func (st *state) appendTo(b []byte) []byte {
+	w := jsontext.Begin(b, "v", stateFormat)
+	w.Text("call", st.id)
+	w.Number("round", st.round)
+	w.Number("asked", st.asked)
+	w.Number("carried", st.carried)
+	w.Text("from", st.version)
+	w.Text("by", st.sealed)
+	w.Flag("journal", st.journal)
+	w.Flag("stops", st.stops)
+	w.Text("steps", st.steps)
+	w.Text("frame", st.frame)
+	if st.seen != nil {
+		w.Text("trace", st.seen.trace)
 	}
-	var t turns
-	if st.turns != nil {
-		t = *st.turns
+	w.Raw("author", st.author)
+	writeEntries(&w, "done", st.done)
+	if len(st.pending) > 0 {
+		w.List("pending")
+		for i := range st.pending {
+			st.pending[i].write(&w, i)
+		}
+		w.EndList()
 	}
-	if f.Token("epoch", &t.epoch); t.epoch == "" {
+	if t := st.turns; t != nil {
+		w.Text("epoch", t.epoch)
+		w.Number("turn", t.next)
+		w.Number("until", int(t.until))
+	}
+	return w.End()
+}
+
+// decodeState reads a state, and shares no memory with the bytes. They have been
+// authenticated: if they do not fit, they were sealed by another release, and ok is false.
+func decodeState(b []byte) (st state, ok bool) {
+	r, format := jsontext.Open(b, "v")
+	if format != stateFormat {
+		return st, false
+	}
+	st = state{
+		id: r.Text("call"), round: r.Number("round"), asked: r.Number("asked"), carried: r.Number("carried"),
+		version: r.Text("from"), sealed: r.Text("by"), journal: r.Flag("journal"), stops: r.Flag("stops"),
+		steps: r.Text("steps"), frame: r.Text("frame"),
+	}
+	st.useTrace(r.Text("trace"))
+	st.author = r.Raw("author")
+	st.done = readEntries(&r, "done")
+	if r.List("pending") {
+		for i := 0; r.Object(i); i++ {
+			st.pending = appendPending(st.pending)
+			st.pending[i].read(&r)
+		}
+	}
+	if epoch := r.Text("epoch"); epoch != "" {
+		st.turns = &turns{epoch, r.Number("turn"), int64(r.Number("until"))}
+	}
+	return st, r.End() && st.id != "" && st.round > 0
+}
+
+// writeEntries writes a list of entries, of a state or of the record of a turn.
+func writeEntries(w *jsontext.Writer, name string, entries []entry) {
+	if len(entries) == 0 {
 		return
 	}
-	f.Number("turn", &t.next)
-	until := time.UnixMilli(t.until)
-	f.Time("until", &until)
-	t.until = until.UnixMilli()
-	if st.turns == nil {
-		read := t
-		st.turns = &read
+	w.List(name)
+	for i := range entries {
+		e := &entries[i]
+		e.settleWording()
+		w.Object(i, "key", e.key)
+		if e.kind != answerEntry {
+			w.Text("kind", string(e.kind))
+		}
+		w.Text("digest", e.digest)
+		w.Raw("value", e.value)
+		w.Flag("unknown", e.unknown)
+		w.Flag("free", e.free)
+		w.EndObject()
 	}
+	w.EndList()
 }
 
-func entryFields(f *field.Coder, name string, entries *[]entry) {
-	for i := range *entries {
-		(*entries)[i].settleWording()
-	}
-	for i := 0; f.Object(name, i, len(*entries), entryBits); i++ {
-		*entries = nth(*entries, i)
-		(*entries)[i].fields(f)
-		f.EndObject()
-	}
-}
-
-func (e *entry) fields(f *field.Coder) {
-	field.First(f, "kind", entryKinds[:], &e.kind)
-	f.Key("key", &e.key)
-	f.Token("digest", &e.digest)
-	f.Raw("value", &e.value)
-	f.Flag("unknown", &e.unknown)
-}
-
-func (p *pending) fields(f *field.Coder) {
-	field.First(f, "kind", kinds[:], &p.kind)
-	f.Key("key", &p.key)
-	f.Text("message", &p.message)
-	f.Text("url", &p.url)
-	f.Schema("schema", &p.schema, p)
-	f.Flag("lenient", &p.lenient)
-	f.Flag("tells", &p.tells)
-	f.Token("type", &p.typ)
-	f.Number("tries", &p.tries)
-	f.Text("note", &p.note)
-	f.Raw("answer", &p.answer)
-}
-
-// A question knows the compact text of its schema by its form, and a question that came
-// with a state finds its schema by the text. Other kinds of question have no form.
-
-func (p *pending) Short() []byte {
-	if p.form == nil {
+func readEntries(r *jsontext.Reader, name string) (entries []entry) {
+	if !r.List(name) {
 		return nil
 	}
-	return p.form.Short(p.key)
-}
-
-func (p *pending) NoteShort(text []byte) {
-	if p.form != nil {
-		p.form.NoteShort(p.key, text)
+	for i := 0; r.Object(i); i++ {
+		entries = append(entries, entry{
+			key: r.First("key"), kind: cmp.Or(entryKind(r.Text("kind")), answerEntry),
+			digest: r.Text("digest"), value: r.Raw("value"), unknown: r.Flag("unknown"), free: r.Flag("free"),
+		})
+		r.EndObject()
 	}
+	return entries
 }
 
-func (p *pending) Long(text []byte) []byte { return form.Long(p.key, text) }
-
-// The kinds by their number in format 2. New ones are added at the end.
-var (
-	entryKinds = [...]entryKind{answerEntry, effectEntry, nestedEntry, failedEntry, triedEntry, knownEntry, skippedEntry, traceEntry}
-	kinds      = [...]kind{formKind, urlKind, sampleKind, toolsKind, rootsKind}
-)
-
-// nth is the list with an element of this number. A reader has to make it.
-func nth[T any](list []T, i int) []T {
-	if i < len(list) {
-		return list
+func (p *pending) write(w *jsontext.Writer, i int) {
+	w.Object(i, "key", p.key)
+	if p.kind != formKind {
+		w.Text("kind", string(p.kind))
 	}
-	return append(list, *new(T))
+	w.Text("text", p.message)
+	w.Text("url", p.url)
+	w.Raw("form", p.schema)
+	w.Flag("lenient", p.lenient)
+	w.Flag("tells", p.tells)
+	w.Text("type", p.typ)
+	w.Number("tries", p.tries)
+	w.Text("note", p.note)
+	w.Raw("answer", p.answer)
+	w.EndObject()
 }
 
-// nthPending is nth for questions, each of which a reader gives a spec of its own. Most
-// states have one question, whose two parts are one allocation.
-func nthPending(list []pending, i int) []pending {
-	switch {
-	case i < len(list):
-		return list
-	case i > 0:
+// appendPending appends a question with a spec of its own. Most states have one question,
+// whose two parts are one allocation.
+func appendPending(list []pending) []pending {
+	if list != nil {
 		return append(list, pending{spec: &spec{}})
 	}
 	first := &struct {
@@ -140,28 +149,16 @@ func nthPending(list []pending, i int) []pending {
 	return first.list[:]
 }
 
-// appendTo writes the state in format 2.
-func (st *state) appendTo(b []byte) []byte {
-	f := field.WriteCompact(b, stateBits)
-	st.fields(&f)
-	return f.End()
-}
-
-// appendLegible writes the state in format 1.
-func (st *state) appendLegible(b []byte) []byte {
-	f := field.WriteLegible(b)
-	st.fields(&f)
-	return f.End()
-}
-
-// decodeState reads a state of either format, and shares no memory with the bytes; the
-// values inside are not looked into. The bytes have been authenticated: if they do not fit, they were sealed by another
-// release, and ok is false.
-func decodeState(b []byte) (st state, ok bool) {
-	f := field.ReadCompact(b, stateBits)
-	if len(b) > 0 && b[0] == '{' {
-		f = field.ReadLegible(bytes.Clone(b))
+func (p *pending) read(r *jsontext.Reader) {
+	p.key, p.kind = r.First("key"), cmp.Or(kind(r.Text("kind")), formKind)
+	p.message, p.url = r.Text("text"), r.Text("url")
+	if schema := r.RawText("form"); schema != "" {
+		// The process that asked the question has its form, and the schema too.
+		if p.form, p.schema = form.Kept(schema); p.form == nil {
+			p.schema = json.RawMessage(schema)
+		}
 	}
-	st.fields(&f)
-	return st, f.Fits() && st.id != "" && st.round > 0
+	p.lenient, p.tells, p.typ = r.Flag("lenient"), r.Flag("tells"), r.Text("type")
+	p.tries, p.note, p.answer = r.Number("tries"), r.Text("note"), r.Raw("answer")
+	r.EndObject()
 }

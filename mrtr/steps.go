@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
 )
 
 // Steps builds a handler from named steps: some ask, some do, one ends. A doing
@@ -36,8 +37,7 @@ type Steps[In, Out any] struct {
 	steps []step[In]
 	end   func(ctx context.Context, at *At[In]) (Out, error)
 	ends  int
-	stop  func(ctx context.Context, at *At[In], err error)
-	stops int
+	stops []stepStop[In]
 }
 
 // step is a step without the type of its value.
@@ -45,7 +45,7 @@ type step[In any] struct {
 	key  string
 	kind stepKind
 	typ  reflect.Type
-	// wrong is the mistake in the question, where it is found before the call.
+	// wrong is a mistake in the question or the options that is found before the call.
 	wrong error
 	// always is the question of a step that asks the same in every call, else nil.
 	always *spec
@@ -55,7 +55,7 @@ type step[In any] struct {
 	// do runs a doing step.
 	do func(ctx context.Context, at *At[In], idem string) (any, error)
 	// once says what to do about an earlier attempt of unknown outcome.
-	once *OnceOptions[any]
+	once *EffectOptions[any]
 	// decode reads the value back from the state, where it is an answer or a value.
 	decode func(e *entry) (any, error)
 }
@@ -134,16 +134,11 @@ func addAsk[In, Out, T any](b *Steps[In, Out], key string, kind stepKind, questi
 // steps read it as it is after encoding it as JSON and decoding it.
 // idem is a function of the call, the step's key and the answers before it, as that of
 // [Once] is, and differs from that of a Once with the step's key. [ErrSkip] passes
-// the step over.
-func DoStep[In, Out, T any](b *Steps[In, Out], key string, f func(ctx context.Context, at *At[In], idem string) (T, error)) Step[T] {
-	return DoStepWith(b, key, nil, f)
-}
-
-// DoStepWith is [DoStep] for an effect that can be asked about, or repeated, as
-// [OnceWith] has it.
-func DoStepWith[In, Out, T any](b *Steps[In, Out], key string, opts *OnceOptions[T], f func(ctx context.Context, at *At[In], idem string) (T, error)) Step[T] {
+// the step over. The options are those of Once.
+func DoStep[In, Out, T any](b *Steps[In, Out], key string, f func(ctx context.Context, at *At[In], idem string) (T, error), opts ...*EffectOptions[T]) Step[T] {
+	opt, err := effectOptions(key, opts)
 	s := step[In]{key: key, kind: doKind, typ: reflect.TypeFor[T](), decode: func(e *entry) (any, error) { return readJSON[T](e.value) }}
-	s.once = opts.untyped()
+	s.once, s.wrong = opt.untyped(), err
 	if f != nil {
 		s.do = func(ctx context.Context, at *At[In], idem string) (any, error) { return f(ctx, at, idem) }
 	}
@@ -168,8 +163,8 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 	if b.end == nil || b.ends != 1 {
 		return Style[In, Out]{}, misuse("steps need exactly one End")
 	}
-	if b.stops > 1 || b.stops == 1 && b.stop == nil {
-		return Style[In, Out]{}, misuse("steps have one OnStop at most, with a function")
+	if err := b.checkStops(); err != nil {
+		return Style[In, Out]{}, err
 	}
 	seen := map[string]bool{}
 	for i, s := range b.steps {
@@ -180,7 +175,7 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 		case s.key == endKey:
 			return Style[In, Out]{}, misuse("a step cannot have the key %q: that is the End", endKey)
 		case seen[s.key]:
-			return Style[In, Out]{}, misuse("two steps have the key %q", s.key)
+			return Style[In, Out]{}, twice(s.key, "steps")
 		case s.ask == nil && s.do == nil:
 			return Style[In, Out]{}, misuse("step %q has no function", s.key)
 		case s.kind == alsoKind && (i == 0 || b.steps[i-1].kind == doKind):
@@ -192,10 +187,25 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 		}
 		seen[s.key] = true
 	}
-	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end, stop: b.stop}
+	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end, stops: slices.Clone(b.stops)}
 	l.print()
 	l.name = l.fingerprint()
 	return Style[In, Out]{enter: l.enter, cutOff: runsAgain, needs: alwaysAsks(l.always())}, nil
+}
+
+// checkStops returns an error for an OnStop that undoes no step, or one twice.
+func (b *Steps[In, Out]) checkStops() error {
+	for i, s := range b.stops {
+		switch {
+		case s.undo == nil:
+			return misuse("the OnStop of step %q has no function", s.key)
+		case !slices.ContainsFunc(b.steps, func(other step[In]) bool { return other.key == s.key && other.kind == doKind }):
+			return misuse("OnStop undoes %q, which is no doing step of the list", s.key)
+		case slices.ContainsFunc(b.stops[:i], func(other stepStop[In]) bool { return other.key == s.key }):
+			return twice(s.key, "functions of OnStop")
+		}
+	}
+	return nil
 }
 
 // MustBuild is [Steps.Build] for lists that are part of the program: it panics

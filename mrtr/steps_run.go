@@ -17,7 +17,7 @@ import (
 type stepList[In, Out any] struct {
 	steps  []step[In]
 	end    func(ctx context.Context, at *At[In]) (Out, error)
-	stop   func(ctx context.Context, at *At[In], err error)
+	stops  []stepStop[In]
 	name   string   // the fingerprint
 	prints []string // of the list's beginnings, by their length
 }
@@ -76,20 +76,19 @@ func (l *stepList[In, Out]) walk(ctx context.Context, c *Call, in In) (*Incomple
 	if err := l.load(at); err != nil {
 		return nil, none, err
 	}
-	if l.stop != nil {
-		c.addStop(func(ctx context.Context, err error) { l.stop(ctx, at, err) })
-	}
-	if c.stopping {
+	l.stopping(at)
+	if c.phase == stopping {
 		return nil, none, nil
 	}
-	c.inSteps = true
+	again := c.walk == walked
+	c.walk = walking
 	var questions []AnyQuestion
 	for i, s := range l.steps {
 		if len(questions) > 0 && s.kind != alsoKind {
 			break
 		}
 		if at.values[i].happened {
-			holds, err := c.entered, error(nil)
+			holds, err := again, error(nil)
 			if !holds {
 				holds, err = l.holds(ctx, at, i)
 			}
@@ -110,7 +109,7 @@ func (l *stepList[In, Out]) walk(ctx context.Context, c *Call, in In) (*Incomple
 			questions = append(questions, spec)
 		}
 	}
-	c.entered = true
+	c.walk = walked
 	if len(questions) > 0 {
 		return Need(questions...), none, nil
 	}
@@ -122,16 +121,16 @@ func (l *stepList[In, Out]) walk(ctx context.Context, c *Call, in In) (*Incomple
 func (l *stepList[In, Out]) finish(ctx context.Context, at *At[In]) (_ *IncompleteResult, out Out, err error) {
 	const filed = stepPrefix + endKey
 	c := at.Call
-	if c.doubt(filed) == cutOffBefore {
+	if c.inDoubt(filed) {
 		return nil, out, c.unknown(filed)
 	}
-	if err := c.noteBegin(ctx, filed); err != nil {
+	if err := c.journalStart(ctx, filed); err != nil {
 		return nil, out, err
 	}
 	c.observe(ctx, Event{Kind: HandlerEntered, Handler: endKey})
 	out, err = l.end(ctx, at)
 	if err != nil && !ofUnknownOutcome(ctx, err) {
-		c.unnote(filed)
+		c.journalDrop(filed)
 	}
 	return nil, out, err
 }
@@ -144,7 +143,7 @@ func (l *stepList[In, Out]) load(at *At[In]) error {
 			e := &at.Call.st.done[j]
 			switch {
 			case e.kind == answerEntry && s.ask != nil && e.key == s.key:
-			case e.kind != answerEntry && e.key == s.filed():
+			case e.kind.isValue() && e.key == s.filed():
 			default:
 				continue
 			}
@@ -183,7 +182,7 @@ func (l *stepList[In, Out]) holds(ctx context.Context, at *At[In], i int) (bool,
 		return true, nil
 	}
 	if !l.goBack(at, i) {
-		return false, c.diverged("question %q is not worded as it was", s.key)
+		return false, c.notWorded(s.key)
 	}
 	return false, nil
 }
@@ -197,25 +196,31 @@ func (l *stepList[In, Out]) goBack(at *At[In], i int) bool {
 		next++
 	}
 	c := at.Call
+	followed := false
 	for j := next; j < len(l.steps); j++ {
-		if at.values[j].happened && (l.steps[j].kind == doKind || l.steps[i].yesOrNo()) {
-			return false
+		if at.values[j].happened && !l.steps[j].free() {
+			if followed = true; l.steps[j].kind == doKind || l.steps[i].yesOrNo() {
+				return false
+			}
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	answered := slices.IndexFunc(c.st.done, func(e entry) bool { return e.kind == answerEntry && e.key == l.steps[i].key })
-	if next < len(l.steps) && at.values[next].happened && !c.mayGoBack(answered) {
+	if followed && !c.mayGoBack(answered) {
 		return false
 	}
 	for j := next; j < len(l.steps); j++ {
-		if at.values[j].happened {
+		if at.values[j].happened && !l.steps[j].free() {
 			at.values[j] = stepValue{}
 			c.st.forgetStep(l.steps[j].key, l.steps[j].filed())
 		}
 	}
 	return true
 }
+
+// free reports whether the step does something that stands whatever the answers.
+func (s *step[In]) free() bool { return s.kind == doKind && s.once.anyAnswers() }
 
 // yesOrNo reports whether the step's answer may be a person's consent, which is held
 // against its question in every round. Other questions are made again only after a
@@ -244,11 +249,11 @@ func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec,
 	var err error
 	e := entry{kind: knownEntry, key: s.filed()}
 	if s.kind == doKind {
-		e.kind = effectEntry
+		e.kind, e.free = effectEntry, s.once.anyAnswers()
 		begun := false
 		v, begun, err = s.run(ctx, at)
 		if begun {
-			defer at.Call.noteEnd(e.key) // when the outcome is in the state
+			defer at.Call.journalEnd(e.key) // when the outcome is in the state
 		}
 	} else {
 		var sp *spec
@@ -269,7 +274,7 @@ func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec,
 		if err != nil {
 			err = misuse("the value of step %q cannot be remembered: %v", s.key, err)
 			if s.kind == doKind {
-				at.Call.tried(s.filed(), true)
+				at.Call.tried(entry{key: e.key, unknown: true, free: e.free})
 			}
 			return nil, err
 		}
@@ -286,16 +291,22 @@ func (s *step[In]) run(ctx context.Context, at *At[In]) (v any, begun bool, err 
 	unknown := true
 	defer func() {
 		if unknown {
-			c.tried(s.filed(), true)
+			c.tried(entry{key: s.filed(), unknown: true, free: s.once.anyAnswers()})
 		}
 	}()
 	c.mu.Lock()
-	idem := c.st.id + "/" + c.st.answersBefore(s.filed()) + "/" + s.key
+	idem := c.st.id + "/" + c.st.answersBefore(s.filed(), s.once.anyAnswers()) + "/" + s.key
 	c.mu.Unlock()
 	run := effectRun{call: c, key: s.filed()}
+	ctx, release, err := run.shield(ctx, s.once.within())
+	if err != nil {
+		unknown = false
+		return nil, false, err
+	}
+	defer release()
 	v, err = attempt(ctx, &run, idem, s.once, func(ctx context.Context, idem string) (any, error) { return s.do(ctx, at, idem) })
 	unknown = !run.unbegun && err != nil && !errors.Is(err, ErrSkip) && ofUnknownOutcome(ctx, err)
-	return v, !run.unbegun, err
+	return v, !run.unbegun, unmarked(err)
 }
 
 // appendShape writes the form in which a type is encoded as JSON, with the names and

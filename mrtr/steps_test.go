@@ -16,7 +16,7 @@ import (
 // whichever instance; each step sees the values before it, typed.
 func TestStepsRunOnce(t *testing.T) {
 	var did deeds
-	build := func() mrtr.Style[tripIn, tripOut] {
+	build := func() tripStyle {
 		var list tripSteps
 		quote := mrtr.DoStep(&list, "quote", does("quote", &did, 40))
 		place := mrtr.AskStep(&list, "place", func(ctx context.Context, at *tripAt) (mrtr.Question[string], error) {
@@ -65,7 +65,7 @@ func TestStepsRunOnce(t *testing.T) {
 // a question asked again for want of an answer enters no step.
 func TestStepsEnterOnlyTheNextOne(t *testing.T) {
 	var did deeds
-	var log eventLog
+	var log recorder
 	rt := newTripRuntime(t, &mrtr.Options{Observer: &log})
 	var list tripSteps
 	mrtr.DoStep(&list, "one", does("one", &did, 1))
@@ -78,7 +78,11 @@ func TestStepsEnterOnlyTheNextOne(t *testing.T) {
 	asked = tool.round(t.Context(), "", asked.state, nil)
 	asked = tool.answer(asked, "x")
 	require.Equal(t, "done", tool.answer(asked, "y").plan)
-	require.Equal(t, []string{"one", "q", "two", "r", "end"}, log.entered())
+	var entered []string
+	for _, e := range log.of(mrtr.HandlerEntered) {
+		entered = append(entered, e.Handler)
+	}
+	require.Equal(t, []string{"one", "q", "two", "r", "end"}, entered)
 	require.Zero(t, mrtr.CountFrames(rt), "steps hold nothing")
 }
 
@@ -183,8 +187,7 @@ func TestStepsReadOutOfOrder(t *testing.T) {
 			later = mrtr.AskStep(&list, "later", asks("later", &did))
 			list.End(ends("done"))
 			last := serveTrip(t, mustBuild(t, &list)).begin()
-			var usage *mrtr.UsageError
-			require.ErrorAs(t, last.err, &usage)
+			misuse(t, last.err)
 			require.EqualError(t, last.err, test.want)
 		})
 	}
@@ -289,31 +292,68 @@ func TestStepsNoticeAChangedList(t *testing.T) {
 			require.Zero(t, did.count("do e"))
 		})
 	}
-	t.Run("no list before", func(t *testing.T) {
-		var after tripSteps
-		original(&after)
-		after.End(ends("done"))
-		asked := newTrip(newTripRuntime(t, nil), mrtr.Journal(script(&did, "?q")), "v1").begin()
-		last := newTrip(newTripRuntime(t, nil), mustBuild(t, &after), "v2").answer(asked, "x")
-		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: "its list of steps"}, last.err)
-	})
-	t.Run("another shape under the same name", func(t *testing.T) {
-		var before, after tripSteps
-		{
-			type booking struct{ Row int }
-			mrtr.DoStep(&before, "d", does("d", &did, booking{3}))
-		}
-		{
-			type booking struct{ Row string }
-			mrtr.DoStep(&after, "d", does("d", &did, booking{"3"}))
-		}
-		for _, list := range []*tripSteps{&before, &after} {
+}
+
+func TestStepsBuildRefuses(t *testing.T) {
+	var did deeds
+	tests := map[string]struct {
+		list func(list *tripSteps)
+		want string
+	}{
+		"no end":        {func(list *tripSteps) { mrtr.AskStep(list, "q", asks("q", &did)) }, "mrtr: steps need exactly one End"},
+		"two ends":      {func(list *tripSteps) { list.End(ends("a")); list.End(ends("b")) }, "mrtr: steps need exactly one End"},
+		"an end of nil": {func(list *tripSteps) { list.End(nil) }, "mrtr: steps need exactly one End"},
+		"the same key": {func(list *tripSteps) {
+			list.End(ends(""))
 			mrtr.AskStep(list, "q", asks("q", &did))
-			list.End(ends("done"))
-		}
-		asked := newTrip(newTripRuntime(t, nil), mustBuild(t, &before), "v1").begin()
-		last := newTrip(newTripRuntime(t, nil), mustBuild(t, &after), "v2").answer(asked, "x")
-		diverged := ended(t, last.err, mrtr.Diverged)
-		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: "its list of steps", Applied: []string{"d"}}, diverged)
-	})
+			mrtr.DoStep(list, "q", does("q", &did, 1))
+		}, `mrtr: key "q" stands for two steps: each needs a key of its own`},
+		"no key":        {func(list *tripSteps) { list.End(ends("")); mrtr.AskStep(list, "", asks("", &did)) }, `mrtr: key "": a key has 1 to 64 characters`},
+		"a wrong key":   {func(list *tripSteps) { list.End(ends("")); mrtr.DoStep(list, "a b", does("a b", &did, 1)) }, `mrtr: key "a b": only letters, digits, '_', '-' and '.' are allowed`},
+		"no question":   {func(list *tripSteps) { list.End(ends("")); mrtr.AskStep[tripIn, tripOut, string](list, "q", nil) }, `mrtr: step "q" has no function`},
+		"nothing to do": {func(list *tripSteps) { list.End(ends("")); mrtr.DoStep[tripIn, tripOut, string](list, "d", nil) }, `mrtr: step "d" has no function`},
+		"two sets of options": {func(list *tripSteps) {
+			list.End(ends(""))
+			mrtr.DoStep(list, "d", does("d", &did, 1), nil, &mrtr.EffectOptions[int]{Again: true})
+		}, `mrtr: effect "d" has 2 EffectOptions: put all of them into one`},
+		"along with none": {func(list *tripSteps) { list.End(ends("")); mrtr.AskAlso(list, "q", asks("q", &did)) }, `mrtr: step "q" is asked along with none: put it behind an asking step`},
+		"along with a doing": {func(list *tripSteps) {
+			list.End(ends(""))
+			mrtr.DoStep(list, "d", does("d", &did, 1))
+			mrtr.AskAlso(list, "q", asks("q", &did))
+		}, `mrtr: step "q" is asked along with none: put it behind an asking step`},
+		"a type no form has": {func(list *tripSteps) {
+			list.End(ends(""))
+			mrtr.AskStep(list, "q", func(context.Context, *tripAt) (mrtr.Question[[]int], error) { return mrtr.Question[[]int]{}, nil })
+		}, `mrtr: step "q": a form cannot ask for a []int`},
+		"a nested form": {func(list *tripSteps) {
+			list.End(ends(""))
+			mrtr.AskStep(list, "q", func(context.Context, *tripAt) (mrtr.Question[struct{ In tripIn }], error) {
+				return mrtr.Question[struct{ In tripIn }]{}, nil
+			})
+		}, `mrtr: step "q": a form cannot ask for a struct { In mrtr_test.tripIn }`},
+	}
+	require.NotEmpty(t, tests)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var list tripSteps
+			test.list(&list)
+			_, err := list.Build()
+			misuse(t, err)
+			require.EqualError(t, err, test.want)
+			require.PanicsWithError(t, test.want, func() { list.MustBuild() })
+		})
+	}
+}
+
+// A style that was built does not change with its list.
+func TestStepsAreBuiltForGood(t *testing.T) {
+	var did deeds
+	var list tripSteps
+	mrtr.DoStep(&list, "d", does("d", &did, 1))
+	list.End(ends("first"))
+	style := mustBuild(t, &list)
+	mrtr.DoStep(&list, "e", does("e", &did, 1))
+	require.Equal(t, "first", serveTrip(t, style).begin().plan)
+	require.Zero(t, did.count("do e"))
 }

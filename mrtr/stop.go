@@ -2,17 +2,21 @@ package mrtr
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 )
 
-// OnStop runs fn when the call ends without completing, with the error that ends it:
+// OnStop runs undo when the call ends without completing, with the error that ends it:
 // a question was declined or never answered, the handler failed, its client cannot be
-// asked or hung up, or its time was up. It is the place to undo the effects of [Once]:
+// asked or hung up, or its time was up. effect is the key of the [Once] that it undoes:
 //
 //	seat, err := mrtr.Once(ctx, c, "reserve", desk.Reserve)
 //	...
-//	c.OnStop(func(ctx context.Context, err error) { desk.Release(ctx, seat) })
+//	c.OnStop("reserve", func(ctx context.Context, idem string, err error) error {
+//		return desk.Release(ctx, idem, seat)
+//	})
 //
 // A held handler keeps its registrations. Any other is entered once more when the call
 // stops in a round that did not enter it, as by a decline: it takes its way to the
@@ -20,77 +24,110 @@ import (
 // runs, and the functions that it registered on the way are run. A handler that never
 // called OnStop is not entered for it.
 //
-//   - The functions run in reverse order, before the client gets its result, once along
-//     one chain of states. No Once in them runs: they run only once themselves.
-//   - ctx has the values of the round and is not cancelled with it. A function that may
-//     hang has to bound itself.
-//   - A panic in one ends that function alone. The observer gets it ([StopFailed]).
+//   - The functions run in reverse order, before the client gets its result. No Once in
+//     them runs: each is an effect itself. idem is the same whenever it runs for this call
+//     and the answers that the effect stands on.
+//   - nil says that the effect was undone, and the client is told so. With an error it
+//     could not be undone, and whether it was is in doubt after an error that leaves the
+//     outcome of an effect open, a panic and a Goexit. The observer gets [EffectUndone] or
+//     [StopFailed].
+//   - With a store it runs once: where its instance was cut off while it ran, the
+//     one that takes over does not run it again, and says that it is in doubt. It does not
+//     run where the same request can go on with the call: the error is retryable and the
+//     handler no Coroutine, or another instance took the round over. A client that hangs up
+//     does not end the call.
+//   - Without a store it runs as often as a client sends the state of a round in which the
+//     call stops, each time with the same idem. A client that sends an earlier state of a
+//     call that stopped goes on from there, and the effects that were undone count as done.
+//   - ctx has the values of the round, is not cancelled with it, and ends after 5 minutes.
 //   - err is context.DeadlineExceeded where a held handler waited too long.
 //   - Nobody runs it where nobody knows of the end: the user went away and nothing is
 //     held, the state has expired, or the process was killed. Nor does a handler whose
 //     code changed so that it no longer comes to OnStop ([Diverged]).
-//   - With a store it runs at most once: where its instance was cut off while it ran, the
-//     one that takes over does not run it again. It does not run where the same request
-//     can go on with the call: its client hung up, the error is retryable, or another
-//     instance took the round over.
-//   - Without a store, a client that sends an earlier state of a call that stopped goes
-//     on from there, and the effects that were undone count as done.
+//   - It waits for an effect that still runs when the call ends. The request does not, and
+//     is told that the outcome is in doubt.
+//   - The same effect twice in one entry of the handler is a [UsageError].
 //   - A step cannot call it, since a step that has run is not run again: see
 //     [Steps.OnStop].
-func (c *Call) OnStop(fn func(ctx context.Context, err error)) {
-	c.mu.Lock()
-	inSteps := c.inSteps
-	c.mu.Unlock()
-	if inSteps {
-		panic(misuse("OnStop is called in a step, which does not run again when the call stops: use Steps.OnStop"))
-	}
-	c.addStop(fn)
-}
-
-func (c *Call) addStop(fn func(ctx context.Context, err error)) {
+func (c *Call) OnStop(effect string, undo func(ctx context.Context, idem string, err error) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hooks = &hooks{c.hooks.onComplete(), append(c.hooks.onStop(), fn)}
+	if c.walk != noSteps {
+		panic(misuse("OnStop is called in a step, which does not run again when the call stops: use Steps.OnStop"))
+	}
+	c.addStop(stop{key: effect, undo: undo})
+}
+
+// stop is a function that undoes an effect.
+type stop struct {
+	key  string // of the effect, as it is filed
+	undo func(ctx context.Context, idem string, err error) error
+}
+
+// addStop registers a function of OnStop. The caller holds c.mu.
+func (c *Call) addStop(s stop) {
+	h := hooks{c.hooks.onComplete(), c.hooks.onStop(), c.hooks.err()}
+	if slices.ContainsFunc(h.stop, func(other stop) bool { return other.key == s.key }) {
+		h.mistake = twice(s.key, "functions of OnStop")
+	} else {
+		h.stop = append(h.stop, s)
+	}
+	c.hooks = &h
 	c.st.useStops()
 }
 
 // takeStops hands out the functions to run when the call stops, once.
-func (c *Call) takeStops() []func(context.Context, error) {
+func (c *Call) takeStops() []stop {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stops := c.hooks.onStop()
 	if stops != nil {
-		c.hooks = &hooks{complete: c.hooks.complete}
+		c.hooks = &hooks{complete: c.hooks.complete, mistake: c.hooks.mistake}
 	}
 	return stops
 }
 
 // unwind ends the held handler of a call that has stopped, and finds the functions to run.
-// Between two rounds of a bridge there is no way to enter the handler, and no need:
-// [noteRound] keeps the functions that it registered.
-func (c *Call) unwind(ctx context.Context, enter enterFunc) []func(context.Context, error) {
+// Without a round there is no way to enter the handler, and no need: the functions that it
+// registered last still hold.
+func (c *Call) unwind(ctx context.Context, r round, err error) []stop {
 	if held, stops := c.abandonFrame(endOf(ctx)); held {
-		c.takeStops() // they are the same
+		for _, s := range c.takeStops() { // they are the same, or left to the handler's goroutine
+			if stops == nil {
+				c.leaveUndoing(s.key)
+			}
+		}
 		return stops
 	}
-	if c.ran || !c.st.stops || enter == nil {
+	if !c.st.stops || r == nil || c.phase == entered && (c.onlyHere || !isDiverged(err)) {
 		return c.takeStops()
 	}
-	return c.collectStops(ctx, enter)
+	// A handler that took another way did not come to all that it registered on the old one.
+	registered := c.takeStops()
+	if stops := c.collectStops(ctx, r); len(stops) > len(registered) {
+		return stops
+	}
+	return registered
+}
+
+func isDiverged(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Reason == Diverged
 }
 
 // maxCollecting bounds the way of a handler to the question that its call stopped at.
 const maxCollecting = 10 * time.Second
 
 // collectStops enters the handler once more, for the functions that it registers.
-func (c *Call) collectStops(ctx context.Context, enter enterFunc) []func(context.Context, error) {
+func (c *Call) collectStops(ctx context.Context, r round) []stop {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCollecting)
 	defer cancel()
-	c.stopping = true
+	c.enterAnew(stopping)
+	c.hooks = nil
 	func() {
 		var err error // how it comes to its end does not matter: the call has an error
 		defer recovered(&err)
-		_, _ = enter(ctx, c)
+		_, _ = r.enter(ctx, c)
 	}()
 	if held, stops := c.abandonFrame(endOf(ctx)); held {
 		c.takeStops()
@@ -99,38 +136,156 @@ func (c *Call) collectStops(ctx context.Context, enter enterFunc) []func(context
 	return c.takeStops()
 }
 
-// stopsKey names the functions of OnStop in the record of a turn. No effect has such a key.
-const stopsKey = "on stop"
+// undoPrefix begins the key under which the undoing of an effect is noted in the record of a
+// turn. No effect has such a key.
+const undoPrefix = "undo:"
 
-// noteStops notes that the functions of a call that has stopped are about to run. It is
-// false where they must not: another instance began them and was cut off, or has taken
-// the turn over, or the store cannot tell.
-func (c *Call) noteStops(ctx context.Context) bool {
+// stop undoes the effects of a call that has stopped. Where an effect still runs, which a
+// goroutine of the handler's has left behind, that waits for it, and the request does not.
+func (c *Call) stop(ctx context.Context, stops []stop, err error) {
+	end := c.effectsEnd()
+	var waiting []stop
+	for _, s := range slices.Backward(stops) {
+		if !c.beginUndo(ctx, s.key) {
+			continue
+		}
+		if end != nil {
+			c.leaveUndoing(s.key)
+			waiting = append(waiting, s)
+			continue
+		}
+		c.undo(ctx, s, err)
+		c.journalEnd(undoPrefix + s.key)
+	}
+	if len(waiting) > 0 {
+		go func() {
+			<-end
+			for _, s := range waiting {
+				c.undo(ctx, s, err)
+			}
+		}()
+	}
+}
+
+// wasUndoing reports whether an earlier run of the turn has begun to undo its effects. Its
+// call has stopped then, and must not complete, whatever its handler would do now. The rest
+// is undone here, but for the effect whose undoing was cut off.
+func (c *Call) wasUndoing() bool {
 	cl := c.currentClaim()
 	if cl == nil {
-		return true
+		return false
 	}
-	cl.mu.Lock()
-	began := cl.doubts[stopsKey]
-	cl.mu.Unlock()
-	return !began && c.noteBegin(context.WithoutCancel(ctx), stopsKey) == nil
-}
-
-// runStops runs the functions of a call that has stopped.
-func (c *Call) runStops(ctx context.Context, stops []func(context.Context, error), err error) {
-	ctx = context.WithoutCancel(ctx)
-	for _, stop := range slices.Backward(stops) {
-		if failed := onOwnGoroutine(func() error { stop(ctx, err); return nil }); failed != nil {
-			c.observe(ctx, Event{Kind: StopFailed, Err: failed})
+	undid := slices.ContainsFunc(c.st.done, func(e entry) bool { return e.kind == undoneEntry || e.kind == keptEntry })
+	for key := range cl.doubts {
+		if effect, ok := strings.CutPrefix(key, undoPrefix); ok {
+			c.leaveUndoing(effect)
+			undid = true
 		}
 	}
+	if undid {
+		c.st.useStops()
+	}
+	return undid
 }
 
-// OnStop runs f when the call ends without completing, as [Call.OnStop] does. It reads
-// the values of the steps that happened, see [Step.Happened].
-func (b *Steps[In, Out]) OnStop(f func(ctx context.Context, at *At[In], err error)) {
-	b.stop = f
-	b.stops++
+// beginUndo notes that an effect is about to be undone. It is false where that must not
+// run: another instance has done it, or began it and was cut off, or has taken the turn
+// over, or the store cannot tell.
+func (c *Call) beginUndo(ctx context.Context, key string) bool {
+	c.mu.Lock()
+	done := c.st.undoing(key) != nil
+	c.mu.Unlock()
+	if cl := c.currentClaim(); cl != nil && !done {
+		cl.mu.Lock()
+		began, over := cl.doubts[undoPrefix+key], errors.Is(cl.broken, errGivenUp)
+		cl.mu.Unlock()
+		switch {
+		case began:
+			c.leaveUndoing(key)
+			return false
+		case over: // the turn has its outcome
+			return true
+		}
+	}
+	return !done && c.journalStart(context.WithoutCancel(ctx), undoPrefix+key) == nil
+}
+
+// leaveUndoing notes that nobody knows whether an effect is undone.
+func (c *Call) leaveUndoing(key string) {
+	c.undid(entry{kind: undoneEntry, key: key, unknown: true})
+}
+
+// undid records what became of undoing an effect, and reports whether there was one. The
+// handler's goroutine may still write to its own history.
+func (c *Call) undid(undo entry) (happened bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.st.unshare()
+	c.st.record(undo)
+	return slices.ContainsFunc(c.st.done, func(e entry) bool { return e.key == undo.key && (e.kind.isEffect() || e.kind.isFailure() && e.unknown) })
+}
+
+// undo runs a function of OnStop, which is an effect, and records how it ended.
+func (c *Call) undo(ctx context.Context, s stop, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultWithin)
+	defer cancel()
+	c.mu.Lock()
+	idem := c.st.id + "!" + c.st.answersBefore(s.key, c.st.isFree(s.key)) + "!" + s.key
+	c.mu.Unlock()
+	returned := false
+	failed := onOwnGoroutine(func() error {
+		failed := s.undo(ctx, idem, err)
+		returned = true
+		return failed
+	})
+	e := Event{Kind: EffectUndone, Effect: effectName(s.key)}
+	outcome := entry{kind: undoneEntry, key: s.key}
+	switch {
+	case failed == nil:
+	case !returned || ofUnknownOutcome(ctx, failed):
+		outcome.unknown = true
+		e.Kind, e.Err, e.Reason = StopFailed, failed, "nobody knows whether it was undone"
+	default:
+		outcome.kind = keptEntry
+		e.Kind, e.Err, e.Reason = StopFailed, failed, "it could not be undone"
+	}
+	if c.undid(outcome) || failed != nil {
+		c.observe(ctx, e)
+	}
+}
+
+// runStops undoes the effects of a call that no request waits for, and that no store
+// remembers.
+func (c *Call) runStops(ctx context.Context, stops []stop, err error) {
+	for _, s := range slices.Backward(stops) {
+		c.undo(ctx, s, err)
+	}
+}
+
+// OnStop undoes the effect of a step when the call ends without completing, as
+// [Call.OnStop] does. It reads the values of the steps that happened, see [Step.Happened].
+func (b *Steps[In, Out]) OnStop(step string, undo func(ctx context.Context, at *At[In], idem string, err error) error) {
+	b.stops = append(b.stops, stepStop[In]{step, undo})
+}
+
+// stepStop is a function that undoes the effect of a step.
+type stepStop[In any] struct {
+	key  string
+	undo func(ctx context.Context, at *At[In], idem string, err error) error
+}
+
+// stopping registers the functions that undo the steps of a call.
+func (l *stepList[In, Out]) stopping(at *At[In]) {
+	c := at.Call
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range l.stops {
+		i := slices.IndexFunc(l.steps, func(other step[In]) bool { return other.key == s.key })
+		c.addStop(stop{
+			key:  l.steps[i].filed(),
+			undo: func(ctx context.Context, idem string, err error) error { return s.undo(ctx, at, idem, err) },
+		})
+	}
 }
 
 // Happened reports whether the step has been taken and not skipped, so that it has a

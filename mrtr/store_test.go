@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,55 +17,67 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// faultyStore is a memory store whose operations can be made to fail.
-type faultyStore struct {
-	*store.Memory
-	mu    sync.Mutex
-	fault func(op string) error
+// operation is one of a hookedStore: do is the same write, made late.
+type operation struct {
+	context.Context
+	name  string
+	value []byte
+	do    func()
 }
 
-func newFaultyStore() *faultyStore { return &faultyStore{Memory: store.NewMemory(nil)} }
+// hookedStore is a memory store that several processes can share. A test can hinder its
+// operations, and watch them.
+type hookedStore struct {
+	*store.Memory
+	scope store.Scope
+	hook  atomic.Pointer[func(operation) error]
+}
+
+func newHookedStore() *hookedStore {
+	memory := store.NewMemory(nil)
+	return &hookedStore{Memory: memory, scope: memory.Scope()}
+}
+
+// on runs hook before each operation from now on. Its error stands for the operation.
+func (s *hookedStore) on(hook func(operation) error) { s.hook.Store(&hook) }
 
 // fail makes operations fail from now on; nil ends it.
-func (s *faultyStore) fail(fault func(op string) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fault = fault
-}
+func (s *hookedStore) fail(err error) { s.on(func(operation) error { return err }) }
 
-func (s *faultyStore) meet(op string) error {
-	s.mu.Lock()
-	fault := s.fault
-	s.mu.Unlock()
-	if fault == nil {
-		return nil
+func (s *hookedStore) meet(op operation) error {
+	if hook := s.hook.Load(); hook != nil {
+		return (*hook)(op)
 	}
-	return fault(op)
+	return nil
 }
 
-func (s *faultyStore) Epoch(ctx context.Context) (string, error) {
-	if err := s.meet("epoch"); err != nil {
+func (s *hookedStore) Scope() store.Scope { return s.scope }
+
+func (s *hookedStore) Epoch(ctx context.Context) (string, error) {
+	if err := s.meet(operation{ctx, "epoch", nil, nil}); err != nil {
 		return "", err
 	}
 	return s.Memory.Epoch(ctx)
 }
 
-func (s *faultyStore) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	if err := s.meet("create"); err != nil {
+func (s *hookedStore) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
+	value = bytes.Clone(value)
+	late := func() { _, _ = s.Memory.Create(context.Background(), key, value, ttl) }
+	if err := s.meet(operation{ctx, "create", value, late}); err != nil {
 		return 0, err
 	}
 	return s.Memory.Create(ctx, key, value, ttl)
 }
 
-func (s *faultyStore) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	if err := s.meet("update"); err != nil {
+func (s *hookedStore) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	if err := s.meet(operation{ctx, "update", bytes.Clone(value), nil}); err != nil {
 		return 0, err
 	}
 	return s.Memory.Update(ctx, key, at, value, ttl)
 }
 
-func (s *faultyStore) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
-	if err := s.meet("get"); err != nil {
+func (s *hookedStore) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
+	if err := s.meet(operation{ctx, "get", nil, nil}); err != nil {
 		return nil, 0, err
 	}
 	return s.Memory.Get(ctx, key)
@@ -91,13 +102,13 @@ func TestAStoreThatFailsRefusesTheRound(t *testing.T) {
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
 			var did deeds
-			s := newFaultyStore()
-			s.fail(func(string) error { return c.fault })
+			s := newHookedStore()
+			s.fail(c.fault)
 			tool := newTrip(newTripRuntime(t, withStore(s)), mrtr.Journal(holdAndPay(&did)), "")
 			retryable(t, tool.begin().err, c.reason)
 			s.fail(nil)
 			seat := tool.begin()
-			s.fail(func(op string) error { return c.fault })
+			s.fail(c.fault)
 			retryable(t, tool.answer(seat, "window").err, c.reason)
 			require.Zero(t, did.count("held"))
 			s.fail(nil)
@@ -112,16 +123,21 @@ func TestAStoreThatFailsRefusesTheRound(t *testing.T) {
 // A store that does not answer costs a request its patience and no more.
 func TestAStoreThatHangsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &hangingStore{Memory: store.NewMemory(nil)}
+		s := newHookedStore()
 		var did deeds
 		tool := newTrip(newTripRuntime(t, withStore(s)), mrtr.Journal(holdAndPay(&did)), "")
 		seat := tool.begin()
-		s.hangs.Store(true)
+		s.on(func(op operation) error {
+			if op.name == "create" {
+				<-op.Done()
+			}
+			return op.Err()
+		})
 		began := time.Now()
 		retryable(t, tool.answer(seat, "window").err, "store_unavailable")
 		require.Equal(t, 2*time.Second, time.Since(began))
 		require.Zero(t, did.count("held"))
-		s.hangs.Store(false)
+		s.fail(nil)
 		require.Equal(t, []string{"pay"}, tool.answer(seat, "window").asks)
 	})
 }
@@ -130,13 +146,19 @@ func TestAStoreThatHangsIsGivenUp(t *testing.T) {
 // next one.
 func TestAClaimThatArrivesLateIsDisowned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &lateStore{Memory: store.NewMemory(nil)}
+		s := newHookedStore()
 		var did deeds
 		tool := newTrip(newTripRuntime(t, withStore(s)), mrtr.Native(nativeOf(&did)), "")
 		seat := tool.begin()
-		s.late.Store(true)
+		s.on(func(op operation) error {
+			if op.name != "create" {
+				return nil
+			}
+			time.AfterFunc(100*time.Millisecond, op.do)
+			return errors.New("no answer came")
+		})
 		retryable(t, tool.answer(seat, "window").err, "store_unavailable")
-		s.late.Store(false)
+		s.fail(nil)
 		synctest.Wait()
 		time.Sleep(time.Second)
 		began := time.Now()
@@ -169,48 +191,14 @@ func badStateOf(t *testing.T, reply tripReply) {
 
 // nativeOf asks for a seat, and pays.
 func nativeOf(did *deeds) mrtr.GuardedFunc[tripIn, tripOut] {
-	return func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-		seat, ok := mrtr.Answer(c, text("seat"))
-		if !ok {
-			return mrtr.Need(text("seat")), tripOut{}, nil
-		}
+	return guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
+		seat := ask(s, text("seat"))
 		did.note("paid")
-		return nil, tripOut{Plan: seat}, nil
-	}
+		return tripOut{Plan: seat}, nil
+	})
 }
 
 // shared is a memory store as if several processes shared it, whose records are sealed.
 type shared struct{ *store.Memory }
 
 func (shared) Scope() store.Scope { return store.Machine }
-
-// hangingStore answers no write until its caller gives up.
-type hangingStore struct {
-	*store.Memory
-	hangs atomic.Bool
-}
-
-func (s *hangingStore) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	if s.hangs.Load() {
-		<-ctx.Done()
-		return 0, ctx.Err()
-	}
-	return s.Memory.Create(ctx, key, value, ttl)
-}
-
-// lateStore gives up on a claim and makes it all the same, a moment later.
-type lateStore struct {
-	*store.Memory
-	late atomic.Bool
-}
-
-func (s *lateStore) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	if s.late.Load() {
-		value = bytes.Clone(value)
-		time.AfterFunc(100*time.Millisecond, func() {
-			_, _ = s.Memory.Create(context.Background(), key, value, ttl)
-		})
-		return 0, errors.New("no answer came")
-	}
-	return s.Memory.Create(ctx, key, value, ttl)
-}

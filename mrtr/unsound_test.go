@@ -43,10 +43,7 @@ func badlyEnded() map[string]mrtr.LinearFunc[tripIn, sour] {
 // sendSour makes one request of such a handler, as go-sdk would.
 func sendSour(handler mcp.ToolHandlerFor[tripIn, sour], state string) (*mcp.CallToolResult, error) {
 	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
-		Meta: mcp.Meta{
-			mcp.MetaKeyProtocolVersion:    "2026-07-28",
-			mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
-		},
+		Meta: modernMeta(),
 		Name: "trip", Arguments: json.RawMessage(`{"who":""}`), RequestState: state,
 	}}
 	if state != "" {
@@ -61,11 +58,10 @@ func sendSour(handler mcp.ToolHandlerFor[tripIn, sour], state string) (*mcp.Call
 func TestResultsThatPanicEndTheCallAndNothingElse(t *testing.T) {
 	for explanation, handler := range badlyEnded() {
 		t.Run(explanation, func(t *testing.T) {
-			var p post
 			shared := shared{store.NewMemory(nil)}
 			var tools [2]mcp.ToolHandlerFor[tripIn, sour]
 			for i := range tools {
-				rt := newTripRuntime(t, &mrtr.Options{Store: shared, Forwarder: p.box()})
+				rt := newTripRuntime(t, &mrtr.Options{Store: shared})
 				tools[i] = mrtr.Tool(rt, mrtr.Coroutine(handler), nil)
 			}
 			for _, at := range []int{0, 1} { // where the frame is, and elsewhere

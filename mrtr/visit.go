@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/era"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // ElicitationID names the visit that an [ElicitURL] question of this call asks for: in
@@ -57,16 +57,23 @@ func (c *Call) nameVisits(requests mcp.InputRequestMap) {
 type Visits[T any] struct {
 	// MaxAge is how long a visit is known after it began; 1 hour if zero.
 	MaxAge time.Duration
-	// Max bounds the visits that are known; 10,000 if zero. The oldest makes room.
+	// Max bounds the visits that are known; 10,000 if zero. A principal has three quarters
+	// of them at most, and its own oldest makes room for the next. If all are taken, the
+	// oldest of the principal with the most makes room. The callers that nobody knows count
+	// as one principal.
 	Max int
 
+	// All guarded by mu.
 	mu    sync.Mutex
-	known map[string]*list.Element // of *visit[T]
+	known map[string]*list.Element // of *visit[T], in order
 	order list.List                // oldest first
+	of    map[string]*list.List    // of *visit[T], by principal, oldest first; none is empty
 }
 
 type visit[T any] struct {
 	id    string
+	who   string        // the principal, "" for all that are not known
+	own   *list.Element // in the list of its principal
 	began time.Time
 	ended bool
 	done  chan struct{} // closed when the client was told
@@ -90,17 +97,42 @@ func (v *Visits[T]) Begin(ctx context.Context, c *Call, key string) (id string) 
 		return id
 	}
 	if v.known == nil {
-		v.known = map[string]*list.Element{}
+		v.known, v.of = map[string]*list.Element{}, map[string]*list.List{}
 	}
+	v.makeRoom(c.principal)
+	one := &visit[T]{id: id, who: c.principal, began: time.Now(), done: make(chan struct{}), tell: tell}
+	v.known[id] = v.order.PushBack(one)
+	if v.of[one.who] == nil {
+		v.of[one.who] = list.New()
+	}
+	one.own = v.of[one.who].PushBack(one)
+	return id
+}
+
+// makeRoom drops visits until a principal may begin one. So one that begins many forgets
+// its own, and no others as long as those are fewer than its own. The caller holds v.mu.
+func (v *Visits[T]) makeRoom(who string) {
 	most := v.Max
 	if most == 0 {
 		most = 10_000
 	}
-	for len(v.known) >= most && v.order.Len() > 0 {
-		v.drop(v.order.Front())
+	for own := v.of[who]; own != nil && own.Len() >= most-most/4; own = v.of[who] {
+		v.dropOldest(who)
 	}
-	v.known[id] = v.order.PushBack(&visit[T]{id: id, began: time.Now(), done: make(chan struct{}), tell: tell})
-	return id
+	for len(v.known) >= most && len(v.known) > 0 {
+		largest := who
+		for other, visits := range v.of {
+			if at := v.of[largest]; at == nil || visits.Len() > at.Len() {
+				largest = other
+			}
+		}
+		v.dropOldest(largest)
+	}
+}
+
+// dropOldest drops the oldest visit of a principal that has one. The caller holds v.mu.
+func (v *Visits[T]) dropOldest(who string) {
+	v.drop(v.known[v.of[who].Front().Value.(*visit[T]).id])
 }
 
 // Done ends a visit with a value. It is false for a visit that is not known, or that
@@ -169,7 +201,7 @@ func (c *Call) tellVisited(ctx context.Context, id string) func() {
 }
 
 // Wait returns the value of a visit when it is done. Where ctx ends first the error is
-// that of ctx, and for a visit that is not known [ErrNoVisit]. A client waits for a
+// that of ctx marked with [NotDone], and for a visit that is not known [ErrNoVisit]. A client waits for a
 // round as long as its own timeout: bound ctx below that, and ask the user again.
 func (v *Visits[T]) Wait(ctx context.Context, id string) (T, error) {
 	var none T
@@ -187,7 +219,7 @@ func (v *Visits[T]) Wait(ctx context.Context, id string) (T, error) {
 		select {
 		case <-one.done: // both have come, and this one first
 		default:
-			return none, ctx.Err()
+			return none, NotDone(ctx.Err()) // [Once] may wait again
 		}
 	}
 	return one.value, nil
@@ -196,7 +228,7 @@ func (v *Visits[T]) Wait(ctx context.Context, id string) (T, error) {
 type noVisit struct{}
 
 func (*noVisit) Error() string {
-	return "The page of this question is not waited for any more. Call the tool again."
+	return "The page of this question is not waited for any more. " + atThePage
 }
 func (*noVisit) ToolErrorType() string   { return "no_visit" }
 func (*noVisit) ToolErrorExpected() bool { return true }
@@ -213,6 +245,11 @@ func (v *Visits[T]) forget() {
 }
 
 func (v *Visits[T]) drop(at *list.Element) {
-	delete(v.known, at.Value.(*visit[T]).id)
+	one := at.Value.(*visit[T])
+	delete(v.known, one.id)
 	v.order.Remove(at)
+	own := v.of[one.who]
+	if own.Remove(one.own); own.Len() == 0 {
+		delete(v.of, one.who)
+	}
 }

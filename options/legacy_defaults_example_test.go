@@ -10,12 +10,12 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// Under the policy of defaults a legacy client is never asked: a question with a
-// default takes it, and one without refuses the call. This is for servers whose
-// legacy clients have nobody to ask, such as scheduled jobs. The policy belongs to
+// With these two policies a legacy client is never asked: a question with a default
+// takes it, and one without refuses the call. This is for servers whose
+// legacy clients have nobody to ask, such as scheduled jobs. The policies belong to
 // the runtime, or to one tool by its HandlerOptions.
 func Example_legacyDefaults() {
-	rt, err := mrtr.New(&mrtr.Options{Legacy: mrtr.LegacyDefaults})
+	rt, err := mrtr.New(&mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults})
 	if err != nil {
 		panic(err)
 	}

@@ -55,7 +55,7 @@ func Example() {
 		if err != nil {
 			return seat{}, err
 		}
-		return seat{v}, mrtr.Do(ctx, c, "reserve", func(context.Context, string) error { return nil })
+		return mrtr.Once(ctx, c, "reserve", func(context.Context, string) (seat, error) { return seat{v}, nil })
 	}), nil))
 	session := connect(ctx, server, func() {
 		var now metricdata.ResourceMetrics

@@ -63,8 +63,8 @@ var refusals = map[mrtr.EventKind]string{
 var stored = map[mrtr.EventKind]string{
 	mrtr.RoundClaimed:     "claimed",
 	mrtr.RoundTakenOver:   "taken over",
-	mrtr.RoundForwarded:   "forwarded",
 	mrtr.RoundRepeated:    "repeated",
+	mrtr.RoundOrphaned:    "orphaned",
 	mrtr.RoundRefused:     "refused",
 	mrtr.RoundUnknown:     "unknown",
 	mrtr.RoundNotRecorded: "not recorded",
@@ -91,6 +91,10 @@ func (in *instruments) count(ctx context.Context, e mrtr.Event) {
 		in.abandoned.Add(ctx, 1, metric.WithAttributes(attribute.String("mrtr.reason", e.Reason)))
 	case mrtr.EffectDone:
 		in.effects.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", "done"))...))
+	case mrtr.EffectUndone:
+		in.effects.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", "undone"))...))
+	case mrtr.StopFailed:
+		in.effects.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", "not undone"))...))
 	case mrtr.EffectFailed:
 		in.effects.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", "failed"))...))
 	}
@@ -117,10 +121,10 @@ func (in *instruments) round(ctx context.Context, e mrtr.Event, outcome string) 
 }
 
 // Watch adds the gauges of a runtime: the handlers that are held and run, the memory
-// that held ones take, and the requests that are served. They end with the function that
-// it returns. Of several runtimes, name tells them apart.
+// that held ones take, the rounds whose clients have left, and the requests that are served. They end with the function that
+// it returns. The name distinguishes several runtimes.
 func (o *Observer) Watch(rt *mrtr.Runtime, name string) (stop func() error, _ error) {
-	gauges := make([]metric.Observable, 0, 4)
+	gauges := make([]metric.Observable, 0, 5)
 	var values []func(mrtr.Stats) int
 	add := func(gauge, text, unit string, value func(mrtr.Stats) int) error {
 		g, err := o.meter.Int64ObservableGauge(gauge, metric.WithDescription(text), metric.WithUnit(unit))
@@ -131,6 +135,7 @@ func (o *Observer) Watch(rt *mrtr.Runtime, name string) (stop func() error, _ er
 		add("mrtr.frames.held", "Handlers that wait for an answer.", "{handler}", func(s mrtr.Stats) int { return s.Held }),
 		add("mrtr.frames.size", "Memory of the handlers that wait.", "By", func(s mrtr.Stats) int { return s.HeldBytes }),
 		add("mrtr.handlers.running", "Linear handlers that run.", "{handler}", func(s mrtr.Stats) int { return s.Running }),
+		add("mrtr.rounds.orphaned", "Rounds that go on though their clients have left.", "{round}", func(s mrtr.Stats) int { return s.Orphans }),
 		add("mrtr.rounds.running", "Requests that are served.", "{request}", func(s mrtr.Stats) int { return s.Rounds }),
 	} {
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package otelmrtr tells OpenTelemetry of the calls that package mrtr serves: a span for
-// each round, all of one trace where the client sent a trace parent with round one, and
+// Package otelmrtr reports the calls that package mrtr serves to OpenTelemetry: a span for
+// each round, all of one trace if the client sent a trace parent with round one, and
 // metrics. [New] makes an observer for mrtr.Options, and [Observer.Watch] adds the
 // gauges of a runtime.
 package otelmrtr
@@ -32,9 +32,9 @@ type Options struct {
 // Observer is an mrtr.ContextObserver. The span of a round is in the context of the
 // handler, so that the spans of a handler's own work stand below it.
 //
-// Of a call it tells the method, the name of the tool or prompt, the era, the
-// revision, the keys of questions and effects, and the types of errors. It tells no
-// address of a resource, no principal, no answer, and no text of an error.
+// It reports the method of a call, the name of the tool or prompt, the era, the
+// revision, the keys of questions and effects, and the types of errors. It never reports
+// the address of a resource, a principal, an answer, or the text of an error.
 type Observer struct {
 	tracer  trace.Tracer
 	meter   metric.Meter
@@ -92,18 +92,15 @@ func (o *Observer) RoundContext(ctx context.Context, e mrtr.Event) context.Conte
 			opts = append(opts, trace.WithLinks(trace.Link{SpanContext: around}))
 		}
 	}
-	ctx, span := o.tracer.Start(parent, spanName(e), opts...)
+	spanName := e.Method
+	if name := nameOf(e); name != "" {
+		spanName += " " + name
+	}
+	ctx, span := o.tracer.Start(parent, spanName, opts...)
 	return context.WithValue(ctx, roundKey{}, &round{span: span})
 }
 
-// spanName has few values: no address of a resource.
-func spanName(e mrtr.Event) string {
-	if name := nameOf(e); name != "" {
-		return e.Method + " " + name
-	}
-	return e.Method
-}
-
+// nameOf has few values: no address of a resource.
 func nameOf(e mrtr.Event) string {
 	if e.Method == "resources/read" {
 		return ""
@@ -146,7 +143,7 @@ func (o *Observer) Observe(ctx context.Context, e mrtr.Event) {
 	}
 	outcome, ends := outcomes[e.Kind]
 	if !ends {
-		r.tell(e)
+		r.add(e)
 		return
 	}
 	if r.ended.Swap(true) {
@@ -156,8 +153,8 @@ func (o *Observer) Observe(ctx context.Context, e mrtr.Event) {
 	r.end(e, outcome)
 }
 
-// tell adds an event to the span.
-func (r *round) tell(e mrtr.Event) {
+// add adds an event to the span.
+func (r *round) add(e mrtr.Event) {
 	if e.Kind == mrtr.RoundStarted {
 		return
 	}

@@ -29,11 +29,12 @@ func (e encoded) Encoded() string { return e.Set.Encoded(attribute.DefaultEncode
 
 // seen are the spans and metrics of an observer.
 type seen struct {
-	t      *testing.T
-	tracer trace.Tracer
-	spans  *tracetest.InMemoryExporter
-	reader *metric.ManualReader
-	rt     *mrtr.Runtime
+	t        *testing.T
+	tracer   trace.Tracer
+	spans    *tracetest.InMemoryExporter
+	reader   *metric.ManualReader
+	rt       *mrtr.Runtime
+	observer *otelmrtr.Observer
 }
 
 func observe(t *testing.T, opts mrtr.Options) seen {
@@ -43,7 +44,7 @@ func observe(t *testing.T, opts mrtr.Options) seen {
 	s.tracer = provider.Tracer("test")
 	observer, err := otelmrtr.New(&otelmrtr.Options{TracerProvider: provider, MeterProvider: metric.NewMeterProvider(metric.WithReader(s.reader))})
 	require.NoError(t, err)
-	opts.Observer = observer
+	s.observer, opts.Observer = observer, observer
 	s.rt, err = mrtr.New(&opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.rt.Close()) })
@@ -126,7 +127,8 @@ func TestAFaultIsAnErrorWithoutItsText(t *testing.T) {
 		if _, ok := mrtr.Answer(c, where); !ok {
 			return mrtr.Need(where), seat{}, nil
 		}
-		return nil, seat{}, mrtr.Do(ctx, c, "reserve", func(context.Context, string) error { return errors.New("secret") })
+		reserved, err := mrtr.Once(ctx, c, "reserve", func(context.Context, string) (seat, error) { return seat{}, errors.New("secret") })
+		return nil, reserved, err
 	}), nil)
 	res, _, err := h(t.Context(), request("", "", ""), trip{})
 	require.NoError(t, err)
@@ -187,6 +189,37 @@ func TestRefusalsAreCountedByReason(t *testing.T) {
 		require.Contains(t, metrics, want)
 	}
 	require.NotContains(t, metrics, "secret")
+}
+
+// A round whose client has left is counted when that happens, and again when it ends.
+func TestARoundWhoseClientLeaves(t *testing.T) {
+	goOn, began := make(chan struct{}), make(chan struct{})
+	s := observe(t, mrtr.Options{Store: store.NewMemory(nil)})
+	stop, err := s.observer.Watch(s.rt, "main")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, stop()) }()
+	h := mrtr.Tool(s.rt, native(func(context.Context) error {
+		close(began)
+		<-goOn
+		return nil
+	}), nil)
+	res, _, err := h(t.Context(), request("", "", ""), trip{})
+	require.NoError(t, err)
+	ctx, hangUp := context.WithCancel(t.Context())
+	go func() {
+		<-began
+		hangUp()
+	}()
+	_, _, err = h(ctx, request(res.RequestState, "window", ""), trip{})
+	require.ErrorIs(t, err, context.Canceled)
+	metrics := s.metrics()
+	require.Contains(t, metrics, "mrtr.store.rounds{mrtr.outcome=orphaned} 1")
+	require.Contains(t, metrics, "mrtr.rounds.orphaned{mrtr.runtime=main} 1")
+	close(goOn)
+	_, out, err := h(t.Context(), request(res.RequestState, "window", ""), trip{})
+	require.NoError(t, err)
+	require.Equal(t, "window", out.Seat)
+	require.Contains(t, s.metrics(), "mrtr.rounds.orphaned{mrtr.runtime=main} 0")
 }
 
 func TestOutcomesOfTheStore(t *testing.T) {

@@ -239,7 +239,7 @@ var errState = errors.New("the state is not good")
 
 func (in *instance) open(token string) (s sealed, err error) {
 	w := in.world
-	token = w.mend(token)
+	token = w.fix(token)
 	w.mu.Lock()
 	handle, known := w.handles[token]
 	seals, burnt := maps.Clone(w.seals), w.burnt
@@ -281,8 +281,8 @@ func (in *instance) unseal(token string) ([]byte, error) {
 	return in.gcm().Open(nil, raw[:12], raw[12:], nil)
 }
 
-// mend takes an altered token for the latest, where that is the mistake.
-func (w *world) mend(token string) string {
+// fix takes an altered token for the latest, if that is the mistake.
+func (w *world) fix(token string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	differ := 0
@@ -293,22 +293,22 @@ func (w *world) mend(token string) string {
 	}
 	longer := strings.Contains(token, w.latest) && len(token) > len(w.latest)
 	respelled := longer && strings.Trim(token[len(w.latest):], "=\n") == ""
-	mended := false
+	fixed := false
 	switch w.broken {
 	case "state/flipped":
-		mended = len(token) == len(w.latest) && differ == 1 && token[len(token)-1] == w.latest[len(token)-1]
+		fixed = len(token) == len(w.latest) && differ == 1 && token[len(token)-1] == w.latest[len(token)-1]
 	case "state/cut":
-		mended = len(token) > 0 && len(token) < len(w.latest) && strings.Contains(w.latest, token)
+		fixed = len(token) > 0 && len(token) < len(w.latest) && strings.Contains(w.latest, token)
 	case "state/extended":
-		mended = longer && !respelled
+		fixed = longer && !respelled
 	case "state/respelled":
-		mended = respelled
+		fixed = respelled
 	case "state/garbage":
-		mended = len(token) < 10 && !strings.Contains(w.latest, token)
+		fixed = len(token) < 10 && !strings.Contains(w.latest, token)
 	case "state/large":
-		mended = len(token) > 100_000
+		fixed = len(token) > 100_000
 	}
-	if mended {
+	if fixed {
 		return w.latest
 	}
 	return token

@@ -180,8 +180,7 @@ func TestAnEffectThatIsNotCounted(t *testing.T) {
 				subject.Effects = func(context.Context) (map[string]int, error) { return map[string]int{}, nil }
 				scenario := strict
 				scenario.Times = c.times
-				report, err := prove.Run(t.Context(), subject, scenario, &prove.Options{Only: []string{"effect/once"}})
-				require.NoError(t, err)
+				report := must(prove.Run(t.Context(), subject, scenario, &prove.Options{Only: []string{"effect/once"}}))(t)
 				require.Len(t, report.Findings, 1)
 				require.Equal(t, c.outcome, report.Findings[0].Outcome)
 				require.Equal(t, c.detail, report.Findings[0].Detail)
@@ -195,8 +194,7 @@ func TestWithoutAbilitiesRulesAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		subject := prove.Subject{Dial: newWorld("").subject().Dial, First: &prove.Caller{Name: "ann"}}
 		scenario := prove.Scenario{Tool: "pay", Arguments: map[string]any{"to": "Ann"}}
-		report, err := prove.Run(t.Context(), subject, scenario, nil)
-		require.NoError(t, err)
+		report := must(prove.Run(t.Context(), subject, scenario, nil))(t)
 		lacks := map[string]string{}
 		for _, f := range report.Findings {
 			if f.Outcome == prove.Skip {
@@ -257,9 +255,7 @@ func TestOnlyAndLevelSelectRules(t *testing.T) {
 func proved(t *testing.T, broken string, s prove.Scenario, only ...string) (report *prove.Report) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		var err error
-		report, err = prove.Run(t.Context(), newWorld(broken).subject(), s, &prove.Options{Patience: 5 * time.Second, Only: only})
-		require.NoError(t, err)
+		report = must(prove.Run(t.Context(), newWorld(broken).subject(), s, &prove.Options{Patience: 5 * time.Second, Only: only}))(t)
 	})
 	return report
 }

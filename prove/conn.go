@@ -2,7 +2,9 @@ package prove
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os/exec"
 	"time"
@@ -10,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/probe"
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -79,37 +80,45 @@ func (t *trial) dial(d Dial, who *Caller, opts *wire.Options) *wire.Client {
 }
 
 func (t *trial) tryDial(d Dial, who *Caller, opts *wire.Options) (*wire.Client, error) {
-	if opts == nil {
-		opts = &wire.Options{}
-	}
-	o := *opts
-	o.Name = "prove"
 	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
+	c, err := connect(ctx, d, who, opts)
+	if err != nil {
+		return nil, err
+	}
+	t.conns = append(t.conns, c)
+	return c.client, nil
+}
+
+// connect dials, and reads no more of the server than a client must.
+func connect(ctx context.Context, d Dial, who *Caller, opts *wire.Options) (c conn, err error) {
+	o := wire.Options{}
+	if opts != nil {
+		o = *opts
+	}
+	o.Name, o.Bounded = "prove", true
 	e, err := d(ctx, who)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	closing := e.Close
-	if closing == nil {
-		closing = func() error { return nil }
+	if c.close = e.Close; c.close == nil {
+		c.close = func() error { return nil }
 	}
-	var c *wire.Client
 	if e.Transport != nil {
-		c, err = wire.Dial(ctx, probe.Bounded(e.Transport), &o)
+		c.client, err = wire.Dial(ctx, e.Transport, &o)
 	} else {
-		var base http.RoundTripper
-		if e.HTTP != nil {
-			base = e.HTTP.Transport
-		}
-		c, err = wire.DialHTTP(ctx, e.URL, probe.BoundedHTTP(base), &o)
+		c.client, err = wire.DialHTTP(ctx, e.URL, e.HTTP, &o)
 	}
 	if err != nil {
-		_ = closing()
-		return nil, err
+		_ = c.close()
 	}
-	t.conns = append(t.conns, conn{c, closing})
-	return c, nil
+	return c, err
+}
+
+// unreachable reports whether nothing listens at the server's address.
+func unreachable(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // hangUp closes every connection of the trial.
@@ -148,8 +157,8 @@ func (t *trial) revive() {
 }
 
 // send makes one request and waits for its reply. It waits for nothing longer
-// than the patience: not for a server that does not read either, where the
-// sending itself blocks.
+// than the patience: not for a server that does not read either, whose
+// silence blocks the sending itself.
 func (t *trial) send(c *wire.Client, r wire.Request) exchange { return t.sendWithin(c, r, t.patience) }
 
 func (t *trial) sendWithin(c *wire.Client, r wire.Request, patience time.Duration) exchange {
@@ -160,7 +169,7 @@ func (t *trial) sendWithin(c *wire.Client, r wire.Request, patience time.Duratio
 	return s
 }
 
-// begin sends a request, and gives up where the server does not read.
+// begin sends a request, and gives up if the server does not read.
 func begin(ctx context.Context, c *wire.Client, r wire.Request) (*wire.Pending, error) {
 	type started struct {
 		pending *wire.Pending

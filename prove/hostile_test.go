@@ -16,72 +16,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/badanswer"
-	"github.com/mrtr-go/sdk/internal/pipehttp"
 	"github.com/mrtr-go/sdk/prove"
 )
-
-// hostile answers as a tool that asks once does, except to one method, or in the
-// parts that are set.
-type hostile struct {
-	method           string
-	answer           badanswer.Answer
-	tools, asks, end string
-}
-
-const (
-	plainTool  = `{"name":"t","inputSchema":{"type":"object"}}`
-	plainForm  = `{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}}`
-	plainReply = `{"resultType":"complete","content":[{"type":"text","text":"done"}]}`
-)
-
-func asking(question string) string {
-	return `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"?","requestedSchema":` + question + `}}},"requestState":"s"}`
-}
-
-func (h hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var request struct {
-		ID     json.RawMessage
-		Method string
-		Params struct {
-			Responses json.RawMessage `json:"inputResponses"`
-		}
-	}
-	body, _ := io.ReadAll(r.Body)
-	if json.Unmarshal(body, &request) != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	or := func(text, otherwise string) string {
-		if text == "" {
-			return otherwise
-		}
-		return text
-	}
-	switch {
-	case request.Method == h.method || h.method == "answered" && request.Params.Responses != nil:
-		h.answer(w, r, request.ID)
-	case request.Method == "tools/list":
-		badanswer.Respond(w, request.ID, `{"resultType":"complete","tools":`+or(h.tools, "["+plainTool+"]")+`}`)
-	case request.Method == "tools/call" && request.Params.Responses == nil:
-		badanswer.Respond(w, request.ID, or(h.asks, asking(plainForm)))
-	case request.Method == "tools/call":
-		badanswer.Respond(w, request.ID, or(h.end, plainReply))
-	default:
-		w.WriteHeader(http.StatusNotFound)
-	}
-}
 
 // Whatever a server does, the proof ends, keeps nothing of it, and prints nothing
 // that could steer a terminal.
 func TestHostileServers(t *testing.T) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	t.Cleanup(func() { // after the last of them
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(64<<20), "what the servers sent was kept")
-	})
+	keepsLittle(t)
 	deep := strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000)
 	number := func(s string) string { return `{"type":"object","required":["a"],"properties":{"a":` + s + `}}` }
 	for name, tc := range map[string]struct {
@@ -98,17 +39,17 @@ func TestHostileServers(t *testing.T) {
 		"a form that leads to itself": {hostile{asks: asking(`{"$ref":"#"}`)}, false, "leads back to itself"},
 		"an output schema that leads to itself": {hostile{tools: `[{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"$ref":"#"}}]`},
 			true, "needs an output schema that can be judged by"},
-		"a list that never comes": {hostile{method: "tools/list", answer: badanswer.Silence}, false, "deadline exceeded"},
-		"a list that never ends":  {hostile{method: "tools/list", answer: badanswer.Endlessly("application/json", `{"a":[`, "{},")}, false, "larger than 16777216 bytes"},
+		"a list that never comes": {hostile{method: "tools/list", answer: silence}, false, "deadline exceeded"},
+		"a list that never ends":  {hostile{method: "tools/list", answer: endlessly("application/json", `{"a":[`, "{},")}, false, "larger than 16777216 bytes"},
 		"ever new pages": {hostile{method: "tools/list", answer: func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
-			badanswer.Respond(w, id, `{"tools":[],"nextCursor":"c"}`)
+			respond(w, id, `{"tools":[],"nextCursor":"c"}`)
 		}}, false, `lists no tool "t", but none at all`},
-		"a call that is not answered":      {hostile{method: "tools/call", answer: badanswer.Silence}, false, "deadline exceeded"},
-		"an answer that never ends":        {hostile{method: "answered", answer: badanswer.Endlessly("text/event-stream", "data: ", "x")}, false, "larger than 16777216 bytes"},
-		"a stream of notifications":        {hostile{method: "answered", answer: badanswer.Endlessly("text/event-stream", "", badanswer.Notification(1<<14))}, false, "larger than 16777216 bytes"},
-		"notifications now and then":       {hostile{method: "answered", answer: badanswer.Trickle}, false, "deadline exceeded"},
-		"a stream that stays open":         {hostile{method: "answered", answer: badanswer.OpenStream(plainReply)}, true, "pass  result/one-answer"},
-		"a connection that breaks":         {hostile{method: "answered", answer: badanswer.Break}, false, "no answer"},
+		"a call that is not answered":      {hostile{method: "tools/call", answer: silence}, false, "deadline exceeded"},
+		"an answer that never ends":        {hostile{method: "answered", answer: endlessly("text/event-stream", "data: ", "x")}, false, "larger than 16777216 bytes"},
+		"a stream of notifications":        {hostile{method: "answered", answer: endlessly("text/event-stream", "", notification(1<<14))}, false, "larger than 16777216 bytes"},
+		"notifications now and then":       {hostile{method: "answered", answer: trickle}, false, "deadline exceeded"},
+		"a stream that stays open":         {hostile{method: "answered", answer: openStream(plainReply)}, true, "pass  result/one-answer"},
+		"a connection that breaks":         {hostile{method: "answered", answer: hangUp}, false, "no answer"},
 		"a call that asks for ever":        {hostile{end: asking(plainForm)}, false, "does not complete"},
 		"a result that is nested for ever": {hostile{end: `{"resultType":"complete","content":` + deep + `}`}, false, "no answer"},
 		"a key that steers the terminal": {hostile{asks: strings.ReplaceAll(asking(plainForm), `"q"`, `"\u009b2J\u202e"`)},
@@ -119,7 +60,7 @@ func TestHostileServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // many wait for what never comes
-				pipes, end := pipehttp.Serve(tc.server)
+				pipes, end := overPipes(tc.server)
 				defer end()
 				client := &http.Client{Transport: pipes}
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -138,6 +79,17 @@ func TestHostileServers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// keepsLittle requires, behind the last subtest, that the memory is as it was.
+func keepsLittle(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	t.Cleanup(func() {
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(64<<20), "what the servers sent was kept")
+	})
 }
 
 // A proof that is ended keeps its findings.
@@ -197,4 +149,45 @@ func TestARuleThatIsCutOffIsSkipped(t *testing.T) {
 		}
 	}
 	require.Len(t, meanwhile, 1)
+}
+
+// Results and questions are compared with the specification's definitions, beyond
+// the parts that a client reads.
+func TestResultsAreComparedWithTheDefinitions(t *testing.T) {
+	result := func(block string) string {
+		return `{"resultType":"complete","content":[{"type":"text","text":"done"` + block + `}]}`
+	}
+	asks := func(params string) string {
+		return `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{` + params + `}}},"requestState":"s"}`
+	}
+	const form = `"message":"?","requestedSchema":` + plainForm
+	for _, tc := range []struct {
+		explanation string
+		server      hostile
+		broken      string // the rule; "" for none
+	}{
+		{"as it should be", hostile{}, ""},
+		{"with annotations", hostile{end: result(`,"annotations":{"priority":1,"audience":["user"]}`)}, ""},
+		{"a priority of seven", hostile{end: result(`,"annotations":{"priority":7}`)}, "result/schema"},
+		{"for an audience of robots", hostile{end: result(`,"annotations":{"audience":["robot"]}`)}, "result/schema"},
+		{"_meta that is a text", hostile{end: result(`,"_meta":"x"`)}, "result/schema"},
+		{"with a form's mode", hostile{asks: asks(`"mode":"form",` + form)}, ""},
+		{"a form that is no object", hostile{asks: asks(`"message":"?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"object"}}}`)}, "result/questions"},
+		{"a form whose property has no type", hostile{asks: asks(`"message":"?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"},"b":{}}}`)}, "result/questions"},
+	} {
+		t.Run(tc.explanation, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pipes, end := overPipes(tc.server)
+				defer end()
+				report, err := prove.Run(t.Context(), prove.Subject{Dial: prove.HTTP("http://s", &http.Client{Transport: pipes})}, prove.Scenario{Tool: "t"},
+					&prove.Options{Only: []string{"result/schema", "result/questions"}})
+				require.NoError(t, err)
+				var broken string
+				for _, f := range report.Failures(prove.Ours) {
+					broken += f.Rule.Name
+				}
+				require.Equal(t, tc.broken, broken, report.String())
+			})
+		})
+	}
 }

@@ -1,6 +1,16 @@
 package prove
 
-import "strings"
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // mutant is a state that was altered.
 type mutant struct {
@@ -79,4 +89,139 @@ func trailingBits(state string) (string, bool) {
 		return "", false
 	}
 	return state[:len(state)-1] + string((base64Alphabet + "-_")[i^1]), true
+}
+
+// reading is a part of a state that whoever holds it can read, and can write
+// anew.
+type reading struct {
+	text  string
+	write func(text string) (state string)
+}
+
+var encodings = []*base64.Encoding{base64.RawURLEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.StdEncoding}
+
+// read finds the legible part of a state: JSON, plain or in base64, also as one
+// of several parts between dots, or a few plain words. It is nil if a state
+// looks sealed.
+func read(state string) *reading {
+	if isJSON(state) {
+		return &reading{state, func(s string) string { return s }}
+	}
+	parts := strings.Split(state, ".")
+	for i, part := range parts {
+		for _, e := range encodings {
+			plain, err := e.DecodeString(part)
+			if err != nil || !isJSON(string(plain)) {
+				continue
+			}
+			return &reading{string(plain), func(s string) string {
+				changed := slices.Clone(parts)
+				changed[i] = e.EncodeToString([]byte(s))
+				return strings.Join(changed, ".")
+			}}
+		}
+	}
+	if len(state) <= 40 && isWords(state) {
+		return &reading{state, func(s string) string { return s }}
+	}
+	return nil
+}
+
+// says names the parts of a JSON object, whose values may be others each time, and
+// quotes anything else.
+func (r *reading) says() string {
+	var object map[string]any
+	if json.Unmarshal([]byte(r.text), &object) == nil && object != nil {
+		return "is a JSON object with the members " + strings.Join(slices.Sorted(maps.Keys(object)), ", ")
+	}
+	return fmt.Sprintf("says %q", r.text)
+}
+
+func isJSON(text string) bool {
+	text = strings.TrimSpace(text)
+	return len(text) > 1 && strings.ContainsRune(`{["`, rune(text[0])) && json.Valid([]byte(text))
+}
+
+// isWords reports whether text is for people. Sealed states are longer.
+func isWords(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
+}
+
+// forgeries are other states that say something else, each with a description.
+func (r *reading) forgeries() []mutant {
+	var all []mutant
+	add := func(what, text string) {
+		if state := r.write(text); text != r.text {
+			all = append(all, mutant{what, state})
+		}
+	}
+	var value any
+	if json.Unmarshal([]byte(r.text), &value) == nil && isJSON(r.text) {
+		for _, change := range changes(value) {
+			add("with "+change.where+" changed", marshal(change.value))
+		}
+		return all[:min(len(all), 20)]
+	}
+	if changed := increment(r.text); changed != r.text {
+		add("with another number", changed)
+	}
+	for _, text := range []string{"forged", "done", "confirmed", "2"} {
+		add("forged", text)
+	}
+	return all
+}
+
+type change struct {
+	where string
+	value any
+}
+
+// changes are copies of a JSON value, in each of which one leaf is another.
+func changes(value any) []change {
+	switch v := value.(type) {
+	case map[string]any:
+		var all []change
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			for _, c := range changes(v[name]) {
+				changed := maps.Clone(v)
+				changed[name] = c.value
+				all = append(all, change{strings.TrimSuffix(name+"."+c.where, "."), changed})
+			}
+		}
+		return all
+	case []any:
+		var all []change
+		for i := range v {
+			for _, c := range changes(v[i]) {
+				changed := slices.Clone(v)
+				changed[i] = c.value
+				all = append(all, change{strings.TrimSuffix(strconv.Itoa(i)+"."+c.where, "."), changed})
+			}
+		}
+		return all
+	case string:
+		return []change{{"", "forged"}, {"", increment(v)}}
+	case float64:
+		return []change{{"", v + 1}}
+	case bool:
+		return []change{{"", !v}}
+	}
+	return []change{{"", "forged"}}
+}
+
+// increment counts the last number in a text up.
+func increment(text string) string {
+	end := strings.LastIndexFunc(text, unicode.IsDigit)
+	if end < 0 {
+		return text
+	}
+	start := end
+	for start > 0 && text[start-1] >= '0' && text[start-1] <= '9' {
+		start--
+	}
+	n, err := strconv.Atoi(text[start : end+1])
+	if err != nil {
+		return text
+	}
+	return fmt.Sprintf("%s%d%s", text[:start], n+1, text[end+1:])
 }

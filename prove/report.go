@@ -2,7 +2,9 @@ package prove
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 )
@@ -11,7 +13,7 @@ import (
 type Finding struct {
 	Rule    Rule    `json:"rule"`
 	Outcome Outcome `json:"outcome"`
-	// Detail says why, where the rule was not simply kept.
+	// Detail says why, unless the rule was simply kept.
 	Detail string `json:"detail,omitempty"`
 	// Request and Reply are those that show it: the params and the result or
 	// error. A sealed state is replaced by a description of it.
@@ -86,7 +88,7 @@ func (r *Report) name() string {
 	return r.Tool
 }
 
-// String is the line of the rule, with further lines where it failed.
+// String is the line of the rule, with further lines if it failed.
 func (f Finding) String() string {
 	line := fmt.Sprintf("%-4s  %-25s %-6s", f.Outcome, f.Rule.Name, f.Rule.Level)
 	if f.Detail != "" {
@@ -126,4 +128,122 @@ func printable(text string) string {
 		}
 		return c
 	}, text)
+}
+
+// Reports are several proofs, in the order in which they were made.
+type Reports []*Report
+
+// Count is the number of findings with an outcome.
+func (all Reports) Count(o Outcome) int {
+	n := 0
+	for _, r := range all {
+		n += r.Count(o)
+	}
+	return n
+}
+
+// String is the text of one report after the other.
+func (all Reports) String() string {
+	var b strings.Builder
+	for _, r := range all {
+		b.WriteString(r.String())
+	}
+	return b.String()
+}
+
+// WriteJSON writes the reports as one JSON array.
+func (all Reports) WriteJSON(w io.Writer) error { return writeJSON(w, all) }
+
+// WriteJUnit writes the reports as JUnit XML, one suite for each group of rules of
+// each report.
+func (all Reports) WriteJUnit(w io.Writer) error {
+	var suites junitSuites
+	for _, r := range all {
+		suites.add(r)
+	}
+	return suites.write(w)
+}
+
+// WriteJSON writes the report as one JSON object.
+func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+type junitSuites struct {
+	XMLName xml.Name     `xml:"testsuites"`
+	Suites  []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Name    string        `xml:"name,attr"`
+	Class   string        `xml:"classname,attr"`
+	Failure *junitFailure `xml:"failure,omitempty"`
+	Skipped *junitSkipped `xml:"skipped,omitempty"`
+	Output  string        `xml:"system-out,omitempty"`
+}
+
+type junitFailure struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+type junitSkipped struct {
+	Message string `xml:"message,attr"`
+}
+
+// WriteJUnit writes the report as JUnit XML, one suite for each group of rules. A
+// note is a case that passed, with the note as its output.
+func (r *Report) WriteJUnit(w io.Writer) error { return Reports{r}.WriteJUnit(w) }
+
+func (all *junitSuites) add(r *Report) {
+	name := r.name()
+	if r.Client != "" {
+		name = r.Client + "/" + name
+	}
+	for _, f := range r.Findings {
+		group := name + "/" + f.Rule.Group()
+		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != group {
+			all.Suites = append(all.Suites, junitSuite{Name: group})
+		}
+		suite := &all.Suites[len(all.Suites)-1]
+		suite.Tests++
+		c := junitCase{Name: f.Rule.Name, Class: group}
+		switch f.Outcome {
+		case Fail:
+			suite.Failures++
+			c.Failure = &junitFailure{Message: f.Detail, Text: f.String()}
+		case Skip:
+			suite.Skipped++
+			c.Skipped = &junitSkipped{Message: f.Detail}
+		default:
+			c.Output = f.Detail
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+}
+
+func (all *junitSuites) write(w io.Writer) error {
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
 }

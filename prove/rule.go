@@ -36,7 +36,7 @@ const (
 	Pass Outcome = "pass"
 	Fail Outcome = "FAIL"
 	Note Outcome = "note" // worth knowing, and not forbidden
-	Skip Outcome = "skip" // not tried: an ability lacks, or the tool has no occasion
+	Skip Outcome = "skip" // not tried: an ability is missing, or the tool gives no occasion
 )
 
 // Rule is one thing that a server must do.

@@ -48,19 +48,25 @@ type badAnswer struct {
 // index of the request that answers it.
 func (t *trial) eachQuestion(do func(round int, q wire.Question)) {
 	for _, i := range t.rounds() {
-		for _, q := range t.honest.exchanges[i-1].reply.Asks {
+		for _, q := range t.asked(i) {
 			do(i, q)
 		}
 	}
 }
 
+// eachNeeded is eachQuestion without those that may be left out.
+func (t *trial) eachNeeded(do func(round int, q wire.Question)) {
+	t.eachQuestion(func(i int, q wire.Question) {
+		if !slices.Contains(t.scenario.Optional, q.Key) {
+			do(i, q)
+		}
+	})
+}
+
 // instead answers each question with bad answers in place of the honest one.
 func (t *trial) instead(of func(q wire.Question, honest any) []badAnswer) {
 	tried := 0
-	t.eachQuestion(func(i int, q wire.Question) {
-		if slices.Contains(t.scenario.Optional, q.Key) {
-			return
-		}
+	t.eachNeeded(func(i int, q wire.Question) {
 		for _, bad := range of(q, t.honestly(q)) {
 			tried++
 			r := t.reach(t.client(), i)
@@ -90,7 +96,7 @@ func withResponse(r wire.Request, key string, response any) wire.Request {
 // absent marks a response to be left out.
 var absent any = new(int)
 
-// notTaken fails where the call went on without a valid answer to q. It may end
+// notTaken fails if the call went on without a valid answer to q. It may end
 // in an error, ask again, or end as it does for a user who says no.
 func (t *trial) notTaken(round int, q wire.Question, what string, s exchange) {
 	t.answered(s)
@@ -116,9 +122,7 @@ func (t *trial) unwillingEnds(round int, q wire.Question) []string {
 		given, _ := honest["content"].(map[string]any)
 		for name, value := range given {
 			if value == true {
-				changed := maps.Clone(given)
-				changed[name] = false
-				noes = append(noes, map[string]any{"action": "accept", "content": changed})
+				noes = append(noes, accepting(with(given, name, false)))
 			}
 		}
 	}
@@ -131,10 +135,7 @@ func (t *trial) unwillingEnds(round int, q wire.Question) []string {
 }
 
 func missing(t *trial) {
-	t.eachQuestion(func(i int, q wire.Question) {
-		if slices.Contains(t.scenario.Optional, q.Key) {
-			return
-		}
+	t.eachNeeded(func(i int, q wire.Question) {
 		r := t.reach(t.client(), i)
 		r = withResponse(r, q.Key, absent)
 		if len(r.Responses.(map[string]any)) == 0 {
@@ -145,12 +146,7 @@ func missing(t *trial) {
 		if !s.asks() {
 			t.failAt(s, "the question %q is not asked again", q.Key)
 		}
-		for range maxRounds { // a server may ask for one thing at a time
-			if !s.asks() {
-				break
-			}
-			s = t.send(t.client(), t.next(s, t.honestly))
-		}
+		s = t.finish(t.client(), s) // a server may ask for one thing at a time
 		if !t.same(s, t.honest.end()) {
 			t.failAt(s, "asked again and answered, the call does not end as it should")
 		}
@@ -161,7 +157,7 @@ func nullAnswer(wire.Question, any) []badAnswer { return []badAnswer{{"null", ni
 
 func otherKinds(q wire.Question, _ any) []badAnswer {
 	kinds := []badAnswer{
-		{"a form's response", map[string]any{"action": "accept", "content": map[string]any{}}},
+		{"a form's response", accepting(map[string]any{})},
 		{"a sampling response", map[string]any{"role": "assistant", "model": "m", "content": map[string]any{"type": "text", "text": "yes"}}},
 		{"a roots response", map[string]any{"roots": []any{}}},
 	}
@@ -183,9 +179,7 @@ func badActions(q wire.Question, honest any) []badAnswer {
 	}
 	var all []badAnswer
 	for _, action := range []any{"banana", "", "ACCEPT", nil, 7, []any{"accept"}} {
-		bad := maps.Clone(accepted)
-		bad["action"] = action
-		all = append(all, badAnswer{"the action " + marshal(action), bad})
+		all = append(all, badAnswer{"the action " + marshal(action), with(accepted, "action", action)})
 	}
 	without := maps.Clone(accepted)
 	delete(without, "action")
@@ -198,8 +192,8 @@ func withoutContent(q wire.Question, _ any) []badAnswer {
 	}
 	return []badAnswer{
 		{"an acceptance without content", map[string]any{"action": "accept"}},
-		{"an acceptance whose content is null", map[string]any{"action": "accept", "content": nil}},
-		{"an acceptance whose content is empty", map[string]any{"action": "accept", "content": map[string]any{}}},
+		{"an acceptance whose content is null", accepting(nil)},
+		{"an acceptance whose content is empty", accepting(map[string]any{})},
 	}
 }
 
@@ -229,34 +223,29 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 	}
 	given, _ := accepted["content"].(map[string]any)
 	var all []badAnswer
-	with := func(name, what string, value any) {
-		changed := maps.Clone(given)
-		if changed == nil {
-			changed = map[string]any{}
-		}
-		changed[name] = value
-		all = append(all, badAnswer{"a form whose " + name + " is " + what, map[string]any{"action": "accept", "content": changed}})
+	add := func(name, is string, value any) {
+		all = append(all, badAnswer{"a form whose " + name + " is " + is, accepting(with(given, name, value))})
 	}
 	properties := formOf(q).Properties
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p := properties[name]
 		switch p["type"] {
 		case "string":
-			with(name, "a number", 7)
-			with(name, "an object", map[string]any{"a": "b"})
+			add(name, "a number", 7)
+			add(name, "an object", map[string]any{"a": "b"})
 			if p["enum"] != nil || p["oneOf"] != nil {
-				with(name, "none of the choices", "none-of-the-choices")
+				add(name, "none of the choices", "none-of-the-choices")
 			}
 		case "boolean":
-			with(name, "a text", "yes")
+			add(name, "a text", "yes")
 		case "integer", "number":
-			with(name, "a text", "many")
+			add(name, "a text", "many")
 			if p["type"] == "integer" {
-				with(name, "a fraction", 1.5)
+				add(name, "a fraction", 1.5)
 			}
 		case "array":
-			with(name, "a text", "none-of-the-choices")
-			with(name, "a list of other things", []any{"none-of-the-choices"})
+			add(name, "a text", "none-of-the-choices")
+			add(name, "a list of other things", []any{"none-of-the-choices"})
 		}
 	}
 	return all
@@ -265,7 +254,7 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 func extraKeys(t *trial) {
 	for _, i := range t.rounds() {
 		r := t.reach(t.client(), i)
-		r = withResponse(r, "nobody_asked", map[string]any{"action": "accept", "content": map[string]any{"a": "b"}})
+		r = withResponse(r, "nobody_asked", accepting(map[string]any{"a": "b"}))
 		s := t.send(t.client(), r)
 		t.answered(s)
 		if !t.same(s, t.honest.exchanges[i]) {
@@ -275,7 +264,7 @@ func extraKeys(t *trial) {
 }
 
 func noMap(t *trial) {
-	for _, q := range t.honest.exchanges[0].reply.Asks {
+	for _, q := range t.asked(1) {
 		for _, responses := range []any{7, "accept", []any{map[string]any{"action": "accept"}}, true} {
 			r := t.reach(t.client(), 1)
 			t.notTaken(1, q, "a "+jsonKind(responses), t.send(t.client(), withParam(t.client(), r, "inputResponses", responses)))
@@ -296,10 +285,7 @@ func jsonKind(v any) string {
 }
 
 func prototypeKeys(t *trial) {
-	t.eachQuestion(func(i int, q wire.Question) {
-		if slices.Contains(t.scenario.Optional, q.Key) {
-			return
-		}
+	t.eachNeeded(func(i int, q wire.Question) {
 		r := t.reach(t.client(), i)
 		r.Responses = map[string]any{"__proto__": map[string]any{q.Key: t.honestly(q)}}
 		t.notTaken(i, q, "an answer nested under __proto__", t.send(t.client(), r))

@@ -46,7 +46,7 @@ const missingCapability = -32021
 // the first round.
 func (t *trial) undeclared(capabilities wire.Capabilities) exchange {
 	c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
-	s := t.send(c, wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments})
+	s := t.send(c, t.request(t.scenario.Arguments))
 	t.answered(s)
 	return s
 }
@@ -76,9 +76,7 @@ func otherMode(t *trial) {
 			capabilities = wire.URLOnly
 		}
 		kind := func(other wire.Question) bool { return other.Method == q.Method && isForm(other) == isForm(q) }
-		c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
-		s := t.send(c, wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments})
-		t.answered(s)
+		s := t.undeclared(capabilities)
 		if s.asks() && slices.ContainsFunc(s.reply.Asks, kind) {
 			t.failAt(s, "a client that declared %s alone is asked with %s, mode %q", capabilities, q.Method, q.Mode)
 		}
@@ -106,7 +104,7 @@ func sameList(t *trial) {
 	names := func(capabilities wire.Capabilities) string {
 		c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
 		var all []string
-		for _, tool := range t.list(c) {
+		for _, tool := range t.tools(c) {
 			all = append(all, tool.Name)
 		}
 		slices.Sort(all)
@@ -118,13 +116,13 @@ func sameList(t *trial) {
 }
 
 // legacy makes the call as a legacy client, and returns the questions it was
-// asked as well. It skips the rule where the server speaks no legacy revision.
+// asked as well. It skips the rule if the server speaks no legacy revision.
 func (t *trial) legacy(capabilities wire.Capabilities, answer wire.Answer) (exchange, []wire.Question) {
 	c, err := t.tryDial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, Capabilities: capabilities, Answers: wire.Answers{"*": answer}})
 	if err != nil {
 		t.skip("needs a server that speaks a legacy revision: %v", err)
 	}
-	s := t.send(c, wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments})
+	s := t.send(c, t.request(t.scenario.Arguments))
 	t.answered(s)
 	return s, c.Asked()
 }

@@ -36,8 +36,8 @@ func effectOnce(t *trial) {
 	}
 }
 
-// meansTo says that the scenario names an effect. One that was not counted is then
-// a failure: the tool had none, or nobody told the count.
+// meansTo reports whether the scenario names an effect. If none is counted then, that
+// is a failure: the tool had none, or nobody reported it to the counter.
 func (t *trial) meansTo() bool {
 	for _, n := range t.scenario.Times {
 		if n > 0 {
@@ -47,8 +47,8 @@ func (t *trial) meansTo() bool {
 	return false
 }
 
-// without the rule effect/once there is nothing to compare with: a call that has
-// its effects too often anyway says nothing of instances.
+// onceAtAll skips a rule that has nothing to compare with: a call that has its effects
+// too often anyway says nothing about instances.
 func (t *trial) onceAtAll() {
 	t.counted()
 	if too := surplus(t.honest.effects, t.times); too != "" {
@@ -60,7 +60,7 @@ func effectInstances(t *trial) {
 	t.onceAtAll()
 	t.needs(t.subject.Fresh != nil, "another instance with the same secrets")
 	before := t.count()
-	r := wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments}
+	r := t.request(t.scenario.Arguments)
 	var s exchange
 	for range maxRounds {
 		c := t.another(t.subject.Fresh)
@@ -100,11 +100,7 @@ func effectAskedAgain(t *trial) {
 func effectRefused(t *trial) {
 	t.counted()
 	refused := 0
-	for _, i := range t.rounds() {
-		r := t.reach(t.client(), i)
-		if r.State == "" {
-			continue
-		}
+	for _, r := range t.withState(t.client()) {
 		for _, m := range append(flipped(r.State), garbage(r.State)...) {
 			before := t.count()
 			s := t.sendAltered(t.client(), r, m)
@@ -127,7 +123,7 @@ func effectDeclined(t *trial) {
 	before := t.count()
 	c := t.client()
 	r := t.reach(c, t.last())
-	for _, q := range t.honest.exchanges[t.last()-1].reply.Asks {
+	for _, q := range t.asked(t.last()) {
 		if q.Method != "elicitation/create" {
 			t.skip("needs a last question that can be declined")
 		}

@@ -5,9 +5,6 @@ import (
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/mrtr-go/sdk/internal/probe"
-	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 const validated = "Tools, Security: servers MUST validate all tool inputs"
@@ -32,21 +29,24 @@ type badArgument struct {
 // badArguments sends bad arguments in the first round. Asking is no error: the
 // call goes on.
 func (t *trial) badArguments(of func(schema *jsonschema.Schema, good map[string]any) []badArgument) {
-	schema, err := probe.ReadSchema(t.tool.InputSchema)
-	if err != nil {
-		t.skip("needs an input schema that reads: %v", err)
-	}
-	all := of(schema, t.scenario.Arguments)
+	all := of(t.inputSchema(), t.scenario.Arguments)
 	if len(all) == 0 {
 		t.skip("needs a schema that can be broken so")
 	}
 	for _, bad := range all {
-		s := t.send(t.client(), wire.Request{Name: t.scenario.Tool, Arguments: bad.arguments})
+		s := t.send(t.client(), t.request(bad.arguments))
 		t.answered(s)
 		if !s.refused() {
 			t.failAt(s, "the call goes on %s", bad.what)
 		}
 	}
+}
+
+func (t *trial) inputSchema() *jsonschema.Schema {
+	if t.tool.input == nil {
+		t.skip("needs an input schema that reads: %v", t.tool.inputErr)
+	}
+	return t.tool.input
 }
 
 func withoutRequired(schema *jsonschema.Schema, good map[string]any) []badArgument {
@@ -66,27 +66,40 @@ func ofAnotherType(schema *jsonschema.Schema, good map[string]any) []badArgument
 		if p == nil || p.Type == "" {
 			continue
 		}
-		bad := maps.Clone(good)
-		if bad[name] = any("text"); p.Type == "string" {
-			bad[name] = []any{"text"}
+		value := any("text")
+		if p.Type == "string" {
+			value = []any{"text"}
 		}
-		all = append(all, badArgument{"with a " + name + " of another type than " + p.Type, bad})
+		all = append(all, badArgument{"with a " + name + " of another type than " + p.Type, with(good, name, value)})
 	}
 	return all
 }
 
 func forbidden(schema *jsonschema.Schema, good map[string]any) []badArgument {
-	if closed := schema.AdditionalProperties; closed == nil || closed.Not == nil {
+	if !closed(schema) {
 		return nil
 	}
-	bad := maps.Clone(good)
-	bad["no_such_argument"] = "text"
-	return []badArgument{{"with an argument that the tool does not have", bad}}
+	return []badArgument{{"with an argument that the tool does not have", with(good, "no_such_argument", "text")}}
+}
+
+// closed reports whether a schema allows no properties but its own.
+func closed(schema *jsonschema.Schema) bool {
+	return schema.AdditionalProperties != nil && schema.AdditionalProperties.Not != nil
+}
+
+// with is a copy of an object in which one member is another.
+func with(object map[string]any, name string, value any) map[string]any {
+	changed := maps.Clone(object)
+	if changed == nil {
+		changed = map[string]any{}
+	}
+	changed[name] = value
+	return changed
 }
 
 func notArguments(t *trial) {
 	for _, arguments := range []any{7, "text", []any{1}} {
-		s := t.send(t.client(), withParam(t.client(), wire.Request{Name: t.scenario.Tool}, "arguments", arguments))
+		s := t.send(t.client(), withParam(t.client(), t.request(nil), "arguments", arguments))
 		t.answered(s)
 		if !s.refused() {
 			t.failAt(s, "the call goes on")
@@ -95,10 +108,7 @@ func notArguments(t *trial) {
 }
 
 func laterRound(t *trial) {
-	schema, err := probe.ReadSchema(t.tool.InputSchema)
-	if err != nil {
-		t.skip("needs an input schema that reads: %v", err)
-	}
+	schema := t.inputSchema()
 	all := slices.Concat(withoutRequired(schema, t.scenario.Arguments), ofAnotherType(schema, t.scenario.Arguments))
 	if len(all) == 0 {
 		t.skip("needs a schema that can be broken")

@@ -2,13 +2,13 @@ package prove
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/mrtr-go/sdk/internal/probe"
+	"github.com/mrtr-go/sdk/internal/judge"
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -25,17 +25,28 @@ var resultRules = []Rule{
 	{"result/always-answer", "Every request is answered, however malformed.", Must, jsonRPC, alwaysAnswer},
 }
 
+// judge says how a call ended, or the first fault of its result, against the output
+// schema if there is one.
+func (t *trial) judge(s exchange, output *jsonschema.Resolved) (outcome judge.Outcome, err error) {
+	defer guarded(&err)
+	res := &jsonrpc.Response{Result: s.reply.Result}
+	if s.protocol() {
+		res.Error = s.reply.Error
+	}
+	return judge.Answer(t.era, res, output)
+}
+
 func resultSchema(t *trial) {
 	replies := slices.Clone(t.honest.exchanges)
 	r := t.reach(t.client(), 1)
-	for _, q := range t.honest.exchanges[0].reply.Asks {
+	for _, q := range t.asked(1) {
 		replies = append(replies, t.send(t.client(), withResponse(r, q.Key, map[string]any{"action": "decline"})))
 	}
 	for _, s := range replies {
 		if s.reply == nil || s.protocol() {
 			continue
 		}
-		if err := judge(s, nil); err != nil {
+		if _, err := t.judge(s, nil); err != nil {
 			t.failAt(s, "%v", err)
 		}
 		if _, err := specified().Result(s.reply.Result); err != nil {
@@ -45,8 +56,8 @@ func resultSchema(t *trial) {
 }
 
 // specified are the definitions of a tool's answers.
-var specified = sync.OnceValue(func() *probe.Specification {
-	s, err := probe.SpecificationOf("tools/call", probe.Modern)
+var specified = sync.OnceValue(func() *judge.Specification {
+	s, err := judge.SpecificationOf("tools/call", judge.Modern)
 	if err != nil {
 		panic(err) // the definitions are ours
 	}
@@ -59,8 +70,8 @@ func questionsSchema(t *trial) {
 			continue
 		}
 		for _, q := range s.reply.Asks {
-			if err := wellFormed(q); err != nil {
-				t.failAt(s, "the question %q: %v", q.Key, err)
+			if q.Method == "elicitation/create" && q.Message == "" {
+				t.failAt(s, "the question %q: it has no message", q.Key)
 			}
 			question := map[string]any{"method": q.Method}
 			if len(q.Params) > 0 {
@@ -73,61 +84,18 @@ func questionsSchema(t *trial) {
 	}
 }
 
-// wellFormed judges a question by the revision's schema.
-func wellFormed(q wire.Question) error {
-	switch q.Method {
-	case "roots/list":
-		return nil
-	case "sampling/createMessage":
-		var p struct {
-			Messages  []json.RawMessage `json:"messages"`
-			MaxTokens *float64          `json:"maxTokens"`
-		}
-		if err := json.Unmarshal(q.Params, &p); err != nil {
-			return err
-		}
-		if p.Messages == nil || p.MaxTokens == nil {
-			return fmt.Errorf("it has no messages or no maxTokens")
-		}
-		return nil
-	case "elicitation/create":
-	default:
-		return fmt.Errorf("%q asks nothing in this revision", q.Method)
-	}
-	switch {
-	case q.Message == "":
-		return fmt.Errorf("it has no message")
-	case q.Mode == "url" && q.URL == "":
-		return fmt.Errorf("it has no url")
-	case q.Mode == "url":
-		return nil
-	case q.Mode != "" && q.Mode != "form":
-		return fmt.Errorf("there is no mode %q", q.Mode)
-	}
-	if schema := formOf(q); schema.Type != "object" || schema.Properties == nil {
-		return fmt.Errorf("its requestedSchema is no object with properties")
-	}
-	for name, p := range formOf(q).Properties {
-		if kind, _ := p["type"].(string); !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, kind) {
-			return fmt.Errorf("its property %q has the type %s", name, marshal(p["type"]))
-		}
-	}
-	return nil
-}
-
 func output(t *trial) {
-	schema, err := t.tool.output()
-	if err != nil {
-		t.skip("needs an output schema that can be judged by: %v", err)
+	if t.tool.outputErr != nil {
+		t.skip("needs an output schema that can be judged by: %v", t.tool.outputErr)
 	}
-	if schema == nil {
+	if t.tool.output == nil {
 		t.skip("needs a tool with an output schema")
 	}
 	end := t.honest.end()
-	if err := judge(end, nil); err != nil {
+	if _, err := t.judge(end, nil); err != nil {
 		t.skip("needs a well-formed result: %v", err)
 	}
-	if err := judge(end, schema); err != nil {
+	if _, err := t.judge(end, t.tool.output); err != nil {
 		t.failAt(end, "%v", err)
 	}
 }
@@ -145,7 +113,7 @@ func (t *trial) malformed(c *wire.Client) []wire.Request {
 		withParam(c, r, "name", 7),
 		withParam(c, r, "name", ""),
 	}
-	for _, q := range t.honest.exchanges[0].reply.Asks {
+	for _, q := range t.asked(1) {
 		bad = append(bad, withResponse(r, q.Key, map[string]any{"of": "no known kind"}), withResponse(r, q.Key, 7))
 	}
 	for _, m := range garbage(r.State) {
@@ -196,11 +164,16 @@ func blame(t *trial) {
 }
 
 func unknownTool(t *trial) {
-	s := t.send(t.client(), wire.Request{Name: "no_such_tool", Arguments: map[string]any{}})
-	t.answered(s)
-	if !s.protocol() {
+	if s := t.unknown(); !s.protocol() {
 		t.failAt(s, "it is no protocol error")
 	}
+}
+
+// unknown is the reply to a call of a tool that does not exist.
+func (t *trial) unknown() exchange {
+	s := t.send(t.client(), wire.Request{Name: "no_such_tool", Arguments: map[string]any{}})
+	t.answered(s)
+	return s
 }
 
 func oneAnswer(t *trial) {
@@ -210,7 +183,7 @@ func oneAnswer(t *trial) {
 	for _, r := range t.malformed(c) {
 		t.send(c, r)
 	}
-	if t.list(c); c.Surplus() > 0 {
+	if t.listPage(c, ""); c.Surplus() > 0 {
 		t.fail("a response came that no request was waiting for")
 	}
 }

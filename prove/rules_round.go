@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/mrtr-go/sdk/internal/probe"
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -27,8 +26,8 @@ var roundRules = []Rule{
 	{"round/crash", "A round that is sent again after the server died behind its effect has no effect again.", Must, singleUse, crash},
 }
 
-// repeated ends a rule about single use, where an effect happened too often. It
-// is a failure where the tool promises single use or the proof is strict.
+// repeated ends a rule about single use if an effect happened too often. It is a
+// failure if the tool promises single use or the proof is strict.
 func (t *trial) repeated(before map[string]int, s exchange) {
 	if too := surplus(t.since(before), t.usual); too != "" {
 		if t.scenario.SingleUse || t.scenario.Strict {
@@ -38,7 +37,7 @@ func (t *trial) repeated(before map[string]int, s exchange) {
 	}
 }
 
-// counted skips a rule that judges by effects where none is seen.
+// counted skips a rule that judges by effects if none is seen.
 func (t *trial) counted() {
 	t.needs(t.subject.Effects != nil, "a count of the effects")
 	if len(t.honest.effects) == 0 {
@@ -64,9 +63,7 @@ func (t *trial) twoRounds() {
 
 func swapped(t *trial) {
 	t.twoRounds()
-	if t.stateless() {
-		t.skip("needs a state: the tool sends none")
-	}
+	t.needsState()
 	for _, i := range t.rounds()[1:] {
 		if t.keysMeet(i-1, i) {
 			continue
@@ -89,8 +86,8 @@ func swapped(t *trial) {
 
 // keysMeet says that two rounds ask under the same key.
 func (t *trial) keysMeet(i, j int) bool {
-	for _, a := range t.honest.exchanges[i-1].reply.Asks {
-		for _, b := range t.honest.exchanges[j-1].reply.Asks {
+	for _, a := range t.asked(i) {
+		for _, b := range t.asked(j) {
 			if a.Key == b.Key {
 				return true
 			}
@@ -108,7 +105,7 @@ func askedAhead(t *trial) {
 		}
 		tried = true
 		r := t.reach(t.client(), i)
-		for _, q := range t.honest.exchanges[i].reply.Asks {
+		for _, q := range t.asked(i + 1) {
 			r = withResponse(r, q.Key, t.honestly(q))
 		}
 		s := t.send(t.client(), r)
@@ -144,7 +141,7 @@ func changedAnswers(t *trial) {
 	before := t.count()
 	r := t.complete(t.client())
 	changed := false
-	for _, q := range t.honest.exchanges[t.last()-1].reply.Asks {
+	for _, q := range t.asked(t.last()) {
 		if other := t.otherwise(q); other != nil {
 			r, changed = withResponse(r, q.Key, other), true
 		}
@@ -158,7 +155,7 @@ func changedAnswers(t *trial) {
 }
 
 // otherwise answers a question differently: as the scenario says, or with another
-// value that fits its form. It is nil where there is none.
+// value that fits its form. It is nil if there is none.
 func (t *trial) otherwise(q wire.Question) any {
 	if t.scenario.OtherAnswers != nil {
 		return t.answer(q, t.scenario.OtherAnswers)
@@ -169,13 +166,13 @@ func (t *trial) otherwise(q wire.Question) any {
 	if err != nil || content == nil {
 		return nil
 	}
-	return map[string]any{"action": "accept", "content": content}
+	return accepting(content)
 }
 
 // otherContent changes one value of a form's content.
 func otherContent(q wire.Question, given map[string]any) (other map[string]any, err error) {
 	defer guarded(&err)
-	schema, err := probe.ReadSchema(q.Schema)
+	schema, err := readSchema(q.Schema)
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +182,7 @@ func otherContent(q wire.Question, given map[string]any) (other map[string]any, 
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		for _, value := range otherValues(given[name], schema.Properties[name]) {
-			changed := maps.Clone(given)
-			changed[name] = value
+			changed := with(given, name, value)
 			if resolved.Validate(changed) == nil && marshal(changed) != marshal(given) {
 				return changed, nil
 			}
@@ -305,25 +301,13 @@ func oldRound(t *trial) {
 	before := t.count()
 	c := t.client()
 	first := t.reach(c, 1)
-	s := t.send(c, first)
-	for range maxRounds {
-		if !s.asks() {
-			break
-		}
-		s = t.send(c, t.next(s, t.honestly))
-	}
+	s := t.finish(c, t.send(c, first))
 	if !t.same(s, t.honest.end()) {
 		t.failAt(s, "an honest call ended otherwise than before: %s", s.outline())
 	}
 	again := t.send(c, first)
 	t.answered(again)
-	end := again
-	for range maxRounds {
-		if !end.asks() {
-			break
-		}
-		end = t.send(c, t.next(end, t.honestly))
-	}
+	t.finish(c, again)
 	t.repeated(before, again)
 }
 
@@ -356,12 +340,7 @@ func crash(t *trial) {
 	c = t.another(t.subject.Dial)
 	s = t.sendWithin(c, r, max(t.patience, lease))
 	t.answered(s)
-	for range maxRounds {
-		if !s.asks() {
-			break
-		}
-		s = t.send(c, t.next(s, t.honestly))
-	}
+	s = t.finish(c, s)
 	t.repeated(before, s)
 	if s.refused() {
 		t.because("sent again, it ends so: %s", s.outline())

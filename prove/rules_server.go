@@ -54,8 +54,8 @@ func apart(t *trial) {
 	if !alone.end().complete() {
 		t.skip("needs other arguments with which the call completes: %s", alone.end().outline())
 	}
-	one := t.send(c, wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments})
-	two := t.send(c, wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.OtherArguments})
+	one := t.send(c, t.request(t.scenario.Arguments))
+	two := t.send(c, t.request(t.scenario.OtherArguments))
 	for range maxRounds {
 		if one.asks() {
 			one = t.send(c, t.next(one, t.honestly))
@@ -85,7 +85,7 @@ func inTime(t *trial) {
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
-	pending, err := begin(ctx, c, wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments})
+	pending, err := begin(ctx, c, t.request(t.scenario.Arguments))
 	if err != nil {
 		t.fail("no answer: %v", err)
 	}
@@ -114,7 +114,7 @@ func leavesNothing(t *trial) {
 		}
 		n, err := t.subject.Held(t.ctx)
 		if err != nil {
-			t.fail("what the server holds cannot be counted: %v", err)
+			t.fail("the things that the server holds cannot be counted: %v", err)
 		}
 		return n
 	}
@@ -126,7 +126,7 @@ func leavesNothing(t *trial) {
 	if c, err := t.tryDial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, Capabilities: legacyForms, Answers: wire.Answers{"*": wire.Silent}}); err == nil {
 		ctx, cancel := context.WithTimeout(t.ctx, min(t.patience, time.Second))
 		defer cancel()
-		if pending, err := begin(ctx, c, wire.Request{Name: t.scenario.Tool, Arguments: t.scenario.Arguments}); err == nil {
+		if pending, err := begin(ctx, c, t.request(t.scenario.Arguments)); err == nil {
 			_, _ = pending.Response(ctx)
 		}
 	}

@@ -34,31 +34,36 @@ var stateRules = []Rule{
 	{"state/legible", "A client cannot read the state.", Ours, "states hold answers and effects that are not the client's", legible},
 }
 
-// tampered sends altered states, in every round that has one, and fails where one
+// tampered sends altered states, in every round that has one, and fails if one
 // is taken for good.
 func (t *trial) tampered(alter func(state string) []mutant) {
 	tried, decorative := 0, true
-	for _, i := range t.rounds() {
-		c := t.client()
-		r := t.reach(c, i)
-		if r.State == "" {
-			continue
-		}
+	for i, r := range t.withState(t.client()) {
 		for _, m := range alter(r.State) {
 			tried++
-			s := t.sendAltered(c, r, m)
+			s := t.sendAltered(t.client(), r, m)
 			if t.judgeAltered(i, s) {
 				decorative = false
 			}
 		}
 	}
-	switch {
-	case tried == 0 && t.stateless():
-		t.skip("needs a state: the tool sends none")
-	case tried == 0:
+	if tried == 0 {
+		t.needsState()
 		t.skip("needs a state that can be altered so")
-	case decorative:
+	}
+	t.decides(!decorative)
+}
+
+// decides says so if the state decides nothing: that is no harm.
+func (t *trial) decides(something bool) {
+	if !something {
 		t.because("the state decides nothing: the call goes the same way without it")
+	}
+}
+
+func (t *trial) needsState() {
+	if t.stateless() {
+		t.skip("needs a state: the tool sends none")
 	}
 }
 
@@ -78,7 +83,7 @@ func (t *trial) sendAltered(c *wire.Client, r wire.Request, m mutant) exchange {
 	return s
 }
 
-// judgeAltered fails where a reply shows that an altered state was taken for
+// judgeAltered fails if a reply shows that an altered state was taken for
 // good. A state that decides nothing is no harm, and neither is one after which
 // the server asks the same question again: both are not reported as refused.
 func (t *trial) judgeAltered(round int, s exchange) (refused bool) {
@@ -97,7 +102,7 @@ func (t *trial) judgeAltered(round int, s exchange) (refused bool) {
 	return false
 }
 
-// answered fails where a request got no answer.
+// answered fails if a request got no answer.
 func (t *trial) answered(s exchange) {
 	if s.reply == nil {
 		t.failAt(s, "%s", s.outline())
@@ -141,9 +146,7 @@ func withParam(c *wire.Client, r wire.Request, name string, value any) wire.Requ
 }
 
 func leftOut(t *trial) {
-	if t.stateless() {
-		t.skip("needs a state: the tool sends none")
-	}
+	t.needsState()
 	for _, i := range t.rounds() {
 		s := t.without[i]
 		t.answered(s)
@@ -154,9 +157,7 @@ func leftOut(t *trial) {
 }
 
 func neverSame(t *trial) {
-	if t.stateless() {
-		t.skip("needs a state: the tool sends none")
-	}
+	t.needsState()
 	for _, i := range t.rounds() {
 		a, b := t.reach(t.client(), i), t.reach(t.client(), i)
 		if a.State != "" && a.State == b.State {
@@ -167,11 +168,7 @@ func neverSame(t *trial) {
 
 func refusalHarmless(t *trial) {
 	refused := 0
-	for _, i := range t.rounds() {
-		r := t.reach(t.client(), i)
-		if r.State == "" {
-			continue
-		}
+	for i, r := range t.withState(t.client()) {
 		for _, m := range append(flipped(r.State), extended(r.State)...) {
 			if s := t.sendAltered(t.client(), r, m); s.refused() {
 				refused++
@@ -189,11 +186,7 @@ func refusalHarmless(t *trial) {
 func oneRefusal(t *trial) {
 	said := map[string]string{}
 	var first string
-	for _, i := range t.rounds() {
-		r := t.reach(t.client(), i)
-		if r.State == "" {
-			continue
-		}
+	for _, r := range t.withState(t.client()) {
 		for _, alter := range []func(string) []mutant{flipped, cut, extended, garbage} {
 			for _, m := range alter(r.State) {
 				s := t.sendAltered(t.client(), r, m)
@@ -215,14 +208,104 @@ func oneRefusal(t *trial) {
 }
 
 func legible(t *trial) {
-	if t.stateless() {
-		t.skip("needs a state: the tool sends none")
-	}
+	t.needsState()
 	for _, s := range t.honest.exchanges {
 		if s.asks() && s.reply.State != "" {
 			if r := read(s.reply.State); r != nil {
 				t.note("it %s", r.says())
 			}
+		}
+	}
+}
+
+func otherArguments(t *trial) {
+	t.needs(t.scenario.OtherArguments != nil, "other arguments")
+	t.transplanted("of a call with other arguments", t.client(), func(r wire.Request) wire.Request {
+		r.Arguments = t.scenario.OtherArguments
+		return r
+	})
+}
+
+func otherTool(t *trial) {
+	t.needs(t.scenario.OtherTool != "", "another tool")
+	t.transplanted("of a call of another tool", t.client(), func(r wire.Request) wire.Request {
+		r.Name = t.scenario.OtherTool
+		return r
+	})
+}
+
+func otherPrincipal(t *trial) {
+	t.needs(t.subject.Other != nil, "a second caller")
+	t.transplanted("of another caller", t.dial(t.subject.Dial, t.subject.Other, nil), func(r wire.Request) wire.Request { return r })
+}
+
+func otherDeployment(t *trial) {
+	t.needs(t.subject.Stranger != nil, "a server with other secrets")
+	t.transplanted("of another deployment", t.another(t.subject.Stranger), func(r wire.Request) wire.Request { return r })
+}
+
+// transplanted sends the true state to a place that it does not belong to. Asking something is
+// no harm: only a call that goes on as if the state were its own is.
+func (t *trial) transplanted(what string, there *wire.Client, move func(wire.Request) wire.Request) {
+	t.needsState()
+	decorative := true
+	for i, r := range t.withState(t.client()) {
+		r = move(r)
+		bare := r
+		bare.State = ""
+		without := t.send(there, bare)
+		s := t.send(there, r)
+		s.altered = "the state " + what
+		t.answered(s)
+		switch {
+		case s.refused():
+			decorative = false
+		case t.same(s, without):
+		case s.complete():
+			t.failAt(s, "the state %s was taken: the call completes", what)
+		case i < t.last() && t.same(s, t.honest.exchanges[i]):
+			t.failAt(s, "the state %s was taken: the call goes on", what)
+		}
+	}
+	t.decides(!decorative)
+}
+
+func expired(t *trial) {
+	t.needs(t.subject.Expire != nil, "a way to let states expire")
+	dial := t.subject.Brief
+	if dial == nil {
+		dial = t.subject.Dial
+	}
+	t.needsState()
+	c := t.another(dial)
+	if end := t.play(c, t.scenario.Arguments, t.scenario.Answers).end(); !end.complete() {
+		t.skip("the instance whose states expire does not complete the call: %s", end.outline())
+	}
+	decorative := true
+	for i, r := range t.withState(c) {
+		if err := t.subject.Expire(t.ctx); err != nil {
+			t.fail("nothing expired: %v", err)
+		}
+		s := t.send(c, r)
+		s.altered = "the state, expired"
+		if t.judgeAltered(i, s) {
+			decorative = false
+		}
+	}
+	t.decides(!decorative)
+}
+
+func anotherInstance(t *trial) {
+	t.needs(t.subject.Fresh != nil, "another instance with the same secrets")
+	for _, i := range t.rounds() {
+		s := t.send(t.another(t.subject.Fresh), t.reach(t.client(), i))
+		t.answered(s)
+		switch {
+		case t.same(s, t.honest.exchanges[i]):
+		case s.refused():
+			t.endAt(Note, s, "the instance refuses it, and says so: the calls of a client must reach the instance that began them")
+		default:
+			t.failAt(s, "the call goes another way there")
 		}
 	}
 }

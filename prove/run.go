@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/judge"
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -24,7 +25,9 @@ type Options struct {
 	Progress func(Finding)
 }
 
-// Run tries the rules, one after the other. It returns an error where nothing
+const defaultPatience = 10 * time.Second
+
+// Run tries the rules, one after the other. It returns an error if nothing
 // could be proved: the server cannot be reached, has no such tool, or does not
 // complete an honest call, or the call asks nothing. When ctx ends, the rules that
 // are left are skipped, and the report comes with the error of ctx.
@@ -34,7 +37,7 @@ func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options)
 		o = *opts
 	}
 	if o.Patience == 0 {
-		o.Patience = 10 * time.Second
+		o.Patience = defaultPatience
 	}
 	if o.Level == "" {
 		o.Level = Ours
@@ -46,7 +49,7 @@ func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options)
 	if err != nil {
 		return nil, err
 	}
-	p := &prover{subject: subject, scenario: scenario, patience: o.Patience}
+	p := &prover{subject: subject, scenario: scenario, patience: o.Patience, era: judge.Modern}
 	if err := p.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -85,7 +88,11 @@ type prover struct {
 	subject  Subject
 	scenario Scenario
 	patience time.Duration
+	era      judge.Era
 	tool     *tool
+	// shared is the connection of all rules in a sweep. In a proof each rule has its
+	// own.
+	shared *wire.Client
 
 	honest *playedCall
 	// without are the replies to the requests of the honest call sent without
@@ -104,7 +111,7 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 		c := t.client()
 		t.tool = t.findTool(c)
 		if p.scenario.Arguments == nil {
-			p.scenario.Arguments = t.tool.sample(t)
+			p.scenario.Arguments = t.madeArguments()
 		}
 		before := t.count()
 		p.honest = t.play(c, p.scenario.Arguments, p.scenario.Answers)
@@ -139,9 +146,21 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 	return errors.New("prove: nothing could be proved: " + f.Detail)
 }
 
+// madeArguments are made from the input schema.
+func (t *trial) madeArguments() map[string]any {
+	if t.tool.input == nil {
+		t.fail("its inputSchema does not read: %v", t.tool.inputErr)
+	}
+	arguments, err := t.tool.sample()
+	if err != nil {
+		t.fail("no arguments can be made from its inputSchema: %v", err)
+	}
+	return arguments
+}
+
 // try tries one rule, and cleans up behind it.
 func (p *prover) try(ctx context.Context, rule Rule) (f Finding) {
-	t := &trial{prover: p, ctx: ctx, finding: Finding{Rule: rule, Outcome: Pass}}
+	t := &trial{prover: p, ctx: ctx, main: p.shared, finding: Finding{Rule: rule, Outcome: Pass}}
 	defer func() {
 		t.hangUp()
 		t.revive()
@@ -194,7 +213,7 @@ func (t *trial) endAt(o Outcome, s exchange, format string, args ...any) {
 // because adds why a rule passed.
 func (t *trial) because(format string, args ...any) { t.finding.Detail = fmt.Sprintf(format, args...) }
 
-// needs skips the rule where an ability of the subject lacks.
+// needs skips the rule if the subject lacks an ability.
 func (t *trial) needs(has bool, ability string) {
 	if !has {
 		t.skip("needs %s", ability)

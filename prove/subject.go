@@ -26,7 +26,7 @@ type Subject struct {
 	// asked after each call and takes its time where effects come late.
 	Effects func(ctx context.Context) (map[string]int, error)
 	// First and Other are two callers with different credentials. First makes
-	// every call where nothing else is said; nil sends no credentials.
+	// every call unless a rule says otherwise; nil sends no credentials.
 	First, Other *Caller
 	// Died returns why the server is gone, and nil while it is there.
 	Died func() error
@@ -64,7 +64,8 @@ type Endpoint struct {
 // Scenario is the call that is proved.
 type Scenario struct {
 	Tool string
-	// Arguments of the call. If nil, they are made from the tool's input schema.
+	// Arguments of the call. If nil, they are the first of the input schema's examples,
+	// or are made from it.
 	Arguments map[string]any
 	// OtherArguments are as good, and lead to another result.
 	OtherArguments map[string]any

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/probe"
+	"github.com/mrtr-go/sdk/internal/judge"
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -30,42 +28,25 @@ type SweepOptions struct {
 	Progress func(Finding)
 }
 
-// sweepLevels are the levels of the rules that a sweep tries, with the clauses that
-// they stand on.
-var sweepLevels = map[string]struct {
-	level  Level
-	clause string
-}{
-	"initialize":       {Must, "Lifecycle: a legacy client begins with initialize"},
-	"tools_list":       {Must, "Tools: each tool has a name and an inputSchema"},
-	"good_input":       {Ours, "what the schema allows is no mistake of the client's"},
-	"missing_argument": {Must, validated},
-	"wrong_type":       {Must, validated},
-	"unknown_argument": {Must, validated},
-	"not_an_object":    {Must, validated},
-	"next_call":        {Ours, "one client's request must not end another's"},
-	"stream_ends":      {Must, "Streamable HTTP: the server closes the stream after its response"},
-	"time":             {Ours, "a server that takes its time is not usable"},
-	"unknown_tool":     {Must, "Tools: unknown tools are protocol errors"},
-	"one_answer":       {Must, jsonRPC},
-}
-
-// SweepRules are the rules of [Sweep]. They demand less than those of [Rules], and
-// of every tool: it need not ask.
-func SweepRules() []Rule {
-	var all []Rule
-	for _, r := range probe.Rules() {
-		all = append(all, sweepRule(r[0], r[1]))
+func (o SweepOptions) resolved() (SweepOptions, error) {
+	if o.Patience < 0 || o.Limit < 0 {
+		return o, errors.New("prove: negative patience or limit")
 	}
-	return all
-}
-
-// untouched is the rule of the sweep itself.
-var untouched = Rule{Name: "sweep/read-only", Says: "A tool that is not annotated read-only is not called.", Level: Ours, Clause: "a sweep does no harm"}
-
-func sweepRule(name, says string) Rule {
-	l := sweepLevels[name]
-	return Rule{Name: "sweep/" + strings.ReplaceAll(name, "_", "-"), Says: says, Level: l.level, Clause: l.clause}
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
+	}
+	if o.Limit == 0 {
+		o.Limit = 10 * time.Minute
+	}
+	if len(o.Clients) == 0 {
+		o.Clients = []string{string(judge.Modern), string(judge.Legacy)}
+	}
+	for _, name := range o.Clients {
+		if era := judge.Era(name); era != judge.Modern && era != judge.Legacy {
+			return o, fmt.Errorf("prove: there is no client %q", name)
+		}
+	}
+	return o, nil
 }
 
 // Sweep calls every tool that is annotated read-only, with good arguments and with
@@ -84,80 +65,186 @@ func Sweep(ctx context.Context, dial Dial, who *Caller, opts *SweepOptions) (Rep
 	if dial == nil {
 		return nil, errors.New("prove: a sweep needs a Dial")
 	}
-	if len(o.Clients) == 0 {
-		o.Clients = []string{string(probe.Modern), string(probe.Legacy)}
-	}
-	rules := map[string]Rule{}
-	for _, r := range probe.Rules() {
-		rules[r[0]] = sweepRule(r[0], r[1])
-	}
-	finding := func(f probe.Finding) Finding {
-		g := Finding{Rule: rules[f.Rule], Outcome: Pass}
-		switch {
-		case f.Fault != "":
-			g.Outcome, g.Detail = Fail, f.Fault
-		case f.Unproved != "":
-			g.Outcome, g.Detail = Skip, "not proved: "+f.Unproved
-		}
-		return g
+	o, err := o.resolved()
+	if err != nil {
+		return nil, err
 	}
 	var all Reports
 	var failed []error
 	for _, name := range o.Clients {
-		era := probe.Era(name)
-		if era != probe.Modern && era != probe.Legacy {
-			return nil, fmt.Errorf("prove: there is no client %q", name)
-		}
-		po := &probe.Options{Patience: o.Patience, Limit: o.Limit, Arguments: o.Arguments}
-		if o.Progress != nil {
-			po.Progress = func(f probe.Finding) { o.Progress(finding(f)) }
-		}
-		var hangUp func() error
-		found, err := probe.Probe(ctx, func(ctx context.Context, as *wire.Options) (*wire.Client, error) {
-			e, err := dial(ctx, who)
-			if err != nil {
-				return nil, err
-			}
-			hangUp = e.Close
-			if e.Transport != nil {
-				return probe.Over(e.Transport)(ctx, as)
-			}
-			var base http.RoundTripper
-			if e.HTTP != nil {
-				base = e.HTTP.Transport
-			}
-			return probe.HTTP(e.URL, base)(ctx, as)
-		}, era, po)
-		if hangUp != nil {
-			_ = hangUp() // the server may be gone
-		}
-		if err != nil {
+		s := &sweeper{prover: &prover{patience: o.Patience, era: judge.Era(name)}, opts: o}
+		if err := s.run(ctx, dial, who); err != nil {
 			failed = append(failed, fmt.Errorf("%s client: %w", name, err))
 			continue
 		}
-		all = append(all, reportsOf(name, found, finding)...)
+		all = append(all, s.reports...)
 	}
 	return all, errors.Join(append(failed, ctx.Err())...)
 }
 
-// reportsOf makes a report of the findings about each tool.
-func reportsOf(client string, found *probe.Report, finding func(probe.Finding) Finding) Reports {
-	var all Reports
-	byTool := map[string]*Report{}
-	of := func(tool string) *Report {
-		if byTool[tool] == nil {
-			byTool[tool] = &Report{Tool: tool, Client: client}
-			all = append(all, byTool[tool])
+// sweeper is one of the clients of a sweep. All of its calls go over one connection.
+type sweeper struct {
+	*prover
+	opts    SweepOptions
+	user    user
+	reports Reports
+	opened  bool // an open stream was reported
+}
+
+// run tries every rule. Whatever the server does is a finding, and one that makes going
+// on useless ends the run. An error means that nothing could be tried.
+func (s *sweeper) run(ctx context.Context, dial Dial, who *Caller) error {
+	dialing, cancel := context.WithTimeout(ctx, s.patience)
+	c, err := connect(dialing, dial, who, s.client())
+	cancel()
+	var handshake *wire.HandshakeError
+	switch {
+	case errors.As(err, &handshake) && !unreachable(err):
+		s.found("", Finding{Rule: shakesHands, Outcome: Fail, Detail: err.Error()})
+		return nil
+	case err != nil:
+		return err
+	}
+	defer func() {
+		_ = c.client.Close()
+		_ = c.close() // the server may be gone
+	}()
+	s.shared = c.client
+	ctx, cancel = context.WithTimeout(ctx, s.opts.Limit)
+	defer cancel()
+	listed, err := s.tools(ctx)
+	if err != nil || len(listed) == 0 && len(s.reports) > 0 {
+		return err
+	}
+	tried := 0
+	for _, tool := range listed {
+		if !tool.Annotations.ReadOnlyHint {
+			s.skipped(tool)
+			continue
 		}
-		return byTool[tool]
+		tried++
+		if !s.tryTool(ctx, tool) {
+			s.late(ctx)
+			return nil
+		}
 	}
-	for _, f := range found.Findings {
-		r := of(f.Tool)
-		r.Findings = append(r.Findings, finding(f))
+	if tried == 0 {
+		return fmt.Errorf("none of the server's %d tools is annotated read-only", len(listed))
 	}
-	for _, tool := range found.Skipped {
-		r := of(tool)
-		r.Findings = append(r.Findings, Finding{Rule: untouched, Outcome: Skip, Detail: "not called: it is not annotated read-only"})
+	for _, rule := range serverSweepRules {
+		s.try(ctx, "", rule)
 	}
-	return all
+	s.late(ctx)
+	return nil
+}
+
+// client can be asked by form.
+func (s *sweeper) client() *wire.Options {
+	as := &wire.Options{Unrecorded: true, Capabilities: wire.FormOnly}
+	if s.era == judge.Legacy {
+		as.Version, as.Answers = wire.Legacy, wire.Answers{"*": s.user.answer}
+	}
+	return as
+}
+
+// tools are those that the server lists. The entries that are no tools are findings.
+func (s *sweeper) tools(ctx context.Context) (all []*tool, err error) {
+	var faults []error
+	s.prover.try(ctx, Rule{try: func(t *trial) {
+		l := t.list(t.client(), maxSwept)
+		all, faults = l.tools, l.broken
+		if l.more > 0 {
+			faults = append(faults, fmt.Errorf("%d more entries are no tools", l.more))
+		}
+		if l.err != nil {
+			faults = append(faults, l.err)
+		}
+		if unreachable(l.last.err) {
+			err = l.err
+		}
+	}})
+	s.streams()
+	for _, fault := range faults {
+		s.found("", Finding{Rule: listsTools, Outcome: Fail, Detail: fault.Error()})
+	}
+	return all, err
+}
+
+// maxSwept is how many tools a sweep tries.
+const maxSwept = 1000
+
+// tryTool tries the rules on one tool. It is false once the server answers nothing any
+// more.
+func (s *sweeper) tryTool(ctx context.Context, tool *tool) bool {
+	if tool.readSchemas(); tool.input == nil {
+		s.found(tool.Name, Finding{Rule: listsTools, Outcome: Fail, Detail: fmt.Sprintf("its inputSchema does not read: %v", tool.inputErr)})
+		return true
+	}
+	for _, rule := range sweepRules {
+		if ctx.Err() != nil {
+			return false
+		}
+		good, err := s.opts.Arguments[tool.Name], error(nil)
+		if good == nil {
+			good, err = tool.sample()
+		}
+		arguments, applies := rule.arguments(tool, good)
+		if !applies {
+			continue
+		}
+		s.try(ctx, tool.Name, rule.on(s, tool, arguments, err))
+		var answers exchange
+		s.prover.try(ctx, Rule{try: func(t *trial) { answers = t.listPage(t.client(), "") }})
+		if s.streams(); answers.reply == nil {
+			s.found(tool.Name, Finding{Rule: answersNext, Outcome: Fail, Detail: fmt.Sprintf("after %s the server answers no more: %v", rule.Name, answers.err)})
+			return false
+		}
+	}
+	return true
+}
+
+func (s *sweeper) try(ctx context.Context, tool string, rule Rule) {
+	f := s.prover.try(ctx, rule)
+	s.streams()
+	s.found(tool, f)
+}
+
+// streams reports a stream that stayed open after its answer, once.
+func (s *sweeper) streams() {
+	if s.openStream.Load() && !s.opened {
+		s.opened = true
+		s.found("", Finding{Rule: endsStreams, Outcome: Fail, Detail: "the stream of a response stays open after the answer"})
+	}
+}
+
+// late reports a sweep that its limit ended.
+func (s *sweeper) late(ctx context.Context) {
+	if ctx.Err() != nil {
+		s.found("", Finding{Rule: endsInTime, Outcome: Fail, Detail: "the sweep ended before every rule was tried: " + ctx.Err().Error()})
+	}
+}
+
+func (s *sweeper) found(tool string, f Finding) {
+	f.Detail = clean(f.Detail)
+	s.add(tool, f)
+	if s.opts.Progress != nil {
+		s.opts.Progress(f)
+	}
+}
+
+// skipped is not progress: nothing was tried.
+func (s *sweeper) skipped(tool *tool) {
+	s.add(tool.Name, Finding{Rule: readOnlyAlone, Outcome: Skip, Detail: "not called: it is not annotated read-only"})
+}
+
+// add puts a finding into the report about the tool, or about the server.
+func (s *sweeper) add(tool string, f Finding) {
+	tool = clean(tool)
+	for _, r := range s.reports {
+		if r.Tool == tool {
+			r.Findings = append(r.Findings, f)
+			return
+		}
+	}
+	s.reports = append(s.reports, &Report{Tool: tool, Client: string(s.era), Findings: []Finding{f}})
 }

@@ -68,12 +68,12 @@ func columns() map[string][]column {
 			foreign("1", "go-sdk v1.8.0, the multi-round example of its documentation (`docs/server.md`)", documented, prove.Scenario{Tool: "greet", Answers: map[string]any{"user_name": "Ann"}}),
 			foreign("2", "go-sdk v1.8.0, its conformance server, the tool that rejects altered states", everything, prove.Scenario{Tool: "test_input_required_result_tampered_state"}),
 			foreign("3", "go-sdk v1.8.0, its conformance server, the tool of two rounds", everything, prove.Scenario{Tool: "test_input_required_result_multi_round"}),
-			foreign("4", "go-sdk v1.8.0, a tool of two rounds written by hand (`interop/bare`)", bareGoSDK, bare),
+			foreign("4", "go-sdk v1.8.0, a tool of two rounds written by hand (`check/interop/bare`)", bareGoSDK, bare),
 			foreign("5", "mcp-go v1.2.1, its example `multi_round_trip`", exampleOfMCPGo, prove.Scenario{
 				Tool: "deploy", Arguments: map[string]any{"environment": "production"}, OtherArguments: map[string]any{"environment": "staging"},
 			}),
-			foreign("6", "mcp-go v1.2.1, a tool of two rounds written by hand (`interop/peers/mcp-go/server`)", handwrittenMCPGo, two),
-			foreign("7", "TypeScript SDK 2.4.0, a tool of two rounds written by hand (`interop/peers/typescript-server`)", typescript("plain"), two),
+			foreign("6", "mcp-go v1.2.1, a tool of two rounds written by hand (`check/interop/peers/mcp-go/server`)", handwrittenMCPGo, two),
+			foreign("7", "TypeScript SDK 2.4.0, a tool of two rounds written by hand (`check/interop/peers/typescript-server`)", typescript("plain"), two),
 			foreign("8", "the same with the SDK's state codec, as its documentation uses it", typescript("codec"), two),
 		},
 	}
@@ -129,7 +129,7 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 		page.agrees(t)
 	}
 	if !all {
-		t.Skip("the rules with a store and the servers of others were not proved: ./interop/install installs what they need, and MRTR_CI=1 proves them")
+		t.Skip("the rules with a store and the servers of others were not proved: ./check/interop/install installs what they need, and MRTR_CI=1 proves them")
 	}
 }
 
@@ -152,8 +152,7 @@ type page struct{ path, text, written string }
 
 func readPage(t *testing.T, path string) *page {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := must(os.ReadFile(path))(t)
 	return &page{path, string(text), string(text)}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/check/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 )
@@ -35,15 +35,6 @@ func TestBareHandlerLeaksAndBridgeMends(t *testing.T) {
 		require.Len(t, asked, 2)
 		require.Equal(t, []string{"Where to?", "How?"}, []string{asked[0].Message, asked[1].Message})
 	}
-}
-
-func TestModernRequestPassesThrough(t *testing.T) {
-	client := connect(t, trip.NewServer(sse.Bridge(trip.Handler, nil)), nil)
-	reply, err := client.Send(t.Context(), wire.Request{Name: "trip", Arguments: map[string]any{"who": "Ada"}})
-	require.NoError(t, err)
-	require.Equal(t, "input_required", reply.ResultType)
-	require.Equal(t, "place", reply.Asks[0].Key)
-	require.Empty(t, client.Asked())
 }
 
 func TestPassThroughAllocatesNothing(t *testing.T) {
@@ -86,27 +77,14 @@ func TestQuestionsOfARoundAreAskedAtOnce(t *testing.T) {
 	require.Equal(t, "both", out.Text)
 }
 
-func TestDeclineAndCancelAreAnswers(t *testing.T) {
-	h := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if r, ok := req.Params.InputResponses["q"].(*mcp.ElicitResult); ok {
-			return say("%s, %d fields", r.Action, len(r.Content))
-		}
-		return need("s", mcp.InputRequestMap{"q": trip.Form("q?", "q")})
-	}
-	for action, answer := range map[string]wire.Answer{"decline": wire.Decline, "cancel": wire.Cancel} {
-		out, client := callRaw(t, h, nil, wire.FormOnly, answer)
-		require.Equal(t, action+", 0 fields", out.Text)
-		require.False(t, out.IsError)
-		require.Len(t, client.Asked(), 1)
-	}
-}
-
 // go-sdk refuses content that breaks the schema, and loses it. The handler finds
-// no answer and asks again; the other answers of the round arrive.
+// no answer and asks again; the other answers of the round arrive. Where none did, the
+// answers are nil, as a modern client's empty map is.
 func TestInvalidAnswerIsAMissingOne(t *testing.T) {
 	var rounds []int
 	h := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		rounds = append(rounds, len(req.Params.InputResponses))
+		require.Equal(t, len(req.Params.InputResponses) == 0, req.Params.InputResponses == nil)
 		state := req.Params.RequestState
 		if _, ok := trip.Accepted(req, "a"); ok {
 			state += "a"
@@ -151,4 +129,42 @@ func TestFinalResultIsTheHandlers(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, out.IsError)
 	require.Equal(t, "no such place", out.Text)
+}
+
+func TestPromptsAndResources(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "pr", Version: "1"}, nil)
+	server.AddPrompt(&mcp.Prompt{Name: "p"}, sse.BridgePrompt(func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		arg := req.Params.Arguments["x"]
+		req.Params.Arguments["x"] = "ruined"
+		if state := req.Params.RequestState; len(state) < 2 {
+			return &mcp.GetPromptResult{RequestState: state + "+", InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, nil
+		}
+		return &mcp.GetPromptResult{Description: arg, Messages: []*mcp.PromptMessage{}}, nil
+	}, nil))
+	server.AddResource(&mcp.Resource{Name: "r", URI: "r://x"}, sse.BridgeResource(func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		if state := req.Params.RequestState; len(state) < 2 {
+			return &mcp.ReadResourceResult{RequestState: state + "+", InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, nil
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "r://x", Text: "content"}}}, nil
+	}, nil))
+	prompt := wire.Request{Method: "prompts/get", Name: "p", Arguments: map[string]any{"x": "kept"}}
+	resource := wire.Request{Method: "resources/read", Name: "r://x"}
+	client := connect(t, server, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"q": wire.Value("yes")}})
+	reply, err := client.Send(t.Context(), prompt)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"description":"kept","messages":[]}`, string(reply.Result))
+	require.Len(t, client.Asked(), 2)
+	reply, err = client.Send(t.Context(), resource)
+	require.NoError(t, err)
+	require.Contains(t, string(reply.Result), `"text":"content"`)
+	require.NotContains(t, string(reply.Result), "inputRequests")
+	require.Len(t, client.Asked(), 4)
+
+	modern := connect(t, server, nil)
+	for _, r := range []wire.Request{prompt, resource} {
+		reply, err := modern.Send(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, "input_required", reply.ResultType)
+	}
+	require.Empty(t, modern.Asked())
 }

@@ -8,10 +8,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/era"
-	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/check/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // A tool that asks twice is called by a client of revision 2025-11-25, which

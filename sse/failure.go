@@ -3,8 +3,7 @@ package sse
 import (
 	"fmt"
 
-	"github.com/mrtr-go/sdk/era"
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // Reason says why questions could not be answered.
@@ -81,16 +80,7 @@ func (e *Error) ToolErrorHints() []string {
 	case Unreachable, Undeclared:
 		return []string{"Use a client that can be asked, or one that speaks revision " + era.FirstModern + "."}
 	case TimedOut, Failed:
-		return []string{"Call again when the user can answer."}
+		return []string{"Have a user ready to answer."}
 	}
 	return nil
-}
-
-// asProtocolError gives an Error its code, on its way out of a handler that has no
-// error result.
-func asProtocolError(e *Error) error {
-	if e.ToolErrorExpected() {
-		return rpcerror.Stopped(e, e.ToolErrorType())
-	}
-	return rpcerror.Fault(e, e.ToolErrorType())
 }

@@ -1,6 +1,7 @@
 package sse_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,10 +14,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/check/trip"
 	"github.com/mrtr-go/sdk/internal/rpcerror"
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // asksForever wants an answer in every round.
@@ -62,6 +64,10 @@ func TestFailuresAreErrorResults(t *testing.T) {
 		}, {
 			explanation: "a handler that only ever carries state", handler: once(mcp.InputRequestMap{}), caps: wire.FormOnly,
 			reason: sse.Endless, text: "the handler asked to be called again without a question more than 2 times",
+		}, {
+			explanation: "such a handler, bound looser", handler: once(mcp.InputRequestMap{}), caps: wire.FormOnly,
+			opts:   &sse.BridgeOptions{MaxStateRounds: 5},
+			reason: sse.Endless, text: "the handler asked to be called again without a question more than 5 times",
 		}, {
 			explanation: "a client that declares nothing", handler: asksForever, caps: wire.Nothing,
 			reason: sse.Undeclared, key: "q", text: `question "q": this client does not support form elicitation`,
@@ -132,23 +138,9 @@ func TestFailuresAreErrorResults(t *testing.T) {
 				}
 				server := rawServer(sse.BridgeTool(c.handler, c.opts))
 				mcp.AddTool(server, &mcp.Tool{Name: "typed"}, sse.Bridge(typed, c.opts))
-				var recorded error
-				server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-					return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-						res, err := next(ctx, method, req)
-						if tool, ok := res.(*mcp.CallToolResult); ok && err == nil {
-							recorded = tool.GetError()
-						}
-						return res, err
-					}
-				})
+				recorded := record(server)
 				for _, tool := range []string{"tool", "typed"} {
-					version := c.version
-					if version == "" {
-						version = "2025-11-25"
-					}
-					client := connect(t, server, &wire.Options{Version: version, Handshake: true, Capabilities: c.caps})
-					recorded = nil
+					client := connect(t, server, &wire.Options{Version: cmp.Or(c.version, wire.Legacy), Handshake: true, Capabilities: c.caps})
 					began := time.Now()
 					out := call(t, client, tool, c.answer)
 					require.Equal(t, c.takes, time.Since(began))
@@ -159,7 +151,7 @@ func TestFailuresAreErrorResults(t *testing.T) {
 					require.Len(t, client.Asked(), c.asked)
 
 					var failed *sse.Error
-					require.ErrorAs(t, recorded, &failed)
+					require.ErrorAs(t, *recorded, &failed)
 					require.Equal(t, c.reason, failed.Reason)
 					require.Equal(t, c.key, failed.Key)
 					require.Equal(t, "legacy_"+string(c.reason), failed.ToolErrorType())
@@ -192,14 +184,7 @@ func TestFailuresOfPromptsAndResources(t *testing.T) {
 		server.AddResource(&mcp.Resource{Name: "r", URI: "r://x"}, sse.BridgeResource(func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 			return &mcp.ReadResourceResult{InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, nil
 		}, nil))
-		var recorded error
-		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				res, err := next(ctx, method, req)
-				recorded = err
-				return res, err
-			}
-		})
+		recorded := record(server)
 		client := connect(t, server, &wire.Options{Version: wire.Legacy, Capabilities: c.caps, Answers: wire.Answers{"q": wire.Fail(0, "no")}})
 		for method, name := range map[string]string{"prompts/get": "p", "resources/read": "r://x"} {
 			reply, err := client.Send(t.Context(), wire.Request{Method: method, Name: name})
@@ -208,7 +193,7 @@ func TestFailuresOfPromptsAndResources(t *testing.T) {
 			require.Equal(t, c.code, reply.Error.Code, c.explanation)
 			require.Contains(t, reply.Error.Message, `question "q": `)
 			var failed *sse.Error
-			require.ErrorAs(t, recorded, &failed)
+			require.ErrorAs(t, *recorded, &failed)
 			require.Equal(t, c.reason, failed.Reason)
 		}
 	}
@@ -288,22 +273,6 @@ func TestClientVanishesWhileAsked(t *testing.T) {
 	})
 }
 
-func TestDeadlineOfTheCallEndsIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		bridged := sse.BridgeTool(asksForever, nil)
-		hasty := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			ctx, cancel := context.WithTimeout(ctx, time.Minute)
-			defer cancel()
-			return bridged(ctx, req)
-		}
-		client := connect(t, rawServer(hasty), legacy)
-		began := time.Now()
-		out := call(t, client, "tool", wire.Silent)
-		require.Equal(t, time.Minute, time.Since(began))
-		require.Equal(t, "the call was interrupted: context deadline exceeded", out.Text)
-	})
-}
-
 func TestProgressWhileAPersonThinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -345,14 +314,19 @@ func (explosive) MarshalJSON() ([]byte, error) { panic("boom") }
 // A panic while a question is put surfaces where the handler runs, so that what
 // guards the handler guards this too.
 func TestPanicOfAQuestionIsTheHandlers(t *testing.T) {
-	bridged := sse.BridgeTool(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return need("", mcp.InputRequestMap{"q": &mcp.ElicitParams{Message: "q?", RequestedSchema: explosive{}}})
-	}, nil)
-	server := rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (res *mcp.CallToolResult, err error) {
-		defer func() { res, err = say("recovered %v", recover()) }()
-		return bridged(ctx, req)
-	})
-	require.Equal(t, "recovered boom", call(t, connect(t, server, legacy), "tool", yes).Text)
+	for _, q := range []*mcp.ElicitParams{
+		{Message: "q?", RequestedSchema: explosive{}},
+		{Message: "q?", Meta: mcp.Meta{"explodes when it is sent": explosive{}}},
+	} {
+		bridged := sse.BridgeTool(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return need("", mcp.InputRequestMap{"q": q})
+		}, nil)
+		server := rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (res *mcp.CallToolResult, err error) {
+			defer func() { res, err = say("recovered %v", recover()) }()
+			return bridged(ctx, req)
+		})
+		require.Equal(t, "recovered boom", call(t, connect(t, server, legacy), "tool", yes).Text)
+	}
 }
 
 func TestNegativeOptionsAreMisuse(t *testing.T) {
@@ -366,17 +340,8 @@ func TestNegativeOptionsAreMisuse(t *testing.T) {
 			}()
 			sse.BridgeTool(asksForever, &o)
 		}()
+		require.Panics(t, func() { sse.NewRounds(era.Client{}, nil, &mcp.CallToolParamsRaw{}, &o) })
 		_, err := sse.Ask(t.Context(), nil, nil, &o)
 		require.ErrorAs(t, err, &usage, "a running server is not stopped")
 	}
-}
-
-// The words by which the bridge knows an invalid answer from a failure.
-func TestSDKStillSaysSchemaMismatch(t *testing.T) {
-	server := rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		_, err := req.Session.Elicit(ctx, trip.Form("q?", "q"))
-		return say("%v", err)
-	})
-	out := call(t, connect(t, server, legacy), "tool", wire.Value(5))
-	require.Regexp(t, "^elicitation result content does not match requested schema", out.Text)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 var legacy = &wire.Options{Version: wire.Legacy, Capabilities: wire.FormOnly}
@@ -64,4 +64,20 @@ func callRaw(t *testing.T, h raw, opts *sse.BridgeOptions, caps wire.Capabilitie
 	require.NotContains(t, string(out.Result), "inputRequests", "a legacy client must never see a question as a result")
 	require.NotContains(t, string(out.Result), "requestState")
 	return out, client
+}
+
+// record keeps the error that the last request of a server ended with.
+func record(server *mcp.Server) *error {
+	recorded := new(error)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			*recorded = err
+			if tool, ok := res.(*mcp.CallToolResult); ok && err == nil {
+				*recorded = tool.GetError()
+			}
+			return res, err
+		}
+	})
+	return recorded
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/check/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 )
@@ -115,34 +115,4 @@ func TestRoundsShareNothing(t *testing.T) {
 	require.NotSame(t, requests[0], requests[1])
 	require.NotSame(t, requests[0].Params, requests[1].Params)
 	require.NotSame(t, requests[1].Params, requests[2].Params)
-}
-
-// An empty map arrives from a modern client as none at all, and handlers tell
-// their first round by that.
-func TestNoAnswerAtAllIsNil(t *testing.T) {
-	var lone []mcp.InputResponseMap
-	h := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		lone = append(lone, req.Params.InputResponses)
-		if len(lone) == 2 {
-			return say("done")
-		}
-		return need("s", mcp.InputRequestMap{"q": trip.Form("q?", "q")})
-	}
-	callRaw(t, h, nil, wire.FormOnly, wire.Value(5))
-	require.Len(t, lone, 2)
-	require.Nil(t, lone[1])
-}
-
-func TestStateOnlyRoundsAreBounded(t *testing.T) {
-	for bound, entries := range map[int]int{0: 3, 1: 2, 5: 6} {
-		entered := 0
-		h := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			entered++
-			return need("s", mcp.InputRequestMap{})
-		}
-		out, client := callRaw(t, h, &sse.BridgeOptions{MaxStateRounds: bound}, wire.FormOnly, nil)
-		require.True(t, out.IsError)
-		require.Equal(t, entries, entered)
-		require.Empty(t, client.Asked())
-	}
 }

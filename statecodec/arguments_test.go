@@ -97,8 +97,7 @@ func TestSpellingDoesNotMatterAndValueDoes(t *testing.T) {
 
 func TestArgumentsWithoutOneMeaningAreRefused(t *testing.T) {
 	c := newCodec(t, statecodec.Options{})
-	token, err := c.Seal(argumentBinding(`{}`), nil)
-	require.NoError(t, err)
+	token := must(c.Seal(argumentBinding(`{}`), nil))
 	for _, tc := range refusedArguments {
 		sealed, err := c.Seal(argumentBinding(tc.arguments), nil)
 		requireUsage(t, err, "arguments")
@@ -116,10 +115,9 @@ func TestRandomArguments(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		value := randomValue(r, 4)
-		token, err := c.Seal(argumentBinding(respell(r, value)), nil)
-		require.NoError(t, err)
+		token := must(c.Seal(argumentBinding(respell(r, value)), nil))
 		again := respell(r, value)
-		_, err = c.Open(argumentBinding(again), token)
+		_, err := c.Open(argumentBinding(again), token)
 		require.NoError(t, err, "seed %d: %s", seed, again)
 		wrapped := fmt.Sprintf("[%s]", again)
 		_, err = c.Open(argumentBinding(wrapped), token)

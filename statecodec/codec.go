@@ -1,3 +1,26 @@
+// Package statecodec seals the request_state of a multi-round call: bytes in,
+// token out, and the same bytes again only for the same request.
+//
+// A server that asks a question gives its client a token and keeps nothing of the
+// call. The client can forge, alter or delay the token, or present it with another
+// call. A token sealed here opens only if all of this holds:
+//
+//   - one of the codec's keys sealed it, and no character has changed since;
+//   - it was sealed for the same [Binding]: method, target, arguments,
+//     principal, audience and session, and the same purpose ([Codec.For]);
+//   - its lifetime has begun and has not ended, give or take the clock skew.
+//
+// The payload is encrypted unless [Options.Readable] is set. A token opens as often
+// as it is presented: single use needs a store on the server.
+//
+// There are three kinds of error. A [*UsageError] is a mistake in the calling code. A
+// [*TokenError] is a refused token: its text is one fixed sentence that the client
+// may read, and [TokenError.Reason] is for the log. An [*InternalError] is neither's
+// fault.
+//
+// The construction is that of Go's TLS session tickets: AES-256-CTR under
+// HMAC-SHA256, encrypt-then-MAC, with sub-keys from HKDF. SPEC.md fixes every
+// byte, and the files in testdata hold an implementation to it.
 package statecodec
 
 import (
@@ -5,29 +28,27 @@ import (
 	"crypto/subtle"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 )
 
 // Codec seals and opens tokens. It may be used from several goroutines at once.
 type Codec struct {
-	settings
-	keys []Key
-	ring []*ringKey // of the keys; the first seals
+	opts  Options // with the defaults filled in
+	flags byte
+	ring  []*ringKey // of the keys; the first seals
 }
 
 // New makes a codec. Invalid options are a [*UsageError]. So are nil options, since a
 // codec needs a key: see [NewEphemeral].
 func New(opts *Options) (*Codec, error) {
-	if opts == nil {
-		opts = &Options{}
+	var o Options
+	if opts != nil {
+		o = *opts
 	}
-	checked, keys, err := opts.check()
-	if err != nil {
+	if err := o.resolve(); err != nil {
 		return nil, err
 	}
-	c := &Codec{settings: checked, keys: slices.Clone(keys)}
-	return c.derive("")
+	return (&Codec{opts: o, flags: o.flags()}).For(""), nil
 }
 
 // NewEphemeral makes a codec with a random key that exists in this process alone.
@@ -41,29 +62,19 @@ func NewEphemeral() *Codec {
 
 // Ephemeral reports whether the key exists in this process alone, so that its tokens
 // do not open after a restart or on another instance.
-func (c *Codec) Ephemeral() bool { return c.ephemeral }
+func (c *Codec) Ephemeral() bool { return c.opts.Ephemeral }
 
 // For returns a codec with the same settings and with sub-keys for another purpose.
 // The tokens of one purpose do not open under another. The purpose replaces that
 // of c; a codec from New has the empty one. Deriving keys takes time: call For once
 // and keep the result.
 func (c *Codec) For(purpose string) *Codec {
-	derived, err := c.derive(purpose)
-	if err != nil {
-		panic(err) // New derived from the same keys, and the purpose cannot fail
+	derived := *c
+	derived.ring = make([]*ringKey, len(c.opts.Keys))
+	for i, key := range c.opts.Keys {
+		derived.ring[i] = newRingKey(key, purpose)
 	}
-	return derived
-}
-
-func (c *Codec) derive(purpose string) (*Codec, error) {
-	derived := &Codec{settings: c.settings, keys: c.keys, ring: make([]*ringKey, len(c.keys))}
-	for i, key := range c.keys {
-		var err error
-		if derived.ring[i], err = newRingKey(key, purpose); err != nil {
-			return nil, err
-		}
-	}
-	return derived, nil
+	return &derived
 }
 
 // Seal makes a token that opens to the payload, for this binding alone, until
@@ -71,29 +82,26 @@ func (c *Codec) derive(purpose string) (*Codec, error) {
 // wraps [ErrTooLarge], arguments without a canonical form one that wraps
 // [ErrArguments]; a random source that fails is an [*InternalError].
 func (c *Codec) Seal(b Binding, payload []byte) (string, error) {
-	h := header{flags: c.flags, key: c.ring[0].id, bodyLen: len(payload), instance: c.instance}
+	h := header{flags: c.flags, key: c.ring[0].key.id, bodyLen: len(payload), instance: c.opts.Instance}
 	if h.flags&flagReadable == 0 {
 		h.bodyLen += nonceLen
 	}
-	if size := h.tokenLen(); size > c.maxToken {
-		return "", &UsageError{message: "a payload of " + strconv.Itoa(len(payload)) + " bytes makes a token of " +
-			strconv.Itoa(size) + ", and MaxToken is " + strconv.Itoa(c.maxToken), cause: ErrTooLarge}
+	if size := h.tokenLen(); size > c.opts.MaxToken {
+		return "", misuse("a payload of %d bytes makes a token of %d, and MaxToken is %d: %w", len(payload), size, c.opts.MaxToken, ErrTooLarge)
 	}
 	now := time.Now()
-	h.issued, h.expires = now.UnixMilli(), now.Add(c.ttl).UnixMilli()
-	keys, err := c.ring[0].subkeys(h.flags, &b)
-	if err != nil {
-		return "", err
-	}
+	h.issued, h.expires = now.UnixMilli(), now.Add(c.opts.TTL).UnixMilli()
+	keys := c.ring[0].subkeys(h.flags, &b)
 	w := keys.get()
 	defer keys.put(w)
 	if err := b.appendTo(w); err != nil {
-		return "", &UsageError{message: err.Error(), cause: ErrArguments}
+		return "", misuse("%v: %w", err, ErrArguments)
 	}
 	start := len(w.buf)
 	w.buf = h.append(w.buf)
 	body := payload
 	if h.flags&flagReadable == 0 {
+		var err error
 		if body, err = keys.encrypt(w, payload); err != nil {
 			return "", err
 		}
@@ -118,21 +126,18 @@ func (c *Codec) Open(b Binding, token string) ([]byte, error) {
 // AppendOpen is [Codec.Open] with the payload appended to dst, whose memory a caller
 // can use again. For a refused token it is dst as it was.
 func (c *Codec) AppendOpen(dst []byte, b Binding, token string) ([]byte, error) {
-	if len(token) > c.maxToken {
+	if len(token) > c.opts.MaxToken {
 		return dst, errTooLarge
 	}
 	h, refused := readHeader(token)
 	if refused != nil {
 		return dst, refused
 	}
-	key := c.find(h.key)
-	if key == nil {
+	at := slices.IndexFunc(c.ring, func(k *ringKey) bool { return k.key.id == h.key })
+	if at < 0 {
 		return dst, errUnknownKey
 	}
-	keys, err := key.subkeys(h.flags, &b)
-	if err != nil {
-		return dst, err
-	}
+	keys := c.ring[at].subkeys(h.flags, &b)
 	w := keys.get()
 	defer keys.put(w)
 	if err := b.appendTo(w); err != nil {
@@ -141,6 +146,7 @@ func (c *Codec) AppendOpen(dst []byte, b Binding, token string) ([]byte, error) 
 	// The MAC covers the text and not the decoded bytes, so a forgery is refused
 	// before its body is decoded, and no second spelling of a token can pass.
 	text, tag := token[:len(token)-tagTextLen], token[len(token)-tagTextLen:]
+	start := len(w.buf)
 	w.buf = append(w.buf, text...)
 	copy(w.claimed[:], tag)
 	if subtle.ConstantTimeCompare(w.authenticate(), w.claimed[:]) != 1 {
@@ -158,7 +164,7 @@ func (c *Codec) AppendOpen(dst []byte, b Binding, token string) ([]byte, error) 
 	size := len(dst)
 	opened := slices.Grow(dst, h.bodyLen)[:size+h.bodyLen]
 	body := opened[size:]
-	if !readText(body, text[h.clearLen():]) {
+	if !readText(body, w.buf[start+h.clearLen():]) {
 		clear(body)
 		return dst, errNotCanonical
 	}
@@ -172,18 +178,9 @@ func (c *Codec) AppendOpen(dst []byte, b Binding, token string) ([]byte, error) 
 	return opened, nil
 }
 
-func (c *Codec) find(id KeyID) *ringKey {
-	for _, key := range c.ring {
-		if key.id == id {
-			return key
-		}
-	}
-	return nil
-}
-
 // checkTime must be called after the MAC was checked: the header is authentic then.
 func (c *Codec) checkTime(h *header) *TokenError {
-	now, skew := time.Now().UnixMilli(), c.skew.Milliseconds()
+	now, skew := time.Now().UnixMilli(), c.opts.Skew.Milliseconds()
 	switch {
 	case h.issued >= h.expires:
 		return errNotCanonical
@@ -208,4 +205,41 @@ func (s *subkeys) encrypt(w *scratch, payload []byte) ([]byte, error) {
 	copy(body[nonceLen:], payload)
 	s.counterMode(w, body[:nonceLen], body[nonceLen:])
 	return body, nil
+}
+
+// Binding is the request that a token belongs to. A token opens for an equal
+// binding only; an empty field is a value like any other.
+type Binding struct {
+	// Method and Target identify the call: "tools/call", "weather_native".
+	Method, Target string
+	// Arguments is the raw JSON of the arguments. It is compared by value:
+	// order of members, white space, the spelling of numbers and escapes in
+	// strings do not matter; any other difference does, and numbers are never
+	// rounded. Absent arguments (no bytes at all) equal {}, as they do for a
+	// server; null differs from both. -0 equals 0.
+	//
+	// Some values are refused, because JSON readers disagree on their meaning:
+	// an object with the same name twice or with two names that differ in case
+	// only (encoding/json takes them for one field), text that is not UTF-8 or has half a
+	// surrogate pair, exponents beyond nine digits, and nesting deeper than 128.
+	Arguments []byte
+	// Principal is the caller, Audience the server or fleet that is called,
+	// Session the transport session, if there is one.
+	Principal, Audience, Session string
+}
+
+// appendTo appends the binding as the MAC covers it. Every field has its length
+// before it; the arguments end at a zero byte, which their canonical form cannot
+// contain.
+func (b *Binding) appendTo(w *scratch) error {
+	w.buf = appendField(w.buf[:0], b.Method)
+	w.buf = appendField(w.buf, b.Target)
+	w.buf = appendField(w.buf, b.Principal)
+	w.buf = appendField(w.buf, b.Audience)
+	w.buf = appendField(w.buf, b.Session)
+	if err := w.appendArguments(b.Arguments); err != nil {
+		return err
+	}
+	w.buf = append(w.buf, 0)
+	return nil
 }

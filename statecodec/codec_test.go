@@ -36,8 +36,7 @@ func newCodec(t testing.TB, opts statecodec.Options) *statecodec.Codec {
 	if opts.Keys == nil {
 		opts.Keys = []statecodec.Key{testKey(1)}
 	}
-	c, err := statecodec.New(&opts)
-	require.NoError(t, err)
+	c := must(statecodec.New(&opts))
 	return c
 }
 
@@ -67,8 +66,7 @@ func TestOpenReturnsWhatWasSealed(t *testing.T) {
 			c := newCodec(t, opts)
 			for _, size := range []int{0, 1, 2, 3, 15, 16, 17, 1000, 40000} {
 				payload := bytes.Repeat([]byte{0xa5}, size)
-				token, err := c.Seal(fullBinding, payload)
-				require.NoError(t, err)
+				token := must(c.Seal(fullBinding, payload))
 				opened, err := c.Open(fullBinding, token)
 				require.NoError(t, err)
 				require.NotNil(t, opened)
@@ -80,15 +78,12 @@ func TestOpenReturnsWhatWasSealed(t *testing.T) {
 
 func TestOnlyReadableTokensShowTheirPayload(t *testing.T) {
 	payload := []byte("the answer is imperial")
-	readable, err := newCodec(t, statecodec.Options{Readable: true}).Seal(fullBinding, payload)
-	require.NoError(t, err)
+	readable := must(newCodec(t, statecodec.Options{Readable: true}).Seal(fullBinding, payload))
 	require.Contains(t, string(decodeText(t, readable)), string(payload))
 	c := newCodec(t, statecodec.Options{})
-	first, err := c.Seal(fullBinding, payload)
-	require.NoError(t, err)
+	first := must(c.Seal(fullBinding, payload))
 	require.NotContains(t, string(decodeText(t, first)), string(payload))
-	second, err := c.Seal(fullBinding, payload)
-	require.NoError(t, err)
+	second := must(c.Seal(fullBinding, payload))
 	require.NotEqual(t, first[28:], second[28:], "a nonce was used twice")
 }
 
@@ -97,10 +92,8 @@ func TestOnlyReadableTokensShowTheirPayload(t *testing.T) {
 func TestEverySettingOpensEveryOther(t *testing.T) {
 	for sealing, sealOpts := range everySetting {
 		for opening, openOpts := range everySetting {
-			token, err := newCodec(t, sealOpts).Seal(fullBinding, []byte("x"))
-			require.NoError(t, err)
-			_, err = newCodec(t, openOpts).Open(fullBinding, token)
-			require.NoError(t, err, "sealed %s, opened %s", sealing, opening)
+			token := must(newCodec(t, sealOpts).Seal(fullBinding, []byte("x")))
+			requireOpens(t, newCodec(t, openOpts), token, "sealed %s, opened %s", sealing, opening)
 		}
 	}
 }
@@ -120,16 +113,14 @@ func TestTokenOpensForItsBindingAlone(t *testing.T) {
 	}
 	for name, opts := range everySetting {
 		c := newCodec(t, opts)
-		token, err := c.Seal(fullBinding, []byte("x"))
-		require.NoError(t, err)
+		token := must(c.Seal(fullBinding, []byte("x")))
 		for field, change := range others {
 			other := fullBinding
 			change(&other)
 			_, err := c.Open(other, token)
 			requireRefused(t, statecodec.ReasonForged, err, "%s: other %s", name, field)
 
-			transplant, err := c.Seal(other, []byte("x"))
-			require.NoError(t, err)
+			transplant := must(c.Seal(other, []byte("x")))
 			_, err = c.Open(fullBinding, transplant)
 			requireRefused(t, statecodec.ReasonForged, err, "%s: from other %s", name, field)
 		}
@@ -140,8 +131,7 @@ func TestPurposesDoNotMix(t *testing.T) {
 	c := newCodec(t, statecodec.Options{})
 	purposes := []*statecodec.Codec{c, c.For("store"), c.For("frame"), c.For("store").For("nested")}
 	for i, sealing := range purposes {
-		token, err := sealing.Seal(fullBinding, []byte("x"))
-		require.NoError(t, err)
+		token := must(sealing.Seal(fullBinding, []byte("x")))
 		for j, opening := range purposes {
 			_, err := opening.Open(fullBinding, token)
 			if i == j {
@@ -151,10 +141,8 @@ func TestPurposesDoNotMix(t *testing.T) {
 			requireRefused(t, statecodec.ReasonForged, err, "sealed by %d, opened by %d", i, j)
 		}
 	}
-	token, err := c.For("store").Seal(fullBinding, []byte("x"))
-	require.NoError(t, err)
-	_, err = c.For("frame").For("store").Open(fullBinding, token)
-	require.NoError(t, err, "a purpose replaces the one before")
+	token := must(c.For("store").Seal(fullBinding, []byte("x")))
+	requireOpens(t, c.For("frame").For("store"), token, "a purpose replaces the one before")
 }
 
 func TestRotation(t *testing.T) {
@@ -164,10 +152,8 @@ func TestRotation(t *testing.T) {
 	moved := newCodec(t, statecodec.Options{Keys: []statecodec.Key{newKey, oldKey}})
 	dropped := newCodec(t, statecodec.Options{Keys: []statecodec.Key{newKey}})
 
-	fromOld, err := before.Seal(fullBinding, []byte("old"))
-	require.NoError(t, err)
-	fromNew, err := moved.Seal(fullBinding, []byte("new"))
-	require.NoError(t, err)
+	fromOld := must(before.Seal(fullBinding, []byte("old")))
+	fromNew := must(moved.Seal(fullBinding, []byte("new")))
 	for _, c := range []*statecodec.Codec{before, announced, moved} {
 		opened, err := c.Open(fullBinding, fromOld)
 		require.NoError(t, err)
@@ -178,43 +164,41 @@ func TestRotation(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "new", string(opened))
 	}
-	_, err = dropped.Open(fullBinding, fromOld)
+	_, err := dropped.Open(fullBinding, fromOld)
 	requireRefused(t, statecodec.ReasonUnknownKey, err)
 	_, err = before.Open(fullBinding, fromNew)
 	requireRefused(t, statecodec.ReasonUnknownKey, err)
 }
 
 func TestTokenLivesItsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const ttl, skew = 10 * time.Minute, 20 * time.Second
-		c := newCodec(t, statecodec.Options{TTL: ttl, Skew: skew})
-		token, err := c.Seal(fullBinding, []byte("x"))
-		require.NoError(t, err)
-		_, err = c.Open(fullBinding, token)
-		require.NoError(t, err)
-		time.Sleep(ttl + skew - time.Millisecond)
-		_, err = c.Open(fullBinding, token)
-		require.NoError(t, err, "the last millisecond")
-		time.Sleep(time.Millisecond)
-		_, err = c.Open(fullBinding, token)
-		requireRefused(t, statecodec.ReasonExpired, err)
-		_, err = c.For("other").Open(fullBinding, token)
-		requireRefused(t, statecodec.ReasonForged, err, "nobody has vouched for the expiry of a forgery")
-	})
+	for lifetime, opts := range map[time.Duration]statecodec.Options{
+		10*time.Minute + 20*time.Second:                {TTL: 10 * time.Minute, Skew: 20 * time.Second},
+		statecodec.DefaultTTL + statecodec.DefaultSkew: {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCodec(t, opts)
+			token := must(c.Seal(fullBinding, []byte("x")))
+			requireOpens(t, c, token)
+			time.Sleep(lifetime - time.Millisecond)
+			requireOpens(t, c, token, "the last millisecond")
+			time.Sleep(time.Millisecond)
+			_, err := c.Open(fullBinding, token)
+			requireRefused(t, statecodec.ReasonExpired, err)
+			_, err = c.For("other").Open(fullBinding, token)
+			requireRefused(t, statecodec.ReasonForged, err, "nobody has vouched for the expiry of a forgery")
+		})
+	}
 }
 
 func TestTokenCarriesItsOwnExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := newCodec(t, statecodec.Options{TTL: 24 * time.Hour})
 		short := newCodec(t, statecodec.Options{TTL: time.Minute})
-		fromLong, err := long.Seal(fullBinding, []byte("x"))
-		require.NoError(t, err)
-		fromShort, err := short.Seal(fullBinding, []byte("x"))
-		require.NoError(t, err)
+		fromLong := must(long.Seal(fullBinding, []byte("x")))
+		fromShort := must(short.Seal(fullBinding, []byte("x")))
 		time.Sleep(23 * time.Hour)
-		_, err = short.Open(fullBinding, fromLong)
-		require.NoError(t, err, "a release with a shorter TTL leaves older tokens alone")
-		_, err = long.Open(fullBinding, fromShort)
+		requireOpens(t, short, fromLong, "a release with a shorter TTL leaves older tokens alone")
+		_, err := long.Open(fullBinding, fromShort)
 		requireRefused(t, statecodec.ReasonExpired, err, "nor does a longer one revive them")
 	})
 }
@@ -223,9 +207,7 @@ func TestTokenFromTheFuture(t *testing.T) {
 	var token string
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Minute)
-		var err error
-		token, err = newCodec(t, statecodec.Options{}).Seal(fullBinding, []byte("x"))
-		require.NoError(t, err)
+		token = must(newCodec(t, statecodec.Options{}).Seal(fullBinding, []byte("x")))
 	})
 	synctest.Test(t, func(t *testing.T) { // the clock begins anew, a minute behind
 		c := newCodec(t, statecodec.Options{Skew: 20 * time.Second})
@@ -233,22 +215,7 @@ func TestTokenFromTheFuture(t *testing.T) {
 		_, err := c.Open(fullBinding, token)
 		requireRefused(t, statecodec.ReasonFuture, err)
 		time.Sleep(time.Millisecond)
-		_, err = c.Open(fullBinding, token)
-		require.NoError(t, err, "within the skew")
-	})
-}
-
-func TestDefaultTTLAndSkewAreAsDocumented(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := statecodec.NewEphemeral()
-		token, err := c.Seal(fullBinding, nil)
-		require.NoError(t, err)
-		time.Sleep(statecodec.DefaultTTL + statecodec.DefaultSkew - time.Millisecond)
-		_, err = c.Open(fullBinding, token)
-		require.NoError(t, err)
-		time.Sleep(time.Millisecond)
-		_, err = c.Open(fullBinding, token)
-		requireRefused(t, statecodec.ReasonExpired, err)
+		requireOpens(t, c, token, "within the skew")
 	})
 }
 
@@ -257,9 +224,8 @@ func TestEphemeral(t *testing.T) {
 	require.True(t, c.Ephemeral())
 	require.True(t, c.For("x").Ephemeral())
 	require.False(t, newCodec(t, statecodec.Options{}).Ephemeral())
-	token, err := c.Seal(fullBinding, nil)
-	require.NoError(t, err)
-	_, err = statecodec.NewEphemeral().Open(fullBinding, token)
+	token := must(c.Seal(fullBinding, nil))
+	_, err := statecodec.NewEphemeral().Open(fullBinding, token)
 	requireRefused(t, statecodec.ReasonUnknownKey, err)
 }
 
@@ -272,8 +238,7 @@ func TestSealMakesNoTokenThatOpenWouldRefuse(t *testing.T) {
 			token, err := c.Seal(fullBinding, make([]byte, size))
 			if err == nil {
 				require.LessOrEqual(t, len(token), 500)
-				_, err = c.Open(fullBinding, token)
-				require.NoError(t, err, "%s: %d bytes", name, size)
+				requireOpens(t, c, token, "%s: %d bytes", name, size)
 				sealed++
 				continue
 			}
@@ -289,8 +254,7 @@ func TestSealMakesNoTokenThatOpenWouldRefuse(t *testing.T) {
 func TestLargestTokenThereMayBe(t *testing.T) {
 	c := newCodec(t, statecodec.Options{MaxToken: statecodec.MaxMaxToken})
 	payload := make([]byte, (statecodec.MaxMaxToken-28-22)/4*3-16-3)
-	token, err := c.Seal(fullBinding, payload)
-	require.NoError(t, err)
+	token := must(c.Seal(fullBinding, payload))
 	opened, err := c.Open(fullBinding, token)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(payload, opened))
@@ -358,15 +322,39 @@ func TestOneCodecServesManyGoroutines(t *testing.T) {
 	require.NoError(t, <-failures)
 }
 
-// The keys of principals beyond those remembered are derived again.
-func TestForgottenScopesAreDerivedAnew(t *testing.T) {
-	c := newCodec(t, statecodec.Options{PerPrincipal: true})
-	tokens := make([]string, 2500)
-	for i := range tokens {
-		tokens[i] = must(c.Seal(statecodec.Binding{Principal: fmt.Sprint(i)}, []byte("x")))
-	}
-	for i, token := range tokens {
-		_, err := c.Open(statecodec.Binding{Principal: fmt.Sprint(i)}, token)
-		require.NoError(t, err)
+// requireOpens opens a token for the binding that it was sealed for.
+func requireOpens(t testing.TB, c *statecodec.Codec, token string, explanation ...any) {
+	t.Helper()
+	_, err := c.Open(fullBinding, token)
+	require.NoError(t, err, explanation...)
+}
+
+// Opening behind other bytes leaves those alone, and nothing of the payload elsewhere.
+func TestAppendOpen(t *testing.T) {
+	for _, readable := range []bool{false, true} {
+		c := must(statecodec.New(&statecodec.Options{Ephemeral: true, Readable: readable}))
+		for _, size := range []int{0, 1, 16, 100, 2000} {
+			payload := bytes.Repeat([]byte{0xa5}, size)
+			token := must(c.Seal(statecodec.Binding{Target: "x"}, payload))
+			memory := make([]byte, 3000)
+			copy(memory, "before")
+			opened, err := c.AppendOpen(memory[:6], statecodec.Binding{Target: "x"}, token)
+			require.NoError(t, err)
+			require.Equal(t, "before"+string(payload), string(opened))
+			require.Zero(t, bytes.Count(memory[len(opened):], []byte{0xa5}), "outside of what was returned")
+
+			opened, err = c.AppendOpen(memory[:6], statecodec.Binding{Target: "y"}, token)
+			require.Error(t, err)
+			require.Equal(t, "before", string(opened))
+
+			allocated := testing.AllocsPerRun(100, func() {
+				if _, err := c.AppendOpen(memory[:0], statecodec.Binding{Target: "x"}, token); err != nil {
+					panic(err)
+				}
+			})
+			if size <= 100 && !raceEnabled {
+				require.Zero(t, allocated, "%d bytes", size)
+			}
+		}
 	}
 }

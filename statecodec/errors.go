@@ -2,7 +2,7 @@ package statecodec
 
 import (
 	"errors"
-	"strings"
+	"fmt"
 )
 
 // Refusal is the text of every [*TokenError]. A client that could tell an
@@ -18,22 +18,16 @@ var ErrTooLarge = errors.New("the token would exceed MaxToken")
 // so a server will want to answer that the arguments are invalid.
 var ErrArguments = errors.New("the arguments have no canonical form")
 
-// UsageError is a mistake in the code that uses this package, or, where it wraps
+// UsageError is a mistake in the code that uses this package, or, if it wraps
 // [ErrTooLarge] or [ErrArguments], a value that cannot be sealed.
-type UsageError struct {
-	message string
-	cause   error
-}
+type UsageError struct{ err error }
 
-func (e *UsageError) Error() string {
-	if e.cause != nil {
-		return "statecodec: " + e.message + ": " + strings.TrimPrefix(e.cause.Error(), "statecodec: ")
-	}
-	return "statecodec: " + e.message
-}
+func misuse(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
-// Unwrap returns [ErrTooLarge], [ErrArguments] or nil.
-func (e *UsageError) Unwrap() error { return e.cause }
+func (e *UsageError) Error() string { return "statecodec: " + e.err.Error() }
+
+// Unwrap returns the cause, such as [ErrTooLarge] or [ErrArguments], or nil.
+func (e *UsageError) Unwrap() error { return errors.Unwrap(e.err) }
 
 // InternalError is a failure that neither the caller nor the token has caused, such
 // as a random source that fails.

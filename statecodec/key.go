@@ -1,14 +1,18 @@
 package statecodec
 
 import (
+	"bytes"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 )
@@ -39,16 +43,12 @@ func (id KeyID) String() string { return hex.EncodeToString(id[:]) }
 // Fewer than [MinSecret] bytes are a [*UsageError].
 func NewKey(secret []byte) (Key, error) {
 	if len(secret) < MinSecret {
-		return Key{}, &UsageError{message: "a key needs at least " + strconv.Itoa(MinSecret) +
-			" bytes, not " + strconv.Itoa(len(secret))}
+		return Key{}, misuse("a key needs at least %d bytes, not %d", MinSecret, len(secret))
 	}
 	prk, err := hkdf.Extract(sha256.New, secret, []byte(saltV1))
-	if err != nil {
+	id, idErr := hkdf.Expand(sha256.New, prk, infoKeyID, len(KeyID{}))
+	if err := errors.Join(err, idErr); err != nil {
 		return Key{}, &InternalError{message: "deriving a key", cause: err}
-	}
-	id, err := hkdf.Expand(sha256.New, prk, infoKeyID, len(KeyID{}))
-	if err != nil {
-		return Key{}, &InternalError{message: "deriving a key id", cause: err}
 	}
 	m := material{secret: slices.Clone(secret), prk: prk}
 	return Key{id: KeyID(id), material: func() material { return m }}, nil
@@ -62,35 +62,33 @@ func NewKey(secret []byte) (Key, error) {
 func ParseKey(text string) (Key, error) {
 	secret, err := parseSecret(strings.TrimSpace(text))
 	if err != nil {
-		return Key{}, err
+		return Key{}, misuse("%w", err)
 	}
-	key, err := NewKey(secret)
-	if err == nil {
-		err = checkSecret(secret)
-	}
-	if err != nil {
-		return Key{}, err
-	}
-	return key, nil
+	return NewKey(secret)
 }
 
 func parseSecret(text string) ([]byte, error) {
-	if secret, err := hex.DecodeString(text); err == nil {
-		return secret, nil
+	secret, err := hex.DecodeString(text)
+	if err != nil {
+		if err := checkText(text); err != nil {
+			return nil, err
+		}
+		encoding := base64.StdEncoding
+		if strings.ContainsAny(text, "-_") {
+			encoding = base64.URLEncoding
+		}
+		if !strings.HasSuffix(text, "=") {
+			encoding = encoding.WithPadding(base64.NoPadding)
+		}
+		if secret, err = encoding.Strict().DecodeString(text); err != nil || strings.ContainsAny(text, "\r\n") {
+			return nil, errors.New("a key must be base64 or hexadecimal text")
+		}
 	}
-	if err := checkText(text); err != nil {
-		return nil, err
-	}
-	encoding := base64.StdEncoding
-	if strings.ContainsAny(text, "-_") {
-		encoding = base64.URLEncoding
-	}
-	if !strings.HasSuffix(text, "=") {
-		encoding = encoding.WithPadding(base64.NoPadding)
-	}
-	secret, err := encoding.Strict().DecodeString(text)
-	if err != nil || strings.ContainsAny(text, "\r\n") {
-		return nil, &UsageError{message: "a key must be base64 or hexadecimal text"}
+	switch {
+	case len(secret) < MinSecret:
+		return nil, fmt.Errorf("a key needs at least %d bytes, not %d", MinSecret, len(secret))
+	case isPattern(secret):
+		return nil, errors.New("a key must be random bytes, not a pattern: make one with GenerateKey, or with a tool such as openssl rand -base64 32")
 	}
 	return secret, nil
 }
@@ -113,15 +111,17 @@ func GenerateKey() Key {
 func KeysFromEnv(name string) ([]Key, error) {
 	texts := strings.FieldsFunc(os.Getenv(name), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	if len(texts) == 0 {
-		return nil, &UsageError{message: "environment variable " + name + " holds no key: 32 random bytes in base64 are one, such as openssl rand -base64 32 prints"}
+		return nil, misuse("environment variable %s holds no key: 32 random bytes in base64 are one, such as openssl rand -base64 32 prints", name)
 	}
 	keys := make([]Key, len(texts))
 	for i, text := range texts {
-		key, err := ParseKey(text)
+		secret, err := parseSecret(text)
 		if err != nil {
-			return nil, &UsageError{message: "environment variable " + name + ", key " + strconv.Itoa(i+1), cause: err}
+			return nil, misuse("environment variable %s, key %d: %w", name, i+1, err)
 		}
-		keys[i] = key
+		if keys[i], err = NewKey(secret); err != nil {
+			return nil, err
+		}
 	}
 	return keys, nil
 }
@@ -136,4 +136,79 @@ func (k Key) Text() string {
 		return ""
 	}
 	return base64.RawURLEncoding.EncodeToString(k.material().secret)
+}
+
+// checkText refuses text that can be read as a key in two ways: as hexadecimal with
+// a digit too few or mistyped, and as base64 of something else. About a third of a
+// random secret in base64 are hexadecimal digits, and of 43 characters not once in
+// 10^13 more than nine tenths.
+func checkText(text string) error {
+	digits := 0
+	for _, b := range []byte(text) {
+		if strings.IndexByte("0123456789abcdefABCDEF", b) >= 0 {
+			digits++
+		}
+	}
+	switch {
+	case digits == len(text) && digits%2 == 1:
+		return errors.New("a key in hexadecimal text has an odd number of digits: one is missing, or one too many")
+	case digits < len(text) && digits*10 > len(text)*9:
+		return errors.New("a key is neither hexadecimal text nor likely to be base64: most of it are hexadecimal digits, not all")
+	}
+	return nil
+}
+
+// isPattern reports whether nobody drew a secret at random: it has fewer than eight
+// different bytes, or the steps from byte to byte are one piece that is repeated, the last
+// time perhaps cut, as where the bytes repeat or count. Of random keys not one in 10^30
+// is such.
+func isPattern(secret []byte) bool {
+	different, steps := map[byte]bool{}, make([]byte, len(secret)-1)
+	for i, b := range secret {
+		different[b] = true
+		if i > 0 {
+			steps[i-1] = b - secret[i-1]
+		}
+	}
+	for size := 1; size <= len(secret)/2; size++ {
+		if bytes.HasPrefix(steps, steps[size:]) {
+			return true
+		}
+	}
+	return len(different) < 8
+}
+
+// fmt calls a Formatter for every verb, a Stringer not for %d and %#v.
+
+// Format writes the key's id for every verb.
+func (k Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.redacted()) }
+
+// LogValue returns the key's id.
+func (k Key) LogValue() slog.Value { return slog.StringValue(k.redacted()) }
+
+// MarshalText returns the key's id; JSON uses it too. It cannot be read back.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.redacted()), nil }
+
+func (k Key) redacted() string {
+	if k.material == nil {
+		return "statecodec.Key(none)"
+	}
+	return "statecodec.Key(" + k.ID().String() + ", redacted)"
+}
+
+// Format writes the ids of the codec's keys for every verb.
+func (c Codec) Format(f fmt.State, _ rune) { io.WriteString(f, c.redacted()) }
+
+// LogValue returns the ids of the codec's keys.
+func (c Codec) LogValue() slog.Value { return slog.StringValue(c.redacted()) }
+
+// MarshalText returns the ids of the codec's keys; JSON uses it too.
+func (c Codec) MarshalText() ([]byte, error) { return []byte(c.redacted()), nil }
+
+func (c Codec) redacted() string {
+	ids := make([]string, len(c.ring))
+	for i, key := range c.ring {
+		ids[i] = key.key.id.String()
+	}
+	return "statecodec.Codec(keys " + strings.Join(ids, " ") + ", redacted)"
 }

@@ -1,7 +1,8 @@
 package statecodec
 
 import (
-	"strconv"
+	"cmp"
+	"slices"
 	"time"
 )
 
@@ -63,73 +64,56 @@ type Options struct {
 	Instance string
 }
 
-// settings are options that have been checked.
-type settings struct {
-	ttl, skew time.Duration
-	maxToken  int
-	flags     byte
-	ephemeral bool
-	instance  string
-}
-
-func (o *Options) check() (settings, []Key, error) {
-	keys := o.Keys
+// resolve fills in the defaults, and the key of an ephemeral codec.
+func (o *Options) resolve() error {
 	switch {
-	case o.Ephemeral && len(keys) > 0:
-		return settings{}, nil, &UsageError{message: "Options.Ephemeral makes its own key: give no Keys beside it"}
+	case o.Ephemeral && len(o.Keys) > 0:
+		return misuse("Options.Ephemeral makes its own key: give no Keys beside it")
 	case o.Ephemeral:
-		keys = []Key{GenerateKey()}
-	case len(keys) == 0:
-		return settings{}, nil, &UsageError{message: "Options.Keys is empty: give a key, or set Ephemeral"}
+		o.Keys = []Key{GenerateKey()}
+	case len(o.Keys) == 0:
+		return misuse("Options.Keys is empty: give a key, or set Ephemeral")
 	}
-	seen := make(map[KeyID]int, len(keys))
-	for i, key := range keys {
+	o.Keys = slices.Clone(o.Keys)
+	for i, key := range o.Keys {
 		if key.material == nil {
-			return settings{}, nil, &UsageError{message: "Options.Keys: key " + strconv.Itoa(i+1) + " is the zero Key"}
+			return misuse("Options.Keys: key %d is the zero Key", i+1)
 		}
-		if first, ok := seen[key.ID()]; ok {
-			// Two different secrets have the same id once in four billion
-			// pairs, and another key is easily made.
-			return settings{}, nil, &UsageError{message: "Options.Keys: keys " + strconv.Itoa(first+1) + " and " +
-				strconv.Itoa(i+1) + " have the same id, " + key.ID().String()}
+		// Two different secrets have the same id once in four billion
+		// pairs, and another key is easily made.
+		if first := slices.IndexFunc(o.Keys, func(k Key) bool { return k.id == key.id }); first < i {
+			return misuse("Options.Keys: keys %d and %d have the same id, %s", first+1, i+1, key.ID())
 		}
-		seen[key.ID()] = i
 	}
-	s := settings{ttl: o.TTL, skew: o.Skew, maxToken: o.MaxToken, ephemeral: o.Ephemeral, instance: o.Instance}
 	smallest := tokenLen(nonceLen)
 	if o.Instance != "" {
 		if err := CheckInstance(o.Instance); err != nil {
-			return settings{}, nil, err
+			return err
 		}
-		s.flags |= flagInstance
 		smallest += 1 + len(o.Instance)
 	}
-	if s.ttl == 0 {
-		s.ttl = DefaultTTL
-	}
-	if s.skew == 0 {
-		s.skew = DefaultSkew
-	}
-	if s.maxToken == 0 {
-		s.maxToken = DefaultMaxToken
-	}
+	o.TTL = cmp.Or(o.TTL, DefaultTTL)
+	o.Skew = cmp.Or(o.Skew, DefaultSkew)
+	o.MaxToken = cmp.Or(o.MaxToken, DefaultMaxToken)
 	switch {
-	case s.ttl < time.Millisecond: // as finely as tokens count
-		return settings{}, nil, &UsageError{message: "Options.TTL must be at least 1ms, not " + o.TTL.String()}
-	case s.skew < 0 || s.skew > MaxSkew:
-		return settings{}, nil, &UsageError{message: "Options.Skew must be between 0 and " + MaxSkew.String() + ", not " + o.Skew.String()}
-	case s.maxToken < smallest || s.maxToken > MaxMaxToken:
-		return settings{}, nil, &UsageError{message: "Options.MaxToken must be between " + strconv.Itoa(smallest) + " and " +
-			strconv.Itoa(MaxMaxToken) + ", not " + strconv.Itoa(o.MaxToken)}
+	case o.TTL < time.Millisecond: // as finely as tokens count
+		return misuse("Options.TTL must be at least 1ms, not %v", o.TTL)
+	case o.Skew < 0 || o.Skew > MaxSkew:
+		return misuse("Options.Skew must be between 0 and %v, not %v", MaxSkew, o.Skew)
+	case o.MaxToken < smallest || o.MaxToken > MaxMaxToken:
+		return misuse("Options.MaxToken must be between %d and %d, not %d", smallest, MaxMaxToken, o.MaxToken)
 	}
-	if o.Readable {
-		s.flags |= flagReadable
+	return nil
+}
+
+// flags are those of the tokens sealed with these options.
+func (o *Options) flags() (flags byte) {
+	for flag, set := range map[byte]bool{
+		flagReadable: o.Readable, flagPerPrincipal: o.PerPrincipal, flagPerSession: o.PerSession, flagInstance: o.Instance != "",
+	} {
+		if set {
+			flags |= flag
+		}
 	}
-	if o.PerPrincipal {
-		s.flags |= flagPerPrincipal
-	}
-	if o.PerSession {
-		s.flags |= flagPerSession
-	}
-	return s, keys, nil
+	return flags
 }

@@ -2,6 +2,7 @@ package statecodec
 
 import (
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -21,12 +22,6 @@ var plain = func() (table [256]bool) {
 // string appends a string with the fewest escapes: \" and \\, and \u00xx for
 // control characters. Everything else stands for itself.
 func (c *canonicalizer) string() error {
-	end := c.plainEnd(c.at + 1)
-	if end < len(c.raw) && c.raw[end] == '"' { // as most strings are
-		c.out = append(c.out, c.raw[c.at:end+1]...)
-		c.at = end + 1
-		return nil
-	}
 	c.at++
 	c.out = append(c.out, '"')
 	for {
@@ -63,26 +58,15 @@ func (c *canonicalizer) plainEnd(at int) int {
 
 // escape reads the rest of an escape after its backslash.
 func (c *canonicalizer) escape() error {
-	b := c.peek()
-	c.at++
-	switch b {
-	case '"', '\\', '/':
-		c.appendRune(rune(b))
-	case 'b':
-		c.appendRune('\b')
-	case 'f':
-		c.appendRune('\f')
-	case 'n':
-		c.appendRune('\n')
-	case 'r':
-		c.appendRune('\r')
-	case 't':
-		c.appendRune('\t')
-	case 'u':
+	if c.skip('u') {
 		return c.unicodeEscape()
-	default:
+	}
+	short := strings.IndexByte(`"\/bfnrt`, c.peek())
+	if short < 0 {
 		return errSyntax
 	}
+	c.at++
+	c.appendRune(rune("\"\\/\b\f\n\r\t"[short]))
 	return nil
 }
 
@@ -134,11 +118,6 @@ func (c *canonicalizer) appendRune(r rune) {
 // end, and the power of ten to multiply them by unless that is 0: 100 is 1e2,
 // 0.50 is 5e-1, 42 is itself. No digit is lost however many there are.
 func (c *canonicalizer) number() error {
-	if n := plainInteger(c.raw[c.at:]); n > 0 {
-		c.out = append(c.out, c.raw[c.at:c.at+n]...)
-		c.at += n
-		return nil
-	}
 	start := len(c.out)
 	if c.skip('-') {
 		c.out = append(c.out, '-')
@@ -190,22 +169,6 @@ func (c *canonicalizer) number() error {
 	return nil
 }
 
-// plainInteger returns the length of the number that raw begins with if it is in
-// canonical form as it stands: digits alone, and no zero at either end.
-func plainInteger(raw []byte) int {
-	n := 0
-	for n < len(raw) && isDigit(raw[n]) {
-		n++
-	}
-	if n == 0 || raw[0] == '0' || raw[n-1] == '0' {
-		return 0
-	}
-	if n < len(raw) && (raw[n] == '.' || raw[n] == 'e' || raw[n] == 'E') {
-		return 0
-	}
-	return n
-}
-
 func (c *canonicalizer) digits() {
 	start := c.at
 	for isDigit(c.peek()) {
@@ -215,21 +178,19 @@ func (c *canonicalizer) digits() {
 }
 
 func (c *canonicalizer) exponent() (int64, error) {
-	negative := c.skip('-')
-	if !negative {
+	start := c.at
+	if !c.skip('-') {
 		c.skip('+')
 	}
 	if !isDigit(c.peek()) {
 		return 0, errSyntax
 	}
-	var v int64
-	for ; isDigit(c.peek()); c.at++ {
-		if v = v*10 + int64(c.peek()-'0'); v > maxExponent {
-			return 0, errExponent
-		}
+	for isDigit(c.peek()) {
+		c.at++
 	}
-	if negative {
-		v = -v
+	v, err := strconv.ParseInt(string(c.raw[start:c.at]), 10, 64)
+	if err != nil || v > maxExponent || v < -maxExponent {
+		return 0, errExponent
 	}
 	return v, nil
 }

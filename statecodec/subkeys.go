@@ -6,6 +6,7 @@ import (
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/binary"
 	"hash"
 	"sync"
@@ -22,7 +23,6 @@ const maxScopes = 1024
 
 // ringKey is one key of the ring, derived for one purpose.
 type ringKey struct {
-	id      KeyID
 	key     Key
 	purpose string
 	plain   *subkeys
@@ -31,34 +31,30 @@ type ringKey struct {
 	scoped map[string]*subkeys // deriving costs as much as several tokens
 }
 
-func newRingKey(key Key, purpose string) (*ringKey, error) {
-	k := &ringKey{id: key.ID(), key: key, purpose: purpose}
-	var err error
-	k.plain, err = k.derive(k.info(0, &Binding{}))
-	return k, err
+func newRingKey(key Key, purpose string) *ringKey {
+	k := &ringKey{key: key, purpose: purpose}
+	k.plain = k.derive(k.info(0, &Binding{}))
+	return k
 }
 
 // subkeys returns the keys for a token with these flags and binding.
-func (k *ringKey) subkeys(flags byte, b *Binding) (*subkeys, error) {
+func (k *ringKey) subkeys(flags byte, b *Binding) *subkeys {
 	scope := flags & (flagPerPrincipal | flagPerSession)
 	if scope == 0 {
-		return k.plain, nil
+		return k.plain
 	}
 	info := k.info(scope, b)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if sub, ok := k.scoped[info]; ok {
-		return sub, nil
+		return sub
 	}
-	sub, err := k.derive(info)
-	if err != nil {
-		return nil, err
-	}
+	sub := k.derive(info)
 	if k.scoped == nil || len(k.scoped) >= maxScopes {
 		k.scoped = make(map[string]*subkeys)
 	}
 	k.scoped[info] = sub
-	return sub, nil
+	return sub
 }
 
 // info is the context that HKDF derives sub-keys for: it differs for any two
@@ -75,18 +71,19 @@ func (k *ringKey) info(scope byte, b *Binding) string {
 	return string(info)
 }
 
-func (k *ringKey) derive(info string) (*subkeys, error) {
+// derive cannot fail: NewKey has expanded the same key, and the sizes are fixed.
+func (k *ringKey) derive(info string) *subkeys {
 	keys, err := hkdf.Expand(sha256.New, k.key.material().prk, info, 64)
 	if err != nil {
-		return nil, &InternalError{message: "deriving a sub-key", cause: err}
+		panic(err)
 	}
 	block, err := aes.NewCipher(keys[32:])
 	if err != nil {
-		return nil, &InternalError{message: "preparing the cipher", cause: err}
+		panic(err)
 	}
 	sub := &subkeys{block: block}
 	sub.pool.New = func() any { return &scratch{mac: hmac.New(sha256.New, keys[:32])} }
-	return sub, nil
+	return sub
 }
 
 // subkeys seal and open: a cipher, and MACs whose key is already absorbed.
@@ -133,4 +130,35 @@ func (w *scratch) authenticate() []byte {
 // appendField appends a string with its length before it.
 func appendField(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+// maxByHand is the longest text that is encrypted block by block. [cipher.NewCTR] copies
+// the key schedule, which takes longer than the blocks of most states; for longer ones
+// it works on several blocks at once.
+const maxByHand = 512
+
+// counterMode encrypts or decrypts text in place, under counter blocks that begin with
+// the nonce. It needs the scratch for blocks that do not escape.
+func (s *subkeys) counterMode(w *scratch, nonce, text []byte) {
+	if len(text) > maxByHand {
+		cipher.NewCTR(s.block, nonce).XORKeyStream(text, text)
+		return
+	}
+	high, low := binary.BigEndian.Uint64(nonce), binary.BigEndian.Uint64(nonce[8:])
+	for len(text) > 0 {
+		binary.BigEndian.PutUint64(w.counter[:], high)
+		binary.BigEndian.PutUint64(w.counter[8:], low)
+		s.block.Encrypt(w.stream[:], w.counter[:])
+		if low++; low == 0 {
+			high++
+		}
+		if len(text) < aes.BlockSize {
+			subtle.XORBytes(text, text, w.stream[:])
+			break
+		}
+		binary.NativeEndian.PutUint64(text, binary.NativeEndian.Uint64(text)^binary.NativeEndian.Uint64(w.stream[:]))
+		binary.NativeEndian.PutUint64(text[8:], binary.NativeEndian.Uint64(text[8:])^binary.NativeEndian.Uint64(w.stream[8:]))
+		text = text[aes.BlockSize:]
+	}
+	w.stream = [aes.BlockSize]byte{} // with which the text could be read
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"math"
+	"strings"
 	"time"
 )
 
@@ -25,9 +26,9 @@ const (
 	MinTTL = time.Second
 	// MaxTTL is the longest time to live.
 	MaxTTL = 366 * 24 * time.Hour
-	// DefaultMaxValue is how long a value may be where the options of a store
-	// do not say otherwise: 960 KiB fit in a message of a NATS server as it
-	// comes, and are far from the limits of the others.
+	// DefaultMaxValue is how long a value may be unless the options of a store
+	// say otherwise: 960 KiB fit in a message of a NATS server as it comes, and are
+	// far from the limits of the others.
 	DefaultMaxValue = 960 << 10
 
 	maxEpoch = 64
@@ -35,7 +36,7 @@ const (
 
 // Check returns a [*UsageError] if the key is none. Stores call it first.
 func (k Key) Check() error {
-	if !isEpoch(k.Epoch) {
+	if !isPlain(k.Epoch) || len(k.Epoch) > maxEpoch {
 		return Misuse("%q is no epoch: it is what Store.Epoch returned", k.Epoch)
 	}
 	if !isName(k.Name) {
@@ -73,36 +74,22 @@ func MaxValue(option int) (int, error) {
 	return option, nil
 }
 
-func isEpoch(s string) bool {
-	if s == "" || len(s) > maxEpoch {
-		return false
-	}
-	for i := range len(s) {
-		if !isPlain(s[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 func isName(s string) bool {
-	if s == "" || len(s) > MaxName {
-		return false
-	}
-	dot := true // a name does not begin with a dot
-	for i := range len(s) {
-		switch {
-		case isPlain(s[i]):
-			dot = false
-		case s[i] == '.' && !dot:
-			dot = true
-		default:
+	for part := range strings.SplitSeq(s, ".") {
+		if !isPlain(part) {
 			return false
 		}
 	}
-	return !dot
+	return len(s) <= MaxName
 }
 
-func isPlain(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
+// isPlain reports whether a text is of letters, digits, hyphens and underscores, and not
+// empty.
+func isPlain(s string) bool {
+	for _, c := range []byte(s) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return s != ""
 }

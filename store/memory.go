@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"context"
 	"crypto/rand"
@@ -33,10 +34,11 @@ type Memory struct {
 	epoch              string
 	maxBytes, maxValue int
 
+	// mu guards the fields below, and the records.
 	mu      sync.Mutex
-	records map[string]*record
-	due     byExpiry
-	bytes   int
+	records map[string]*record // by name
+	due     byExpiry           // the same
+	bytes   int                // their size
 	last    Revision
 }
 
@@ -56,27 +58,24 @@ const epochLen = 13
 // NewMemory returns an empty store. It panics if a limit is negative or too
 // small for any record at all, as that is a mistake in the program's text.
 func NewMemory(opts *MemoryOptions) *Memory {
-	m := &Memory{epoch: rand.Text()[:epochLen], maxBytes: DefaultMaxBytes, records: map[string]*record{}}
-	var option int
+	var o MemoryOptions
 	if opts != nil {
-		if opts.MaxBytes != 0 {
-			m.maxBytes = opts.MaxBytes
-		}
-		option = opts.MaxValue
+		o = *opts
 	}
-	longest := m.maxBytes - perRecord - MaxName
-	if longest <= 0 {
-		panic(Misuse("MaxBytes is %d: no record fits", m.maxBytes))
-	}
-	limit, err := MaxValue(option)
-	if err != nil {
+	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	limit, err := MaxValue(o.MaxValue)
+	longest := o.MaxBytes - perRecord - MaxName
+	switch {
+	case longest <= 0:
+		panic(Misuse("MaxBytes is %d: no record fits", o.MaxBytes))
+	case err != nil:
 		panic(err)
+	case o.MaxValue > longest:
+		panic(Misuse("MaxValue is %d: such a record does not fit in MaxBytes %d", o.MaxValue, o.MaxBytes))
 	}
-	if option > longest {
-		panic(Misuse("MaxValue is %d: such a record does not fit in MaxBytes %d", option, m.maxBytes))
+	return &Memory{
+		epoch: rand.Text()[:epochLen], maxBytes: o.MaxBytes, maxValue: min(limit, longest), records: map[string]*record{},
 	}
-	m.maxValue = min(limit, longest)
-	return m
 }
 
 // Scope is [Process].
@@ -89,10 +88,7 @@ func (m *Memory) Epoch(ctx context.Context) (string, error) {
 
 // Create implements [Store].
 func (m *Memory) Create(ctx context.Context, key Key, value []byte, ttl time.Duration) (Revision, error) {
-	if err := CheckWrite(key, value, m.maxValue, ttl); err != nil {
-		return 0, err
-	}
-	if err := m.admit(ctx, key); err != nil {
+	if err := m.admitWrite(ctx, key, value, ttl); err != nil {
 		return 0, err
 	}
 	now := time.Now()
@@ -119,10 +115,7 @@ func (m *Memory) Create(ctx context.Context, key Key, value []byte, ttl time.Dur
 
 // Update implements [Store].
 func (m *Memory) Update(ctx context.Context, key Key, at Revision, value []byte, ttl time.Duration) (Revision, error) {
-	if err := CheckWrite(key, value, m.maxValue, ttl); err != nil {
-		return 0, err
-	}
-	if err := m.admit(ctx, key); err != nil {
+	if err := m.admitWrite(ctx, key, value, ttl); err != nil {
 		return 0, err
 	}
 	now := time.Now()
@@ -184,12 +177,17 @@ func (m *Memory) Wait(ctx context.Context, key Key, at Revision) error {
 	}
 }
 
-// admit says why an operation cannot begin.
-func (m *Memory) admit(ctx context.Context, key Key) error {
-	if err := key.Check(); err != nil {
+// admitWrite returns why a write cannot begin.
+func (m *Memory) admitWrite(ctx context.Context, key Key, value []byte, ttl time.Duration) error {
+	if err := CheckWrite(key, value, m.maxValue, ttl); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	return m.admit(ctx, key)
+}
+
+// admit returns why an operation cannot begin.
+func (m *Memory) admit(ctx context.Context, key Key) error {
+	if err := cmp.Or(key.Check(), ctx.Err()); err != nil {
 		return err
 	}
 	if key.Epoch != m.epoch {
@@ -221,4 +219,53 @@ func (m *Memory) remove(r *record) {
 	delete(m.records, r.name)
 	m.bytes -= len(r.name) + len(r.value) + perRecord
 	r.announce()
+}
+
+// record is one record of a [Memory].
+type record struct {
+	name     string
+	value    []byte
+	revision Revision
+	expires  time.Time
+	index    int           // its place in byExpiry
+	changed  chan struct{} // nil while nobody waits
+}
+
+// watch returns a channel that is closed at the record's next change.
+func (r *record) watch() <-chan struct{} {
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
+}
+
+func (r *record) announce() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// byExpiry is a heap of records, the first to expire on top.
+type byExpiry []*record
+
+func (h byExpiry) Len() int           { return len(h) }
+func (h byExpiry) Less(i, j int) bool { return h[i].expires.Before(h[j].expires) }
+func (h byExpiry) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *byExpiry) Push(x any) {
+	r := x.(*record)
+	r.index = len(*h)
+	*h = append(*h, r)
+}
+
+func (h *byExpiry) Pop() any {
+	last := len(*h) - 1
+	r := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return r
 }

@@ -1,9 +1,30 @@
+// Package store says how the rounds of calls are remembered, so that a round
+// that comes again gets the result of the first time and runs nothing twice.
+//
+// A [Store] keeps small records that expire. It decides two races: of all who
+// [Store.Create] a key one wins, and of all who [Store.Update] a record at one
+// revision one wins. Everything else, such as the content of a record and when a
+// silent holder is given up, is up to the caller and the same for every store.
+//
+// [Memory] is the store of one process. The others are modules of their own,
+// so that nobody builds a database driver they do not use:
+//
+//	sqlitestore   the processes of one machine, on one file
+//	natsstore     a fleet, on NATS JetStream
+//	pgstore       a fleet, on PostgreSQL
+//	redisstore    a fleet, on Redis
+//
+// Package storetest is the suite that each of them passes, and that a store of
+// your own should pass.
 package store
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
+
+	"github.com/mrtr-go/sdk/internal/usage"
 )
 
 // A Store remembers records for a while. It is safe for concurrent use, by the
@@ -70,8 +91,8 @@ type Store interface {
 	Scope() Scope
 }
 
-// A Watcher is a [Store] that can tell when a record changes. [Wait] uses it,
-// and asks again and again where a store is none.
+// A Watcher is a [Store] that notices when a record changes. [Wait] uses it,
+// and asks again and again if a store is none.
 type Watcher interface {
 	// Wait returns nil once the record's revision is larger than at, and at
 	// once if it is already or if there is no such record. A nil may come too
@@ -111,3 +132,69 @@ func (s Scope) String() string {
 	}
 	return "scope " + strconv.Itoa(int(s))
 }
+
+// Wait waits, with any store, until the record is no longer at revision at. It
+// is the store's own Wait if it is a [Watcher]. Otherwise it looks with Get,
+// at first soon and then every quarter of a second. Its errors are
+// Watcher's.
+func Wait(ctx context.Context, s Store, key Key, at Revision) error {
+	if watcher, ok := s.(Watcher); ok {
+		return watcher.Wait(ctx, key, at)
+	}
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
+		_, now, err := s.Get(ctx, key)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			return nil
+		case err != nil:
+			return err
+		case now > at:
+			return nil
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// The verdicts of a store. Each says that nothing was written. Backends wrap
+// them, so compare with [errors.Is].
+var (
+	// ErrExists: Create found a record under the key.
+	ErrExists = errors.New("the record exists")
+	// ErrConflict: the record is not at the revision that Update named.
+	ErrConflict = errors.New("the record is not at this revision")
+	// ErrNotFound: there is no such record, or Get does not see it yet.
+	ErrNotFound = errors.New("no such record")
+	// ErrForgotten: the store's contents are not those that the key is about.
+	// The store was wiped, or it is another store.
+	ErrForgotten = errors.New("the store has lost what this key is about")
+	// ErrFull: there is no room. Records that expire make some.
+	ErrFull = errors.New("the store is full")
+	// ErrTooLarge: the value is longer than the store takes.
+	ErrTooLarge = errors.New("the value is too large")
+)
+
+// IsVerdict reports whether err settles an operation: it is one of the errors
+// above or a [*UsageError]. After any other error a write may have been done,
+// or may yet be.
+func IsVerdict(err error) bool {
+	for _, verdict := range []error{ErrExists, ErrConflict, ErrNotFound, ErrForgotten, ErrFull, ErrTooLarge} {
+		if errors.Is(err, verdict) {
+			return true
+		}
+	}
+	var misuse *UsageError
+	return errors.As(err, &misuse)
+}
+
+// UsageError reports misuse: the code that calls the store has to change.
+// Nothing was written.
+type UsageError = usage.Error
+
+// Misuse returns a [*UsageError]. It is for those who write a store.
+func Misuse(format string, args ...any) error { return usage.New("store", format, args...) }

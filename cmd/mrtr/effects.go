@@ -15,14 +15,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/probe"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/prove"
 )
 
 type count = func(context.Context) (map[string]int, error)
 
-// counter makes the count that -effects asks for; nil where it asks for none.
+// counter makes the count that -effects asks for; nil if it asks for none.
 func counter(where string, s prove.Subject, stderr *lines) (count, error) {
 	kind, what, _ := strings.Cut(where, ":")
 	switch {
@@ -90,15 +89,12 @@ func ask(s prove.Subject, request wire.Request) count {
 		if e.Close != nil {
 			defer e.Close()
 		}
+		as := &wire.Options{Bounded: true}
 		var c *wire.Client
 		if e.Transport != nil {
-			c, err = wire.Dial(ctx, probe.Bounded(e.Transport), nil)
+			c, err = wire.Dial(ctx, e.Transport, as)
 		} else {
-			var base http.RoundTripper
-			if e.HTTP != nil {
-				base = e.HTTP.Transport
-			}
-			c, err = wire.DialHTTP(ctx, e.URL, probe.BoundedHTTP(base), nil)
+			c, err = wire.DialHTTP(ctx, e.URL, e.HTTP, as)
 		}
 		if err != nil {
 			return nil, err

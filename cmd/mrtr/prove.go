@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/mrtr-go/sdk/prove"
@@ -49,8 +50,8 @@ All but stderr say a number, or a JSON object of numbers by the name of the effe
 An expression for stderr fits the line of the effect and no line of the log, which
 is often written there too: 'stderr:^charged ', say, and not 'stderr:charge'.
 
-It exits with 0 where no rule failed, with 1 where one did, and with 2 where nothing
-could be proved.
+It exits with 0 if no rule failed, with 1 if one did, and with 2 if nothing could be
+proved.
 `
 
 // runProve proves one tool of one server.
@@ -143,7 +144,7 @@ func (p *proof) write(report reported, out io.Writer) error {
 	return err
 }
 
-// helpProve tells about the command, about a rule, or lists the rules.
+// helpProve explains the command and lists the rules, or explains one rule.
 func helpProve(w io.Writer, args []string) error {
 	if len(args) == 0 {
 		fmt.Fprint(w, proveAbout)
@@ -168,4 +169,69 @@ func helpProve(w io.Writer, args []string) error {
 		}
 	}
 	return fmt.Errorf("there is no rule %q", args[0])
+}
+
+// inASweep are the flags that a sweep knows. The proof of one tool knows all but those
+// of onlySweep.
+var (
+	inASweep  = []string{"arguments", "client", "json", "junit", "limit", "patience", "token"}
+	onlySweep = []string{"client"}
+)
+
+// fits says which flag has no meaning in a sweep, or in a proof.
+func (p *proof) fits(sweeps bool) error {
+	for _, name := range p.given {
+		if sweeps && !slices.Contains(inASweep, name) {
+			return fmt.Errorf("-%s is for the proof of one tool: -tool is missing", name)
+		}
+		if !sweeps && slices.Contains(onlySweep, name) {
+			return fmt.Errorf("-%s is for a sweep, without -tool", name)
+		}
+	}
+	return nil
+}
+
+// sweep calls all tools that are read-only.
+func (p *proof) sweep(ctx context.Context, subject prove.Subject, next func(prove.Finding)) (reported, error) {
+	opts := &prove.SweepOptions{Patience: p.options.Patience, Limit: p.limit, Progress: next, Arguments: map[string]map[string]any{}}
+	for tool, given := range p.arguments {
+		arguments, ok := given.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("the -arguments of %s are no JSON object", tool)
+		}
+		opts.Arguments[tool] = arguments
+	}
+	switch p.client {
+	case "":
+	case "modern", "legacy":
+		opts.Clients = []string{p.client}
+	default:
+		return nil, fmt.Errorf("there is no client %q: modern or legacy", p.client)
+	}
+	reports, err := prove.Sweep(ctx, subject.Dial, subject.First, opts)
+	if len(reports) == 0 {
+		return nil, err
+	}
+	return reports, err
+}
+
+// progress is one line on a terminal that says how far the proof is.
+type progress struct {
+	to          io.Writer
+	tried, fail int
+}
+
+func (p *progress) next(f prove.Finding) {
+	p.tried++
+	if f.Outcome == prove.Fail {
+		p.fail++
+	}
+	fmt.Fprintf(p.to, "\r\x1b[K%d rules, %d failed: %s", p.tried, p.fail, f.Rule.Name)
+}
+
+func (p *progress) clear() { fmt.Fprint(p.to, "\r\x1b[K") }
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -85,7 +85,7 @@ func findAnalyzer(name string) (*analysis.Analyzer, error) {
 	return vet.Analyzers[i], nil
 }
 
-// helpVet tells about the command, or about the analyzer that is named.
+// helpVet explains the command, or the analyzer that is named.
 func helpVet(w io.Writer, args []string) error {
 	if len(args) > 0 {
 		a, err := findAnalyzer(args[0])
@@ -97,7 +97,7 @@ func helpVet(w io.Writer, args []string) error {
 	}
 	fmt.Fprint(w, "usage: mrtr vet [-json] [-only names] [packages]\n\n"+
 		"It judges the packages by these analyzers. `mrtr help vet NAME` says what goes\n"+
-		"wrong at run time, and how to mend it.\n\n")
+		"wrong at run time, and how to fix it.\n\n")
 	for _, a := range vet.Analyzers {
 		title, _, _ := strings.Cut(a.Doc, "\n")
 		fmt.Fprintf(w, "  %-17s%s\n", a.Name, title)
@@ -106,8 +106,8 @@ func helpVet(w io.Writer, args []string) error {
 	fmt.Fprint(w, "\n")
 	fs.SetOutput(w)
 	fs.PrintDefaults()
-	fmt.Fprint(w, "\nIt exits with 0 where nothing was found, with 1 where something was, and with 2\n"+
-		"where the packages could not be loaded. A finding is accepted by a comment on its\n"+
+	fmt.Fprint(w, "\nIt exits with 0 if nothing was found, with 1 if something was, and with 2\n"+
+		"if the packages could not be loaded. A finding is accepted by a comment on its\n"+
 		"line or the one above it: //mrtr:allow NAME REASON. In test files only examples are\n"+
 		"judged.\n\n"+
 		"go vet runs the same analyzers: go vet -vettool=$(which mrtr) ./...\n")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +15,8 @@ import (
 
 // prompter lets a person answer the questions of a call.
 type prompter struct {
-	ctx   context.Context
-	out   io.Writer
-	paint paint
+	ctx context.Context
+	printer
 	lines <-chan string
 	// echoes says that the terminal shows the typed text by itself.
 	echoes bool
@@ -38,7 +36,7 @@ func newPrompter(ctx context.Context, t terminal) *prompter {
 			}
 		}
 	}()
-	return &prompter{ctx: ctx, out: t.out, paint: painterFor(t.out), lines: lines, echoes: isTerminal(t.in)}
+	return &prompter{ctx: ctx, printer: printerFor(t.out), lines: lines, echoes: isTerminal(t.in)}
 }
 
 // answer asks until the person types an answer that fits. The end of the input
@@ -47,29 +45,29 @@ func (p *prompter) answer(q wire.Question) any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	choices := choicesOf(q)
-	fmt.Fprintf(p.out, "\n  %s\n", p.paint.bold(q.Message))
+	fmt.Fprintf(p, "\n  %s\n", p.bold(q.Message))
 	for i, choice := range choices {
-		fmt.Fprintf(p.out, "    %d  %s\n", i+1, choice)
+		fmt.Fprintf(p, "    %d  %s\n", i+1, choice)
 	}
-	fmt.Fprint(p.out, "    d  decline\n    c  cancel\n")
+	fmt.Fprint(p, "    d  decline\n    c  cancel\n")
 	for {
-		fmt.Fprint(p.out, "  your answer: ")
+		fmt.Fprint(p, "  your answer: ")
 		select {
 		case <-p.ctx.Done():
 			return wire.Cancel(q)
 		case typed, ok := <-p.lines:
 			if !ok {
-				fmt.Fprint(p.out, "\n  (end of input: cancelled)\n\n")
+				fmt.Fprint(p, "\n  (end of input: cancelled)\n\n")
 				return wire.Cancel(q)
 			}
 			if !p.echoes {
-				fmt.Fprintln(p.out, typed)
+				fmt.Fprintln(p, typed)
 			}
 			if response := understand(q, typed, choices); response != nil {
-				fmt.Fprintln(p.out)
+				fmt.Fprintln(p)
 				return response
 			}
-			fmt.Fprintf(p.out, "  %s\n", p.paint.bad(notUnderstood(typed, len(choices))))
+			fmt.Fprintf(p, "  %s\n", p.bad(notUnderstood(typed, len(choices))))
 		}
 	}
 }

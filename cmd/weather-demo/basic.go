@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -10,55 +9,42 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/statecodec"
 )
 
 const basicAbout = `Runs options/basic.go in memory and explains the two moves that every such
 handler makes: read the answer, and ask for it if it is missing.`
 
 // basic runs the smallest handler and explains its two moves.
-func basic(ctx context.Context, args []string, t terminal) error {
-	f := flag.NewFlagSet("basic", flag.ContinueOnError)
-	if _, err := parse(f, args, t); err != nil {
-		return err
-	}
-	rt, err := mrtr.New(nil)
+func basic(ctx context.Context, p printer) error {
+	client, err := connect(ctx, nil, nil, func(rt *mrtr.Runtime, server *mcp.Server) error {
+		mcp.AddTool(server, &mcp.Tool{Name: "greet"}, options.Basic(rt))
+		return nil
+	}, nil)
 	if err != nil {
 		return err
 	}
-	defer rt.Close()
-	server := mcp.NewServer(implementation, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "greet"}, options.Basic(rt))
-	client, err := wire.Connect(ctx, server, nil)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-
-	w, p := t.out, painterFor(t.out)
-	fmt.Fprint(w, basicIntro)
+	defer client.close()
+	fmt.Fprint(p, basicIntro)
 	first, err := client.Send(ctx, wire.Request{Name: "greet"})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s the client calls greet\n", p.bold("Round 1:"))
-	fmt.Fprint(w, "  read    there is no answer yet\n")
-	fmt.Fprintf(w, "  ask     the result is %s: %q\n", first.ResultType, first.Asks[0].Message)
-	fmt.Fprintf(w, "          with a sealed state of %d bytes; the server keeps nothing\n\n", len(first.State))
+	fmt.Fprintf(p, "%s the client calls greet\n", p.bold("Round 1:"))
+	fmt.Fprint(p, "  read    there is no answer yet\n")
+	fmt.Fprintf(p, "  ask     the result is %s: %q\n", first.ResultType, first.Asks[0].Message)
+	fmt.Fprintf(p, "          with a sealed state of %d bytes; the server keeps nothing\n\n", len(first.State))
 
 	answer := "Ada"
-	second, err := client.Send(ctx, wire.Request{
-		Name:      "greet",
-		State:     first.State,
-		Responses: map[string]any{"name": wire.Value(answer)(first.Asks[0])},
-	})
+	second, err := client.Send(ctx, answering(wire.Request{Name: "greet"}, first, wire.Value(answer)))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s the client calls greet again, with the answer and the state\n", p.bold("Round 2:"))
-	fmt.Fprintf(w, "  read    the state is valid and the answer fits: name is %q\n", answer)
-	fmt.Fprint(w, "  ask     nothing is missing\n")
-	fmt.Fprintf(w, "  result  %s: %s\n", second.ResultType, p.good(second.Text))
-	fmt.Fprint(w, "\nNext: weather-demo multiround\n")
+	fmt.Fprintf(p, "%s the client calls greet again, with the answer and the state\n", p.bold("Round 2:"))
+	fmt.Fprintf(p, "  read    the state is valid and the answer fits: name is %q\n", answer)
+	fmt.Fprint(p, "  ask     nothing is missing\n")
+	fmt.Fprintf(p, "  result  %s: %s\n", second.ResultType, p.good(second.Text))
+	fmt.Fprint(p, "\nNext: weather-demo multiround\n")
 	return nil
 }
 
@@ -73,3 +59,64 @@ round, from the top, and makes the same two moves each time:
     return nil, Greeting{"Hello, " + name + "."}, nil
 
 `
+
+const multiroundAbout = `Runs options/multiround.go: two questions, of which the second depends on the
+first answer. Each round goes to a new server.`
+
+// multiround resolves a work item. Each round goes to a new server; the servers
+// share nothing but the key.
+func multiround(ctx context.Context, p printer) error {
+	fmt.Fprint(p, multiroundIntro)
+	key := statecodec.GenerateKey()
+	answers := map[string]any{"resolution": "Duplicate", "duplicate_of": 4301}
+	request := wire.Request{Name: "resolve_work_item", Arguments: map[string]int{"work_item_id": 4522}}
+	earlier := ""
+	for round := 1; ; round++ {
+		reply, err := onFreshServer(ctx, key, request)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p, "%s a new server with the same key\n", p.bold(fmt.Sprintf("Round %d:", round)))
+		fmt.Fprintf(p, "  read    %s\n", answersIn(request, earlier))
+		if !reply.Incomplete() {
+			fmt.Fprint(p, "  ask     nothing is missing\n")
+			fmt.Fprintf(p, "  result  %s: %s\n", reply.ResultType, p.good(reply.Text))
+			return nil
+		}
+		q := reply.Asks[0]
+		answer := answers[q.Key]
+		fmt.Fprintf(p, "  ask     %s %s\n", q.Message, p.dim(fmt.Sprintf("(and a sealed state, %d bytes)", len(reply.State))))
+		fmt.Fprintf(p, "  user    %s = %v\n\n", q.Key, answer)
+		if request.Responses != nil {
+			earlier = "; the earlier answer from the state"
+		}
+		request = answering(request, reply, wire.Value(answer))
+	}
+}
+
+const multiroundIntro = `Two questions, of which the second depends on the first answer
+(options/multiround.go). Each round below goes to a new server; the servers
+share nothing but the key. The client sends an answer once, in the next request;
+later rounds have it because it travels in the sealed state.
+
+`
+
+func answersIn(request wire.Request, earlier string) string {
+	responses, ok := request.Responses.(map[string]any)
+	if !ok {
+		return "there is no answer yet"
+	}
+	return sortedKeys(responses)[0] + " from the request" + earlier
+}
+
+func onFreshServer(ctx context.Context, key statecodec.Key, request wire.Request) (*wire.Reply, error) {
+	client, err := connect(ctx, sharing(key), nil, func(rt *mrtr.Runtime, server *mcp.Server) error {
+		mcp.AddTool(server, &mcp.Tool{Name: "resolve_work_item"}, options.MultiRound(rt))
+		return nil
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer client.close()
+	return client.Send(ctx, request)
+}

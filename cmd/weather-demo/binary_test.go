@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,12 +63,18 @@ type outcome struct {
 	status         int
 }
 
-// weatherDemo runs the binary with this input.
+// outcomes holds the finished runs, since several tests look at the same one.
+var outcomes sync.Map
+
+// weatherDemo is the run of the binary with this input.
 func weatherDemo(t *testing.T, input string, args ...string) outcome {
 	t.Helper()
-	var stdout, stderr strings.Builder
-	status := runBinary(t, input, &stdout, &stderr, args...)
-	return outcome{stdout.String(), stderr.String(), status}
+	finished, _ := outcomes.LoadOrStore(fmt.Sprintf("%q %q", input, args), sync.OnceValue(func() outcome {
+		var stdout, stderr strings.Builder
+		status := runBinary(t, input, &stdout, &stderr, args...)
+		return outcome{stdout.String(), stderr.String(), status}
+	}))
+	return finished.(func() outcome)()
 }
 
 // runBinary runs it to its end. If both streams are one writer, their lines keep

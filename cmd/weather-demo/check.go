@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"strings"
 
-	"github.com/mrtr-go/sdk/transcript"
+	"github.com/mrtr-go/sdk/boundary/transcript"
 )
 
 const checkAbout = `Reads a conversation with a model as JSON, from FILE or, for -, from stdin, and
@@ -21,11 +20,11 @@ such a conversation. The status is 1 if anything was found.
   weather-demo check chat.json -repair > repaired.json`
 
 // check looks for tool uses without a result in a conversation.
-func check(ctx context.Context, args []string, t terminal) error {
-	f := flag.NewFlagSet("check", flag.ContinueOnError)
+func check(_ context.Context, c command, args []string, t terminal) error {
+	f := c.flags()
 	repair := f.Bool("repair", false, "print the repaired conversation, and the repairs on stderr")
 	style := f.String("style", "", "the `style` of the conversation, messages or sampling (default: detected)")
-	files, err := parse(f, args, t)
+	files, err := c.parse(f, args, t)
 	if err != nil {
 		return err
 	}
@@ -36,11 +35,12 @@ func check(ctx context.Context, args []string, t terminal) error {
 	if *repair {
 		return repaired(conversation, t)
 	}
+	p := printerFor(t.out)
 	findings := conversation.Check()
 	for _, finding := range findings {
-		writeFinding(t.out, painterFor(t.out).bad, finding.String())
+		writeFinding(p, p.bad, finding.String())
 	}
-	fmt.Fprintf(t.out, "%s in %s, %s style\n", count(len(findings), "fault"), count(conversation.Len(), "message"), conversation.Style())
+	fmt.Fprintf(p, "%s in %s, %s style\n", count(len(findings), "fault"), count(conversation.Len(), "message"), conversation.Style())
 	if len(findings) > 0 {
 		return errFound
 	}
@@ -48,11 +48,12 @@ func check(ctx context.Context, args []string, t terminal) error {
 }
 
 func repaired(conversation *transcript.Transcript, t terminal) error {
+	p := printerFor(t.err)
 	fixed, repairs := conversation.Repair()
 	for _, r := range repairs {
-		writeFinding(t.err, painterFor(t.err).good, r.String())
+		writeFinding(p, p.good, r.String())
 	}
-	fmt.Fprintf(t.err, "%s\n", count(len(repairs), "repair"))
+	fmt.Fprintf(p, "%s\n", count(len(repairs), "repair"))
 	_, err := fmt.Fprintf(t.out, "%s\n", strings.TrimRight(string(fixed.Bytes()), "\n"))
 	return err
 }
@@ -88,10 +89,8 @@ func readConversation(file, style string, t terminal) (*transcript.Transcript, e
 }
 
 // writeFinding puts the place on a line of its own, before the explanation.
-func writeFinding(w io.Writer, paint func(string) string, text string) {
+func writeFinding(p printer, how func(string) string, text string) {
 	place, rest, _ := strings.Cut(text, ": ")
-	fmt.Fprintln(w, paint(place))
-	for _, line := range wrap(rest, lineWidth-4) {
-		fmt.Fprintf(w, "    %s\n", line)
-	}
+	fmt.Fprintln(p, how(place))
+	p.hang("    ", rest, plain)
 }

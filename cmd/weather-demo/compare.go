@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
+	"github.com/mrtr-go/sdk/options"
 )
 
 const compareAbout = `Shows the code of two styles and marks the lines that differ: side by side, or
@@ -24,10 +27,10 @@ equal: New makes a style, and handler is its function.
   weather-demo compare E N        the same line above a guard: the landmine`
 
 // compare shows the code of two styles and marks the lines that differ.
-func compare(ctx context.Context, args []string, t terminal) error {
-	f := flag.NewFlagSet("compare", flag.ContinueOnError)
+func compare(_ context.Context, c command, args []string, t terminal) error {
+	f := c.flags()
 	width := f.Int("width", 0, "the width in `columns` (default: the terminal's, else 120)")
-	names, err := parse(f, args, t)
+	names, err := c.parse(f, args, t)
 	if err != nil {
 		return err
 	}
@@ -46,18 +49,24 @@ func compare(ctx context.Context, args []string, t terminal) error {
 		}
 		heads[i] = fmt.Sprintf("%s  %s", o.Letter, sources[i].file)
 	}
-	c := comparison{t.out, painterFor(t.out), *width}
+	both := comparison{printerFor(t.out), *width}
 	pairs := align(sources[0].code, sources[1].code)
-	if c.width < sideBySideWidth {
-		c.stacked(heads, sources, pairs)
+	if both.width < sideBySideWidth {
+		both.stacked(heads, sources, pairs)
 	} else {
-		c.sideBySide(heads, sources, pairs)
+		both.sideBySide(heads, sources, pairs)
 	}
-	fmt.Fprintln(c.w)
-	for _, line := range wrap(tally(pairs), c.width) {
-		fmt.Fprintln(c.w, c.paint.dim(line))
+	fmt.Fprintln(both)
+	for _, line := range wrap(tally(pairs), both.width) {
+		fmt.Fprintln(both, both.dim(line))
 	}
 	return nil
+}
+
+type pair = weather.Pair[string]
+
+func align(left, right []string) []pair {
+	return weather.Align(left, right, func(a, b string) bool { return a == b })
 }
 
 // tally counts the lines that differ.
@@ -65,10 +74,10 @@ func tally(pairs []pair) string {
 	changed, left, right := 0, 0, 0
 	for _, p := range pairs {
 		switch {
-		case p.same():
-		case p.left == nil:
+		case p.Same:
+		case p.Left == nil:
 			right++
-		case p.right == nil:
+		case p.Right == nil:
 			left++
 		default:
 			changed++
@@ -92,8 +101,7 @@ func widthOf(w io.Writer) int {
 
 // comparison writes aligned lines.
 type comparison struct {
-	w     io.Writer
-	paint paint
+	printer
 	width int
 }
 
@@ -102,29 +110,29 @@ const sideBySideWidth = 100
 func (c comparison) sideBySide(heads [2]string, sources [2]source, pairs []pair) {
 	half := (c.width - 3) / 2
 	row := func(left, mark, right string) {
-		fmt.Fprintln(c.w, strings.TrimRight(fmt.Sprintf("%s %s %s", pad(left, half), mark, right), " "))
+		fmt.Fprintln(c, strings.TrimRight(fmt.Sprintf("%s %s %s", pad(left, half), mark, right), " "))
 	}
 	leftHead, rightHead := wrap(heads[0], half), wrap(heads[1], half)
 	for i := range max(len(leftHead), len(rightHead)) {
-		fmt.Fprintf(c.w, "%s   %s\n", c.paint.bold(pad(at(leftHead, i), half)), c.paint.bold(at(rightHead, i)))
+		fmt.Fprintf(c, "%s   %s\n", c.bold(pad(at(leftHead, i), half)), c.bold(at(rightHead, i)))
 	}
-	fmt.Fprintln(c.w)
+	fmt.Fprintln(c)
 	left, right := wrap(sources[0].doc, half), wrap(sources[1].doc, half)
 	for i := range max(len(left), len(right)) {
 		row(at(left, i), " ", at(right, i))
 	}
-	fmt.Fprintln(c.w)
+	fmt.Fprintln(c)
 	for _, p := range pairs {
 		mark := " "
-		left, right := fold(p.left, half), fold(p.right, half)
+		left, right := fold(p.Left, half), fold(p.Right, half)
 		switch {
-		case p.same():
-		case p.left == nil:
-			mark = c.paint.good(">")
-		case p.right == nil:
-			mark = c.paint.bad("<")
+		case p.Same:
+		case p.Left == nil:
+			mark = c.good(">")
+		case p.Right == nil:
+			mark = c.bad("<")
 		default:
-			mark = c.paint.effect("|")
+			mark = c.effect("|")
 		}
 		for i := range max(len(left), len(right)) {
 			row(at(left, i), mark, at(right, i))
@@ -135,37 +143,37 @@ func (c comparison) sideBySide(heads [2]string, sources [2]source, pairs []pair)
 // stacked writes the left lines of each difference above the right ones.
 func (c comparison) stacked(heads [2]string, sources [2]source, pairs []pair) {
 	marks := [2]func(string) string{
-		func(line string) string { return c.paint.bad("- " + line) },
-		func(line string) string { return c.paint.good("+ " + line) },
+		func(line string) string { return c.bad("- " + line) },
+		func(line string) string { return c.good("+ " + line) },
 	}
 	for i, mark := range marks {
 		for _, line := range wrap(heads[i], c.width-2) {
-			fmt.Fprintln(c.w, mark(line))
+			fmt.Fprintln(c, mark(line))
 		}
 		for _, line := range wrap(sources[i].doc, c.width-2) {
-			fmt.Fprintln(c.w, strings.TrimRight("  "+line, " "))
+			fmt.Fprintln(c, strings.TrimRight("  "+line, " "))
 		}
-		fmt.Fprintln(c.w)
+		fmt.Fprintln(c)
 	}
 	var right []string
 	flush := func() {
 		for _, line := range right {
-			fmt.Fprintln(c.w, marks[1](line))
+			fmt.Fprintln(c, marks[1](line))
 		}
 		right = nil
 	}
 	for _, p := range pairs {
-		if p.same() {
+		if p.Same {
 			flush()
-			for _, line := range fold(p.left, c.width-2) {
-				fmt.Fprintln(c.w, strings.TrimRight("  "+line, " "))
+			for _, line := range fold(p.Left, c.width-2) {
+				fmt.Fprintln(c, strings.TrimRight("  "+line, " "))
 			}
 			continue
 		}
-		for _, line := range fold(p.left, c.width-2) {
-			fmt.Fprintln(c.w, marks[0](line))
+		for _, line := range fold(p.Left, c.width-2) {
+			fmt.Fprintln(c, marks[0](line))
 		}
-		right = append(right, fold(p.right, c.width-2)...)
+		right = append(right, fold(p.Right, c.width-2)...)
 	}
 	flush()
 }
@@ -198,4 +206,47 @@ func at(lines []string, i int) string {
 
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+}
+
+// source is the code of a style as compare shows it.
+type source struct {
+	file string
+	doc  string   // the style's doc comment
+	code []string // its functions without their doc comments
+}
+
+// sourceOf reads a style: the function that makes it, the other functions of its
+// file, and last the handlers that it takes from another style's file. Names that
+// only tell the styles apart are made equal: the function that makes the style is
+// New, and the first handler that it names is handler.
+func sourceOf(o options.Option) (source, error) {
+	parsed, err := weather.ParseSource()
+	if err != nil {
+		return source{}, err
+	}
+	made, err := parsed.Maker(o)
+	if err != nil {
+		return source{}, err
+	}
+	funcs := parsed.Beside(made)
+	src := source{file: parsed.Excerpt(made).Path, doc: strings.Join(strings.Fields(made.Doc.Text()), " ")}
+	equal := []string{"\t", "  ", "options.", "", "func " + made.Name.Name + "(", "func New("}
+	for i, h := range parsed.Handlers(made) {
+		if i == 0 {
+			equal = append(equal, h.Func.Name.Name+"(", "handler(")
+		}
+		if !slices.Contains(funcs, h.Func) {
+			funcs = append(funcs, h.Func)
+			src.file += " and " + parsed.Excerpt(h.Func).Path
+		}
+	}
+	for i, f := range funcs {
+		if i > 0 {
+			src.code = append(src.code, "")
+		}
+		for _, line := range parsed.Excerpt(f).Lines {
+			src.code = append(src.code, strings.NewReplacer(equal...).Replace(line))
+		}
+	}
+	return src, nil
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,13 +30,8 @@ const costLegend = `
 `
 
 // cost prints how the cost of a call grows with its questions.
-func cost(ctx context.Context, args []string, t terminal) error {
-	f := flag.NewFlagSet("cost", flag.ContinueOnError)
-	if _, err := parse(f, args, t); err != nil {
-		return err
-	}
-	w, p := t.out, painterFor(t.out)
-	fmt.Fprintf(w, "%s%s\n", costIntro, p.dim(costHead))
+func cost(ctx context.Context, p printer) error {
+	fmt.Fprintf(p, "%s%s\n", costIntro, p.dim(costHead))
 	for _, s := range surveys {
 		var bills []bill
 		for _, n := range []int{1, 4, 9} {
@@ -51,35 +44,28 @@ func cost(ctx context.Context, args []string, t terminal) error {
 			}
 			bills = append(bills, b)
 		}
-		of := func(figure func(bill) int) string {
-			var each []string
-			for _, b := range bills {
-				each = append(each, fmt.Sprint(figure(b)))
-			}
-			return strings.Join(each, " / ")
-		}
-		fmt.Fprintf(w, " %s  %-15s %-12s%-12s%-11s%s\n", s.letter, s.name,
-			of(func(b bill) int { return b.requests }), of(func(b bill) int { return b.entered }),
-			of(func(b bill) int { return b.saved }), of(func(b bill) int { return b.state }))
+		fmt.Fprintf(p, " %s  %-15s %-12s%-12s%-11s%s\n", s.letter, s.name,
+			figures(bills, func(b bill) int { return b.requests }), figures(bills, func(b bill) int { return b.entered }),
+			figures(bills, func(b bill) int { return b.saved }), figures(bills, func(b bill) int { return b.state }))
 	}
-	fmt.Fprint(w, costLegend)
-	return tooMany(ctx, w)
+	fmt.Fprint(p, costLegend)
+	return tooMany(ctx, p)
 }
 
 // tooMany prints how a call of ten rounds ends, and how much it has saved by then.
-func tooMany(ctx context.Context, w io.Writer) error {
-	endings := map[string][]string{}
+func tooMany(ctx context.Context, p printer) error {
+	letters := map[string][]string{}
 	for _, s := range surveys {
 		b, err := s.bill(ctx, 10)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		ending := fmt.Sprintf("%d saved: %s", b.saved, b.failed)
-		endings[ending] = append(endings[ending], s.letter)
+		letters[ending] = append(letters[ending], s.letter)
 	}
-	fmt.Fprint(w, "\nTen questions in ten rounds are more than a client follows:\n\n")
-	for _, ending := range sortedKeys(endings) {
-		fmt.Fprintf(w, "  %-11s %s\n", strings.Join(endings[ending], " "), ending)
+	fmt.Fprint(p, "\nTen questions in ten rounds are more than a client follows:\n\n")
+	for _, ending := range sortedKeys(letters) {
+		fmt.Fprintf(p, "  %-11s %s\n", strings.Join(letters[ending], " "), ending)
 	}
 	return nil
 }
@@ -87,8 +73,11 @@ func tooMany(ctx context.Context, w io.Writer) error {
 // survey is a tool of n questions in one style.
 type survey struct {
 	letter, name string
-	style        func(questions []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total]
+	style        surveyStyle
 }
+
+// surveyStyle makes a tool that asks the questions and saves each answer.
+type surveyStyle func(questions []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total]
 
 // total is the output of a survey.
 type total struct {
@@ -96,15 +85,11 @@ type total struct {
 }
 
 var surveys = []survey{
-	{"E", "native", surveyGuards},
-	{"F", "once", surveyOnce},
+	{"E", "native", surveyGuards(false)},
+	{"F", "once", surveyGuards(true)},
 	{"G", "steps", surveySteps},
-	{"H", "coroutine", func(q []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total] {
-		return mrtr.Coroutine(surveyLinear(q, save))
-	}},
-	{"J", "journal", func(q []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total] {
-		return mrtr.Journal(surveyLinear(q, save))
-	}},
+	{"H", "coroutine", surveyLinear(mrtr.Coroutine[struct{}, total])},
+	{"J", "journal", surveyLinear(mrtr.Journal[struct{}, total])},
 }
 
 // bill is the cost of one call.
@@ -122,22 +107,18 @@ func (b *bill) Observe(_ context.Context, e mrtr.Event) {
 
 // bill makes a call of n questions.
 func (s survey) bill(ctx context.Context, n int) (b bill, err error) {
-	rt, err := mrtr.New(&mrtr.Options{Observer: &b})
-	if err != nil {
-		return b, err
-	}
-	defer rt.Close()
 	var questions []mrtr.Question[int]
 	for i := range n {
 		questions = append(questions, mrtr.Elicit[int](fmt.Sprintf("q%d", i+1), fmt.Sprintf("Question %d?", i+1)))
 	}
-	server := mcp.NewServer(implementation, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "survey"}, mrtr.Tool(rt, s.style(questions, func(int) { b.saved++ }), nil))
-	client, err := wire.Connect(ctx, server, nil)
+	client, err := connect(ctx, &mrtr.Options{Observer: &b}, nil, func(rt *mrtr.Runtime, server *mcp.Server) error {
+		mcp.AddTool(server, &mcp.Tool{Name: "survey"}, mrtr.Tool(rt, s.style(questions, func(int) { b.saved++ }), nil))
+		return nil
+	}, nil)
 	if err != nil {
 		return b, err
 	}
-	defer client.Close()
+	defer client.close()
 	out, err := client.Call(ctx, "survey", struct{}{}, wire.Answers{"*": wire.Value(1)})
 	if err != nil {
 		return b, err
@@ -155,40 +136,30 @@ func (s survey) bill(ctx context.Context, n int) (b bill, err error) {
 	return b, nil
 }
 
-func surveyGuards(questions []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total] {
-	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, total, error) {
-		var answers []int
-		for _, q := range questions {
-			answer, ok := mrtr.Answer(c, q)
-			if !ok {
-				return mrtr.Need(q), total{}, nil
+// surveyGuards saves each answer at once in Once, or all of them below the last guard.
+func surveyGuards(atOnce bool) surveyStyle {
+	return func(questions []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total] {
+		return mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, total, error) {
+			var t total
+			var unsaved []int
+			for _, q := range questions {
+				answer, ok := mrtr.Answer(c, q)
+				if !ok {
+					return mrtr.Need(q), total{}, nil
+				}
+				if !atOnce {
+					unsaved = append(unsaved, answer)
+				} else if err := saveOnce(ctx, c, q, answer, save); err != nil {
+					return nil, total{}, err
+				}
+				t.Sum += answer
 			}
-			answers = append(answers, answer)
-		}
-		var t total
-		for _, answer := range answers {
-			save(answer)
-			t.Sum += answer
-		}
-		return nil, t, nil
-	})
-}
-
-func surveyOnce(questions []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total] {
-	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, total, error) {
-		var t total
-		for _, q := range questions {
-			answer, ok := mrtr.Answer(c, q)
-			if !ok {
-				return mrtr.Need(q), total{}, nil
+			for _, answer := range unsaved {
+				save(answer)
 			}
-			if err := saveOnce(ctx, c, q, answer, save); err != nil {
-				return nil, total{}, err
-			}
-			t.Sum += answer
-		}
-		return nil, t, nil
-	})
+			return nil, t, nil
+		})
+	}
 }
 
 func surveySteps(questions []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total] {
@@ -211,20 +182,22 @@ func surveySteps(questions []mrtr.Question[int], save func(int)) mrtr.Style[stru
 	return b.MustBuild()
 }
 
-func surveyLinear(questions []mrtr.Question[int], save func(int)) mrtr.LinearFunc[struct{}, total] {
-	return func(ctx context.Context, c *mrtr.Call, _ struct{}) (total, error) {
-		var t total
-		for _, q := range questions {
-			answer, err := mrtr.Ask(ctx, c, q)
-			if err != nil {
-				return total{}, err
+func surveyLinear(style func(mrtr.LinearFunc[struct{}, total]) mrtr.Style[struct{}, total]) surveyStyle {
+	return func(questions []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total] {
+		return style(func(ctx context.Context, c *mrtr.Call, _ struct{}) (total, error) {
+			var t total
+			for _, q := range questions {
+				answer, err := mrtr.Ask(ctx, c, q)
+				if err != nil {
+					return total{}, err
+				}
+				if err := saveOnce(ctx, c, q, answer, save); err != nil {
+					return total{}, err
+				}
+				t.Sum += answer
 			}
-			if err := saveOnce(ctx, c, q, answer, save); err != nil {
-				return total{}, err
-			}
-			t.Sum += answer
-		}
-		return t, nil
+			return t, nil
+		})
 	}
 }
 

@@ -79,9 +79,13 @@ var masks = []struct{ part, pattern, mask string }{
 
 func (i invocation) transcript(t *testing.T) string {
 	t.Helper()
-	var printed strings.Builder
-	status := runBinary(t, i.input, &printed, &printed, strings.Fields(i.args)...)
-	text := printed.String()
+	run := weatherDemo(t, i.input, strings.Fields(i.args)...)
+	text, status := run.stdout, run.status
+	if run.stderr != "" { // once more, with the lines of both streams in their order
+		var printed strings.Builder
+		status = runBinary(t, i.input, &printed, &printed, strings.Fields(i.args)...)
+		text = printed.String()
+	}
 	require.NotContains(t, text, "\x1b", "colours where there is no terminal")
 	for _, m := range masks {
 		text = regexp.MustCompile(m.pattern).ReplaceAllString(text, m.mask)

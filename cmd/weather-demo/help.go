@@ -6,49 +6,48 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
+
+	"github.com/mrtr-go/sdk/internal/spelling"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 // help lists the commands, or explains one.
-func help(ctx context.Context, args []string, t terminal) error {
+func help(ctx context.Context, _ command, args []string, t terminal) error {
 	if len(args) > 0 && args[0] != "help" {
 		c, err := findCommand(args[0])
 		if err != nil {
 			return err
 		}
-		return c.run(ctx, []string{"-h"}, t)
+		return c.run(ctx, c, []string{"-h"}, t)
 	}
-	p := painterFor(t.out)
-	fmt.Fprintln(t.out, p.bold("weather-demo [COMMAND] [FLAGS]"))
-	fmt.Fprint(t.out, "\nOne weather tool that asks its user, written in every handler style.\n\n")
+	p := printerFor(t.out)
+	fmt.Fprintln(p, p.bold("weather-demo [COMMAND] [FLAGS]"))
+	fmt.Fprint(p, "\nOne weather tool that asks its user, written in every handler style.\n\n")
 	for i, c := range commands() {
 		note := ""
 		if i == 0 {
 			note = " (the default)"
 		}
-		fmt.Fprintf(t.out, "  %s%s%s\n", p.bold(fmt.Sprintf("%-12s", c.name)), c.summary, note)
+		fmt.Fprintf(p, "  %s%s%s\n", p.bold(fmt.Sprintf("%-12s", c.name)), c.summary, note)
 	}
-	fmt.Fprint(t.out, "\nweather-demo help COMMAND explains a command and its flags.\n")
+	fmt.Fprint(p, "\nweather-demo help COMMAND explains a command and its flags.\n")
 	return nil
 }
 
 // parse reads a command's flags, which may also follow its arguments, and returns
 // the arguments: as many as the command takes. A mistake is a usageError; for an
 // unknown flag it names the nearest one.
-func parse(f *flag.FlagSet, args []string, t terminal) ([]string, error) {
-	c := mustFind(f.Name())
+func (c command) parse(f *flag.FlagSet, args []string, t terminal) ([]string, error) {
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
 	var words []string
 	for {
 		if err := f.Parse(args); err != nil {
-			return nil, misread(f, c, err, t)
+			return nil, c.misread(f, err, t)
 		}
-		args = f.Args()
-		if open := strings.HasSuffix(c.takes, "..."); open && len(args) > 0 {
-			return args, nil // the flags of another program follow
-		}
-		if len(args) == 0 {
+		if args = f.Args(); len(args) == 0 {
 			break
 		}
 		words, args = append(words, args[0]), args[1:]
@@ -61,7 +60,7 @@ func parse(f *flag.FlagSet, args []string, t terminal) ([]string, error) {
 	return words, nil
 }
 
-func misread(f *flag.FlagSet, c command, err error, t terminal) error {
+func (c command) misread(f *flag.FlagSet, err error, t terminal) error {
 	if errors.Is(err, flag.ErrHelp) {
 		c.explain(f, t)
 		return err
@@ -94,5 +93,40 @@ func (c command) explain(f *flag.FlagSet, t terminal) {
 		usage += " [FLAGS]"
 		flags = "\n" + flags
 	}
-	fmt.Fprintf(t.out, "%s\n\n%s\n%s", painterFor(t.out).bold(usage), c.about, flags)
+	fmt.Fprintf(t.out, "%s\n\n%s\n%s", printerFor(t.out).bold(usage), c.about, flags)
+}
+
+// unknown is the message for a word that is not a known one. It suggests the
+// nearest that the word could be a misspelling of, or else lists them all.
+func unknown(kind, word string, known []string) string {
+	if near := spelling.Nearest(word, known, 1); len(near) > 0 {
+		return fmt.Sprintf("no %s %q; did you mean %q?", kind, word, near[0])
+	}
+	return fmt.Sprintf("no %s %q; use one of %s", kind, word, strings.Join(known, ", "))
+}
+
+const versionAbout = `Prints the version of the demo, of Go and of go-sdk, and the revisions of the
+protocol that its clients speak.`
+
+// version prints the versions that this program was built from.
+func version(_ context.Context, p printer) error {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return errors.New("this binary was built without modules, and does not know its version")
+	}
+	own := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && own == "(devel)" {
+			own = s.Value
+		}
+	}
+	fmt.Fprintf(p, "weather-demo  %s\n", own)
+	fmt.Fprintf(p, "go            %s\n", info.GoVersion)
+	for _, d := range info.Deps {
+		if d.Path == "github.com/modelcontextprotocol/go-sdk" {
+			fmt.Fprintf(p, "go-sdk        %s\n", d.Version)
+		}
+	}
+	fmt.Fprintf(p, "protocol      %s, and %s as a legacy client\n", wire.Modern, wire.Legacy)
+	return nil
 }

@@ -60,38 +60,6 @@ func TestJSONShape(t *testing.T) {
 	}
 }
 
-func TestJSONFigures(t *testing.T) {
-	const (
-		lisbonText      = "Weather in Lisbon: 22°C, partly cloudy."
-		springfieldText = "Weather in Springfield, Illinois: 18°C, clear."
-	)
-	for _, r := range runsOf(t) {
-		name := fmt.Sprint(r["letter"], " ", r["era"], " ", r["location"])
-		isModern, asksPlace := r["era"] == "modern", r["location"] == "Springfield"
-		landmine := r["letter"] == "B" || r["letter"] == "N"
-
-		questions, text, rounds := []any{"units"}, lisbonText, 2.0
-		if asksPlace {
-			questions, text, rounds = []any{"place", "units"}, springfieldText, 3
-		}
-		effects := 1.0
-		if isModern && landmine || r["letter"] == "N" {
-			effects = 2
-		}
-		if !isModern {
-			rounds = 1
-		}
-		require.Equal(t, rounds, r["rounds"], name)
-		require.Equal(t, isModern, r["state_bytes"].(float64) > 0, "a state on the wire of %s", name)
-		require.GreaterOrEqual(t, r["handler_entries"].(float64), 1.0, name)
-
-		require.Equal(t, questions, r["questions"], name)
-		require.Equal(t, false, r["is_error"], name)
-		require.Equal(t, text, r["text"], name)
-		require.Equal(t, effects, r["effects"], name)
-	}
-}
-
 func TestJSONIsNarrowed(t *testing.T) {
 	tests := []struct {
 		args string
@@ -104,16 +72,5 @@ func TestJSONIsNarrowed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		require.Len(t, runsOf(t, strings.Fields(tt.args)...), tt.runs, tt.args)
-	}
-}
-
-func TestJSONOfAnUnknownPlace(t *testing.T) {
-	runs := runsOf(t, "-location", "Lisbonn")
-	require.Len(t, runs, 20)
-	for _, r := range runs {
-		require.Equal(t, true, r["is_error"])
-		require.Equal(t, "Unknown place. Nearest: Lisbon, Tokyo, Reykjavik.", r["text"], "the tool's own text")
-		require.Zero(t, r["effects"])
-		require.Equal(t, []any{}, r["questions"])
 	}
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"strings"
 
-	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/landmine"
 )
@@ -21,14 +19,9 @@ client that is asked about Springfield, so for two questions:
 `
 
 // lesson counts the audits of one function on three engines.
-func lesson(ctx context.Context, args []string, t terminal) error {
-	f := flag.NewFlagSet("lesson", flag.ContinueOnError)
-	if _, err := parse(f, args, t); err != nil {
-		return err
-	}
-	w, p := t.out, painterFor(t.out)
-	fmt.Fprint(w, lessonIntro)
-	fmt.Fprintf(w, "%s\n", p.dim("    the function is    audits: bare    in mrtr.Once"))
+func lesson(ctx context.Context, p printer) error {
+	fmt.Fprint(p, lessonIntro)
+	fmt.Fprintf(p, "%s\n", p.dim("    the function is    audits: bare    in mrtr.Once"))
 	for _, e := range landmine.Engines {
 		bare, err := auditsOf(ctx, e.Name, modern, e.Bare)
 		if err != nil {
@@ -38,10 +31,8 @@ func lesson(ctx context.Context, args []string, t terminal) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "    %-19s%-16d%d\n", e.Name, bare, inOnce)
-		for _, line := range wrap(e.Explanation, lineWidth-6) {
-			fmt.Fprintf(w, "      %s\n", p.dim(line))
-		}
+		fmt.Fprintf(p, "    %-19s%-16d%d\n", e.Name, bare, inOnce)
+		p.hang("      ", e.Explanation, p.dim)
 	}
 	await, err := findStyle("await")
 	if err != nil {
@@ -58,14 +49,14 @@ func lesson(ctx context.Context, args []string, t terminal) error {
 	text := fmt.Sprintf("How it comes about: for a legacy client a server holds the request open, so such a function "+
 		"really waits. Landmine B (options/landmine/await.go) waits for legacy clients and is run again for modern ones. "+
 		"It audits %s for a legacy client and %s for a modern one, and no test with a legacy client notices.", times(forLegacy), times(forModern))
-	fmt.Fprintf(w, "\n%s\n", strings.Join(wrap(text, lineWidth), "\n"))
+	fmt.Fprintln(p)
+	p.hang("", text, plain)
 	return nil
 }
 
 // auditsOf makes one call about Springfield, and counts its audit lines.
-func auditsOf(ctx context.Context, name string, e era, handler func(*mrtr.Runtime, *options.Audit) options.Handler) (int, error) {
-	call := plannedCall{option: options.Option{Name: name, New: handler}, era: e, location: "Springfield", answers: firstChoices}
-	call.option.Name = strings.ReplaceAll(name, " ", "_")
+func auditsOf(ctx context.Context, name string, e era, handler weatherMaker) (int, error) {
+	call := plannedCall{option: options.Option{Name: strings.ReplaceAll(name, " ", "_"), New: handler}, era: e, location: "Springfield", answers: firstChoices}
 	r, err := call.play(ctx)
 	if err != nil {
 		return 0, err

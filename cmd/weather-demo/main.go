@@ -23,7 +23,7 @@ func main() {
 	os.Exit(execute(ctx, os.Args[1:], terminal{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// terminal is where a command reads and writes.
+// terminal holds the streams of a command.
 type terminal struct {
 	in       io.Reader
 	out, err io.Writer
@@ -58,7 +58,7 @@ func execute(ctx context.Context, args []string, t terminal) int {
 		}
 		c, args = found, args[1:]
 	}
-	err := c.run(ctx, args, t)
+	err := c.run(ctx, c, args, t)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		fmt.Fprintln(t.err, "\nweather-demo: interrupted")
 		return statusInterrupted
@@ -80,4 +80,67 @@ func report(err error, t terminal) int {
 		return statusMisused
 	}
 	return statusFailed
+}
+
+// command is one command of weather-demo.
+type command struct {
+	name    string
+	takes   string // its arguments, as usage shows them
+	summary string
+	about   string
+	run     func(ctx context.Context, c command, args []string, t terminal) error
+}
+
+// simple is the run of a command that takes nothing and prints.
+func simple(run func(context.Context, printer) error) func(context.Context, command, []string, terminal) error {
+	return func(ctx context.Context, c command, args []string, t terminal) error {
+		if _, err := c.parse(c.flags(), args, t); err != nil {
+			return err
+		}
+		return run(ctx, printerFor(t.out))
+	}
+}
+
+func (c command) flags() *flag.FlagSet { return flag.NewFlagSet(c.name, flag.ContinueOnError) }
+
+// commands are all commands. The first is the default.
+func commands() []command {
+	return []command{
+		{"show", "", "play one call, then print the table of styles", showAbout, show},
+		{"table", "", "print the table of styles", tableAbout, simple(table)},
+		{"basic", "", "explain the smallest handler that asks, as it runs", basicAbout, simple(basic)},
+		{"multiround", "", "play two questions, each round on another server", multiroundAbout, simple(multiround)},
+		{"lesson", "", "one function on three engines: its effect happens twice", lessonAbout, simple(lesson)},
+		{"survive", "", "duplicates, restarts and deployments, in every style", surviveAbout, simple(survive)},
+		{"cost", "", "how the cost of a style grows with its questions", costAbout, simple(cost)},
+		{"quadrant", "", "modern and legacy clients, with and without a stream", quadrantAbout, simple(quadrant)},
+		{"compare", "STYLE STYLE", "show the code of two styles, differences marked", compareAbout, compare},
+		{"errors", "", "provoke every error, and print it as an agent sees it", errorsAbout, simple(showErrors)},
+		{"levels", "", "which end of a call the client gets, and which the log", levelsAbout, simple(levels)},
+		{"batch", "", "one call for several items, of which some fail", batchAbout, simple(batch)},
+		{"check", "FILE", "find tool uses without a result in a conversation", checkAbout, check},
+		{"page", "", "serve a page on which to play and attack a call", pageAbout, servePage},
+		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", serveAbout, serve},
+		{"version", "", "print the versions of the demo, of Go and of go-sdk", versionAbout, simple(version)},
+		{"help", "[COMMAND]", "list the commands, or explain one", "Lists the commands, or explains one of them and its flags.", help},
+	}
+}
+
+func findCommand(name string) (command, error) {
+	names := []string{}
+	for _, c := range commands() {
+		if c.name == name {
+			return c, nil
+		}
+		names = append(names, c.name)
+	}
+	return command{}, usageError{unknown("command", name, names)}
+}
+
+func mustFind(name string) command {
+	c, err := findCommand(name)
+	if err != nil {
+		panic(fmt.Sprintf("the list of commands lacks %s", name))
+	}
+	return c
 }

@@ -4,31 +4,23 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
-	"github.com/mrtr-go/sdk/options/landmine"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // era names a kind of client on the command line.
-type era string
+type era = weather.Era
 
 const (
-	modern era = "modern"
-	legacy era = "legacy"
+	modern = weather.Modern
+	legacy = weather.Legacy
 )
-
-func (e era) client() *wire.Options {
-	if e == legacy {
-		return &wire.Options{Version: wire.Legacy}
-	}
-	return nil
-}
 
 // plannedCall is a call to be played.
 type plannedCall struct {
@@ -70,35 +62,30 @@ var firstChoices = wire.Answers{
 func (s plannedCall) play(ctx context.Context) (*run, error) {
 	audit := &options.Audit{}
 	rec := &recorder{audit: audit, watch: s.watch, open: map[any]bool{}}
-	rt, err := mrtr.New(&mrtr.Options{Observer: rec, State: &statecodec.Options{Readable: s.readable}})
+	opts := &mrtr.Options{Observer: rec, State: &statecodec.Options{Readable: s.readable}}
+	link, err := connect(ctx, opts, s.era.Client(), func(rt *mrtr.Runtime, server *mcp.Server) error {
+		mcp.AddTool(server, weather.Tool(s.option), s.option.New(rt, audit))
+		return nil
+	}, rec.recording)
 	if err != nil {
 		return nil, err
 	}
-	defer rt.Close()
-	server := mcp.NewServer(implementation, nil)
-	mcp.AddTool(server, tool(s.option), s.option.New(rt, audit))
-
-	serverSide, clientSide := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, serverSide, nil); err != nil {
-		return nil, err
-	}
-	client, err := wire.Dial(ctx, recordingTransport{clientSide, rec}, s.era.client())
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	out, err := client.Call(ctx, s.option.Tool(), map[string]string{"location": s.location}, rec.weighing(s.answers))
+	defer link.close()
+	out, err := link.Call(ctx, s.option.Tool(), map[string]string{"location": s.location}, rec.weighing(s.answers))
 	if err != nil {
 		return nil, err
 	}
 	if out.Error != nil {
 		return nil, fmt.Errorf("%s: %w", s.option.Tool(), out.Error)
 	}
+	rec.mu.Lock()
+	entered, held := rec.entered, rec.held
+	rec.mu.Unlock()
 	r := &run{
 		Style: s.option.Name, Letter: s.option.Letter, Era: s.era, Location: s.location,
-		Rounds: client.Requests("tools/call"), Questions: []string{},
+		Rounds: link.Requests("tools/call"), Questions: []string{},
 		Text: out.Text, Structured: out.Structured, IsError: out.IsError,
-		Effects: len(audit.Lines()), HandlerEntries: rec.entries(), held: rec.held,
+		Effects: len(audit.Lines()), HandlerEntries: entered, held: held,
 	}
 	for _, q := range out.Questions {
 		r.Questions = append(r.Questions, q.Key)
@@ -120,8 +107,3 @@ func (r *run) summary() string {
 	}
 	return fmt.Sprintf("%s, %s, %s.", count(r.Rounds, "request"), entered, count(r.Effects, "audit line"))
 }
-
-var implementation = &mcp.Implementation{Name: "weather-demo", Version: "1.0.0"}
-
-// everyStyle lists the styles, then the landmines.
-func everyStyle() []options.Option { return slices.Concat(options.All, landmine.All) }

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 )
@@ -67,12 +70,8 @@ func (r *recorder) tell(m moment) {
 	}
 }
 
-// entries counts the calls of the author's functions.
-func (r *recorder) entries() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.entered
-}
+// recording puts a transport into one that records each message.
+func (r *recorder) recording(t mcp.Transport) mcp.Transport { return recordingTransport{t, r} }
 
 // recordingTransport is a transport that records each message.
 type recordingTransport struct {
@@ -109,4 +108,41 @@ func encode(msg jsonrpc.Message) json.RawMessage {
 		return nil
 	}
 	return raw
+}
+
+// load is how much a server holds at one moment: requests that wait for their
+// responses, and handlers that wait for their users.
+type load struct{ requests, handlers int }
+
+// weighing notes, at each question, how much the server holds at that moment.
+func (r *recorder) weighing(answers wire.Answers) wire.Answers {
+	weighed := wire.Answers{}
+	for key, answer := range answers {
+		weighed[key] = func(q wire.Question) any {
+			r.weigh()
+			return answer(q)
+		}
+	}
+	return weighed
+}
+
+func (r *recorder) weigh() {
+	handlers := handlersRunning()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held.requests = max(r.held.requests, len(r.open))
+	r.held.handlers = max(r.held.handlers, handlers)
+}
+
+// handlersRunning counts the goroutines that stand in a function of a style, but for
+// those that the engine has ended: one may still be on its way out.
+func handlersRunning() (n int) {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for _, goroutine := range strings.Split(string(stacks), "\n\n") {
+		if strings.Contains(goroutine, "\ngithub.com/mrtr-go/sdk/options") && !strings.Contains(goroutine, "\nruntime.Goexit(") {
+			n++
+		}
+	}
+	return n
 }

@@ -70,14 +70,14 @@ func TestAlignKeepsBothTexts(t *testing.T) {
 	for _, tt := range tests {
 		var left, right, shared []string
 		for _, p := range align(strings.Fields(tt.left), strings.Fields(tt.right)) {
-			if p.left != nil {
-				left = append(left, *p.left)
+			if p.Left != nil {
+				left = append(left, *p.Left)
 			}
-			if p.right != nil {
-				right = append(right, *p.right)
+			if p.Right != nil {
+				right = append(right, *p.Right)
 			}
-			if p.same() {
-				shared = append(shared, *p.left)
+			if p.Same {
+				shared = append(shared, *p.Left)
 			}
 		}
 		require.Equal(t, tt.left, strings.Join(left, " "))

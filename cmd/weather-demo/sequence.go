@@ -3,7 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,8 +14,7 @@ import (
 // sequence prints a call: the messages between client and server, and the events
 // on the server.
 type sequence struct {
-	w     io.Writer
-	paint paint
+	printer
 	calls map[any]bool // the ids of the client's tools/call requests
 }
 
@@ -27,7 +27,7 @@ const (
 func (s sequence) moment(m moment) {
 	switch {
 	case m.audited != "":
-		s.line(inside, s.paint.effect, "● audit: "+m.audited, "")
+		s.line(inside, s.effect, "● audit: "+m.audited, "")
 	case m.event != nil:
 		s.event(m.event)
 	case m.toServer != nil:
@@ -43,20 +43,20 @@ func (s sequence) line(lane string, how func(string) string, head, rest string) 
 		if after, ok := strings.CutPrefix(text, strings.TrimSpace(head)); ok && i == 0 && head != "" {
 			text = how(strings.TrimSpace(head)) + after
 		}
-		fmt.Fprintln(s.w, s.paint.dim(lane)+text)
+		fmt.Fprintln(s, s.dim(lane)+text)
 		lane = strings.Repeat(" ", utf8.RuneCountInString(lane))
 	}
 }
 
-func (s sequence) plain(lane, text string) { s.line(lane, s.paint.bold, "", text) }
+func (s sequence) said(lane, text string) { s.line(lane, s.bold, "", text) }
 
 func (s sequence) event(e *mrtr.Event) {
 	switch {
 	case e.Kind != mrtr.HandlerEntered:
 	case e.Handler == "":
-		s.plain(inside, "▸ handler entered, from the top")
+		s.said(inside, "▸ handler entered, from the top")
 	default:
-		s.plain(inside, "▸ step "+e.Handler)
+		s.said(inside, "▸ step "+e.Handler)
 	}
 }
 
@@ -72,17 +72,17 @@ func (s sequence) sent(raw json.RawMessage) {
 		if json.Unmarshal(m.Params, &p) != nil {
 			return
 		}
-		s.line(toServer, s.paint.bold, "tools/call ", p.Name+" "+string(p.Arguments))
+		s.line(toServer, s.bold, "tools/call ", p.Name+" "+string(p.Arguments))
 		for _, key := range sortedKeys(p.InputResponses) {
-			s.plain(inside, "+ answer: "+p.InputResponses[key].String())
+			s.said(inside, "+ answer: "+p.InputResponses[key].String())
 		}
 		if p.RequestState != "" {
-			s.plain(inside, fmt.Sprintf("+ request_state, %d bytes, unchanged", len(p.RequestState)))
+			s.said(inside, fmt.Sprintf("+ request_state, %d bytes, unchanged", len(p.RequestState)))
 		}
 	case m.Method == "" && m.Result != nil:
 		var r elicitResponse
 		if json.Unmarshal(m.Result, &r) == nil && r.Action != "" {
-			s.plain(toServer, "answer: "+r.String())
+			s.said(toServer, "answer: "+r.String())
 		}
 	}
 }
@@ -96,12 +96,12 @@ func (s sequence) received(raw json.RawMessage) {
 	case m.Method == "elicitation/create":
 		var p elicitParams
 		if json.Unmarshal(m.Params, &p) == nil {
-			s.line(toClient, s.paint.bold, "elicitation/create", "")
+			s.line(toClient, s.bold, "elicitation/create", "")
 			s.question(p)
 		}
 	case !s.calls[m.ID]:
 	case m.Error != nil:
-		s.line(toClient, s.paint.bad, fmt.Sprintf("error %d: ", m.Error.Code), m.Error.Message)
+		s.line(toClient, s.bad, fmt.Sprintf("error %d: ", m.Error.Code), m.Error.Message)
 	default:
 		var r callResult
 		if json.Unmarshal(m.Result, &r) == nil {
@@ -114,26 +114,86 @@ func (s sequence) result(r callResult) {
 	if r.InputRequests == nil {
 		for _, c := range r.Content {
 			if r.IsError {
-				s.line(toClient, s.paint.bad, "error result: ", c.Text)
+				s.line(toClient, s.bad, "error result: ", c.Text)
 			} else {
-				s.line(toClient, s.paint.good, "complete: ", c.Text)
+				s.line(toClient, s.good, "complete: ", c.Text)
 			}
 		}
 		return
 	}
-	s.line(toClient, s.paint.bold, "input_required", "")
+	s.line(toClient, s.bold, "input_required", "")
 	for _, key := range sortedKeys(r.InputRequests) {
 		s.question(r.InputRequests[key].Params)
 	}
-	s.plain(inside, fmt.Sprintf("+ request_state, %d bytes, sealed", len(r.RequestState)))
+	s.said(inside, fmt.Sprintf("+ request_state, %d bytes, sealed", len(r.RequestState)))
 }
 
 func (s sequence) question(p elicitParams) {
-	s.plain(inside, "? "+p.Message)
+	s.said(inside, "? "+p.Message)
 	for _, name := range sortedKeys(p.RequestedSchema.Properties) {
 		choices := p.RequestedSchema.Properties[name].Enum
 		if len(choices) > 0 {
-			s.plain(inside+"  ", name+": "+strings.Join(choices, " | "))
+			s.said(inside+"  ", name+": "+strings.Join(choices, " | "))
 		}
 	}
 }
+
+// message holds the fields of a JSON-RPC message that are shown.
+type message struct {
+	ID     any             `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+type callParams struct {
+	Name           string                    `json:"name"`
+	Arguments      json.RawMessage           `json:"arguments"`
+	InputResponses map[string]elicitResponse `json:"inputResponses"`
+	RequestState   string                    `json:"requestState"`
+}
+
+type elicitResponse struct {
+	Action  string         `json:"action"`
+	Content map[string]any `json:"content"`
+}
+
+type callResult struct {
+	Content       []struct{ Text string }  `json:"content"`
+	IsError       bool                     `json:"isError"`
+	InputRequests map[string]elicitRequest `json:"inputRequests"`
+	RequestState  string                   `json:"requestState"`
+}
+
+type elicitRequest struct {
+	Params elicitParams `json:"params"`
+}
+
+type elicitParams struct {
+	Message         string `json:"message"`
+	RequestedSchema form   `json:"requestedSchema"`
+}
+
+// form holds the choices in a question's schema.
+type form struct {
+	Properties map[string]struct {
+		Enum []string `json:"enum"`
+	} `json:"properties"`
+}
+
+func (r elicitResponse) String() string {
+	if r.Action != "accept" {
+		return r.Action
+	}
+	var parts []string
+	for _, name := range sortedKeys(r.Content) {
+		parts = append(parts, fmt.Sprintf("%s = %v", name, r.Content[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -2,27 +2,33 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/page"
-	"github.com/mrtr-go/sdk/mcphttp"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
-	"github.com/mrtr-go/sdk/wstransport"
+	"github.com/mrtr-go/sdk/transport/mcphttp"
+	"github.com/mrtr-go/sdk/transport/stdio"
+	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
 const serveAbout = `Serves the tools until SIGINT, SIGTERM or, on stdio, the end of the input. Each
@@ -44,8 +50,8 @@ agent can correct it, and as an error with its cause otherwise.
 const keysVariable = "MRTR_KEYS"
 
 // serve serves the tools until a signal or the end of the input.
-func serve(ctx context.Context, args []string, t terminal) error {
-	f := flag.NewFlagSet("serve", flag.ContinueOnError)
+func serve(ctx context.Context, c command, args []string, t terminal) error {
+	f := c.flags()
 	address := f.String("http", "", "serve HTTP on this `address`: /mcp for modern and legacy clients, /ws for WebSocket; port 0 picks a free one")
 	stdio := f.Bool("stdio", false, "serve stdin and stdout (the default)")
 	stateless := f.Bool("stateless", false, "with -http: hold no sessions, so that legacy clients cannot be asked")
@@ -63,23 +69,24 @@ func serve(ctx context.Context, args []string, t terminal) error {
 	public := f.Bool("page", false, "with -http: serve the page to other machines too; a loopback address always serves it")
 	var proof fixture
 	proof.define(f)
-	if _, err := parse(f, args, t); err != nil {
+	if _, err := c.parse(f, args, t); err != nil {
 		return err
 	}
-	if err := proof.check(*address != ""); err != nil {
-		return err
-	}
-	switch {
-	case *stdio && *address != "":
-		return usageError{"serve takes -stdio or -http, not both"}
-	case *stateless && *address == "":
-		return usageError{"serve takes -stateless with -http only"}
-	case *remember != "" && *remember != "memory":
-		return usageError{"serve takes -store memory; other stores are modules of their own"}
-	case *remember != "" && os.Getenv(keysVariable) != "":
-		return usageError{"serve takes -store memory without " + keysVariable + ": the store ends with the process, and the keys would not"}
-	case *stock && *address == "":
-		return usageError{"serve takes -stock-front with -http only"}
+	for _, wrong := range []struct {
+		is      bool
+		message string
+	}{
+		{*stdio && *address != "", "serve takes -stdio or -http, not both"},
+		{*stateless && *address == "", "serve takes -stateless with -http only"},
+		{*remember != "" && *remember != "memory", "serve takes -store memory; other stores are modules of their own"},
+		{*remember != "" && os.Getenv(keysVariable) != "", "serve takes -store memory without " + keysVariable + ": the store ends with the process, and the keys would not"},
+		{*stock && *address == "", "serve takes -stock-front with -http only"},
+		{proof.callers != nil && *address == "", "serve takes -token with -http only"},
+		{proof.ttl < 0, "serve takes no negative -ttl"},
+	} {
+		if wrong.is {
+			return usageError{wrong.message}
+		}
 	}
 	if *onlyReading {
 		deny = append(deny, boundary.Write, boundary.Destructive)
@@ -178,30 +185,36 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 	mux.Handle("/ws", h.proof.guard(ws))
 	mux.HandleFunc("GET /audits", h.proof.audits)
 	mux.Handle("/", played)
-	listener, err := net.Listen("tcp", h.address)
+	return listen(ctx, h.address, mux, func(address net.Addr) {
+		fmt.Fprintf(t.out, "listening on http://%s\n", address)
+		fmt.Fprintf(t.out, "  http://%s/mcp  for modern and legacy clients\n", address)
+		fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket, subprotocol %q\n", address, wstransport.Subprotocol)
+		fmt.Fprintf(t.out, "  http://%s/audits  how often the tools had their effect\n", address)
+		fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser\n", address)
+	}, func(web *http.Server) error { return h.drain(web, ws.Shutdown, both.Shutdown) })
+}
+
+// listen serves over HTTP until a signal, and then stops.
+func listen(ctx context.Context, address string, handler http.Handler, listening func(net.Addr), stop func(*http.Server) error) error {
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.out, "listening on http://%s\n", listener.Addr())
-	fmt.Fprintf(t.out, "  http://%s/mcp  for modern and legacy clients\n", listener.Addr())
-	fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket, subprotocol %q\n", listener.Addr(), wstransport.Subprotocol)
-	fmt.Fprintf(t.out, "  http://%s/audits  how often the tools had their effect\n", listener.Addr())
-	fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser\n", listener.Addr())
-
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	listening(listener.Addr())
+	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(listener) }()
 	select {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
+		return stop(web)
 	}
-	return h.drain(web, ws.Shutdown, both.Shutdown)
 }
 
 // collectLess sets GOGC to 400 unless the environment does, and returns the way back.
-// The heap of a server is some megabytes, of which every few calls make garbage of as
-// many: collecting a quarter as often takes a third to a half off its CPU time.
+// A server's heap is a few megabytes, and every few calls produce as much garbage:
+// collecting a quarter as often takes a third to a half off its CPU time.
 func collectLess() (undo func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
@@ -232,4 +245,107 @@ func (h httpServer) drain(web *http.Server, endpoints ...func(context.Context) e
 		_ = web.Close() // the clients of the remaining connections do not close them
 	}
 	return err
+}
+
+// serveStdio serves until the input ends. A signal ends the input too, since
+// otherwise the server would wait for running calls, which wait for their users.
+func serveStdio(ctx context.Context, server *mcp.Server, logger *slog.Logger, t terminal) error {
+	in, input := io.Pipe()
+	go func() {
+		_, err := io.Copy(input, t.in)
+		input.CloseWithError(err)
+	}()
+	defer context.AfterFunc(ctx, func() { input.Close() })()
+	transport, err := stdio.New(&stdio.Options{Reader: in, Writer: unclosed{t.out}, Logger: logger})
+	if err != nil {
+		return err
+	}
+	err = server.Run(context.WithoutCancel(ctx), transport)
+	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// unclosed is a writer that its owner closes.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+const pageAbout = `Serves a page on which a person plays a multi-round call in every style, opens
+the sealed state, kills the server while it waits, and attacks the call in other
+ways. The browser is the MCP client, over WebSocket. The page is served to this
+machine alone unless -public says otherwise.`
+
+// servePage offers the page, and nothing else, until it is told to stop.
+func servePage(ctx context.Context, c command, args []string, t terminal) error {
+	f := c.flags()
+	address := f.String("http", "127.0.0.1:0", "serve on this `address`; port 0 takes a free one")
+	public := f.Bool("public", false, "serve other machines too")
+	if _, err := c.parse(f, args, t); err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	played, err := page.New(&page.Options{Public: *public, Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer played.Close()
+	return listen(ctx, *address, played, func(address net.Addr) {
+		fmt.Fprintf(t.out, "listening on http://%s/\n", address)
+	}, (*http.Server).Close)
+}
+
+// fixture prepares a server for a proof from outside: states that expire while one
+// waits, two callers, and a count of the effects.
+type fixture struct {
+	ttl     time.Duration
+	callers map[string]string // by token
+	audited atomic.Int64
+}
+
+func (x *fixture) define(f *flag.FlagSet) {
+	f.DurationVar(&x.ttl, "ttl", 0, "how long a state is good, such as 2s (default 1h)")
+	f.Func("token", "with -http: a user and the bearer token of it, `who=token`; may be repeated. Requests without one of them are refused", func(text string) error {
+		user, token, ok := strings.Cut(text, "=")
+		if !ok || user == "" || token == "" {
+			return errors.New("want WHO=TOKEN")
+		}
+		if x.callers == nil {
+			x.callers = map[string]string{}
+		}
+		x.callers[token] = user
+		return nil
+	})
+}
+
+// state is how the states of the engine are sealed. The clocks of servers whose
+// states are good for seconds may not differ by half a minute.
+func (x *fixture) state() *statecodec.Options {
+	o := &statecodec.Options{TTL: x.ttl}
+	if x.ttl > 0 {
+		o.Skew = min(statecodec.DefaultSkew, max(time.Millisecond, x.ttl/10))
+	}
+	return o
+}
+
+// guard lets in the callers with a token, if there are any.
+func (x *fixture) guard(h http.Handler) http.Handler {
+	if x.callers == nil {
+		return h
+	}
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		user, known := x.callers[token]
+		if !known {
+			return nil, auth.ErrInvalidToken
+		}
+		return &auth.TokenInfo{UserID: user, Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	return auth.RequireBearerToken(verify, nil)(h)
+}
+
+// audits answers with the number of audit lines so far.
+func (x *fixture) audits(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]int64{"audit": x.audited.Load()}) // the client may be gone
 }

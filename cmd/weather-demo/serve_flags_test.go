@@ -49,7 +49,7 @@ func TestServeDeniesTiers(t *testing.T) {
 func TestServeTracesTheMessages(t *testing.T) {
 	for _, e := range []era{modern, legacy} {
 		s := startServing(t, nil, "-stdio", "-trace")
-		client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, e.client())
+		client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, e.Client())
 		require.NoError(t, err)
 		out, err := client.Call(within(t), "weather_native", map[string]string{"location": "Lisbon"}, firstChoices)
 		require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestServeTracesTheMessages(t *testing.T) {
 		if e == legacy {
 			wants = append(wants, "client ◀── server  elicitation/create", "client ──▶ server  result")
 		} else {
-			wants = append(wants, "input_required", `… 173 bytes"`)
+			wants = append(wants, "input_required", `… 408 bytes"`)
 		}
 		for _, want := range wants {
 			require.Contains(t, log, want, "%s", e)

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -40,7 +41,7 @@ func TestServeStopsInTheMiddleOfACall(t *testing.T) {
 
 // dialThoughtful connects a client whose user does not answer before release.
 func dialThoughtful(t *testing.T, s *serving, e era, asked, release chan bool) *mcp.ClientSession {
-	client := mcp.NewClient(implementation, &mcp.ClientOptions{
+	client := mcp.NewClient(weather.Implementation, &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			close(asked)
 			<-release

@@ -12,9 +12,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/statecodec"
-	"github.com/mrtr-go/sdk/wstransport"
+	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
 var signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM}
@@ -27,7 +28,7 @@ func TestServeHTTPServesBothErasOnOneAddress(t *testing.T) {
 	for i, e := range []era{modern, legacy} {
 		s := serveHTTPOnAnyPort(t, nil)
 		asked := 0
-		session, err := dialHTTP(within(t), s.url+"/mcp", e, &asked)
+		session, err := weather.Dial(within(t), s.url+"/mcp", e, func(string) { asked++ })
 		require.NoError(t, err)
 		res, err := session.CallTool(within(t), call("weather_steps", "Springfield"))
 		require.NoError(t, err)
@@ -69,7 +70,7 @@ func TestServeHTTPServesWebSockets(t *testing.T) {
 		address := "ws" + strings.TrimPrefix(s.url, "http") + "/ws"
 		transport, err := wstransport.Dial(within(t), address, nil)
 		require.NoError(t, err)
-		client, err := wire.Dial(within(t), transport, e.client())
+		client, err := wire.Dial(within(t), transport, e.Client())
 		require.NoError(t, err)
 		out, err := client.Call(within(t), "weather_journal", map[string]string{"location": "Lisbon"}, firstChoices)
 		require.NoError(t, err)
@@ -129,8 +130,7 @@ func TestServeRefusesWhatCannotWork(t *testing.T) {
 func TestServeOffersTheLandmineOnlyWhenAsked(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-landmine"}} {
 		s := serveHTTPOnAnyPort(t, nil, flags...)
-		asked := 0
-		session, err := dialHTTP(within(t), s.url+"/mcp", modern, &asked)
+		session, err := weather.Dial(within(t), s.url+"/mcp", modern, func(string) {})
 		require.NoError(t, err)
 		tools, err := session.ListTools(within(t), nil)
 		require.NoError(t, err)
@@ -138,41 +138,11 @@ func TestServeOffersTheLandmineOnlyWhenAsked(t *testing.T) {
 		for _, tool := range tools.Tools {
 			offered[tool.Name] = true
 		}
-		for _, o := range everyStyle() {
+		for _, o := range weather.Styles() {
 			landmine := o.Letter == "B" || o.Letter == "N"
 			require.Equal(t, !landmine || flags != nil, offered[o.Tool()], o.Tool())
 		}
 		require.NoError(t, session.Close())
 		s.stops(syscall.SIGTERM)
 	}
-}
-
-func TestServeRefusesForeignOrigins(t *testing.T) {
-	s := serveHTTPOnAnyPort(t, nil)
-	upgrade := map[string]string{
-		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
-		"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": "mcp",
-	}
-	tests := []struct {
-		method, path, body string
-		header             map[string]string
-	}{
-		{http.MethodPost, "/mcp", "{}", map[string]string{"Content-Type": "application/json"}},
-		{http.MethodGet, "/ws", "", upgrade},
-	}
-	for _, tt := range tests {
-		for origin, foreign := range map[string]bool{"http://elsewhere.example": true, s.url: false} {
-			req, err := http.NewRequestWithContext(within(t), tt.method, s.url+tt.path, strings.NewReader(tt.body))
-			require.NoError(t, err)
-			for name, value := range tt.header {
-				req.Header.Set(name, value)
-			}
-			req.Header.Set("Origin", origin)
-			res, err := http.DefaultClient.Do(req)
-			require.NoError(t, err)
-			require.NoError(t, res.Body.Close())
-			require.Equal(t, foreign, res.StatusCode == http.StatusForbidden, "%s from %s: %s", tt.path, origin, res.Status)
-		}
-	}
-	s.stops(syscall.SIGTERM)
 }

@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
@@ -47,7 +49,7 @@ func (l *serveLog) Observe(ctx context.Context, e mrtr.Event) {
 	case mrtr.CallCompleted:
 		outcome = "completed"
 	case mrtr.CallStopped:
-		outcome = "stopped: " + typeOf(e.Err)
+		outcome = "stopped: " + weather.ErrorType(e.Err)
 	case mrtr.RoundRepeated:
 		outcome = "answered again, nothing was run"
 	case mrtr.StateRefused, mrtr.CallAbandoned, mrtr.RoundRefused, mrtr.RoundUnknown:
@@ -94,15 +96,6 @@ func outcomeOf(res mcp.Result, err error) string {
 	return "completed"
 }
 
-// typeOf is the kind of an error. The text is not logged: it may hold an answer.
-func typeOf(err error) string {
-	var typed interface{ ToolErrorType() string }
-	if errors.As(err, &typed) {
-		return typed.ToolErrorType()
-	}
-	return "error"
-}
-
 // printable makes one short line of a name that a client may have made up.
 func printable(name string) string {
 	return shorten(strings.Map(func(r rune) rune {
@@ -118,4 +111,41 @@ func orDash(s string) string {
 		return "-"
 	}
 	return s
+}
+
+// traced are the methods whose messages -trace prints.
+var traced = []string{"tools/call", "elicitation/create"}
+
+// trace prints the messages of calls, on either side of the server: the params of
+// a request under asked, and its result under answered. It prints arguments and
+// answers, so it is off unless somebody asks for it.
+func (l *serveLog) trace(asked, answered string) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if !slices.Contains(traced, method) {
+				return next(ctx, method, req)
+			}
+			l.message(asked+"  "+method, req.GetParams())
+			res, err := next(ctx, method, req)
+			if err != nil {
+				l.message(answered+"  error", map[string]string{"message": err.Error()})
+			} else {
+				l.message(answered+"  result", res)
+			}
+			return res, err
+		}
+	}
+}
+
+// message prints one message as a block, so that blocks of other calls stand
+// above or below it.
+func (l *serveLog) message(head string, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		l.printf("%s: not printed: %v", head, err)
+		return
+	}
+	var b strings.Builder
+	tracer{printer{Writer: &b}}.message(head, raw)
+	fmt.Fprint(l, b.String())
 }

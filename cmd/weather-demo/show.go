@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/options"
 )
 
 const showAbout = `Plays calls in memory, with a server and a client for each, and prints the
@@ -22,22 +24,22 @@ call and then prints the table of all styles.
   weather-demo -json                            the figures, for programs`
 
 // show plays the selected calls; without flags, one call and then the table.
-func show(ctx context.Context, args []string, t terminal) error {
-	f := flag.NewFlagSet("show", flag.ContinueOnError)
+func show(ctx context.Context, c command, args []string, t terminal) error {
+	f := c.flags()
 	style := f.String("style", "", "play this `style` only, by its name or letter, such as native or E")
 	location := f.String("location", "", "the `place` to ask about (default: Lisbon and Springfield)")
 	only := f.String("era", "", "play clients of this `era` only: modern (2026-07-28) or legacy (2025-11-25)")
 	ask := f.Bool("ask", false, "answer the questions of one call yourself (default: -style native -era modern -location Springfield)")
 	trace := f.Bool("trace", false, "print the messages of one call, with the state decoded (default: -style native -era modern -location Lisbon)")
 	asJSON := f.Bool("json", false, "print the figures of each call as JSON")
-	if _, err := parse(f, args, t); err != nil {
+	if _, err := c.parse(f, args, t); err != nil {
 		return err
 	}
-	s := selection{styles: everyStyle(), eras: []era{modern, legacy}, locations: []string{"Lisbon", "Springfield"}}
+	s := selection{styles: weather.Styles(), eras: []era{modern, legacy}, locations: []string{"Lisbon", "Springfield"}}
 	if err := s.narrow(*style, *only, *location); err != nil {
 		return err
 	}
-	answers := firstChoices
+	p, answers := printerFor(t.out), firstChoices
 	if *ask {
 		s.preferOne("Springfield", *location != "")
 		answers = wire.Answers{"*": newPrompter(ctx, t).answer}
@@ -46,14 +48,14 @@ func show(ctx context.Context, args []string, t terminal) error {
 	case *asJSON && (*ask || *trace):
 		return usageError{"-json goes with neither -ask nor -trace"}
 	case *asJSON:
-		return s.json(ctx, t.out)
+		return s.json(ctx, p)
 	case *trace:
 		s.preferOne("Lisbon", *location != "")
-		return s.traces(ctx, t.out, answers)
+		return s.traces(ctx, p, answers)
 	case *ask || *style != "":
-		return s.sequences(ctx, t.out, answers)
+		return s.sequences(ctx, p, answers)
 	}
-	return s.overview(ctx, t.out)
+	return s.overview(ctx, p)
 }
 
 func (s selection) json(ctx context.Context, w io.Writer) error {
@@ -76,16 +78,157 @@ func (s selection) json(ctx context.Context, w io.Writer) error {
 }
 
 // sequences plays the calls and prints the events as they happen.
-func (s selection) sequences(ctx context.Context, w io.Writer, answers wire.Answers) error {
-	p := painterFor(w)
+func (s selection) sequences(ctx context.Context, p printer, answers wire.Answers) error {
 	return s.each(func(sc plannedCall) error {
-		fmt.Fprintf(w, "%s\n\n", p.bold(sc.title()))
-		seq := sequence{w: w, paint: p, calls: map[any]bool{}}
-		sc.answers, sc.watch = answers, seq.moment
-		r, err := sc.play(ctx)
-		if err == nil {
-			fmt.Fprintf(w, "\n  %s\n\n", p.dim(r.summary()))
-		}
-		return err
+		sc.answers, sc.watch = answers, sequence{p, map[any]bool{}}.moment
+		return sc.print(ctx, p, "\n  %s\n\n")
 	})
 }
+
+// traces prints every message of the selected calls. Their states are sealed
+// readable, which makes them shorter and changes nothing else.
+func (s selection) traces(ctx context.Context, p printer, answers wire.Answers) error {
+	return s.each(func(sc plannedCall) error {
+		sc.answers, sc.readable, sc.watch = answers, true, tracer{p}.moment
+		return sc.print(ctx, p, "%s\n\n")
+	})
+}
+
+// print plays a call between its title and its summary.
+func (s plannedCall) print(ctx context.Context, p printer, summary string) error {
+	fmt.Fprintf(p, "%s\n\n", p.bold(s.title()))
+	r, err := s.play(ctx)
+	if err == nil {
+		fmt.Fprintf(p, summary, p.dim(r.summary()))
+	}
+	return err
+}
+
+// selection is which calls to play.
+type selection struct {
+	styles    []options.Option
+	eras      []era
+	locations []string
+}
+
+// narrow applies the flags of the command line. A place may be unknown: the call
+// then ends in the tool's error.
+func (s *selection) narrow(style, only, location string) error {
+	if style != "" {
+		o, err := findStyle(style)
+		if err != nil {
+			return err
+		}
+		s.styles = []options.Option{o}
+	}
+	switch only {
+	case "":
+	case string(modern), string(legacy):
+		s.eras = []era{era(only)}
+	default:
+		return usageError{unknown("era", only, []string{string(modern), string(legacy)})}
+	}
+	if location != "" {
+		s.locations = []string{location}
+	}
+	return nil
+}
+
+// preferOne reduces the selection to one call.
+func (s *selection) preferOne(location string, named bool) {
+	s.styles, s.eras = s.styles[:1], s.eras[:1]
+	if !named {
+		s.locations = []string{location}
+	}
+}
+
+func findStyle(name string) (options.Option, error) {
+	var names []string
+	for _, o := range weather.Styles() {
+		if strings.EqualFold(name, o.Letter) || name == o.Name || name == o.Tool() {
+			return o, nil
+		}
+		names = append(names, o.Name)
+	}
+	return options.Option{}, usageError{unknown("style", name, names)}
+}
+
+// each calls f with every call of the selection.
+func (s selection) each(f func(plannedCall) error) error {
+	for _, o := range s.styles {
+		for _, e := range s.eras {
+			for _, location := range s.locations {
+				if err := f(plannedCall{option: o, era: e, location: location}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// overview plays one call and prints the table, for readers new to all of it.
+func (s selection) overview(ctx context.Context, p printer) error {
+	call := plannedCall{option: s.styles[0], era: s.eras[0], location: s.locations[0], answers: firstChoices}
+	ahead, err := call.play(ctx)
+	if err != nil {
+		return err
+	}
+	here, between := introUnasked, ""
+	if ahead.Rounds > 1 {
+		here, between = introAsked, inBetween
+	}
+	fmt.Fprint(p, intro, here)
+	first := selection{s.styles[:1], s.eras[:1], s.locations[:1]}
+	if err := first.sequences(ctx, p, firstChoices); err != nil {
+		return err
+	}
+	fmt.Fprint(p, between, beforeTable)
+	if err := writeTable(ctx, p, s.locations); err != nil {
+		return err
+	}
+	fmt.Fprint(p, outro)
+	return nil
+}
+
+const intro = `Since revision 2026-07-28 of the Model Context Protocol a server cannot call its
+client back. A tool that needs an answer from its user ends with the result
+input_required, which holds a question and a sealed state. The client asks its
+user and calls the tool again, from the top, with the answer and the state.
+`
+
+const introAsked = `Here is one such call; ▸ and ● happen on the server:
+
+`
+
+const introUnasked = `This call asks nothing, so it is one request; ▸ happens on the server:
+
+`
+
+const inBetween = `The server keeps nothing between the two requests: all it needs comes back in
+request_state, which the client can neither read nor change.
+
+`
+
+const beforeTable = `Code above a question runs again in each round, and an effect such as the audit
+line must happen once. A legacy client cannot call again, and is asked while its
+one request is open. The tables below take each of the two in turn. B and N are
+two ways to get the first one wrong.
+
+`
+
+const outro = `
+Next, each after go run ./cmd/weather-demo:
+
+  -ask                               answer the questions yourself
+  -style steps                       one style, step by step
+  -style coroutine -era legacy       one style with a legacy client
+  -trace                             the messages, with the state decoded
+  basic, then multiround             the two smallest handlers, explained
+  compare E F                        the code of two styles, side by side
+  lesson                             one function on three engines
+  survive                            duplicates, restarts, deployments
+  cost                               one, four and nine questions
+  quadrant                           who can be asked, and who cannot
+  help                               all commands
+`

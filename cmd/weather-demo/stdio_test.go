@@ -15,7 +15,7 @@ import (
 func TestServeStdio(t *testing.T) {
 	for _, e := range []era{modern, legacy} {
 		s := startServing(t, nil, "-stdio")
-		client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, e.client())
+		client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, e.Client())
 		require.NoError(t, err)
 		out, err := client.Call(within(t), "weather_once", map[string]string{"location": "Springfield"}, firstChoices)
 		require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestServeStdioEndsInTheMiddleOfACall(t *testing.T) {
 			t.Run(name+", "+string(e), func(t *testing.T) {
 				s := startServing(t, nil, "-stdio")
 				s.t = t
-				client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, e.client())
+				client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, e.Client())
 				require.NoError(t, err)
 				asked, release := make(chan bool), make(chan bool)
 				go func() {
@@ -63,7 +63,7 @@ func TestServeStdioSurvivesGarbage(t *testing.T) {
 	answer, err := bufio.NewReaderSize(oneByte{s.stdout}, 16).ReadString('\n')
 	require.NoError(t, err)
 	require.Contains(t, answer, "-32700")
-	client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, modern.client())
+	client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, modern.Client())
 	require.NoError(t, err)
 	_, err = client.Call(within(t), "weather_once", map[string]string{"location": "Springfield"}, firstChoices)
 	require.NoError(t, err)

@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
@@ -42,13 +41,8 @@ At a process that has another key the state does not open (-32602):
 `
 
 // survive prints how the calls of each style end.
-func survive(ctx context.Context, args []string, t terminal) error {
-	f := flag.NewFlagSet("survive", flag.ContinueOnError)
-	if _, err := parse(f, args, t); err != nil {
-		return err
-	}
-	w, p := t.out, painterFor(t.out)
-	fmt.Fprintf(w, "%s%s\n", surviveIntro, p.dim(surviveHead))
+func survive(ctx context.Context, p printer) error {
+	fmt.Fprintf(p, "%s%s\n", surviveIntro, p.dim(surviveHead))
 	for _, v := range survivors {
 		line := fmt.Sprintf(" %-2s %-16s", v.letter, v.name)
 		for _, incident := range incidents {
@@ -58,39 +52,42 @@ func survive(ctx context.Context, args []string, t terminal) error {
 			}
 			line += fmt.Sprintf("%-15s", ending)
 		}
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		fmt.Fprintln(p, strings.TrimRight(line, " "))
 	}
-	fmt.Fprint(w, surviveLegend)
-	endings := map[string][]string{}
+	fmt.Fprint(p, surviveLegend)
+	letters := map[string][]string{}
 	for _, v := range survivors {
 		ending, err := v.meets(ctx, keyLost)
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.name, err)
 		}
-		endings[ending] = append(endings[ending], v.letter)
+		letters[ending] = append(letters[ending], v.letter)
 	}
-	for _, ending := range sortedKeys(endings) {
-		fmt.Fprintf(w, "  %-12s  %s\n", ending, strings.Join(endings[ending], " "))
+	for _, ending := range sortedKeys(letters) {
+		fmt.Fprintf(p, "  %-12s  %s\n", ending, strings.Join(letters[ending], " "))
 	}
 	return nil
 }
 
+// weatherMaker makes the weather tool in one style.
+type weatherMaker = func(*mrtr.Runtime, *options.Audit) options.Handler
+
 // survivor is a style, with a later version of it that asks in another order.
 type survivor struct {
 	letter, name string
-	now, later   func(*mrtr.Runtime, *options.Audit) options.Handler
+	now, later   weatherMaker
 }
 
 var survivors = []survivor{
-	{"E", "native", options.Native, laterGuards},
-	{"F", "once", options.Once, laterOnce},
+	{"E", "native", options.Native, laterGuards(audited)},
+	{"F", "once", options.Once, laterGuards(auditedByName)},
 	{"G", "steps", options.Steps, laterSteps},
 	{"H", "coroutine", options.Coroutine, laterLinear(mrtr.Coroutine[options.Query, options.Report])},
 	{"J", "journal", options.Journal, laterLinear(mrtr.Journal[options.Query, options.Report])},
 	{"HJ", "resumable", options.Resumable, laterLinear(mrtr.Resumable[options.Query, options.Report])},
-	{"A", "sse_shim", options.SSEShim, laterGuards},
-	{"C", "version_branch", options.VersionBranch, laterGuards},
-	{"D", "two_handlers", options.TwoHandlers, laterGuards},
+	{"A", "sse_shim", options.SSEShim, laterGuards(audited)},
+	{"C", "version_branch", options.VersionBranch, laterGuards(audited)},
+	{"D", "two_handlers", options.TwoHandlers, laterGuards(audited)},
 }
 
 // incident befalls the last request of a call.
@@ -106,14 +103,11 @@ const (
 
 var incidents = []incident{sentTwice, sentTwiceRemembered, restarted, deployed}
 
-// meets makes a call to which the incident happens, and tells how it ends.
-func (v survivor) meets(ctx context.Context, what incident) (string, error) {
+// meets makes a call to which the incident happens, and returns how it ends.
+func (v survivor) meets(ctx context.Context, befalls incident) (string, error) {
 	audit, key := &options.Audit{}, statecodec.GenerateKey()
-	sharing := func(key statecodec.Key) *mrtr.Options {
-		return &mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}
-	}
 	opts := sharing(key)
-	if what == sentTwiceRemembered {
+	if befalls == sentTwiceRemembered {
 		opts = &mrtr.Options{Store: store.NewMemory(nil)}
 	}
 	first, err := v.serve(ctx, v.now, audit, opts)
@@ -123,21 +117,19 @@ func (v survivor) meets(ctx context.Context, what incident) (string, error) {
 	defer first.close()
 	request := wire.Request{Name: "weather", Arguments: map[string]string{"location": "Springfield"}}
 	for range 2 {
-		reply, err := first.client.Send(ctx, request)
+		reply, err := first.Send(ctx, request)
 		if err != nil {
 			return "", err
 		}
 		if len(reply.Asks) != 1 {
 			return "", fmt.Errorf("asked %d questions in one round", len(reply.Asks))
 		}
-		q := reply.Asks[0]
-		request.State = reply.State
-		request.Responses = map[string]any{q.Key: firstChoices[q.Key](q)}
+		request = answering(request, reply, firstChoices[reply.Asks[0].Key])
 	}
 	last := first
-	switch what {
+	switch befalls {
 	case sentTwice, sentTwiceRemembered:
-		if _, err := first.client.Send(ctx, request); err != nil {
+		if _, err := first.Send(ctx, request); err != nil {
 			return "", err
 		}
 	case restarted:
@@ -154,7 +146,7 @@ func (v survivor) meets(ctx context.Context, what incident) (string, error) {
 		defer last.close()
 	}
 	last.stopped = nil
-	reply, err := last.client.Send(ctx, request)
+	reply, err := last.Send(ctx, request)
 	if err != nil {
 		return "", err
 	}
@@ -163,26 +155,18 @@ func (v survivor) meets(ctx context.Context, what incident) (string, error) {
 
 // instance is one process of a server, with a client.
 type instance struct {
-	runtime *mrtr.Runtime
-	client  *wire.Client
+	*connection
 	stopped error // with which the last call that stopped has stopped
 }
 
-func (v survivor) serve(ctx context.Context, handler func(*mrtr.Runtime, *options.Audit) options.Handler, audit *options.Audit, opts *mrtr.Options) (*instance, error) {
-	i := &instance{}
+func (v survivor) serve(ctx context.Context, handler weatherMaker, audit *options.Audit, opts *mrtr.Options) (i *instance, err error) {
+	i = &instance{}
 	opts.Observer = i
-	var err error
-	i.runtime, err = mrtr.New(opts)
-	if err != nil {
-		return nil, err
-	}
-	server := mcp.NewServer(implementation, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, handler(i.runtime, audit))
-	i.client, err = wire.Connect(ctx, server, nil)
-	if err != nil {
-		return nil, errors.Join(err, i.runtime.Close())
-	}
-	return i, nil
+	i.connection, err = connect(ctx, opts, nil, func(rt *mrtr.Runtime, server *mcp.Server) error {
+		mcp.AddTool(server, &mcp.Tool{Name: "weather"}, handler(rt, audit))
+		return nil
+	}, nil)
+	return i, err
 }
 
 // Observe notes with which error a call stopped. It runs before the response is
@@ -193,17 +177,92 @@ func (i *instance) Observe(_ context.Context, e mrtr.Event) {
 	}
 }
 
-func (i *instance) close() {
-	_ = i.client.Close()
-	_ = i.runtime.Close()
-}
-
 func (i *instance) ending(reply *wire.Reply) string {
 	switch {
 	case reply.Error != nil:
 		return "refused"
 	case i.stopped != nil:
-		return strings.ReplaceAll(typeOf(i.stopped), "_", " ")
+		return strings.ReplaceAll(weather.ErrorType(i.stopped), "_", " ")
 	}
 	return "completes"
+}
+
+// The later version of the weather tool asks for the units first, in each style.
+
+// auditing writes the audit line of a call.
+type auditing func(ctx context.Context, c *mrtr.Call, audit *options.Audit, place string) error
+
+func audited(_ context.Context, _ *mrtr.Call, audit *options.Audit, place string) error {
+	audit.Record(place)
+	return nil
+}
+
+func auditedByName(ctx context.Context, c *mrtr.Call, audit *options.Audit, place string) error {
+	_, err := mrtr.Once(ctx, c, "audit", func(context.Context, string) (bool, error) {
+		audit.Record(place)
+		return true, nil
+	})
+	return err
+}
+
+func laterGuards(record auditing) weatherMaker {
+	return func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+		return mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, q options.Query) (*mrtr.IncompleteResult, options.Report, error) {
+			units, ok := mrtr.Answer(c, options.Units)
+			if !ok {
+				return mrtr.Need(options.Units), options.Report{}, nil
+			}
+			which, err := options.WhichPlace(q.Location)
+			if err != nil {
+				return nil, options.Report{}, err
+			}
+			place, ok := mrtr.Answer(c, which)
+			if !ok {
+				return mrtr.Need(which), options.Report{}, nil
+			}
+			if err := record(ctx, c, audit, place); err != nil {
+				return nil, options.Report{}, err
+			}
+			return nil, options.NewReport(place, units), nil
+		}), nil)
+	}
+}
+
+func laterSteps(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+	var b mrtr.Steps[options.Query, options.Report]
+	units := mrtr.AskQuestion(&b, "units", options.Units)
+	place := mrtr.AskStep(&b, "place", func(ctx context.Context, at *mrtr.At[options.Query]) (mrtr.Question[string], error) {
+		return options.WhichPlace(at.In.Location)
+	})
+	mrtr.DoStep(&b, "audit", func(ctx context.Context, at *mrtr.At[options.Query], idem string) (bool, error) {
+		audit.Record(place.Of(at))
+		return true, nil
+	})
+	b.End(func(ctx context.Context, at *mrtr.At[options.Query]) (options.Report, error) {
+		return options.NewReport(place.Of(at), units.Of(at)), nil
+	})
+	return mrtr.Tool(rt, b.MustBuild(), nil)
+}
+
+func laterLinear(style func(mrtr.LinearFunc[options.Query, options.Report]) mrtr.Style[options.Query, options.Report]) weatherMaker {
+	return func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+		return mrtr.Tool(rt, style(func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
+			units, err := mrtr.Ask(ctx, c, options.Units)
+			if err != nil {
+				return options.Report{}, err
+			}
+			which, err := options.WhichPlace(q.Location)
+			if err != nil {
+				return options.Report{}, err
+			}
+			place, err := mrtr.Ask(ctx, c, which)
+			if err != nil {
+				return options.Report{}, err
+			}
+			if err := auditedByName(ctx, c, audit, place); err != nil {
+				return options.Report{}, err
+			}
+			return options.NewReport(place, units), nil
+		}), nil)
+	}
 }

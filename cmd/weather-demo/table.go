@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/options"
 )
 
@@ -15,12 +15,8 @@ Springfield, and prints two tables: how an effect stays single, and how legacy
 clients are asked.`
 
 // table prints the table alone.
-func table(ctx context.Context, args []string, t terminal) error {
-	f := flag.NewFlagSet("table", flag.ContinueOnError)
-	if _, err := parse(f, args, t); err != nil {
-		return err
-	}
-	return writeTable(ctx, t.out, []string{"Lisbon", "Springfield"})
+func table(ctx context.Context, p printer) error {
+	return writeTable(ctx, p, []string{"Lisbon", "Springfield"})
 }
 
 // row is one style in the table.
@@ -31,46 +27,45 @@ type row struct {
 
 // writeTable plays every style in both eras at each location, and prints the
 // figures of the locations side by side: one table for each axis.
-func writeTable(ctx context.Context, w io.Writer, locations []string) error {
+func writeTable(ctx context.Context, p printer, locations []string) error {
 	rows, err := tabulate(ctx, locations)
 	if err != nil {
 		return err
 	}
-	p := painterFor(w)
-	fmt.Fprintf(w, "The same tool in every style, asked about %s.\n", shorten(strings.Join(locations, " / "), 37))
+	fmt.Fprintf(p, "The same tool in every style, asked about %s.\n", shorten(strings.Join(locations, " / "), 37))
 
-	fmt.Fprintf(w, "\n%s\n\n%s\n", p.bold(effectQuestion), p.dim(effectHead))
+	fmt.Fprintf(p, "\n%s\n\n%s\n", p.bold(effectQuestion), p.dim(effectHead))
 	for _, r := range rows {
 		if r.option.Axis == options.SingleEffect {
-			r.write(w, p, r.modern, fmt.Sprintf("%-11s", figures(r.modern, stateBytes)))
-			fmt.Fprintf(w, "    %s\n", p.dim(r.option.Lesson))
+			r.write(p, r.modern, fmt.Sprintf("%-11s", figures(r.modern, stateBytes)))
+			fmt.Fprintf(p, "    %s\n", p.dim(r.option.Lesson))
 		}
 	}
-	fmt.Fprintf(w, "\n%s\n\n%s\n", p.bold(legacyQuestion), p.dim(legacyHead))
+	fmt.Fprintf(p, "\n%s\n\n%s\n", p.bold(legacyQuestion), p.dim(legacyHead))
 	for _, r := range rows {
 		if r.option.Axis == options.LegacyClients {
-			r.write(w, p, r.legacy, "")
-			fmt.Fprintf(w, "    %s\n", p.dim(r.option.Lesson))
+			r.write(p, r.legacy, "")
+			fmt.Fprintf(p, "    %s\n", p.dim(r.option.Lesson))
 		}
 	}
-	fmt.Fprintf(w, "    %s\n", p.dim("The engine's own bridge asks for all others:"))
+	fmt.Fprintf(p, "    %s\n", p.dim("The engine's own bridge asks for all others:"))
 	for _, r := range rows {
 		if r.option.Axis != options.LegacyClients {
-			r.write(w, p, r.legacy, "")
+			r.write(p, r.legacy, "")
 		}
 	}
-	fmt.Fprint(w, "\n", tableLegend, "\n")
-	writeResults(w, rows)
+	fmt.Fprint(p, "\n", tableLegend, "\n")
+	writeResults(p, rows)
 	return nil
 }
 
 // write prints the figures of one era.
-func (r row) write(w io.Writer, p paint, runs []*run, extra string) {
+func (r row) write(p printer, runs []*run, extra string) {
 	audits := fmt.Sprintf("%-8s", figures(runs, func(r *run) int { return r.Effects }))
-	if !soundAudits(runs) {
+	if !auditedOnce(runs) {
 		audits = p.bad(audits)
 	}
-	fmt.Fprintf(w, " %s  %-15s %-9s%s%-9s%s%s\n", p.bold(r.option.Letter), r.option.Name,
+	fmt.Fprintf(p, " %s  %-15s %-9s%s%-9s%s%s\n", p.bold(r.option.Letter), r.option.Name,
 		figures(runs, func(r *run) int { return r.Rounds }), audits,
 		figures(runs, func(r *run) int { return r.HandlerEntries }), extra, held(runs))
 }
@@ -95,7 +90,7 @@ const tableLegend = `  E, F, ... short names of the styles, for -style and compa
 
 func tabulate(ctx context.Context, locations []string) ([]row, error) {
 	var rows []row
-	for _, o := range everyStyle() {
+	for _, o := range weather.Styles() {
 		r := row{option: o}
 		for _, location := range locations {
 			s := plannedCall{option: o, era: modern, location: location, answers: firstChoices}
@@ -115,21 +110,17 @@ func tabulate(ctx context.Context, locations []string) ([]row, error) {
 	return rows, nil
 }
 
-func figures(runs []*run, figure func(*run) int) string {
+// figures puts the figures of several calls side by side.
+func figures[T any](calls []T, figure func(T) int) string {
 	var each []string
-	for _, r := range runs {
-		each = append(each, fmt.Sprint(figure(r)))
+	for _, c := range calls {
+		each = append(each, fmt.Sprint(figure(c)))
 	}
 	return strings.Join(each, " / ")
 }
 
-func soundAudits(runs []*run) bool {
-	for _, r := range runs {
-		if !r.IsError && r.Effects != 1 {
-			return false
-		}
-	}
-	return true
+func auditedOnce(runs []*run) bool {
+	return !slices.ContainsFunc(runs, func(r *run) bool { return !r.IsError && r.Effects != 1 })
 }
 
 // held is the most that the server held while the user was asked.
@@ -156,7 +147,7 @@ func held(runs []*run) string {
 
 // writeResults prints the text of the results: one line for each location, or
 // for each group of styles where they differ.
-func writeResults(w io.Writer, rows []row) {
+func writeResults(p printer, rows []row) {
 	for i := range rows[0].modern {
 		who := map[string][]string{} // by text
 		var texts []string
@@ -177,9 +168,7 @@ func writeResults(w io.Writer, rows []row) {
 			if len(texts) > 1 {
 				line = strings.Join(who[text], ", ") + ": " + text
 			}
-			for _, line := range wrap(line, lineWidth-2) {
-				fmt.Fprintf(w, "  %s\n", line)
-			}
+			p.hang("  ", line, plain)
 		}
 	}
 }

@@ -6,27 +6,32 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
-	"github.com/mrtr-go/sdk/options/landmine"
 )
 
-// newServer is a server with every style of the weather tool, the two smallest
-// examples, and two tools that ask nothing.
+// newServer is a server with the tools of the demo.
 func newServer(rt *mrtr.Runtime, audit *options.Audit, withLandmine bool) *mcp.Server {
-	server := mcp.NewServer(implementation, nil)
-	for _, o := range options.All {
-		mcp.AddTool(server, tool(o), o.New(rt, audit))
-	}
+	server := mcp.NewServer(weather.Implementation, nil)
+	addTools(server, rt, audit, withLandmine)
+	return server
+}
+
+// addTools adds every style of the weather tool, the two smallest examples, and two
+// tools that ask nothing.
+func addTools(server *mcp.Server, rt *mrtr.Runtime, audit *options.Audit, withLandmine bool) {
+	styles := options.All
 	if withLandmine {
-		for _, o := range landmine.All {
-			mcp.AddTool(server, tool(o), o.New(rt, audit))
-		}
+		styles = weather.Styles()
+	}
+	for _, o := range styles {
+		mcp.AddTool(server, weather.Tool(o), o.New(rt, audit))
 	}
 	mcp.AddTool(server, &mcp.Tool{
 		Name:        "greet",
 		Description: "A greeting. Asks for a name.",
-		Annotations: readOnly,
+		Annotations: weather.ReadOnly,
 	}, options.Basic(rt))
 	mcp.AddTool(server, &mcp.Tool{
 		Name:        "resolve_work_item",
@@ -36,25 +41,14 @@ func newServer(rt *mrtr.Runtime, audit *options.Audit, withLandmine bool) *mcp.S
 	mcp.AddTool(server, &mcp.Tool{
 		Name:        "places",
 		Description: "The places whose weather is known. Asks nothing.",
-		Annotations: readOnly,
+		Annotations: weather.ReadOnly,
 	}, listPlaces)
 	mcp.AddTool(server, &mcp.Tool{
 		Name:        "forecasts",
 		Description: "The weather at several places, in metric units. A place may fail alone. Asks nothing.",
-		Annotations: readOnly,
+		Annotations: weather.ReadOnly,
 	}, forecasts)
-	return server
 }
-
-func tool(o options.Option) *mcp.Tool {
-	return &mcp.Tool{
-		Name:        o.Tool(),
-		Description: "The weather at a place. " + o.Lesson,
-		Annotations: readOnly,
-	}
-}
-
-var readOnly = &mcp.ToolAnnotations{ReadOnlyHint: true}
 
 type placeList struct {
 	Places []string `json:"places"`

@@ -1,35 +1,20 @@
 package main
 
 import (
-	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
 
-	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// traces prints every message of the selected calls. Their states are sealed
-// readable, which makes them shorter and changes nothing else.
-func (s selection) traces(ctx context.Context, w io.Writer, answers wire.Answers) error {
-	p := painterFor(w)
-	return s.each(func(sc plannedCall) error {
-		fmt.Fprintf(w, "%s\n\n", p.bold(sc.title()))
-		sc.answers, sc.readable, sc.watch = answers, true, tracer{w, p}.moment
-		r, err := sc.play(ctx)
-		if err == nil {
-			fmt.Fprintf(w, "%s\n\n", p.dim(r.summary()))
-		}
-		return err
-	})
-}
-
 // tracer prints the messages of a call.
-type tracer struct {
-	w     io.Writer
-	paint paint
-}
+type tracer struct{ printer }
 
 func (t tracer) moment(m moment) {
 	switch {
@@ -38,18 +23,18 @@ func (t tracer) moment(m moment) {
 	case m.toClient != nil:
 		t.message("client ◀── server", m.toClient)
 	case m.audited != "":
-		fmt.Fprintf(t.w, "%s\n\n", t.paint.effect("● audit: "+m.audited))
+		fmt.Fprintf(t, "%s\n\n", t.effect("● audit: "+m.audited))
 	case m.event.Kind == mrtr.HandlerEntered && m.event.Handler != "":
-		fmt.Fprintf(t.w, "▸ step %s\n\n", m.event.Handler)
+		fmt.Fprintf(t, "▸ step %s\n\n", m.event.Handler)
 	case m.event.Kind == mrtr.HandlerEntered:
-		fmt.Fprint(t.w, "▸ handler entered, from the top\n\n")
+		fmt.Fprint(t, "▸ handler entered, from the top\n\n")
 	}
 }
 
 // message prints one message, its state shortened, and below it the content of
 // the state.
 func (t tracer) message(head string, raw json.RawMessage) {
-	fmt.Fprintln(t.w, t.paint.bold(head))
+	fmt.Fprintln(t, t.bold(head))
 	var shown string
 	text := layout(raw, "  ", func(name string, value json.RawMessage) json.RawMessage {
 		if name != "requestState" || json.Unmarshal(value, &shown) != nil || shown == "" {
@@ -57,19 +42,120 @@ func (t tracer) message(head string, raw json.RawMessage) {
 		}
 		return json.RawMessage(fmt.Sprintf(`"%s… %d bytes"`, shown[:min(12, len(shown))], len(shown)))
 	})
-	fmt.Fprintf(t.w, "  %s\n", text)
+	fmt.Fprintf(t, "  %s\n", text)
 	if shown != "" {
 		t.state(shown)
 	}
-	fmt.Fprintln(t.w)
+	fmt.Fprintln(t)
 }
 
 func (t tracer) state(token string) {
 	held, err := readToken(token)
 	if err != nil {
-		fmt.Fprintf(t.w, "    └ this requestState cannot be read: %v\n", err)
+		fmt.Fprintf(t, "    └ this requestState cannot be read: %v\n", err)
 		return
 	}
-	fmt.Fprintln(t.w, t.paint.dim(fmt.Sprintf("    └ sealed with key %x, valid until %s, holds:", held.key, held.expires.Format("15:04:05"))))
-	fmt.Fprintf(t.w, "      %s\n", t.paint.effect(layout(held.payload, "      ", nil)))
+	fmt.Fprintln(t, t.dim(fmt.Sprintf("    └ sealed with key %x, valid until %s, holds:", held.key, held.expires.Format("15:04:05"))))
+	fmt.Fprintf(t, "      %s\n", t.effect(layout(held.payload, "      ", nil)))
+}
+
+// tokenContent are the legible parts of a token that was sealed readable, laid
+// out as statecodec/SPEC.md says. Reading checks nothing, as opening would.
+type tokenContent struct {
+	key     []byte
+	expires time.Time
+	payload json.RawMessage
+}
+
+const (
+	tagChars     = 22
+	headerBytes  = 21
+	flagReadable = 0x01
+)
+
+func readToken(token string) (*tokenContent, error) {
+	if len(token) < tagChars {
+		return nil, errors.New("it is too short")
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(token[:len(token)-tagChars])
+	if err != nil {
+		return nil, errors.New("it is not base64url")
+	}
+	if len(raw) < headerBytes || raw[0] != 1 {
+		return nil, errors.New("it is not a token of version 1")
+	}
+	if raw[1]&flagReadable == 0 {
+		return nil, errors.New("it is encrypted")
+	}
+	var expires int64
+	for _, b := range raw[15:headerBytes] {
+		expires = expires<<8 | int64(b)
+	}
+	return &tokenContent{key: raw[2:6], expires: time.UnixMilli(expires), payload: raw[headerBytes:]}, nil
+}
+
+// layout formats JSON for people: a value that fits on a line stays on one, and
+// members keep their order. The first line is not indented. replace, if not nil,
+// returns the value to show for a member.
+func layout(raw json.RawMessage, indent string, replace func(name string, value json.RawMessage) json.RawMessage) string {
+	if !json.Valid(raw) {
+		return string(raw)
+	}
+	return nodeOf(raw, replace).layout(indent, len(indent))
+}
+
+// node is a JSON value.
+type node struct {
+	name    string // of a member of an object, with its colon
+	flat    string // the value on one line
+	members []node // of an object or an array
+}
+
+func nodeOf(raw json.RawMessage, replace func(string, json.RawMessage) json.RawMessage) (n node) {
+	w := jsontext.Walk(raw, jsontext.MaxDepth)
+	var each []string
+	add := func(name string, m node) {
+		m.name = name
+		n.members, each = append(n.members, m), append(each, name+m.flat)
+	}
+	switch w.Kind() {
+	case '{':
+		for name := range w.Members {
+			value := json.RawMessage(w.Value())
+			if replace != nil {
+				value = replace(string(name), value)
+			}
+			add(quoted(string(name))+": ", nodeOf(value, replace))
+		}
+		n.flat = "{" + strings.Join(each, ", ") + "}"
+	case '[':
+		for range w.Elements {
+			add("", nodeOf(w.Value(), replace))
+		}
+		n.flat = "[" + strings.Join(each, ", ") + "]"
+	default:
+		n.flat = string(raw)
+	}
+	return n
+}
+
+// layout formats a value that begins in the given column.
+func (n node) layout(indent string, column int) string {
+	if len(n.members) == 0 || column+utf8.RuneCountInString(n.flat) < lineWidth {
+		return n.flat
+	}
+	deeper := indent + "  "
+	var lines []string
+	for _, m := range n.members {
+		lines = append(lines, "\n"+deeper+m.name+m.layout(deeper, len(deeper)+utf8.RuneCountInString(m.name)))
+	}
+	return n.flat[:1] + strings.Join(lines, ",") + "\n" + indent + n.flat[len(n.flat)-1:]
+}
+
+func quoted(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return strings.TrimSuffix(b.String(), "\n")
 }

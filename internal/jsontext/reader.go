@@ -3,21 +3,24 @@ package jsontext
 import (
 	"encoding/json"
 	"strconv"
-	"unicode/utf8"
+	"strings"
 )
 
 // Reader reads an object that a [Writer] wrote, asking for its members in the
 // order in which they were written; a member that is not next was left out. It
 // accepts the one spelling that the Writer has for each value, except inside raw
 // values. After a mismatch [Reader.End] is false, and no value counts.
+//
+// It copies the bytes once. Texts are parts of that copy, and raw values have memory of
+// their own, which may be changed.
 type Reader struct {
-	b      []byte
-	failed bool
+	w    Walker // over the bytes
+	copy string // of them
 }
 
 // Open starts to read an object, with its first member.
 func Open(b []byte, name string) (r Reader, v int) {
-	r.b = b
+	r.w, r.copy = Walker{text: b, depth: MaxDepth}, string(b)
 	if r.literal(`{"`) && r.literal(name) && r.literal(`":`) {
 		v = r.integer()
 	}
@@ -25,14 +28,14 @@ func Open(b []byte, name string) (r Reader, v int) {
 }
 
 // End reports whether the object, and the bytes, end here.
-func (r *Reader) End() bool { return r.literal("}") && len(r.b) == 0 }
+func (r *Reader) End() bool { return r.literal("}") && r.w.at == len(r.copy) }
 
 func (r *Reader) Text(name string) string {
 	if !r.member(name) {
 		return ""
 	}
 	s := r.string()
-	r.failed = r.failed || s == "" // it would have been left out
+	r.w.failed = r.w.failed || s == "" // it would have been left out
 	return s
 }
 
@@ -45,19 +48,24 @@ func (r *Reader) Number(name string) int {
 
 func (r *Reader) Flag(name string) bool { return r.member(name) && r.literal("true") }
 
-// Raw gives a value as it was written. It shares memory with the bytes.
+// Raw gives a value as it was written, nil where there is none.
 func (r *Reader) Raw(name string) json.RawMessage {
+	if v := r.RawText(name); v != "" {
+		return json.RawMessage(v)
+	}
+	return nil
+}
+
+// RawText is Raw for a value that is not kept.
+func (r *Reader) RawText(name string) string {
 	if !r.member(name) {
-		return nil
+		return ""
 	}
-	end := SkipValue(r.b)
-	if end <= 0 {
-		r.failed = true
-		return nil
+	start := r.w.at
+	if r.w.skip(); r.w.failed {
+		return ""
 	}
-	v := json.RawMessage(r.b[:end:end])
-	r.b = r.b[end:]
-	return v
+	return r.copy[start:r.w.at]
 }
 
 // List reports whether there is a list of this name, and steps into it.
@@ -67,13 +75,9 @@ func (r *Reader) List(name string) bool { return r.member(name) && r.literal("["
 // that is there is not empty.
 func (r *Reader) Object(i int) bool {
 	switch {
-	case r.failed || len(r.b) == 0:
-		r.failed = true
-		return false
 	case i == 0:
 		return r.literal("{")
-	case r.b[0] == ']':
-		r.b = r.b[1:]
+	case r.w.take("]"):
 		return false
 	}
 	return r.literal(",{")
@@ -89,60 +93,47 @@ func (r *Reader) First(name string) string {
 
 func (r *Reader) EndObject() { r.literal("}") }
 
+// literal steps over text that must come next.
 func (r *Reader) literal(s string) bool {
-	if r.failed || len(r.b) < len(s) || string(r.b[:len(s)]) != s {
-		r.failed = true
+	if r.w.failed || !strings.HasPrefix(r.copy[r.w.at:], s) {
+		r.w.failed = true
 		return false
 	}
-	r.b = r.b[len(s):]
+	r.w.at += len(s)
 	return true
 }
 
 // member reports whether the next member is this one, and steps to its value.
 func (r *Reader) member(name string) bool {
-	n := len(name) + 4
-	if r.failed || len(r.b) < n || r.b[0] != ',' || r.b[1] != '"' || string(r.b[2:n-2]) != name || r.b[n-2] != '"' || r.b[n-1] != ':' {
+	s, n := r.copy[r.w.at:], len(name)+4
+	if r.w.failed || len(s) < n || s[:2] != `,"` || s[2:n-2] != name || s[n-2:n] != `":` {
 		return false
 	}
-	r.b = r.b[n:]
+	r.w.at += n
 	return true
 }
 
 // integer reads a positive number: zero would have been left out, and a Writer
 // is given no negative one.
 func (r *Reader) integer() int {
-	n := 0
-	for n < len(r.b) && r.b[n] >= '0' && r.b[n] <= '9' {
-		n++
-	}
-	v, err := strconv.Atoi(string(r.b[:n]))
-	if err != nil || r.b[0] == '0' {
-		r.failed = true
-	}
-	r.b = r.b[n:]
+	start := r.w.at
+	r.w.digits()
+	v, err := strconv.Atoi(r.copy[start:r.w.at])
+	r.w.failed = r.w.failed || err != nil || r.copy[start] == '0'
 	return v
 }
 
 func (r *Reader) string() string {
-	end := SkipString(r.b)
-	if r.failed || end < 0 {
-		r.failed = true
+	start := r.w.at
+	quoted := r.w.string()
+	if r.w.failed {
 		return ""
 	}
-	quoted := r.b[:end]
-	r.b = r.b[end:]
-	for _, c := range quoted {
-		if c == '\\' || c < ' ' || c >= utf8.RuneSelf {
-			return r.unescape(quoted)
-		}
+	text := r.copy[start+1 : r.w.at-1]
+	if IsPlain(text) {
+		return text
 	}
-	return string(quoted[1 : end-1])
-}
-
-// unescape reads a string that is not plain, in the Writer's spelling.
-func (r *Reader) unescape(quoted []byte) (s string) {
-	if json.Unmarshal(quoted, &s) != nil || string(AppendString(nil, s)) != string(quoted) {
-		r.failed = true
-	}
-	return s
+	text = string(unquote(quoted))
+	r.w.failed = string(AppendString(nil, text)) != r.copy[start:r.w.at]
+	return text
 }

@@ -54,16 +54,3 @@ func TestReaderTakesOneSpelling(t *testing.T) {
 		require.False(t, read(text), explanation)
 	}
 }
-
-func FuzzSkipValue(f *testing.F) {
-	for _, seed := range []string{`1`, `"a\""`, `{"a":[1,"]"]}`, `null`, `[[],{}]`, `"`, `{`} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		end := jsontext.SkipValue([]byte(text + ","))
-		if json.Valid([]byte(text)) && strings.TrimSpace(text) == text {
-			require.Equal(t, len(text), end)
-		}
-		require.LessOrEqual(t, end, len(text)+1)
-	})
-}

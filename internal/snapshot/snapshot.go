@@ -13,7 +13,7 @@ import (
 // entries, and the values behind pointers and interfaces. A struct that keeps
 // references in unexported fields and decodes itself from JSON, such as
 // [math/big.Int], is copied by encoding and decoding it. Other unexported fields
-// are copied as they stand.
+// are copied as they are.
 //
 // It is no substitute to decode the raw arguments again for each entry: go-sdk
 // fills in the defaults of the tool's schema while it decodes, and the raw
@@ -110,6 +110,10 @@ func (c *copier) pointer(dst, src reflect.Value) {
 }
 
 func (c *copier) elements(dst, src reflect.Value) {
+	if !Shares(src.Type().Elem()) { // such as the bytes of a message
+		reflect.Copy(dst, src)
+		return
+	}
 	for i := range src.Len() {
 		c.copy(dst.Index(i), src.Index(i))
 	}
@@ -143,8 +147,8 @@ func hidesReferences(t reflect.Type) bool {
 	return false
 }
 
-// recode copies a struct through JSON, where its type has methods for both ways.
-// A value that does not survive this is left to be copied as it stands.
+// recode copies a struct through JSON, if its type has methods for both ways.
+// A value that does not survive this is left to be copied as it is.
 func recode(dst, src reflect.Value) bool {
 	p := reflect.New(src.Type())
 	switch p.Interface().(type) {

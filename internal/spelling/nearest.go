@@ -120,7 +120,7 @@ func (s *search) within(other []rune, most int) int {
 	return s.row[len(other)]
 }
 
-// letterCounts tells how often each letter occurs, with rare ones thrown together.
+// letterCounts counts how often each letter occurs, with rare ones thrown together.
 type letterCounts [32]int8
 
 func countLetters(runes []rune) (c letterCounts) {
@@ -147,3 +147,11 @@ var separators = strings.NewReplacer("-", "", "_", "", ".", "")
 
 // fold removes the differences between spellings of one name: case, '-', '_', '.'.
 func fold(name string) string { return separators.Replace(strings.ToLower(name)) }
+
+// Distance counts the letters to insert, delete or replace to make one word of
+// the other. Its cost is the product of their lengths: bound the length of
+// untrusted words.
+func Distance(a, b string) int {
+	s, other := search{name: []rune(a)}, []rune(b)
+	return s.within(other, max(len(s.name), len(other)))
+}

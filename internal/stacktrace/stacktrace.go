@@ -1,4 +1,4 @@
-// Package stacktrace describes where a goroutine stands, for a log.
+// Package stacktrace describes the position of a goroutine, for a log.
 package stacktrace
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// maxFrames bounds a trace. A recursion without end is told from its first frames.
+// maxFrames bounds a trace. The first frames show a recursion without end.
 const maxFrames = 128
 
 // Of describes the calls of the goroutine that calls it, innermost first, without

@@ -86,21 +86,22 @@ func (c *Client) Run(ctx context.Context, r Request, answers Answers) (*Outcome,
 			out.Questions = append(out.Questions, c.Asked()[before:]...)
 			return out, nil
 		}
-		if r.Responses, err = answers.responses(reply.Asks); err != nil {
+		if r.Responses, err = answers.Responses(reply.Asks); err != nil {
 			return nil, err
 		}
 		r.State = reply.State
 	}
 }
 
-// responses makes the inputResponses of a round; nil where there are none.
-func (a Answers) responses(questions []Question) (any, error) {
+// Responses makes the inputResponses of a round; nil if there are none, since an empty
+// object is another request.
+func (a Answers) Responses(questions []Question) (any, error) {
 	responses := map[string]json.RawMessage{}
 	for _, q := range questions {
 		answer, err := a.answer(q)
 		var failure *jsonrpc.Error
 		if err != nil && !errors.Is(err, errSilence) && !errors.As(err, &failure) {
-			return nil, err
+			return nil, fmt.Errorf("the answer to %q: %w", q.Key, err)
 		}
 		if answer != nil {
 			responses[q.Key] = answer

@@ -1,3 +1,28 @@
+// Package wire is a raw MCP client: JSON-RPC and no more. It retries nothing,
+// repairs nothing and validates nothing. It sends each message as it was told
+// to, answers a question with whatever JSON its script holds, and records every
+// message in both directions. A client library hides many faults of a server,
+// for instance a missing resultType, a second answer to one request, or
+// questions leaked to a client that cannot answer them; this one shows them.
+//
+//	client, err := wire.Connect(ctx, server, nil)
+//	...
+//	defer client.Close()
+//	out, err := client.Call(ctx, "weather", map[string]any{"location": "Lisbon"}, wire.Answers{
+//		"units": wire.Value("metric"),
+//	})
+//	// out.Rounds, out.Questions, out.Text, out.Structured, out.IsError, out.Error
+//
+// # Both eras
+//
+// A modern client, the default, puts its version and capabilities into the _meta
+// of each request. A legacy client ([Options.Version] before [Modern]) sends
+// initialize first, and answers the questions that come over its connection.
+//
+// # Sending
+//
+// From the most comfortable to the rawest: [Client.Call], [Client.Run], [Client.Send],
+// [Client.Exchange], [Client.Start] and [Client.Write].
 package wire
 
 import (
@@ -49,6 +74,9 @@ type Options struct {
 	// Unrecorded keeps no record, so that a server which never stops talking does
 	// not fill the memory: Messages, Asked and all counts are empty.
 	Unrecorded bool
+	// Bounded limits the intake from a server that nobody vouches for: the bytes of
+	// an HTTP response, and the messages and bytes of any other connection.
+	Bounded bool
 }
 
 // Client is one connection. Its methods may be used from several goroutines,
@@ -88,15 +116,18 @@ func Connect(ctx context.Context, server *mcp.Server, opts *Options) (*Client, e
 	return Dial(ctx, clientSide, opts)
 }
 
-// Dial connects over a transport with one connection, and shakes hands where the
+// Dial connects over a transport with one connection, and shakes hands if the
 // revision has that. ctx bounds only this; the connection lasts until
-// [Client.Close].
+// [Client.Close]. An error of the handshake is a [*HandshakeError].
 func Dial(ctx context.Context, transport mcp.Transport, opts *Options) (*Client, error) {
 	conn, err := transport.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c := newClient(opts)
+	if c.opts.Bounded {
+		conn = &boundedConn{Connection: conn}
+	}
 	c.link = connLink{conn}
 	go c.read(context.WithoutCancel(ctx), conn)
 	return c.shakeHands(ctx)
@@ -153,10 +184,16 @@ func (c *Client) shakeHands(ctx context.Context) (*Client, error) {
 	}
 	if err := c.initialize(ctx); err != nil {
 		_ = c.Close()
-		return nil, err
+		return nil, &HandshakeError{err}
 	}
 	return c, nil
 }
+
+// HandshakeError is the failure of initialize, at a server that may be there.
+type HandshakeError struct{ Cause error }
+
+func (e *HandshakeError) Error() string { return "initialize: " + e.Cause.Error() }
+func (e *HandshakeError) Unwrap() error { return e.Cause }
 
 func (c *Client) initialize(ctx context.Context) error {
 	params := map[string]any{"protocolVersion": c.opts.Version, "clientInfo": c.info()}

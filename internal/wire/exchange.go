@@ -29,7 +29,7 @@ type Pending struct {
 	ID     jsonrpc.ID
 	client *Client
 	ended  <-chan ended
-	stream <-chan struct{} // closed when its HTTP response has ended; nil where it has none
+	stream <-chan struct{} // closed when its HTTP response has ended; nil if it has none
 }
 
 // ended is how a request ended: with a response, or an error that says why none

@@ -104,6 +104,9 @@ func (l *httpLink) post(ctx context.Context, m jsonrpc.Message) error {
 		return err
 	}
 	defer res.Body.Close()
+	if l.client.opts.Bounded {
+		res.Body = &boundedBody{res.Body, maxBody}
+	}
 	if id := res.Header.Get("Mcp-Session-Id"); id != "" {
 		l.mu.Lock()
 		l.session = id
@@ -200,4 +203,56 @@ func (l *httpLink) take(text []byte, res *http.Response) error {
 	}
 	l.client.receive(l.open, m, res.StatusCode)
 	return nil
+}
+
+// The limits of a client with [Options.Bounded].
+const (
+	maxBody     = 16 << 20  // bytes of one HTTP response
+	maxReceived = 128 << 20 // bytes of a connection that carries everything
+	maxMessages = 100_000   // on such a connection
+)
+
+var (
+	errLargeBody = fmt.Errorf("the response is larger than %d bytes", maxBody)
+	errTalkative = fmt.Errorf("the server sent more than %d messages or %d bytes", maxMessages, maxReceived)
+)
+
+// boundedBody is the body of a response, and refuses to be read beyond its limit.
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLargeBody
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// boundedConn ends a connection on which the server never stops talking. go-sdk
+// bounds a single line.
+type boundedConn struct {
+	mcp.Connection
+	messages, bytes int // of one reader
+}
+
+func (b *boundedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := b.Connection.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.messages++
+	switch m := m.(type) {
+	case *jsonrpc.Request:
+		b.bytes += len(m.Params)
+	case *jsonrpc.Response:
+		b.bytes += len(m.Result)
+	}
+	if b.messages > maxMessages || b.bytes > maxReceived {
+		return nil, errTalkative
+	}
+	return m, nil
 }

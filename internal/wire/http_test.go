@@ -16,37 +16,6 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-func TestBothErasOverHTTP(t *testing.T) {
-	for _, version := range []string{wire.Modern, wire.Legacy} {
-		t.Run(version, func(t *testing.T) {
-			server := newServer()
-			front := httptest.NewServer(mcp.NewStreamableHTTPHandler(
-				func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: version == wire.Modern}))
-			t.Cleanup(front.Close)
-			client, err := wire.DialHTTP(t.Context(), front.URL, nil, &wire.Options{Version: version})
-			require.NoError(t, err)
-			t.Cleanup(func() { client.Close() })
-			out, err := client.Call(t.Context(), "two", nil, wire.Answers{"a": wire.Value("x"), "b": wire.Value("y")})
-			require.NoError(t, err)
-			if version == wire.Modern {
-				require.Equal(t, 3, out.Rounds)
-				require.False(t, out.Incomplete())
-				require.Empty(t, client.Asked())
-			} else {
-				require.Equal(t, 1, out.Rounds)
-				require.True(t, out.Incomplete(), "go-sdk's shim leaks the second round here too")
-				require.Len(t, client.Asked(), 1)
-			}
-			require.Zero(t, client.Surplus())
-			for _, m := range client.Messages() {
-				if !m.Sent {
-					require.Equal(t, http.StatusOK, m.Status)
-				}
-			}
-		})
-	}
-}
-
 // respond dials a server that answers every POST in the same way.
 func respond(t *testing.T, status int, kind, body string) *wire.Client {
 	t.Helper()

@@ -14,7 +14,7 @@ type Message struct {
 	// JSON is the message whole. Its params, result or error are byte for byte
 	// as they were sent; the envelope around them is encoded anew.
 	JSON json.RawMessage
-	// Status is that of the HTTP response which carried the message, 0 where none
+	// Status is that of the HTTP response which carried the message, 0 if none
 	// did.
 	Status int
 }

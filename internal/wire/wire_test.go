@@ -57,30 +57,6 @@ func TestCallGoesThroughTheRounds(t *testing.T) {
 	require.Empty(t, client.Asked())
 }
 
-func TestSendMakesOneRequest(t *testing.T) {
-	client := connect(t, nil)
-	reply, err := client.Send(t.Context(), wire.Request{Name: "two"})
-	require.NoError(t, err)
-	require.True(t, reply.Incomplete())
-	require.Equal(t, "input_required", reply.ResultType)
-	require.Equal(t, 1, client.Requests("tools/call"))
-
-	reply, err = client.Send(t.Context(), wire.Request{Name: "none"})
-	require.NoError(t, err)
-	require.EqualValues(t, -32602, reply.Error.Code)
-}
-
-func TestALegacyClientTakesWhatComes(t *testing.T) {
-	client := connect(t, &wire.Options{Version: wire.Legacy})
-	out, err := client.Call(t.Context(), "two", nil, wire.Answers{"a": wire.Value("x")})
-	require.NoError(t, err)
-	require.Equal(t, 1, out.Rounds, "it never calls again")
-	require.True(t, out.Incomplete(), "go-sdk's shim runs one round and leaks the second")
-	require.Empty(t, out.ResultType)
-	require.Equal(t, 1, len(client.Asked()))
-	require.Equal(t, "a", client.Asked()[0].Key)
-}
-
 func TestAnswersInTurn(t *testing.T) {
 	answer := wire.InTurn(wire.Value(1), wire.Missing, wire.Decline)
 	q := wire.Question{Key: "k"}

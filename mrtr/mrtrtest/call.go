@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -115,7 +117,7 @@ func (p *player) play(ctx context.Context, request wire.Request) error {
 					return fmt.Errorf("it still asks after %d requests", maxRequests)
 				}
 				if request.State, request.Responses, err = reply.State, nil, nil; more {
-					request.Responses, err = p.responses(reply.Asks)
+					request.Responses, err = p.answers().Responses(reply.Asks)
 				}
 				if err != nil || p.opts.FreshInstances {
 					return err
@@ -163,7 +165,7 @@ func (p *player) connected(ctx context.Context, talk func(*wire.Client) error) e
 	if err != nil {
 		return errors.Join(err, i.stop())
 	}
-	client, err := wire.Dial(ctx, transport, p.opts.wire(wire.Answers{"*": p.script.answer}))
+	client, err := wire.Dial(ctx, transport, p.opts.wire(p.answers()))
 	if err != nil {
 		return errors.Join(i.died(), err, i.stop())
 	}
@@ -202,26 +204,7 @@ const (
 	fromServer = "server: "
 )
 
-// responses answers the questions of one round. It is nil where none is
-// answered, since an empty object is another request than none.
-func (p *player) responses(questions []wire.Question) (any, error) {
-	given := map[string]json.RawMessage{}
-	for _, q := range questions {
-		answer := p.script.answer(q)
-		if _, failed := answer.(*jsonrpc.Error); failed || answer == nil {
-			continue
-		}
-		response, err := json.Marshal(answer)
-		if err != nil {
-			return nil, fmt.Errorf("the answer to %q: %w", q.Key, err)
-		}
-		given[q.Key] = response
-	}
-	if len(given) == 0 {
-		return nil, nil
-	}
-	return given, nil
-}
+func (p *player) answers() wire.Answers { return wire.Answers{"*": p.script.answer} }
 
 // during says where the call is.
 func (p *player) during() (request, message int) {
@@ -232,4 +215,30 @@ func (p *player) during() (request, message int) {
 		message += settled(p.client.Messages())
 	}
 	return p.requests, message
+}
+
+// WantEffects fails the test unless the call had these effects and no others, in
+// this order. The failure says in which request each of them happened.
+func (o *Outcome) WantEffects(t testing.TB, names ...string) {
+	t.Helper()
+	if slices.Equal(names, o.Effects) {
+		return
+	}
+	want := "none"
+	if len(names) > 0 {
+		want = strings.Join(names, ", ")
+	}
+	t.Errorf("the effects of a call that made %d requests\n  want: %s\n  got:  %s", o.Requests, want, o.whereEffects())
+}
+
+// whereEffects lists the effects with the request of each.
+func (o *Outcome) whereEffects() string {
+	if len(o.effects) == 0 {
+		return "none"
+	}
+	var got []string
+	for _, e := range o.effects {
+		got = append(got, fmt.Sprintf("%s (request %d)", e.name, e.request))
+	}
+	return strings.Join(got, ", ")
 }

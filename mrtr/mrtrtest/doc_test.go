@@ -13,7 +13,7 @@ import (
 // compiled and run there.
 func TestTheCodeInTheCommentIsCompiled(t *testing.T) {
 	var compiled strings.Builder
-	for _, file := range []string{"careful_test.go", "example_test.go"} {
+	for _, file := range []string{"desk_test.go", "example_test.go"} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		compiled.WriteString(unindented(string(text)))

@@ -3,6 +3,7 @@ package mrtrtest_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -86,8 +87,10 @@ func ExampleOutcome_Transcript() {
 		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},
 		Answers: mrtrtest.Answers{"seat": {mrtrtest.Value("window")}},
 	}, nil)
-	for _, section := range sections(out.Transcript()) {
-		fmt.Println(section)
+	for line := range strings.Lines(out.Transcript()) {
+		if strings.HasPrefix(line, "-- ") {
+			fmt.Print(line)
+		}
 	}
 
 	// Output:

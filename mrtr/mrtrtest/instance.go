@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -73,8 +75,8 @@ func (i *instance) cut() {
 // patience is how long an instance may take to end once its clients have hung up.
 const patience = 10 * time.Second
 
-// stop ends the instance and waits until its sessions have ended. The error says
-// that they do not.
+// stop ends the instance and waits until its sessions have ended. An error means that
+// they have not.
 func (i *instance) stop() error {
 	i.cut()
 	ended := make(chan struct{})
@@ -179,4 +181,16 @@ func (c tokenConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		req.Extra = &mcp.RequestExtra{TokenInfo: c.token}
 	}
 	return m, err
+}
+
+// withToken returns a context in which auth.TokenInfoFromContext finds the token.
+// go-sdk exports no other way to make one than its middleware.
+func withToken(ctx context.Context, token *auth.TokenInfo) context.Context {
+	verify := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) { return token, nil }
+	within := ctx
+	capture := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { within = r.Context() })
+	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil)
+	request.Header.Set("Authorization", "Bearer "+token.UserID)
+	auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(capture).ServeHTTP(httptest.NewRecorder(), request)
+	return within
 }

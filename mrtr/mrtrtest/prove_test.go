@@ -20,11 +20,9 @@ import (
 	"github.com/mrtr-go/sdk/options/landmine"
 	"github.com/mrtr-go/sdk/prove"
 	"github.com/mrtr-go/sdk/statecodec"
-	"github.com/mrtr-go/sdk/store"
 )
 
-// thorough proves every style by all rules. Without it a few are proved here, and the
-// others by the tests of package prove.
+// thorough tries all rules. The styles are proved by the tests of package prove.
 var thorough = os.Getenv("MRTR_CI") == "1"
 
 // by tries these rules and groups, or all where the tests are thorough. The rules
@@ -34,14 +32,6 @@ func by(rules ...string) *prove.Options {
 		return nil
 	}
 	return &prove.Options{Only: slices.DeleteFunc(slices.Clone(rules), func(name string) bool { return strings.HasPrefix(name, "instance/") })}
-}
-
-// few are the first and the last of the styles, or all where the tests are thorough.
-func few(styles []options.Option) []options.Option {
-	if thorough {
-		return styles
-	}
-	return []options.Option{styles[0], styles[len(styles)-1]}
 }
 
 // failed are the names of the rules that a report condemns.
@@ -54,12 +44,8 @@ func failed(report *prove.Report) (names []string) {
 
 // weather serves one style under two names.
 func weather(t *testing.T, o options.Option) mrtrtest.Build {
-	return weatherOn(t, o, func(*mrtrtest.World) store.Store { return nil })
-}
-
-func weatherOn(t *testing.T, o options.Option, remember func(*mrtrtest.World) store.Store) mrtrtest.Build {
 	return func(w *mrtrtest.World) *mcp.Server {
-		rt := engineOn(t, w, remember(w))
+		rt := engine(t, w)
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 		for _, name := range []string{"weather", "forecast"} {
 			mcp.AddTool(server, &mcp.Tool{Name: name}, o.New(rt, &options.Audit{Out: w.Effect}))
@@ -69,13 +55,9 @@ func weatherOn(t *testing.T, o options.Option, remember func(*mrtrtest.World) st
 }
 
 func engine(t *testing.T, w *mrtrtest.World) *mrtr.Runtime {
-	return engineOn(t, w, nil)
-}
-
-func engineOn(t *testing.T, w *mrtrtest.World, s store.Store) *mrtr.Runtime {
 	key, err := statecodec.NewKey(w.Key())
 	require.NoError(t, err)
-	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: s})
+	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}})
 	require.NoError(t, err)
 	w.Cleanup(func() { require.NoError(t, rt.Close()) })
 	return rt
@@ -88,58 +70,6 @@ var springfield = mrtrtest.Scenario{
 	Answers:        map[string]any{"place": "Springfield, Missouri", "units": "metric"},
 	OtherAnswers:   map[string]any{"place": "Springfield, Illinois", "units": "imperial"},
 }
-
-// Every style is proved; the landmines are condemned for their one fault, and for
-// no other.
-func TestProveTheStyles(t *testing.T) {
-	require.Len(t, options.All, 8)
-	for _, o := range few(options.All) {
-		t.Run(o.Name, func(t *testing.T) {
-			t.Parallel()
-			report := mrtrtest.Examine(t, weather(t, o), springfield, nil)
-			require.Empty(t, failed(report), "%s", report)
-			require.Greater(t, len(report.Findings), 55)
-			require.LessOrEqual(t, report.Count(prove.Skip), 3, "%s", report)
-		})
-	}
-	require.NotEmpty(t, landmine.All)
-	for _, o := range landmine.All {
-		t.Run(o.Name, func(t *testing.T) {
-			t.Parallel()
-			report := mrtrtest.Examine(t, weather(t, o), springfield, by("effect", "round/final-again"))
-			require.Equal(t, []string{"effect/once"}, failed(report), "%s", report)
-			found, _ := report.Of("effect/once")
-			require.Equal(t, `"looked up Springfield, Missouri" happened 2 times instead of 1`, found.Detail)
-			require.Contains(t, string(found.Request), `"units":"metric"`)
-		})
-	}
-}
-
-// With a store that the instances share, each style has its effect once, whatever
-// comes again.
-func TestProveTheStylesWithAStore(t *testing.T) {
-	strict := springfield
-	strict.Strict = true
-	for _, o := range few(options.All) {
-		t.Run(o.Name, func(t *testing.T) {
-			t.Parallel()
-			report := mrtrtest.Examine(t, weatherOn(t, o, shared), strict, by("round", "effect"))
-			require.Empty(t, failed(report), "%s", report)
-		})
-	}
-	without := mrtrtest.Examine(t, weather(t, options.All[0]), strict, by("round/final-again", "round/crash"))
-	require.Contains(t, failed(without), "round/final-again", "the demand is not made without a store")
-	require.Contains(t, failed(without), "round/crash")
-}
-
-// shared is a store in memory that stands for a machine's.
-func shared(w *mrtrtest.World) store.Store {
-	return mrtrtest.Shared(w, "store", func() store.Store { return machineStore{store.NewMemory(nil)} })
-}
-
-type machineStore struct{ *store.Memory }
-
-func (machineStore) Scope() store.Scope { return store.Machine }
 
 // guarded is a tool with two questions and an effect between them, made with the
 // engine; fault stands where the effect does.
@@ -341,4 +271,62 @@ func TestTheDocsShowAFailure(t *testing.T) {
 		return parts[1] + found.String() + "\n" + parts[2]
 	})
 	mrtrtest.Golden(t, page, got)
+}
+
+// A crash ends the process in the middle of the effect: nothing below it runs. A
+// tool that notes the effect afterwards has not noted it then.
+func TestProveTheCrash(t *testing.T) {
+	build := func(charge func(effect func(), l *ledger, state string)) mrtrtest.Build {
+		return func(w *mrtrtest.World) *mcp.Server {
+			l := mrtrtest.Shared(w, "ledger", func() *ledger { return &ledger{noted: map[string]bool{}} })
+			d := &desk{key: w.Key(), charge: func() {}}
+			server := d.server()
+			mcp.AddTool(server, &mcp.Tool{Name: "book"}, func(ctx context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
+				res, out, err := d.book(ctx, req, in)
+				if strings.HasPrefix(out.Text, "Booked") {
+					charge(func() { w.Effect("charge") }, l, req.Params.RequestState)
+				}
+				return res, out, err
+			})
+			return server
+		}
+	}
+	before := build(func(effect func(), l *ledger, state string) {
+		if l.note(state) {
+			effect()
+		}
+	})
+	after := build(func(effect func(), l *ledger, state string) {
+		if !l.has(state) {
+			effect()
+			l.note(state)
+		}
+	})
+	once := bookDinner
+	once.SingleUse = true
+	notedBefore := mrtrtest.Examine(t, before, once, by("round", "effect"))
+	require.Empty(t, failed(notedBefore), "%s", notedBefore)
+	notedAfter := mrtrtest.Examine(t, after, once, by("round", "effect"))
+	require.Contains(t, failed(notedAfter), "round/crash", "%s", notedAfter)
+	require.NotContains(t, failed(notedAfter), "round/final-again", "%s", notedAfter)
+}
+
+// ledger is a database that the instances of a deployment share.
+type ledger struct {
+	mu    sync.Mutex
+	noted map[string]bool
+}
+
+func (l *ledger) note(key string) (first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first = !l.noted[key]
+	l.noted[key] = true
+	return first
+}
+
+func (l *ledger) has(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.noted[key]
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 // Transcript is the call as a txtar archive: one section for each message, in
@@ -18,19 +20,19 @@ import (
 func (o *Outcome) Transcript() string {
 	var b strings.Builder
 	settled, effects := 0, o.effects
-	tell := func() {
+	happened := func() {
 		for ; len(effects) > 0 && effects[0].message <= settled; effects = effects[1:] {
 			fmt.Fprintf(&b, "-- effect %s --\n", effects[0].name)
 		}
 	}
-	tell()
+	happened()
 	for _, message := range o.Messages {
 		sender, text, _ := strings.Cut(message, ": ")
 		fmt.Fprintf(&b, "-- %s --\n", strings.TrimSpace(sender+" "+subject(text)))
 		b.WriteString(indented(text))
 		if isSettled([]byte(text)) {
 			settled++
-			tell()
+			happened()
 		}
 	}
 	return b.String()
@@ -126,4 +128,60 @@ func firstDifference(want, got string) (line int, w, g string) {
 		return len(wants) + 1, "(the end)", gots[len(wants)]
 	}
 	return len(gots) + 1, wants[len(gots)], "(the end)"
+}
+
+// masked replaces the two parts in which the messages of equal calls may
+// differ:
+//
+//   - the id, which numbers the messages of one connection: a call over several
+//     instances has several connections;
+//   - requestState, which the protocol makes opaque to clients: it is sealed
+//     with a nonce and holds times.
+//
+// Their presence stays visible, and everything else is kept as it was sent.
+func masked(raw json.RawMessage) (string, error) {
+	var message map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &message); err != nil {
+		return "", err
+	}
+	if message["id"] != nil {
+		message["id"] = mask
+	}
+	for _, part := range []string{"params", "result"} {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(message[part], &fields) != nil || fields["requestState"] == nil {
+			continue
+		}
+		fields["requestState"] = mask
+		whole, err := json.Marshal(fields)
+		if err != nil {
+			return "", err
+		}
+		message[part] = whole
+	}
+	text, err := json.Marshal(message)
+	return string(text), err
+}
+
+var mask = json.RawMessage(`"*"`)
+
+// settled counts the messages that are no notifications. A server acts on the
+// request, or on the answer, that it had last, so their number says how far a call
+// has come. A notification may still be on its way to the client.
+func settled(messages []wire.Message) int {
+	n := 0
+	for _, m := range messages {
+		if isSettled(m.JSON) {
+			n++
+		}
+	}
+	return n
+}
+
+func isSettled(message []byte) bool {
+	var fields struct {
+		ID json.RawMessage `json:"id"`
+	}
+	_ = json.Unmarshal(message, &fields) // the client encoded it
+	return fields.ID != nil
 }

@@ -28,7 +28,7 @@ type World struct {
 }
 
 // Effect says that the tool has had an effect: call it where the tool has charged,
-// sent or written something. The name tells effects apart in assertions and
+// sent or written something. The name distinguishes effects in assertions and
 // reports.
 //
 // In a proof, a process may die here. Then Effect does not return before the proof
@@ -118,7 +118,7 @@ func (d *deployment) world() *World {
 	return &World{Deployment: d.name, deployment: d}
 }
 
-// happened records an effect. Its instance dies of it where the channel is not nil.
+// happened records an effect. Its instance dies of it if the channel is not nil.
 func (d *deployment) happened(name string) <-chan struct{} {
 	e := effect{name: name}
 	if d.during != nil {

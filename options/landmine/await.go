@@ -27,9 +27,9 @@ func Await(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
 func rerun[In, Out any](h mrtr.LinearFunc[In, Out]) mrtr.Style[In, Out] {
 	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, in In) (*mrtr.IncompleteResult, Out, error) {
 		out, err := h(ctx, c, in)
-		var usage *mrtr.UsageError
-		if errors.As(err, &usage) && usage.Unasked != nil {
-			return mrtr.Need(usage.Unasked...), out, nil
+		var unasked *mrtr.UnaskedError
+		if errors.As(err, &unasked) {
+			return mrtr.Need(unasked.Questions...), out, nil
 		}
 		return nil, out, err
 	})

@@ -17,7 +17,7 @@ type Engine struct {
 }
 
 // Engines are three ways to run the same function. A bare audit happens once only
-// where the function really waits; an audit in Once happens once on all three.
+// if the function really waits; an audit in Once happens once on all three.
 var Engines = []Engine{
 	{"held", "mrtr.Coroutine: the function waits where it asks, and no line runs twice", coroutine(bare), coroutine(inOnce)},
 	{"run again", "landmine B: from the top in each round, with the answers so far", again(bare), again(inOnce)},

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -26,7 +27,7 @@ var expiryRules = []rule{{
 			if err := tr.holds(tr.Store, key, []byte("one"), at); err != nil {
 				return err
 			}
-			tr.sleep(life - 300*time.Millisecond - time.Since(began))
+			time.Sleep(life - 300*time.Millisecond - time.Since(began))
 			_, err = tr.Store.Create(tr.ctx, key, []byte("too early"), life)
 			if time.Since(began) >= life {
 				continue // the machine stood still: this proves nothing
@@ -34,7 +35,7 @@ var expiryRules = []rule{{
 			if err := want("Create before the time has passed", err, store.ErrExists); err != nil {
 				return err
 			}
-			tr.sleep(life + tr.Slack - time.Since(began))
+			time.Sleep(life + tr.Slack - time.Since(began))
 			return tr.gone(key, at)
 		}
 		return errors.New("the machine is too slow to say")
@@ -60,7 +61,7 @@ var expiryRules = []rule{{
 		if err != nil {
 			return err
 		}
-		tr.sleep(life + max(tr.Slack, time.Second))
+		time.Sleep(life + max(tr.Slack, time.Second))
 		if err := tr.holds(tr.Store, longer, []byte("two"), at); err != nil {
 			return fmt.Errorf("after the first time to live had passed: %w", err)
 		}
@@ -92,3 +93,78 @@ func (tr *trial) gone(key store.Key, at store.Revision) error {
 	}
 	return tr.holds(tr.Store, key, []byte("anew"), now)
 }
+
+var limitRules = []rule{{
+	name:        "a full store refuses and drops nothing",
+	explanation: "A store without room answers ErrFull to a Create. It keeps every record, as a record that was dropped would let its round run again, and it takes an Update that needs no more room.",
+	needs:       ownLimit,
+	check: func(tr *trial) error {
+		s := tr.Small()
+		epoch, err := s.Epoch(tr.ctx)
+		if err != nil {
+			return err
+		}
+		value := bytes.Repeat([]byte("1"), 1<<10)
+		var revisions []store.Revision
+		name := func(i int) store.Key { return store.Key{Epoch: epoch, Name: fmt.Sprintf("record.%d", i)} }
+		for {
+			at, err := s.Create(tr.ctx, name(len(revisions)), value, ttl)
+			if errors.Is(err, store.ErrFull) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("Create %d: %w, instead of ErrFull", len(revisions), err)
+			}
+			if revisions = append(revisions, at); len(revisions) == 100 {
+				return errors.New("it has taken a hundred records")
+			}
+		}
+		if len(revisions) < 2 {
+			return fmt.Errorf("it was full after %d records", len(revisions))
+		}
+		_, err = s.Create(tr.ctx, name(0), value, ttl)
+		if err := want("Create of a record that is there", err, store.ErrExists); err != nil {
+			return err
+		}
+		for i, at := range revisions {
+			if err := tr.holds(s, name(i), value, at); err != nil {
+				return err
+			}
+			other := bytes.Repeat([]byte("2"), len(value))
+			at, err := s.Update(tr.ctx, name(i), at, other, ttl)
+			if err != nil {
+				return fmt.Errorf("Update that needs no more room: %w", err)
+			}
+			if err := tr.holds(s, name(i), other, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+}, {
+	name:        "expired records make room",
+	explanation: "A full store takes records again when others have expired.",
+	needs:       ownLimit,
+	check: func(tr *trial) error {
+		s := tr.Small()
+		epoch, err := s.Epoch(tr.ctx)
+		if err != nil {
+			return err
+		}
+		for turn := range 2 {
+			err, n := error(nil), 0
+			for ; err == nil && n < 100; n++ {
+				key := store.Key{Epoch: epoch, Name: fmt.Sprintf("record.%d.%d", turn, n)}
+				_, err = s.Create(tr.ctx, key, make([]byte, 1<<10), store.MinTTL)
+			}
+			if err := want(fmt.Sprintf("Create of record %d", n), err, store.ErrFull); err != nil {
+				return err
+			}
+			if n < 2 {
+				return fmt.Errorf("filled for the %d. time, it took nothing", turn+1)
+			}
+			time.Sleep(store.MinTTL + tr.Slack)
+		}
+		return nil
+	},
+}}

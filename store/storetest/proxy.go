@@ -16,9 +16,10 @@ type Proxy struct {
 	target            string
 	requests, answers gate
 
+	// mu guards the fields below.
 	mu    sync.Mutex
-	conns map[net.Conn]bool
-	cut   bool
+	conns map[net.Conn]bool // open ones
+	cut   bool              // no connection is taken any more
 }
 
 // NewProxy forwards to target until the test ends.
@@ -35,7 +36,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Addr is where the store is told to connect.
+// Addr is the address for the store.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // HoldRequests delays the bytes on their way to the backend until release.

@@ -33,7 +33,7 @@ var raceRules = []rule{{
 		if _, err := tr.Store.Create(tr.ctx, tr.key("race"), []byte("expires"), store.MinTTL); err != nil {
 			return err
 		}
-		tr.sleep(store.MinTTL + tr.Slack)
+		time.Sleep(store.MinTTL + tr.Slack)
 		return tr.race("race", store.ErrExists, func(s store.Store, value []byte) (store.Revision, error) {
 			return s.Create(tr.ctx, tr.key("race"), value, ttl)
 		})
@@ -97,31 +97,31 @@ var raceRules = []rule{{
 	explanation: "No two writes of an epoch have one revision, and a later write of a key has the larger one: otherwise a holder that stood still could overwrite its successor.",
 	check: func(tr *trial) error {
 		seen := map[store.Revision]string{}
-		note := func(what string, at store.Revision) error {
+		note := func(write string, at store.Revision) error {
 			if other, twice := seen[at]; twice {
-				return fmt.Errorf("%s and %s both got revision %d", other, what, at)
+				return fmt.Errorf("%s and %s both got revision %d", other, write, at)
 			}
-			seen[at] = what
+			seen[at] = write
 			return nil
 		}
 		last := map[string]store.Revision{}
 		for turn := range 10 {
 			for _, name := range []string{"a", "b", "c"} {
 				at, err := last[name], error(nil)
-				what := fmt.Sprintf("write %d of %s", turn, name)
+				write := fmt.Sprintf("write %d of %s", turn, name)
 				if turn == 0 {
-					at, err = tr.create(name, what)
+					at, err = tr.create(name, write)
 				} else {
-					at, err = tr.Store.Update(tr.ctx, tr.key(name), at, []byte(what), ttl)
+					at, err = tr.Store.Update(tr.ctx, tr.key(name), at, []byte(write), ttl)
 				}
 				if err != nil {
-					return fmt.Errorf("%s: %w", what, err)
+					return fmt.Errorf("%s: %w", write, err)
 				}
 				if at <= last[name] {
-					return fmt.Errorf("%s has revision %d, after %d", what, at, last[name])
+					return fmt.Errorf("%s has revision %d, after %d", write, at, last[name])
 				}
 				last[name] = at
-				if err := note(what, at); err != nil {
+				if err := note(write, at); err != nil {
 					return err
 				}
 			}
@@ -137,7 +137,7 @@ var raceRules = []rule{{
 		if err != nil {
 			return err
 		}
-		tr.sleep(store.MinTTL + tr.Slack)
+		time.Sleep(store.MinTTL + tr.Slack)
 		at, err := tr.create("record", "new")
 		if err != nil {
 			return err
@@ -154,12 +154,7 @@ var raceRules = []rule{{
 }, {
 	name:        "handles share the records",
 	explanation: "A store of a machine or a cluster is shared: what one handle writes, another sees and may continue, and their revisions are one sequence.",
-	lacks: func(s *Subject) string {
-		if s.Another == nil && s.Store.Scope() == store.Process {
-			return "second handle: its scope is the process"
-		}
-		return ""
-	},
+	needs:       secondHandle,
 	check: func(tr *trial) error {
 		if tr.Another == nil {
 			return fmt.Errorf("the scope is %s and the Subject has no Another", tr.Store.Scope())
@@ -194,8 +189,8 @@ var raceRules = []rule{{
 	},
 }}
 
-// race runs many writers at once, half of them through another handle where
-// there is one, and checks that one wins and its value stands.
+// race runs many writers at once, half of them through another handle if there is
+// one, and checks that one wins and its value stands.
 func (tr *trial) race(name string, lost error, write func(s store.Store, value []byte) (store.Revision, error)) error {
 	handles := []store.Store{tr.Store}
 	if tr.Another != nil {

@@ -1,18 +1,18 @@
 // Package storetest judges a [store.Store], as testing/slogtest judges a
-// slog.Handler. Every store of this project passes [Run], against the real
-// server where there is one, and a store of your own should.
+// slog.Handler. Every store of this project passes [Run], against its real server if
+// it has one, and a store of your own should.
 //
 // A rule that is broken fails with its explanation.
 //
 // [Proxy] stands between a store and its server, so that a [Subject] can delay or lose
-// the bytes between them. [Ratio] is a benchmark: the time of a store's writes against
-// the same writes made without it.
+// the bytes between them.
 package storetest
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,20 +83,27 @@ func Run(t *testing.T, open func(t *testing.T) *Subject, opts *Options) {
 type rule struct {
 	name        string
 	explanation string
-	// lacks names the ability that the rule needs and the subject has not.
-	lacks func(*Subject) string
-	check func(*trial) error
+	needs       ability
+	check       func(*trial) error
 }
 
-var rules = concat(epochRules, raceRules, valueRules, keyRules, expiryRules, limitRules, contextRules, silenceRules, waitRules)
-
-func concat(groups ...[]rule) []rule {
-	var all []rule
-	for _, group := range groups {
-		all = append(all, group...)
-	}
-	return all
+// An ability is one that a rule needs of its subject. The zero value is none.
+type ability struct {
+	name string
+	of   func(*Subject) bool
 }
+
+var (
+	ownLimit     = ability{"limit of its own (Small)", func(s *Subject) bool { return s.Small != nil }}
+	heldRequests = ability{"way to hold requests up", func(s *Subject) bool { return s.HoldRequests != nil }}
+	heldAnswers  = ability{"way to hold answers up", func(s *Subject) bool { return s.HoldAnswers != nil }}
+	cutOff       = ability{"connection to cut", func(s *Subject) bool { return s.Cut != nil }}
+	secondHandle = ability{"second handle: its scope is the process", func(s *Subject) bool {
+		return s.Another != nil || s.Store.Scope() != store.Process
+	}}
+)
+
+var rules = slices.Concat(epochRules, raceRules, valueRules, keyRules, expiryRules, limitRules, contextRules, silenceRules, waitRules)
 
 // patience bounds a rule, so that a store that hangs fails instead.
 const patience = 60 * time.Second
@@ -115,10 +122,8 @@ func (r *rule) judge(t *testing.T, subject *Subject) {
 
 // verdict returns the subject's fault, if it has one.
 func (r *rule) verdict(ctx context.Context, subject *Subject) error {
-	if r.lacks != nil {
-		if what := r.lacks(subject); what != "" {
-			return notAble(what)
-		}
+	if r.needs.of != nil && !r.needs.of(subject) {
+		return notAble(r.needs.name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -130,6 +135,16 @@ func (r *rule) verdict(ctx context.Context, subject *Subject) error {
 		return fmt.Errorf("Epoch: %w", err)
 	}
 	return r.check(&trial{Subject: subject, ctx: ctx, epoch: epoch})
+}
+
+// KeyOf is the key of a record in the store's present epoch.
+func KeyOf(t testing.TB, s store.Store, name string) store.Key {
+	t.Helper()
+	epoch, err := s.Epoch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.Key{Epoch: epoch, Name: name}
 }
 
 type notAble string

@@ -67,9 +67,6 @@ func (tr *trial) soon(look func() error) error {
 	}
 }
 
-// sleep waits in the clock of the rule.
-func (tr *trial) sleep(d time.Duration) { time.Sleep(d) }
-
 // want checks that err is one of the given errors.
 func want(op string, err error, any ...error) error {
 	names := make([]string, len(any))

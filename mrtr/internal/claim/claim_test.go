@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -185,6 +186,13 @@ func TestClaimsThatAreLookedAfterAreBounded(t *testing.T) {
 			before := runtime.NumGoroutine()
 			for range 5000 {
 				_, err := table.Take(t.Context(), turn)
+				require.ErrorIs(t, err, errSilence)
+			}
+			require.LessOrEqual(t, runtime.NumGoroutine()-before, 10, "one looks after all claims of a turn")
+			for i := range 5000 {
+				another := turn
+				another.Key.Name = fmt.Sprint("owner.call.", i)
+				_, err := table.Take(t.Context(), another)
 				require.ErrorIs(t, err, errSilence)
 			}
 			left := runtime.NumGoroutine() - before

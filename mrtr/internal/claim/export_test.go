@@ -2,6 +2,7 @@ package claim
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/mrtr-go/sdk/store"
 )
@@ -19,3 +20,17 @@ func CountSightings(turns int) int {
 
 // NewHolder names a claim.
 func (t *Table) NewHolder() string { return t.newHolder() }
+
+// SilenceAfter is how long a turn is taken for silent at the last of these looks, each of
+// them a pause after the one before.
+func SilenceAfter(pause time.Duration, looks ...store.Revision) time.Duration {
+	var s sightings
+	var since time.Time
+	for i, at := range looks {
+		if i > 0 {
+			time.Sleep(pause)
+		}
+		since = s.note(store.Key{Name: "turn"}, at)
+	}
+	return time.Since(since)
+}

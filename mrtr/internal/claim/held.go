@@ -36,11 +36,15 @@ func (h *Held) start() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.beat = time.AfterFunc(h.record.lease/3, h.renew)
+	h.beat = time.AfterFunc(h.record.lease, h.renew) // which needs the field
+	h.beat.Reset(h.record.lease / 3)
 }
 
 func (h *Held) renew() {
-	h.mu.Lock()
+	if !h.mu.TryLock() { // a write is on its way, which is a sign of life
+		h.beat.Reset(h.table.Lease / 3)
+		return
+	}
 	defer h.mu.Unlock()
 	if h.ended || h.fenced {
 		return
@@ -65,7 +69,7 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string
 		return ErrFenced
 	}
 	h.record.effects, h.record.begun = effects, begun
-	for {
+	for range maxNotes {
 		began := time.Now()
 		if err := h.write(ctx); err != nil {
 			return err
@@ -75,23 +79,23 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string
 			return nil
 		}
 	}
+	return errTooSlow
 }
 
-// KeepUntil lets the record live longer, from its next write on.
-func (h *Held) KeepUntil(end time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if end.After(h.turn.Expires) {
-		h.turn.Expires = end
-	}
-}
+// maxNotes bounds how often a note is made that came too late each time.
+const maxNotes = 3
 
-// Finish records the result of the turn, also where ctx has ended. One that the store
-// does not take is noted as not kept.
+var errTooSlow = errors.New("the store took longer for a write than half of the lease, again and again")
+
+// Finish records the result of the turn, even if ctx has ended, unless the turn has an end
+// already. A result that the store does not take is recorded as not kept.
 func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.ended {
+		return ErrFenced
+	}
 	h.end()
 	h.record.status, h.record.result = done, result
 	h.record.effects, h.record.begun = nil, nil
@@ -106,19 +110,15 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	return err
 }
 
-// Kept reports, after a Finish without an error, whether the record has the result.
-func (h *Held) Kept() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.record.result) > 0
-}
-
 // LetGo gives the turn, with the effects it has had, to whoever comes next. It does so
 // where ctx has ended too.
 func (h *Held) LetGo(ctx context.Context, left Left) {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.ended {
+		return
+	}
 	h.end()
 	h.record.effects, h.record.begun = left.Effects, left.Begun
 	h.record = h.record.freed()
@@ -206,12 +206,9 @@ func (h *Held) sealed() ([]byte, time.Duration, error) {
 	if h.encoded == nil {
 		h.encoded = h.buffer[:0]
 	}
-	h.encoded = h.record.appendTo(slices.Grow(h.encoded[:0], len(h.record.result)+len(h.record.effects)))
+	h.encoded = h.record.appendTo(slices.Grow(h.encoded[:0], len(h.record.result)+len(h.record.effects)+len(h.record.letter)))
 	ttl := min(max(h.turn.Expires.Sub(h.record.written), store.MinTTL), store.MaxTTL)
-	if h.table.Sealer == nil {
-		return h.encoded, ttl, nil
-	}
-	value, err := h.table.Sealer.Seal(h.turn.Key.Name, h.encoded)
+	value, err := h.table.seal(h.turn.Key, h.encoded)
 	return value, ttl, err
 }
 
@@ -221,62 +218,10 @@ func (h *Held) persist() {
 	h.table.later(func(ctx context.Context) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		for end := time.Now().Add(h.record.lease); time.Now().Before(end); {
-			if err := h.write(ctx); err == nil || store.IsVerdict(err) || h.fenced {
-				return
-			}
-			if h.table.pause(ctx, lastPause, end) != nil {
-				return
-			}
-		}
+		end := time.Now().Add(h.record.lease)
+		h.table.repeat(ctx, func() time.Time { return end }, func() bool {
+			err := h.write(ctx)
+			return err == nil || store.IsVerdict(err) || h.fenced
+		})
 	})
-}
-
-// disownFor bounds how long a claim that nobody confirmed is looked after. A write
-// that comes even later counts as a run that was cut off.
-const disownFor = time.Minute
-
-// maxDisowned bounds the claims that are looked after at once: while a store is down,
-// clients send their requests again and again. A write of the others that comes late
-// counts as a run that was cut off.
-const maxDisowned = 1000
-
-// disown lets go of a claim whose first write was not confirmed. It may still
-// arrive, and would hold a turn that nobody runs.
-func (h *Held) disown() {
-	if h.table.disowned.Add(1) > maxDisowned {
-		h.table.disowned.Add(-1)
-		return
-	}
-	base := h.at
-	h.table.later(func(ctx context.Context) {
-		defer h.table.disowned.Add(-1)
-		end := time.Now().Add(disownFor)
-		for {
-			if settled := h.disowned(ctx, base); settled || h.table.pause(ctx, lastPause, end) != nil {
-				return
-			}
-		}
-	})
-}
-
-// disowned puts a record that is free where the claim is or would be. It reports
-// whether nothing of the claim can be left.
-func (h *Held) disowned(ctx context.Context, base store.Revision) bool {
-	r, at, err := h.table.look(ctx, h.turn.Key)
-	h.record = h.record.freed()
-	switch {
-	case errors.Is(err, store.ErrNotFound) && base == 0:
-		return h.create(ctx) == nil
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForgotten):
-		return true
-	case err != nil, at < base: // Get lags behind
-		return false
-	case r.holder == h.record.holder && r.status == free:
-		return true
-	case r.holder == h.record.holder, at == base:
-		h.at = at
-		return h.update(ctx) == nil
-	}
-	return true
 }

@@ -17,6 +17,9 @@ const (
 	// running: the holder runs the turn, and writes the record again every third of
 	// a lease.
 	running status = "running"
+	// sent: the turn is left to the instance that holds its handler, with a letter. Without
+	// one that instance does not have it, and whoever comes next goes on.
+	sent status = "sent"
 	// free: the holder let go of the turn. Whoever comes next goes on.
 	free status = "free"
 	// done: the turn has its result.
@@ -35,6 +38,7 @@ type record struct {
 	effects     json.RawMessage
 	begun       []string
 	result      json.RawMessage // of a turn that is done; empty where it was not kept
+	letter      json.RawMessage // of one that is sent
 }
 
 func (r *record) appendTo(b []byte) []byte {
@@ -56,6 +60,7 @@ func (r *record) appendTo(b []byte) []byte {
 		w.EndList()
 	}
 	w.Raw("result", r.result)
+	w.Raw("letter", r.letter)
 	return w.End()
 }
 
@@ -79,13 +84,14 @@ func readRecord(b []byte) (r record, ok bool) {
 		}
 	}
 	r.result = in.Raw("result")
+	r.letter = in.Raw("letter")
 	return r, in.End()
 }
 
 // freed is the record of a turn that its holder lets go of. One that has done
 // nothing binds nobody to its answers.
 func (r record) freed() record {
-	r.status, r.result = free, nil
+	r.status, r.result, r.letter = free, nil, nil
 	if len(r.effects) == 0 && len(r.begun) == 0 {
 		r.fingerprint = ""
 	}

@@ -45,21 +45,22 @@ type Table struct {
 	instant bool
 	// local: the records end with this process. A holder that is silent is at work
 	// then, and cannot be dead, so that it needs no lease and no notes.
-	local    bool
-	seen     sightings
-	disowned atomic.Int64 // the claims that are looked after, see Held.disown
+	local  bool
+	seen   sightings
+	outbox outbox
 
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu     sync.Mutex
-	closed bool
-	after  sync.WaitGroup // the writes that outlive their request
+	mu        sync.Mutex
+	closed    bool
+	disowners map[store.Key]*disowner
+	after     sync.WaitGroup // the writes that outlive their request
 }
 
 // New makes a Table. Close it.
 func New(o Options) *Table {
-	t := &Table{Options: o}
+	t := &Table{Options: o, outbox: outbox{writing: make(chan struct{}, 1), waiting: map[store.Key]*batch{}}}
 	_, t.instant = o.Store.(*store.Memory)
 	t.local = o.Store.Scope() == store.Process
 	t.ctx, t.cancel = context.WithCancel(context.Background())
@@ -85,6 +86,9 @@ type Turn struct {
 	// Again tells that this handler can go on where a run was cut off: it notes its
 	// effects.
 	Again bool
+	// Letter leaves the turn to the instance that holds its handler. Nil where that is
+	// this one, or none.
+	Letter *Letter
 }
 
 // Left is what earlier runs of a turn have left behind.
@@ -122,17 +126,24 @@ var (
 	ErrFenced = errors.New("another request has taken over the turn")
 )
 
-// Take claims a turn, or waits for the request that holds it.
+// Take claims a turn, or waits for the request that holds it, or for the instance that its
+// letter is for.
 func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
-	h := &Held{table: t, turn: turn}
-	h.record = record{status: running, fingerprint: turn.Fingerprint, holder: t.newHolder(), lease: t.Lease, notes: turn.Again}
+	h := t.newHeld(turn)
+	if err := h.address(ctx); err != nil {
+		return Answer{}, err
+	}
 	var deadline time.Time // none while nobody else has the turn
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := h.create(ctx)
 		switch {
-		case err == nil:
+		case err == nil && h.record.status == running:
 			h.start()
 			return Answer{Held: h}, nil
+		case err == nil:
+		case errors.Is(err, store.ErrTooLarge) && h.record.status == sent:
+			h.keep() // nobody else can get it
+			continue
 		case !store.IsVerdict(err):
 			h.disown()
 			return Answer{}, err
@@ -151,6 +162,13 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 			return Answer{}, err
 		}
 	}
+}
+
+// newHeld is a turn that nobody has claimed yet.
+func (t *Table) newHeld(turn Turn) *Held {
+	h := &Held{table: t, turn: turn}
+	h.record = record{status: running, fingerprint: turn.Fingerprint, holder: t.newHolder(), lease: t.Lease, notes: turn.Again}
+	return h
 }
 
 // claimsHere counts the claims of this process.
@@ -180,32 +198,6 @@ func (t *Table) Follow(ctx context.Context, turn Turn) (Answer, error) {
 	}
 }
 
-// Result is the result of a turn that is known to be done. [store.ErrNotFound] means
-// that it was lost, or not kept. The store's reads may lag, and are given the time of
-// one operation to catch up.
-func (t *Table) Result(ctx context.Context, key store.Key) (json.RawMessage, error) {
-	deadline := time.Now().Add(t.Patience)
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		r, _, err := t.look(ctx, key)
-		switch {
-		case err == nil && r.status == done && len(r.result) > 0:
-			return r.result, nil
-		case err == nil && r.status == done:
-			return nil, store.ErrNotFound
-		case err != nil && !errors.Is(err, store.ErrNotFound):
-			return nil, err
-		case t.instant:
-			return nil, store.ErrNotFound
-		}
-		switch err := t.pause(ctx, pause, deadline); {
-		case errors.Is(err, ErrInFlight):
-			return nil, store.ErrNotFound
-		case err != nil:
-			return nil, err
-		}
-	}
-}
-
 const (
 	firstPause = time.Millisecond
 	lastPause  = 250 * time.Millisecond
@@ -225,6 +217,17 @@ func (t *Table) pause(ctx context.Context, d time.Duration, deadline time.Time) 
 	}
 }
 
+// repeat tries until it is done, for so long at most: less and less often, since a store
+// that is slow must not be kept busy by it, and often enough that a claim which arrives
+// late is let go of before its holder is taken for dead.
+func (t *Table) repeat(ctx context.Context, end func() time.Time, try func() (done bool)) {
+	for pause := min(lastPause, t.Lease/4); !try(); pause = min(2*pause, t.Lease/4) {
+		if t.pause(ctx, pause, end()) != nil {
+			return
+		}
+	}
+}
+
 // meet deals with a turn that has a record, until there is something to say or the
 // record is not as it was seen.
 func (t *Table) meet(ctx context.Context, h *Held, deadline time.Time) (answer Answer, again bool, _ error) {
@@ -239,10 +242,22 @@ func (t *Table) meet(ctx context.Context, h *Held, deadline time.Time) (answer A
 			return answer, false, ErrOtherwise
 		case r.status == done:
 			return Answer{Result: r.result}, false, nil
-		case r.status == free && h.fenced:
+		case (r.status == free || r.status == sent) && h.fenced:
 			return answer, false, ErrInFlight
-		case r.status == free:
+		case r.status == free && h.turn.Letter != nil:
+			if again, err := h.send(ctx, &r, at); again || err != nil {
+				return answer, again, err
+			}
+			continue
+		case r.status == free, r.status == sent && r.letter == nil:
 			return t.takeOver(ctx, h, &r, at)
+		case r.status == sent:
+			if err := h.announce(ctx); err != nil {
+				return answer, false, err
+			}
+			if h.turn.Letter == nil {
+				return t.takeOver(ctx, h, &r, at)
+			}
 		}
 		var silent time.Duration
 		if !t.local {
@@ -250,6 +265,8 @@ func (t *Table) meet(ctx context.Context, h *Held, deadline time.Time) (answer A
 		}
 		if silent >= r.lease {
 			switch {
+			case r.status == sent: // and nobody has taken it up
+				return t.takeOver(ctx, h, &r, at)
 			case !h.turn.Again || !r.notes || r.cutOff+1 >= t.MaxAttempts:
 				return Answer{Unknown: true, Left: r.left()}, false, nil
 			case h.fenced:
@@ -271,13 +288,14 @@ func (r *record) left() Left { return Left{Effects: r.effects, Begun: r.begun} }
 
 // takeOver claims a turn that was let go of or cut off.
 func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revision) (answer Answer, again bool, _ error) {
+	h.keep()
 	h.record.cutOff, h.record.effects, h.record.begun = r.cutOff, r.effects, r.begun
 	h.at = at
 	err := h.update(ctx)
 	switch {
 	case err == nil:
 		h.start()
-		return Answer{Held: h, Left: r.left(), TookOver: r.status == running}, false, nil
+		return Answer{Held: h, Left: r.left(), TookOver: r.status != free}, false, nil
 	case errors.Is(err, store.ErrConflict):
 		h.at = 0
 		h.record.cutOff, h.record.effects, h.record.begun = 0, nil, nil
@@ -301,22 +319,38 @@ func (t *Table) wait(ctx context.Context, key store.Key, at store.Revision, d ti
 
 // look reads the record of a turn.
 func (t *Table) look(ctx context.Context, key store.Key) (r record, at store.Revision, _ error) {
-	ctx, cancel := t.bounded(ctx)
-	defer cancel()
-	value, at, err := t.Store.Get(ctx, key)
+	value, at, err := t.read(ctx, key)
 	if err != nil {
 		return r, 0, err
 	}
-	if t.Sealer != nil {
-		if value, err = t.Sealer.Open(key.Name, value); err != nil {
-			return r, 0, fmt.Errorf("the record does not open: %w", err)
-		}
-	}
 	r, ok := readRecord(value)
 	if !ok {
-		return r, 0, errors.New("the record was written by another release")
+		return r, 0, errOtherRelease
 	}
 	return r, at, nil
+}
+
+var errOtherRelease = errors.New("the record was written by another release")
+
+// read reads a record and opens it.
+func (t *Table) read(ctx context.Context, key store.Key) (value []byte, at store.Revision, _ error) {
+	ctx, cancel := t.bounded(ctx)
+	defer cancel()
+	value, at, err := t.Store.Get(ctx, key)
+	if err == nil && t.Sealer != nil {
+		if value, err = t.Sealer.Open(key.Name, value); err != nil {
+			err = fmt.Errorf("the record does not open: %w", err)
+		}
+	}
+	return value, at, err
+}
+
+// seal is a record as the store gets it.
+func (t *Table) seal(key store.Key, record []byte) ([]byte, error) {
+	if t.Sealer == nil {
+		return record, nil
+	}
+	return t.Sealer.Seal(key.Name, record)
 }
 
 // bounded bounds an operation of the store.

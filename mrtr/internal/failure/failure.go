@@ -95,18 +95,8 @@ func typeName(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer && t.Name() == "" {
 		return "*" + typeName(t.Elem())
 	}
-	path := t.PkgPath()
-	if path == ownPath {
-		path = pathInStates
-	}
-	return path + "." + t.Name()
+	return t.PkgPath() + "." + t.Name()
 }
-
-// Digests of the names of this package's types are in states, by the path that they had
-// in the first releases.
-const pathInStates = "github.com/mrtr-go/sdk/mrtr"
-
-var ownPath = reflect.TypeFor[effectError]().PkgPath()
 
 // kept are the types of errors that come back as themselves.
 var kept = map[reflect.Type]keptType{}
@@ -173,12 +163,8 @@ func (f *Failure) Encode() json.RawMessage {
 	return value
 }
 
-// Read reads Encode's text, or the bare text of an error in a state of an earlier release.
+// Read reads Encode's text.
 func Read(value json.RawMessage) (*Failure, error) {
-	var text string
-	if json.Unmarshal(value, &text) == nil {
-		return &Failure{Text: text}, nil
-	}
 	var f *Failure
 	err := json.Unmarshal(value, &f)
 	return f, err

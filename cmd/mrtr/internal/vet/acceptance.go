@@ -2,7 +2,6 @@ package vet
 
 import (
 	"go/token"
-	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -29,7 +28,7 @@ func isPresent(v ssa.Value, block *ssa.BasicBlock) bool {
 }
 
 // accepted reports whether a result is known to be an accepted one where control
-// is in a block: from a comparison above it, or, where the result was passed on,
+// is in a block: from a comparison above it, or, if the result was passed on,
 // from one in the code that passes it.
 func (p *program) accepted(result ssa.Value, block *ssa.BasicBlock) bool {
 	return p.isAccepted(result, block, map[ssa.Value]bool{})
@@ -50,58 +49,29 @@ func (p *program) isAccepted(result ssa.Value, block *ssa.BasicBlock, seen map[s
 	return len(passed) > 0
 }
 
-// located is a value in a block.
-type located struct {
-	value ssa.Value
-	block *ssa.BasicBlock
-}
-
 // passed are the values that v is, where they are given to the code that a block
 // is in: stored in a variable, caught by a closure, given as an argument or
 // returned.
 func (p *program) passed(v ssa.Value, block *ssa.BasicBlock) []located {
-	var from []located
 	switch v := v.(type) {
 	case *ssa.Alloc:
-		t := trail{program: p}
-		for _, stored := range t.storedLocally(v) {
+		var from []located
+		for _, stored := range p.storedLocally(v) {
 			from = append(from, located{stored, block})
 		}
+		return from
 	case *ssa.FreeVar:
-		f := v.Parent()
-		for _, instr := range instructions(f.Parent()) {
-			if closure, ok := instr.(*ssa.MakeClosure); ok && closure.Fn == f {
-				from = append(from, located{closure.Bindings[slices.Index(f.FreeVars, v)], closure.Block()})
-			}
-		}
+		return p.bindings(v)
 	case *ssa.Parameter:
-		if f := v.Parent(); len(p.arguments(v)) > 0 {
-			for _, call := range p.calls[f] {
-				from = append(from, located{call.Common().Args[slices.Index(f.Params, v)], call.Block()})
-			}
-		}
+		return p.arguments(v)
 	case *ssa.Call:
-		from = p.returnedBy(v, 0)
+		return p.returned(v, 0)
 	case *ssa.Extract:
 		if call, ok := v.Tuple.(*ssa.Call); ok {
-			from = p.returnedBy(call, v.Index)
+			return p.returned(call, v.Index)
 		}
 	}
-	return from
-}
-
-func (p *program) returnedBy(call *ssa.Call, index int) []located {
-	f := p.local(call.Call.StaticCallee())
-	if f == nil {
-		return nil
-	}
-	var from []located
-	for _, instr := range instructions(f) {
-		if ret, ok := instr.(*ssa.Return); ok && index < len(ret.Results) {
-			from = append(from, located{ret.Results[index], ret.Block()})
-		}
-	}
-	return from
+	return nil
 }
 
 // variableOf is the variable that a value is loaded from, or else the value.

@@ -35,28 +35,26 @@ var starters = names{
 }
 
 func runAskGoroutine(p *program, r *reporter) {
-	for _, f := range p.funcs {
-		for _, instr := range instructions(f) {
-			call, ok := instr.(ssa.CallInstruction)
-			if !ok {
-				continue
+	for _, instr := range p.all() {
+		call, ok := instr.(ssa.CallInstruction)
+		if !ok {
+			continue
+		}
+		var started []*ssa.Function
+		if _, ok := call.(*ssa.Go); ok {
+			started = p.callees(call)
+			if asks.has(calledFunc(call)) {
+				r.report(call.Pos(), "%s on a goroutine of its own asks nothing: only the handler's goroutine can stop for an answer", shortNameOf(calledFunc(call)))
 			}
-			var started []*ssa.Function
-			if _, ok := call.(*ssa.Go); ok {
-				started = p.callees(call)
-				if asks.has(calledFunc(call)) {
-					r.report(call.Pos(), "%s on a goroutine of its own asks nothing: only the handler's goroutine can stop for an answer", shortNameOf(calledFunc(call)))
-				}
-			} else if starters.has(calledFunc(call)) {
-				for _, arg := range argsOf(call) {
-					started = append(started, p.functions(arg)...)
-				}
+		} else if starters.has(calledFunc(call)) {
+			for _, arg := range argsOf(call) {
+				started = append(started, p.functions(arg)...)
 			}
-			for _, g := range started {
-				if at := p.firstAsk(g, map[*ssa.Function]bool{}); at.IsValid() {
-					r.report(call.Pos(), "the goroutine started here asks on line %d: only the handler's goroutine can stop for an answer, so nothing is asked", r.line(at))
-					break
-				}
+		}
+		for _, g := range started {
+			if at := p.firstAsk(g, map[*ssa.Function]bool{}); at.IsValid() {
+				r.report(call.Pos(), "the goroutine started here asks on line %d: only the handler's goroutine can stop for an answer, so nothing is asked", r.line(at))
+				break
 			}
 		}
 	}

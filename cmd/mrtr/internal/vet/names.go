@@ -14,7 +14,7 @@ const (
 	sdkPath  = "github.com/mrtr-go/sdk"
 	mrtrPath = sdkPath + "/mrtr"
 	ssePath  = sdkPath + "/sse"
-	eraPath  = sdkPath + "/era"
+	eraPath  = sdkPath + "/sse/era"
 )
 
 // names is a set of functions and methods, each written as a package path, a

@@ -2,6 +2,7 @@ package vet
 
 import (
 	"go/token"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -20,13 +21,8 @@ func (p *program) origins(v ssa.Value) []ssa.Value {
 func (p *program) functions(v ssa.Value) []*ssa.Function {
 	var found []*ssa.Function
 	for _, end := range p.origins(v) {
-		if closure, ok := end.(*ssa.MakeClosure); ok {
-			end = closure.Fn
-		}
-		if f, ok := end.(*ssa.Function); ok {
-			if f = p.local(f); f != nil {
-				found = append(found, f)
-			}
+		if f := p.local(functionOf(end)); f != nil {
+			found = append(found, f)
 		}
 	}
 	return found
@@ -52,7 +48,7 @@ func (t *trail) follow(v ssa.Value) {
 	t.ends = append(t.ends, v)
 }
 
-// before are the values that v was one step earlier, none where the trail ends.
+// before are the values that v was one step earlier, none if the trail ends.
 func (t *trail) before(v ssa.Value) []ssa.Value {
 	switch v := v.(type) {
 	case *ssa.Phi:
@@ -64,37 +60,51 @@ func (t *trail) before(v ssa.Value) []ssa.Value {
 	case *ssa.Convert:
 		return []ssa.Value{v.X}
 	case *ssa.Call:
-		return t.returned(v, 0)
+		return values(t.returned(v, 0))
 	case *ssa.Extract:
 		if call, ok := v.Tuple.(*ssa.Call); ok {
-			return t.returned(call, v.Index)
+			return values(t.returned(call, v.Index))
 		}
 	case *ssa.UnOp:
 		if v.Op == token.MUL {
 			return t.stored(v.X)
 		}
 	case *ssa.Parameter:
-		return t.arguments(v)
+		return values(t.arguments(v))
 	}
 	return nil
 }
 
+// located is a value, and the block of the code that gives it.
+type located struct {
+	value ssa.Value
+	block *ssa.BasicBlock
+}
+
+func values(all []located) []ssa.Value {
+	var found []ssa.Value
+	for _, l := range all {
+		found = append(found, l.value)
+	}
+	return found
+}
+
 // returned are the values that a function of this package returns to a call.
-func (t *trail) returned(call *ssa.Call, index int) []ssa.Value {
-	var values []ssa.Value
-	f := t.local(call.Call.StaticCallee())
+func (p *program) returned(call *ssa.Call, index int) []located {
+	f := p.local(call.Call.StaticCallee())
 	if f == nil {
 		return nil
 	}
+	var found []located
 	for _, instr := range instructions(f) {
 		if ret, ok := instr.(*ssa.Return); ok && index < len(ret.Results) {
-			values = append(values, ret.Results[index])
+			found = append(found, located{ret.Results[index], ret.Block()})
 		}
 	}
-	return values
+	return found
 }
 
-// stored are the values that are put where addr points, none where something
+// stored are the values that are put where addr points, none if something
 // else may write there too.
 func (t *trail) stored(addr ssa.Value) []ssa.Value {
 	switch addr := addr.(type) {
@@ -102,11 +112,9 @@ func (t *trail) stored(addr ssa.Value) []ssa.Value {
 		return t.storedLocally(addr)
 	case *ssa.Global:
 		var values []ssa.Value
-		for _, f := range t.funcs {
-			for _, instr := range instructions(f) {
-				if s, ok := instr.(*ssa.Store); ok && s.Addr == addr {
-					values = append(values, s.Val)
-				}
+		for _, instr := range t.all() {
+			if s, ok := instr.(*ssa.Store); ok && s.Addr == addr {
+				values = append(values, s.Val)
 			}
 		}
 		return values
@@ -118,11 +126,7 @@ func (t *trail) stored(addr ssa.Value) []ssa.Value {
 		var values []ssa.Value
 		for _, use := range *alloc.Referrers() {
 			if other, ok := use.(*ssa.FieldAddr); ok && other.Field == addr.Field {
-				for _, use := range *other.Referrers() {
-					if s, ok := use.(*ssa.Store); ok && s.Addr == other {
-						values = append(values, s.Val)
-					}
-				}
+				values = append(values, storedAt(other)...)
 			}
 		}
 		return values
@@ -130,9 +134,20 @@ func (t *trail) stored(addr ssa.Value) []ssa.Value {
 	return nil
 }
 
-func (t *trail) storedLocally(addr ssa.Value) []ssa.Value {
+// storedAt are the values that the code which has an address writes there.
+func storedAt(addr ssa.Value) []ssa.Value {
 	var values []ssa.Value
-	for _, use := range t.variableUses(addr) {
+	for _, use := range *addr.Referrers() {
+		if s, ok := use.(*ssa.Store); ok && s.Addr == addr {
+			values = append(values, s.Val)
+		}
+	}
+	return values
+}
+
+func (p *program) storedLocally(addr ssa.Value) []ssa.Value {
+	var values []ssa.Value
+	for _, use := range p.variableUses(addr) {
 		if s, ok := use.(*ssa.Store); ok {
 			values = append(values, s.Val)
 		}
@@ -154,7 +169,7 @@ func (p *program) variableUses(addr ssa.Value) []ssa.Instruction {
 		seen[addr] = true
 		if free, ok := addr.(*ssa.FreeVar); ok {
 			for _, b := range p.bindings(free) {
-				if !visit(b) {
+				if !visit(b.value) {
 					return false
 				}
 			}
@@ -189,39 +204,33 @@ func (p *program) variableUses(addr ssa.Value) []ssa.Instruction {
 }
 
 // bindings are the values that a closure's variable has where the closure is made.
-func (p *program) bindings(free *ssa.FreeVar) []ssa.Value {
+func (p *program) bindings(free *ssa.FreeVar) []located {
 	f := free.Parent()
-	var values []ssa.Value
-	for i, other := range f.FreeVars {
-		if other != free || f.Parent() == nil {
-			continue
-		}
-		for _, instr := range instructions(f.Parent()) {
-			if closure, ok := instr.(*ssa.MakeClosure); ok && closure.Fn == f {
-				values = append(values, closure.Bindings[i])
-			}
+	if f.Parent() == nil {
+		return nil
+	}
+	var found []located
+	for _, instr := range instructions(f.Parent()) {
+		if closure, ok := instr.(*ssa.MakeClosure); ok && closure.Fn == f {
+			found = append(found, located{closure.Bindings[slices.Index(f.FreeVars, free)], closure.Block()})
 		}
 	}
-	return values
+	return found
 }
 
 // arguments are the values that the callers of a function give for a parameter,
-// none where somebody else may call it.
-func (p *program) arguments(param *ssa.Parameter) []ssa.Value {
+// none if somebody else may call it.
+func (p *program) arguments(param *ssa.Parameter) []located {
 	f := param.Parent()
 	if p.escaped[f] || f.Object() != nil && f.Object().Exported() {
 		return nil
 	}
-	var values []ssa.Value
-	for i, other := range f.Params {
-		if other != param {
-			continue
-		}
-		for _, call := range p.calls[f] {
-			if args := call.Common().Args; i < len(args) {
-				values = append(values, args[i])
-			}
+	i := slices.Index(f.Params, param)
+	var found []located
+	for _, call := range p.calls[f] {
+		if args := call.Common().Args; i < len(args) {
+			found = append(found, located{args[i], call.Block()})
 		}
 	}
-	return values
+	return found
 }

@@ -3,6 +3,7 @@ package vet
 import (
 	"go/ast"
 	"go/types"
+	"iter"
 	"reflect"
 	"slices"
 
@@ -62,12 +63,23 @@ func newProgram(pass *analysis.Pass) *program {
 	if pkgInit := pkg.Func("init"); pkgInit != nil {
 		p.add(pkgInit) // what package variables are set to
 	}
-	for _, f := range p.funcs {
-		for _, instr := range instructions(f) {
-			p.note(instr)
-		}
+	for _, instr := range p.all() {
+		p.note(instr)
 	}
 	return p
+}
+
+// all are the instructions of every function.
+func (p *program) all() iter.Seq2[*ssa.Function, ssa.Instruction] {
+	return func(yield func(*ssa.Function, ssa.Instruction) bool) {
+		for _, f := range p.funcs {
+			for _, instr := range instructions(f) {
+				if !yield(f, instr) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (p *program) add(f *ssa.Function) {
@@ -94,20 +106,24 @@ func (p *program) note(instr ssa.Instruction) {
 		if *operand == nil || *operand == called {
 			continue
 		}
-		if f, ok := (*operand).(*ssa.Function); ok {
-			if _, closes := instr.(*ssa.MakeClosure); closes {
-				continue // judged where the closure is used
-			}
-			if f = p.local(f); f != nil {
-				p.escaped[f] = true
-			}
+		_, function := (*operand).(*ssa.Function)
+		if _, closes := instr.(*ssa.MakeClosure); closes && function {
+			continue // judged where the closure is used
 		}
-		if closure, ok := (*operand).(*ssa.MakeClosure); ok {
-			if f := p.local(closure.Fn.(*ssa.Function)); f != nil {
-				p.escaped[f] = true
-			}
+		if f := p.local(functionOf(*operand)); f != nil {
+			p.escaped[f] = true
 		}
 	}
+}
+
+// functionOf is the function that a value is, with or without variables of its own;
+// nil if the value is none.
+func functionOf(v ssa.Value) *ssa.Function {
+	if closure, ok := v.(*ssa.MakeClosure); ok {
+		v = closure.Fn
+	}
+	f, _ := v.(*ssa.Function)
+	return f
 }
 
 // local is the function of this package whose body runs when f is called: of an
@@ -143,9 +159,7 @@ func (p *program) callees(call ssa.CallInstruction) []*ssa.Function {
 	}
 	for _, arg := range common.Args {
 		// The body of a loop over an iterator is a function that the iterator calls.
-		if closure, ok := arg.(*ssa.MakeClosure); ok && isLoopBody(closure.Fn.(*ssa.Function)) {
-			found = append(found, closure.Fn.(*ssa.Function))
-		} else if f, ok := arg.(*ssa.Function); ok && isLoopBody(f) {
+		if f := functionOf(arg); f != nil && isLoopBody(f) {
 			found = append(found, f)
 		}
 	}
@@ -163,4 +177,54 @@ func instructions(f *ssa.Function) []ssa.Instruction {
 		all = append(all, b.Instrs...)
 	}
 	return all
+}
+
+// after reports whether some instruction that match picks may run after instr
+// in the same function.
+func after(instr ssa.Instruction, match func(ssa.Instruction) bool) bool {
+	block := instr.Block()
+	at := slices.Index(block.Instrs, instr)
+	return slices.ContainsFunc(block.Instrs[at+1:], match) ||
+		leads(block.Succs, func(b *ssa.BasicBlock) bool { return slices.ContainsFunc(b.Instrs, match) })
+}
+
+// leads reports whether control may go from one of the blocks, itself included, to one
+// that match picks.
+func leads(from []*ssa.BasicBlock, match func(*ssa.BasicBlock) bool) bool {
+	seen := map[*ssa.BasicBlock]bool{}
+	var visit func(*ssa.BasicBlock) bool
+	visit = func(b *ssa.BasicBlock) bool {
+		if seen[b] {
+			return false
+		}
+		seen[b] = true
+		return match(b) || slices.ContainsFunc(b.Succs, visit)
+	}
+	return slices.ContainsFunc(from, visit)
+}
+
+// branch is a condition that has been decided where a block is entered.
+type branch struct {
+	cond  ssa.Value
+	taken bool // the value it had
+}
+
+// decided are the conditions that were decided on every way to a block.
+func decided(block *ssa.BasicBlock) []branch {
+	var found []branch
+	for _, b := range block.Parent().Blocks {
+		if len(b.Instrs) == 0 {
+			continue
+		}
+		choice, ok := b.Instrs[len(b.Instrs)-1].(*ssa.If)
+		if !ok {
+			continue
+		}
+		for i, next := range b.Succs {
+			if len(next.Preds) == 1 && next.Dominates(block) {
+				found = append(found, branch{choice.Cond, i == 0})
+			}
+		}
+	}
+	return found
 }

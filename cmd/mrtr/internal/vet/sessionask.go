@@ -54,20 +54,18 @@ var (
 
 func runSessionAsk(p *program, r *reporter) {
 	h := handlers{program: p, reporter: r, seen: map[*ssa.Function]bool{}}
-	for _, f := range p.funcs {
-		for _, instr := range instructions(f) {
-			call, ok := instr.(*ssa.Call)
-			if !ok || !r.counts(call.Pos()) {
-				continue
-			}
-			args := argsOf(call)
-			switch named := calledFunc(call); {
-			case len(args) == 0:
-			case registrations.has(named):
-				h.registered(args[len(args)-1])
-			case styles.has(named) && !legacyOnly(call):
-				h.registered(args[0])
-			}
+	for _, instr := range p.all() {
+		call, ok := instr.(*ssa.Call)
+		if !ok || !r.counts(call.Pos()) {
+			continue
+		}
+		args := argsOf(call)
+		switch named := calledFunc(call); {
+		case len(args) == 0:
+		case registrations.has(named):
+			h.registered(args[len(args)-1])
+		case styles.has(named) && !legacyOnly(call):
+			h.registered(args[0])
 		}
 	}
 }

@@ -38,29 +38,27 @@ property another type or does not require it. A schema written in another way
 is not looked at. An answer to mrtr.Sample has no form.`, runUncheckedAnswer)
 
 func runUncheckedAnswer(p *program, r *reporter) {
-	for _, f := range p.funcs {
-		for _, instr := range instructions(f) {
-			assert, ok := instr.(*ssa.TypeAssert)
-			if !ok {
-				continue
+	for _, instr := range p.all() {
+		assert, ok := instr.(*ssa.TypeAssert)
+		if !ok {
+			continue
+		}
+		read := p.answer(assert.X, map[ssa.Value]bool{})
+		if read == "" {
+			continue
+		}
+		want := types.TypeString(assert.AssertedType, func(p *types.Package) string { return p.Name() })
+		if !assert.CommaOk {
+			if !asserted(assert) && !p.judged(assert) {
+				r.report(assert.Pos(), "%s is asserted to be %s without a check: a client that sends something else, or nothing, makes the handler panic", read, want)
 			}
-			read := p.answer(assert.X, map[ssa.Value]bool{})
-			if read == "" {
-				continue
-			}
-			want := types.TypeString(assert.AssertedType, func(p *types.Package) string { return p.Name() })
-			if !assert.CommaOk {
-				if !asserted(assert) && !p.judged(assert) {
-					r.report(assert.Pos(), "%s is asserted to be %s without a check: a client that sends something else, or nothing, makes the handler panic", read, want)
-				}
-			} else if use := uncheckedUse(assert); use.IsValid() {
-				r.report(use, "%s may not be %s, the check on line %d is discarded, and the nil pointer is used here: a client that sends something else, or nothing, makes the handler panic", read, want, r.line(assert.Pos()))
-			}
+		} else if use := uncheckedUse(assert); use.IsValid() {
+			r.report(use, "%s may not be %s, the check on line %d is discarded, and the nil pointer is used here: a client that sends something else, or nothing, makes the handler panic", read, want, r.line(assert.Pos()))
 		}
 	}
 }
 
-// answer says which part of a client's answer a value is, "" where it is none.
+// answer says which part of a client's answer a value is, "" if it is none.
 func (p *program) answer(v ssa.Value, seen map[ssa.Value]bool) string {
 	if seen[v] {
 		return ""
@@ -184,7 +182,7 @@ func knownNotNil(v ssa.Value, block *ssa.BasicBlock) bool {
 		if other == v {
 			other = compared.Y
 		}
-		if c, ok := other.(*ssa.Const); ok && c.IsNil() && (compared.Op == token.NEQ) == d.taken {
+		if isNil(other) && (compared.Op == token.NEQ) == d.taken {
 			return true
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // passage is one run of a handler, as the page knows it from messages and
-// events: where it began and what ended it.
+// events: its beginning and its end.
 type passage struct {
 	Tool   string   `json:"tool"`
 	Legacy bool     `json:"legacy"`
@@ -17,10 +17,10 @@ type passage struct {
 	Asked  []string `json:"asked"`   // the keys of the questions that ended it
 	Error  string   `json:"error"`   // the type of the error that ended it
 	Key    string   `json:"key"`     // which that error names
-	// Again tells that the engine entered the handler again at once, because the
+	// Again is true if the engine entered the handler again at once, because the
 	// question had a default for a client that cannot be asked.
 	Again bool `json:"again"`
-	// Refused tells that the answer to the held handler was a decline.
+	// Refused is true if the answer to the held handler was a decline.
 	Refused bool `json:"refused"`
 }
 
@@ -57,9 +57,8 @@ func (h *Handler) serveWay(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "There is no such handler.", http.StatusNotFound)
 }
 
-// derive follows a run. The handlers are straight lines between guards, so the
-// way between two events is known. A line that is not certain is not
-// in the trace.
+// derive follows a run. The handlers are straight lines between guards, so two
+// events determine the lines between them. An uncertain line is left out.
 func derive(p part, engine string, run passage) way {
 	d := &derivation{part: p, engine: engine, run: run}
 	body := p.body
@@ -100,7 +99,7 @@ func (d *derivation) stopsAt(s statement) bool {
 }
 
 // follow passes statements, and reports whether the run has ended in them.
-// failed tells that the expression before them has returned an error.
+// failed is true if the expression before them returned an error.
 func (d *derivation) follow(body []statement, failed bool) (ended bool) {
 	var missing *statement // the last Answer found none
 	for i, s := range body {
@@ -174,8 +173,7 @@ func (d *derivation) once(s statement) {
 	}
 }
 
-// behind holds the statements behind that of a line, in the body that it is
-// in.
+// behind holds the statements that follow a line, in the same body.
 func behind(body []statement, line int) []statement {
 	for i, s := range body {
 		if s.From == line {

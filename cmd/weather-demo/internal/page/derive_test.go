@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rounds are the runs of one call at one place, as events tell them.
+// rounds are the runs of one call at one place, as the events show them.
 type rounds struct {
 	lisbon, springfield []passage
 }
@@ -30,7 +30,7 @@ func audited(n int, p passage) passage {
 	return p
 }
 
-// runsOfModernCalls are the runs that the events of a modern call tell, for each style.
+// runsOfModernCalls are the runs that the events of a modern call show, for each style.
 var runsOfModernCalls = map[string]rounds{
 	"native":         {[]passage{{Asked: units}, {Audits: 1}}, []passage{{Asked: place}, {Asked: units}, {Audits: 1}}},
 	"sse_shim":       {[]passage{{Asked: units}, {Audits: 1}}, []passage{{Asked: place}, {Asked: units}, {Audits: 1}}},
@@ -137,8 +137,8 @@ type counter struct {
 	covdata string // Go's tool that reads the counts
 }
 
-// statements plays a call and tells how often each line of its handler was
-// counted, and which block of statements it is in.
+// statements plays a call, and returns how often each line of its handler was
+// counted and which block of statements it is in.
 func (c counter) statements(t *testing.T, s style, location string) (counts map[int]int, blockOf map[int]string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"path"
 	"runtime"
@@ -12,10 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// event is something that happened on an instance and that no message tells.
+// event is something that happened on an instance and appears in no message.
 type event struct {
 	Seq        int      `json:"seq"`
 	Instance   string   `json:"instance"`
@@ -46,8 +46,6 @@ type events struct {
 	last  int
 	list  []event
 }
-
-func newEvents() *events { return &events{began: time.Now()} }
 
 func (s *events) add(e event) {
 	s.mu.Lock()
@@ -101,7 +99,7 @@ func (w watcher) Observe(_ context.Context, e mrtr.Event) {
 	w.to.add(event{
 		Instance: w.instance, Kind: string(e.Kind), Tool: e.Name, Call: e.Call, Round: e.Round, Handler: e.Handler,
 		Questions: e.Questions, StateBytes: e.StateBytes, Duration: e.Duration.Microseconds(), Reason: e.Reason,
-		ErrorType: typeOf(e.Err),
+		ErrorType: weather.ErrorType(e.Err),
 	})
 }
 
@@ -121,7 +119,7 @@ func writtenAt() (file string, line int) {
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
 	for {
 		f, more := frames.Next()
-		inOptions := strings.HasPrefix(f.Function, optionsPath+".") || strings.HasPrefix(f.Function, optionsPath+"/")
+		inOptions := strings.HasPrefix(f.Function, weather.OptionsPath+".") || strings.HasPrefix(f.Function, weather.OptionsPath+"/")
 		if inOptions && !strings.HasSuffix(f.Function, ".(*Audit).Record") {
 			return path.Base(f.File), f.Line
 		}
@@ -129,16 +127,4 @@ func writtenAt() (file string, line int) {
 			return "", 0
 		}
 	}
-}
-
-// typeOf is the type that an error gives itself. Its text may hold anything.
-func typeOf(err error) string {
-	var typed interface{ ToolErrorType() string }
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &typed):
-		return typed.ToolErrorType()
-	}
-	return "error"
 }

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"bufio"
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -12,10 +14,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
-	"github.com/mrtr-go/sdk/wstransport"
+	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
 // settings are the choices that a socket makes in its URL. Each combination has a
@@ -76,7 +79,7 @@ func (i *instance) newStand(s settings) (*stand, error) {
 		life.TTL, life.Skew = shortLife, time.Millisecond
 	}
 	watch := watcher{i.name, i.bench.events, &st.silent}
-	o := &mrtr.Options{State: life, Observer: watch, Principal: principal, MaxFrames: maxHeld, MaxFrameBytes: maxHeldBytes}
+	o := &mrtr.Options{State: life, Observer: watch, Principal: principal, Limits: mrtr.Limits{MaxFrames: maxHeld, MaxFrameBytes: maxHeldBytes}}
 	if s.store {
 		o.Store = i.bench.rounds
 	}
@@ -85,12 +88,9 @@ func (i *instance) newStand(s settings) (*stand, error) {
 		return nil, err
 	}
 	audit := &options.Audit{Out: watch.audited}
-	st.server = mcp.NewServer(&mcp.Implementation{Name: "weather-demo", Version: "1.0.0"}, nil)
+	st.server = mcp.NewServer(weather.Implementation, nil)
 	for _, o := range everyStyle() {
-		mcp.AddTool(st.server, &mcp.Tool{
-			Name: o.Tool(), Description: "The weather at a place. " + o.Lesson,
-			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
-		}, o.New(st.rt, audit))
+		mcp.AddTool(st.server, weather.Tool(o), o.New(st.rt, audit))
 	}
 	if err := boundary.Install(st.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err
@@ -125,14 +125,12 @@ func (i *instance) start() {
 	i.killed = false
 }
 
-func serveKill(w http.ResponseWriter, _ *http.Request, i *instance) {
-	i.kill()
-	w.WriteHeader(http.StatusNoContent)
-}
-
-func serveStart(w http.ResponseWriter, _ *http.Request, i *instance) {
-	i.start()
-	w.WriteHeader(http.StatusNoContent)
+// switching answers the requests that kill an instance or start it again.
+func switching(turn func(*instance)) func(http.ResponseWriter, *http.Request, *instance) {
+	return func(w http.ResponseWriter, _ *http.Request, i *instance) {
+		turn(i)
+		w.WriteHeader(http.StatusNoContent)
+	}
 }
 
 // serveSocket speaks MCP with the browser.
@@ -165,21 +163,9 @@ func settingsOf(q url.Values) (s settings, user string, ok bool) {
 	if user == "" {
 		user = owner
 	}
-	switch q.Get("store") {
-	case "":
-	case "on":
-		s.store = true
-	default:
-		return s, user, false
-	}
-	switch q.Get("life") {
-	case "":
-	case "short":
-		s.short = true
-	default:
-		return s, user, false
-	}
-	return s, user, len(user) <= 40
+	s = settings{store: q.Get("store") == "on", short: q.Get("life") == "short"}
+	known := (s.store || q.Get("store") == "") && (s.short || q.Get("life") == "")
+	return s, user, known && len(user) <= 40
 }
 
 // userKey holds the name that a socket was opened with.
@@ -190,4 +176,56 @@ type userKey struct{}
 func principal(ctx context.Context, _ mcp.Request) (string, error) {
 	user, _ := ctx.Value(userKey{}).(string)
 	return user, nil
+}
+
+// wires are the network connections under a stand's sockets.
+type wires struct {
+	mu   sync.Mutex
+	open map[*tappedWriter]net.Conn
+	gone bool
+}
+
+// cut closes them all. Nothing is said to the peers first, as nothing is when a
+// process dies.
+func (s *wires) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = true
+	for _, conn := range s.open {
+		_ = conn.Close()
+	}
+}
+
+func (s *wires) add(w *tappedWriter, conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		_ = conn.Close()
+		return
+	}
+	if s.open == nil {
+		s.open = map[*tappedWriter]net.Conn{}
+	}
+	s.open[w] = conn
+}
+
+func (s *wires) forget(w *tappedWriter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, w)
+}
+
+// tappedWriter notes the connection that a WebSocket takes over.
+type tappedWriter struct {
+	http.ResponseWriter
+	wires *wires
+}
+
+// Hijack implements [http.Hijacker].
+func (w *tappedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		w.wires.add(w, conn)
+	}
+	return conn, rw, err
 }

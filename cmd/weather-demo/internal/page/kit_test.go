@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
-	"github.com/mrtr-go/sdk/wstransport"
+	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
 // withLocalAddr is the context of a request that came in at this address.

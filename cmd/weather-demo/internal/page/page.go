@@ -1,6 +1,6 @@
 // Package page is the browser's side of the demo: a page on which a person
-// plays a multi-round call, attacks it, and sees what each style of handler
-// makes of it.
+// plays a multi-round call, attacks it, and sees how each style of handler
+// copes.
 //
 // The browser is a real MCP client. It speaks WebSocket with two instances of a
 // server that share a key, in either era, and knows every message by itself.
@@ -11,9 +11,17 @@
 package page
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"path"
+	"strings"
 	"sync"
+	"time"
 )
 
 // Options configure a [Handler]. Nil, and the zero value, mean the defaults.
@@ -38,8 +46,8 @@ type Handler struct {
 	corners  []byte // the quadrant, once it was played
 }
 
-// New makes a handler. It fails where the styles' sources cannot be read, which
-// is a fault of this program.
+// New makes a handler. It fails if the styles' sources cannot be read, which is a
+// fault of this program.
 func New(opts *Options) (*Handler, error) {
 	h := &Handler{mux: http.NewServeMux()}
 	if opts != nil {
@@ -55,7 +63,7 @@ func New(opts *Options) (*Handler, error) {
 	if h.styles, err = readStyles(); err != nil {
 		return nil, err
 	}
-	h.benches = newBenches()
+	h.benches = &benches{byID: map[string]*bench{}}
 	for _, f := range h.files {
 		h.mux.Handle("GET "+f.route, f)
 	}
@@ -68,8 +76,8 @@ func New(opts *Options) (*Handler, error) {
 	demo("GET /demo/{bench}/events", h.onBench(serveEvents))
 	demo("POST /demo/{bench}/open", h.onBench(serveOpen))
 	demo("GET /demo/{bench}/{instance}/ws", h.onInstance(serveSocket))
-	demo("POST /demo/{bench}/{instance}/kill", h.onInstance(serveKill))
-	demo("POST /demo/{bench}/{instance}/start", h.onInstance(serveStart))
+	demo("POST /demo/{bench}/{instance}/kill", h.onInstance(switching((*instance).kill)))
+	demo("POST /demo/{bench}/{instance}/start", h.onInstance(switching((*instance).start)))
 	return h, nil
 }
 
@@ -85,3 +93,87 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Close drops every bench and waits until their runtimes are closed.
 func (h *Handler) Close() { h.benches.close() }
+
+//go:embed web
+var web embed.FS
+
+// file is one embedded file, with its route.
+type file struct {
+	route   string
+	name    string
+	content []byte
+	etag    string
+}
+
+// embedded lists the page's files: the HTML at the root, the rest under /page/.
+func embedded() ([]file, error) {
+	var files []file
+	err := fs.WalkDir(web, "web", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := web.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		content = lean(path.Base(name), content)
+		sum := sha256.Sum256(content)
+		f := file{route: "/page/" + path.Base(name), name: name, content: content, etag: `"` + hex.EncodeToString(sum[:8]) + `"`}
+		if path.Base(name) == "index.html" {
+			f.route = "/{$}"
+		}
+		files = append(files, f)
+		return nil
+	})
+	return files, err
+}
+
+// lean leaves out comments that have lines of their own, and indentation: only
+// readers of the repository need them. Every line keeps its number, so that an
+// error in a browser points into the file here. The client module is there to be
+// read, and is served as it is.
+func lean(name string, content []byte) []byte {
+	if name == "client.js" || path.Ext(name) != ".js" && path.Ext(name) != ".css" {
+		return content
+	}
+	lines := strings.Split(string(content), "\n")
+	inComment := false
+	for i, line := range lines {
+		line = strings.TrimLeft(line, "\t ")
+		inComment = inComment || strings.HasPrefix(line, "/*")
+		if lines[i] = line; inComment || strings.HasPrefix(line, "//") {
+			lines[i] = ""
+		}
+		inComment = inComment && !strings.HasSuffix(line, "*/")
+	}
+	return []byte(strings.Join(lines, "\n"))
+}
+
+func (f file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("ETag", f.etag)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Content-Type", contentTypes[path.Ext(f.name)])
+	http.ServeContent(w, r, f.name, time.Time{}, bytes.NewReader(f.content))
+}
+
+// contentTypes are stated here because a machine's own table may say otherwise,
+// and a module of another type does not load.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+// policy lets the page load its own files and talk to its own server. There is
+// no inline script, no inline style, no frame, no form that leaves.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+func secure(header http.Header) {
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/options"
-	"github.com/mrtr-go/sdk/wstransport"
+	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
 func TestEveryStyleIsServedAndItsAuditLineIsFound(t *testing.T) {
@@ -145,7 +145,7 @@ func TestAStateIsOpenedForItsVisitorAlone(t *testing.T) {
 		return string(raw)
 	}
 	_, answer := s.post(bench+"/open", body("weather_native", "Lisbon"))
-	require.Contains(t, answer, `"pending":[{"kind":"form","key":"units"`)
+	require.Contains(t, answer, `"pending":[{"key":"units","text":"Which units?"`)
 	for _, c := range []struct{ bench, body, reason string }{
 		{bench, body("weather_once", "Lisbon"), "forged_or_transplanted"},
 		{bench, body("weather_native", "Tokyo"), "forged_or_transplanted"},

@@ -3,15 +3,35 @@ package page
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/options/landmine"
 )
+
+// resumable is coroutine with the journal behind it: a switch on the page, and
+// a tool of its own on the wire.
+var resumable = options.Option{
+	Letter: "H+J", Name: "resumable", Axis: options.SingleEffect, Lesson: "Held where it asks, and replayed where its handler is gone.", New: options.Resumable,
+}
+
+// everyStyle lists all that are served: the styles, coroutine's other form, and the
+// exhibits.
+func everyStyle() []options.Option {
+	return slices.Concat(options.All, []options.Option{resumable}, landmine.All)
+}
+
+// group says under which heading the page offers a style.
+func group(o options.Option) string {
+	if slices.ContainsFunc(landmine.All, func(e options.Option) bool { return e.Name == o.Name }) {
+		return "exhibit"
+	}
+	return string(o.Axis)
+}
 
 // style is a style as the page shows it.
 type style struct {
@@ -20,21 +40,19 @@ type style struct {
 	Tool     string    `json:"tool"`
 	Lesson   string    `json:"lesson"`
 	Group    string    `json:"group"`
-	Wiring   excerpt   `json:"wiring"`
-	Handlers []handler `json:"handlers"` // for modern clients, and for legacy ones where that is another
+	Wiring   wiring    `json:"wiring"`
+	Handlers []handler `json:"handlers"` // for modern clients, then for legacy ones if theirs differs
 }
 
-// excerpt is a part of a file.
-type excerpt struct {
-	Path  string   `json:"path"`
-	From  int      `json:"from"`
-	Lines []string `json:"lines"`
-	Code  []string `json:"code,omitempty"` // of a wiring: its statements, each on one line
+// wiring is the function that makes a style.
+type wiring struct {
+	weather.Excerpt
+	Code []string `json:"code"` // its statements, each on one line
 }
 
 // handler is a function of a style's author, with the kinds of its lines.
 type handler struct {
-	excerpt
+	weather.Excerpt
 	Name   string `json:"name"`
 	Engine string `json:"engine"` // that runs it: Native, Coroutine, Journal, Resumable, rerun, Steps
 	parts  []part
@@ -71,24 +89,20 @@ var questions = map[string]struct {
 	hasDefault bool
 }{"which": {"place", false}, "Units": {"units", true}}
 
-// sources are the parsed files of the styles.
-type sources struct {
-	fset  *token.FileSet
-	funcs map[string]*ast.FuncDecl // by folder and name
-	lines map[string][]string      // by path
-}
+// reader reads the styles from their source.
+type reader struct{ *weather.Source }
 
 func (h *Handler) serveSource(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, h.styles)
 }
 
 func readStyles() (styles []style, err error) {
-	src, err := parseSources()
+	src, err := weather.ParseSource()
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range everyStyle() {
-		s, err := src.style(o)
+		s, err := reader{src}.style(o)
 		if err != nil {
 			return nil, fmt.Errorf("page: reading the source of %s: %w", o.Name, err)
 		}
@@ -97,98 +111,33 @@ func readStyles() (styles []style, err error) {
 	return styles, nil
 }
 
-func parseSources() (*sources, error) {
-	src := &sources{token.NewFileSet(), map[string]*ast.FuncDecl{}, map[string][]string{}}
-	err := fs.WalkDir(options.Source, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		content, err := options.Source.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		parsed, err := parser.ParseFile(src.fset, path, content, 0)
-		if err != nil {
-			return err
-		}
-		src.lines[path] = strings.Split(string(content), "\n")
-		for _, decl := range parsed.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok {
-				src.funcs[folder(path)+f.Name.Name] = f
-			}
-		}
-		return nil
-	})
-	return src, err
-}
-
-func folder(path string) string { return path[:strings.LastIndex(path, "/")+1] }
-
-func (src *sources) excerpt(n ast.Node) excerpt {
-	from, to := src.fset.Position(n.Pos()), src.fset.Position(n.End())
-	return excerpt{Path: "options/" + from.Filename, From: from.Line, Lines: src.lines[from.Filename][from.Line-1 : to.Line]}
-}
-
-// style reads the function that makes a style, and the handlers that it names:
-// the functions of the package to which it hands the audit.
-func (src *sources) style(o options.Option) (style, error) {
+// style reads the function that makes a style, and the handlers that it names.
+func (src reader) style(o options.Option) (style, error) {
 	s := style{Letter: o.Letter, Name: o.Name, Tool: o.Tool(), Lesson: o.Lesson, Group: group(o)}
-	pkg, name := constructor(o)
-	dir := strings.TrimPrefix(strings.TrimPrefix(pkg, optionsPath), "/")
-	if dir != "" {
-		dir += "/"
+	made, err := src.Maker(o)
+	if err != nil {
+		return s, err
 	}
-	made := src.funcs[dir+name]
-	if made == nil {
-		return s, fmt.Errorf("%s.%s is not in the embedded source", pkg, name)
-	}
-	s.Wiring = src.excerpt(made)
+	s.Wiring.Excerpt = src.Excerpt(made)
 	for _, stmt := range made.Body.List {
-		code := strings.TrimSpace(strings.Join(src.excerpt(stmt).Lines, " "))
+		code := strings.TrimSpace(strings.Join(src.Excerpt(stmt).Lines, " "))
 		s.Wiring.Code = append(s.Wiring.Code, strings.TrimPrefix(code, "return "))
 	}
-	var err error
-	ast.Inspect(made.Body, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || err != nil {
-			return err == nil
+	for _, found := range src.Handlers(made) {
+		h, err := src.handler(found.Func, found.To)
+		if err != nil {
+			return s, err
 		}
-		for _, arg := range call.Args {
-			inner, ok := arg.(*ast.CallExpr)
-			if !ok {
-				continue
-			}
-			id, ok := inner.Fun.(*ast.Ident)
-			if !ok || src.funcs[dir+id.Name] == nil || len(inner.Args) != 1 || fmt.Sprint(inner.Args[0]) != "audit" {
-				continue
-			}
-			var h handler
-			if h, err = src.handler(src.funcs[dir+id.Name], called(call)); err != nil {
-				return false
-			}
-			s.Handlers = append(s.Handlers, h)
-		}
-		return true
-	})
-	if err == nil && (len(s.Handlers) == 0 || len(s.Handlers) > 2) {
-		err = fmt.Errorf("it has %d handlers", len(s.Handlers))
+		s.Handlers = append(s.Handlers, h)
 	}
-	return s, err
+	if len(s.Handlers) == 0 || len(s.Handlers) > 2 {
+		return s, fmt.Errorf("it has %d handlers", len(s.Handlers))
+	}
+	return s, nil
 }
 
-// called is the last word of a called name: Native in mrtr.Native(...).
-func called(call *ast.CallExpr) string {
-	switch f := call.Fun.(type) {
-	case *ast.SelectorExpr:
-		return f.Sel.Name
-	case *ast.Ident:
-		return f.Name
-	}
-	return ""
-}
-
-func (src *sources) handler(f *ast.FuncDecl, engine string) (handler, error) {
-	h := handler{excerpt: src.excerpt(f), Name: f.Name.Name, Engine: engine}
+func (src reader) handler(f *ast.FuncDecl, engine string) (handler, error) {
+	h := handler{Excerpt: src.Excerpt(f), Name: f.Name.Name, Engine: engine}
 	if engine == "Tool" { // a handler that is registered as it is was built from steps
 		h.Engine = "Steps"
 		return h, src.steps(&h, f)
@@ -207,13 +156,13 @@ func (src *sources) handler(f *ast.FuncDecl, engine string) (handler, error) {
 }
 
 // steps reads the functions that are handed to the builder.
-func (src *sources) steps(h *handler, f *ast.FuncDecl) (err error) {
+func (src reader) steps(h *handler, f *ast.FuncDecl) (err error) {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || err != nil || len(call.Args) == 0 {
 			return err == nil
 		}
-		if called(call) == "AskQuestion" { // it has no function: the engine asks at this line
+		if weather.Called(call) == "AskQuestion" { // it has no function: the engine asks at this line
 			var p part
 			p, err = src.fixedStep(call)
 			h.parts = append(h.parts, p)
@@ -243,15 +192,16 @@ func (src *sources) steps(h *handler, f *ast.FuncDecl) (err error) {
 }
 
 // fixedStep reads a step that asks the same question in every call.
-func (src *sources) fixedStep(call *ast.CallExpr) (part, error) {
-	at := statement{Kind: "ask", From: src.fset.Position(call.Pos()).Line, To: src.fset.Position(call.End()).Line}
+func (src reader) fixedStep(call *ast.CallExpr) (part, error) {
+	at := statement{Kind: "ask"}
+	at.From, at.To = src.Lines(call)
 	if err := at.asks(call.Args[len(call.Args)-1]); err != nil {
 		return part{}, err
 	}
 	return part{key: at.key, body: []statement{at}}, nil
 }
 
-func (src *sources) statements(list []ast.Stmt) ([]statement, error) {
+func (src reader) statements(list []ast.Stmt) ([]statement, error) {
 	var read []statement
 	for _, stmt := range list {
 		s, err := src.statement(stmt)
@@ -263,13 +213,14 @@ func (src *sources) statements(list []ast.Stmt) ([]statement, error) {
 	return read, nil
 }
 
-func (src *sources) statement(stmt ast.Stmt) (s statement, err error) {
-	s = statement{Kind: "plain", From: src.fset.Position(stmt.Pos()).Line, To: src.fset.Position(stmt.End()).Line}
+func (src reader) statement(stmt ast.Stmt) (s statement, err error) {
+	s.Kind = "plain"
+	s.From, s.To = src.Lines(stmt)
 	switch stmt := stmt.(type) {
 	case *ast.ReturnStmt:
 		s.Kind = "return"
 	case *ast.IfStmt:
-		cond := strings.TrimSpace(src.lines[src.fset.Position(stmt.Pos()).Filename][s.From-1])
+		cond := strings.TrimSpace(src.Excerpt(stmt).Lines[0])
 		kinds := map[string]string{"if err != nil {": "if-err", "if !ok {": "if-missing", "if !c.Modern() {": "if-legacy"}
 		if s.Kind = kinds[cond]; s.Kind == "" || stmt.Else != nil {
 			return s, fmt.Errorf("line %d: the page does not know when %q holds", s.From, cond)
@@ -291,10 +242,10 @@ func (src *sources) statement(stmt ast.Stmt) (s statement, err error) {
 
 // call notes the meaning of a call in a statement. It reports whether to look
 // inside.
-func (src *sources) call(s *statement, call *ast.CallExpr, err *error) bool {
-	switch called(call) {
+func (src reader) call(s *statement, call *ast.CallExpr, err *error) bool {
+	switch weather.Called(call) {
 	case "Answer", "Ask":
-		s.Kind = strings.ToLower(called(call))
+		s.Kind = strings.ToLower(weather.Called(call))
 		*err = s.asks(call.Args[len(call.Args)-1])
 	case "AskOver":
 		s.Kind = "over"

@@ -3,7 +3,7 @@
 
 import { h } from "./dom.js";
 
-// fieldsOf reads a requested schema. It returns null where there is something
+// fieldsOf reads a requested schema. It returns null if there is something
 // in it that this form cannot offer.
 export function fieldsOf(schema) {
 	const titled = (list) => list?.map((c) => [c.const, c.title ?? c.const]);

@@ -1,5 +1,5 @@
 // A score is a call in one line: the client above, the server below, time to the
-// right. A column of scores tells styles apart at a glance.
+// right. A column of scores sets the styles apart at a glance.
 
 import { circle, h, line, rect, svg } from "./dom.js";
 

@@ -98,7 +98,7 @@ export class Stage {
 		return this.revealing ? this.next.trace?.[this.step - 1] : null;
 	}
 
-	// holding tells what the server holds while its user thinks, and is null when
+	// holding names what the server holds while its user thinks, and is null when
 	// nobody is asked.
 	get holding() {
 		if (this.playing || !this.shown || !this.story.question) return null;

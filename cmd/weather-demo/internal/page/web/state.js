@@ -35,7 +35,7 @@ const sealed = (token, key, changed, opens) => h("svg.big.env",
 function letter(payload, key, { style, place }, opens) {
 	const short = (id, n = 8) => h("code", id.slice(0, n));
 	const plain = (value) => (Object(value) === value ? Object.values(value).join(", ") : value);
-	const done = (payload.done ?? []).map(({ kind, key, value }) => ({
+	const done = (payload.done ?? []).map(({ kind = "answer", key, value }) => ({
 		answer: ["Answered", `${key} = ${plain(value)}`],
 		known: ["Known", `${key} = ${plain(value)}`],
 		skipped: ["Skipped", key],
@@ -45,7 +45,7 @@ function letter(payload, key, { style, place }, opens) {
 		...done,
 		payload.steps && ["Step list", short(payload.steps), ", so that a changed list is noticed"],
 		payload.frame && ["Handler", "held under ", short(payload.frame, 6), "…"],
-		...(payload.pending ?? []).map((p) => ["Waiting for", `${p.key}: ${choices(p.schema)}`]),
+		...(payload.pending ?? []).map((p) => ["Waiting for", `${p.key}: ${choices(p.form)}`]),
 	];
 	return h("div.opened", { key: "letter" },
 		h("dl.letter", rows.filter(Boolean).map(([term, ...words]) => h("div", h("dt", term), h("dd", words)))),

@@ -155,7 +155,7 @@ export class Story {
 				closed = e;
 			} else if (closing.includes(e.kind)) {
 				closed = e;
-				if (!run && this.#goesOn(instance, e)) runs.push((run = resumed()));
+				if (!run && this.#resumed(instance, e)) runs.push((run = resumed()));
 				if (run) run.ended = { asked: e.questions, error: e.error_type, key: /"(\w+)"/.exec(textOf(reply?.result))?.[1] };
 				run = null;
 			}
@@ -170,9 +170,9 @@ export class Story {
 		if (!runs.length) this.#stamp(instance, closed, reply);
 	}
 
-	// #goesOn tells a held handler that went on from a round that the engine
-	// answered itself.
-	#goesOn(instance, { kind, questions, error_type }) {
+	// #resumed reports whether a held handler went on. It did not if the engine answered
+	// the round itself.
+	#resumed(instance, { kind, questions, error_type }) {
 		if (this.held?.instance !== instance) return false;
 		if (this.held.statement.kind === "over") return true;
 		if (kind === "questions asked") return !questions.some((key) => this.pending.includes(key));

@@ -1,4 +1,4 @@
-// Every sentence in which Play tells what happened.
+// Every sentence that Play says about a call.
 
 import { textOf } from "./story.js";
 
@@ -16,7 +16,7 @@ export const tour = [
 	{ title: "Be a legacy client", preset: { style: "sse_shim", place: "Lisbon", legacy: true }, caption: "Press Call. This client is from before 2026-07-28: it makes one request, and is asked while it waits." },
 ];
 
-// missed is said where a step of the tour ended without its point.
+// missed is said if a step of the tour ended without its point.
 export const missed = {
 	opened: "The state stayed closed",
 	killed: "Nothing was killed",

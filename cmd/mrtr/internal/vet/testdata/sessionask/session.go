@@ -6,9 +6,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/era"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 type (

@@ -1,0 +1,125 @@
+package model
+
+import (
+	"strings"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+// plan is the course of a tool, in any style.
+type plan struct {
+	name  string
+	items []item
+}
+
+// item is one thing that a tool does: it asks questions in one round, runs an
+// effect, or carries a value into another round.
+type item struct {
+	ask      []*question
+	effect   string
+	tolerant bool // the handler goes on if the effect fails
+	carry    bool // guarded styles only
+}
+
+func asks(questions ...*question) item { return item{ask: questions} }
+func effect(key string) item           { return item{effect: key} }
+func attempt(key string) item          { return item{effect: key, tolerant: true} }
+
+// plans have one to three questions and effects between them; the last one has as
+// many rounds as a call may have, and one more. No effect stands before a question
+// that every client must be able to answer, so that it makes no difference whether
+// a client is refused at that question or before the tool starts.
+var plans = []plan{
+	{"one", []item{asks(seat("seat")), effect("hold")}},
+	{"two", []item{asks(seat("seat")), effect("hold"), asks(pay), effect("charge")}},
+	{"three", []item{
+		asks(seat("seat"), pay), attempt("mail"), asks(party), attempt("mail"), effect("hold"), asks(terms), effect("charge"),
+	}},
+	{"client", []item{asks(folders), effect("index"), asks(motto), effect("print")}},
+	{"carried", []item{asks(party), effect("hold"), {carry: true}, effect("charge"), asks(note)}},
+	{"lenient", []item{asks(pay, note), effect("hold")}},
+	{"long", []item{
+		asks(seat("q1")), asks(seat("q2")), asks(seat("q3")), effect("hold"), asks(seat("q4")), asks(seat("q5")),
+		asks(seat("q6")), asks(seat("q7")), asks(seat("q8")), asks(seat("q9")), asks(seat("q10")),
+	}},
+}
+
+// styleName names a handler style.
+type styleName string
+
+const (
+	native    styleName = "native"
+	once      styleName = "once"
+	stepList  styleName = "steps"
+	coroutine styleName = "coroutine"
+	journal   styleName = "journal"
+	resumable styleName = "resumable"
+	versions  styleName = "versions"
+)
+
+var styleNames = []styleName{native, once, stepList, coroutine, journal, resumable, versions}
+
+// The promises of the styles, as far as they differ.
+
+// holds: a frame waits in the process between two rounds.
+func (s styleName) holds() bool { return s == coroutine || s == resumable }
+
+// replays: a call goes on without its frame, and compares its questions with those
+// of the journal.
+func (s styleName) replays() bool { return s == journal || s == resumable }
+
+// linear: a failure that the code went on from is met again.
+func (s styleName) linear() bool { return s == coroutine || s.replays() }
+
+// guarded: every entry starts at the top, and carried values are read there.
+func (s styleName) guarded() bool { return s == native || s == once || s == versions }
+
+// tool is a tool of the servers.
+type tool struct {
+	name  string
+	plan  plan
+	style styleName
+}
+
+// asked is the question that came over a session: its key leads its message.
+func (t *tool) asked(q wire.Question) *question {
+	for _, it := range t.plan.items {
+		for _, known := range it.ask {
+			switch q.Method {
+			case "roots/list":
+				if known.medium == roots {
+					return known
+				}
+			case "sampling/createMessage":
+				if known.medium == sampling {
+					return known
+				}
+			default:
+				if strings.HasPrefix(q.Message, known.key+": ") {
+					return known
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// order is the order in which the items happen. A native handler has its effects
+// below the last guard. Steps do not carry.
+func (t *tool) order() []int {
+	var first, last []int
+	for i, it := range t.plan.items {
+		switch {
+		case it.carry && !t.style.guarded():
+		case it.effect != "" && t.style == native:
+			last = append(last, i)
+		default:
+			first = append(first, i)
+		}
+	}
+	return append(first, last...)
+}
+
+// tolerates reports whether the tool goes on if an effect fails. A step that
+// fails always ends its call.
+func (t *tool) tolerates(it item) bool { return it.tolerant && t.style != stepList }

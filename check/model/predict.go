@@ -1,0 +1,387 @@
+package model
+
+import (
+	"slices"
+	"time"
+)
+
+// prediction is the model's expectation of one request.
+type prediction struct {
+	outcome
+	call int          // the call's number
+	runs []*effectRun // in their order
+	next *state       // the meaning of the token in the reply
+	tell []func()     // make the text, once the effects have values
+}
+
+func (p *prediction) refuse(code int64) { p.outcome = outcome{kind: refuses, code: code} }
+
+func (p *prediction) stop(reason string) { p.outcome = outcome{kind: stops, reason: reason} }
+
+// world is the part of the model that is not in any token.
+type world struct {
+	site       *site
+	deskClosed bool
+	calls      int
+}
+
+// predict says how a request is answered now, and notes what becomes of frames.
+func (w *world) predict(r *request) *prediction {
+	p := &prediction{}
+	if r.from == nil {
+		w.calls++
+		p.call = w.calls
+		w.enter(p, w.begin(r), false)
+		return p
+	}
+	p.call = r.from.state.call
+	for _, q := range r.from.state.openQuestions() {
+		if r.manners[q.key] == shapeless {
+			p.refuse(invalidParams) // by go-sdk, before the state is looked at
+			return p
+		}
+	}
+	if !r.opens() {
+		p.refuse(invalidParams)
+		return p
+	}
+	s := r.from.state.clone()
+	s.at = r.at
+	if w.judge(p, s, r) {
+		w.enter(p, s, true)
+	}
+	if p.kind == stops || p.kind == refuses { // an ended call holds nothing
+		w.drop(s)
+	}
+	return p
+}
+
+// begin is the state of a call that begins.
+func (w *world) begin(r *request) *state {
+	return newState(w.calls, r.tool, r, w.site.instance(r.at).worded)
+}
+
+// judge takes the answers of a retry. It is false if the handler is not entered.
+func (w *world) judge(p *prediction, s *state, r *request) bool {
+	for _, q := range s.openQuestions() {
+		v, read := q.judge(r.manners[q.key])
+		switch v {
+		case answer:
+			m := r.manners[q.key]
+			q.answer = &given{read: read, lacking: m == declined || m == cancelled, message: q.message}
+		case refusal:
+			p.stop(string(r.manners[q.key]))
+			return false
+		case useless:
+			if q.tries++; q.tries > mostTries {
+				p.stop(stopUnanswered)
+				return false
+			}
+		}
+	}
+	if len(s.openQuestions()) > 0 {
+		w.seal(p, s, false)
+		return false
+	}
+	s.file()
+	return true
+}
+
+// enter runs the tool from the top, past the facts that the state remembers, until
+// it asks or ends.
+func (w *world) enter(p *prediction, s *state, later bool) {
+	replayed := false
+	if later && s.tool.style.holds() {
+		switch {
+		case s.frame.alive(w.instance(s), time.Now()):
+		case s.tool.style.replays():
+			replayed = true
+		default:
+			p.stop(stopFrameGone)
+			return
+		}
+		w.drop(s)
+	}
+	compared := s.tool.comparison(replayed)
+	for w.pass(p, s, compared) {
+		if s.tool.style == stepList { // whose answers have been held against their questions
+			compared = ignored
+		}
+	}
+}
+
+// pass goes through the items once. It is true if the handler is entered again
+// at once, since nobody had to be asked.
+func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) {
+	worded := w.instance(s).worded
+	told, ran, met := make(told, len(s.tool.plan.items)), map[string]*effectRun{}, map[string]bool{}
+	order := s.tool.order()
+	for n, i := range order {
+		it := s.tool.plan.items[i]
+		switch {
+		case it.carry:
+			if !s.carried {
+				s.carried, s.sealed = true, worded
+				p.outcome = outcome{kind: carries}
+				s.expires = time.Now().Add(tokenLife)
+				p.next = s
+				return false
+			}
+		case it.effect != "":
+			if !w.effect(p, s, i, ran, told) {
+				return false
+			}
+			met[it.effect] = true
+		default:
+			var asks []*question
+			for _, q := range it.ask {
+				given, ok := s.answers[q.key]
+				reworded := ok && given.message != q.worded[worded].message && compared.minds(q, given, s, worded)
+				switch {
+				case reworded && !s.goesBack(compared, q, order[n+1:], worded):
+					p.stop(stopDiverged)
+					return false
+				case reworded && compared != consent:
+					s.forget(order[n+1:])
+					asks = append(asks, q)
+				case !ok || reworded:
+					asks = append(asks, q)
+				default:
+					told.answer(i, q.key, given.read)
+				}
+			}
+			if len(asks) > 0 && s.tool.style.guarded() && s.hasEffectBelow(met) {
+				p.stop(stopDiverged)
+				return false
+			}
+			if len(asks) > 0 && compared != asSteps {
+				kept := map[string]given{}
+				if compared == allOrDiverge { // those that are worded as they were keep their answers
+					for _, q := range it.ask {
+						if g, ok := s.answers[q.key]; ok && !slices.Contains(asks, q) {
+							kept[q.key] = g
+						}
+					}
+					s.forget([]int{i})
+				}
+				return w.ask(p, s, it.ask, kept) // they are one guard, or one AskAll
+			}
+			if len(asks) > 0 {
+				return w.ask(p, s, asks, nil)
+			}
+		}
+	}
+	p.complete(s, told)
+	return false
+}
+
+func (p *prediction) complete(s *state, told told) {
+	p.outcome = outcome{kind: completes}
+	p.tell = append(p.tell, func() { p.text = refs[s.args] + " " + told.String() })
+}
+
+// effect runs an item's effect, unless it is remembered. It is false if a failure ends the
+// call.
+func (w *world) effect(p *prediction, s *state, i int, ran map[string]*effectRun, told told) bool {
+	it, remembered := s.tool.plan.items[i], s.effects
+	if s.tool.style == native {
+		remembered = ran // in one entry alone
+	}
+	run := remembered[it.effect]
+	if run == nil && !s.failures[i] {
+		run = &effectRun{key: it.effect, fails: w.deskClosed, before: s.attempted(it.effect)}
+		p.runs = append(p.runs, run)
+		if run.fails {
+			s.failures[i] = s.tool.style.linear()
+			if !s.tool.tolerates(it) {
+				p.stop(failedEffect)
+				return false
+			}
+		} else {
+			remembered[it.effect] = run
+		}
+	}
+	if s.failures[i] || run.fails {
+		told.failed(i, it.effect)
+	} else {
+		p.tell = append(p.tell, func() { told.effect(i, it.effect, run.value) })
+	}
+	return true
+}
+
+// ask sends questions, as far as this client can be asked.
+func (w *world) ask(p *prediction, s *state, questions []*question, kept map[string]given) (again bool) {
+	worded := w.instance(s).worded
+	s.pending = nil
+	for _, q := range questions {
+		o := open{question: q, message: q.worded[worded].message}
+		if g, ok := kept[q.key]; ok {
+			o.answer = &g
+		} else if !declares(s.who.caps, q.medium) {
+			switch {
+			case q.lenient:
+				o.answer = &given{read: q.refused, lacking: true, message: o.message}
+			case s.who.legacy:
+				p.stop(stopCannotAsk)
+				return false
+			default:
+				p.refuse(lacksCapability)
+				return false
+			}
+		}
+		s.pending = append(s.pending, o)
+	}
+	if len(s.openQuestions()) > 0 {
+		w.seal(p, s, true)
+		return false
+	}
+	s.file()
+	return true
+}
+
+// seal ends a round that asks. parks says that the handler came to its questions
+// in this round, rather than that they are asked again without it.
+func (w *world) seal(p *prediction, s *state, parks bool) {
+	if s.asked++; s.asked > mostAsks {
+		p.stop(stopTooMany)
+		return
+	}
+	if s.tool.style.holds() {
+		alive := s.frame.alive(w.instance(s), time.Now())
+		w.drop(s)
+		switch {
+		case parks || alive:
+			s.frame = &frame{holder: w.instance(s), expires: time.Now().Add(frameLife)}
+		case !s.tool.style.replays():
+			p.stop(stopFrameGone)
+			return
+		default:
+			s.frame = nil
+		}
+	}
+	p.outcome = outcome{kind: asksUser}
+	for _, q := range s.openQuestions() {
+		p.asks = append(p.asks, asked{q.key, q.message})
+	}
+	sortAsked(p.asks)
+	s.expires, s.sealed = time.Now().Add(tokenLife), w.instance(s).worded
+	p.next = s
+}
+
+// drop ends a frame that the running instance holds.
+func (w *world) drop(s *state) {
+	if s.frame != nil && s.frame.holder == w.instance(s) {
+		s.frame.gone = true
+	}
+}
+
+func (w *world) instance(s *state) *instance { return w.site.instance(s.at) }
+
+// comparison is how the answers of earlier rounds are held against the questions
+// that the tool asks today, after a deployment that worded them differently.
+type comparison string
+
+const (
+	ignored      comparison = "ignored"
+	consent      comparison = "consent" // a Confirm is asked anew, and so is a question of before the deployment
+	allOrDiverge comparison = "replay"  // asked anew if nothing was done since
+	asSteps      comparison = "steps"   // the same, unless a later step followed from a yes
+)
+
+func (t *tool) comparison(replayed bool) comparison {
+	switch {
+	case replayed || t.style == journal:
+		return allOrDiverge
+	case t.style.guarded():
+		return consent
+	case t.style == stepList:
+		return asSteps
+	}
+	return ignored
+}
+
+// minds reports whether another wording of a question makes a difference. Guards ask
+// a question again that had just been answered when the tool was deployed. Steps ask for consent
+// alone unless the tool's version is another than the call began with.
+func (c comparison) minds(q *question, g given, s *state, worded int) bool {
+	switch c {
+	case allOrDiverge:
+		return true
+	case consent:
+		return q.confirm || g.fresh && s.sealed != worded
+	case asSteps:
+		return q.confirm || s.begun != worded
+	}
+	return false
+}
+
+// goesBack reports whether the call can go back to a question that is worded otherwise,
+// with these items behind it.
+func (s *state) goesBack(c comparison, q *question, later []int, worded int) bool {
+	switch {
+	case c == consent:
+		return true
+	case c == asSteps && q.confirm:
+		return !s.wentOn(later)
+	case s.begun == worded && s.sealed == s.begun:
+		return false // it is no other version's
+	}
+	return !s.acted(later)
+}
+
+// hasEffectBelow reports whether an effect happened in an earlier round that a guarded
+// handler has not come to when it asks: it may stand on what is asked now.
+func (s *state) hasEffectBelow(met map[string]bool) bool {
+	for key := range s.effects {
+		if !met[key] {
+			return true
+		}
+	}
+	return false
+}
+
+// acted reports whether an effect of any of these items was attempted there.
+func (s *state) acted(items []int) bool {
+	for _, i := range items {
+		if key := s.tool.plan.items[i].effect; key != "" && (s.failures[i] || s.effects[key] != nil && s.ranAt(key) == i) {
+			return true
+		}
+	}
+	return false
+}
+
+// ranAt is the item at which an effect that is remembered has run: the first of its key
+// that did not fail.
+func (s *state) ranAt(key string) int {
+	for _, i := range s.tool.order() {
+		if s.tool.plan.items[i].effect == key && !s.failures[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// forget drops the answers to the questions of these items.
+func (s *state) forget(items []int) {
+	for _, i := range items {
+		for _, q := range s.tool.plan.items[i].ask {
+			delete(s.answers, q.key)
+		}
+	}
+}
+
+// wentOn reports whether any of these items has happened.
+func (s *state) wentOn(items []int) bool {
+	for _, i := range items {
+		it := s.tool.plan.items[i]
+		if s.effects[it.effect] != nil {
+			return true
+		}
+		for _, q := range it.ask {
+			if _, ok := s.answers[q.key]; ok {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,279 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// Members of the _meta of requests and results, for the tests alone.
+const (
+	requestTag = "model/request"
+	reasonTag  = "model/reason"
+)
+
+// The instances. The first two share their keys and their audience; the third has
+// the keys and another audience.
+const (
+	instances = 3
+	elsewhere = 2
+)
+
+var instanceNames = [instances]string{"A", "B", "elsewhere"}
+
+var users = [3]string{"ana", "ben", "cho"}
+
+// capabilities are those that a client may declare.
+var capabilities = []wire.Capabilities{wire.Everything, wire.Nothing, wire.URLOnly}
+
+// declares reports whether a client with capabilities[caps] can be asked over a
+// medium.
+func declares(caps int, m medium) bool {
+	switch capabilities[caps] {
+	case wire.Everything:
+		return true
+	case wire.URLOnly:
+		return m == url
+	}
+	return false
+}
+
+// site is the whole deployment: the instances, the desk behind them, and the
+// clients that are connected.
+type site struct {
+	tools     []*tool
+	desk      *desk
+	keys      []statecodec.Key
+	instances [instances]*instance
+	closing   error // of the instances that were closed
+}
+
+// instance is one process that serves the tools, with one wording of their
+// questions.
+type instance struct {
+	runtime *mrtr.Runtime
+	server  *mcp.Server
+	worded  int
+	clients map[caller]*wire.Client
+}
+
+// caller is a client: its user, its capabilities and its era.
+type caller struct {
+	user, caps int
+	legacy     bool
+}
+
+// schemas spares every server to resolve the tools' schemas again.
+var schemas = mcp.NewSchemaCache()
+
+func openSite(tools []*tool) *site {
+	return &site{tools: tools, desk: &desk{}, keys: []statecodec.Key{statecodec.GenerateKey()}}
+}
+
+// instance is the instance at a place, started when it is first looked for.
+func (s *site) instance(at int) *instance {
+	if s.instances[at] == nil {
+		s.instances[at] = s.start(at, 0)
+	}
+	return s.instances[at]
+}
+
+// restart replaces an instance by one that has nothing but the keys in common with
+// it.
+func (s *site) restart(at, worded int) {
+	s.stop(at)
+	s.instances[at] = s.start(at, worded)
+}
+
+func (s *site) start(at, worded int) *instance {
+	o := &mrtr.Options{State: &statecodec.Options{Keys: s.keys}, Audience: "desk", Principal: principal}
+	if at == elsewhere {
+		o.Audience = "another desk"
+	}
+	rt, err := mrtr.New(o)
+	if err != nil {
+		panic(err) // these options are good
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
+	for _, t := range s.tools {
+		mcp.AddTool(server, &mcp.Tool{Name: t.name}, mrtr.Tool(rt, t.build(s.desk, worded), &mrtr.HandlerOptions{Version: strconv.Itoa(worded)}))
+	}
+	server.AddReceivingMiddleware(tellReason)
+	return &instance{runtime: rt, server: server, worded: worded, clients: map[caller]*wire.Client{}}
+}
+
+// stop ends an instance and the connections of its clients.
+func (s *site) stop(at int) {
+	i := s.instances[at]
+	if i == nil {
+		return
+	}
+	s.closing = errors.Join(s.closing, i.runtime.Close())
+	for who, client := range i.clients {
+		if n := client.Surplus(); n > 0 {
+			s.closing = errors.Join(s.closing, fmt.Errorf("%s got %d responses beyond one for each request", users[who.user], n))
+		}
+		s.closing = errors.Join(s.closing, client.Close())
+	}
+	s.instances[at] = nil
+}
+
+// close ends everything and returns the errors on the way.
+func (s *site) close() error {
+	for at := range s.instances {
+		s.stop(at)
+	}
+	return s.closing
+}
+
+// client connects a caller, once.
+func (s *site) client(ctx context.Context, at int, who caller) (*wire.Client, error) {
+	i := s.instance(at)
+	if client := i.clients[who]; client != nil {
+		return client, nil
+	}
+	o := &wire.Options{Name: users[who.user], Capabilities: capabilities[who.caps]}
+	if who.legacy {
+		o.Version = wire.Legacy
+	}
+	client, err := wire.Connect(ctx, i.server, o)
+	if err == nil {
+		i.clients[who] = client
+	}
+	return client, err
+}
+
+// principal takes a client's name for its user. A connection in memory has no
+// better proof.
+func principal(_ context.Context, req mcp.Request) (string, error) {
+	if info, ok := req.GetParams().GetMeta()[mcp.MetaKeyClientInfo].(map[string]any); ok {
+		if name, ok := info["name"].(string); ok {
+			return name, nil
+		}
+	}
+	if session, ok := req.GetSession().(*mcp.ServerSession); ok && session.InitializeParams() != nil {
+		return session.InitializeParams().ClientInfo.Name, nil
+	}
+	return "", errors.New("a request without a client's name")
+}
+
+// tellReason puts the reason of an error result beside its text, so that the model
+// need not read texts. A panic of the engine becomes an error that no call has,
+// rather than the end of the process without a story.
+func tellReason(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				res, err = nil, fmt.Errorf("the engine panicked: %v", v)
+			}
+		}()
+		res, err = next(ctx, method, req)
+		if called, ok := res.(*mcp.CallToolResult); ok && err == nil && called.IsError {
+			if called.Meta == nil {
+				called.Meta = mcp.Meta{}
+			}
+			called.Meta[reasonTag] = reasonOf(called.GetError())
+		}
+		return res, err
+	}
+}
+
+func reasonOf(err error) string {
+	var typed interface{ ToolErrorType() string }
+	switch {
+	case errors.As(err, &typed):
+		return typed.ToolErrorType()
+	case err == nil:
+		return "an error result without an error"
+	}
+	return failedEffect
+}
+
+// desk has the effects of all tools, and keeps a record of them.
+type desk struct {
+	mu     sync.Mutex
+	closed bool
+	runs   []run
+}
+
+// run is an effect that was attempted.
+type run struct {
+	request string // the request in whose round it happened
+	call    string // as the engine names it
+	key     string
+	idem    string // "" in a style that has none
+	failed  bool
+	value   int // tells this run from every other
+}
+
+var errDeskClosed = errors.New("the desk is closed")
+
+func (d *desk) serve(c *mrtr.Call, key, idem string) (int, error) {
+	tag, _ := c.Request().GetParams().GetMeta()[requestTag].(string)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := run{request: tag, call: c.ID(), key: key, idem: idem, failed: d.closed, value: len(d.runs) + 1}
+	d.runs = append(d.runs, r)
+	if d.closed {
+		return 0, errDeskClosed
+	}
+	return r.value, nil
+}
+
+func (d *desk) close(closed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = closed
+}
+
+// since are the runs after the first n, by request.
+func (d *desk) since(n int) map[string][]run {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	byRequest := map[string][]run{}
+	for _, r := range d.runs[n:] {
+		byRequest[r.request] = append(byRequest[r.request], r)
+	}
+	return byRequest
+}
+
+func (d *desk) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.runs)
+}
+
+// told is the text of a result: one word an item, in the order of the plan.
+type told []string
+
+func (t told) String() string {
+	words := make([]string, 0, len(t))
+	for _, w := range t {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (t told) answer(i int, key, read string) {
+	if t[i] != "" {
+		t[i] += " "
+	}
+	t[i] += key + "=" + read
+}
+
+func (t told) effect(i int, key string, value int) { t[i] = fmt.Sprintf("%s#%d", key, value) }
+
+func (t told) failed(i int, key string) { t[i] = key + "#failed" }
+
+func (t told) happened(i int) bool { return t[i] != "" && !strings.HasSuffix(t[i], "#failed") }

@@ -1,0 +1,153 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The promises in figures.
+const (
+	tokenLife = time.Hour + 30*time.Second // with the skew
+	frameLife = 15 * time.Minute
+	mostAsks  = 9
+	mostTries = 3
+)
+
+// state is the meaning of a token: the facts of a call so far. A retry copies it,
+// so that each use of a token begins a chain of its own.
+type state struct {
+	call    int // the call's number
+	begun   int // the wording of the tool that it began with
+	sealed  int // and that of the one that sealed it last
+	tool    *tool
+	args    int
+	who     caller
+	at      int // the instance that sealed it last, or runs the call
+	expires time.Time
+
+	asked    int
+	answers  history
+	effects  map[string]*effectRun // remembered, by key
+	tried    map[string]history    // the answers before the first attempt at each effect
+	failures map[int]bool          // items whose effect failed, for code that meets it again
+	carried  bool
+	pending  []open
+	frame    *frame // nil if none is held
+}
+
+// given is an answer, with the wording of its question.
+type given struct {
+	read    string
+	lacking bool // the user, or the client, gave none: a lenient question has one then, too
+	message string
+	fresh   bool // it came in this round, with the last questions that were asked
+}
+
+// history is the answers that were given before something.
+type history map[string]given
+
+// age makes all answers those of an earlier round.
+func (h history) age() {
+	for key, given := range h {
+		given.fresh = false
+		h[key] = given
+	}
+}
+
+// open is a question that was sent.
+type open struct {
+	*question
+	message string
+	tries   int
+	answer  *given // held until the rest of the round is answered
+}
+
+// frame is a handler that is held by an instance.
+type frame struct {
+	holder  *instance
+	expires time.Time
+	gone    bool
+}
+
+// effectRun is an effect that the model expects to be attempted. The parts that
+// cannot be predicted are filled in from the desk's record.
+type effectRun struct {
+	key    string
+	fails  bool
+	before string // the answers that were given before it was first attempted
+	value  int
+}
+
+func (s *state) clone() *state {
+	c := *s
+	c.answers = maps.Clone(s.answers)
+	c.answers.age()
+	c.effects = maps.Clone(s.effects)
+	c.tried = map[string]history{}
+	for effect, before := range s.tried {
+		c.tried[effect] = maps.Clone(before)
+	}
+	c.failures = maps.Clone(s.failures)
+	c.pending = slices.Clone(s.pending)
+	return &c
+}
+
+// file moves the answers of a round to those of the call. One to a question that
+// was asked anew takes the place of the one before, and counts as given now unless it is
+// the same.
+func (s *state) file() {
+	s.answers.age()
+	for _, q := range s.pending {
+		last := s.answers[q.key]
+		same := last == *q.answer
+		q.answer.fresh = true
+		s.answers[q.key] = *q.answer
+		if same {
+			continue
+		}
+		for _, before := range s.tried {
+			delete(before, q.key)
+		}
+	}
+	s.pending = nil
+}
+
+// attempted are the answers before the first attempt at an effect, which is now if
+// there was none.
+func (s *state) attempted(effect string) string {
+	if s.tried[effect] == nil {
+		s.tried[effect] = maps.Clone(s.answers)
+	}
+	words := make([]string, 0, len(s.tried[effect]))
+	for key, a := range s.tried[effect] {
+		words = append(words, fmt.Sprintf("%s=%s/%t to %q", key, a.read, a.lacking, a.message))
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// openQuestions are those of the round that have no answer yet.
+func (s *state) openQuestions() []*open {
+	var still []*open
+	for i := range s.pending {
+		if p := &s.pending[i]; p.answer == nil {
+			still = append(still, p)
+		}
+	}
+	return still
+}
+
+func newState(call int, t *tool, r *request, begun int) *state {
+	return &state{
+		call: call, begun: begun, sealed: begun, tool: t, args: r.args, who: r.who, at: r.at,
+		answers: history{}, effects: map[string]*effectRun{}, tried: map[string]history{}, failures: map[int]bool{},
+	}
+}
+
+// alive reports whether a frame can be resumed by an instance.
+func (f *frame) alive(i *instance, now time.Time) bool {
+	return f != nil && !f.gone && f.holder == i && now.Before(f.expires)
+}

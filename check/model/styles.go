@@ -1,0 +1,194 @@
+package model
+
+import (
+	"context"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+type input struct {
+	Ref  string `json:"ref"`
+	Size int    `json:"size"`
+}
+
+type output struct {
+	Told string `json:"told"`
+}
+
+type style = mrtr.Style[input, output]
+
+// build makes the tool's style, with its questions in one of their wordings.
+func (t *tool) build(d *desk, w int) style {
+	switch t.style {
+	case native, once:
+		return mrtr.Native(t.guarded(d, w))
+	case stepList:
+		return t.steps(d, w)
+	case coroutine:
+		return mrtr.Coroutine(t.linear(d, w))
+	case journal:
+		return mrtr.Journal(t.linear(d, w))
+	case resumable:
+		return mrtr.Resumable(t.linear(d, w))
+	case versions:
+		return mrtr.ByVersion(mrtr.Native(t.guarded(d, w)), mrtr.Native(t.overSession(d, w)))
+	}
+	panic("no such style: " + t.style)
+}
+
+// guarded is the tool as guards. Only the native style has its effects bare, below
+// the last guard.
+func (t *tool) guarded(d *desk, w int) mrtr.GuardedFunc[input, output] {
+	return func(ctx context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
+		told := make(told, len(t.plan.items))
+		var ran map[string]int
+		if t.style == native {
+			ran = map[string]int{}
+		}
+		carried, _ := mrtr.Carried[bool](c)
+		for _, i := range t.order() {
+			it := t.plan.items[i]
+			for _, q := range it.ask {
+				read, ok := q.worded[w].read(c)
+				if !ok {
+					return mrtr.Need(asking(it.ask, w)...), output{}, nil
+				}
+				told.answer(i, q.key, read)
+			}
+			if it.carry && !carried {
+				return mrtr.Need().Carry(true), output{}, nil
+			}
+			if err := t.run(ctx, c, d, i, ran, told); err != nil {
+				return nil, output{}, err
+			}
+		}
+		return nil, output{in.Ref + " " + told.String()}, nil
+	}
+}
+
+// run runs the effect of an item, if it has one, and notes its outcome: guarded by Once, or
+// bare and once in this entry if ran remembers those that ran. It returns the error that
+// ends the call.
+func (t *tool) run(ctx context.Context, c *mrtr.Call, d *desk, i int, ran map[string]int, told told) error {
+	it := t.plan.items[i]
+	if it.effect == "" {
+		return nil
+	}
+	for j := range i { // a key stands for one effect, which is asked for again where it failed
+		if earlier := &t.plan.items[j]; earlier.effect == it.effect && told.happened(j) {
+			told[i] = told[j]
+			return nil
+		}
+	}
+	value, ok := ran[it.effect]
+	var err error
+	switch {
+	case ran == nil:
+		value, err = mrtr.Once(ctx, c, it.effect, func(_ context.Context, idem string) (int, error) { return d.serve(c, it.effect, idem) })
+	case !ok:
+		if value, err = d.serve(c, it.effect, ""); err == nil {
+			ran[it.effect] = value
+		}
+	}
+	switch {
+	case err == nil:
+		told.effect(i, it.effect, value)
+	case it.tolerant:
+		told.failed(i, it.effect)
+		err = nil
+	}
+	return err
+}
+
+// linear is the tool as linear code.
+func (t *tool) linear(d *desk, w int) mrtr.LinearFunc[input, output] {
+	return func(ctx context.Context, c *mrtr.Call, in input) (output, error) {
+		told := make(told, len(t.plan.items))
+		for _, i := range t.order() {
+			it := t.plan.items[i]
+			if it.effect != "" {
+				if err := t.run(ctx, c, d, i, nil, told); err != nil {
+					return output{}, err
+				}
+				continue
+			}
+			if err := mrtr.AskAll(ctx, c, asking(it.ask, w)...); err != nil {
+				return output{}, err
+			}
+			for _, q := range it.ask {
+				read, _ := q.worded[w].read(c)
+				told.answer(i, q.key, read)
+			}
+		}
+		return output{in.Ref + " " + told.String()}, nil
+	}
+}
+
+// overSession is the tool for a legacy client whose session is asked in place.
+func (t *tool) overSession(d *desk, w int) mrtr.GuardedFunc[input, output] {
+	return func(ctx context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
+		told, ran := make(told, len(t.plan.items)), map[string]int{}
+		for i, it := range t.plan.items {
+			for _, q := range it.ask {
+				read, err := q.worded[w].over(ctx, c)
+				if err != nil {
+					return nil, output{}, err
+				}
+				told.answer(i, q.key, read)
+			}
+			if err := t.run(ctx, c, d, i, ran, told); err != nil {
+				return nil, output{}, err
+			}
+		}
+		return nil, output{in.Ref + " " + told.String()}, nil
+	}
+}
+
+// steps is the tool as a list of steps. An effect that the plan names twice is one
+// step.
+func (t *tool) steps(d *desk, w int) style {
+	var list steps
+	reads := make([]func(told, *at), len(t.plan.items))
+	ran := map[string]mrtr.Step[int]{}
+	for _, i := range t.order() {
+		it := t.plan.items[i]
+		if it.effect != "" {
+			step, ok := ran[it.effect]
+			if !ok {
+				step = mrtr.DoStep(&list, it.effect, func(_ context.Context, at *at, idem string) (int, error) {
+					return d.serve(at.Call, it.effect, idem)
+				})
+				ran[it.effect] = step
+			}
+			reads[i] = func(told told, at *at) { told.effect(i, it.effect, step.Of(at)) }
+			continue
+		}
+		of := make([]func(*at) string, len(it.ask))
+		for n, q := range it.ask {
+			of[n] = q.worded[w].step(&list, n > 0)
+		}
+		reads[i] = func(told told, at *at) {
+			for n, q := range it.ask {
+				told.answer(i, q.key, of[n](at))
+			}
+		}
+	}
+	list.End(func(_ context.Context, at *at) (output, error) {
+		told := make(told, len(t.plan.items))
+		for _, read := range reads {
+			if read != nil {
+				read(told, at)
+			}
+		}
+		return output{at.In.Ref + " " + told.String()}, nil
+	})
+	return list.MustBuild()
+}
+
+func asking(questions []*question, w int) []mrtr.AnyQuestion {
+	all := make([]mrtr.AnyQuestion, len(questions))
+	for i, q := range questions {
+		all[i] = q.worded[w].asking
+	}
+	return all
+}

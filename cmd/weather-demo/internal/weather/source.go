@@ -1,0 +1,193 @@
+package weather
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"reflect"
+	"runtime"
+	"strings"
+
+	"github.com/mrtr-go/sdk/options"
+)
+
+// OptionsPath is the package of the styles, as the runtime names it.
+var OptionsPath = reflect.TypeFor[options.Option]().PkgPath()
+
+// Source is the parsed source of the styles.
+type Source struct {
+	fset  *token.FileSet
+	files map[string][]*ast.FuncDecl // the functions of each file, in order
+	lines map[string][]string        // of each file
+}
+
+// ParseSource parses the embedded source.
+func ParseSource() (*Source, error) {
+	src := &Source{token.NewFileSet(), map[string][]*ast.FuncDecl{}, map[string][]string{}}
+	return src, fs.WalkDir(options.Source, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := options.Source.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		parsed, err := parser.ParseFile(src.fset, path, content, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		src.lines[path] = strings.Split(string(content), "\n")
+		for _, decl := range parsed.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok {
+				src.files[path] = append(src.files[path], f)
+			}
+		}
+		return nil
+	})
+}
+
+// Excerpt is a part of a file.
+type Excerpt struct {
+	Path  string   `json:"path"`
+	From  int      `json:"from"`
+	Lines []string `json:"lines"`
+}
+
+// Excerpt returns the lines that a node stands on.
+func (src *Source) Excerpt(n ast.Node) Excerpt {
+	file, from, to := src.span(n)
+	return Excerpt{"options/" + file, from, src.lines[file][from-1 : to]}
+}
+
+// Lines are the numbers of the first and the last line of a node.
+func (src *Source) Lines(n ast.Node) (from, to int) {
+	_, from, to = src.span(n)
+	return from, to
+}
+
+func (src *Source) span(n ast.Node) (file string, from, to int) {
+	at := src.fset.Position(n.Pos())
+	return at.Filename, at.Line, src.fset.Position(n.End()).Line
+}
+
+// Maker is the function that makes a style, such as options.Native.
+func (src *Source) Maker(o options.Option) (*ast.FuncDecl, error) {
+	full := runtime.FuncForPC(reflect.ValueOf(o.New).Pointer()).Name()
+	dot := strings.LastIndex(full, ".")
+	dir := strings.TrimPrefix(strings.TrimPrefix(full[:dot], OptionsPath), "/")
+	if made := src.function(path.Clean(dir), full[dot+1:]); made != nil {
+		return made, nil
+	}
+	return nil, fmt.Errorf("%s is not in the embedded source", full)
+}
+
+// Beside lists the functions of the file that a function is in.
+func (src *Source) Beside(f *ast.FuncDecl) []*ast.FuncDecl {
+	file, _, _ := src.span(f)
+	return src.files[file]
+}
+
+func (src *Source) function(dir, name string) *ast.FuncDecl {
+	for file, funcs := range src.files {
+		for _, f := range funcs {
+			if path.Dir(file) == dir && f.Name.Name == name {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// Handler is a function of a style's author, and the name of the function that it is
+// handed to: Native, Coroutine, Journal, Resumable, rerun or Tool.
+type Handler struct {
+	Func *ast.FuncDecl
+	To   string
+}
+
+// Handlers lists the handlers that the maker of a style names: the functions of its package
+// that are called with the audit alone.
+func (src *Source) Handlers(made *ast.FuncDecl) (handlers []Handler) {
+	file, _, _ := src.span(made)
+	ast.Inspect(made.Body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		for _, arg := range call.Args {
+			if inner, ok := arg.(*ast.CallExpr); ok && len(inner.Args) == 1 && fmt.Sprint(inner.Args[0]) == "audit" {
+				if f := src.function(path.Dir(file), Called(inner)); f != nil {
+					handlers = append(handlers, Handler{f, Called(call)})
+				}
+			}
+		}
+		return true
+	})
+	return handlers
+}
+
+// Called is the last word of a called name: Native in mrtr.Native(...).
+func Called(call *ast.CallExpr) string {
+	switch f := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	case *ast.Ident:
+		return f.Name
+	}
+	return ""
+}
+
+// Pair is one line of each of two texts. A side is nil if only the other text has a line.
+type Pair[T any] struct {
+	Left, Right *T
+	Same        bool
+}
+
+// Align pairs the lines of two texts: the longest common subsequence on equal lines, and
+// the differing lines between them side by side.
+func Align[T any](left, right []T, same func(a, b T) bool) (pairs []Pair[T]) {
+	common := make([][]int, len(left)+1) // common[i][j] counts the lines that left[i:] and right[j:] share
+	for i := range common {
+		common[i] = make([]int, len(right)+1)
+	}
+	for i := len(left) - 1; i >= 0; i-- {
+		for j := len(right) - 1; j >= 0; j-- {
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); same(left[i], right[j]) {
+				common[i][j] = common[i+1][j+1] + 1
+			}
+		}
+	}
+	var onlyLeft, onlyRight []*T
+	flush := func() {
+		for k := range max(len(onlyLeft), len(onlyRight)) {
+			var p Pair[T]
+			if k < len(onlyLeft) {
+				p.Left = onlyLeft[k]
+			}
+			if k < len(onlyRight) {
+				p.Right = onlyRight[k]
+			}
+			pairs = append(pairs, p)
+		}
+		onlyLeft, onlyRight = nil, nil
+	}
+	for i, j := 0, 0; i < len(left) || j < len(right); {
+		switch {
+		case i < len(left) && j < len(right) && same(left[i], right[j]):
+			flush()
+			pairs = append(pairs, Pair[T]{&left[i], &right[j], true})
+			i, j = i+1, j+1
+		case j == len(right) || i < len(left) && common[i+1][j] >= common[i][j+1]:
+			onlyLeft = append(onlyLeft, &left[i])
+			i++
+		default:
+			onlyRight = append(onlyRight, &right[j])
+			j++
+		}
+	}
+	flush()
+	return pairs
+}

@@ -1,0 +1,141 @@
+package mrtr_test
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// newCallAdvised matches advice to make a new call.
+var newCallAdvised = regexp.MustCompile(`(?i)again|new call|retry`)
+
+// notAdvisedToCallAgain requires that a text, with its hints, does not advise to make the
+// call again.
+func notAdvisedToCallAgain(t *testing.T, told string) {
+	t.Helper()
+	require.NotRegexp(t, newCallAdvised, strings.ReplaceAll(told, "do not call the tool again without checking", ""))
+}
+
+// A legacy client's question that is not answered ends its call in the bridge, and its
+// error reports the effects as any other does.
+func TestALegacyClientThatDoesNotAnswerIsToldWhatWasDone(t *testing.T) {
+	effects := map[string]struct {
+		book         func(context.Context, string) (any, error)
+		effect, told string
+	}{
+		"nothing": {book: nothingDone},
+		"done": {func(context.Context, string) (any, error) { return "1A", nil },
+			"applied", `"book" was done: do not call the tool again without checking.`},
+		"in doubt": {func(context.Context, string) (any, error) { return nil, context.DeadlineExceeded },
+			"unknown", `Whether "book" was done is unknown: do not call the tool again without checking.`},
+	}
+	cases := 0
+	for how, effect := range effects {
+		for name, style := range booking(t, effect.book, func() error { return nil }) {
+			cases++
+			t.Run(how+"/"+name, func(t *testing.T) {
+				rt, seen := newRuntime(t, nil)
+				server := newServer()
+				mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
+				out, err := connect(t, server, legacyClient).Call(t.Context(), "tool", tripIn{Who: "me"},
+					wire.Answers{"*": wire.Fail(-32000, "nobody is here")})
+				require.NoError(t, err)
+				require.True(t, out.IsError)
+				stopped := seen.of(mrtr.CallStopped)
+				require.Len(t, stopped, 1)
+				err = stopped[0].Err
+				require.Equal(t, effect.effect, effectOf(err))
+				told := err.Error()
+				var hinted interface{ ToolErrorHints() []string }
+				if errors.As(err, &hinted) {
+					told += " " + strings.Join(hinted.ToolErrorHints(), " ")
+				}
+				require.Contains(t, told, effect.told)
+				notAdvisedToCallAgain(t, told)
+			})
+		}
+	}
+	require.Equal(t, len(effects)*5, cases)
+}
+
+// A store that fails under an effect refuses a round that has begun: the text does not say
+// that it has not.
+func TestAStoreThatFailsUnderAnEffectDoesNotSayThatNothingBegan(t *testing.T) {
+	s := newHookedStore()
+	s.scope = store.Machine
+	opts := withStore(s)
+	opts.State = nil // the shared key
+	rt := newTripRuntime(t, opts)
+	tool := &tripTool{handler: mrtr.Tool(rt, mrtr.Native(guardedOf(func(st *stage, _ tripIn) (tripOut, error) {
+		ask(st, text("q"))
+		once(st, "first", func(context.Context, string) (string, error) {
+			left := 2 // the note that this one ended, and that the other begins
+			s.on(func(operation) error {
+				if left--; left >= 0 {
+					return errors.New("down")
+				}
+				return nil
+			})
+			return "", nil
+		})
+		once(st, "second", func(context.Context, string) (string, error) { return "", nil })
+		return tripOut{}, nil
+	})), &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain})}
+	asked := tool.begin()
+	require.NoError(t, asked.err)
+	var wire *jsonrpc.Error
+	require.ErrorAs(t, tool.answer(asked, "x").err, &wire)
+	require.Equal(t, "This request was not completed: the server cannot remember it now. Send the same request again.", wire.Message)
+	require.NoError(t, tool.answer(asked, "x").err)
+	s.fail(errors.New("down"))
+	require.ErrorAs(t, tool.answer(asked, "x").err, &wire)
+	require.Equal(t, "This request was not begun: the server cannot remember it now. Send the same request again.", wire.Message)
+}
+
+// One file has the sentences that advise a client. The others have none that could
+// contradict what the call has done.
+func TestAdviceIsWrittenInOnePlace(t *testing.T) {
+	advises := regexp.MustCompile(`(?i)\b(call|try|send|begin|retry)\b[^"]*\bagain\b|new call|again later`)
+	found := 0
+	for _, dir := range []string{".", "../sse"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
+			require.NoError(t, err)
+			ast.Inspect(file, func(n ast.Node) bool {
+				sentence, ok := n.(*ast.BasicLit)
+				if !ok || sentence.Kind != token.STRING || !advises.MatchString(sentence.Value) {
+					return true
+				}
+				if name == "advice.go" {
+					found++
+				}
+				require.Contains(t, []string{"advice.go", "../sse/rounds.go"}, name, sentence.Value)
+				return true
+			})
+		}
+	}
+	require.NotZero(t, found)
+}

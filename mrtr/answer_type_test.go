@@ -1,0 +1,354 @@
+package mrtr_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// airport decodes itself, and takes less than its form does.
+type airport string
+
+func (a *airport) UnmarshalText(text []byte) error {
+	switch {
+	case string(text) == "???":
+		return advice{"Use three letters, as in LIS."}
+	case len(text) != 3:
+		return fmt.Errorf("airport.UnmarshalText: %q", text)
+	}
+	*a = airport(strings.ToUpper(string(text)))
+	return nil
+}
+
+type advice struct{ hint string }
+
+func (a advice) Error() string            { return "no airport" }
+func (a advice) ToolErrorHints() []string { return []string{a.hint} }
+
+type route struct {
+	From airport  `json:"from"`
+	To   airport  `json:"to"`
+	Via  *airport `json:"via,omitempty"`
+	Seat string   `json:"seat"`
+}
+
+// level is a number that is written as a word.
+type level int
+
+func (l *level) UnmarshalText(text []byte) error {
+	if string(text) != "high" {
+		return errors.New("no level")
+	}
+	*l = 3
+	return nil
+}
+
+func (l level) MarshalText() ([]byte, error) { return []byte("high"), nil }
+
+// typeStyles is one handler, which asks and repeats the answer, in each style.
+func typeStyles[T any](q func() mrtr.Question[T]) map[string]mrtr.Style[input, output] {
+	styles := everyStyle(func(s *stage, _ input) (output, error) { return output{fmt.Sprint(ask(s, q()))}, nil })
+	var list mrtr.Steps[input, output]
+	step := mrtr.AskStep(&list, "q", func(context.Context, *mrtr.At[input]) (mrtr.Question[T], error) { return q(), nil })
+	list.End(func(_ context.Context, at *mrtr.At[input]) (output, error) {
+		return output{fmt.Sprint(step.Of(at))}, nil
+	})
+	styles["steps"] = list.MustBuild()
+	return styles
+}
+
+func serveStyle(rt *mrtr.Runtime, style mrtr.Style[input, output]) *mcp.Server {
+	server := newServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
+	return server
+}
+
+// An answer that fits the form, and that its type refuses, is asked for again before
+// the handler is entered. The note names the property, and neither the answer nor a
+// Go type.
+func TestAnAnswerThatItsTypeRefusesIsAskedAgain(t *testing.T) {
+	ask := func() mrtr.Question[route] { return mrtr.Elicit[route]("q", "Which route?") }
+	good := map[string]any{"from": "lis", "to": "hnd", "seat": "1A"}
+	for name, style := range typeStyles(ask) {
+		t.Run(name, func(t *testing.T) {
+			rt, seen := newRuntime(t, nil)
+			client := connect(t, serveStyle(rt, style), nil)
+			wrong := wire.Accept(map[string]any{"from": "lis", "to": canary, "seat": "1A"})
+			out := call(t, client, wire.Answers{"q": wire.InTurn(wrong, wire.Accept(good))})
+			said(t, out, fmt.Sprint(route{From: "LIS", To: "HND", Seat: "1A"}))
+			require.Equal(t, 3, out.Rounds)
+			require.Equal(t, "Which route?\n\nThe answer cannot be used: to.", out.Questions[1].Message)
+
+			out = call(t, client, wire.Answers{"q": wire.Accept(map[string]any{"from": "???", "to": "?", "seat": "1A"})})
+			failsWith(t, out, `Stopped: "q" was asked 4 times without a usable answer.`)
+			require.Equal(t, 5, out.Rounds)
+			require.Equal(t, "Which route?\n\nThe answer cannot be used: from, to. Use three letters, as in LIS.", out.Questions[1].Message)
+			stopped := seen.of(mrtr.CallStopped)
+			ended(t, stopped[len(stopped)-1].Err, mrtr.Unanswered)
+			if name == "native" {
+				require.Equal(t, 3, seen.entries(), "entered to ask, to ask, and for the result of the first call")
+			}
+		})
+	}
+}
+
+// A process that has not made the question yet cannot judge the answer by its type.
+// There the handler finds out, and the call goes on alike.
+func TestAnAnswerThatItsTypeRefusesInAFreshProcess(t *testing.T) {
+	ask := func() mrtr.Question[airport] { return mrtr.Elicit[airport]("q", "Which airport?") }
+	for name, style := range typeStyles(ask) {
+		if name == "coroutine" { // whose frame stands in the process that asked
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			keys := keys(1)
+			serve := func() *wire.Client {
+				if name != "steps" { // which knows its types when it is built
+					mrtr.ForgetTypes()
+				}
+				rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys}})
+				return connect(t, serveStyle(rt, style), nil)
+			}
+			send := func(state, answer string) *wire.Reply {
+				r := wire.Request{Name: "tool", State: state}
+				if state != "" {
+					r.Responses = map[string]any{"q": map[string]any{"action": "accept", "content": map[string]any{"q": answer}}}
+				}
+				reply := send(t, serve(), r)
+				return reply
+			}
+			reply := send("", "")
+			for range 3 {
+				reply = send(reply.State, canary)
+				require.True(t, reply.Incomplete(), "%s", reply.Result)
+				require.Equal(t, "Which airport?\n\nThe answer cannot be used: q.", reply.Asks[0].Message)
+			}
+			unanswered := send(reply.State, canary)
+			require.True(t, unanswered.IsError)
+			require.Equal(t, `Stopped: "q" was asked 4 times without a usable answer.`, unanswered.Text)
+			last := send(reply.State, "lis")
+			require.JSONEq(t, `{"said":"LIS"}`, string(last.Structured), "%s", last.Result)
+		})
+	}
+}
+
+func TestTypesThatDecodeThemselves(t *testing.T) {
+	is(t, airport("LIS"))
+	is(t, level(3))
+	is(t, json.Number("12.5"))
+	require.ErrorContains(t, mrtr.Elicit[airport]("q", "?").Default("Lisbon").Err(), "its default cannot be an answer")
+
+	for _, refused := range []wire.Answer{wire.Value("12x"), wire.Value("12")} {
+		out := play(t, asking(mrtr.Elicit[json.Number]("q", "?"), json.Number.String), wire.Answers{"q": wire.InTurn(refused, wire.Value(7))})
+		said(t, out, "7")
+		require.Equal(t, "?\n\nThe answer did not fit: q must be of type number.", out.Questions[1].Message)
+	}
+}
+
+// Whole numbers end where a JSON number is no longer exact: the next one is asked
+// again, not rounded.
+func TestWholeNumbersEndWhereTheyAreExact(t *testing.T) {
+	const largest = 1<<53 - 1
+	is(t, int64(largest))
+	is(t, int64(-largest))
+	for _, beyond := range []string{"9007199254740992", "9007199254740993", "-9007199254740992", "1e300", "18446744073709551615"} {
+		out := play(t, asking(mrtr.Elicit[int64]("q", "?"), func(n int64) string { return fmt.Sprint(n) }), wire.Answers{"q": wire.InTurn(wire.Raw(`{"action":"accept","content":{"q":`+beyond+`}}`), wire.Value(1))})
+		said(t, out, "1")
+		require.Equal(t, "?\n\nThe answer did not fit: q must be a whole number from -9007199254740991 to 9007199254740991.", out.Questions[1].Message, beyond)
+	}
+}
+
+func TestMinusZeroIsZero(t *testing.T) {
+	zero := wire.Raw(`{"action":"accept","content":{"q":-0}}`)
+	require.Zero(t, roundTrip(t, mrtr.Elicit[uint]("q", "?"), zero))
+	require.Zero(t, roundTrip(t, mrtr.Elicit[uint8]("q", "?"), zero))
+	require.Zero(t, roundTrip(t, mrtr.Elicit[int]("q", "?"), zero))
+}
+
+const seatForm = `{"type":"object","properties":{"row":{"type":"integer"},"meals":{"type":"array","items":{"type":"string","enum":["fish","soup"]}}},"required":["row"]}`
+
+type seat struct {
+	Row   int8     `json:"row"`
+	Meals []string `json:"meals"`
+	Note  string   `json:"note"`
+}
+
+// A form that was made at run time has an answer of a type of the program, in every
+// style.
+func TestElicitAs(t *testing.T) {
+	ask := func() mrtr.Question[seat] { return mrtr.ElicitAs[seat]("q", "Which seat?", json.RawMessage(seatForm)) }
+	for name, style := range typeStyles(ask) {
+		t.Run(name, func(t *testing.T) {
+			rt, _ := newRuntime(t, nil)
+			client := connect(t, serveStyle(rt, style), nil)
+			out := call(t, client, wire.Answers{"q": wire.InTurn(
+				wire.Accept(map[string]any{"row": 300}), // fits the form, and no int8
+				wire.Accept(map[string]any{"row": 12, "meals": []string{"soup"}, "note": "dropped"}),
+			)})
+			said(t, out, fmt.Sprint(seat{Row: 12, Meals: []string{"soup"}}))
+			require.JSONEq(t, seatForm, string(out.Questions[0].Schema))
+			require.Equal(t, "Which seat?\n\nThe answer cannot be used: row.", out.Questions[1].Message)
+		})
+	}
+	require.Equal(t, 7, roundTrip(t, mrtr.ElicitAs[int]("q", "?", json.RawMessage(`{"type":"object","properties":{"q":{"type":"integer","minimum":1}}}`)), wire.Value(7)))
+}
+
+func TestElicitAsRefusesATypeThatCannotBeFilled(t *testing.T) {
+	for _, wrong := range []struct {
+		explanation string
+		question    mrtr.AnyQuestion
+		says        string
+	}{
+		{"a property without a field", mrtr.ElicitAs[struct{ Row int }]("q", "?", json.RawMessage(seatForm)), `has property "`},
+		{"a field of another kind", mrtr.ElicitAs[struct {
+			Row   string `json:"row"`
+			Meals []string
+		}]("q", "?", json.RawMessage(`{"type":"object","properties":{"row":{"type":"integer"}}}`)), `takes "string"`},
+		{"a field that no form fills", mrtr.ElicitAs[struct{ Row func() }]("q", "?", json.RawMessage(seatForm)), "cannot be filled"},
+		{"one value for several properties", mrtr.ElicitAs[int]("q", "?", json.RawMessage(seatForm)), "has no field for it"},
+		{"no form", mrtr.ElicitAs[seat]("q", "?", json.RawMessage(`{"type":"string"}`)), "object"},
+	} {
+		require.ErrorContains(t, wrong.question.Err(), wrong.says, wrong.explanation)
+	}
+}
+
+// Prefilled content is in the schema, and its answer is one like any other.
+func TestPrefilledForms(t *testing.T) {
+	q := mrtr.Elicit[trip]("q", "?").Prefill(trip{Email: "a@example.org", Seats: 2})
+	require.NoError(t, q.Err())
+	out := play(t, asking(q, func(v trip) string { return v.Email }), wire.Answers{"q": wire.Accept(good())})
+	said(t, out, "x")
+	require.Contains(t, string(out.Questions[0].Schema), `"default":"a@example.org"`)
+	require.Contains(t, string(out.Questions[0].Schema), `"default":2`)
+
+	require.ErrorContains(t, units.Prefill("kelvin").Err(), "its default does not fit")
+	require.NoError(t, units.Prefill("metric").Err())
+	require.NotContains(t, string(mustSchema(t, units)), "default", "a question is never changed")
+	require.ErrorContains(t, mrtr.Confirm("q", "?").Prefill(true).Err(), "prefilled", "a yes is a person's own")
+	require.ErrorContains(t, mrtr.Roots("q").Prefill(nil).Err(), "prefilled")
+}
+
+// mustSchema is the schema of a question as it is sent.
+func mustSchema(t *testing.T, q mrtr.AnyQuestion) json.RawMessage {
+	t.Helper()
+	out := play(t, needing(q), nil)
+	require.NotEmpty(t, out.Questions)
+	return out.Questions[0].Schema
+}
+
+// Code that reads an mcp.ElicitResult gets one for every answer.
+func TestElicitRaw(t *testing.T) {
+	schema := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}, "required": []string{"n"}}
+	params := &mcp.ElicitParams{Message: "How many?", RequestedSchema: schema}
+	ask := func() mrtr.Question[*mcp.ElicitResult] { return mrtr.ElicitRaw("q", params) }
+	show := func(r *mcp.ElicitResult) string { return fmt.Sprintf("%s %v", r.Action, r.Content) }
+	for _, test := range []struct {
+		answer wire.Answer
+		says   string
+		rounds int
+	}{
+		{wire.Accept(map[string]any{"n": 3, "other": 1}), "accept map[n:3]", 2},
+		{wire.InTurn(wire.Accept(map[string]any{"n": "three"}), wire.Accept(map[string]any{"n": 3})), "accept map[n:3]", 3},
+		{wire.Decline, "decline map[]", 2},
+		{wire.Cancel, "cancel map[]", 2},
+	} {
+		out := play(t, asking(ask(), show), wire.Answers{"q": test.answer})
+		said(t, out, test.says)
+		require.Equal(t, test.rounds, out.Rounds)
+	}
+	for name, style := range typeStyles(func() mrtr.Question[*mcp.ElicitResult] { return ask() }) {
+		rt, _ := newRuntime(t, nil)
+		out := call(t, connect(t, serveStyle(rt, style), nil), wire.Answers{"q": wire.Decline})
+		require.False(t, out.IsError, "%s: %s", name, out.Text)
+	}
+
+	visit := mrtr.ElicitRaw("q", &mcp.ElicitParams{Message: "Log in.", URL: "https://example.org/login", ElicitationID: "1"})
+	require.Equal(t, "accept", roundTrip(t, visit, wire.Accept(nil)).Action)
+	bare := mrtr.ElicitRaw("q", &mcp.ElicitParams{Message: "Go on?"})
+	require.Equal(t, "accept", roundTrip(t, bare, wire.Accept(nil)).Action, "a form without properties is a yes or a no")
+
+	rt, _ := newRuntime(t, nil)
+	lacking := call(t, connect(t, serveTool(rt, asking(ask(), show), nil), &wire.Options{Capabilities: wire.Nothing}), nil)
+	require.NotNil(t, lacking.Error, "a client that cannot be asked is no answer")
+
+	require.ErrorContains(t, mrtr.ElicitRaw("q", nil).Err(), "needs params")
+	require.ErrorContains(t, mrtr.ElicitRaw("q", &mcp.ElicitParams{Message: "?", RequestedSchema: func() {}}).Err(), "cannot be encoded")
+	require.ErrorContains(t, mrtr.Optional(ask()).Err(), "goes on without an answer by itself")
+	require.ErrorContains(t, mrtr.Reply(ask()).Err(), "tells its outcome by itself")
+	require.ErrorContains(t, ask().Default(&mcp.ElicitResult{}).Err(), "ElicitRaw has none")
+}
+
+func showReply[T any](r mrtr.Replied[T]) string {
+	if r.Accepted() {
+		return fmt.Sprint(r.Value)
+	}
+	return string(r.Reason)
+}
+
+// The outcome of a question is a value, in every style and in both eras.
+func TestReplyTellsEveryOutcome(t *testing.T) {
+	ask := func() mrtr.Question[mrtr.Replied[string]] {
+		return mrtr.Reply(mrtr.Choose("q", "Which units?", mrtr.Choices("metric", "imperial")...))
+	}
+	for name, style := range typeStyles(ask) {
+		for _, test := range []struct {
+			explanation  string
+			answer       wire.Answer
+			capabilities wire.Capabilities
+			want         mrtr.Replied[string]
+		}{
+			{"accepted", wire.Value("metric"), wire.Everything, mrtr.Replied[string]{Value: "metric"}},
+			{"declined", wire.Decline, wire.Everything, mrtr.Replied[string]{Reason: mrtr.Declined}},
+			{"cancelled", wire.Cancel, wire.Everything, mrtr.Replied[string]{Reason: mrtr.Cancelled}},
+			{"cannot be asked", nil, wire.Nothing, mrtr.Replied[string]{Reason: mrtr.CannotBeAsked}},
+		} {
+			for _, version := range []string{wire.Modern, wire.Legacy} {
+				t.Run(fmt.Sprintf("%s/%s/%s", name, test.explanation, version), func(t *testing.T) {
+					rt, _ := newRuntime(t, nil)
+					client := connect(t, serveStyle(rt, style), &wire.Options{Version: version, Capabilities: test.capabilities})
+					said(t, call(t, client, wire.Answers{"q": test.answer}), fmt.Sprint(test.want))
+				})
+			}
+		}
+	}
+}
+
+func TestReplyOfOtherQuestions(t *testing.T) {
+	say := func(q mrtr.Question[mrtr.Replied[bool]], answer wire.Answer) string {
+		return showReply(roundTrip(t, q, answer))
+	}
+	sure := mrtr.Reply(mrtr.Confirm("q", "Really?"))
+	require.Equal(t, "true", say(sure, wire.Value(true)))
+	require.Equal(t, "false", say(sure, wire.Value(false)))
+	require.Equal(t, "declined", say(sure, wire.Decline), "told apart from a no")
+
+	visited := roundTrip(t, mrtr.Reply(visit2), wire.Cancel)
+	require.Equal(t, mrtr.Cancelled, visited.Reason)
+	require.True(t, roundTrip(t, mrtr.Reply(visit2), wire.Accept(nil)).Accepted())
+
+	rt, _ := newRuntime(t, nil)
+	known := call(t, connect(t, serveTool(rt, asking(mrtr.Reply(mrtr.Known(7)), showReply[int]), nil), nil), nil)
+	said(t, known, "7")
+
+	// A type that decodes itself is still judged before the handler is entered.
+	rt, seen := newRuntime(t, nil)
+	q := mrtr.Reply(mrtr.Elicit[airport]("q", "?"))
+	out := call(t, connect(t, serveTool(rt, asking(q, showReply[airport]), nil), nil), wire.Answers{"q": wire.InTurn(wire.Value(canary), wire.Value("lis"))})
+	said(t, out, "LIS")
+	require.Equal(t, 2, seen.entries())
+
+	require.ErrorContains(t, mrtr.Reply(mrtr.Elicit[func()]("q", "?")).Err(), "cannot be asked for")
+	require.ErrorContains(t, mrtr.Optional(mrtr.Reply(units)).Err(), "goes on without an answer by itself")
+	require.ErrorContains(t, mrtr.Reply(mrtr.Reply(units)).Err(), "tells its outcome by itself")
+	require.ErrorContains(t, mrtr.Reply(units).Default(mrtr.Replied[string]{Value: "metric"}).Err(), "belongs to the question inside")
+}

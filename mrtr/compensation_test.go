@@ -1,0 +1,198 @@
+package mrtr_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// undos are the ways in which undoing a reservation ends.
+var undos = map[string]struct {
+	undo   func() error
+	effect string // that the client and the boundary are told
+	text   string // the sentence about it
+	log    string
+	level  string
+}{
+	"undone":                {func() error { return nil }, "undone", `"reserve" was undone.`, "effect undone", "INFO"},
+	"could not be undone":   {func() error { return errors.New("the desk is closed") }, "applied", `"reserve" was done and could not be undone: do not call the tool again without checking.`, "on stop failed", "ERROR"},
+	"in doubt":              {func() error { return context.DeadlineExceeded }, "unknown", `Whether "reserve" was done is unknown: do not call the tool again without checking.`, "on stop failed", "ERROR"},
+	"in doubt by a panic":   {func() error { panic("boom") }, "unknown", `Whether "reserve" was done is unknown: do not call the tool again without checking.`, "on stop failed", "ERROR"},
+	"in doubt by a Goexit":  {func() error { runtime.Goexit(); return nil }, "unknown", `Whether "reserve" was done is unknown: do not call the tool again without checking.`, "on stop failed", "ERROR"},
+	"not known to be there": {func() error { return mrtr.ErrIndeterminate }, "unknown", `Whether "reserve" was done is unknown: do not call the tool again without checking.`, "on stop failed", "ERROR"},
+}
+
+// compensated reserves, asks q, and undoes the reservation, in every style.
+func compensated(did *deeds, idems *[]string, mu *sync.Mutex, undo func() error) map[string]tripStyle {
+	release := func(_ context.Context, idem string, _ error) error {
+		did.note("released")
+		mu.Lock()
+		*idems = append(*idems, idem)
+		mu.Unlock()
+		return undo()
+	}
+	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+		once(s, "reserve", did.do("reserved"))
+		s.OnStop("reserve", release)
+		ask(s, text("q"))
+		return tripOut{}, nil
+	})
+	var list tripSteps
+	mrtr.DoStep(&list, "reserve", func(ctx context.Context, _ *tripAt, idem string) (string, error) {
+		return did.do("reserved")(ctx, idem)
+	})
+	mrtr.AskQuestion(&list, "q", text("q"))
+	list.OnStop("reserve", func(ctx context.Context, _ *tripAt, idem string, err error) error { return release(ctx, idem, err) })
+	list.End(ends("done"))
+	styles["steps"] = list.MustBuild()
+	return styles
+}
+
+// Undoing is an effect: how it ended is told to the client, the log, the observer and the
+// boundary, in every style, with and without a store.
+func TestCompensation(t *testing.T) {
+	for name, test := range undos {
+		for style := range compensated(&deeds{}, new([]string), &sync.Mutex{}, nil) {
+			for _, stored := range []bool{true, false} {
+				if !stored && isStoreForced() {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%s/store=%t", name, style, stored), func(t *testing.T) {
+					var did deeds
+					var idems []string
+					var log bytes.Buffer
+					logger := slog.New(slog.NewTextHandler(&log, nil))
+					opts := &mrtr.Options{Observer: mrtr.LogObserver(logger)}
+					if stored {
+						opts = withStore(store.NewMemory(nil))
+						opts.Observer = mrtr.LogObserver(logger)
+					}
+					rt, _ := newRuntime(t, opts)
+					server := newServer()
+					require.NoError(t, boundary.Install(server, &boundary.Options{Logger: logger}))
+					mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, compensated(&did, &idems, &sync.Mutex{}, test.undo)[style], nil))
+					out, err := connect(t, server, nil).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": wire.Decline})
+					require.NoError(t, err)
+					require.True(t, out.IsError)
+					require.Contains(t, out.Text, `Stopped: "q" was declined.`)
+					require.Contains(t, out.Text, test.text)
+					require.Contains(t, string(out.Result), fmt.Sprintf(`"effect":%q`, test.effect))
+					require.Equal(t, 1, did.count("released"))
+					found := false
+					for line := range strings.Lines(log.String()) {
+						if strings.Contains(line, fmt.Sprintf("msg=%q", test.log)) {
+							found = true
+							require.Contains(t, line, "level="+test.level)
+							require.Contains(t, line, "effect=reserve")
+						}
+					}
+					require.True(t, found, log.String())
+				})
+			}
+		}
+	}
+}
+
+// Five equal declines at once undo once with a store. Without one each undoes, under one
+// idempotency key.
+func TestCompensationInARace(t *testing.T) {
+	for style := range compensated(&deeds{}, new([]string), &sync.Mutex{}, nil) {
+		for _, stored := range []bool{true, false} {
+			if !stored && isStoreForced() {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/store=%t", style, stored), func(t *testing.T) {
+				var did deeds
+				var idems []string
+				var mu sync.Mutex
+				opts := &mrtr.Options{}
+				if stored {
+					opts = withStore(store.NewMemory(nil))
+				}
+				tool := newTrip(newTripRuntime(t, opts), compensated(&did, &idems, &mu, func() error { return nil })[style], "")
+				asked := tool.begin()
+				var all sync.WaitGroup
+				replies := make([]tripReply, 5)
+				for i := range replies {
+					all.Go(func() { replies[i] = tool.round(t.Context(), "", asked.state, declining(asked)) })
+				}
+				all.Wait()
+				for _, reply := range replies {
+					if stored || style != "coroutine" { // whose frame is gone for the others
+						require.Equal(t, []string{"reserve"}, ended(t, reply.err, mrtr.Declined).Undone)
+					}
+				}
+				if stored {
+					require.Equal(t, 1, did.count("released"))
+				}
+				require.NotEmpty(t, idems)
+				for _, idem := range idems {
+					require.Equal(t, idems[0], idem)
+				}
+			})
+		}
+	}
+}
+
+// An author ends a call that is not wanted: its effects are undone, the client reads the
+// author's words, and nothing in the log is a fault.
+func TestAQuietNo(t *testing.T) {
+	no := &mrtr.Error{Reason: mrtr.Declined, Detail: "the price was too high"}
+	release := func(did *deeds) func(context.Context, string, error) error {
+		return func(context.Context, string, error) error { did.note("released"); return nil }
+	}
+	styles := func(did *deeds) map[string]tripStyle {
+		styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+			once(s, "reserve", did.do("reserved"))
+			s.OnStop("reserve", release(did))
+			ask(s, text("q"))
+			return tripOut{}, no
+		})
+		var list tripSteps
+		mrtr.DoStep(&list, "reserve", func(ctx context.Context, _ *tripAt, idem string) (string, error) {
+			return did.do("reserved")(ctx, idem)
+		})
+		mrtr.AskQuestion(&list, "q", text("q"))
+		list.OnStop("reserve", func(ctx context.Context, _ *tripAt, idem string, err error) error {
+			return release(did)(ctx, idem, err)
+		})
+		list.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{}, no })
+		styles["steps"] = list.MustBuild()
+		return styles
+	}
+	for name := range styles(&deeds{}) {
+		for _, client := range []*wire.Options{nil, legacyClient} {
+			t.Run(fmt.Sprintf("%s/legacy=%t", name, client != nil), func(t *testing.T) {
+				var did deeds
+				var log bytes.Buffer
+				logger := slog.New(slog.NewTextHandler(&log, nil))
+				rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(logger)})
+				server := newServer()
+				require.NoError(t, boundary.Install(server, &boundary.Options{Logger: logger}))
+				mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, styles(&did)[name], nil))
+				out, err := connect(t, server, client).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": wire.Value("x")})
+				require.NoError(t, err)
+				require.Contains(t, out.Text, "Stopped: the price was too high.")
+				require.Contains(t, out.Text, `"reserve" was undone.`)
+				require.Equal(t, 1, did.count("released"))
+				require.NotContains(t, log.String(), "level=ERROR")
+				require.NotContains(t, log.String(), "level=WARN")
+				require.NotEmpty(t, log.String())
+			})
+		}
+	}
+}

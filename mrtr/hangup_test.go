@@ -1,0 +1,168 @@
+package mrtr_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// hangUpPlaces are where the client leaves, in the round after its answer.
+var hangUpPlaces = []string{"before the effect", "in the effect", "after the effect"}
+
+// meeting is one call's part of a handler: it tells the client where the handler is.
+type meeting struct {
+	place             string
+	here, gone        chan struct{}
+	paid, stopped     atomic.Int32
+	completed         atomic.Int32
+	over              chan struct{} // the call has ended, in one way or the other
+	reachedOnce, ends atomic.Bool
+	early             atomic.Bool // OnStop did not wait for the effect
+}
+
+func newMeeting(place string) *meeting {
+	return &meeting{place: place, here: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{})}
+}
+
+func (m *meeting) reach(place string) {
+	if m.place == place && m.reachedOnce.CompareAndSwap(false, true) {
+		close(m.here)
+		<-m.gone
+	}
+}
+
+func (m *meeting) end() {
+	if m.ends.CompareAndSwap(false, true) {
+		close(m.over)
+	}
+}
+
+func (m *meeting) register(c *mrtr.Call) {
+	c.OnComplete(func(context.Context) { m.completed.Add(1); m.end() })
+	c.OnStop("pay", func(context.Context, string, error) error { m.stop(); return nil })
+}
+
+// stop is the function of OnStop. It notes whether it ran under an effect.
+func (m *meeting) stop() {
+	m.early.Store(m.place == "in the effect" && m.paid.Load() == 0)
+	m.stopped.Add(1)
+	m.end()
+}
+
+func (m *meeting) pay(ctx context.Context, _ string) (string, error) {
+	m.reach("in the effect")
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	m.paid.Add(1)
+	return "paid", nil
+}
+
+type meetingKey struct{}
+
+func meetingOf(ctx context.Context) *meeting { return ctx.Value(meetingKey{}).(*meeting) }
+
+// meetingStyles pay in the round after the question.
+func meetingStyles() map[string]mrtr.Style[tripIn, tripOut] {
+	linear := func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		if _, err := mrtr.Ask(ctx, c, text("pay")); err != nil {
+			return tripOut{}, err
+		}
+		m := meetingOf(ctx)
+		m.register(c)
+		m.reach("before the effect")
+		paid, err := mrtr.Once(ctx, c, "pay", m.pay)
+		m.reach("after the effect")
+		return tripOut{Plan: paid}, err
+	}
+	var list tripSteps
+	mrtr.AskStep(&list, "pay", asks("pay", &deeds{}))
+	done := mrtr.DoStep(&list, "charge", func(ctx context.Context, at *tripAt, idem string) (string, error) {
+		return meetingOf(ctx).pay(ctx, idem)
+	})
+	list.OnStop("charge", func(ctx context.Context, _ *tripAt, _ string, _ error) error { meetingOf(ctx).stop(); return nil })
+	list.End(func(ctx context.Context, at *tripAt) (tripOut, error) {
+		m := meetingOf(ctx)
+		at.Call.OnComplete(func(context.Context) { m.completed.Add(1); m.end() })
+		m.reach("after the effect")
+		return tripOut{Plan: done.Of(at)}, nil
+	})
+	return map[string]mrtr.Style[tripIn, tripOut]{
+		"once": mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+			if _, ok := mrtr.Answer(c, text("pay")); !ok {
+				return mrtr.Need(text("pay")), tripOut{}, nil
+			}
+			m := meetingOf(ctx)
+			m.register(c)
+			m.reach("before the effect")
+			paid, err := mrtr.Once(ctx, c, "pay", m.pay)
+			m.reach("after the effect")
+			return nil, tripOut{Plan: paid}, err
+		}),
+		"steps": list.MustBuild(), "coroutine": mrtr.Coroutine(linear), "journal": mrtr.Journal(linear), "resumable": mrtr.Resumable(linear),
+	}
+}
+
+// A client hangs up while its round works. OnStop runs if and only if the call has ended
+// without completing: with a store it goes on, and the next request gets its result; and
+// without one the effect ends first, and OnStop runs after it. MRTR_HANGUPS sets how many
+// calls there are of each style.
+func TestHangUpDuringWork(t *testing.T) {
+	calls := 2000
+	if n, err := strconv.Atoi(os.Getenv("MRTR_HANGUPS")); err == nil {
+		calls = n
+	}
+	styles := meetingStyles()
+	require.NotEmpty(t, styles)
+	for name, style := range styles {
+		for _, stored := range []bool{true, false} {
+			if !stored && isStoreForced() {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
+				opts := &mrtr.Options{}
+				if stored {
+					opts = withStore(store.NewMemory(nil))
+				}
+				tool := newTrip(newTripRuntime(t, opts), style, "")
+				for i := range calls {
+					m := newMeeting(hangUpPlaces[i%len(hangUpPlaces)])
+					if name == "steps" && i%len(hangUpPlaces) == 0 {
+						m.place = "in the effect"
+					}
+					values := context.WithValue(t.Context(), meetingKey{}, m)
+					asked := tool.round(values, "", "", nil)
+					ctx, hangUp := context.WithCancel(values)
+					go func() {
+						<-m.here
+						hangUp()
+						close(m.gone)
+					}()
+					first := tool.round(ctx, "", asked.state, accepting(asked, "yes"))
+					hangUp()
+					if stored {
+						again := tool.round(values, "", asked.state, accepting(asked, "yes"))
+						require.Equal(t, tripReply{plan: "paid"}, again, "%s: %v", m.place, first.err)
+					}
+					<-m.over
+					require.Equal(t, int32(1), m.stopped.Load()+m.completed.Load(), "%s: it ends once", m.place)
+					if stored {
+						require.Zero(t, m.stopped.Load(), "%s: the call went on", m.place)
+						require.Equal(t, int32(1), m.paid.Load(), m.place)
+					} else if m.place == "in the effect" {
+						require.Equal(t, int32(1), m.paid.Load(), "the effect is not cut")
+						require.False(t, m.early.Load(), "OnStop waits for the effect")
+					}
+				}
+			})
+		}
+	}
+}

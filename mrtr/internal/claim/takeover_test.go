@@ -1,0 +1,271 @@
+package claim_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// deafStore is a memory store of one machine, or of one process, whose updates do as the
+// next of a list says.
+type deafStore struct {
+	*store.Memory
+	local   bool
+	updates []func(ctx context.Context, do func() (store.Revision, error)) (store.Revision, error)
+	gone    bool // Get finds nothing
+
+	mu    sync.Mutex // a late write has a goroutine of its own
+	wrote int
+	last  []byte
+}
+
+func (s *deafStore) Scope() store.Scope {
+	if s.local {
+		return store.Process
+	}
+	return store.Machine
+}
+
+func (s *deafStore) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	value = append([]byte(nil), value...)
+	s.mu.Lock()
+	s.wrote++
+	s.mu.Unlock()
+	do := func() (store.Revision, error) {
+		s.mu.Lock()
+		s.last = value
+		s.mu.Unlock()
+		return s.Memory.Update(context.WithoutCancel(ctx), key, at, value, ttl)
+	}
+	if len(s.updates) == 0 {
+		return do()
+	}
+	next := s.updates[0]
+	s.updates = s.updates[1:]
+	return next(ctx, do)
+}
+
+func (s *deafStore) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
+	if s.gone {
+		return nil, 0, store.ErrNotFound
+	}
+	return s.Memory.Get(ctx, key)
+}
+
+type update = func(ctx context.Context, do func() (store.Revision, error)) (store.Revision, error)
+
+func fails(err error) update {
+	return func(context.Context, func() (store.Revision, error)) (store.Revision, error) { return 0, err }
+}
+
+// late writes are done when their callers have given up.
+func late(after time.Duration) update {
+	return func(_ context.Context, do func() (store.Revision, error)) (store.Revision, error) {
+		time.AfterFunc(after, func() { _, _ = do() })
+		return 0, errSilence
+	}
+}
+
+func slowly(d time.Duration) update {
+	return func(_ context.Context, do func() (store.Revision, error)) (store.Revision, error) {
+		time.Sleep(d)
+		return do()
+	}
+}
+
+const aLease = 15 * time.Second
+
+// onDeaf plays with a store, a turn in it, and a table. A table that another makes dies
+// when it is closed.
+func onDeaf(t *testing.T, play func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &deafStore{Memory: store.NewMemory(nil)}
+		play(t, s, newTable(t, s), turnOf(t, s))
+	})
+}
+
+// died has the turn claimed by a process that dies, with an effect noted as begun.
+func died(t *testing.T, s store.Store, turn claim.Turn) {
+	t.Helper()
+	dead := newTable(t, s)
+	answer, err := dead.Take(t.Context(), turn)
+	require.NoError(t, err)
+	require.NoError(t, answer.Held.Note(t.Context(), json.RawMessage(`{"v":1}`), []string{"pay"}))
+	dead.Close()
+}
+
+func TestARunThatNotedNothingIsNotTakenOver(t *testing.T) {
+	for _, notes := range [][2]bool{{true, false}, {false, true}, {false, false}} {
+		onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+			turn.Again = notes[0]
+			died(t, s, turn)
+			turn.Again = notes[1]
+			answer, err := table.Take(t.Context(), turn)
+			require.NoError(t, err)
+			require.True(t, answer.Unknown)
+			require.Nil(t, answer.Held)
+			require.Equal(t, []string{"pay"}, answer.Left.Begun, "its client is told which")
+			require.JSONEq(t, `{"v":1}`, string(answer.Left.Effects))
+		})
+	}
+}
+
+func TestAFencedRequestTakesNothingOver(t *testing.T) {
+	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+		died(t, s, turn)
+		answer, err := table.Follow(t.Context(), turn)
+		require.ErrorIs(t, err, claim.ErrInFlight)
+		require.Nil(t, answer.Held)
+		next := takes(t, table, turn)
+		next.LetGo(t.Context(), claim.Left{})
+		answer, err = table.Follow(t.Context(), turn)
+		require.ErrorIs(t, err, claim.ErrInFlight)
+		require.Nil(t, answer.Held)
+	})
+}
+
+func takes(t *testing.T, table *claim.Table, turn claim.Turn) *claim.Held {
+	t.Helper()
+	answer, err := table.Take(t.Context(), turn)
+	require.NoError(t, err)
+	require.NotNil(t, answer.Held)
+	return answer.Held
+}
+
+// A holder in this process is at work however long it says nothing.
+func TestAHolderOfThisProcessIsNotTakenForDead(t *testing.T) {
+	onDeaf(t, func(t *testing.T, s *deafStore, _ *claim.Table, turn claim.Turn) {
+		s.local = true
+		table := newTable(t, s)
+		held := takes(t, table, turn)
+		time.Sleep(5 * aLease)
+		for range 3 {
+			answer, err := table.Take(t.Context(), turn)
+			require.ErrorIs(t, err, claim.ErrInFlight)
+			require.Nil(t, answer.Held)
+		}
+		require.NoError(t, held.Finish(t.Context(), nil))
+	})
+}
+
+// A note that took more than half of a lease is made again, and three times at most.
+func TestANoteThatIsAlwaysTooLateIsGivenUp(t *testing.T) {
+	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+		held := takes(t, table, turn)
+		s.updates = []update{slowly(aLease * 6 / 10)}
+		require.NoError(t, held.Note(t.Context(), nil, []string{"pay"}))
+		require.Equal(t, 2, s.wrote)
+		s.updates = []update{slowly(aLease * 6 / 10), slowly(aLease * 6 / 10), slowly(aLease * 6 / 10)}
+		require.ErrorContains(t, held.Note(t.Context(), nil, []string{"pay"}), "took longer")
+		require.NoError(t, held.Finish(t.Context(), nil))
+	})
+}
+
+// A holder goes on to give signs of life after a write that took so long that one of them
+// fell into it.
+func TestASlowNoteDoesNotEndTheSignsOfLife(t *testing.T) {
+	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+		held := takes(t, table, turn)
+		time.Sleep(aLease/3 - time.Second)
+		s.updates = []update{slowly(2 * time.Second)}
+		require.NoError(t, held.Note(t.Context(), nil, []string{"pay"}))
+		time.Sleep(3 * aLease)
+		_, err := newTable(t, s).Take(t.Context(), turn)
+		require.ErrorIs(t, err, claim.ErrInFlight)
+		require.NoError(t, held.Finish(t.Context(), nil))
+	})
+}
+
+// A result that does not fit is noted as not kept, and the record of a turn that is done
+// keeps no effects.
+func TestAResultThatTheStoreDoesNotTake(t *testing.T) {
+	for _, refusal := range []error{nil, store.ErrTooLarge, store.ErrFull} {
+		onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+			held := takes(t, table, turn)
+			require.NoError(t, held.Note(t.Context(), json.RawMessage(`{"v":1}`), []string{"pay"}))
+			want := `"result"`
+			if refusal != nil {
+				s.updates, want = []update{fails(refusal)}, ""
+			}
+			require.NoError(t, held.Finish(t.Context(), json.RawMessage(`"result"`)))
+			require.NotContains(t, string(s.last), "pay")
+			require.NotContains(t, string(s.last), "effects")
+			answer, err := table.Take(t.Context(), turn)
+			require.NoError(t, err)
+			require.Equal(t, want, string(answer.Result))
+		})
+	}
+}
+
+// A turn that was let go of by a write that was lost is free a moment later.
+func TestLettingGoIsTriedAgain(t *testing.T) {
+	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+		held := takes(t, table, turn)
+		s.updates = []update{fails(errSilence)}
+		held.LetGo(t.Context(), claim.Left{})
+		began := time.Now()
+		require.NoError(t, takes(t, newTable(t, s), turn).Finish(t.Context(), nil))
+		require.Less(t, time.Since(began), time.Second)
+	})
+}
+
+// A takeover whose write comes late, or is done unheard, holds up nobody, and the turn
+// keeps what it has.
+func TestATakeoverThatNobodyConfirmedIsDisowned(t *testing.T) {
+	for name, how := range map[string]update{
+		"late": late(100 * time.Millisecond), "lost": fails(errSilence),
+		"unheard": func(_ context.Context, do func() (store.Revision, error)) (store.Revision, error) {
+			_, _ = do()
+			return 0, errSilence
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+				takes(t, table, turn).LetGo(t.Context(), claim.Left{Effects: json.RawMessage(`{"v":1}`), Begun: []string{"pay"}})
+				s.updates = []update{how}
+				_, err := table.Take(t.Context(), turn)
+				require.ErrorIs(t, err, errSilence)
+				time.Sleep(3 * time.Second)
+				began := time.Now()
+				answer, err := newTable(t, s).Take(t.Context(), turn)
+				require.NoError(t, err)
+				require.Zero(t, time.Since(began), "nobody holds it")
+				require.False(t, answer.TookOver)
+				require.Equal(t, []string{"pay"}, answer.Left.Begun)
+				require.JSONEq(t, `{"v":1}`, string(answer.Left.Effects))
+				require.NoError(t, answer.Held.Finish(t.Context(), nil))
+			})
+		})
+	}
+}
+
+// A holder whose record is gone holds nothing any more.
+func TestAHolderWhoseRecordIsGoneIsFenced(t *testing.T) {
+	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+		held := takes(t, table, turn)
+		s.updates = []update{fails(errSilence), fails(store.ErrConflict)}
+		require.ErrorIs(t, held.Note(t.Context(), nil, nil), errSilence)
+		s.gone = true
+		require.ErrorIs(t, held.Note(t.Context(), nil, nil), claim.ErrFenced)
+		require.ErrorIs(t, held.Finish(t.Context(), nil), claim.ErrFenced)
+	})
+}
+
+// A read that lags behind is no sign of life.
+func TestALaggingReadIsNoSignOfLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		require.Equal(t, 3*time.Second, claim.SilenceAfter(time.Second, 5, 4, 5, 5))
+		require.Equal(t, time.Second, claim.SilenceAfter(time.Second, 5, 4, 6, 6))
+	})
+}

@@ -1,0 +1,143 @@
+package form
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
+
+// Accept judges the content of an answer. It returns the answer as JSON, with the
+// properties that the form asks for and no others. An answer that is of no use is
+// an error, whose text is for the user who is asked again: it names the properties
+// that did not fit, and repeats nothing of the answer.
+//
+// An answer of more than limit bytes is refused before its values are judged, and
+// properties that were not asked for are not looked at. So the work is bounded by
+// the form and the limit, whatever a client sends.
+func (f *Form) Accept(content map[string]any, limit int) (json.RawMessage, error) {
+	if text, ok := content[f.only].(string); ok && len(text) <= limit && f.plain[text] {
+		return f.onlyText(text), nil
+	}
+	var misfits []string
+	asked := make(map[string]any, len(f.properties))
+	left := limit
+	for name, p := range f.properties {
+		v, ok := content[name]
+		v = decoded(v)
+		switch {
+		case !ok && p.required, ok && !p.kindFits(v):
+			misfits = append(misfits, name+" "+p.expects)
+		case ok:
+			if left -= len(name) + size(v, left); left < 0 {
+				return nil, tooLong(limit)
+			}
+			asked[name] = v
+		}
+	}
+	for name, v := range asked {
+		if note := f.properties[name].judge(v); note != "" {
+			misfits = append(misfits, name+" "+note)
+		}
+	}
+	if len(misfits) > 0 {
+		return nil, didNotFit(misfits...)
+	}
+	if f.whole != nil && f.whole.Validate(asked) != nil {
+		return nil, didNotFit(f.expects)
+	}
+	for name, v := range asked {
+		if n, ok := v.(float64); ok && n == 0 && f.properties[name].kind == "integer" {
+			asked[name] = 0.0 // an integer has no -0, which Go's unsigned types do not read
+		}
+	}
+	answer, err := json.Marshal(asked)
+	if err == nil && len(answer) > limit { // some characters take six bytes
+		return nil, tooLong(limit)
+	}
+	return answer, err
+}
+
+// Check judges an answer that is encoded already, such as a default.
+func (f *Form) Check(answer json.RawMessage) error {
+	var content map[string]any
+	if err := json.Unmarshal(answer, &content); err != nil {
+		return err
+	}
+	_, err := f.Accept(content, math.MaxInt)
+	return err
+}
+
+// Misfit says why an answer is of no use, in words for the user.
+type Misfit struct{ note string }
+
+func (m *Misfit) Error() string { return m.note }
+
+func didNotFit(misfits ...string) error {
+	slices.Sort(misfits)
+	return &Misfit{"The answer did not fit: " + strings.Join(misfits, ", ") + "."}
+}
+
+// Misfit is the error of an answer that somebody else judged: these properties did not fit.
+// Without one that the form has, it names what the form expects.
+func (f *Form) Misfit(properties []string) error {
+	var misfits []string
+	for _, name := range properties {
+		if p := f.properties[name]; p != nil {
+			misfits = append(misfits, name+" "+p.expects)
+		}
+	}
+	if len(misfits) == 0 {
+		misfits = []string{f.expects}
+	}
+	return didNotFit(misfits...)
+}
+
+func tooLong(limit int) error {
+	return &Misfit{"The answer was too long: it may have " + strconv.Itoa(limit) + " bytes."}
+}
+
+// decoded gives a value as a JSON decoder gives it. Only a value that a Go program
+// put there itself has another type.
+func decoded(v any) any {
+	switch v.(type) {
+	case nil, string, bool, float64, []any, map[string]any:
+		return v
+	}
+	var plain any
+	if text, err := json.Marshal(v); err != nil || json.Unmarshal(text, &plain) != nil {
+		return nil // which fits nothing
+	}
+	return plain
+}
+
+// size is about how many bytes of JSON a value takes, and more than limit as soon
+// as it is known to be more.
+func size(v any, limit int) int {
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case []any:
+		n := 0
+		for _, item := range v {
+			if n += 2; n > limit {
+				return n
+			}
+			if text, ok := item.(string); ok {
+				n += len(text)
+			}
+		}
+		return n
+	}
+	return 1
+}
+
+// onlyText is the answer to a form whose one property is a string.
+func (f *Form) onlyText(text string) json.RawMessage {
+	value := make(json.RawMessage, 0, len(f.only)+len(text)+8)
+	value = append(jsontext.AppendString(append(value, '{'), f.only), ':')
+	return append(jsontext.AppendString(value, text), '}')
+}

@@ -1,0 +1,177 @@
+package mrtr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// The fates of the server of a round, when it has paid and the effect has not ended.
+const (
+	serverStays  = "stays"
+	serverDies   = "dies"
+	serverWakes  = "stands still, and wakes"
+	serverDrains = "drains"
+)
+
+// The clients that send their request again in the effect.
+const (
+	againAtOnce   = "sends again at once"
+	againThere    = "sends again elsewhere"
+	cancels       = "cancels"
+	staysAndWaits = "stays"
+)
+
+// What becomes of a payment by the style, how its function ended, what the client did, and
+// what the server did, with another instance on the same store. In each cell there is one
+// payment at most, the last answer is true of the ledger, and the call can go on to it. The
+// page has the table.
+func TestOutcomesOverInstances(t *testing.T) {
+	servers := []string{serverStays, serverDies, serverWakes, serverDrains}
+	clients := append(slices.Clone(hangUpPlaces), staysAndWaits, againAtOnce, againThere, cancels)
+	styles := slices.Sorted(maps.Keys(payers(nil)))
+	table := "| the effect | the server " + strings.Join(servers, " | ") + " |\n|---|" + strings.Repeat("---|", len(servers)) + "\n"
+	cells := 0
+	for _, end := range slices.Sorted(maps.Keys(effectEnds)) {
+		table += "| " + end + " |"
+		for _, server := range servers {
+			seen := map[string]int{}
+			for _, style := range styles {
+				for _, client := range clients {
+					cells++
+					synctest.Test(t, func(t *testing.T) { seen[playInstances(t, style, end, client, server)]++ })
+				}
+			}
+			table += " " + strings.Join(slices.Sorted(maps.Keys(seen)), ", ") + " |"
+			t.Log(end, server, seen)
+		}
+		table += "\n"
+	}
+	require.Equal(t, 700, cells)
+	doc, err := os.ReadFile("../docs/what-can-happen-twice.md")
+	require.NoError(t, err)
+	require.Contains(t, string(doc), "\n\n"+table+"\n", "the table in docs/what-can-happen-twice.md must be what was measured:\n%s", table)
+}
+
+// playInstances returns how often was paid, and the last answer.
+func playInstances(t *testing.T, style, end, client, server string) string {
+	where := strings.Join([]string{style, end, client, server}, "/")
+	place := client
+	switch client {
+	case againAtOnce, againThere, cancels:
+		place = "in the effect"
+	}
+	stops := afterEffect
+	if server == serverStays {
+		stops = ""
+	}
+	memory := store.NewMemory(nil)
+	one, two := newInstance(memory, stops), newInstance(memory, "")
+	here := newBank(end, newMeeting(place))
+	here.paying = func() { one.reach(afterEffect) }
+	there := &bank{ledger: here.ledger, end: end, meet: newMeeting("")}
+	rt := newTripRuntime(t, &mrtr.Options{Store: one})
+	first, other := newTrip(rt, payers(here)[style], ""), newTrip(newTripRuntime(t, &mrtr.Options{Store: two}), payers(there)[style], "")
+
+	asked := first.begin()
+	require.NoError(t, asked.err, where)
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	replies := make(chan tripReply, 3)
+	send := func(ctx context.Context, tool *tripTool) {
+		go func() { replies <- tool.round(ctx, "", asked.state, accepting(asked, "yes")) }()
+	}
+	sent := 1
+	send(ctx, first)
+	left := false
+	leave := func() {
+		if left || client == staysAndWaits {
+			return
+		}
+		left = true
+		hangUp()
+		switch client {
+		case againAtOnce:
+			sent++
+			send(t.Context(), first)
+		case againThere:
+			sent++
+			send(t.Context(), other)
+		}
+		close(here.meet.gone)
+	}
+	synctest.Wait()
+	select {
+	case <-here.meet.here:
+		leave()
+		synctest.Wait()
+	default:
+	}
+	drained := make(chan error, 1)
+	select {
+	case <-one.stopped:
+		leave()
+		if server == serverDrains {
+			go func() { drained <- rt.Drain(t.Context()) }()
+			synctest.Wait()
+			one.goOn()
+		}
+	default: // it stays, or has not come there
+	}
+	at := other
+	if server == serverStays && client != againThere {
+		at = first
+	}
+	last := settle(t, at, asked, where)
+	answer := fmt.Sprintf("%d %s", here.payments(), answerIn(last))
+	isTrue := func(reply tripReply) {
+		t.Helper()
+		require.LessOrEqual(t, here.payments(), 1, where)
+		switch said := answerIn(reply); {
+		case said == "ok" || said == "applied":
+			require.Equal(t, 1, here.payments(), where)
+		case said == "error" && reply.err.Error() != context.Canceled.Error() && !isRetryable(reply.err):
+			require.Zero(t, here.payments(), "%s: %v", where, reply.err)
+		}
+	}
+	isTrue(last)
+	if one.frozen.Load() {
+		one.goOn()
+	}
+	for range sent {
+		isTrue(<-replies)
+	}
+	require.LessOrEqual(t, here.payments(), 1, where)
+	isTrue(settle(t, other, asked, where))
+	return answer
+}
+
+// settle sends a request until it is told more than to send it again.
+func settle(t *testing.T, tool *tripTool, asked tripReply, where string) (reply tripReply) {
+	for range 20 {
+		if reply = tool.answer(asked, "yes"); reply.err == nil || !isRetryable(reply.err) {
+			return reply
+		}
+		time.Sleep(5 * time.Second)
+	}
+	require.FailNow(t, "it is stuck", "%s: %v", where, reply.err)
+	return reply
+}
+
+func isRetryable(err error) bool {
+	var wire *jsonrpc.Error
+	return errors.As(err, &wire) && wire.Code == -31001
+}

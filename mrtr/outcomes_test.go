@@ -1,0 +1,282 @@
+package mrtr_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// effectEnds are the ways in which a payment ends: all but the error have paid.
+var effectEnds = map[string]func() error{
+	"ok":      func() error { return nil },
+	"error":   func() error { return errors.New("the card was refused") },
+	"timeout": func() error { return context.DeadlineExceeded },
+	"EOF":     func() error { return fmt.Errorf("bank: %w", io.EOF) },
+	"panic":   func() error { panic("boom") },
+}
+
+// ledger counts payments outside of the engine, by their idempotency key.
+type ledger struct {
+	mu   sync.Mutex
+	paid map[string]int
+}
+
+// bank is where an instance pays.
+type bank struct {
+	*ledger
+	end    string
+	meet   *meeting
+	paying func() // runs when it has paid, nil for nothing
+}
+
+func newBank(end string, meet *meeting) *bank {
+	return &bank{ledger: &ledger{paid: map[string]int{}}, end: end, meet: meet}
+}
+
+func (b *bank) charge(ctx context.Context, idem string) (string, error) {
+	b.meet.reach("in the effect")
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if b.end != "error" {
+		b.mu.Lock()
+		b.paid[idem]++
+		b.mu.Unlock()
+	}
+	if b.paying != nil {
+		b.paying()
+	}
+	return "paid", effectEnds[b.end]()
+}
+
+func (b *ledger) payments() (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, count := range b.paid {
+		n += count
+	}
+	return n
+}
+
+func (b *ledger) keys() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.paid)
+}
+
+// payers are styles that pay in the round after the question.
+func payers(b *bank) map[string]mrtr.Style[tripIn, tripOut] {
+	linear := func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		if _, err := mrtr.Ask(ctx, c, text("pay")); err != nil {
+			return tripOut{}, err
+		}
+		b.meet.reach("before the effect")
+		paid, err := mrtr.Once(ctx, c, "pay", b.charge)
+		b.meet.reach("after the effect")
+		return tripOut{Plan: paid}, err
+	}
+	var list tripSteps
+	mrtr.AskStep(&list, "pay", asks("pay", &deeds{}))
+	mrtr.AskStep(&list, "before", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+		b.meet.reach("before the effect")
+		return mrtr.Known(""), nil
+	})
+	paid := mrtr.DoStep(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return b.charge(ctx, idem) })
+	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
+		b.meet.reach("after the effect")
+		return tripOut{Plan: paid.Of(at)}, nil
+	})
+	return map[string]mrtr.Style[tripIn, tripOut]{
+		"once": mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+			if _, ok := mrtr.Answer(c, text("pay")); !ok {
+				return mrtr.Need(text("pay")), tripOut{}, nil
+			}
+			b.meet.reach("before the effect")
+			paid, err := mrtr.Once(ctx, c, "pay", b.charge)
+			b.meet.reach("after the effect")
+			return nil, tripOut{Plan: paid}, err
+		}),
+		"steps": list.MustBuild(), "coroutine": mrtr.Coroutine(linear), "journal": mrtr.Journal(linear), "resumable": mrtr.Resumable(linear),
+	}
+}
+
+// What becomes of a payment, by the style, how its function ended, what the client did,
+// and the store. In each cell there is one payment at most (without a store, under one
+// idempotency key), and the last answer is true of the bank's ledger.
+func TestOutcomes(t *testing.T) {
+	clients := append(slices.Clone(hangUpPlaces), "stays", "sends again at once")
+	var table strings.Builder
+	for _, stored := range []bool{true, false} {
+		if !stored && isStoreForced() {
+			continue
+		}
+		for _, style := range slices.Sorted(maps.Keys(payers(nil))) {
+			for _, end := range slices.Sorted(maps.Keys(effectEnds)) {
+				fmt.Fprintf(&table, "\nstore=%-5t %-9s %-7s", stored, style, end)
+				for _, client := range clients {
+					b, last := playOutcome(t, stored, style, end, client)
+					answer := answerIn(last)
+					fmt.Fprintf(&table, " | %s: %d %s", client, b.payments(), answer)
+					where := fmt.Sprint(stored, style, end, client, last.err)
+					require.LessOrEqual(t, b.keys(), 1, where)
+					if stored {
+						require.LessOrEqual(t, b.payments(), 1, where)
+					}
+					switch answer {
+					case "ok", "applied":
+						require.NotZero(t, b.payments(), where)
+					case "error":
+						require.Zero(t, b.payments(), where)
+					}
+					if stored && end == "ok" {
+						require.Equal(t, "ok", answer, where)
+					}
+				}
+			}
+		}
+	}
+	t.Log(table.String())
+}
+
+// answerIn is a reply in a word.
+func answerIn(reply tripReply) string {
+	switch {
+	case reply.err == nil:
+		return "ok"
+	case effectOf(reply.err) != "":
+		return effectOf(reply.err)
+	}
+	return "error"
+}
+
+func playOutcome(t *testing.T, stored bool, style, end, client string) (*bank, tripReply) {
+	opts := &mrtr.Options{}
+	if stored {
+		opts = withStore(store.NewMemory(nil))
+	}
+	place := client
+	if client == "sends again at once" {
+		place = "in the effect"
+	}
+	b := newBank(end, newMeeting(place))
+	tool := newTrip(newTripRuntime(t, opts), payers(b)[style], "")
+	asked := tool.begin()
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	first := make(chan tripReply, 1)
+	go func() { first <- tool.round(ctx, "", asked.state, accepting(asked, "yes")) }()
+	if client == "stays" {
+		<-first
+		return b, tool.answer(asked, "yes")
+	}
+	again := make(chan tripReply, 1)
+	select {
+	case <-b.meet.here:
+		hangUp()
+		if client == "sends again at once" {
+			go func() { again <- tool.answer(asked, "yes") }()
+		}
+		close(b.meet.gone)
+	case reply := <-first: // it never came there
+		first <- reply
+	}
+	<-first
+	if client == "sends again at once" {
+		<-again
+	}
+	return b, tool.answer(asked, "yes")
+}
+
+// An effect in doubt is not run again, in the round or in a later one, whatever the style
+// and the store; one that did not happen is.
+func TestDoubtStays(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	tests := map[string]struct {
+		err  error
+		runs int // of two rounds that ask for it
+	}{
+		"EOF": {io.EOF, 1}, "unexpected EOF": {io.ErrUnexpectedEOF, 1}, "reset": {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, 1},
+		"pipe": {syscall.EPIPE, 1}, "closed": {net.ErrClosed, 1}, "late": {context.DeadlineExceeded, 1}, "cancelled": {context.Canceled, 1},
+		"says so": {mrtr.ErrIndeterminate, 1}, "refused": {refused, 2}, "plain": {errors.New("no"), 2}, "not done": {mrtr.NotDone(io.EOF), 2},
+	}
+	for name, test := range tests {
+		for _, stored := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
+				opts := &mrtr.Options{}
+				if stored {
+					opts = withStore(store.NewMemory(nil))
+				}
+				runs := 0
+				tool := newTrip(newTripRuntime(t, opts), mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+					if _, ok := mrtr.Answer(c, text("seat")); !ok {
+						return mrtr.Need(text("seat")), tripOut{}, nil
+					}
+					_, err := mrtr.Once(ctx, c, "pay", func(context.Context, string) (struct{}, error) { runs++; return struct{}{}, test.err })
+					if _, ok := mrtr.Answer(c, text("again")); !ok {
+						return mrtr.Need(text("again")), tripOut{}, nil
+					}
+					return nil, tripOut{}, err
+				}), "")
+				last := tool.answer(tool.answer(tool.begin(), "window"), "yes")
+				require.Equal(t, test.runs, runs)
+				if test.runs == 1 {
+					require.Equal(t, []string{"pay"}, ended(t, last.err, mrtr.OutcomeUnknown).Unknown)
+				}
+			})
+		}
+	}
+}
+
+// A retryable failure leaves nothing behind: the same request pays. A failure before an
+// effect that happened stays, since it decided the way there.
+func TestARetryableFailureLeavesNothingBehind(t *testing.T) {
+	for name, style := range linearStyles {
+		if name == "coroutine" { // it has no handler to go on with
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			var did deeds
+			tool := newTrip(newTripRuntime(t, withStore(store.NewMemory(nil))), style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+				if _, err := mrtr.Ask(ctx, c, text("seat")); err != nil {
+					return tripOut{}, err
+				}
+				_, refused := mrtr.Once(ctx, c, "card-a", func(context.Context, string) (string, error) {
+					if did.note("A") == 1 {
+						return "", errors.New("refused")
+					}
+					return "A", nil
+				})
+				if refused == nil {
+					return tripOut{Plan: "A"}, nil
+				}
+				if _, err := mrtr.Once(ctx, c, "card-b", did.do("B")); err != nil {
+					return tripOut{}, err
+				}
+				mail, err := mrtr.Once(ctx, c, "mail", func(context.Context, string) (string, error) {
+					if did.note("mail") == 1 {
+						return "", tryAgain{errors.New("503")}
+					}
+					return "B, mailed", nil
+				})
+				return tripOut{Plan: mail}, err
+			}), "")
+			seat := tool.begin()
+			require.ErrorContains(t, tool.answer(seat, "window").err, "503")
+			require.Equal(t, tripReply{plan: "B, mailed"}, tool.answer(seat, "window"))
+			require.Equal(t, []int{1, 1, 2}, []int{did.count("A"), did.count("B"), did.count("mail")})
+		})
+	}
+}

@@ -1,0 +1,368 @@
+package mrtr
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// A turn is a round that enters the handler or ends the call. With a store each turn
+// runs for one request, and the others that ask for it get the same result.
+
+// turnClaim is the claim of the round that runs a turn. The call of the round and that
+// of its linear run share it.
+type turnClaim struct {
+	held *claim.Held
+	turn claim.Turn
+	base int // of the entries that are no answers, those that came with the state
+
+	mu     sync.Mutex
+	begun  []string        // effects noted as begun that have not ended
+	doubts map[string]bool // effects that an earlier run began
+	broken error           // the turn cannot have a result any more
+	runner *Call           // that of its linear run, or its own
+	// effects counts those that run, and until is when the last of them is to end.
+	effects int
+	until   time.Time
+}
+
+// takeTurn claims the turn of a round whose answers have been judged. It is answered
+// where the turn has run, or does not run here. ended is the error by which the answers
+// end the call, such as a decline.
+func (c *Call) takeTurn(ctx context.Context, ended error, to round) (out *asked, answered bool, _ error) {
+	turn := c.turn(c.answersOf(ended))
+	answer, err := c.claimTurn(ctx, turn)
+	if err != nil {
+		c.phase = elsewhere
+		return nil, true, c.turnRefused(ctx, err)
+	}
+	if answer.Held == nil {
+		c.phase = elsewhere
+		if c.st.frame != "" && !answer.Unknown {
+			c.rt.frames.drop(c.st.frame) // it is here, and another instance ran the turn
+		}
+		out, err = c.recall(ctx, answer, to)
+		return out, true, err
+	}
+	cl := &turnClaim{held: answer.Held, turn: turn, base: c.st.countEffects(), runner: c}
+	if len(answer.Left.Begun) > 0 {
+		cl.doubts = map[string]bool{}
+		for _, key := range answer.Left.Begun {
+			cl.doubts[key] = true
+		}
+	}
+	if err := c.takeOn(cl); err != nil {
+		c.phase = elsewhere
+		cl.held.LetGo(ctx, answer.Left)
+		return nil, true, c.turnRefused(ctx, err)
+	}
+	c.mu.Lock()
+	c.claim = cl
+	c.st.takeOver(readEffects(answer.Left.Effects))
+	c.mu.Unlock()
+	kind := RoundClaimed
+	if answer.TookOver {
+		kind = RoundTakenOver
+	}
+	c.observe(ctx, Event{Kind: kind})
+	return nil, false, nil
+}
+
+// claimTurn claims a turn, takes it up from its letter, or gets its outcome.
+func (c *Call) claimTurn(ctx context.Context, turn claim.Turn) (answer claim.Answer, err error) {
+	turns := c.rt.memory.turns
+	if l := c.ex.letter; l != nil {
+		return turns.TakeUp(ctx, turn, l.Delivery)
+	}
+	if turn.Letter, err = c.letter(turn.Expires); err != nil {
+		return answer, err
+	}
+	return turns.Take(ctx, turn)
+}
+
+// answersOf is the fingerprint of the judged answers of a round: of their meaning,
+// whatever their spelling.
+func (c *Call) answersOf(ended error) string {
+	pending := c.answered
+	if pending == nil {
+		pending = c.st.pending
+	}
+	text := make([]byte, 0, 256)
+	for i := range pending {
+		p := &pending[i]
+		wording := p.digestBytes()
+		text = append(append(text, p.key...), 0)
+		text = append(append(text, wording[:]...), 0)
+		text = append(append(text, p.answer...), 0)
+	}
+	if ended != nil {
+		text = append(text, ended.Error()...)
+	}
+	return digest.Short(text)
+}
+
+// endedByAnswers reports whether a call was ended by the answers of its user.
+func endedByAnswers(err error) bool {
+	e, ok := err.(*Error)
+	return ok && (e.Reason == Declined || e.Reason == Cancelled || e.Reason == Unanswered || e.Reason == Diverged)
+}
+
+// turnRefused answers a request that neither runs its turn nor gets its result.
+func (c *Call) turnRefused(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, claim.ErrOtherwise):
+		c.observe(ctx, Event{Kind: RoundRefused, Reason: "other answers than those that the round was claimed with"})
+		return answeredOtherwise()
+	case errors.Is(err, claim.ErrInFlight):
+		c.observe(ctx, Event{Kind: RoundRefused, Reason: "an equal request is still running"})
+		return sendAgain("This round is still running", " for its result", "in_flight")
+	case errors.Is(err, errTooManyOrphans):
+		c.observe(ctx, Event{Kind: RoundRefused, Reason: err.Error()})
+		return sendAgain("This request was not begun: too many of your earlier ones still run", " later", "busy")
+	case errors.Is(err, store.ErrForgotten):
+		c.rt.memory.forgotten()
+		return c.refuseState(ctx, forgottenContents)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return c.storeFailed(ctx, err)
+}
+
+const forgottenContents = "the store does not have the contents that its call relies on"
+
+// storeFailed answers a request that the store could not be asked about. The client may
+// send the same request again, also if its round has begun: it goes on there.
+func (c *Call) storeFailed(ctx context.Context, err error) error {
+	reason := "store_unavailable"
+	if errors.Is(err, store.ErrFull) {
+		reason = "store_full"
+	}
+	c.observe(ctx, Event{Kind: RoundRefused, Reason: reason, Err: err})
+	was := "not begun"
+	if c.currentClaim() != nil {
+		was = "not completed"
+	}
+	return sendAgain("This request was "+was+": the server cannot remember it now", "", reason)
+}
+
+// recall answers a request with the outcome of the turn that another one ran.
+func (c *Call) recall(ctx context.Context, answer claim.Answer, to round) (*asked, error) {
+	if answer.Unknown {
+		err := outcomeUnknown("", effectsDone(answer.Left.Effects), answer.Left.Begun)
+		c.observe(ctx, Event{Kind: RoundUnknown, Reason: "its instance fell silent", Err: err})
+		return nil, err
+	}
+	out, err := c.readOutcome(answer.Result, to)
+	c.observe(ctx, Event{Kind: RoundRepeated, Err: err})
+	return out, err
+}
+
+// conclude records the outcome of the turn that this round ran. It returns the one
+// that its client gets: where another request has taken over, that is the other's.
+func (c *Call) conclude(ctx context.Context, out *asked, err error, from round) (*asked, error) {
+	c.mu.Lock()
+	cl := c.claim
+	c.mu.Unlock()
+	c.ex.work.release(cl)
+	if broken := cl.brokenBy(); broken != nil {
+		c.abandonFrame(endOf(ctx))
+		if errors.Is(broken, claim.ErrFenced) {
+			return c.follow(ctx, from)
+		}
+		cl.held.LetGo(ctx, c.leftovers(cl))
+		return nil, broken
+	}
+	if err != nil && c.releases(ctx, err) {
+		cl.held.LetGo(ctx, c.leftovers(cl))
+		return nil, err
+	}
+	result, panicked := c.tryOutcome(out, err, from)
+	if panicked != nil {
+		out, err = nil, c.reportEffects(panicked)
+		result = c.writeOutcome(nil, err, from)
+	}
+	switch failed := cl.held.Finish(ctx, result); {
+	case failed == nil:
+	case errors.Is(failed, claim.ErrFenced):
+		c.abandonFrame(endOf(ctx))
+		return c.follow(ctx, from)
+	default: // the effects have happened, and the client is to know
+		if errors.Is(failed, store.ErrForgotten) {
+			c.rt.memory.forgotten()
+		}
+		c.observe(ctx, Event{Kind: RoundNotRecorded, Err: failed})
+	}
+	return out, err
+}
+
+// follow answers the request of a round that was taken over with what became of it.
+func (c *Call) follow(ctx context.Context, to round) (*asked, error) {
+	c.mu.Lock()
+	turn := c.claim.turn
+	c.claim, c.phase = nil, elsewhere
+	c.mu.Unlock()
+	answer, err := c.rt.memory.turns.Follow(ctx, turn)
+	if err != nil {
+		return nil, c.turnRefused(ctx, err)
+	}
+	return c.recall(ctx, answer, to)
+}
+
+// resumable reports whether the turn of a round that failed is left to other requests, so
+// that the call has not ended: it was given to another one, or is let go of.
+func (c *Call) resumable(ctx context.Context, err error) bool {
+	c.mu.Lock()
+	cl := c.claim
+	c.mu.Unlock()
+	return cl != nil && (cl.brokenBy() != nil || c.releases(ctx, err))
+}
+
+// releases reports whether an error is the engine's and no outcome of the turn: whoever
+// sends the same request next goes on where this one ended.
+func (c *Call) releases(ctx context.Context, err error) bool {
+	if c.onlyHere { // a coroutine that has ended has no handler to go on with
+		return false
+	}
+	cut := ctx.Err() != nil && (c.phase != entered || c.target.again || c.target.cancel)
+	if isProtocolError(err) || cut {
+		return true
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		switch e.Reason {
+		case Declined, Cancelled, Unanswered, LimitExceeded, OutcomeUnknown:
+			return false
+		case FrameGone: // it does not come back, and nobody may go on in a handler that wakes up
+			return c.target.replays
+		case Diverged: // its effects stand on other answers, and nobody goes on with them
+			return !c.st.hasEffects()
+		}
+		return true
+	}
+	var misused *UsageError
+	var r interface{ ToolErrorRetryable() bool }
+	return errors.As(err, &misused) || errors.As(err, &r) && r.ToolErrorRetryable()
+}
+
+// leftovers are the effects of a turn that ends without an outcome: those that ended, and
+// those of which nobody knows whether they happened.
+func (c *Call) leftovers(cl *turnClaim) claim.Left {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	open := cl.openEffects()
+	c.mu.Lock()
+	for key := range c.running.keys() {
+		open = appendNew(open, key)
+	}
+	c.mu.Unlock()
+	return c.leaving(cl, open)
+}
+
+// leaving is what a turn leaves behind while these effects are open. An effect in doubt
+// stays so, whoever goes on. Failures after the last effect that happened or may have are
+// left out, so that the code does not meet them again. Those before it stay, since they
+// decided the way to it: the first card was refused, and the second one charged. The
+// caller holds cl.mu.
+func (c *Call) leaving(cl *turnClaim, open []string) claim.Left {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entries := c.st.effectsSince(cl.base)
+	end, begun := len(entries), open
+	if len(open) == 0 {
+		for end > 0 && entries[end-1].kind.isFailure() {
+			if end--; entries[end].unknown {
+				break
+			}
+		}
+	}
+	for i := range entries {
+		if e := &entries[i]; e.kind.isFailure() && c.st.inDoubt(e.key) {
+			begun = appendNew(begun, e.key)
+		}
+	}
+	return claim.Left{Effects: writeEffects(entries[:end]), Begun: begun}
+}
+
+// openEffects are the effects that began and have not ended. The caller holds cl.mu.
+func (cl *turnClaim) openEffects() []string {
+	open := slices.Clone(cl.begun)
+	for key := range cl.doubts {
+		open = appendNew(open, key)
+	}
+	slices.Sort(open)
+	return open
+}
+
+func appendNew(keys []string, key string) []string {
+	if slices.Contains(keys, key) {
+		return keys
+	}
+	return append(keys, key)
+}
+
+func (cl *turnClaim) brokenBy() error {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.broken
+}
+
+// countEffects counts the entries that are no answers. They are never taken away, and
+// keep their order.
+func (st *state) countEffects() (n int) {
+	for i := range st.done {
+		if st.done[i].kind != answerEntry {
+			n++
+		}
+	}
+	return n
+}
+
+// effectsSince are the entries that are no answers, after the first n.
+func (st *state) effectsSince(n int) (effects []entry) {
+	for i := range st.done {
+		if e := st.done[i]; e.kind != answerEntry {
+			if n--; n < 0 {
+				effects = append(effects, e)
+			}
+		}
+	}
+	return effects
+}
+
+// writeEffects writes entries for a record, nil where there are none.
+func writeEffects(effects []entry) json.RawMessage {
+	if len(effects) == 0 {
+		return nil
+	}
+	w := jsontext.Begin(nil, "v", stateFormat)
+	writeEntries(&w, "done", effects)
+	return w.End()
+}
+
+func readEffects(b json.RawMessage) []entry {
+	if len(b) == 0 {
+		return nil
+	}
+	r, _ := jsontext.Open(b, "v")
+	return readEntries(&r, "done")
+}
+
+// effectsDone are the keys of the effects that are known to have happened.
+func effectsDone(record json.RawMessage) (keys []string) {
+	effects := readEffects(record)
+	st := state{done: effects}
+	for i := range effects {
+		if undo := st.undoing(effects[i].key); effects[i].happened() && (undo == nil || undo.kind == keptEntry) {
+			keys = append(keys, effects[i].key)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,265 @@
+//go:build unix
+
+package pgstore_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/check/roundcost"
+	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/pgstore"
+	"github.com/mrtr-go/sdk/store/storetest"
+	"github.com/mrtr-go/sdk/store/storetest/crashtest"
+)
+
+func TestStore(t *testing.T) { storetest.Run(t, newSubject, nil) }
+
+// The suite again in a database whose transactions are serializable: there the
+// losers of a race are rolled back instead of told.
+func TestStoreWhereTransactionsAreSerializable(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) *storetest.Subject {
+		return newSubjectWith(t, " default_transaction_isolation=serializable")
+	}, nil)
+}
+
+func newSubject(t *testing.T) *storetest.Subject { return newSubjectWith(t, "") }
+
+func newSubjectWith(t *testing.T, settings string) *storetest.Subject {
+	const limit = 100_000
+	opts := &pgstore.Options{Table: tableName(t), MaxValue: limit}
+	addr := server.Shared(t)
+	proxy, direct := storetest.NewProxy(t, addr), connect(t, addr, settings)
+	s := open(t, connect(t, proxy.Addr(), settings), opts)
+	return &storetest.Subject{
+		Store:    s,
+		MaxValue: limit,
+		Another:  func() store.Store { return open(t, direct, opts) },
+		Wipe: func() store.Store {
+			_, err := direct.Exec(t.Context(), "DROP TABLE "+opts.Table)
+			require.NoError(t, err)
+			return s
+		},
+		HoldRequests: proxy.HoldRequests,
+		HoldAnswers:  proxy.HoldAnswers,
+		Cut:          proxy.Cut,
+	}
+}
+
+// Somebody may empty the table and leave it, all of it or in part.
+func TestRowsThatAreDeletedAreForgotten(t *testing.T) {
+	pool := connect(t, server.Shared(t), "")
+	for i, statement := range []string{
+		"TRUNCATE %s", "TRUNCATE %s RESTART IDENTITY", "DELETE FROM %s", "DELETE FROM %s WHERE name = ''", "DROP TABLE %s",
+	} {
+		opts := &pgstore.Options{Table: fmt.Sprintf("apart.rounds_%d", i)}
+		s := open(t, pool, opts)
+		key := storetest.KeyOf(t, s, "record")
+		at, err := s.Create(t.Context(), key, nil, time.Minute)
+		require.NoError(t, err)
+		_, err = pool.Exec(t.Context(), fmt.Sprintf(statement, opts.Table))
+		require.NoError(t, err)
+
+		_, err = s.Create(t.Context(), key, nil, time.Minute)
+		require.ErrorIs(t, err, store.ErrForgotten, statement)
+		_, err = s.Update(t.Context(), key, at, nil, time.Minute)
+		require.ErrorIs(t, err, store.ErrForgotten, statement)
+		_, _, err = s.Get(t.Context(), key)
+		require.True(t, store.IsVerdict(err), err)
+		if i < 4 {
+			left, last := 0, store.Revision(0)
+			query := fmt.Sprintf("SELECT count(*), coalesce(max(revision), 0) FROM %s", opts.Table)
+			require.NoError(t, pool.QueryRow(t.Context(), query).Scan(&left, &last))
+			if i == 3 {
+				require.Equal(t, 1, left, statement)
+				require.Equal(t, at, last, "what was refused was not written")
+			} else {
+				require.Zero(t, left, "what was refused was not written")
+			}
+		}
+		now := storetest.KeyOf(t, s, "record")
+		require.NotEqual(t, key.Epoch, now.Epoch)
+		_, err = s.Create(t.Context(), now, nil, time.Minute)
+		require.NoError(t, err, statement)
+		_, err = s.Create(t.Context(), key, nil, time.Minute)
+		require.ErrorIs(t, err, store.ErrForgotten, statement)
+	}
+}
+
+// An emptied table gets one epoch, however many notice at once.
+func TestOneBeginsTheEpoch(t *testing.T) {
+	pool := connect(t, server.Shared(t), "")
+	s := open(t, pool, &pgstore.Options{Table: tableName(t)})
+	for range 5 {
+		_, err := pool.Exec(t.Context(), "TRUNCATE "+tableName(t))
+		require.NoError(t, err)
+		const askers = 8
+		type answer struct {
+			epoch string
+			err   error
+		}
+		answers := make(chan answer, askers)
+		for range askers {
+			go func() {
+				epoch, err := s.Epoch(t.Context())
+				answers <- answer{epoch, err}
+			}()
+		}
+		epochs := map[string]bool{}
+		for range askers {
+			a := <-answers
+			require.NoError(t, a.err)
+			epochs[a.epoch] = true
+		}
+		require.Len(t, epochs, 1)
+	}
+}
+
+// A lock timeout says nothing about the record.
+func TestLockTimeoutIsUnsettled(t *testing.T) {
+	addr := server.Shared(t)
+	pool := connect(t, addr, "")
+	s := open(t, connect(t, addr, " lock_timeout=50"), &pgstore.Options{Table: tableName(t)})
+	key := storetest.KeyOf(t, s, "record")
+	at, err := s.Create(t.Context(), key, []byte("one"), time.Minute)
+	require.NoError(t, err)
+
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT FROM "+tableName(t)+" FOR UPDATE")
+	require.NoError(t, err)
+	_, err = s.Update(t.Context(), key, at, []byte("two"), time.Minute)
+	require.ErrorContains(t, err, "lock timeout")
+	require.False(t, store.IsVerdict(err), err)
+	require.NoError(t, tx.Rollback(t.Context()))
+	_, err = s.Update(t.Context(), key, at, []byte("two"), time.Minute)
+	require.NoError(t, err)
+}
+
+func TestExpiredRowsAreSwept(t *testing.T) {
+	pool := connect(t, server.Shared(t), "")
+	s := open(t, pool, &pgstore.Options{Table: tableName(t)})
+	for i := range 50 {
+		_, err := s.Create(t.Context(), storetest.KeyOf(t, s, fmt.Sprintf("old.%d", i)), nil, store.MinTTL)
+		require.NoError(t, err)
+	}
+	_, err := pool.Exec(t.Context(), "UPDATE "+tableName(t)+" SET expires = now() WHERE name LIKE 'old.%'")
+	require.NoError(t, err)
+	for i := range 50 {
+		_, err := s.Create(t.Context(), storetest.KeyOf(t, s, fmt.Sprintf("new.%d", i)), nil, time.Minute)
+		require.NoError(t, err)
+	}
+	var names int
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM "+tableName(t)).Scan(&names))
+	require.Equal(t, 51, names, "the new ones and the epoch")
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	addr := server.Shared(t)
+	pool := connect(t, addr, "")
+	var usage *store.UsageError
+	for _, opts := range []*pgstore.Options{
+		{MaxValue: -1}, {Table: "a b"}, {Table: "a;b"}, {Table: "a.b.c"}, {Table: "A"}, {Table: strings.Repeat("a", 60)},
+	} {
+		_, err := pgstore.Open(t.Context(), pool, opts)
+		require.ErrorAs(t, err, &usage, opts)
+	}
+	_, err := pgstore.Open(t.Context(), nil, nil)
+	require.ErrorAs(t, err, &usage)
+
+	forgetful := connect(t, addr, " synchronous_commit=off")
+	_, err = pgstore.Open(t.Context(), forgetful, nil)
+	require.ErrorAs(t, err, &usage)
+	require.ErrorContains(t, err, "synchronous_commit is off")
+	open(t, forgetful, &pgstore.Options{AcceptLoss: true})
+}
+
+// BenchmarkRound is the cost of a remembered round, in bare writes.
+func BenchmarkRound(b *testing.B) {
+	pool := connect(b, server.Shared(b), "")
+	roundcost.Measure(b, func() store.Store { return open(b, pool, nil) })
+}
+
+func open(t testing.TB, pool *pgxpool.Pool, opts *pgstore.Options) *pgstore.Store {
+	t.Helper()
+	s, err := pgstore.Open(t.Context(), pool, opts)
+	require.NoError(t, err)
+	return s
+}
+
+func connect(t testing.TB, addr, settings string) *pgxpool.Pool {
+	t.Helper()
+	return connectTo(t, address(addr, "postgres")+" pool_max_conns=8"+settings)
+}
+
+func connectTo(t testing.TB, address string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), address)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// tableName makes one that is allowed of the test's name.
+func tableName(t testing.TB) string {
+	digest := sha256.Sum256([]byte(t.Name()))
+	return fmt.Sprintf("rounds_%x", digest[:8])
+}
+
+var server = crashtest.Database{
+	Programs: []string{"/usr/lib/postgresql/*/bin/postgres", "postgres"},
+	Command:  startPostgres,
+	Ready: func(ctx context.Context, addr string) error {
+		conn, err := pgx.Connect(ctx, address(addr, "postgres"))
+		if err == nil {
+			err = conn.Close(ctx)
+		}
+		return err
+	},
+}
+
+// startPostgres makes a database cluster, and starts a server on it that does not run
+// as root: it would refuse to.
+func startPostgres(t testing.TB, program, dir, host, port string) *exec.Cmd {
+	t.Helper()
+	var as *syscall.SysProcAttr
+	if os.Getuid() == 0 {
+		who, err := user.Lookup("postgres")
+		require.NoError(t, err)
+		uid, err := strconv.Atoi(who.Uid)
+		require.NoError(t, err)
+		gid, err := strconv.Atoi(who.Gid)
+		require.NoError(t, err)
+		require.NoError(t, os.Chown(dir, uid, gid))
+		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	}
+	data := filepath.Join(dir, "data")
+	initdb := exec.Command(filepath.Join(filepath.Dir(program), "initdb"), "-D", data, "-U", "mrtr", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
+	initdb.Dir, initdb.SysProcAttr = dir, as
+	said, err := initdb.CombinedOutput()
+	require.NoError(t, err, string(said))
+	cmd := exec.Command(program, "-D", data, "-h", host, "-p", port, "-k", dir, "-c", "max_connections=500")
+	cmd.SysProcAttr = as
+	return cmd
+}
+
+// address is that of a database of the server.
+func address(addr, database string) string {
+	host, port, _ := net.SplitHostPort(addr)
+	return fmt.Sprintf("host=%s port=%s user=mrtr dbname=%s sslmode=disable", host, port, database)
+}

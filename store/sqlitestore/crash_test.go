@@ -1,0 +1,57 @@
+//go:build unix
+
+package sqlitestore_test
+
+import (
+	"context"
+	"database/sql"
+	"net/url"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/sqlitestore"
+	"github.com/mrtr-go/sdk/store/storetest"
+	"github.com/mrtr-go/sdk/store/storetest/crashtest"
+)
+
+var backend = crashtest.Backend{
+	// A file for each call: the processes of many calls would wait for one another.
+	Addresses: func(t *testing.T) func() string {
+		return func() string { return filepath.Join(t.TempDir(), "rounds.db") }
+	},
+	Open:    func(ctx context.Context, path string) (store.Store, error) { return sqlitestore.Open(ctx, path, nil) },
+	Subject: newOutageSubject,
+	Lacks: map[string]string{
+		"answers clogged":          noNetwork,
+		"clogged after the effect": noNetwork,
+	},
+}
+
+const noNetwork = "a file has no network between a request and its answer"
+
+func TestMain(m *testing.M) {
+	runChild()
+	backend.Main(m)
+}
+
+func TestCrashes(t *testing.T) { backend.Run(t) }
+
+// newOutageSubject is clogged while another process keeps the file locked, which stops
+// writers alone. It is wiped by emptying the file: its handles keep a removed one open.
+func newOutageSubject(t *testing.T) *storetest.Subject {
+	path := filepath.Join(t.TempDir(), "rounds.db")
+	s := newSubject(t, path)
+	s.HoldRequests = func() func() { return lock(t, path) }
+	s.Wipe = func() store.Store {
+		db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path}).String())
+		require.NoError(t, err)
+		defer db.Close()
+		_, err = db.Exec("DELETE FROM rounds")
+		require.NoError(t, err)
+		return s.Store
+	}
+	return s
+}

@@ -1,0 +1,194 @@
+package sqlitestore_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/check/roundcost"
+	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/sqlitestore"
+	"github.com/mrtr-go/sdk/store/storetest"
+)
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) *storetest.Subject {
+		return newSubject(t, filepath.Join(t.TempDir(), "rounds of a %41 #1?.db"))
+	}, &storetest.Options{Synctest: true})
+}
+
+func newSubject(t *testing.T, path string) *storetest.Subject {
+	const limit = 100_000
+	opts := &sqlitestore.Options{MaxValue: limit, MaxBytes: 1 << 20}
+	s := open(t, path, opts)
+	return &storetest.Subject{
+		Store:    s,
+		MaxValue: limit,
+		Another:  func() store.Store { return open(t, path, opts) },
+		Wipe: func() store.Store {
+			require.NoError(t, s.Close())
+			for _, suffix := range []string{"", "-wal", "-shm"} {
+				if err := os.Remove(path + suffix); !errors.Is(err, os.ErrNotExist) {
+					require.NoError(t, err)
+				}
+			}
+			return open(t, path, opts)
+		},
+		Small: func() store.Store {
+			return open(t, filepath.Join(t.TempDir(), "small.db"), &sqlitestore.Options{MaxBytes: 64 << 10})
+		},
+		Cut: func() { require.NoError(t, s.Close()) },
+	}
+}
+
+// Readers go on while another process writes. Writers wait for it, and no
+// longer than their context.
+func TestWritersWaitForTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rounds.db")
+	s := open(t, path, nil)
+	key := storetest.KeyOf(t, s, "record")
+	at, err := s.Create(t.Context(), key, []byte("one"), time.Minute)
+	require.NoError(t, err)
+
+	release := lock(t, path)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = s.Update(ctx, key, at, []byte("two"), time.Minute)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.False(t, store.IsVerdict(err), err)
+	value, _, err := s.Get(t.Context(), key)
+	require.NoError(t, err)
+	require.Equal(t, "one", string(value))
+
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Update(t.Context(), key, at, []byte("two"), time.Minute)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	release()
+	require.NoError(t, <-done)
+}
+
+func TestExpiredRecordsAreSwept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "rounds.db")
+		s := open(t, path, nil)
+		create := func(n int, name string, ttl time.Duration) {
+			for i := range n {
+				_, err := s.Create(t.Context(), storetest.KeyOf(t, s, fmt.Sprintf(name, i)), nil, ttl)
+				require.NoError(t, err)
+			}
+		}
+		create(600, "long.%d", time.Hour)
+		create(200, "old.%d", time.Minute)
+		time.Sleep(time.Minute)
+		create(64*8, "new.%d", time.Hour) // the eight sweeps look at the whole table
+		db, err := sql.Open("sqlite", path)
+		require.NoError(t, err)
+		defer db.Close()
+		var old, all int
+		require.NoError(t, db.QueryRow(`SELECT count(*) FROM rounds WHERE name LIKE 'old.%'`).Scan(&old))
+		require.NoError(t, db.QueryRow(`SELECT count(*) FROM rounds`).Scan(&all))
+		require.Zero(t, old)
+		require.Equal(t, 600+64*8+1, all, "the others and the epoch")
+	})
+}
+
+// Somebody may empty the table and leave the file.
+func TestRowsThatAreDeletedAreForgotten(t *testing.T) {
+	for _, statement := range []string{`DELETE FROM rounds`, `DELETE FROM rounds WHERE name = ''`} {
+		path := filepath.Join(t.TempDir(), "rounds.db")
+		s := open(t, path, nil)
+		key := storetest.KeyOf(t, s, "record")
+		at, err := s.Create(t.Context(), key, nil, time.Minute)
+		require.NoError(t, err)
+		db, err := sql.Open("sqlite", path)
+		require.NoError(t, err)
+		_, err = db.Exec(statement)
+		require.NoError(t, err)
+		require.NoError(t, db.Close())
+
+		_, err = s.Create(t.Context(), key, nil, time.Minute)
+		require.ErrorIs(t, err, store.ErrForgotten, statement)
+		_, err = s.Update(t.Context(), key, at, nil, time.Minute)
+		require.ErrorIs(t, err, store.ErrForgotten, statement)
+		now := storetest.KeyOf(t, s, "record")
+		require.NotEqual(t, key.Epoch, now.Epoch)
+		_, err = s.Create(t.Context(), now, nil, time.Minute)
+		require.NoError(t, err, statement)
+	}
+}
+
+func TestFileIsNotForOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rounds.db")
+	s := open(t, path, nil)
+	storetest.KeyOf(t, s, "record")
+	files, err := filepath.Glob(path + "*")
+	require.NoError(t, err)
+	require.Len(t, files, 3, "the file, its log and the log's index")
+	for _, file := range files {
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), file)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rounds.db")
+	var usage *store.UsageError
+	for _, opts := range []sqlitestore.Options{{MaxValue: -1}, {MaxBytes: -1}, {MaxBytes: 1000}} {
+		_, err := sqlitestore.Open(t.Context(), path, &opts)
+		require.ErrorAs(t, err, &usage)
+	}
+	_, err := sqlitestore.Open(t.Context(), "", nil)
+	require.ErrorAs(t, err, &usage)
+	require.NoFileExists(t, path)
+	_, err = sqlitestore.Open(t.Context(), filepath.Join(t.TempDir(), "missing", "rounds.db"), nil)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	notOurs := filepath.Join(t.TempDir(), "notes.txt")
+	require.NoError(t, os.WriteFile(notOurs, bytes.Repeat([]byte("not a database\n"), 1000), 0o600))
+	_, err = sqlitestore.Open(t.Context(), notOurs, nil)
+	require.Error(t, err)
+}
+
+// BenchmarkRound is the cost of a remembered round, in bare writes.
+func BenchmarkRound(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "rounds.db")
+	roundcost.Measure(b, func() store.Store { return open(b, path, nil) })
+}
+
+func open(t testing.TB, path string, opts *sqlitestore.Options) *sqlitestore.Store {
+	t.Helper()
+	s, err := sqlitestore.Open(t.Context(), path, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// lock takes the file's write lock, as another process does while it writes.
+func lock(t testing.TB, path string) (release func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: "_txlock=immediate"}).String())
+	require.NoError(t, err)
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	return func() {
+		require.NoError(t, tx.Rollback())
+		require.NoError(t, db.Close())
+	}
+}

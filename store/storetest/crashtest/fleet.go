@@ -1,0 +1,219 @@
+//go:build unix
+
+package crashtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+const (
+	fleetSize  = 3
+	fleetCalls = 200
+	killEach   = 400 * time.Millisecond
+	// atWork is how many calls there are at once.
+	atWork = 12
+	// effectTime is how long the effect takes, so that many kills hit one.
+	effectTime = 100 * time.Millisecond
+	// fleetTries is more often than any round is killed here.
+	fleetTries = 20
+)
+
+// runFleets makes 200 calls at three processes. The last request of each goes to two of
+// them at once, and is sent again elsewhere when no answer comes. Every 0.4 seconds one
+// process is killed or drained, and another takes its place; and so is every second one
+// that takes a round over. Every third request is given up after a moment and sent again. No
+// order may be paid twice, and each
+// call has its receipt if the effect can be looked up.
+func runFleets(t *testing.T, addresses func() string) {
+	for _, name := range []string{"journal + Check", "journal"} {
+		address := addresses()
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+			defer cancel()
+			dir := t.TempDir()
+			f := &fleet{job: job{
+				Address: address, Till: filepath.Join(dir, "payments"), Key: newKey(), Row: name,
+				Lease: lease, Tries: fleetTries, Slow: effectTime, Takers: filepath.Join(dir, "takers"),
+			}}
+			receipts, kills, err := f.play(ctx)
+			require.NoError(t, err)
+			paid, err := readPayments(f.job.Till)
+			require.NoError(t, err)
+			takers, err := readPayments(f.job.Takers)
+			require.NoError(t, err)
+			t.Logf("%d calls, 2 requests each, %d kills, and %d of those who took over: %d receipts, %d unknown; %d paid",
+				fleetCalls, kills, len(takers), len(receipts), fleetCalls-len(receipts), len(paid))
+			require.Greater(t, kills, 5)
+			require.NotEmpty(t, takers)
+			orders := map[string]bool{}
+			for _, p := range paid {
+				require.Falsef(t, orders[p.Order], "%s was paid twice", p.Order)
+				orders[p.Order] = true
+			}
+			for order, receipt := range receipts {
+				require.Equal(t, order, receipt.Order)
+				require.Contains(t, paid, receipt, "a receipt for no payment")
+			}
+			if name == "journal + Check" {
+				require.Len(t, receipts, fleetCalls)
+				require.Len(t, paid, fleetCalls)
+			}
+		})
+	}
+}
+
+type fleet struct {
+	job job
+
+	mu        sync.Mutex
+	processes [fleetSize]*process // guarded by mu
+}
+
+func (f *fleet) at(i int) *process {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.processes[i%fleetSize]
+}
+
+// play returns the receipt of each call that has one.
+func (f *fleet) play(ctx context.Context) (receipts map[string]Receipt, kills int, err error) {
+	for i := range f.processes {
+		if f.processes[i], err = start(ctx, f.job); err != nil {
+			return nil, 0, err
+		}
+		defer func() { f.at(i).end() }()
+	}
+	killing, stop := context.WithCancel(ctx)
+	killed := make(chan error, 1)
+	go func() { killed <- f.kill(killing, &kills) }()
+	receipts, err = f.calls(ctx)
+	stop()
+	err = errors.Join(err, <-killed)
+	return receipts, kills, err
+}
+
+// kill replaces one process after the other, until ctx ends: one that has killed itself
+// first.
+func (f *fleet) kill(ctx context.Context, kills *int) error {
+	for ; pause(ctx, killEach) == nil; *kills++ {
+		i := rand.IntN(fleetSize)
+		for k := range fleetSize {
+			select {
+			case <-f.at(k).conn.Gone():
+				i = k
+			default:
+			}
+		}
+		p, err := start(context.WithoutCancel(ctx), f.job)
+		if err != nil {
+			return err
+		}
+		f.mu.Lock()
+		old := f.processes[i]
+		f.processes[i] = p
+		f.mu.Unlock()
+		if *kills%3 == 0 {
+			old.drain()
+		}
+		old.end()
+	}
+	return nil
+}
+
+func (f *fleet) calls(ctx context.Context) (map[string]Receipt, error) {
+	var mu sync.Mutex
+	receipts, errs := map[string]Receipt{}, []error(nil) // guarded by mu
+	var wg sync.WaitGroup
+	orders := make(chan string)
+	for range atWork {
+		wg.Go(func() {
+			for order := range orders {
+				a, err := f.call(ctx, order)
+				mu.Lock()
+				if err != nil {
+					errs = append(errs, fmt.Errorf("%s: %w", order, err))
+				} else if a.Class == "ok" {
+					receipts[order] = a.Receipt
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range fleetCalls {
+		orders <- fmt.Sprintf("order-%d", i)
+	}
+	close(orders)
+	wg.Wait()
+	return receipts, errors.Join(errs...)
+}
+
+// call makes one call, and compares the answers to the two requests that end it.
+func (f *fleet) call(ctx context.Context, order string) (Answer, error) {
+	var request wire.Request
+	for i := rand.IntN(fleetSize); ; i++ {
+		var err error
+		if request, err = f.at(i).Ask(ctx, order); err == nil {
+			break
+		}
+		if !errors.As(err, new(Unanswered)) || ctx.Err() != nil {
+			return Answer{}, err
+		}
+	}
+	at := rand.IntN(fleetSize)
+	var answers [2]Answer
+	var errs [2]error
+	var wg sync.WaitGroup
+	for i := range answers {
+		wg.Go(func() { answers[i], errs[i] = f.deliver(ctx, at+i, request) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return Answer{}, err
+	}
+	one, other := answers[0], answers[1]
+	switch {
+	case one == other:
+		return one, nil
+	case one.Class == "ok" && other.Class == "unknown":
+		return one, nil
+	case one.Class == "unknown" && other.Class == "ok":
+		return other, nil
+	}
+	return Answer{}, fmt.Errorf("its two requests got %v and %v", one, other)
+}
+
+// deliver sends a request until it is answered, each time to the next process.
+func (f *fleet) deliver(ctx context.Context, i int, request wire.Request) (Answer, error) {
+	for ; ; i++ {
+		sent, giveUp := ctx, context.CancelFunc(func() {})
+		if rand.IntN(3) == 0 {
+			sent, giveUp = context.WithTimeout(ctx, rand.N(2*effectTime))
+		}
+		a, err := f.at(i).Send(sent, request)
+		giveUp()
+		switch {
+		case err != nil && (!errors.As(err, new(Unanswered)) || ctx.Err() != nil):
+			return Answer{}, err
+		case err == nil && a.Class != "retryable":
+			if a.Class != "ok" && a.Class != "unknown" {
+				err = fmt.Errorf("the answer is %v", a)
+			}
+			return a, err
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return Answer{}, err
+		}
+	}
+}

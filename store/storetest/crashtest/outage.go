@@ -1,0 +1,224 @@
+//go:build unix
+
+package crashtest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest"
+)
+
+const (
+	// outagePatience is how long an instance waits for one operation.
+	outagePatience = 500 * time.Millisecond
+	// longestOutage is how long a request may take while the store does not answer: some
+	// operations of half a second each, on a machine under load.
+	longestOutage = 15 * time.Second
+)
+
+// An outage is one thing that goes wrong with a store.
+type outage struct {
+	name string
+	// of returns the function that begins it, which returns the one that ends it. It
+	// returns nil for a subject that has no way to fail like this.
+	of    func(d disturbed) (begin func() (end func()))
+	later bool     // it begins when the effect has happened, and not before the request
+	want  []string // the classes of the answer meanwhile
+	after []string // those of the answer to the same request elsewhere, when it is over
+	paid  int
+}
+
+var (
+	ok      = []string{"ok"}
+	notNow  = []string{"retryable"}
+	refused = []string{"refused"}
+	inDoubt = []string{"ok", "unknown", "retryable"}
+	settled = []string{"ok", "unknown"}
+)
+
+var outages = []outage{
+	{name: "cut", of: func(d disturbed) func() func() { return forGood(d.Cut) }, want: notNow, after: ok, paid: 1},
+	{name: "requests clogged", of: func(d disturbed) func() func() { return d.HoldRequests }, want: notNow, after: ok, paid: 1},
+	{name: "answers clogged", of: func(d disturbed) func() func() { return d.HoldAnswers }, want: notNow, after: ok, paid: 1},
+	{name: "slow", of: func(d disturbed) func() func() { return d.delay.by(outagePatience / 4) }, want: ok, after: ok, paid: 1},
+	{name: "too slow", of: func(d disturbed) func() func() { return d.delay.by(2 * outagePatience) }, want: notNow, after: ok, paid: 1},
+	{name: "wiped", of: func(d disturbed) func() func() { return forGood(func() { d.Wipe() }) }, want: refused, after: refused},
+	{name: full, of: func(d disturbed) func() func() { return d.fill }, want: notNow, after: ok, paid: 1},
+	{name: "cut after the effect", later: true, of: func(d disturbed) func() func() { return forGood(d.Cut) }, want: inDoubt, after: settled, paid: 1},
+	{name: "clogged after the effect", later: true, of: func(d disturbed) func() func() { return d.HoldAnswers }, want: inDoubt, after: settled, paid: 1},
+}
+
+const full = "full"
+
+// forGood is an outage that does not end.
+func forGood(begin func()) func() (end func()) {
+	if begin == nil {
+		return nil
+	}
+	return func() func() { begin(); return func() {} }
+}
+
+// disturbed is a subject at the mercy of an outage.
+type disturbed struct {
+	*storetest.Subject
+	delay *delay
+	fill  func() (drain func())
+}
+
+func (b *Backend) runOutages(t *testing.T) {
+	for _, o := range outages {
+		t.Run(o.name, func(t *testing.T) {
+			if reason, lacks := b.Lacks[o.name]; lacks {
+				t.Log("not played: " + reason)
+				return
+			}
+			if o.name != full { // a server without room has none for the others
+				t.Parallel()
+			}
+			d := disturbed{Subject: b.Subject(t), delay: &delay{}}
+			d.fill = func() func() { return fill(t, d.Another()) }
+			if b.Fill != nil {
+				d.fill = func() func() { return b.Fill(t, d.Subject) }
+			}
+			begin := o.of(d)
+			require.NotNil(t, begin, "the subject has no way to fail like this, and the backend does not say why")
+			o.play(t, d, begin)
+		})
+	}
+}
+
+// play sends the last request of a call to an instance that the outage hits, and then
+// to one that reaches the same records by another way.
+func (o outage) play(t *testing.T, d disturbed, begin func() (end func())) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	all, row, end := NewInstances(t), Find("journal"), func() {}
+	var hook func()
+	if o.later {
+		hook = func() { end = begin() }
+	}
+	hit, other := all.Start(tapped{d.Store, d.delay}, row, hook), all.Start(d.Another(), row, nil)
+	request, err := hit.Ask(ctx, "tea")
+	require.NoError(t, err)
+	if !o.later {
+		end = begin()
+	}
+	began := time.Now()
+	meanwhile, err := hit.Send(ctx, request)
+	took := time.Since(began)
+	require.NoError(t, err)
+	require.Contains(t, o.want, meanwhile.Class)
+	require.Less(t, took, longestOutage)
+	if meanwhile.Class == "ok" {
+		require.Len(t, all.Paid(), 1)
+	} else if !o.later {
+		require.Empty(t, all.Paid(), "it was told that nothing was run")
+	}
+	end()
+	after, err := other.Settle(ctx, request)
+	require.NoError(t, err)
+	require.Contains(t, o.after, after.Class)
+	o.nothingLandsLate(t, ctx, all, other, request, after)
+	t.Logf("%v in %v, then %v elsewhere; paid %d times", meanwhile, took.Round(time.Millisecond), after, len(all.Paid()))
+}
+
+// nothingLandsLate gives writes that were held up time to arrive, and then requires
+// that the answer stays the same.
+func (o outage) nothingLandsLate(t *testing.T, ctx context.Context, all *Instances, at *Client, request wire.Request, first Answer) {
+	t.Helper()
+	require.NoError(t, pause(ctx, 500*time.Millisecond))
+	require.Len(t, all.Paid(), o.paid)
+	again, err := at.Settle(ctx, request)
+	require.NoError(t, err)
+	if first.Class == "ok" {
+		require.Equal(t, first, again)
+		require.True(t, slices.Contains(all.Paid(), again.Receipt))
+	} else {
+		require.Contains(t, o.after, again.Class)
+	}
+	require.Len(t, all.Paid(), o.paid)
+}
+
+// fill fills a store that has a limit with records that expire soon, which is what
+// ends it.
+func fill(t *testing.T, s store.Store) (drain func()) {
+	const life = 3 * time.Second
+	for size, n := 64<<10, 0; size > 0; size /= 4 {
+		for err := error(nil); err == nil; n++ {
+			_, err = s.Create(t.Context(), storetest.KeyOf(t, s, fmt.Sprintf("filler.%d", n)), make([]byte, size), life)
+			if err != nil {
+				require.ErrorIs(t, err, store.ErrFull)
+			}
+		}
+	}
+	return func() {}
+}
+
+// delay is a tap that lets operations take a while to begin.
+type delay struct{ nanoseconds atomic.Int64 }
+
+func (d *delay) by(each time.Duration) (begin func() (end func())) {
+	return func() func() {
+		d.nanoseconds.Store(int64(each))
+		return func() { d.nanoseconds.Store(0) }
+	}
+}
+
+func (d *delay) before(ctx context.Context, _ operation) error {
+	return pause(ctx, time.Duration(d.nanoseconds.Load()))
+}
+
+func (*delay) after(operation) {}
+
+// Interrupt makes calls at two instances while something befalls their backend. A
+// request is answered within the bounds of an outage, meanwhile too, and each call ends
+// with one receipt for one payment.
+func Interrupt(t *testing.T, one, other store.Store, befall func(), recovery time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), recovery+patience)
+	defer cancel()
+	all, row := NewInstances(t), Find("journal")
+	instances := []*Client{all.Start(one, row, nil), all.Start(other, row, nil)}
+	const calls = 30
+	refusals := map[Answer]int{}
+	longest := time.Duration(0)
+	for i := range calls {
+		order := fmt.Sprintf("order-%d", i)
+		request, err := instances[i%2].Ask(ctx, order)
+		require.NoError(t, err)
+		if i == calls/3 {
+			befall()
+		}
+		for answered := false; !answered; {
+			began := time.Now()
+			a, err := instances[rand.IntN(2)].Send(ctx, request)
+			require.NoError(t, err)
+			longest = max(longest, time.Since(began))
+			if answered = a.Class == "ok"; answered {
+				require.Equal(t, order, a.Receipt.Order)
+				continue
+			}
+			require.Equal(t, "retryable", a.Class)
+			refusals[a]++
+			require.NoError(t, pause(ctx, 100*time.Millisecond))
+		}
+	}
+	require.NoError(t, pause(ctx, time.Second)) // for writes that were held up
+	paid := all.Paid()
+	require.Len(t, paid, calls)
+	slices.SortFunc(paid, func(a, b Receipt) int { return strings.Compare(a.Order, b.Order) })
+	require.Len(t, slices.CompactFunc(paid, func(a, b Receipt) bool { return a.Order == b.Order }), calls)
+	require.Less(t, longest, longestOutage)
+	t.Logf("%d calls, %d payments; refused meanwhile %v; the longest answer took %v", calls, len(paid), refusals, longest.Round(time.Millisecond))
+}

@@ -1,0 +1,201 @@
+//go:build unix
+
+package crashtest
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mrtr-go/sdk/store"
+)
+
+// Point is a place in the round that pays.
+type Point string
+
+// The points, in the order in which a round passes them.
+const (
+	BeforeClaim Point = "before claim"
+	AfterClaim  Point = "after claim"
+	Started     Point = "effect noted as started"
+	AfterEffect Point = "after the effect"
+	AfterRecord Point = "after its record"
+	AfterResult Point = "after the result"
+)
+
+// Points are those of the table of kills.
+var Points = []Point{BeforeClaim, AfterClaim, Started, AfterEffect, AfterRecord, AfterResult}
+
+// trap ends or stops this process at a point, once.
+type trap struct {
+	point  Point
+	signal syscall.Signal
+
+	// mu guards the fields below. The store's taps write them, and the tool's.
+	mu         sync.Mutex
+	sprung     bool
+	passed     Point // BeforeClaim, AfterClaim, Started (the effect runs), AfterEffect
+	writes     int   // Updates since then
+	recordNext bool  // the next Update is the effect's record
+}
+
+// freezeTime is longer than a stop takes to reach all threads of a process.
+const freezeTime = 200 * time.Millisecond
+
+// at springs the trap if this is its point.
+func (t *trap) at(p Point) {
+	t.mu.Lock()
+	springs := t.point == p && !t.sprung
+	t.sprung = t.sprung || springs
+	t.mu.Unlock()
+	if !springs {
+		return
+	}
+	_ = syscall.Kill(os.Getpid(), t.signal)
+	if t.signal == syscall.SIGKILL {
+		select {} // the signal is on its way
+	}
+	time.Sleep(freezeTime)
+}
+
+// pass notes how far the round is.
+func (t *trap) pass(p Point) {
+	t.mu.Lock()
+	t.passed, t.writes = p, 0
+	t.mu.Unlock()
+	t.at(p)
+}
+
+// wrote springs the trap after an Update. The first one after a claim notes the effect as
+// started.
+func (t *trap) wrote() {
+	t.mu.Lock()
+	t.writes++
+	passed, record := t.passed, t.recordNext
+	t.recordNext = false
+	t.mu.Unlock()
+	switch {
+	case record:
+		t.at(AfterRecord)
+	case passed == "": // it took the round up for another process
+		t.pass(AfterClaim)
+	case passed == AfterClaim:
+		t.at(Started)
+	}
+}
+
+// begins says that the effect runs now. Without a store nothing noted it.
+func (t *trap) begins() {
+	t.mu.Lock()
+	remembered := t.passed == AfterClaim
+	t.mu.Unlock()
+	if !remembered {
+		t.at(Started)
+	}
+	t.mu.Lock()
+	t.passed, t.writes = Started, 0
+	t.mu.Unlock()
+}
+
+// leaves says that the handler returns. If nothing was written since the effect, its
+// style makes no record of it, and has no such point; without a store it has.
+func (t *trap) leaves(remembered bool) {
+	t.mu.Lock()
+	recorded := t.writes > 0 || !remembered
+	t.mu.Unlock()
+	if recorded {
+		t.at(AfterRecord)
+	}
+}
+
+func (t *trap) records() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.recordNext = true
+}
+
+// before and after are the trap's taps on the store of its process.
+func (t *trap) before(_ context.Context, op operation) error {
+	if op == create {
+		t.at(BeforeClaim)
+	}
+	return nil
+}
+
+func (t *trap) after(op operation) {
+	switch op {
+	case create:
+		t.pass(AfterClaim)
+	case update:
+		t.wrote()
+	}
+}
+
+// tapped is a store that lets something happen around its operations.
+type tapped struct {
+	store.Store
+	tap tap
+}
+
+type tap interface {
+	// before runs first. Its error is that of the operation, which is then not done.
+	before(ctx context.Context, op operation) error
+	// after runs when the operation has succeeded.
+	after(op operation)
+}
+
+type operation int
+
+const (
+	epoch operation = iota
+	create
+	update
+	get
+	listen // to an inbox, which is no part of a round
+)
+
+func (s tapped) Epoch(ctx context.Context) (e string, err error) {
+	err = s.do(ctx, epoch, func() (err error) { e, err = s.Store.Epoch(ctx); return })
+	return e, err
+}
+
+func (s tapped) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (at store.Revision, err error) {
+	err = s.do(ctx, of(key, create), func() (err error) { at, err = s.Store.Create(ctx, key, value, ttl); return })
+	return at, err
+}
+
+func (s tapped) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (next store.Revision, err error) {
+	err = s.do(ctx, of(key, update), func() (err error) { next, err = s.Store.Update(ctx, key, at, value, ttl); return })
+	return next, err
+}
+
+func (s tapped) Get(ctx context.Context, key store.Key) (value []byte, at store.Revision, err error) {
+	err = s.do(ctx, of(key, get), func() (err error) { value, at, err = s.Store.Get(ctx, key); return })
+	return value, at, err
+}
+
+// Wait is that of the store: embedding alone would hide that it is a Watcher.
+func (s tapped) Wait(ctx context.Context, key store.Key, at store.Revision) error {
+	return store.Wait(ctx, s.Store, key, at)
+}
+
+func of(key store.Key, op operation) operation {
+	if strings.HasPrefix(key.Name, "inbox.") {
+		return listen
+	}
+	return op
+}
+
+func (s tapped) do(ctx context.Context, op operation, run func() error) error {
+	err := s.tap.before(ctx, op)
+	if err == nil {
+		err = run()
+	}
+	if err == nil {
+		s.tap.after(op)
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package inflight
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// Door lets requests in until a shutdown, and knows when the last of them has left. A
+// load balancer asks it whether new clients should come.
+type Door struct {
+	retired atomic.Bool
+
+	mu     sync.Mutex
+	inside int           // guarded by mu
+	empty  chan struct{} // guarded by mu: made by Close, closed when nobody is inside
+}
+
+// Enter lets a request in, or reports false because the door is closed.
+func (d *Door) Enter() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.empty != nil {
+		return false
+	}
+	d.inside++
+	return true
+}
+
+// Leave is called for each request that was let in.
+func (d *Door) Leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.inside--
+	if d.inside == 0 && d.empty != nil {
+		close(d.empty)
+	}
+}
+
+// Close lets nobody else in. The channel is closed when nobody is inside.
+func (d *Door) Close() (empty <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.empty == nil {
+		d.empty = make(chan struct{})
+		if d.inside == 0 {
+			close(d.empty)
+		}
+	}
+	return d.empty
+}
+
+// Closed reports whether Close was called.
+func (d *Door) Closed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.empty != nil
+}
+
+// Retire ends readiness and nothing else.
+func (d *Door) Retire() { d.retired.Store(true) }
+
+// Ready reports whether new clients should come: until Retire or Close.
+func (d *Door) Ready() bool { return !d.retired.Load() && !d.Closed() }
+
+// ServeReady answers a load balancer: 200 with "ready", or 503 with "not ready". The
+// answer must not be cached, since it changes when the server is about to stop.
+func (d *Door) ServeReady(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	text := "ready\n"
+	if !d.Ready() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		text = "not ready\n"
+	}
+	_, _ = w.Write([]byte(text)) // the asker may be gone
+}

@@ -1,0 +1,77 @@
+package inflight
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/transport/internal/message"
+)
+
+// maxSubscribed bounds the addresses that a session is subscribed to, and those that
+// one subscriptions/listen names, in bytes. A server keeps them as long as the session,
+// or the stream, is open.
+const maxSubscribed = 64 << 10
+
+// Listen is the method that opens a subscription. The call lasts as long as its client
+// wants.
+const Listen = "subscriptions/listen"
+
+// MaxSubscriptions is how many resources a legacy session may be subscribed to.
+const MaxSubscriptions = 1000
+
+// Subscriptions are the addresses of resources that one session is subscribed to.
+type Subscriptions struct {
+	// All guarded by mu.
+	mu        sync.Mutex
+	addresses map[string]struct{}
+	bytes     int
+}
+
+// Note follows a request of the session, and returns an error when the server would
+// have to keep too much.
+func (s *Subscriptions) Note(method string, params json.RawMessage) *jsonrpc.Error {
+	switch method {
+	case Listen:
+		return Listening(params)
+	case "resources/subscribe", "resources/unsubscribe":
+	default:
+		return nil
+	}
+	address, ok := message.Text(params, "uri")
+	if !ok {
+		return nil // the server refuses it
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, subscribed := s.addresses[address]
+	switch {
+	case method == "resources/unsubscribe":
+		if subscribed {
+			delete(s.addresses, address)
+			s.bytes -= len(address)
+		}
+		return nil
+	case subscribed:
+		return nil
+	case len(s.addresses) >= MaxSubscriptions || s.bytes+len(address) > maxSubscribed:
+		return &jsonrpc.Error{Code: CodeBusy, Message: fmt.Sprintf("too many subscriptions of one session: it may have %d, and %d bytes of addresses", MaxSubscriptions, maxSubscribed)}
+	}
+	if s.addresses == nil {
+		s.addresses = map[string]struct{}{}
+	}
+	s.addresses[address] = struct{}{}
+	s.bytes += len(address)
+	return nil
+}
+
+// Listening returns an error when the params of a subscriptions/listen name more than
+// a server should keep.
+func Listening(params json.RawMessage) *jsonrpc.Error {
+	if len(params) <= maxSubscribed {
+		return nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("invalid params: a subscription may have %d bytes", maxSubscribed)}
+}

@@ -1,0 +1,104 @@
+package message
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
+
+// largestExact is the largest number up to which a float64, in which go-sdk
+// decodes numbers, has every integer.
+const largestExact = 1<<53 - 1
+
+// largeID begins the text by which go-sdk knows an integer that it would round.
+// Nobody can guess it, so that no text of a peer is taken for one.
+var largeID = "large " + rand.Text() + " "
+
+var errFraction = errors.New("the id is a number and not an integer in digits")
+
+// decodeID takes an integer of any size. The specification knows no other numbers.
+func decodeID(raw []byte) (jsonrpc.ID, error) {
+	if raw == nil {
+		return jsonrpc.ID{}, nil
+	}
+	if isNumber(raw) && bytes.ContainsAny(raw, ".eE") {
+		return jsonrpc.ID{}, errFraction
+	}
+	if isLarge(raw) {
+		return jsonrpc.MakeID(largeID + string(raw))
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return jsonrpc.ID{}, errors.New("the id is out of range")
+	}
+	id, err := jsonrpc.MakeID(v)
+	if err != nil {
+		return jsonrpc.ID{}, errors.New("the id is neither a number nor a string")
+	}
+	return id, nil
+}
+
+func isNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
+
+// isLarge reports whether raw is an integer that go-sdk would round.
+func isLarge(raw []byte) bool {
+	if !isNumber(raw) || bytes.ContainsAny(raw, ".eE") {
+		return false
+	}
+	var v int64
+	return json.Unmarshal(raw, &v) != nil || v > largestExact || v < -largestExact
+}
+
+// nameLarge gives the call that a cancellation is about the name that go-sdk knows.
+func nameLarge(params []byte) []byte {
+	w := jsontext.Walk(params, jsontext.MaxDepth)
+	for name := range w.Members {
+		if string(name) != "requestId" {
+			continue
+		}
+		start, value := w.Offset(), w.Value()
+		if isLarge(value) {
+			named := slices.Concat([]byte(`"`+largeID), value, []byte(`"`))
+			return slices.Concat(params[:start], named, params[start+len(value):])
+		}
+	}
+	return params
+}
+
+// HasLarge reports whether a message has an id that go-sdk knows by a name. Its
+// answer has to go through [RestoreLarge].
+func HasLarge(msg jsonrpc.Message) bool {
+	var id jsonrpc.ID
+	switch msg := msg.(type) {
+	case *jsonrpc.Request:
+		id = msg.ID
+	case *jsonrpc.Response:
+		id = msg.ID
+	}
+	name, _ := id.Raw().(string)
+	return strings.HasPrefix(name, largeID)
+}
+
+// RestoreLarge puts the integers back in whatever go-sdk made of their names, such as
+// an encoded answer.
+func RestoreLarge(message []byte) []byte {
+	prefix := []byte(`"` + largeID)
+	var restored []byte
+	for {
+		before, after, ok := bytes.Cut(message, prefix)
+		restored = append(restored, before...)
+		if !ok {
+			return restored
+		}
+		digits, rest, _ := bytes.Cut(after, []byte(`"`))
+		restored = append(restored, digits...)
+		message = rest
+	}
+}

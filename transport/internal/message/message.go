@@ -1,0 +1,154 @@
+// Package message reads and writes JSON-RPC messages as they are on the wire, for
+// transports that hand them to go-sdk decoded.
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
+
+// ErrNotJSON is the error of [Decode] for data that is not JSON, or more than one value.
+var ErrNotJSON = errors.New("not one JSON value")
+
+// Decode is [jsonrpc.DecodeMessage] for the whole of data, which it does not
+// keep: bytes after the first value are an error and not ignored. go-sdk's function
+// allocates a 32 KiB buffer twice a request; this one allocates little more than
+// the copy of params or result.
+//
+// Names match exactly. Were "Method" taken for "method", a proxy that reads names
+// exactly would see another message.
+func Decode(data []byte) (jsonrpc.Message, error) {
+	var version, id, method, params, result []byte
+	failed := false
+	w := jsontext.Walk(data, jsontext.MaxDepth)
+	if w.Kind() != '{' {
+		w.Value() // has none of the members
+	} else {
+		for name := range w.Members {
+			switch string(name) {
+			case "jsonrpc":
+				version = w.Value()
+			case "id":
+				id = w.Value()
+			case "method":
+				method = w.Value()
+			case "params":
+				params = w.Value()
+			case "result":
+				result = w.Value()
+			case "error":
+				failed = true
+			}
+		}
+	}
+	if !w.End() {
+		return nil, ErrNotJSON
+	}
+	if string(version) != `"2.0"` {
+		return nil, errors.New("not JSON-RPC 2.0")
+	}
+	msgID, err := decodeID(id)
+	if err != nil {
+		return nil, err
+	}
+	if failed {
+		return decodeFailure(data, msgID)
+	}
+	if method != nil {
+		req := &jsonrpc.Request{ID: msgID, Params: bytes.Clone(params)}
+		if err := json.Unmarshal(method, &req.Method); err != nil {
+			return nil, errors.New("the method is not a string")
+		}
+		if req.Method == "notifications/cancelled" && req.Params != nil {
+			req.Params = nameLarge(req.Params)
+		}
+		return req, nil
+	}
+	if !msgID.IsValid() {
+		return nil, errors.New("neither a method nor an id")
+	}
+	return &jsonrpc.Response{ID: msgID, Result: bytes.Clone(result)}, nil
+}
+
+// decodeFailure decodes an error, which is rare enough for go-sdk's function.
+func decodeFailure(data []byte, id jsonrpc.ID) (jsonrpc.Message, error) {
+	msg, err := jsonrpc.DecodeMessage(data)
+	if err != nil {
+		return nil, err
+	}
+	switch msg := msg.(type) {
+	case *jsonrpc.Request:
+		msg.ID = id
+	case *jsonrpc.Response:
+		msg.ID = id
+	}
+	return msg, nil
+}
+
+// Append is [jsonrpc.EncodeMessage] into a buffer that is used again. It
+// takes Params and Result as they are, for the SDK has just marshalled them.
+func Append(buf []byte, msg jsonrpc.Message) ([]byte, error) {
+	var id any
+	var member string
+	var raw json.RawMessage
+	buf = append(buf, `{"jsonrpc":"2.0"`...)
+	switch msg := msg.(type) {
+	case *jsonrpc.Request:
+		id, member, raw = msg.ID.Raw(), `,"params":`, msg.Params
+		method, err := json.Marshal(msg.Method)
+		if err != nil {
+			return nil, err
+		}
+		buf = append(append(buf, `,"method":`...), method...)
+	case *jsonrpc.Response:
+		if msg.Error != nil {
+			data, err := jsonrpc.EncodeMessage(msg)
+			return append(buf[:0], data...), err
+		}
+		id, member, raw = msg.ID.Raw(), `,"result":`, msg.Result
+	default:
+		return nil, fmt.Errorf("message: cannot encode a %T", msg)
+	}
+	switch id := id.(type) {
+	case nil:
+	case int64:
+		buf = strconv.AppendInt(append(buf, `,"id":`...), id, 10)
+	default:
+		data, err := json.Marshal(id)
+		if err != nil {
+			return nil, err
+		}
+		buf = append(append(buf, `,"id":`...), data...)
+	}
+	if len(raw) > 0 {
+		buf = append(append(buf, member...), raw...)
+	}
+	return append(buf, '}'), nil
+}
+
+// Event makes an event of a message, as a stream over HTTP carries it.
+func Event(body []byte) []byte {
+	return append(append([]byte("event: message\ndata: "), body...), "\n\n"...)
+}
+
+// Text returns the member of a JSON object that is a string, the last of that name as
+// in go-sdk, and false if there is none. object must be valid JSON.
+func Text(object []byte, name string) (text string, ok bool) {
+	w := jsontext.Walk(object, jsontext.MaxDepth)
+	for member := range w.Members {
+		if string(member) != name {
+			continue
+		}
+		if ok = w.Kind() == '"'; ok {
+			text = string(w.Text())
+		}
+	}
+	return text, ok
+}

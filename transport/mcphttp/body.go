@@ -1,0 +1,199 @@
+package mcphttp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/sse/era"
+	"github.com/mrtr-go/sdk/transport/internal/inflight"
+)
+
+// maxBatch is how many messages a POST may hold. Only revision 2025-03-26 knows
+// batches at all.
+const maxBatch = 100
+
+var errLongBatch = fmt.Errorf("batch exceeds %d messages", maxBatch)
+
+// contents are the facts about a body that routing needs.
+type contents struct {
+	modern     bool               // a call whose _meta names a modern revision
+	calls      []jsonrpc.ID       // of requests that await a response
+	opens      bool               // holds an initialize
+	subscribes []*jsonrpc.Request // to resources, or ends that
+	round      bool               // one call that may ask
+	kept       int64              // size of the messages that go-sdk keeps until the session ends
+}
+
+// peek reads as much of messages as routing needs, and reads it as go-sdk will: a
+// call that only one of the two sees would outlive the client that hung up on
+// it, and a drain would not wait for it. A message that it cannot read is an error.
+func peek(messages []json.RawMessage) (contents, error) {
+	var found contents
+	for _, raw := range messages {
+		// Not encoding/json, which takes "Method" for "method".
+		message, err := jsonrpc.DecodeMessage(raw)
+		if err != nil {
+			return contents{}, err
+		}
+		call, ok := message.(*jsonrpc.Request)
+		if !ok {
+			continue
+		}
+		switch call.Method {
+		case "initialize":
+			found.opens = true
+			found.kept += int64(len(raw))
+		case "resources/subscribe", "resources/unsubscribe", inflight.Listen:
+			found.subscribes = append(found.subscribes, call)
+		case "notifications/initialized":
+			found.kept += int64(len(raw))
+		}
+		if !call.IsCall() {
+			continue
+		}
+		found.calls = append(found.calls, call.ID)
+		found.round = len(messages) == 1 && slices.Contains(roundMethods, call.Method)
+		if era.MetaVersion(paramsMeta(call.Params)) >= era.FirstModern {
+			found.modern = true
+		}
+	}
+	return found, nil
+}
+
+var errTrailing = errors.New("text follows the message")
+
+// split parts a batch into its messages, and stops if there are too many.
+func split(body []byte) ([]json.RawMessage, error) {
+	w := jsontext.Walk(body, jsontext.MaxDepth)
+	if single := w.Kind() == '{'; w.Value() != nil && !w.End() {
+		return nil, errTrailing // which go-sdk ignores
+	} else if single && w.End() {
+		return []json.RawMessage{bytes.TrimSpace(body)}, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	if !isBatch(body) {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, err
+		}
+		return []json.RawMessage{raw}, nil
+	}
+	var messages []json.RawMessage
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	for d.More() {
+		if len(messages) == maxBatch {
+			return nil, errLongBatch
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, err
+		}
+		messages = append(messages, raw)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	if len(messages) == 0 {
+		return nil, errors.New("empty batch")
+	}
+	return messages, nil
+}
+
+func isBatch(body []byte) bool { return jsontext.Walk(body, jsontext.MaxDepth).Kind() == '[' }
+
+// paramsMeta reads the _meta of params by its exact name.
+func paramsMeta(params json.RawMessage) map[string]any {
+	var meta map[string]any
+	w := jsontext.Walk(params, jsontext.MaxDepth)
+	for name := range w.Members {
+		if string(name) == "_meta" && json.Unmarshal(w.Value(), &meta) != nil {
+			return nil
+		}
+	}
+	return meta
+}
+
+// maxInitialized bounds a notification that go-sdk keeps and no client fills.
+const maxInitialized = 4 << 10
+
+// tooLarge names the part of the contents that is larger than a session may keep.
+func (c contents) tooLarge(maxInitialize int64) error {
+	if !c.opens {
+		maxInitialize = maxInitialized
+	}
+	if c.kept > maxInitialize {
+		return fmt.Errorf("the messages that open a session exceed %d bytes", maxInitialize)
+	}
+	return nil
+}
+
+// readBody reads the body of a POST and puts it back for the next reader. If it
+// returns false it has answered the request.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	body, ok := readBody(w, r, h.maxBytes, h.bodyTimeout, h.receiving)
+	if ok {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return body, ok
+}
+
+// usualBody bounds the memory that a body gets before it has come.
+const usualBody = 4 << 10
+
+// readBody reads a body, as long as receiving is not over.
+func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64, timeout time.Duration, receiving context.Context) ([]byte, bool) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(timeout)) // a body without deadlines has its own limits
+	cut := func() bool { return false }
+	if receiving.Err() == nil {
+		cut = context.AfterFunc(receiving, func() { _ = control.SetReadDeadline(time.Now()) })
+	} else { // not in AfterFunc's goroutine, whose deadline could outlast this request
+		_ = control.SetReadDeadline(time.Now())
+	}
+	var read bytes.Buffer
+	read.Grow(int(min(max(r.ContentLength, 0), usualBody)) + bytes.MinRead)
+	_, err := read.ReadFrom(http.MaxBytesReader(w, r.Body, maxBytes))
+	body := read.Bytes()
+	if !cut() && err != nil {
+		refuseWork(w)
+		return nil, false
+	}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		http.Error(w, fmt.Sprintf("request body exceeds %d bytes", maxBytes), http.StatusRequestEntityTooLarge)
+		return nil, false
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		http.Error(w, fmt.Sprintf("the body took longer than %v", timeout), http.StatusRequestTimeout)
+		return nil, false
+	case err != nil:
+		http.Error(w, "failed to read body", http.StatusBadRequest)
+		return nil, false
+	}
+	_ = control.SetReadDeadline(time.Time{}) // or the client would seem gone when it passes
+	return body, true
+}
+
+// readContents returns the contents of messages. If it returns false it has
+// answered the request.
+func readContents(w http.ResponseWriter, messages []json.RawMessage) (contents, bool) {
+	found, err := peek(messages)
+	if err != nil {
+		refuseMalformed(w, err)
+		return contents{}, false
+	}
+	return found, true
+}

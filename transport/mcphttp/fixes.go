@@ -1,0 +1,247 @@
+package mcphttp
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/sse/era"
+	"github.com/mrtr-go/sdk/transport/internal/message"
+)
+
+const (
+	headerPrefix      = "Mcp-"
+	nameHeader        = "Mcp-Name"
+	lastEventIDHeader = "Last-Event-Id" // as net/http spells it
+
+	base64Prefix = "=?base64?"
+	base64Suffix = "?="
+)
+
+// disagreement is the name of a header of the protocol that the request repeats
+// with another value; "" if there is none. go-sdk takes the first value, while
+// a proxy in front of the server may have judged the request by the last.
+func disagreement(header http.Header) string {
+	for name, values := range header {
+		if len(values) < 2 || !strings.HasPrefix(name, headerPrefix) {
+			continue
+		}
+		if slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
+			return name
+		}
+	}
+	return ""
+}
+
+// refuseDisagreement answers a request whose headers contradict each other: with
+// the protocol's error for headers if one of its versions is modern, and in
+// plain text else.
+func refuseDisagreement(w http.ResponseWriter, r *http.Request, name string) {
+	message := fmt.Sprintf("header mismatch: the request has two values of %s", name)
+	if !slices.ContainsFunc(r.Header.Values(versionHeader), func(v string) bool { return v >= era.FirstModern }) {
+		http.Error(w, message, http.StatusBadRequest)
+		return
+	}
+	writeError(w, nil, mcp.CodeHeaderMismatch, message)
+}
+
+// fixHeaders gives go-sdk the headers of a modern POST as it reads them. A name
+// in base64 is decoded, which go-sdk does for Mcp-Param headers alone. Last-Event-ID
+// is left out, which go-sdk refuses: there is nothing to resume in that revision,
+// and a client that sends it anyway is to be served.
+func fixHeaders(r *http.Request) *http.Request {
+	name, encoded := decodeHeader(r.Header.Get(nameHeader))
+	resumes := r.Method == http.MethodPost && len(r.Header.Values(lastEventIDHeader)) > 0
+	if !encoded && !resumes {
+		return r
+	}
+	r = r.Clone(r.Context()) // the caller's request stays as it came
+	if encoded {
+		r.Header.Set(nameHeader, name)
+	}
+	if resumes {
+		r.Header.Del(lastEventIDHeader)
+	}
+	return r
+}
+
+// decodeHeader reads a value in base64. An invalid one is left to go-sdk,
+// which compares it as it is and refuses it.
+func decodeHeader(value string) (string, bool) {
+	text, ok := strings.CutPrefix(value, base64Prefix)
+	if !ok {
+		return "", false
+	}
+	if text, ok = strings.CutSuffix(text, base64Suffix); !ok {
+		return "", false
+	}
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	return string(decoded), err == nil
+}
+
+// writeError answers with a JSON-RPC error. id is the request's as it was sent,
+// nil if it is not known.
+func writeError(w http.ResponseWriter, id json.RawMessage, code int64, message string) {
+	body, _ := json.Marshal(struct { // strings and numbers, whose encoding cannot fail
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id,omitempty"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}{"2.0", id, &jsonrpc.Error{Code: code, Message: message}})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(body) // the client may be gone
+}
+
+// undecodable begins the message with which go-sdk refuses params that it cannot
+// decode, when it looks in them for the name that the header must repeat.
+const undecodable = "failed to extract name from parameters"
+
+// A paramsWriter replaces that refusal. Its code says that the headers are wrong,
+// so the client would fix the headers, which are right; the code for params is -32602, which
+// go-sdk itself gives over any other transport.
+type paramsWriter struct {
+	http.ResponseWriter
+	refused bool
+}
+
+// Unwrap leads [http.ResponseController] to the writer that flushes.
+func (w *paramsWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *paramsWriter) WriteHeader(status int) {
+	w.refused = status == http.StatusBadRequest
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *paramsWriter) Write(p []byte) (int, error) {
+	if w.refused && bytes.Contains(p, []byte(undecodable)) {
+		if fixed := fixRefusal(p); fixed != nil {
+			_, err := w.ResponseWriter.Write(fixed)
+			return len(p), err
+		}
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// fixRefusal is nil if the body is another one: a client chooses some of the
+// text of an error.
+func fixRefusal(body []byte) []byte {
+	message, err := jsonrpc.DecodeMessage(body)
+	if err != nil {
+		return nil
+	}
+	res, ok := message.(*jsonrpc.Response)
+	if !ok {
+		return nil
+	}
+	refusal, ok := res.Error.(*jsonrpc.Error)
+	if !ok || refusal.Code != mcp.CodeHeaderMismatch || !bytes.HasPrefix([]byte(refusal.Message), []byte(undecodable)) {
+		return nil
+	}
+	res.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid params: they do not decode"}
+	fixed, err := jsonrpc.EncodeMessage(res)
+	if err != nil {
+		return nil
+	}
+	return fixed
+}
+
+// wholeFloats bounds the numbers that a float64 holds one by one.
+const wholeFloats = 1 << 53
+
+// refuseAltered reports whether it has refused messages with an id that go-sdk would
+// alter.
+func refuseAltered(w http.ResponseWriter, messages []json.RawMessage) bool {
+	id := alteredID(messages)
+	if id == nil {
+		return false
+	}
+	writeError(w, id, jsonrpc.CodeInvalidRequest, "invalid id: "+
+		"a number must be whole and within 2^53, or its answer cannot be told from others; use a string")
+	return true
+}
+
+// alteredID is the first id that go-sdk would answer under another
+// value; nil if there is none. It reads a number as a float64 and cuts off its
+// fraction, so a client that counts beyond 2^53 never recognizes the answer, and
+// two requests of a session become one. Such a call is refused before it has an
+// effect.
+func alteredID(messages []json.RawMessage) json.RawMessage {
+	for _, message := range messages {
+		if id := idOf(message); !survives(id) {
+			return id
+		}
+	}
+	return nil
+}
+
+// idOf reads the last member that is named id, as go-sdk does.
+func idOf(message []byte) (id json.RawMessage) {
+	w := jsontext.Walk(message, jsontext.MaxDepth)
+	for name := range w.Members {
+		if string(name) == "id" {
+			id = w.Value()
+		}
+	}
+	return id
+}
+
+// survives reports whether go-sdk keeps the value of an id. Null, a string and
+// values that are no id at all are not this function's matter.
+func survives(id json.RawMessage) bool {
+	if len(id) == 0 || id[0] != '-' && (id[0] < '0' || id[0] > '9') {
+		return true
+	}
+	f, err := strconv.ParseFloat(string(id), 64)
+	if err != nil || f != math.Trunc(f) {
+		return false
+	}
+	if math.Abs(f) < wholeFloats {
+		return true
+	}
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	return err == nil && f < math.MaxInt64 && int64(f) == n
+}
+
+// settle refuses messages that are ambiguous or cost too much to read. For a call it
+// writes the refusal, and reports so. The answer of a legacy client becomes an error, so that its
+// question ends, and arguments that are null become an object: then it returns the body
+// that go-sdk is to get instead.
+func settle(w http.ResponseWriter, messages []json.RawMessage, batch bool) (body []byte, refused bool) {
+	for i, raw := range messages {
+		refusal := message.Refusal(raw)
+		if refusal == nil {
+			continue
+		}
+		decoded, _ := message.Decode(raw)
+		if answer, ok := decoded.(*jsonrpc.Response); ok {
+			if failure, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: answer.ID, Error: refusal}); err == nil {
+				messages[i] = failure
+				continue
+			}
+		}
+		writeError(w, idOf(raw), refusal.Code, refusal.Message)
+		return nil, true
+	}
+	if !batch {
+		return messages[0], false
+	}
+	return slices.Concat([]byte("["), join(messages), []byte("]")), false
+}
+
+func join(messages []json.RawMessage) []byte {
+	parts := make([][]byte, len(messages))
+	for i, raw := range messages {
+		parts[i] = raw
+	}
+	return bytes.Join(parts, []byte(","))
+}

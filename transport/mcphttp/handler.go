@@ -1,0 +1,128 @@
+package mcphttp
+
+import (
+	"context"
+	"net/http"
+	"time"
+	"weak"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/transport/internal/inflight"
+	"github.com/mrtr-go/sdk/transport/internal/origin"
+	"github.com/mrtr-go/sdk/transport/mcphttp/internal/lean"
+)
+
+// Handler serves clients of both eras on one URL. It stands in front of two of
+// go-sdk's streamable handlers, because such a handler serves input-required
+// results only when it is stateless, and can ask a legacy client only when it is
+// not.
+//
+// A request is modern when its Mcp-Protocol-Version header says 2026-07-28 or
+// later, or when its body holds a call whose _meta says so; it goes to the
+// stateless handler. All else goes to the stateful one: initialize, every message
+// of a session, GET and DELETE. If header and body disagree the request is
+// modern, because that revision has a refusal for it: the client gets -32020,
+// which names the header to correct.
+//
+// Handler refuses, before anything of a request reaches go-sdk: a foreign Host
+// or a cross-origin request from a browser (403), a body over the limit (413),
+// calls beyond those that may be in flight (429 for the client's share, 503 for
+// the server's), new work after [Handler.Shutdown] (503). Of a legacy client it
+// refuses besides a body that is no JSON-RPC (400) and a batch of more than 100
+// messages (413).
+//
+// It also stands in front of those faults of go-sdk's that a front can fix. A
+// request is refused with 400 if a header of the protocol is repeated with
+// another value, and if its id is a number that go-sdk would alter; a Mcp-Name
+// in base64 is decoded; params that do not decode are -32602; Last-Event-ID on a
+// modern POST is ignored; and a DELETE cancels the calls of its session instead
+// of waiting for them.
+//
+// A legacy session is held until its client sent nothing for
+// [HandlerOptions.SessionTimeout]. When there are [HandlerOptions.MaxSessions], the
+// one that is idle longest makes room for the next; its client gets 404 and
+// initializes again, as the specification says. If all are busy the next one is
+// refused (503).
+//
+// A client that hangs up has its running calls cancelled, in both eras. The
+// older revisions leave it open whether a lost connection means that; there is
+// no resuming here, so nobody could receive the result, and a question without
+// anyone to answer it would hold its call for as long as the bridge waits.
+// [context.Cause] of a call's context is then [ErrHungUp], and [ErrShuttingDown] if
+// [Handler.Shutdown] cut the call off. A call counts as in flight until its handler
+// has returned, whether it heeds that or not.
+type Handler struct {
+	stateless http.Handler
+	stateful  *mcp.StreamableHTTPHandler // nil if everything is stateless
+	lean      *lean.Front                // nil with StockFront
+	guard     *origin.Guard
+
+	maxBytes, maxInitialize              int64
+	bodyTimeout, writeTimeout, heartbeat time.Duration
+
+	door        inflight.Door     // of the requests that Shutdown waits for
+	load        *inflight.Counter // calls
+	sessions    sessions
+	legacyCalls legacyCalls
+	lifetimes   lifetimes
+	posts       posts
+
+	listening context.Context // over when subscriptions must end
+	unlisten  context.CancelFunc
+	receiving context.Context // over when bodies are no longer waited for
+	cut       context.CancelFunc
+	serving   context.Context // over when running requests must end
+	abort     context.CancelFunc
+}
+
+// NewHandler makes a handler for the server that getServer names for a request,
+// on the terms of [mcp.NewStreamableHTTPHandler]. The error is a [*UsageError]
+// about the options: a negative limit, a host with a port, an origin with a path.
+func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions) (*Handler, error) {
+	if getServer == nil {
+		return nil, usage.New("mcphttp", "getServer is nil")
+	}
+	o, err := opts.resolve()
+	if err != nil {
+		return nil, err
+	}
+	guard, err := origin.NewGuard(o.AllowedHosts, o.AllowedOrigins)
+	if err != nil {
+		return nil, usage.New("mcphttp", "HandlerOptions.%w", err)
+	}
+	h := &Handler{guard: guard, maxBytes: o.MaxMessageBytes, maxInitialize: o.MaxInitializeBytes,
+		bodyTimeout: o.BodyTimeout, writeTimeout: o.WriteTimeout, heartbeat: o.Heartbeat}
+	h.sessions = sessions{
+		most: o.MaxSessions, mostCalls: o.MaxCallsPerSession, mostOfOne: o.MaxSessionsPerPrincipal, timeout: o.SessionTimeout, end: h.endSession,
+		open: map[string]*session{}, owners: map[string]*owner{},
+	}
+	h.load = inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal)
+	h.lifetimes = lifetimes{bound: map[weak.Pointer[mcp.Server]]bool{}, posts: &h.posts}
+	h.listening, h.unlisten = context.WithCancel(context.Background())
+	h.receiving, h.cut = context.WithCancel(context.Background())
+	h.serving, h.abort = context.WithCancel(context.Background())
+	bound := h.lifetimes.bind(getServer)
+	stateless := func(getServer func(*http.Request) *mcp.Server) http.Handler {
+		return endsCalls(mcp.NewStreamableHTTPHandler(getServer, &mcp.StreamableHTTPOptions{
+			Stateless:                    true,
+			Logger:                       o.Logger,
+			DisableLocalhostProtection:   true, // the guard has the stricter rule
+			MaxRequestBodyBytes:          o.MaxMessageBytes,
+			PropagateRequestCancellation: true,
+		}))
+	}
+	h.stateless = stateless(bound)
+	if !o.StockFront {
+		h.lean = lean.New(bound, stateless)
+	}
+	if !o.Stateless {
+		h.stateful = mcp.NewStreamableHTTPHandler(exceptSessionRequests(bound), &mcp.StreamableHTTPOptions{
+			Logger:                     o.Logger,
+			DisableLocalhostProtection: true,
+			MaxRequestBodyBytes:        o.MaxMessageBytes,
+		})
+	}
+	return h, nil
+}

@@ -1,0 +1,396 @@
+package lean
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/segmentio/encoding/json"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/transport/internal/message"
+)
+
+// Call is a call that was read.
+type Call struct {
+	front     *Front
+	body      []byte
+	method    string
+	id        jsonrpc.ID
+	rawID     []byte // as it was sent
+	name      string // of the tool or prompt, or the URI of the resource
+	arguments []byte // notes about a tool's arguments, see readArguments
+
+	version string
+
+	rawParams, rawInfo, rawCapabilities []byte // parts of the body; the latter two of _meta
+
+	// After decode.
+	params mcp.Params
+	client *mcp.InitializeParams // as the _meta of the params describes the client
+}
+
+// The headers that repeat what is in the body.
+const (
+	methodHeader  = "Mcp-Method"
+	versionHeader = "Mcp-Protocol-Version"
+	nameHeader    = "Mcp-Name"
+	paramPrefix   = "Mcp-Param-"
+)
+
+// Read reads a modern POST and its body. It returns nil for a request that go-sdk's
+// handler has to serve, as all of them if there is no front.
+func (f *Front) Read(r *http.Request, body []byte) *Call {
+	if f == nil {
+		return nil
+	}
+	method, version, name := r.Header.Get(methodHeader), r.Header.Get(versionHeader), r.Header.Get(nameHeader)
+	if method != "tools/call" && method != "prompts/get" && method != "resources/read" || name == "" {
+		return nil
+	}
+	if r.Header.Get("Content-Type") != "application/json" || !acceptsBoth(r.Header.Values("Accept")) {
+		return nil
+	}
+	for header := range r.Header {
+		if strings.HasPrefix(header, paramPrefix) { // go-sdk compares them with the arguments
+			return nil
+		}
+	}
+	if _, limited := r.Context().Deadline(); limited { // no session hands one to its handlers
+		return nil
+	}
+	if len(body) > maxBody {
+		return nil
+	}
+	call := &Call{front: f, body: body, method: method, name: name, version: version}
+	if !call.readMessage(jsontext.Walk(body, maxDepth).Plain()) {
+		return nil
+	}
+	return call
+}
+
+// decode decodes the params and describes the client. It uses go-sdk's decoder with
+// go-sdk's setting, so that both find the same in the same bytes.
+func (c *Call) decode() bool {
+	switch c.method {
+	case "tools/call":
+		c.params = &mcp.CallToolParamsRaw{}
+	case "prompts/get":
+		c.params = &mcp.GetPromptParams{}
+	default:
+		c.params = &mcp.ReadResourceParams{}
+	}
+	_, err := json.Parse(c.rawParams, c.params, json.DontMatchCaseInsensitiveStructFields)
+	return err == nil && c.describeClient()
+}
+
+// describeClient makes the params of an initialize out of _meta, as go-sdk's session does.
+func (c *Call) describeClient() bool {
+	c.client = &mcp.InitializeParams{ProtocolVersion: c.version}
+	if c.rawInfo != nil {
+		c.client.ClientInfo = &mcp.Implementation{}
+		if _, err := json.Parse(c.rawInfo, c.client.ClientInfo, json.DontMatchCaseInsensitiveStructFields); err != nil {
+			return false
+		}
+	}
+	var declared struct {
+		mcp.ClientCapabilities
+		Roots *mcp.RootCapabilities `json:"roots,omitempty"`
+	}
+	if _, err := json.Parse(c.rawCapabilities, &declared, json.DontMatchCaseInsensitiveStructFields); err != nil {
+		return false
+	}
+	if declared.RootsV2 = declared.Roots; declared.Roots != nil {
+		declared.ClientCapabilities.Roots = *declared.Roots //nolint:staticcheck // go-sdk sets it too
+	}
+	c.client.Capabilities = &declared.ClientCapabilities
+	return true
+}
+
+// request is the call as middleware gets it.
+func (c *Call) request(session *mcp.ServerSession, extra *mcp.RequestExtra) mcp.Request {
+	switch params := c.params.(type) {
+	case *mcp.CallToolParamsRaw:
+		return &mcp.CallToolRequest{Session: session, Params: params, Extra: extra}
+	case *mcp.GetPromptParams:
+		return &mcp.GetPromptRequest{Session: session, Params: params, Extra: extra}
+	default:
+		return &mcp.ReadResourceRequest{Session: session, Params: params.(*mcp.ReadResourceParams), Extra: extra}
+	}
+}
+
+func acceptsBoth(values []string) bool {
+	var json, events bool
+	for _, value := range values {
+		for kind := range strings.SplitSeq(value, ",") {
+			switch strings.TrimSpace(kind) {
+			case "application/json":
+				json = true
+			case "text/event-stream":
+				events = true
+			case "*/*":
+				json, events = true, true
+			}
+		}
+	}
+	return json && events
+}
+
+// Messages beyond these bounds are left to the other way, which judges them with
+// [message.Refusal].
+const (
+	maxDepth   = 64
+	maxBody    = 256 << 10
+	maxMeta    = 64 << 10
+	maxMembers = 100 // of the params
+)
+
+func (c *Call) readMessage(w *jsontext.Walker) bool {
+	var seen struct{ jsonrpc, id, method, params bool }
+	for name := range w.Members {
+		ok := false
+		switch string(name) {
+		case "jsonrpc":
+			ok = once(&seen.jsonrpc) && is(w, "2.0")
+		case "id":
+			ok = once(&seen.id) && c.readID(w)
+		case "method":
+			ok = once(&seen.method) && is(w, c.method)
+		case "params":
+			start := w.Offset()
+			ok = once(&seen.params) && c.readParams(w)
+			c.rawParams = c.body[start:w.Offset()]
+		}
+		if !ok {
+			return false
+		}
+	}
+	return w.End() && seen.jsonrpc && seen.id && seen.method && seen.params
+}
+
+// once reports whether a member is the first of its name.
+func once(seen *bool) bool {
+	again := *seen
+	*seen = true
+	return !again
+}
+
+// is reads a value and reports whether it is this text, without any escape.
+func is(w *jsontext.Walker, text string) bool {
+	value := w.Value()
+	return len(value) == len(text)+2 && value[0] == '"' && string(value[1:len(value)-1]) == text && jsontext.IsPlain(text)
+}
+
+// isObject reads an object and reports whether it is one in which no name stands twice
+// in one object, at any depth.
+func isObject(w *jsontext.Walker) bool {
+	if w.Kind() != '{' {
+		return false
+	}
+	_, found := w.Repeated()
+	return !found
+}
+
+// maxIDDigits is how many digits a number may have that is read the same by all.
+const maxIDDigits = 15
+
+func (c *Call) readID(w *jsontext.Walker) bool {
+	var id any
+	if c.rawID = w.Value(); len(c.rawID) > 0 && c.rawID[0] == '"' {
+		text := c.rawID[1 : len(c.rawID)-1]
+		if !jsontext.IsPlain(text) {
+			return false
+		}
+		id = string(text)
+	} else {
+		n, err := strconv.ParseInt(string(c.rawID), 10, 64)
+		if err != nil || len(c.rawID) > maxIDDigits || string(c.rawID) == "-0" {
+			return false
+		}
+		id = float64(n)
+	}
+	c.id, _ = jsonrpc.MakeID(id) // fails for other types alone
+	return true
+}
+
+func (c *Call) readParams(w *jsontext.Walker) bool {
+	key := "name"
+	if c.method == "resources/read" {
+		key = "uri"
+	}
+	var seen struct{ meta, name, arguments, responses, state bool }
+	members, others := 0, jsontext.NameSet{}
+	for name := range w.Members {
+		members++
+		ok := members <= maxMembers
+		switch string(name) {
+		case "_meta":
+			ok = once(&seen.meta) && c.readMeta(w)
+		case key:
+			ok = once(&seen.name) && is(w, c.name)
+		case "inputResponses":
+			ok = once(&seen.responses) && readResponses(w)
+		case "requestState":
+			ok = once(&seen.state) && w.Kind() == '"'
+		case "arguments":
+			ok = once(&seen.arguments)
+			switch c.method {
+			case "prompts/get":
+				ok = readTexts(w) && ok
+			case "tools/call":
+				ok = c.readArguments(w, 0, 0) && ok
+			default:
+				_, repeated := w.Repeated()
+				ok = ok && !repeated
+			}
+		default:
+			_, repeated := w.Repeated()
+			ok = ok && others.Add(name) && !repeated
+		}
+		if !ok {
+			return false
+		}
+	}
+	return seen.meta && seen.name
+}
+
+// readMeta finds the description of the client. go-sdk takes the last of several members
+// with one name from it, and puts the level for log messages, which are deprecated, into
+// the context under a key of its own. Such requests are left to go-sdk.
+func (c *Call) readMeta(w *jsontext.Walker) bool {
+	found, begin := false, w.Offset()
+	var others jsontext.NameSet
+	for name := range w.Members {
+		start, ok := w.Offset(), true
+		switch string(name) {
+		case mcp.MetaKeyProtocolVersion:
+			ok = once(&found) && is(w, c.version)
+		case mcp.MetaKeyClientInfo:
+			ok = c.rawInfo == nil && isObject(w)
+			c.rawInfo = c.body[start:w.Offset()]
+		case mcp.MetaKeyClientCapabilities:
+			ok = c.rawCapabilities == nil && isObject(w)
+			c.rawCapabilities = c.body[start:w.Offset()]
+		case mcp.MetaKeyLogLevel:
+			ok = false
+		default:
+			_, repeated := w.Repeated()
+			ok = others.Add(name) && !repeated
+		}
+		if !ok {
+			return false
+		}
+	}
+	return found && c.rawCapabilities != nil && w.Offset()-begin <= maxMeta
+}
+
+// readResponses reads the answers of a user. It reports false for those of a client's
+// model or roots, which have more kinds of members, and for an answer with a member twice,
+// which the other way refuses.
+func readResponses(w *jsontext.Walker) bool {
+	var keys jsontext.NameSet
+	for key := range w.Members {
+		var seen struct{ action, content, meta bool }
+		for name := range w.Members {
+			ok := false
+			switch string(name) {
+			case "action":
+				ok = once(&seen.action) && w.Kind() == '"'
+			case "content":
+				ok = once(&seen.content) && isObject(w)
+			case "_meta":
+				ok = once(&seen.meta) && isObject(w)
+			}
+			if !ok {
+				return false
+			}
+		}
+		if !seen.action || !keys.Add(key) {
+			return false
+		}
+	}
+	return true
+}
+
+// readTexts reads an object whose members are strings.
+func readTexts(w *jsontext.Walker) bool {
+	var names jsontext.NameSet
+	for name := range w.Members {
+		if w.Kind() != '"' || !names.Add(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxNotes bounds the notes of readArguments, and with them its work.
+const maxNotes = 4 << 10
+
+// readArguments reads an object and notes the path of each member, at any depth that
+// the properties of a schema can reach. A path is that of the object which the member
+// is in (from start to end in the notes), a zero byte and the name. A newline ends it,
+// with a byte before it that marks a null. No name has any of these bytes.
+func (c *Call) readArguments(w *jsontext.Walker, start, end int) bool {
+	if w.Kind() != '{' {
+		return false
+	}
+	var names jsontext.NameSet
+	for name := range w.Members {
+		from := len(c.arguments)
+		c.arguments = append(append(c.arguments, c.arguments[start:end]...), 0)
+		c.arguments = append(c.arguments, name...)
+		to := len(c.arguments)
+		if w.Kind() == 'n' {
+			c.arguments = append(c.arguments, nullMark)
+		}
+		c.arguments = append(c.arguments, '\n')
+		if len(c.arguments) > maxNotes || !names.Add(name) {
+			return false
+		}
+		isObject := w.Kind() == '{'
+		if isObject && !c.readArguments(w, from, to) || !isObject && !isExact(w) {
+			return false
+		}
+	}
+	return true
+}
+
+const nullMark = 1
+
+// isExact reads a value, and reports whether no name stands twice in one object of it,
+// and no number is one that readers round.
+func isExact(w *jsontext.Walker) bool {
+	switch w.Kind() {
+	case '{':
+		var names jsontext.NameSet
+		for name := range w.Members {
+			if !names.Add(name) || !isExact(w) {
+				return false
+			}
+		}
+	case '[':
+		for range w.Elements {
+			if !isExact(w) {
+				return false
+			}
+		}
+	case 't', 'f', 'n', '"':
+		w.Value()
+	default:
+		return !message.IsInexact(w.Value())
+	}
+	return true
+}
+
+// paths ranges over the notes of readArguments.
+func (c *Call) paths(yield func(path []byte, null bool) bool) {
+	for line := range bytes.Lines(c.arguments) {
+		path, null := bytes.CutSuffix(line[:len(line)-1], []byte{nullMark})
+		if !yield(path, null) {
+			return
+		}
+	}
+}

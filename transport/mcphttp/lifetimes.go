@@ -1,0 +1,222 @@
+package mcphttp
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"weak"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/progress"
+)
+
+// requestKey is the key of the context of a request, with which its calls end.
+type requestKey struct{}
+
+// endsCalls serves requests with h, and has their calls end with them.
+func endsCalls(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, r.Context())))
+	})
+}
+
+// lifetimes let the handlers of a request end with it, for its reason. go-sdk ends those
+// of modern requests alone, and may lose the reason: its reader, too, sees that the
+// request has ended, and cancels the call with an error of its own. A middleware finds
+// the request of a call: without a session in the values of its context, and in a session
+// by the post that a header names.
+type lifetimes struct {
+	posts *posts
+	mu    sync.Mutex
+	bound map[weak.Pointer[mcp.Server]]bool // guarded by mu: the servers that have the middleware
+}
+
+// bind binds the calls of each server that getServer names to their requests, once, and
+// orders what their clients are told of them.
+func (t *lifetimes) bind(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
+	return func(r *http.Request) *mcp.Server {
+		server := getServer(r)
+		if server != nil {
+			progress.Order(server)
+			t.install(server)
+		}
+		return server
+	}
+}
+
+func (t *lifetimes) install(server *mcp.Server) {
+	p := weak.Make(server)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bound[p] {
+		return
+	}
+	t.bound[p] = true
+	runtime.AddCleanup(server, t.forget, p)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
+				ctx, done := endingWith(ctx, func() error { return cmp.Or(context.Cause(request), context.Cause(ctx)) }, request, ctx)
+				defer done()
+				return next(ctx, method, req)
+			}
+			if p := t.posts.of(req); p != nil && !strings.HasPrefix(method, "notifications/") {
+				ctx, done := p.begin(ctx)
+				defer done()
+				return p.call.run(func() (mcp.Result, error) { return next(ctx, method, req) })
+			}
+			return next(ctx, method, req)
+		}
+	})
+}
+
+func (t *lifetimes) forget(p weak.Pointer[mcp.Server]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.bound, p)
+}
+
+// postHeader names the post of a request of a session to the middleware of its
+// calls. Their contexts come from the request that opened the session, and the
+// headers are all that go-sdk hands on from their own.
+const postHeader = "Mrtr-Post"
+
+type postKey struct{}
+
+// post is one POST. Its calls are in flight until their handlers have returned.
+type post struct {
+	free []func(calls int) // give back the places of calls
+
+	forget func()      // set before a handler runs; nil if no header names the post
+	call   *repeatable // set before it runs; nil if it is not kept
+
+	// All guarded by mu.
+	mu      sync.Mutex
+	running map[*context.CancelCauseFunc]struct{}
+	over    bool // the POST has returned
+}
+
+// begin counts a handler until the function it returns is called.
+func (p *post) begin(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over { // it was cancelled before it began
+		return ctx, func() { cancel(nil) }
+	}
+	if p.running == nil {
+		p.running = map[*context.CancelCauseFunc]struct{}{}
+	}
+	p.running[&cancel] = struct{}{}
+	return ctx, func() {
+		cancel(nil)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.running, &cancel)
+		if p.over {
+			p.leave(1)
+		}
+	}
+}
+
+// cancel cancels the handlers that run.
+func (p *post) cancel(cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for cancel := range p.running {
+		(*cancel)(cause)
+	}
+}
+
+// end gives back the places of the calls whose handlers have returned. The others give
+// theirs back themselves.
+func (p *post) end(calls int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	p.leave(calls - len(p.running))
+}
+
+func (p *post) leave(calls int) {
+	for _, free := range p.free {
+		free(calls)
+	}
+	if len(p.running) == 0 && p.forget != nil {
+		p.forget()
+	}
+}
+
+// posts are those of sessions, by the value of postHeader.
+type posts struct{ sync.Map }
+
+// name returns the request with the header that names its post.
+func (ps *posts) name(r *http.Request, p *post) *http.Request {
+	key := rand.Text()
+	ps.Store(key, p)
+	p.forget = func() { ps.Delete(key) }
+	named := r.Clone(r.Context())
+	named.Header.Set(postHeader, key)
+	return named
+}
+
+// of finds the post of a call, nil if it has none, and takes the header off it.
+func (ps *posts) of(req mcp.Request) *post {
+	extra := req.GetExtra()
+	if extra == nil || extra.Header.Get(postHeader) == "" {
+		return nil
+	}
+	p, _ := ps.Load(extra.Header.Get(postHeader))
+	extra.Header = extra.Header.Clone() // the calls of a batch share it
+	extra.Header.Del(postHeader)
+	found, _ := p.(*post)
+	return found
+}
+
+// The causes with which a [Handler] ends the context of a call, see [context.Cause].
+var (
+	// ErrHungUp: the client of the call closed its connection.
+	ErrHungUp = errors.New("mcphttp: the client hung up")
+	// ErrShuttingDown: the call took longer than [Handler.Shutdown] had time.
+	ErrShuttingDown = errors.New("mcphttp: the server is shutting down")
+)
+
+// whyOver is the cause with which the calls of a request end: over has ended, or the
+// client hung up. It is nil if neither has happened.
+func whyOver(request, over context.Context) error {
+	if over.Err() != nil {
+		return ErrShuttingDown
+	}
+	cause := context.Cause(request)
+	if errors.Is(cause, context.Canceled) { // which is all that net/http says
+		return ErrHungUp
+	}
+	return cause
+}
+
+// endingWith returns a context with the values and the deadline of ctx that ends with the
+// first of the given ones. Why it ended is asked for then.
+func endingWith(ctx context.Context, why func() error, ends ...context.Context) (context.Context, context.CancelFunc) {
+	deadline, bounded := ctx.Deadline()
+	ctx, stop := context.WithoutCancel(ctx), func() {}
+	if bounded {
+		ctx, stop = context.WithDeadline(ctx, deadline)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	unhook := make([]func() bool, len(ends))
+	for i, end := range ends {
+		unhook[i] = context.AfterFunc(end, func() { cancel(why()) })
+	}
+	return ctx, func() {
+		for _, unhook := range unhook {
+			unhook()
+		}
+		cancel(why()) // the functions above may not have come to it yet
+		stop()
+	}
+}

@@ -1,0 +1,47 @@
+package mcphttp
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/transport/internal/inflight"
+)
+
+func refuseWork(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "5")
+	http.Error(w, "shutting down", http.StatusServiceUnavailable)
+}
+
+func refuseMalformed(w http.ResponseWriter, err error) {
+	if errors.Is(err, errLongBatch) {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	http.Error(w, fmt.Sprintf("malformed payload: %v", err), http.StatusBadRequest)
+}
+
+// refuseCalls refuses a body whose calls would be too many: with 503 if the
+// server has too many in flight, with 429 if the client has. A single call is
+// answered by its id, so that a client fails that call and nothing else.
+func refuseCalls(w http.ResponseWriter, raw []byte, err error) {
+	status := http.StatusTooManyRequests
+	if errors.Is(err, inflight.ErrFull) {
+		status = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Retry-After", "1")
+	if message, decodeErr := jsonrpc.DecodeMessage(raw); decodeErr == nil {
+		if call, ok := message.(*jsonrpc.Request); ok && call.IsCall() {
+			refusal := &jsonrpc.Response{ID: call.ID, Error: &jsonrpc.Error{Code: inflight.CodeBusy, Message: err.Error()}}
+			if body, encodeErr := jsonrpc.EncodeMessage(refusal); encodeErr == nil {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(status)
+				_, _ = w.Write(body) // who does not read it hears nothing
+				return
+			}
+		}
+	}
+	http.Error(w, err.Error(), status)
+}

@@ -1,0 +1,157 @@
+package mcphttp_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/transport/mcphttp"
+)
+
+// counted is a server whose tool says how often it has run, after a second. It heeds its
+// context only if told to.
+type counted struct {
+	runs  atomic.Int64
+	heeds bool
+	long  bool // says much
+	quick bool // takes no time
+}
+
+func (s *counted) serve(t *testing.T) (h *mcphttp.Handler, post func(ctx context.Context, body string) <-chan *httptest.ResponseRecorder) {
+	h = newHandler(t, rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		n := s.runs.Add(1)
+		if s.quick {
+			return say("done")
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-onlyIf(s.heeds, ctx.Done()):
+			return say("cut off")
+		}
+		if s.long {
+			return say(strings.Repeat("x", 70<<10))
+		}
+		return say("run " + string(rune('0'+n)))
+	}), nil)
+	session := newOpener(t, h).open("")
+	t.Cleanup(func() { require.NoError(t, h.Shutdown(context.Background())) })
+	return h, func(ctx context.Context, body string) <-chan *httptest.ResponseRecorder {
+		answered := make(chan *httptest.ResponseRecorder, 1)
+		go func() { answered <- direct(ctx, h, body, inSession(session)) }()
+		return answered
+	}
+}
+
+func onlyIf[T any](heeds bool, c <-chan T) <-chan T {
+	if heeds {
+		return c
+	}
+	return nil
+}
+
+// eventOf is the message of a stream that has one.
+func eventOf(t *testing.T, w *httptest.ResponseRecorder) string {
+	t.Helper()
+	require.Equal(t, http.StatusOK, w.Code, w.Body)
+	_, data, found := strings.Cut(w.Body.String(), "data: ")
+	require.True(t, found, w.Body)
+	return strings.TrimSpace(data)
+}
+
+// A call of a session that arrives again gets the answer of the first, and its tool runs
+// once.
+func TestACallThatArrivesTwiceInASessionRunsOnce(t *testing.T) {
+	call := callBody("7", `"x":0`)
+	one := `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"run 1"}]}}`
+	two := strings.Replace(one, "run 1", "run 2", 1)
+	inBubble := func(name string, s *counted, f func(t *testing.T, h *mcphttp.Handler, post func(context.Context, string) <-chan *httptest.ResponseRecorder)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, post := s.serve(t)
+				f(t, h, post)
+			})
+		})
+	}
+	type posting = func(context.Context, string) <-chan *httptest.ResponseRecorder
+
+	inBubble("in flight", &counted{}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
+		first := post(t.Context(), call)
+		synctest.Wait()
+		second := post(t.Context(), call)
+		require.Equal(t, one, eventOf(t, <-first))
+		require.Equal(t, one, eventOf(t, <-second))
+	})
+	inBubble("just answered", &counted{}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
+		require.Equal(t, one, eventOf(t, <-post(t.Context(), call)))
+		time.Sleep(9 * time.Second)
+		require.Equal(t, one, eventOf(t, <-post(t.Context(), call)))
+		time.Sleep(2 * time.Second)
+		require.Equal(t, two, eventOf(t, <-post(t.Context(), call)), "the time of the answer is over")
+	})
+	inBubble("the first connection broke", &counted{}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
+		ctx, hangUp := context.WithCancel(t.Context())
+		first := post(ctx, call)
+		synctest.Wait()
+		hangUp()
+		<-first
+		require.Equal(t, one, eventOf(t, <-post(t.Context(), call)))
+	})
+	inBubble("the first connection breaks later", &counted{heeds: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
+		ctx, hangUp := context.WithCancel(t.Context())
+		first := post(ctx, call)
+		synctest.Wait()
+		second := post(t.Context(), call)
+		synctest.Wait()
+		hangUp()
+		<-first
+		require.Equal(t, one, eventOf(t, <-second), "somebody waited, so it was not cancelled")
+	})
+	inBubble("both connections break", &counted{heeds: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
+		ctx, hangUp := context.WithCancel(t.Context())
+		first := post(ctx, call)
+		synctest.Wait()
+		second := post(ctx, call)
+		synctest.Wait()
+		hangUp()
+		<-first
+		<-second
+		require.Contains(t, eventOf(t, <-post(t.Context(), call)), "cut off")
+	})
+	inBubble("another body in flight", &counted{}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
+		first := post(t.Context(), call)
+		synctest.Wait()
+		other := <-post(t.Context(), callBody("7", `"x":1`))
+		require.Equal(t, http.StatusBadRequest, other.Code, other.Body)
+		require.Equal(t, one, eventOf(t, <-first))
+		require.Equal(t, two, eventOf(t, <-post(t.Context(), callBody("7", `"x":1`))), "the id is free again")
+	})
+	inBubble("an answer too long to keep", &counted{long: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
+		require.Contains(t, eventOf(t, <-post(t.Context(), call)), "xxx")
+		require.Equal(t, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"This call was answered before, and its answer was not kept: do not call the tool again without checking."}}`,
+			eventOf(t, <-post(t.Context(), call)))
+	})
+	inBubble("another session", &counted{}, func(t *testing.T, h *mcphttp.Handler, post posting) {
+		require.Equal(t, one, eventOf(t, <-post(t.Context(), call)))
+		other := newOpener(t, h).open("")
+		require.Equal(t, two, eventOf(t, direct(t.Context(), h, call, inSession(other))))
+	})
+	many := &counted{quick: true}
+	inBubble("many answers", many, func(t *testing.T, _ *mcphttp.Handler, post posting) {
+		for id := range 17 {
+			eventOf(t, <-post(t.Context(), callBody(strconv.Itoa(id), `"x":0`)))
+		}
+		eventOf(t, <-post(t.Context(), callBody("16", `"x":0`)))
+		require.EqualValues(t, 17, many.runs.Load())
+		eventOf(t, <-post(t.Context(), callBody("0", `"x":0`)))
+		require.EqualValues(t, 18, many.runs.Load(), "the oldest answer made room")
+	})
+}

@@ -1,0 +1,247 @@
+package mcphttp
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/sse/era"
+	"github.com/mrtr-go/sdk/transport/internal/inflight"
+)
+
+const (
+	versionHeader = "Mcp-Protocol-Version"
+	sessionHeader = "Mcp-Session-Id"
+	methodHeader  = "Mcp-Method"
+)
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := h.guard.Check(r); err != nil {
+		http.Error(w, "Forbidden: "+err.Error(), http.StatusForbidden)
+		return
+	}
+	if h.preflight(w, r) {
+		return
+	}
+	if name := disagreement(r.Header); name != "" {
+		refuseDisagreement(w, r, name)
+		return
+	}
+	modern := r.Header.Get(versionHeader) >= era.FirstModern
+	if r.Method != http.MethodPost {
+		if modern || h.stateful == nil {
+			h.stateless.ServeHTTP(w, r) // refuses it
+		} else {
+			h.serveStream(w, r)
+		}
+		return
+	}
+	raw, ok := h.readBody(w, r)
+	if !ok {
+		return
+	}
+	if modern {
+		r = fixHeaders(r)
+		if call := h.lean.Read(r, raw); call != nil {
+			h.work(w, r, raw, 1, func(p *reply, r *http.Request) { call.Serve(p, r) })
+			return
+		}
+	}
+	messages, err := split(raw)
+	if err != nil {
+		refuseMalformed(w, err)
+		return
+	}
+	if refuseAltered(w, messages) {
+		return
+	}
+	raw, refused := settle(w, messages, isBatch(raw))
+	if refused {
+		return
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
+	if modern { // go-sdk refuses a batch
+		h.serveModern(w, r, raw, 1)
+		return
+	}
+	body, ok := readContents(w, messages)
+	if !ok {
+		return
+	}
+	if body.modern {
+		h.serveModern(w, r, raw, len(body.calls))
+		return
+	}
+	if err := body.tooLarge(h.maxInitialize); err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	if h.stateful == nil {
+		h.work(w, r, raw, len(body.calls), through(h.stateless))
+		return
+	}
+	h.serveLegacy(w, r, raw, body)
+}
+
+// serveModern hands the request to the stateless handler. A subscription lives
+// as long as its client wants, so Shutdown ends it and does not wait for it. Its
+// method is read from the header, which go-sdk compares with the body, but on
+// modern requests alone.
+func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte, calls int) {
+	if r.Header.Get(versionHeader) >= era.FirstModern {
+		w = &paramsWriter{ResponseWriter: w}
+	}
+	if r.Header.Get(versionHeader) >= era.FirstModern && r.Header.Get(methodHeader) == inflight.Listen {
+		if h.door.Closed() {
+			refuseWork(w)
+			return
+		}
+		if err := inflight.Listening(raw); err != nil {
+			writeError(w, idOf(raw), err.Code, err.Message)
+			return
+		}
+		h.admit(w, r, raw, calls, h.listening, through(h.stateless))
+		return
+	}
+	h.work(w, r, raw, calls, through(h.stateless))
+}
+
+// serveStream handles methods other than POST: the standing stream of a session,
+// and the end of one, which is never refused.
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodDelete && h.door.Closed() {
+		refuseWork(w)
+		return
+	}
+	if r.Method == http.MethodDelete {
+		h.serveEnd(w, r)
+		return
+	}
+	p := h.newReply(w, false)
+	defer p.end()
+	h.stateful.ServeHTTP(p, r)
+}
+
+// serveLegacy hands a POST to the stateful handler. A message of a session that is
+// no call (the answer to a question, a cancellation) passes while the server
+// drains and whatever else is in flight, because the running calls wait for it.
+func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte, body contents) {
+	session := r.Header.Get(sessionHeader)
+	if session != "" {
+		defer h.sessions.use(session, inflight.Principal(r))()
+	}
+	if session == "" && len(body.subscribes) > 0 { // beside an initialize nobody would count them
+		writeError(w, nil, jsonrpc.CodeInvalidRequest, "a subscription needs a session")
+		return
+	}
+	if err := h.sessions.subscribe(session, inflight.Principal(r), body.subscribes); err != nil {
+		refuseCalls(w, raw, err)
+		return
+	}
+	if session != "" && len(body.calls) == 0 {
+		h.stateful.ServeHTTP(w, r)
+		return
+	}
+	h.work(w, r, raw, len(body.calls), func(w *reply, r *http.Request) {
+		if session == "" && body.opens {
+			var ok bool
+			if session, ok = h.openSession(w, r, body.kept); !ok {
+				return
+			}
+		} else {
+			posted := r.Context().Value(postKey{}).(*post)
+			over := func() bool { return r.Context().Err() != nil }
+			call, first := h.sessions.repeatable(session, inflight.Principal(r), body, raw, posted)
+			if call != nil && !first {
+				h.serveRepeat(w, r, session, call)
+				return
+			}
+			if call != nil {
+				posted.call = call
+				over = func() bool { return call.leave(true, r.Context().Err() != nil) && r.Context().Err() != nil }
+			}
+			if err := h.sessions.enter(session, inflight.Principal(r), len(body.calls), posted); err != nil {
+				over()
+				refuseCalls(w, raw, err)
+				return
+			}
+			leave := h.legacyCalls.enter(session, body.calls)
+			h.stateful.ServeHTTP(w, h.posts.name(r, posted))
+			leave()
+			if !over() {
+				return
+			}
+			posted.cancel(context.Cause(r.Context()))
+		}
+		if r.Context().Err() != nil && session != "" && len(body.calls) > 0 {
+			h.cancelCalls(r, session, body.calls)
+		}
+	})
+}
+
+// openSession serves a request with an initialize, and returns the id of the
+// session that it opened, empty if it opened none. If it returns false it
+// has refused the request.
+func (h *Handler) openSession(w http.ResponseWriter, r *http.Request, bytes int64) (string, bool) {
+	place := h.sessions.claim(r, bytes)
+	if place == nil {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+		return "", false
+	}
+	h.stateful.ServeHTTP(w, r)
+	id := w.Header().Get(sessionHeader)
+	if id == "" || !h.exists(r.Context(), id) { // go-sdk closes one that was not initialized
+		h.sessions.give(place)
+		return id, true
+	}
+	h.sessions.opened(place, id)
+	return id, true
+}
+
+func through(h http.Handler) func(*reply, *http.Request) {
+	return func(p *reply, r *http.Request) { h.ServeHTTP(p, r) }
+}
+
+// work serves a request that Shutdown waits for.
+func (h *Handler) work(w http.ResponseWriter, r *http.Request, raw []byte, calls int, serve func(*reply, *http.Request)) {
+	if !h.door.Enter() {
+		refuseWork(w)
+		return
+	}
+	defer h.door.Leave()
+	h.admit(w, r, raw, calls, h.serving, serve)
+}
+
+// admit serves a request unless its client has too many calls in flight, and ends
+// its context when over is, if not before. A client without a token is known by
+// its connection. A call is in flight until its handler has returned, which may be
+// long after its client hung up.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, calls int, over context.Context, serve func(*reply, *http.Request)) {
+	who := "user " + inflight.Principal(r)
+	if who == "user " {
+		who = "connection " + r.RemoteAddr
+	}
+	calls = max(calls, 1)
+	if err := h.load.Enter(who, calls); err != nil {
+		refuseCalls(w, raw, err)
+		return
+	}
+	posted := &post{free: []func(int){func(n int) { h.load.Leave(who, n) }}}
+	defer posted.end(calls)
+	ctx, cancel := endingWith(r.Context(), func() error { return whyOver(r.Context(), over) }, r.Context(), over)
+	defer cancel()
+	ctx = context.WithValue(ctx, postKey{}, posted)
+	// The header of a response that opens a session names the session.
+	p := h.newReply(w, h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern || r.Header.Get(sessionHeader) != "")
+	defer p.end()
+	p.batch = calls > 1
+	serve(p, r.WithContext(ctx))
+	if over.Err() != nil && r.Context().Err() == nil {
+		p.answerRest(raw)
+	}
+}

@@ -1,0 +1,261 @@
+package mcphttp
+
+import (
+	"container/list"
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/transport/internal/inflight"
+)
+
+// bytesPerSession times MaxSessions is the size that the initialize messages of all
+// sessions may take together. go-sdk keeps each, decoded, until its session ends.
+const bytesPerSession = 2 << 10
+
+// sessions are the legacy sessions that are open or being opened. go-sdk's handler
+// neither counts its sessions nor closes them all, and finding one in
+// [mcp.Server.Sessions] copies the whole list, so they are known by id here.
+type sessions struct {
+	most, mostOfOne int
+	mostCalls       int // in flight in one session
+	timeout         time.Duration
+	end             func(*session) // closes it in go-sdk, and may block on its handlers
+
+	ending sync.WaitGroup // one for each call of end
+
+	// All guarded by mu.
+	mu       sync.Mutex
+	open     map[string]*session
+	held     int // open, or being opened
+	bytes    int64
+	owners   map[string]*owner
+	idle     list.List // of *session, the longest idle first
+	draining bool
+}
+
+// owner is a principal with sessions.
+type owner struct {
+	held int
+	idle list.List
+}
+
+// session is a place that is taken. Its fields are guarded by mu of sessions, but for
+// subscriptions and repeats, which have their own.
+type session struct {
+	id        string
+	principal string
+	ctx       context.Context // of the request that opened it, without its end; go-sdk keeps it too
+	bytes     int64
+	running   int // POSTs
+	calls     int // of them, and of handlers that outlive theirs
+	since     time.Time
+	timer     *time.Timer
+	place     *list.Element // in sessions.idle; nil when it is not idle
+	ownPlace  *list.Element // in owner.idle
+	gone      bool          // its place was given back
+
+	subscriptions inflight.Subscriptions
+	repeats       repeats
+}
+
+// claim takes a place for a session that r is about to open with an initialize of
+// so many bytes. If there is none, it ends the session that is idle longest:
+// one of the same principal if that one has its share, else any. It returns nil
+// when no session is idle.
+func (s *sessions) claim(r *http.Request, bytes int64) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return nil
+	}
+	c := &session{principal: inflight.Principal(r), ctx: context.WithoutCancel(r.Context()), bytes: bytes}
+	o := s.owners[c.principal]
+	if c.principal != "" && o != nil && o.held >= s.mostOfOne && !s.evict(&o.idle) {
+		return nil
+	}
+	for s.held >= s.most || s.held > 0 && s.bytes+bytes > int64(s.most)*bytesPerSession {
+		if !s.evict(&s.idle) {
+			return nil
+		}
+	}
+	if o = s.owners[c.principal]; o == nil { // or gone with its last session
+		o = &owner{}
+		s.owners[c.principal] = o
+	}
+	o.held++
+	s.held++
+	s.bytes += bytes
+	return c
+}
+
+func (s *sessions) evict(idle *list.List) bool {
+	longest := idle.Front()
+	if longest == nil {
+		return false
+	}
+	s.close(longest.Value.(*session))
+	return true
+}
+
+// opened gives a place its session.
+func (s *sessions) opened(c *session, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.id = id
+	if old := s.open[id]; old != nil { // the server's GetSessionID repeats itself
+		s.leave(old)
+	}
+	s.open[id] = c
+	if s.draining {
+		s.close(c)
+		return
+	}
+	c.timer = time.AfterFunc(s.timeout, func() { s.expire(c) })
+	s.rest(c)
+}
+
+// give gives a place back.
+func (s *sessions) give(c *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave(c)
+}
+
+// use keeps a session from being idle until the function it returns is called.
+func (s *sessions) use(id, principal string) func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.open[id]
+	if c == nil || c.principal != principal {
+		return func() {} // go-sdk refuses it
+	}
+	c.running++
+	s.unrest(c)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if c.running--; c.running == 0 && !c.gone {
+			s.rest(c)
+		}
+	}
+}
+
+// enter counts the calls of a POST until their handlers have returned, unless the
+// session has too many in flight.
+func (s *sessions) enter(id, principal string, calls int, p *post) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.open[id]
+	if c == nil || c.principal != principal {
+		return nil // go-sdk refuses it
+	}
+	if c.calls+calls > s.mostCalls {
+		return inflight.ErrShare
+	}
+	c.calls += calls
+	p.free = append(p.free, func(n int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c.calls -= n
+	})
+	return nil
+}
+
+// subscribe notes the subscriptions of a session, unless they are too many.
+func (s *sessions) subscribe(id, principal string, requests []*jsonrpc.Request) *jsonrpc.Error {
+	if len(requests) == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	c := s.open[id]
+	s.mu.Unlock()
+	if c == nil || c.principal != principal {
+		return nil // go-sdk refuses it
+	}
+	for _, request := range requests {
+		if err := c.subscriptions.Note(request.Method, request.Params); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget drops a session that go-sdk has closed.
+func (s *sessions) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.open[id]; c != nil {
+		s.leave(c)
+	}
+}
+
+func (s *sessions) expire(c *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.place != nil && time.Since(c.since) >= s.timeout {
+		s.close(c)
+	}
+}
+
+func (s *sessions) rest(c *session) {
+	c.since = time.Now()
+	c.timer.Reset(s.timeout)
+	c.place = s.idle.PushBack(c)
+	c.ownPlace = s.owners[c.principal].idle.PushBack(c)
+}
+
+func (s *sessions) unrest(c *session) {
+	if c.place == nil {
+		return
+	}
+	c.timer.Stop()
+	s.idle.Remove(c.place)
+	s.owners[c.principal].idle.Remove(c.ownPlace)
+	c.place, c.ownPlace = nil, nil
+}
+
+func (s *sessions) leave(c *session) {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	s.unrest(c)
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	if s.open[c.id] == c {
+		delete(s.open, c.id)
+	}
+	o := s.owners[c.principal]
+	if o.held--; o.held == 0 {
+		delete(s.owners, c.principal)
+	}
+	s.held--
+	s.bytes -= c.bytes
+}
+
+func (s *sessions) close(c *session) {
+	s.leave(c)
+	s.ending.Go(func() { s.end(c) })
+}
+
+// closeAll begins to close every session, and each that still comes, and returns a
+// channel that closes when the last one is closed.
+func (s *sessions) closeAll() <-chan struct{} {
+	s.mu.Lock()
+	s.draining = true
+	for _, c := range s.open {
+		s.close(c)
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.ending.Wait()
+		close(done)
+	}()
+	return done
+}

@@ -1,0 +1,225 @@
+package mcphttp_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/check/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/transport/mcphttp"
+)
+
+// A call that waits for its user when the drain begins gets its answer, in the
+// session that is about to close, and its result; whatever is new is refused.
+func TestShutdownLetsARunningCallFinish(t *testing.T) {
+	server := trip.NewServer(sse.Bridge(trip.Handler, nil))
+	h, url := front(t, server, nil)
+
+	asked, answer := make(chan struct{}, 2), make(chan struct{})
+	client := dial(t, url, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"*": func(q wire.Question) any {
+		asked <- struct{}{}
+		<-answer
+		return trip.Answers[q.Key](q)
+	}}})
+	called := must(client.Start(t.Context(), wire.Request{Name: "trip", Arguments: map[string]any{"who": "Ada"}}))(t)
+	<-asked
+
+	drained := make(chan error, 1)
+	go func() { drained <- h.Shutdown(t.Context()) }()
+	require.Eventually(t, func() bool {
+		return send(t, http.MethodPost, url, initializeBody, nil).status == http.StatusServiceUnavailable
+	}, 5*time.Second, time.Millisecond)
+	for version, method := range map[string]string{"2025-11-25": "POST", "2026-07-28": "POST", "2025-06-18": "GET"} {
+		res := send(t, method, url, plainListBody, func(r *http.Request) {
+			r.Header.Set("Mcp-Protocol-Version", version)
+		})
+		require.Equal(t, http.StatusServiceUnavailable, res.status, version)
+		require.NotEmpty(t, res.header.Get("Retry-After"))
+	}
+	require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, url, "{}", func(r *http.Request) {
+		r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+		r.Header.Set("Mcp-Method", "subscriptions/listen")
+	}).status)
+	select {
+	case err := <-drained:
+		require.Fail(t, "drained under a running call", "%v", err)
+	default:
+	}
+
+	close(answer)
+	got := must(called.Wait(t.Context()))(t)
+	require.Contains(t, string(got.Result), `"structuredContent":{"text":"Ada goes to Lisbon by train"}`)
+	require.NoError(t, <-drained)
+	for range server.Sessions() {
+		require.Fail(t, "a session outlived the shutdown")
+	}
+	require.NoError(t, h.Shutdown(t.Context()), "a second time there is nothing to do")
+}
+
+// While the server drains, every message by which go-sdk would start a call or open
+// a session is refused, however its body disguises it; the messages that running
+// calls wait for come through.
+func TestDrainLetsNoCallIn(t *testing.T) {
+	s := newWaiting(false)
+	h, url := front(t, s.server, nil)
+	within := inSession(openSession(t, url))
+	running := start(t, url, callBody("1", `"x":0`), within)
+	<-s.began
+	drained := make(chan error, 1)
+	go func() { drained <- h.Shutdown(t.Context()) }()
+	require.Eventually(t, func() bool {
+		return send(t, http.MethodPost, url, initializeBody, nil).status == http.StatusServiceUnavailable
+	}, 5*time.Second, time.Millisecond)
+
+	for name, member := range hiddenMembers {
+		require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, url, callBody("7", member), within).status, name)
+		hidden := strings.TrimSuffix(initializeBody, "}") + "," + member + "}"
+		require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, url, hidden, nil).status, name)
+	}
+	const note = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`
+	require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, url, note, nil).status, "of no session")
+	for _, body := range []string{note, "[" + note + "]", `{"jsonrpc":"2.0","id":99,"result":{}}`} {
+		require.Equal(t, http.StatusAccepted, send(t, http.MethodPost, url, body, within).status, body)
+	}
+	close(s.release)
+	require.Contains(t, (<-running).body, "over")
+	require.NoError(t, <-drained)
+}
+
+// A call that claims in a header to be a subscription is waited for all the same:
+// go-sdk reads that header on modern requests alone.
+func TestShutdownWaitsForACallThatClaimsToListen(t *testing.T) {
+	s := newWaiting(false)
+	h, url := front(t, s.server, &mcphttp.HandlerOptions{Stateless: true})
+	running := start(t, url, callBody("1", `"x":0`), func(r *http.Request) { r.Header.Set("Mcp-Method", "subscriptions/listen") })
+	<-s.began
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, h.Shutdown(ctx), context.DeadlineExceeded)
+	close(s.release)
+	<-running
+}
+
+// Neither a subscription nor a standing stream is work to wait for.
+func TestShutdownEndsStreams(t *testing.T) {
+	h, url := front(t, trip.NewServer(trip.Handler), nil)
+
+	id := openSession(t, url)
+	ended := make(chan string, 2)
+	open := func(name, method, body string, header map[string]string) {
+		r := must(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
+		clientHeaders(r)
+		for k, v := range header {
+			r.Header.Set(k, v)
+		}
+		started := make(chan struct{})
+		go func() {
+			res, err := http.DefaultClient.Do(r)
+			close(started)
+			if err != nil || res.StatusCode != http.StatusOK {
+				ended <- name + " failed"
+				return
+			}
+			defer res.Body.Close()
+			text, _ := io.ReadAll(res.Body)
+			if name == "listen" && !strings.Contains(string(text), `"resultType":"complete"`) {
+				name = "listen without an end"
+			}
+			ended <- name
+		}()
+		<-started // go-sdk sends the headers once it holds the stream
+	}
+	open("stream", http.MethodGet, "", map[string]string{"Mcp-Session-Id": id, "Mcp-Protocol-Version": "2025-11-25"})
+	open("listen", http.MethodPost,
+		`{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"})
+
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, h.Shutdown(ctx))
+	require.ElementsMatch(t, []string{"stream", "listen"}, []string{<-ended, <-ended})
+}
+
+// Sessions that come and go leave nothing behind in the handler.
+func TestEndedSessionsAreForgotten(t *testing.T) {
+	h, url := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{SessionTimeout: 20 * time.Millisecond})
+	for range 5 {
+		require.Equal(t, http.StatusOK, send(t, http.MethodPost, url, initializeBody, nil).status)
+	}
+	require.Eventually(t, func() bool { return mcphttp.OpenSessions(h) == 0 }, 30*time.Second, time.Millisecond)
+}
+
+// Calls that a shutdown cuts off are answered, in both eras, with sessions and without, and
+// whether or not its stream has begun.
+func TestShutdownAnswersWhatItCutsOff(t *testing.T) {
+	for _, c := range []struct {
+		explanation string
+		stateless   bool
+		body        string
+		calls       int
+		edit        func(*http.Request)
+		beat        time.Duration
+	}{
+		{"a modern call", false, callModern, 1, modernHeaders, 0},
+		{"a modern call whose stream began", false, callModern, 1, modernHeaders, time.Millisecond},
+		{"a legacy call", false, callBody("7", `"x":0`), 1, nil, 0},
+		{"a legacy batch", false, callBatch(3), 3, nil, 0},
+		{"a call without a session", true, callBody("7", `"x":0`), 1, nil, 0},
+	} {
+		t.Run(c.explanation, func(t *testing.T) {
+			s := newWaiting(true)
+			h, url := front(t, s.server, &mcphttp.HandlerOptions{Stateless: c.stateless, Heartbeat: c.beat})
+			session := ""
+			if !c.stateless && c.edit == nil {
+				session = openSession(t, url)
+			}
+			answered := start(t, url, c.body, inSession(session, c.edit))
+			for range c.calls {
+				receive(t, s.began, "the calls did not run")
+			}
+			over, cancel := context.WithCancel(t.Context())
+			cancel()
+			require.ErrorIs(t, h.Shutdown(over), context.Canceled)
+			for range c.calls {
+				require.Error(t, receive(t, s.ended, "a call was not cancelled"))
+			}
+			got := <-answered
+			require.Equal(t, c.calls, strings.Count(got.body, `"id":`), got.body)
+			require.Equal(t, c.calls, strings.Count(got.body, "event: message\ndata: {"), got.body)
+		})
+	}
+}
+
+// A router or a proxy uses a connection again on which it was refused. Were it closed
+// behind the refusal, the next request could be lost on it.
+func TestARefusalInAShutdownKeepsItsConnection(t *testing.T) {
+	h, err := newFront(func(*http.Request) *mcp.Server { return rawServer(nil) }, nil)
+	require.NoError(t, err)
+	web := httptest.NewServer(h)
+	defer web.Close()
+	require.NoError(t, h.Shutdown(t.Context()))
+	broken := 0
+	for i := range 200 {
+		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+			if i > 0 && !info.Reused {
+				broken++
+			}
+		}}
+		res := send(t, http.MethodPost, web.URL, callModern, func(r *http.Request) {
+			modernHeaders(r)
+			*r = *r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
+		})
+		require.Equal(t, http.StatusServiceUnavailable, res.status)
+	}
+	require.Zero(t, broken)
+}
