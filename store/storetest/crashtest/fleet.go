@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,12 +30,12 @@ const (
 	fleetTries = 20
 )
 
-// runFleets makes 200 calls at three processes. The last request of each goes to two of
-// them at once, and is sent again elsewhere when no answer comes. Every 0.4 seconds one
-// process is killed or drained, and another takes its place; and so is every second one
-// that takes a round over. Every third request is given up after a moment and sent again. No
-// order may be paid twice, and each
-// call has its receipt if the effect can be looked up.
+// runFleets makes 200 calls at three processes, and more until enough has gone wrong. The
+// last request of each goes to two of them at once, and is sent again elsewhere when no
+// answer comes. Every 0.4 seconds one process is killed or drained, and another takes its
+// place; and so is every second one that takes a round over. Every third request is given
+// up after a moment and sent again. No order may be paid twice, and each call has its
+// receipt if the effect can be looked up.
 func runFleets(t *testing.T, addresses func() string) {
 	for _, name := range []string{"journal + Check", "journal"} {
 		address := addresses()
@@ -47,38 +48,39 @@ func runFleets(t *testing.T, addresses func() string) {
 				Address: address, Till: filepath.Join(dir, "payments"), Key: newKey(), Row: name,
 				Lease: lease, Tries: fleetTries, Slow: effectTime, Takers: filepath.Join(dir, "takers"),
 			}}
-			receipts, kills, err := f.play(ctx)
-			require.NoError(t, err)
+			require.NoError(t, f.play(ctx))
 			paid, err := readPayments(f.job.Till)
 			require.NoError(t, err)
-			takers, err := readPayments(f.job.Takers)
+			takers, err := f.takers()
 			require.NoError(t, err)
 			t.Logf("%d calls, 2 requests each, %d kills, and %d of those who took over: %d receipts, %d unknown; %d paid",
-				fleetCalls, kills, len(takers), len(receipts), fleetCalls-len(receipts), len(paid))
-			require.Greater(t, kills, 5)
-			require.NotEmpty(t, takers)
+				f.calls, f.kills.Load(), takers, len(f.receipts), f.calls-len(f.receipts), len(paid))
+			require.GreaterOrEqual(t, f.calls, fleetCalls)
 			orders := map[string]bool{}
 			for _, p := range paid {
 				require.Falsef(t, orders[p.Order], "%s was paid twice", p.Order)
 				orders[p.Order] = true
 			}
-			for order, receipt := range receipts {
+			for order, receipt := range f.receipts {
 				require.Equal(t, order, receipt.Order)
 				require.Contains(t, paid, receipt, "a receipt for no payment")
 			}
 			if name == "journal + Check" {
-				require.Len(t, receipts, fleetCalls)
-				require.Len(t, paid, fleetCalls)
+				require.Len(t, f.receipts, f.calls)
+				require.Len(t, paid, f.calls)
 			}
 		})
 	}
 }
 
 type fleet struct {
-	job job
+	job   job
+	calls int // that were begun
+	kills atomic.Int64
 
 	mu        sync.Mutex
 	processes [fleetSize]*process // guarded by mu
+	receipts  map[string]Receipt  // of the calls that have one, by order; guarded by mu
 }
 
 func (f *fleet) at(i int) *process {
@@ -87,27 +89,40 @@ func (f *fleet) at(i int) *process {
 	return f.processes[i%fleetSize]
 }
 
-// play returns the receipt of each call that has one.
-func (f *fleet) play(ctx context.Context) (receipts map[string]Receipt, kills int, err error) {
+// play makes the calls while processes are killed.
+func (f *fleet) play(ctx context.Context) error {
 	for i := range f.processes {
+		var err error
 		if f.processes[i], err = start(ctx, f.job); err != nil {
-			return nil, 0, err
+			return err
 		}
 		defer func() { f.at(i).end() }()
 	}
 	killing, stop := context.WithCancel(ctx)
 	killed := make(chan error, 1)
-	go func() { killed <- f.kill(killing, &kills) }()
-	receipts, err = f.calls(ctx)
+	go func() { killed <- f.kill(killing) }()
+	err := f.makeCalls(ctx)
 	stop()
-	err = errors.Join(err, <-killed)
-	return receipts, kills, err
+	return errors.Join(err, <-killed)
+}
+
+// enough reports whether processes were killed, and one of them as it took a round over:
+// whether a kill hits a round is chance, and 200 calls can be over before one does.
+func (f *fleet) enough() (bool, error) {
+	takers, err := f.takers()
+	return takers > 0 && f.kills.Load() > 5, err
+}
+
+// takers counts the processes that killed themselves when they had taken a round over.
+func (f *fleet) takers() (int, error) {
+	noted, err := readPayments(f.job.Takers)
+	return len(noted), err
 }
 
 // kill replaces one process after the other, until ctx ends: one that has killed itself
 // first.
-func (f *fleet) kill(ctx context.Context, kills *int) error {
-	for ; pause(ctx, killEach) == nil; *kills++ {
+func (f *fleet) kill(ctx context.Context) error {
+	for ; pause(ctx, killEach) == nil; f.kills.Add(1) {
 		i := rand.IntN(fleetSize)
 		for k := range fleetSize {
 			select {
@@ -124,7 +139,7 @@ func (f *fleet) kill(ctx context.Context, kills *int) error {
 		old := f.processes[i]
 		f.processes[i] = p
 		f.mu.Unlock()
-		if *kills%3 == 0 {
+		if f.kills.Load()%3 == 0 {
 			old.drain()
 		}
 		old.end()
@@ -132,31 +147,35 @@ func (f *fleet) kill(ctx context.Context, kills *int) error {
 	return nil
 }
 
-func (f *fleet) calls(ctx context.Context) (map[string]Receipt, error) {
-	var mu sync.Mutex
-	receipts, errs := map[string]Receipt{}, []error(nil) // guarded by mu
+// makeCalls makes 200 calls, and more until enough processes were killed.
+func (f *fleet) makeCalls(ctx context.Context) error {
+	f.receipts = map[string]Receipt{}
+	var errs []error // guarded by mu
 	var wg sync.WaitGroup
 	orders := make(chan string)
 	for range atWork {
 		wg.Go(func() {
 			for order := range orders {
 				a, err := f.call(ctx, order)
-				mu.Lock()
+				f.mu.Lock()
 				if err != nil {
 					errs = append(errs, fmt.Errorf("%s: %w", order, err))
 				} else if a.Class == "ok" {
-					receipts[order] = a.Receipt
+					f.receipts[order] = a.Receipt
 				}
-				mu.Unlock()
+				f.mu.Unlock()
 			}
 		})
 	}
-	for i := range fleetCalls {
-		orders <- fmt.Sprintf("order-%d", i)
+	var enough bool
+	var err error
+	for ; (f.calls < fleetCalls || !enough) && err == nil && ctx.Err() == nil; f.calls++ {
+		orders <- fmt.Sprintf("order-%d", f.calls)
+		enough, err = f.enough()
 	}
 	close(orders)
 	wg.Wait()
-	return receipts, errors.Join(errs...)
+	return errors.Join(append(errs, err, ctx.Err())...)
 }
 
 // call makes one call, and compares the answers to the two requests that end it.
