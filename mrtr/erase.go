@@ -21,6 +21,16 @@ func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased in
 	if rt.memory == nil {
 		return 0, misuse("Erase: the runtime has no store")
 	}
+	erased, err = rt.erase(ctx, principal, call)
+	if errors.Is(err, store.ErrForgotten) { // since this instance asked for the epoch
+		rt.memory.forgotten()
+		erased, err = rt.erase(ctx, principal, call)
+	}
+	return erased, err
+}
+
+// erase empties the records of a call in the epoch that this instance knows.
+func (rt *Runtime) erase(ctx context.Context, principal, call string) (erased int, err error) {
 	epoch, err := rt.memory.begin(ctx)
 	if err != nil {
 		return 0, err
@@ -37,7 +47,7 @@ func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased in
 			if err != nil {
 				failed = append(failed, err)
 			}
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || errors.Is(err, store.ErrForgotten) {
 				return false
 			}
 		}

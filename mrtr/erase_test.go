@@ -132,3 +132,23 @@ func TestEraseLeavesARoundThatRuns(t *testing.T) {
 		misuse(t, err)
 	}
 }
+
+// An instance that has not heard that its store was wiped erases the calls which others began
+// since.
+func TestEraseLearnsThatTheStoreWasWiped(t *testing.T) {
+	memory := newHookedStore()
+	memory.scope = store.Machine
+	seen, did := &recorder{}, &deeds{}
+	late := newTripRuntime(t, &mrtr.Options{Store: memory})
+	tool := newTrip(late, everyStyle(secretive(did))["native"], "")
+	require.NoError(t, tool.begin().err)
+	memory.Memory = store.NewMemory(nil)
+
+	other := newTrip(newTripRuntime(t, &mrtr.Options{Store: memory, Observer: seen}), everyStyle(secretive(did))["native"], "")
+	seat := other.answer(other.begin(), "window")
+	require.NoError(t, seat.err)
+	call := seen.of(mrtr.QuestionsAsked)[0]
+	erased, err := late.Erase(t.Context(), call.Principal, call.Call)
+	require.NoError(t, err)
+	require.Equal(t, 1, erased)
+}

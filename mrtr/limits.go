@@ -44,7 +44,8 @@ type Limits struct {
 	// MaxOrphans bounds the rounds with a store that run though their clients have left;
 	// 1,000 if zero. Beyond it no round is begun. The callers without a principal share
 	// three quarters of them. MaxOrphansPerPrincipal bounds those of one known principal;
-	// 100 if zero, or MaxOrphans where that is less.
+	// 100 if zero, or MaxOrphans where that is less. A round that comes to its held handler
+	// from another instance is none of them: there are no more of those than frames.
 	MaxOrphans, MaxOrphansPerPrincipal int
 }
 

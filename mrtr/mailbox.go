@@ -137,8 +137,8 @@ type delivered struct {
 func (m *mailbox) take(ctx context.Context, n claim.Notice) {
 	rt := m.rt
 	turns := rt.memory.turns
-	d, over := turns.Fetch(ctx, n)
-	if over {
+	d, lost := turns.Fetch(ctx, n)
+	if lost {
 		rt.frames.drop(n.Frame)
 	}
 	if d == nil {
@@ -161,6 +161,9 @@ func (m *mailbox) take(ctx context.Context, n claim.Notice) {
 		defer turns.Return(ctx, d, q.Expires)
 		defer rt.works.leave(ex.work)
 		_, _ = rt.run(ex.work, ex, t, t.held())
+		if d.Lost {
+			rt.frames.drop(n.Frame)
+		}
 	}()
 }
 

@@ -434,3 +434,67 @@ func TestMailboxOfALongRequest(t *testing.T) {
 		ended(t, s.tools[at].round(t.Context(), who, seat.state, accepting(seat, "window")).err, mrtr.FrameGone)
 	}
 }
+
+// atTakeUp runs f when an instance takes a letter up, before the store hears of it.
+func (i *instance) atTakeUp(f func(ctx context.Context)) {
+	var once sync.Once
+	i.on(func(op operation) error {
+		if op.name == "update" && !strings.HasPrefix(op.key, "inbox.") {
+			once.Do(func() { f(op) })
+		}
+		return nil
+	})
+}
+
+// A holder that stands still just before it takes a round up, and wakes up when the round
+// was taken over, has no use for its handler.
+func TestMailboxOfAHolderThatIsTooLate(t *testing.T) {
+	eachHolder(t, func(t *testing.T, replays bool, style func(*testing.T, *deeds) tripStyle) {
+		s := newSiblings(t, 2, style)
+		pay := s.tools[0].answer(s.tools[0].begin(), "window")
+		late := make(chan struct{})
+		s.all[0].atTakeUp(func(context.Context) { <-late })
+		reply := s.tools[1].answer(pay, "yes")
+		close(late)
+		if replays {
+			require.Equal(t, paidOnce, reply)
+		} else {
+			ended(t, reply.err, mrtr.FrameGone)
+		}
+		synctest.Wait()
+		require.Zero(t, mrtr.CountFrames(s.runtimes[0]))
+		same(t, reply, s.tools[0].answer(pay, "yes"))
+	})
+}
+
+// A decline that comes through the store undoes the effects of its call once, also where the
+// holder begins to drain before it has taken the decline up.
+func TestMailboxTakesADeclineInADrain(t *testing.T) {
+	eachHolder(t, func(t *testing.T, replays bool, _ func(*testing.T, *deeds) tripStyle) {
+		s := newSiblings(t, 2, func(_ *testing.T, did *deeds) tripStyle {
+			h := linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+				once(s, "seat", did.do("reserved"))
+				s.OnStop("seat", func(context.Context, string, error) error { did.note("released"); return nil })
+				ask(s, text("q"))
+				return tripOut{}, nil
+			})
+			if replays {
+				return mrtr.Resumable(h)
+			}
+			return mrtr.Coroutine(h)
+		})
+		rt := s.runtimes[0]
+		other := mrtr.Tool(rt, mrtr.Coroutine(holdAndPay(&s.did)), &mrtr.HandlerOptions{Audience: "other"})
+		held := &tripTool{rt: rt, handler: other} // the drain waits for it
+		asked, seat := s.tools[0].begin(), held.begin()
+		drained := make(chan error, 1)
+		s.all[0].atTakeUp(func(context.Context) {
+			go func() { drained <- rt.Drain(t.Context()) }()
+			time.Sleep(time.Millisecond) // of the bubble: until the drain waits
+		})
+		ended(t, s.tools[1].round(t.Context(), "", asked.state, declining(asked)).err, mrtr.Declined)
+		require.Equal(t, 1, s.did.count("released"))
+		require.Equal(t, paidOnce, held.answer(held.answer(seat, "window"), "yes"))
+		require.NoError(t, <-drained)
+	})
+}

@@ -86,11 +86,13 @@ type Delivery struct {
 	record record
 	at     store.Revision
 	taken  bool // TakeUp was called
+	// Lost: another instance has run the turn, or runs it. The handler is good for nothing.
+	Lost bool
 }
 
 // Fetch reads the letter that a notice is about. It is nil where there is none any more:
-// then over reports whether the turn has an outcome without it.
-func (t *Table) Fetch(ctx context.Context, n Notice) (d *Delivery, over bool) {
+// then lost reports whether the turn runs, or has run, without it.
+func (t *Table) Fetch(ctx context.Context, n Notice) (d *Delivery, lost bool) {
 	until := time.Now().Add(t.Patience)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		r, at, err := t.look(ctx, n.Turn)
@@ -98,7 +100,7 @@ func (t *Table) Fetch(ctx context.Context, n Notice) (d *Delivery, over bool) {
 		case err == nil && r.status == sent && r.letter != nil:
 			return &Delivery{Text: r.letter, key: n.Turn, record: r, at: at}, false
 		case err == nil && r.status != free, errors.Is(err, store.ErrForgotten):
-			return nil, err == nil && r.status == done
+			return nil, err == nil && !t.isOwn(&r)
 		}
 		if t.pause(ctx, pause, until) != nil { // Get lags behind
 			return nil, false
@@ -115,6 +117,10 @@ func (t *Table) TakeUp(ctx context.Context, turn Turn, d *Delivery) (Answer, err
 	answer, again, err := t.takeOver(ctx, t.newHeld(turn), &d.record, d.at)
 	if again {
 		err = ErrInFlight
+	}
+	if err != nil {
+		now, _, failed := t.look(t.detached(ctx), turn.Key)
+		d.Lost = failed == nil && now.status != sent && !t.isOwn(&now)
 	}
 	answer.TookOver = false
 	return answer, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +44,7 @@ type Table struct {
 	Options
 	// instant: the store never waits, so that no timer need bound its operations.
 	instant bool
+	name    string // begins the names of its claims
 	// local: the records end with this process. A holder that is silent is at work
 	// then, and cannot be dead, so that it needs no lease and no notes.
 	local  bool
@@ -60,7 +62,7 @@ type Table struct {
 
 // New makes a Table. Close it.
 func New(o Options) *Table {
-	t := &Table{Options: o, outbox: outbox{writing: make(chan struct{}, 1), waiting: map[store.Key]*batch{}}}
+	t := &Table{Options: o, name: rand.Text()[:16] + ".", outbox: outbox{writing: make(chan struct{}, 1), waiting: map[store.Key]*batch{}}}
 	_, t.instant = o.Store.(*store.Memory)
 	t.local = o.Store.Scope() == store.Process
 	t.ctx, t.cancel = context.WithCancel(context.Background())
@@ -176,11 +178,15 @@ var claimsHere atomic.Uint64
 
 // newHolder names a claim: no other in its store has the same name.
 func (t *Table) newHolder() string {
+	claim := strconv.FormatUint(claimsHere.Add(1), 36)
 	if t.local {
-		return strconv.FormatUint(claimsHere.Add(1), 36)
+		return claim
 	}
-	return rand.Text()
+	return t.name + claim
 }
+
+// isOwn reports whether a record was written by a claim of this table.
+func (t *Table) isOwn(r *record) bool { return strings.HasPrefix(r.holder, t.name) }
 
 // Follow waits for the outcome of a turn that this request has lost. It claims
 // nothing.
