@@ -37,6 +37,7 @@ type Call struct {
 	onlyHere    bool            // its handler was held, and nothing else can go on with the call
 	walk        walk            // of a list of steps
 	linear      *linearRun      // nil in other styles
+	given       any             // the *resolution of this round, nil in other styles
 	answered    []pending       // the questions whose answers came in this round
 	looked      *spec           // the last question that this entry looked for and found no answer to
 	claim       *turnClaim      // of the turn that this round runs, nil without a store

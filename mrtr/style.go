@@ -39,6 +39,12 @@ type GuardedFunc[In, Out any] func(ctx context.Context, c *Call, in In) (*Incomp
 // Native enters a guarded handler in every round. An effect above a guard belongs
 // in [Once].
 func Native[In, Out any](h GuardedFunc[In, Out]) Style[In, Out] {
+	return guarded(h, true)
+}
+
+// guarded is the style of a handler that runs from its top in every round. entered says
+// that each of its entries is one of the author's code.
+func guarded[In, Out any](h GuardedFunc[In, Out], entered bool) Style[In, Out] {
 	if h == nil {
 		return Style[In, Out]{}
 	}
@@ -48,7 +54,9 @@ func Native[In, Out any](h GuardedFunc[In, Out]) Style[In, Out] {
 			var none Out
 			return nil, none, err
 		}
-		c.observe(ctx, Event{Kind: HandlerEntered})
+		if entered {
+			c.observe(ctx, Event{Kind: HandlerEntered})
+		}
 		e := entries.Get().(*guardedEntry[In, Out])
 		defer entries.Put(e)
 		return e.enter(ctx, c, in)

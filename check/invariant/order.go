@@ -59,6 +59,7 @@ func OrderStyles() []mrtrtest.Subject {
 		orderSubject("steps", tool(orderStepwise)),
 		orderSubject("coroutine", tool(func(h holding) mrtr.Style[order, receipt] { return mrtr.Coroutine(orderLinear(h)) })),
 		orderSubject("journal", tool(func(h holding) mrtr.Style[order, receipt] { return mrtr.Journal(orderLinear(h)) })),
+		orderSubject("given", tool(orderGiven)),
 		orderSubject("resumable", tool(func(h holding) mrtr.Style[order, receipt] { return mrtr.Resumable(orderLinear(h)) })),
 	}
 }
@@ -91,6 +92,14 @@ func orderGuarded(hold holding) mrtr.GuardedFunc[order, receipt] {
 		}
 		return nil, receipt{hold(o.Item, n), wrapped}, nil
 	}
+}
+
+func orderGiven(hold holding) mrtr.Style[order, receipt] {
+	n := mrtr.Resolve("count", func(context.Context, order) (mrtr.Question[int], error) { return count, nil })
+	wrapped := mrtr.ResolveAfter(n, "gift", func(context.Context, order, int) (mrtr.Question[bool], error) { return gift, nil })
+	return mrtr.Given2(n, wrapped, func(_ context.Context, _ *mrtr.Call, o order, n int, wrapped bool) (receipt, error) {
+		return receipt{hold(o.Item, n), wrapped}, nil
+	})
 }
 
 func orderWaiting(hold holding) mrtr.GuardedFunc[order, receipt] {

@@ -25,8 +25,8 @@ const weather = "weather"
 // the two.
 var EffectAt = map[string]mrtrtest.Position{
 	"native": mrtrtest.AtEnd, "sse_shim": mrtrtest.AtEnd, "version_branch": mrtrtest.AtEnd,
-	"two_handlers": mrtrtest.AtEnd,
-	"once":         mrtrtest.BetweenQuestions, "steps": mrtrtest.BetweenQuestions, "coroutine": mrtrtest.BetweenQuestions, "journal": mrtrtest.BetweenQuestions,
+	"two_handlers": mrtrtest.AtEnd, "given": mrtrtest.AtEnd,
+	"once": mrtrtest.BetweenQuestions, "steps": mrtrtest.BetweenQuestions, "coroutine": mrtrtest.BetweenQuestions, "journal": mrtrtest.BetweenQuestions,
 	"await": mrtrtest.BetweenQuestions, "naive": mrtrtest.BetweenQuestions,
 }
 
@@ -92,6 +92,9 @@ func must(err error) {
 		panic(err)
 	}
 }
+
+// Given is style K, which the catalog of the demo does not have.
+func Given() mrtrtest.Subject { return subjectOf("given", EffectAt["given"], options.Given) }
 
 // Resumable is style H that falls back to the journal of style J.
 func Resumable() mrtrtest.Subject {

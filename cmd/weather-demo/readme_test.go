@@ -72,7 +72,7 @@ func TestStylesAreDescribedAlike(t *testing.T) {
 	require.True(t, found)
 	sections, _, _ = strings.Cut(sections, "\n## ")
 	require.Len(t, options.All, 8)
-	described := append(slices.Clone(options.All), options.Option{Letter: "HJ", Name: "resumable"})
+	described := append(slices.Clone(options.All), options.Option{Letter: "HJ", Name: "resumable"}, options.Option{Letter: "K", Name: "given"})
 	for _, o := range described {
 		_, section, found := strings.Cut(sections, "\n### "+o.Letter+", `"+o.Name+"`")
 		require.True(t, found, "%s has a section", o.Name)

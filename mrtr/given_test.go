@@ -1,0 +1,216 @@
+package mrtr_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// givenText is an answer that depends on nothing, and counts how often it is asked for.
+func givenText(key string, asked *atomic.Int32) mrtr.Given[tripIn, string] {
+	return mrtr.Resolve(key, func(context.Context, tripIn) (mrtr.Question[string], error) {
+		asked.Add(1)
+		return text(key), nil
+	})
+}
+
+// A handler is entered once, with all of its answers, after the fewest rounds that their
+// dependencies allow.
+func TestGivenTakesTheFewestRounds(t *testing.T) {
+	var asked atomic.Int32
+	a, b, c := givenText("a", &asked), givenText("b", &asked), givenText("c", &asked)
+	afterA := mrtr.ResolveAfter(a, "d", func(_ context.Context, _ tripIn, a string) (mrtr.Question[string], error) {
+		return mrtr.Elicit[string]("d", "After "+a+"?"), nil
+	})
+	afterBoth := mrtr.ResolveAfter2(b, afterA, "e", func(_ context.Context, _ tripIn, b, d string) (mrtr.Question[string], error) {
+		return mrtr.Known(b + d), nil
+	})
+	entered := 0
+	for _, c := range []struct {
+		explanation string
+		style       tripStyle
+		asks        [][]string
+		plan        string
+	}{
+		{
+			"three questions that nothing is missing for",
+			mrtr.Given3(a, b, c, func(_ context.Context, _ *mrtr.Call, _ tripIn, a, b, c string) (tripOut, error) {
+				entered++
+				return tripOut{Plan: a + b + c}, nil
+			}),
+			[][]string{{"a", "b", "c"}}, "xxx",
+		},
+		{
+			"one that depends on another",
+			mrtr.Given2(afterA, b, func(_ context.Context, _ *mrtr.Call, _ tripIn, d, b string) (tripOut, error) {
+				entered++
+				return tripOut{Plan: d + b}, nil
+			}),
+			[][]string{{"a", "b"}, {"d"}}, "xx",
+		},
+		{
+			"one that depends on two, and is known then",
+			mrtr.Given1(afterBoth, func(_ context.Context, _ *mrtr.Call, _ tripIn, e string) (tripOut, error) {
+				entered++
+				return tripOut{Plan: e}, nil
+			}),
+			[][]string{{"a", "b"}, {"d"}}, "xx",
+		},
+	} {
+		t.Run(c.explanation, func(t *testing.T) {
+			entered = 0
+			tool := serveTrip(t, c.style)
+			reply := tool.begin()
+			for _, asks := range c.asks {
+				require.Equal(t, asks, reply.asks)
+				require.Zero(t, entered)
+				reply = tool.answer(reply, "x")
+			}
+			require.Equal(t, tripReply{plan: c.plan}, reply)
+			require.Equal(t, 1, entered)
+		})
+	}
+}
+
+// The function of a question runs once in a round, also where the handler is entered twice
+// in it, because a default stands in for an answer.
+func TestGivenAsksOnceInARound(t *testing.T) {
+	var asked atomic.Int32
+	usual := mrtr.Resolve("usual", func(context.Context, tripIn) (mrtr.Question[string], error) {
+		asked.Add(1)
+		return text("usual").Default("the usual"), nil
+	})
+	style := mrtr.Given1(usual, func(_ context.Context, _ *mrtr.Call, _ tripIn, usual string) (tripOut, error) {
+		return tripOut{Plan: usual}, nil
+	})
+	mute := newTrip(newTripRuntime(t, &mrtr.Options{Unaskable: mrtr.UnaskableDefaults}), style, "")
+	mute.mute = true
+	require.Equal(t, tripReply{plan: "the usual"}, mute.begin())
+	require.Equal(t, int32(1), asked.Load())
+
+	asked.Store(0)
+	tool := serveTrip(t, style)
+	require.Equal(t, tripReply{plan: "window"}, tool.answer(tool.begin(), "window"))
+	require.Equal(t, int32(2), asked.Load(), "once in each of two rounds")
+}
+
+// A decline ends the call before the handler is entered, unless the question is lenient.
+func TestGivenIsDeclined(t *testing.T) {
+	for _, c := range []struct {
+		explanation string
+		style       tripStyle
+		plan        string
+	}{
+		{"a question", mrtr.Given1(givenText("q", new(atomic.Int32)), func(_ context.Context, _ *mrtr.Call, _ tripIn, q string) (tripOut, error) {
+			return tripOut{Plan: q}, nil
+		}), ""},
+		{"a lenient one", mrtr.Given1(mrtr.Resolve("q", func(context.Context, tripIn) (mrtr.Question[*string], error) {
+			return mrtr.Optional(text("q")), nil
+		}), func(_ context.Context, _ *mrtr.Call, _ tripIn, q *string) (tripOut, error) {
+			require.Nil(t, q)
+			return tripOut{Plan: "without"}, nil
+		}), "without"},
+		{"a Confirm", mrtr.Given1(mrtr.Resolve("q", func(context.Context, tripIn) (mrtr.Question[bool], error) {
+			return mrtr.Confirm("q", "Sure?"), nil
+		}), func(_ context.Context, _ *mrtr.Call, _ tripIn, yes bool) (tripOut, error) {
+			require.False(t, yes)
+			return tripOut{Plan: "no"}, nil
+		}), "no"},
+	} {
+		t.Run(c.explanation, func(t *testing.T) {
+			tool := serveTrip(t, c.style)
+			asked := tool.begin()
+			reply := tool.round(t.Context(), "", asked.state, declining(asked))
+			if c.plan == "" {
+				ended(t, reply.err, mrtr.Declined)
+				return
+			}
+			require.Equal(t, tripReply{plan: c.plan}, reply)
+		})
+	}
+}
+
+// Effects stand in the handler, where they are remembered and undone as in any other.
+func TestGivenHasEffects(t *testing.T) {
+	for _, stored := range []bool{false, true} {
+		var did deeds
+		opts := &mrtr.Options{}
+		if stored {
+			opts = withStore(store.NewMemory(nil))
+		}
+		fails := true
+		style := mrtr.Given1(givenText("seat", new(atomic.Int32)), func(ctx context.Context, c *mrtr.Call, _ tripIn, seat string) (tripOut, error) {
+			if _, err := mrtr.Once(ctx, c, "hold", did.do("held")); err != nil {
+				return tripOut{}, err
+			}
+			c.OnStop("hold", func(context.Context, string, error) error { did.note("released"); return nil })
+			if fails {
+				return tripOut{}, errors.New("no luck")
+			}
+			return tripOut{Plan: seat}, nil
+		})
+		tool := newTrip(newTripRuntime(t, opts), style, "")
+		require.ErrorContains(t, tool.answer(tool.begin(), "window").err, "no luck")
+		require.Equal(t, 1, did.count("held"))
+		require.Equal(t, 1, did.count("released"))
+		fails = false
+		seat := tool.begin()
+		for range 2 {
+			require.Equal(t, tripReply{plan: "window"}, tool.answer(seat, "window"))
+		}
+		if stored || isStoreForced() {
+			require.Equal(t, 2, did.count("held"), "one for each call")
+		}
+	}
+}
+
+// One Given serves many handlers at once.
+func TestGivenIsShared(t *testing.T) {
+	shared := givenText("seat", new(atomic.Int32))
+	for range 20 {
+		t.Run("a tool", func(t *testing.T) {
+			t.Parallel()
+			tool := serveTrip(t, mrtr.Given1(shared, func(_ context.Context, _ *mrtr.Call, in tripIn, seat string) (tripOut, error) {
+				return tripOut{Plan: seat}, nil
+			}))
+			require.Equal(t, tripReply{plan: "aisle"}, tool.answer(tool.begin(), "aisle"))
+		})
+	}
+}
+
+// A mistake in the answers that a handler is given is found where it is made.
+func TestGivenIsChecked(t *testing.T) {
+	one, other := givenText("a", new(atomic.Int32)), givenText("a", new(atomic.Int32))
+	var zero mrtr.Given[tripIn, string]
+	type question = mrtr.Question[string]
+	asks := func(context.Context, tripIn, string) (question, error) { return text("b"), nil }
+	use := func(context.Context, *mrtr.Call, tripIn, string, string) (tripOut, error) { return tripOut{}, nil }
+	for explanation, f := range map[string]func(){
+		"two with one key":            func() { mrtr.Given2(one, other, use) },
+		"one that depends on its key": func() { mrtr.Given2(one, mrtr.ResolveAfter(other, "b", asks), use) },
+		"a zero one":                  func() { mrtr.Given2(one, zero, use) },
+		"a dependency on nothing":     func() { mrtr.ResolveAfter(zero, "b", asks) },
+		"no function":                 func() { mrtr.Resolve[tripIn, string]("b", nil) },
+		"a bad key":                   func() { mrtr.Resolve("b c", func(context.Context, tripIn) (question, error) { return text("b"), nil }) },
+		"no handler": func() {
+			mrtr.Tool(newTripRuntime(t, nil), mrtr.Given1[tripIn, tripOut](one, nil), nil)
+		},
+	} {
+		t.Run(explanation, func(t *testing.T) {
+			defer func() {
+				err, _ := recover().(error)
+				misuse(t, err)
+			}()
+			f()
+		})
+	}
+	stray := mrtr.Resolve("b", func(context.Context, tripIn) (question, error) { return text("c"), nil })
+	tool := serveTrip(t, mrtr.Given1(stray, func(context.Context, *mrtr.Call, tripIn, string) (tripOut, error) { return tripOut{}, nil }))
+	require.ErrorContains(t, misuse(t, tool.begin().err), `"c"`)
+}
