@@ -189,12 +189,6 @@ func (c *Call) record(e entry) {
 	c.st.record(e)
 }
 
-func (c *Call) tried(attempt entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.st.tried(attempt)
-}
-
 // newID makes an identifier that nobody can guess.
 func newID() string {
 	var b [16]byte

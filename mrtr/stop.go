@@ -124,11 +124,10 @@ func (c *Call) collectStops(ctx context.Context, r round) []stop {
 	defer cancel()
 	c.enterAnew(stopping)
 	c.hooks = nil
-	func() {
-		var err error // how it comes to its end does not matter: the call has an error
-		defer recovered(&err)
-		_, _ = r.enter(ctx, c)
-	}()
+	_ = guard(func() error { // how it comes to its end does not matter: the call has an error
+		_, err := r.enter(ctx, c)
+		return err
+	})
 	if held, stops := c.abandonFrame(endOf(ctx)); held {
 		c.takeStops()
 		return stops
@@ -232,17 +231,17 @@ func (c *Call) undo(ctx context.Context, s stop, err error) {
 	c.mu.Lock()
 	idem := c.st.id + "!" + c.st.answersBefore(s.key, c.st.isFree(s.key)) + "!" + s.key
 	c.mu.Unlock()
-	returned := false
-	failed := onOwnGoroutine(func() error {
+	known := false
+	failed := guard(func() error {
 		failed := s.undo(ctx, idem, err)
-		returned = true
+		known = failed == nil || !ofUnknownOutcome(ctx, failed)
 		return failed
 	})
 	e := Event{Kind: EffectUndone, Effect: effectName(s.key)}
 	outcome := entry{kind: undoneEntry, key: s.key}
 	switch {
 	case failed == nil:
-	case !returned || ofUnknownOutcome(ctx, failed):
+	case !known:
 		outcome.unknown = true
 		e.Kind, e.Err, e.Reason = StopFailed, failed, "nobody knows whether it was undone"
 	default:
