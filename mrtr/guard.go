@@ -38,12 +38,13 @@ func ended(returned bool, panicked any, err error) error {
 	case panicked != nil:
 		return panicError(panicked)
 	case !returned:
-		return exited()
+		return errExited
 	}
 	return err
 }
 
-func exited() error { return misuse("the handler ended its goroutine with runtime.Goexit") }
+// errExited ends a call like a panic: nobody knows how far its code came.
+var errExited = misuse("the handler ended its goroutine with runtime.Goexit")
 
 func panicError(v any) error {
 	switch err := v.(type) {
@@ -55,28 +56,33 @@ func panicError(v any) error {
 	return &PanicError{Value: v, Stack: stacktrace.Of(0)}
 }
 
-// badMethod stands for the panic of an error whose methods panic, and cannot be read.
+// badMethod stands for the value of a panic in a method of an error.
 const badMethod = "a method of the error panicked"
 
 // safeError returns an error whose methods can be called. That of a nil pointer in an error,
 // a common mistake, panics where go-sdk reads it, on a goroutine that nobody recovers.
 func safeError(err error) error {
+	if unreadable := unreadable(err); unreadable != nil {
+		return unreadable
+	}
+	return err
+}
+
+// unreadable is how asking an error ended its code, nil where that returned.
+func unreadable(err error) error {
 	switch e := err.(type) {
 	case nil, *Error, *UsageError:
-		return err
+		return nil
 	case *PanicError:
 		if _, ok := e.Value.(error); !ok {
-			return err
+			return nil
 		}
 	}
 	asked := guard(func() error { failure.Ask(err); return nil })
 	if panicked, ok := asked.(*PanicError); ok {
 		return &PanicError{Value: badMethod, Stack: panicked.Stack}
 	}
-	if asked != nil {
-		return asked
-	}
-	return err
+	return asked
 }
 
 // guardedRound is the guard around [Call.advance]. It is reused, so that a round allocates

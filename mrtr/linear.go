@@ -376,7 +376,7 @@ func (r *linearRun) finish(returned bool, panicked any) {
 	case r.ending:
 		r.err = r.cause // nil where it waits for answers to its journal
 	default:
-		r.err = exited()
+		r.err = errExited
 	}
 	r.ending, r.finished = true, true
 	end, alone := handover{err: r.err}, r.alone

@@ -237,18 +237,17 @@ func (r *effectRun) remember(value json.RawMessage) {
 }
 
 // fail records the error of the function. The author of a Once gets it as a replay meets it.
+// One that cannot be read, such as a nil pointer, may have been meant as none.
 func (r *effectRun) fail(ctx context.Context, err error) {
-	if r.step {
-		if errors.Is(err, ErrSkip) {
-			r.outcome = entry{kind: skippedEntry, key: r.key}
-			return
-		}
-		r.failWith(nil, ofUnknownOutcome(ctx, err))
+	unknown := unreadable(err) != nil || ofUnknownOutcome(ctx, err)
+	switch {
+	case !r.step:
+		r.failed = failureOf(unmarked(err))
+	case errors.Is(err, ErrSkip):
+		r.outcome = entry{kind: skippedEntry, key: r.key}
 		return
 	}
-	unknown, failed := ofUnknownOutcome(ctx, err), failureOf(unmarked(err))
-	r.failed = failed
-	r.failWith(failed, unknown)
+	r.failWith(r.failed, unknown)
 }
 
 // failWith records a failure. Code that replays meets the error again, unless a replay
@@ -275,7 +274,7 @@ func (r *effectRun) finish(panicked any) {
 		}
 		r.failWith(f, true)
 	case r.outcome.kind == "": // it ends its goroutine
-		r.failWith(failureOf(exited()), true)
+		r.failWith(failureOf(errExited), true)
 	}
 	r.call.finish(r.outcome)
 	r.call.journalEnd(r.key)

@@ -262,7 +262,8 @@ func (c *Call) runStops(ctx context.Context, stops []stop, err error) {
 }
 
 // OnStop undoes the effect of a step when the call ends without completing, as
-// [Call.OnStop] does. It reads the values of the steps that happened, see [Step.Happened].
+// [Call.OnStop] does. It reads the values of the steps that happened, see [Step.Happened]. A
+// step that may have happened has no value, and is undone by what idem finds, see [Step.InDoubt].
 func (b *Steps[In, Out]) OnStop(step string, undo func(ctx context.Context, at *At[In], idem string, err error) error) {
 	b.stops = append(b.stops, stepStop[In]{step, undo})
 }
@@ -292,4 +293,10 @@ func (l *stepList[In, Out]) stopping(at *At[In]) {
 func (s Step[T]) Happened(at stepValues) bool {
 	v := s.at(at)
 	return v.happened && !v.skipped
+}
+
+// InDoubt reports whether the step began and nobody knows whether it happened, see [Once].
+func (s Step[T]) InDoubt(at stepValues) bool {
+	s.at(at)
+	return at.inDoubt(stepPrefix + s.key)
 }

@@ -62,7 +62,7 @@ func factsOf(err error) (f facts) {
 // Ask asks an error all that the engine and the layers around it ask of one, for the sake
 // of a method that panics.
 func Ask(err error) {
-	_ = err.Error()
+	walk(err, new(int), func(err error) { _ = err.Error() })
 	_ = errors.Is(err, context.Canceled)
 	_ = factsOf(err)
 	_ = factOf(err, errormethods.Cause.ToolErrorCause)
