@@ -62,7 +62,8 @@ func (c *Call) settleRound(ctx context.Context, out *asked, err error, r round) 
 func (c *Call) settle(ctx context.Context, out *asked, err error, r round) (*asked, error) {
 	if over := c.gaveUp(ctx); over != nil {
 		if !c.target.again && !c.target.cancel { // its turn has that outcome
-			c.stop(ctx, c.unwind(ctx, nil, over), over)
+			stops, _ := c.unwind(ctx, nil, over)
+			c.stop(ctx, stops, over)
 		}
 		return nil, over
 	}
@@ -73,7 +74,7 @@ func (c *Call) settle(ctx context.Context, out *asked, err error, r round) (*ask
 		case c.resumable(ctx, err):
 			c.abandonFrame(endOf(ctx))
 		case c.ends():
-			stops = c.unwind(ctx, r, err)
+			stops, err = c.unwind(ctx, r, err)
 		}
 		c.stop(ctx, stops, err)
 		err = c.reportEffects(err)
