@@ -37,7 +37,7 @@ type Call struct {
 	onlyHere    bool            // its handler was held, and nothing else can go on with the call
 	walk        walk            // of a list of steps
 	linear      *linearRun      // nil in other styles
-	given       any             // the *resolution of this round, nil in other styles
+	given       *any            // has the *resolution of this round, nil in other styles
 	answered    []pending       // the questions whose answers came in this round
 	looked      *spec           // the last question that this entry looked for and found no answer to
 	claim       *turnClaim      // of the turn that this round runs, nil without a store
@@ -188,12 +188,6 @@ func (c *Call) record(e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.st.record(e)
-}
-
-func (c *Call) tried(attempt entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.st.tried(attempt)
 }
 
 // newID makes an identifier that nobody can guess.

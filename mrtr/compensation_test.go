@@ -196,3 +196,42 @@ func TestAQuietNo(t *testing.T) {
 		}
 	}
 }
+
+// A step of which nobody knows whether it happened is undone by a function that knows so,
+// and that is told apart from a step that happened and from one that was never begun.
+func TestAStepInDoubtIsUndone(t *testing.T) {
+	for explanation, pay := range map[string]func() (any, error){
+		"happened":                     func() (any, error) { return "paid", nil },
+		"in doubt by its error":        func() (any, error) { return "", context.DeadlineExceeded },
+		"in doubt by its value":        func() (any, error) { return func() {}, nil },
+		"in doubt by its value, panic": func() (any, error) { return sour{}, nil },
+		"in doubt by its panic":        func() (any, error) { panic(canary) },
+		"in doubt by its Goexit":       func() (any, error) { runtime.Goexit(); return "", nil },
+		"never begun":                  nil,
+	} {
+		t.Run(explanation, func(t *testing.T) {
+			var list tripSteps
+			var found []string
+			mrtr.DoStep(&list, "reserve", does("reserve", &deeds{}, "seat"))
+			paying := mrtr.DoStep(&list, "pay", func(context.Context, *tripAt, string) (any, error) {
+				if pay == nil {
+					return nil, mrtr.NotDone(errors.New("no money"))
+				}
+				return pay()
+			})
+			list.OnStop("pay", func(_ context.Context, at *tripAt, _ string, _ error) error {
+				found = append(found, fmt.Sprint(paying.Happened(at), paying.InDoubt(at)))
+				return nil
+			})
+			list.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{}, errors.New("no chairs") })
+			reply := serveTrip(t, list.MustBuild()).begin()
+			doubtful := strings.HasPrefix(explanation, "in doubt")
+			require.Equal(t, []string{fmt.Sprint(explanation == "happened", doubtful)}, found)
+			require.Error(t, reply.err)
+			var effect interface{ ToolErrorHints() []string }
+			require.ErrorAs(t, reply.err, &effect)
+			said := strings.Join(append(effect.ToolErrorHints(), reply.err.Error()), " ")
+			require.Equal(t, explanation != "never begun", strings.Contains(said, `"pay" was undone`), said)
+		})
+	}
+}

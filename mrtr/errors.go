@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/rpcerror"
-	"github.com/mrtr-go/sdk/internal/stacktrace"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -204,35 +203,6 @@ func (e *PanicError) ToolErrorQuiet() bool { return false }
 
 // ToolErrorCause is for the log.
 func (e *PanicError) ToolErrorCause() string { return fmt.Sprintf("panic: %v\n\n%s", e.Value, e.Stack) }
-
-// recovered turns a panic of the author's code into the call's error. It has to be
-// deferred itself, since recover works nowhere else.
-func recovered(err *error) {
-	if v := recover(); v != nil {
-		*err = panicError(v)
-	}
-}
-
-// safeError returns an error whose text can be read. That of a nil pointer in an error, a
-// common mistake, panics where go-sdk reads it, on a goroutine that nobody recovers.
-func safeError(err error) (checked error) {
-	if err == nil {
-		return nil
-	}
-	defer recovered(&checked)
-	_ = err.Error()
-	return err
-}
-
-func panicError(v any) error {
-	switch err := v.(type) {
-	case *UsageError: // of a step that reads a later one
-		return err
-	case *PanicError: // of an effect, which knows its stack
-		return err
-	}
-	return &PanicError{Value: v, Stack: stacktrace.Of(0)}
-}
 
 func isExpected(err error) bool {
 	var e interface{ ToolErrorExpected() bool }

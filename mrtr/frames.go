@@ -72,12 +72,13 @@ func newFrameTable(o *Options, abandoned func(*linearRun, string)) *frameTable {
 }
 
 // enter counts a new run in. One that needs a place to go on after its first
-// question is refused here if there is none, before it has done anything.
-func (t *frameTable) enter(r *linearRun) error {
+// question is refused here if there is none, before it has done anything. One that is
+// entered for its functions of OnStop alone is let in until the table is closed.
+func (t *frameTable) enter(r *linearRun, stops bool) error {
 	weight := r.weigh()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || t.takesNone || t.takesNoFrames && r.needsFrame() {
+	if t.closed || t.takesNone && !stops || t.takesNoFrames && r.needsFrame() {
 		return &Error{Reason: ShuttingDown}
 	}
 	if r.needsFrame() {
@@ -288,7 +289,7 @@ func (l *runList) all() []*linearRun {
 
 // startRun counts in a run that is entered for the first time.
 func (c *Call) startRun(ctx context.Context, r *linearRun) error {
-	if err := c.rt.frames.enter(r); err != nil {
+	if err := c.rt.frames.enter(r, c.phase == stopping); err != nil {
 		return c.notEntered(ctx, err)
 	}
 	c.linear = r
@@ -302,7 +303,7 @@ func (c *Call) startRun(ctx context.Context, r *linearRun) error {
 func (c *Call) notEntered(ctx context.Context, err error) error {
 	var e *Error
 	resent := c.ex.client.Era != era.Legacy || c.st.round == 1
-	if c.phase != entered || !resent || !errors.As(err, &e) || e.Reason != ShuttingDown {
+	if !resent || !errors.As(err, &e) || e.Reason != ShuttingDown {
 		return err
 	}
 	c.phase = elsewhere

@@ -76,7 +76,8 @@ type legacyRounds struct {
 // that could, it unwinds the handler and runs the functions of OnStop. The error reports
 // the call's effects.
 func (c *Call) abandon(ctx context.Context, err error) error {
-	c.stop(ctx, c.unwind(ctx, nil, err), err)
+	stops, _ := c.unwind(ctx, nil, err)
+	c.stop(ctx, stops, err)
 	err = c.reportEffects(err)
 	c.observe(ctx, Event{Kind: CallStopped, Err: err})
 	return err

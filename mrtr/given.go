@@ -93,10 +93,13 @@ type resolution[In any] struct {
 
 // resolutionOf is that of this round, whose handler may be entered again.
 func resolutionOf[In any](c *Call, in In) *resolution[In] {
-	r, ok := c.given.(*resolution[In])
+	if c.given == nil {
+		c.given = new(any)
+	}
+	r, ok := (*c.given).(*resolution[In])
 	if !ok {
 		r = &resolution[In]{asked: map[*given[In]]AnyQuestion{}, values: map[*given[In]]any{}}
-		c.given = r
+		*c.given = r
 	}
 	r.in = in
 	return r
@@ -184,18 +187,20 @@ func givenAll[In, Out any](enters bool, h func(ctx context.Context, c *Call, r *
 	if !enters {
 		return Style[In, Out]{}
 	}
-	return guarded(func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
-		var none Out
+	return Style[In, Out]{enter: func(ctx context.Context, c *Call, in In) (_ *IncompleteResult, out Out, err error) {
+		if err := c.useStyle(guardedStyle); err != nil {
+			return nil, out, err
+		}
 		r := resolutionOf(c, in)
 		open, err := r.resolve(ctx, c, order)
 		if err != nil {
-			return nil, none, err
+			return nil, out, err
 		}
 		if len(open) > 0 {
-			return Need(open...), none, nil
+			return Need(open...), out, nil
 		}
 		c.observe(ctx, Event{Kind: HandlerEntered})
-		out, err := h(ctx, c, r)
+		out, err = h(ctx, c, r)
 		return nil, out, err
-	}, false)
+	}}
 }

@@ -213,11 +213,19 @@ func (c *Call) diverged(format string, args ...any) error {
 // failureOf is the record of the error or the panic of an effect. The author gets the
 // error that replayError makes of it, when the effect fails and when it is replayed: so that the
 // code takes the same way both times.
-func failureOf(err error) *failure.Failure {
-	if p, ok := err.(*PanicError); ok {
-		return failure.OfPanic(p.Value).ReadBack()
+func failureOf(err error) (f *failure.Failure) {
+	unread := guard(func() error {
+		if p, ok := err.(*PanicError); ok {
+			f = failure.OfPanic(p.Value).ReadBack()
+		} else {
+			f = failure.Of(err).ReadBack()
+		}
+		return nil
+	})
+	if unread != nil {
+		return failure.OfPanic(badMethod)
 	}
-	return failure.Of(err).ReadBack()
+	return f
 }
 
 // replayError returns the error, or panics if it was a panic.

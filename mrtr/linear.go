@@ -350,6 +350,7 @@ func (r *linearRun) main() {
 	returned := false
 	defer func() { r.finish(returned, recover()) }()
 	err := r.body.run(&r.ctx, r.call)
+	cancelled := errors.Is(err, context.Canceled)
 	returned = true
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
@@ -357,7 +358,7 @@ func (r *linearRun) main() {
 	case r.err != nil:
 	case err == nil:
 		r.err = r.unread(r.call)
-	case r.cause != nil && errors.Is(err, context.Canceled):
+	case r.cause != nil && cancelled:
 		r.err = r.cause
 	default:
 		r.err = err
@@ -375,7 +376,7 @@ func (r *linearRun) finish(returned bool, panicked any) {
 	case r.ending:
 		r.err = r.cause // nil where it waits for answers to its journal
 	default:
-		r.err = exited()
+		r.err = errExited
 	}
 	r.ending, r.finished = true, true
 	end, alone := handover{err: r.err}, r.alone

@@ -11,9 +11,8 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// An Observer receives the events of calls. It runs on the goroutine of the call,
-// so it must be quick, and it must be safe for concurrent use. Its panics are
-// ignored.
+// An Observer receives the events of calls. The call waits for it, so it must be quick,
+// and it must be safe for concurrent use. Its panics are ignored, and its Goexit.
 //
 // ctx has the values of the round's request. An event of a held handler that no
 // request goes on with comes without them.
@@ -146,9 +145,8 @@ func (c *Call) observe(ctx context.Context, e Event) {
 }
 
 func (c *Call) tellObserver(ctx context.Context, e Event) {
-	defer func() { _ = recover() }() // watching a call must not end it, nor the process
 	c.describe(&e)
-	c.rt.observer.Observe(ctx, e)
+	_ = guard(func() error { c.rt.observer.Observe(ctx, e); return nil })
 }
 
 // startRound tells the observer that a round has started, and takes its context.
@@ -166,14 +164,13 @@ func (c *Call) startRound(ctx context.Context) (round context.Context) {
 }
 
 // roundContext is the observer's context of a round, and ctx where that panics.
-func roundContext(ctx context.Context, c *Call, o ContextObserver, e Event) (round context.Context) {
-	defer func() {
-		if recover() != nil || round == nil {
-			round = ctx
-		}
-	}()
+func roundContext(ctx context.Context, c *Call, o ContextObserver, e Event) context.Context {
 	c.describe(&e)
-	return o.RoundContext(ctx, e)
+	var round context.Context
+	if guard(func() error { round = o.RoundContext(ctx, e); return nil }) != nil || round == nil {
+		return ctx
+	}
+	return round
 }
 
 // describe fills in the facts of the call.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -92,26 +93,39 @@ func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Co
 		return decodeEffect[T](value, key)
 	}
 	run := effectRun{call: c, key: key, inner: ctx.Value(insideEffect{}) == c, free: opt.anyAnswers()}
+	if value, err = runEffect(ctx, &run, idem, opt, f); err != nil {
+		if run.failed != nil {
+			err = replayError(run.failed)
+		}
+		return none, err
+	}
+	return decodeEffect[T](value, key)
+}
+
+// runEffect runs the function of an effect that was begun, by Once or as a step, and
+// records how it ended. Its value is encoded in there, and decoded when it is recorded: the
+// author's methods may panic.
+func runEffect[T any](ctx context.Context, run *effectRun, idem string, opt *EffectOptions[T], f func(ctx context.Context, idem string) (T, error)) (value json.RawMessage, _ error) {
 	defer func() { run.finish(recover()) }()
 	ctx, release, err := run.shield(ctx, opt.within())
 	if err != nil {
 		run.unbegun = true
-		return none, err
+		return nil, err
 	}
 	defer release()
-	v, err := attempt(ctx, &run, idem, opt, f)
+	v, err := attempt(ctx, run, idem, opt, f)
 	if err != nil {
-		if run.unbegun {
-			return none, err
+		if !run.unbegun {
+			run.fail(ctx, err)
 		}
-		return none, run.fail(ctx, err)
+		return nil, err
 	}
 	value, err = json.Marshal(v)
 	run.remember(value)
 	if err != nil {
-		return none, lostValue(misuse("effect %q ran, but its value cannot be remembered: %v", key, err))
+		return nil, lostValue(misuse("%s ran, but its value cannot be remembered: %v", run, err))
 	}
-	return decodeEffect[T](value, key)
+	return value, nil
 }
 
 // EffectOptions configure one effect of [Once] or [DoStep]. They decide what happens to
@@ -197,35 +211,52 @@ func lostValue(err error) error { return &effectsReported{error: err, effect: ef
 type effectRun struct {
 	call    *Call
 	key     string
-	inner   bool // it runs inside another effect
-	free    bool // it stands whatever the answers
-	decided bool
-	unbegun bool // its function was not called
-	outcome entry
+	step    bool             // it is a step, and not a Once
+	inner   bool             // it runs inside another effect
+	free    bool             // it stands whatever the answers
+	unbegun bool             // its function was not called
+	failed  *failure.Failure // of a Once whose function returned an error
+	outcome entry            // of no kind until it is known
 }
 
+func (r *effectRun) String() string {
+	if r.step {
+		return fmt.Sprintf("step %q", effectName(r.key))
+	}
+	return fmt.Sprintf("effect %q", r.key)
+}
+
+// remember records the value. A step without one is in doubt: no code asks for it by
+// its key.
 func (r *effectRun) remember(value json.RawMessage) {
-	r.decided = true
+	if r.step && len(value) == 0 {
+		r.failWith(nil, true)
+		return
+	}
 	r.outcome = entry{kind: effectEntry, key: r.key, value: value, unknown: len(value) == 0, free: r.free}
 }
 
-// fail returns the error as a replay meets it.
-func (r *effectRun) fail(ctx context.Context, err error) error {
-	r.decided = true
-	unknown := ofUnknownOutcome(ctx, err)
-	failed := failureOf(unmarked(err))
-	r.outcome = r.failed(failed, unknown)
-	return replayError(failed)
+// fail records the error of the function. The author of a Once gets it as a replay meets it.
+// One that cannot be read, such as a nil pointer, may have been meant as none.
+func (r *effectRun) fail(ctx context.Context, err error) {
+	unknown := unreadable(err) != nil || ofUnknownOutcome(ctx, err)
+	switch {
+	case !r.step:
+		r.failed = failureOf(unmarked(err))
+	case errors.Is(err, ErrSkip):
+		r.outcome = entry{kind: skippedEntry, key: r.key}
+		return
+	}
+	r.failWith(r.failed, unknown)
 }
 
-// failed is the entry of an effect that failed. Code that replays meets the error
-// again, unless a replay passes over the effect together with the one around it.
-func (r *effectRun) failed(f *failure.Failure, unknown bool) entry {
-	e := entry{kind: triedEntry, key: r.key, unknown: unknown, free: r.free}
+// failWith records a failure. Code that replays meets the error again, unless a replay
+// passes over the effect together with the one around it.
+func (r *effectRun) failWith(f *failure.Failure, unknown bool) {
+	r.outcome = entry{kind: triedEntry, key: r.key, unknown: unknown, free: r.free}
 	if l := r.call.linear; l != nil && l.how.replays && !r.inner {
-		e.kind, e.value = failedEntry, f.Encode()
+		r.outcome.kind, r.outcome.value = failedEntry, f.Encode()
 	}
-	return e
 }
 
 // finish records the outcome, and passes on the panic of a function that panicked.
@@ -241,9 +272,9 @@ func (r *effectRun) finish(panicked any) {
 		if p, ok := err.(*PanicError); ok {
 			p.Value = f.PanicValue(p.Value)
 		}
-		r.outcome = r.failed(f, true)
-	case !r.decided: // it ends its goroutine
-		r.outcome = r.failed(failureOf(exited()), true)
+		r.failWith(f, true)
+	case r.outcome.kind == "": // it ends its goroutine
+		r.failWith(failureOf(errExited), true)
 	}
 	r.call.finish(r.outcome)
 	r.call.journalEnd(r.key)
@@ -285,11 +316,16 @@ func (c *Call) begin(key string, free bool) (value json.RawMessage, idem string,
 	if _, running := c.running.keys()[key]; running {
 		return nil, "", twice(key, "effects")
 	}
+	return nil, c.runs(key, ".", free), nil
+}
+
+// runs marks an effect as running, and makes its idem. The caller holds c.mu.
+func (c *Call) runs(key, by string, free bool) (idem string) {
 	if c.running == nil {
 		c.running = &underway{began: map[string]int{}}
 	}
 	c.running.began[key] = len(c.st.done)
-	return nil, c.st.id + "." + c.st.answersBefore(key, free) + "." + key, nil
+	return c.st.id + by + c.st.answersBefore(key, free) + by + effectName(key)
 }
 
 // answersBefore is the digest of the answers that the call had when it first tried

@@ -38,9 +38,12 @@ func (c *Call) writeOutcome(out *asked, err error, from round) json.RawMessage {
 }
 
 // tryOutcome is writeOutcome where a method of the author's result or error may panic.
-func (c *Call) tryOutcome(out *asked, err error, from round) (_ json.RawMessage, panicked error) {
-	defer recovered(&panicked)
-	return c.writeOutcome(out, err, from), nil
+func (c *Call) tryOutcome(out *asked, err error, from round) (outcome json.RawMessage, panicked error) {
+	panicked = guard(func() error {
+		outcome = c.writeOutcome(out, err, from)
+		return nil
+	})
+	return outcome, safeError(panicked)
 }
 
 // beginSaved begins an object with room for size bytes beside its names.

@@ -33,31 +33,37 @@ func (rt *Runtime) run(ctx context.Context, ex exchange, t *target, r round) (*a
 	}
 	ctx = c.startRound(ctx)
 	c.life = ctx
-	out, err := c.advance(ctx, r)
-	out, err = c.settleRound(ctx, out, safeError(err), r)
+	out, err := c.advanceGuarded(ctx, r)
+	if err != nil || c.claim != nil {
+		out, err = c.settleRound(ctx, out, safeError(err), r)
+	}
 	if rt.observer != nil && c.phase != elsewhere { // else it knows
 		c.observeEnd(ctx, out, err, time.Since(began))
 	}
 	return out, err
 }
 
-// settleRound undoes the effects of a stopped call, and records the outcome of a turn. A
-// panic in it, as of a method of the author's error, lets go of the turn: its holder would
-// else renew the claim for ever.
-func (c *Call) settleRound(ctx context.Context, out *asked, err error, r round) (_ *asked, failed error) {
-	defer func() {
-		v := recover()
-		if v == nil {
-			return
-		}
-		failed = panicError(v)
-		if cl := c.currentClaim(); cl != nil {
-			cl.held.LetGo(ctx, c.leftovers(cl))
-		}
-	}()
+// settleRound ends a round. Where code that others wrote does not let it, it lets go of the
+// turn: its holder would else renew the claim for ever.
+func (c *Call) settleRound(ctx context.Context, out *asked, err error, r round) (*asked, error) {
+	settled := false
+	err = guard(func() (failed error) {
+		out, failed = c.settle(ctx, out, err, r)
+		settled = true
+		return failed
+	})
+	if cl := c.currentClaim(); cl != nil && !settled {
+		cl.held.LetGo(ctx, c.leftovers(cl))
+	}
+	return out, err
+}
+
+// settle undoes the effects of a stopped call, and records the outcome of a turn.
+func (c *Call) settle(ctx context.Context, out *asked, err error, r round) (*asked, error) {
 	if over := c.gaveUp(ctx); over != nil {
 		if !c.target.again && !c.target.cancel { // its turn has that outcome
-			c.stop(ctx, c.unwind(ctx, nil, over), over)
+			stops, _ := c.unwind(ctx, nil, over)
+			c.stop(ctx, stops, over)
 		}
 		return nil, over
 	}
@@ -68,7 +74,7 @@ func (c *Call) settleRound(ctx context.Context, out *asked, err error, r round) 
 		case c.resumable(ctx, err):
 			c.abandonFrame(endOf(ctx))
 		case c.ends():
-			stops = c.unwind(ctx, r, err)
+			stops, err = c.unwind(ctx, r, err)
 		}
 		c.stop(ctx, stops, err)
 		err = c.reportEffects(err)
@@ -107,10 +113,8 @@ func (c *Call) begunWith(err error) string {
 
 // advance judges the answers that came back, and enters the handler only when
 // all are answered; then it asks those that the handler needs. Guards and
-// steps run in here, so that their panic ends this call and nothing else; linear
-// code has a goroutine of its own, which recovers there.
-func (c *Call) advance(ctx context.Context, r round) (_ *asked, err error) {
-	defer recovered(&err)
+// steps run in here.
+func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 	if c.st.round == 1 {
 		if err := c.refuseUnaskable(); err != nil {
 			return nil, err
@@ -163,7 +167,10 @@ func (c *Call) advance(ctx context.Context, r round) (_ *asked, err error) {
 			if err := c.effectsHold(); err != nil {
 				return nil, err
 			}
-			return nil, c.complete(ctx)
+			for _, fn := range c.hooks.onComplete() {
+				fn(ctx)
+			}
+			return nil, nil
 		}
 		answered, err := c.take(need)
 		if err != nil {
@@ -182,18 +189,4 @@ func (c *Call) enterAnew(p phase) {
 	defer c.mu.Unlock()
 	c.phase, c.looked = p, nil
 	c.st.enterAnew()
-}
-
-// complete runs the functions registered with [Call.OnComplete].
-func (c *Call) complete(ctx context.Context) error {
-	hooks := c.hooks.onComplete()
-	if len(hooks) == 0 {
-		return nil
-	}
-	return onOwnGoroutine(func() error {
-		for _, fn := range hooks {
-			fn(ctx)
-		}
-		return nil
-	})
 }

@@ -95,6 +95,7 @@ type Runtime struct {
 	audiences     sync.Map     // of its handlers
 	rounds        atomic.Int64 // requests that are being served
 	works         workTable
+	guards        sync.Pool // of *guardedRound
 }
 
 // sealer is statecodec.Codec, except in the tests that show the need for a seal.
@@ -122,9 +123,6 @@ func New(opts *Options) (*Runtime, error) {
 	}
 	if o.Unaskable == UnaskableInherit {
 		o.Unaskable = UnaskableRefuse
-	}
-	if o.Principal == nil {
-		o.Principal = tokenUser
 	}
 	if err := o.checkLimits(); err != nil {
 		return nil, err
@@ -178,9 +176,19 @@ func (rt *Runtime) Close() error {
 	return err
 }
 
-func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (_ string, err error) {
-	defer recovered(&err)
-	return rt.opts.Principal(ctx, req)
+func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (string, error) {
+	if rt.opts.Principal == nil {
+		return tokenUser(ctx, req)
+	}
+	return rt.principalOf(ctx, req)
+}
+
+func (rt *Runtime) principalOf(ctx context.Context, req mcp.Request) (who string, err error) {
+	err = guard(func() (err error) {
+		who, err = rt.opts.Principal(ctx, req)
+		return err
+	})
+	return who, safeError(err)
 }
 
 var errNoUser = misuse("the request's token names no user")

@@ -16,8 +16,8 @@ import (
 type state struct {
 	id      string  // of the call, minted in round one
 	round   int     // the round that sealed it
-	asked   int     // rounds so far that asked something
-	carried int     // rounds so far that only carried state
+	asked   int32   // rounds so far that asked something
+	carried int32   // rounds so far that only carried state
 	version string  // of the handler that the call began with
 	sealed  string  // of the one that sealed this, where that is another
 	journal bool    // the call began in Journal or Resumable
@@ -137,7 +137,7 @@ func (st *state) countRound(asks bool) int {
 		counter = &st.asked
 	}
 	*counter++
-	return *counter
+	return int(*counter)
 }
 
 // rememberIn makes the rounds of a call that begins remembered.

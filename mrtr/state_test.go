@@ -59,7 +59,7 @@ func randomState(r *rand.Rand) state {
 		return v
 	}
 	st := state{
-		id: "call" + text(), round: 1 + r.IntN(9), asked: r.IntN(9), carried: r.IntN(3),
+		id: "call" + text(), round: 1 + r.IntN(9), asked: r.Int32N(9), carried: r.Int32N(3),
 		version: text(), steps: text(), frame: identifier(r), author: value(),
 		journal: r.IntN(2) == 0, stops: r.IntN(2) == 0,
 	}

@@ -27,8 +27,8 @@ func (st *state) appendTo(b []byte) []byte {
 	w := jsontext.Begin(b, "v", stateFormat)
 	w.Text("call", st.id)
 	w.Number("round", st.round)
-	w.Number("asked", st.asked)
-	w.Number("carried", st.carried)
+	w.Number("asked", int(st.asked))
+	w.Number("carried", int(st.carried))
 	w.Text("from", st.version)
 	w.Text("by", st.sealed)
 	w.Flag("journal", st.journal)
@@ -62,8 +62,9 @@ func decodeState(b []byte) (st state, ok bool) {
 	if format != stateFormat {
 		return st, false
 	}
+	id, round, asked, carried := r.Text("call"), r.Number("round"), r.Number("asked"), r.Number("carried")
 	st = state{
-		id: r.Text("call"), round: r.Number("round"), asked: r.Number("asked"), carried: r.Number("carried"),
+		id: id, round: round, asked: int32(asked), carried: int32(carried),
 		version: r.Text("from"), sealed: r.Text("by"), journal: r.Flag("journal"), stops: r.Flag("stops"),
 		steps: r.Text("steps"), frame: r.Text("frame"),
 	}
@@ -79,7 +80,7 @@ func decodeState(b []byte) (st state, ok bool) {
 	if epoch := r.Text("epoch"); epoch != "" {
 		st.turns = &turns{epoch, r.Number("turn"), int64(r.Number("until"))}
 	}
-	return st, r.End() && st.id != "" && st.round > 0
+	return st, r.End() && id != "" && round > 0 && int(st.asked) == asked && int(st.carried) == carried
 }
 
 // writeEntries writes a list of entries, of a state or of the record of a turn.

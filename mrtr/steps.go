@@ -272,6 +272,8 @@ func (at *At[In]) stepValue(i int, key string) (_ stepValue, ok bool) {
 	return at.values[i], true
 }
 
+func (at *At[In]) inDoubt(filed string) bool { return at.Call.inDoubt(filed) }
+
 // Step is a step's place in the list, and the way to its value.
 type Step[T any] struct {
 	index int
@@ -281,6 +283,7 @@ type Step[T any] struct {
 // stepValues is an At of any input.
 type stepValues interface {
 	stepValue(i int, key string) (_ stepValue, ok bool)
+	inDoubt(filed string) bool
 }
 
 // Of is the step's value, the zero value if it was skipped. Reading a step that has

@@ -58,15 +58,7 @@ func (l *stepList[In, Out]) always() (specs []*spec) {
 }
 
 // enter goes through the list from where the state says the call stands.
-func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (need *IncompleteResult, out Out, err error) {
-	err = onOwnGoroutine(func() (err error) {
-		need, out, err = l.walk(ctx, c, in)
-		return err
-	})
-	return need, out, err
-}
-
-func (l *stepList[In, Out]) walk(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
+func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 	var none Out
 	if c.st.round > 1 && !l.continues(c.st.steps) {
 		return nil, none, c.diverged("its list of steps")
@@ -148,12 +140,9 @@ func (l *stepList[In, Out]) load(at *At[In]) error {
 				continue
 			}
 			e.noteRead()
-			v := stepValue{happened: true, skipped: e.kind == skippedEntry, digest: e.wording()}
-			if !v.skipped {
-				var err error
-				if v.value, err = s.decode(e); err != nil {
-					return at.Call.diverged("the value of step %q is of another type", s.key)
-				}
+			v, err := s.value(e)
+			if err != nil {
+				return at.Call.diverged("the value of step %q is of another type", s.key)
 			}
 			at.values[i] = v
 		}
@@ -245,68 +234,56 @@ const stepPrefix = "step:"
 // take runs step i. It returns the question to ask, or records the value.
 func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec, error) {
 	s := &l.steps[i]
-	var v any
-	var err error
 	e := entry{kind: knownEntry, key: s.filed()}
 	if s.kind == doKind {
-		e.kind, e.free = effectEntry, s.once.anyAnswers()
-		begun := false
-		v, begun, err = s.run(ctx, at)
-		if begun {
-			defer at.Call.journalEnd(e.key) // when the outcome is in the state
-		}
-	} else {
-		var sp *spec
-		if sp, v, err = s.ask(ctx, at); sp != nil {
-			return sp, nil
-		}
-	}
-	value := stepValue{happened: true}
-	switch {
-	case errors.Is(err, ErrSkip):
-		e.kind, value.skipped = skippedEntry, true
-	case err != nil:
-		return nil, err
-	default:
-		if e.value, err = json.Marshal(v); err == nil {
-			value.value, err = s.decode(&e)
-		}
-		if err != nil {
-			err = misuse("the value of step %q cannot be remembered: %v", s.key, err)
-			if s.kind == doKind {
-				at.Call.tried(entry{key: e.key, unknown: true, free: e.free})
-			}
+		if err := s.run(ctx, at, &e); err != nil {
 			return nil, err
 		}
+	} else {
+		sp, v, err := s.ask(ctx, at)
+		switch {
+		case sp != nil:
+			return sp, nil
+		case errors.Is(err, ErrSkip):
+			e.kind = skippedEntry
+		case err != nil:
+			return nil, err
+		default:
+			if e.value, err = json.Marshal(v); err != nil {
+				return nil, misuse("the value of step %q cannot be remembered: %v", s.key, err)
+			}
+		}
+		at.Call.record(e)
 	}
-	at.values[i] = value
-	at.Call.record(e)
+	var err error
+	if at.values[i], err = s.value(&e); err != nil {
+		return nil, misuse("the value of step %q is not a %s: %v", s.key, s.typ, err)
+	}
 	return nil, nil
 }
 
-// run runs a doing step. Whether the step happened is unknown where its function
-// does not return, or runs out of time. It is false for a step that was not begun.
-func (s *step[In]) run(ctx context.Context, at *At[In]) (v any, begun bool, err error) {
-	c := at.Call
-	unknown := true
-	defer func() {
-		if unknown {
-			c.tried(entry{key: s.filed(), unknown: true, free: s.once.anyAnswers()})
-		}
-	}()
-	c.mu.Lock()
-	idem := c.st.id + "/" + c.st.answersBefore(s.filed(), s.once.anyAnswers()) + "/" + s.key
-	c.mu.Unlock()
-	run := effectRun{call: c, key: s.filed()}
-	ctx, release, err := run.shield(ctx, s.once.within())
-	if err != nil {
-		unknown = false
-		return nil, false, err
+// value is what an entry of the state holds of the step.
+func (s *step[In]) value(e *entry) (v stepValue, err error) {
+	v = stepValue{happened: true, skipped: e.kind == skippedEntry, digest: e.wording()}
+	if !v.skipped {
+		v.value, err = s.decode(e)
 	}
-	defer release()
-	v, err = attempt(ctx, &run, idem, s.once, func(ctx context.Context, idem string) (any, error) { return s.do(ctx, at, idem) })
-	unknown = !run.unbegun && err != nil && !errors.Is(err, ErrSkip) && ofUnknownOutcome(ctx, err)
-	return v, !run.unbegun, unmarked(err)
+	return v, err
+}
+
+// run runs a doing step, and returns the entry that was recorded of it.
+func (s *step[In]) run(ctx context.Context, at *At[In], e *entry) error {
+	c := at.Call
+	run := effectRun{call: c, key: s.filed(), step: true, free: s.once.anyAnswers()}
+	c.mu.Lock()
+	idem := c.runs(run.key, "/", run.free)
+	c.mu.Unlock()
+	_, err := runEffect(ctx, &run, idem, s.once, func(ctx context.Context, idem string) (any, error) { return s.do(ctx, at, idem) })
+	if err != nil && run.outcome.kind != skippedEntry {
+		return unmarked(err)
+	}
+	*e = run.outcome
+	return nil
 }
 
 // appendShape writes the form in which a type is encoded as JSON, with the names and

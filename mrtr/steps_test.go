@@ -221,7 +221,7 @@ func TestStepsFail(t *testing.T) {
 		}, `mrtr: step "x" asks a question with another key, "y"`, false},
 		"a value that cannot be kept": {func(list *tripSteps) {
 			mrtr.DoStep(list, "x", does("x", &did, make(chan int)))
-		}, `mrtr: the value of step "x" cannot be remembered: json: unsupported type: chan int`, true},
+		}, `mrtr: step "x" ran, but its value cannot be remembered: json: unsupported type: chan int`, true},
 	}
 	require.NotEmpty(t, tests)
 	for name, test := range tests {

@@ -89,25 +89,30 @@ func (c *Call) takeStops() []stop {
 
 // unwind ends the held handler of a call that has stopped, and finds the functions to run.
 // Without a round there is no way to enter the handler, and no need: the functions that it
-// registered last still hold.
-func (c *Call) unwind(ctx context.Context, r round, err error) []stop {
+// registered last still hold. The error is that of the call, or refuses the request where
+// the handler could not be entered and another instance can.
+func (c *Call) unwind(ctx context.Context, r round, err error) ([]stop, error) {
 	if held, stops := c.abandonFrame(endOf(ctx)); held {
 		for _, s := range c.takeStops() { // they are the same, or left to the handler's goroutine
 			if stops == nil {
 				c.leaveUndoing(s.key)
 			}
 		}
-		return stops
+		return stops, err
 	}
 	if !c.st.stops || r == nil || c.phase == entered && (c.onlyHere || !isDiverged(err)) {
-		return c.takeStops()
+		return c.takeStops(), err
 	}
 	// A handler that took another way did not come to all that it registered on the old one.
 	registered := c.takeStops()
-	if stops := c.collectStops(ctx, r); len(stops) > len(registered) {
-		return stops
+	stops, refused := c.collectStops(ctx, r)
+	switch {
+	case len(stops) > len(registered):
+		return stops, err
+	case refused != nil && len(registered) == 0:
+		return nil, refused
 	}
-	return registered
+	return registered, err
 }
 
 func isDiverged(err error) bool {
@@ -118,22 +123,25 @@ func isDiverged(err error) bool {
 // maxCollecting bounds the way of a handler to the question that its call stopped at.
 const maxCollecting = 10 * time.Second
 
-// collectStops enters the handler once more, for the functions that it registers.
-func (c *Call) collectStops(ctx context.Context, r round) []stop {
+// collectStops enters the handler once more, for the functions that it registers. The error
+// is that of a handler that could not be entered.
+func (c *Call) collectStops(ctx context.Context, r round) (_ []stop, refused error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCollecting)
 	defer cancel()
 	c.enterAnew(stopping)
 	c.hooks = nil
-	func() {
-		var err error // how it comes to its end does not matter: the call has an error
-		defer recovered(&err)
-		_, _ = r.enter(ctx, c)
-	}()
+	end := guard(func() error { // how it comes to its end does not matter: the call has an error
+		_, err := r.enter(ctx, c)
+		return err
+	})
+	if c.phase == elsewhere {
+		return nil, end
+	}
 	if held, stops := c.abandonFrame(endOf(ctx)); held {
 		c.takeStops()
-		return stops
+		return stops, nil
 	}
-	return c.takeStops()
+	return c.takeStops(), nil
 }
 
 // undoPrefix begins the key under which the undoing of an effect is noted in the record of a
@@ -215,14 +223,23 @@ func (c *Call) leaveUndoing(key string) {
 	c.undid(entry{kind: undoneEntry, key: key, unknown: true})
 }
 
-// undid records what became of undoing an effect, and reports whether there was one. The
-// handler's goroutine may still write to its own history.
-func (c *Call) undid(undo entry) (happened bool) {
+// undid records what became of undoing an effect. The handler's goroutine may still write to
+// its own history.
+func (c *Call) undid(undo entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.st.unshare()
 	c.st.record(undo)
-	return slices.ContainsFunc(c.st.done, func(e entry) bool { return e.key == undo.key && (e.kind.isEffect() || e.kind.isFailure() && e.unknown) })
+}
+
+// mayHaveHappened reports whether there is anything to undo of an effect. One that outlived
+// its round is in the history of the handler's goroutine alone.
+func (c *Call) mayHaveHappened(key string) bool {
+	c.mu.Lock()
+	u := c.running
+	happened := slices.ContainsFunc(c.st.done, func(e entry) bool { return e.key == key && (e.kind.isEffect() || e.kind.isFailure() && e.unknown) })
+	c.mu.Unlock()
+	return happened || u != nil && u.of != nil && u.of.mayHaveHappened(key)
 }
 
 // undo runs a function of OnStop, which is an effect, and records how it ended.
@@ -232,24 +249,25 @@ func (c *Call) undo(ctx context.Context, s stop, err error) {
 	c.mu.Lock()
 	idem := c.st.id + "!" + c.st.answersBefore(s.key, c.st.isFree(s.key)) + "!" + s.key
 	c.mu.Unlock()
-	returned := false
-	failed := onOwnGoroutine(func() error {
+	known := false
+	failed := guard(func() error {
 		failed := s.undo(ctx, idem, err)
-		returned = true
+		known = failed == nil || !ofUnknownOutcome(ctx, failed)
 		return failed
 	})
 	e := Event{Kind: EffectUndone, Effect: effectName(s.key)}
 	outcome := entry{kind: undoneEntry, key: s.key}
 	switch {
 	case failed == nil:
-	case !returned || ofUnknownOutcome(ctx, failed):
+	case !known:
 		outcome.unknown = true
 		e.Kind, e.Err, e.Reason = StopFailed, failed, "nobody knows whether it was undone"
 	default:
 		outcome.kind = keptEntry
 		e.Kind, e.Err, e.Reason = StopFailed, failed, "it could not be undone"
 	}
-	if c.undid(outcome) || failed != nil {
+	c.undid(outcome)
+	if failed != nil || c.mayHaveHappened(s.key) {
 		c.observe(ctx, e)
 	}
 }
@@ -263,7 +281,8 @@ func (c *Call) runStops(ctx context.Context, stops []stop, err error) {
 }
 
 // OnStop undoes the effect of a step when the call ends without completing, as
-// [Call.OnStop] does. It reads the values of the steps that happened, see [Step.Happened].
+// [Call.OnStop] does. It reads the values of the steps that happened, see [Step.Happened]. A
+// step that may have happened has no value, and is undone by what idem finds, see [Step.InDoubt].
 func (b *Steps[In, Out]) OnStop(step string, undo func(ctx context.Context, at *At[In], idem string, err error) error) {
 	b.stops = append(b.stops, stepStop[In]{step, undo})
 }
@@ -293,4 +312,10 @@ func (l *stepList[In, Out]) stopping(at *At[In]) {
 func (s Step[T]) Happened(at stepValues) bool {
 	v := s.at(at)
 	return v.happened && !v.skipped
+}
+
+// InDoubt reports whether the step began and nobody knows whether it happened, see [Once].
+func (s Step[T]) InDoubt(at stepValues) bool {
+	s.at(at)
+	return at.inDoubt(stepPrefix + s.key)
 }

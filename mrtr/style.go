@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 )
 
@@ -39,27 +38,16 @@ type GuardedFunc[In, Out any] func(ctx context.Context, c *Call, in In) (*Incomp
 // Native enters a guarded handler in every round. An effect above a guard belongs
 // in [Once].
 func Native[In, Out any](h GuardedFunc[In, Out]) Style[In, Out] {
-	return guarded(h, true)
-}
-
-// guarded is the style of a handler that runs from its top in every round. entered says
-// that each of its entries is one of the author's code.
-func guarded[In, Out any](h GuardedFunc[In, Out], entered bool) Style[In, Out] {
 	if h == nil {
 		return Style[In, Out]{}
 	}
-	entries := sync.Pool{New: func() any { return newGuardedEntry(h) }}
 	return Style[In, Out]{enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 		if err := c.useStyle(guardedStyle); err != nil {
 			var none Out
 			return nil, none, err
 		}
-		if entered {
-			c.observe(ctx, Event{Kind: HandlerEntered})
-		}
-		e := entries.Get().(*guardedEntry[In, Out])
-		defer entries.Put(e)
-		return e.enter(ctx, c, in)
+		c.observe(ctx, Event{Kind: HandlerEntered})
+		return h(ctx, c, in)
 	}}
 }
 
@@ -139,75 +127,6 @@ func (st *state) style() string {
 		return coroutineStyle
 	}
 	return guardedStyle
-}
-
-// The author's code runs on goroutines that the engine starts. On the goroutine of the
-// request a runtime.Goexit in it would leave the request without an answer.
-
-// onOwnGoroutine runs f on a goroutine of its own and waits for it.
-func onOwnGoroutine(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		returned := false
-		defer func() { done <- ended(returned, recover(), err) }()
-		err = f()
-		returned = true
-	}()
-	return <-done
-}
-
-// ended is how code came to its end: with its own error, a panic, or Goexit.
-func ended(returned bool, panicked any, err error) error {
-	switch {
-	case panicked != nil:
-		return panicError(panicked)
-	case !returned:
-		return exited()
-	}
-	return err
-}
-
-func exited() error { return misuse("the handler ended its goroutine with runtime.Goexit") }
-
-// guardedEntry does what onOwnGoroutine does for one entry of a guarded handler. It is
-// reused, so that an entry allocates nothing.
-type guardedEntry[In, Out any] struct {
-	handler GuardedFunc[In, Out]
-	run     func() // main, as a value that is made once
-	done    chan struct{}
-
-	ctx  context.Context
-	c    *Call
-	in   In
-	need *IncompleteResult
-	out  Out
-	err  error
-}
-
-func newGuardedEntry[In, Out any](h GuardedFunc[In, Out]) *guardedEntry[In, Out] {
-	e := &guardedEntry[In, Out]{handler: h, done: make(chan struct{}, 1)}
-	e.run = e.main
-	return e
-}
-
-func (e *guardedEntry[In, Out]) enter(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
-	e.ctx, e.c, e.in = ctx, c, in
-	go e.run()
-	<-e.done
-	need, out, err := e.need, e.out, e.err
-	*e = guardedEntry[In, Out]{handler: e.handler, run: e.run, done: e.done}
-	return need, out, err
-}
-
-func (e *guardedEntry[In, Out]) main() {
-	returned := false
-	defer func() {
-		e.err = ended(returned, recover(), e.err)
-		e.done <- struct{}{}
-	}()
-	e.need, e.out, e.err = e.handler(e.ctx, e.c, e.in)
-	returned = true
 }
 
 // onLinearRun reports whether it is called on the goroutine of a linear run, and

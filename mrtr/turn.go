@@ -255,7 +255,7 @@ func (c *Call) releases(ctx context.Context, err error) bool {
 	}
 	var misused *UsageError
 	var r interface{ ToolErrorRetryable() bool }
-	return errors.As(err, &misused) || errors.As(err, &r) && r.ToolErrorRetryable()
+	return errors.As(err, &misused) && misused != errExited || errors.As(err, &r) && r.ToolErrorRetryable()
 }
 
 // leftovers are the effects of a turn that ends without an outcome: those that ended, and

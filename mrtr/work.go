@@ -55,17 +55,13 @@ func (f *front[In, Out]) detach(ctx context.Context, ex exchange, in In) (*round
 	ex.work = w
 	var questions *asked
 	done := make(chan error, 1)
-	go func() {
-		var err error
-		returned := false
-		defer func() {
-			err = ended(returned, recover(), err)
-			f.rt.works.leave(w)
-			done <- err
-		}()
+	go guarded(func() (err error) {
 		questions, err = f.rt.run(w, ex, f.target, r)
-		returned = true
-	}()
+		return err
+	}, func(err error) {
+		f.rt.works.leave(w)
+		done <- err
+	})
 	select {
 	case err := <-done:
 		return r, questions, err

@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"context"
 	"errors"
 
 	"github.com/mrtr-go/sdk/internal/errormethods"
@@ -56,6 +57,15 @@ func factsOf(err error) (f facts) {
 	})
 	f.Timeout = factOf(err, errormethods.Timeout.Timeout)
 	return f
+}
+
+// Ask asks an error all that the engine and the layers around it ask of one, for the sake
+// of a method that panics.
+func Ask(err error) {
+	walk(err, new(int), func(err error) { _ = err.Error() })
+	_ = errors.Is(err, context.Canceled)
+	_ = factsOf(err)
+	_ = factOf(err, errormethods.Cause.ToolErrorCause)
 }
 
 // factOf asks the first error in the chain that has the methods of C.

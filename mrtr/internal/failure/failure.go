@@ -35,7 +35,12 @@ const maxChain = 32
 // Of is the failure of an error.
 func Of(err error) *Failure {
 	f := &Failure{Text: err.Error()}
-	f.walk(err, new(int))
+	walk(err, new(int), func(err error) {
+		f.Is = append(f.Is, identity(err))
+		if value, ok := roundTrip(err); ok {
+			f.As = append(f.As, typedFact{typeName(reflect.TypeOf(err)), value})
+		}
+	})
 	for _, sentinel := range []error{
 		context.Canceled, context.DeadlineExceeded,
 		fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrClosed,
@@ -68,20 +73,18 @@ func (f *Failure) ReadBack() *Failure {
 	return f
 }
 
-func (f *Failure) walk(err error, seen *int) {
+// walk visits the errors of a chain.
+func walk(err error, seen *int, visit func(error)) {
 	if *seen++; err == nil || *seen > maxChain {
 		return
 	}
-	f.Is = append(f.Is, identity(err))
-	if value, ok := roundTrip(err); ok {
-		f.As = append(f.As, typedFact{typeName(reflect.TypeOf(err)), value})
-	}
+	visit(err)
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		f.walk(e.Unwrap(), seen)
+		walk(e.Unwrap(), seen, visit)
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
-			f.walk(inner, seen)
+			walk(inner, seen, visit)
 		}
 	}
 }

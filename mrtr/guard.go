@@ -1,0 +1,124 @@
+package mrtr
+
+import (
+	"context"
+
+	"github.com/mrtr-go/sdk/internal/stacktrace"
+	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+)
+
+// The engine calls code that others wrote: handlers, functions of effects, steps and options,
+// methods of inputs, answers, values, results and errors, and the operator's observer. All of
+// it runs in a guard, on a goroutine that the engine starts: nobody can stop a
+// runtime.Goexit, and on the goroutine of the request it would leave the request without an
+// answer. Linear code has a goroutine of its own, with a guard of its own
+// (linearRun.main). The function of an effect runs on its handler's, and effectRun.finish
+// records how it ended.
+
+// guard runs f on a goroutine of its own and waits for it. The error is that of f, its
+// panic, or its Goexit.
+func guard(f func() error) error {
+	done := make(chan error, 1)
+	go guarded(f, func(err error) { done <- err })
+	return <-done
+}
+
+// guarded runs f, and calls end with its error, its panic, or its Goexit.
+func guarded(f func() error, end func(error)) {
+	var err error
+	returned := false
+	defer func() { end(ended(returned, recover(), err)) }()
+	err = f()
+	returned = true
+}
+
+// ended is how code came to its end: with its own error, a panic, or Goexit.
+func ended(returned bool, panicked any, err error) error {
+	switch {
+	case panicked != nil:
+		return panicError(panicked)
+	case !returned:
+		return errExited
+	}
+	return err
+}
+
+// errExited ends a call like a panic: nobody knows how far its code came.
+var errExited = misuse("the handler ended its goroutine with runtime.Goexit")
+
+func panicError(v any) error {
+	switch err := v.(type) {
+	case *UsageError: // of a step that reads a later one
+		return err
+	case *PanicError: // of an effect, which knows its stack
+		return err
+	}
+	return &PanicError{Value: v, Stack: stacktrace.Of(0)}
+}
+
+// badMethod stands for the value of a panic in a method of an error.
+const badMethod = "a method of the error panicked"
+
+// safeError returns an error whose methods can be called. That of a nil pointer in an error,
+// a common mistake, panics where go-sdk reads it, on a goroutine that nobody recovers.
+func safeError(err error) error {
+	if unreadable := unreadable(err); unreadable != nil {
+		return unreadable
+	}
+	return err
+}
+
+// unreadable is how asking an error ended its code, nil where that returned.
+func unreadable(err error) error {
+	switch e := err.(type) {
+	case nil, *Error, *UsageError:
+		return nil
+	case *PanicError:
+		if _, ok := e.Value.(error); !ok {
+			return nil
+		}
+	}
+	asked := guard(func() error { failure.Ask(err); return nil })
+	if panicked, ok := asked.(*PanicError); ok {
+		return &PanicError{Value: badMethod, Stack: panicked.Stack}
+	}
+	return asked
+}
+
+// guardedRound is the guard around [Call.advance]. It is reused, so that a round allocates
+// nothing for it.
+type guardedRound struct {
+	run  func() // main, as a value that is made once
+	done chan struct{}
+
+	ctx  context.Context
+	c    *Call
+	from round
+	out  *asked
+	err  error
+}
+
+func (c *Call) advanceGuarded(ctx context.Context, from round) (*asked, error) {
+	g, ok := c.rt.guards.Get().(*guardedRound)
+	if !ok {
+		g = &guardedRound{done: make(chan struct{}, 1)}
+		g.run = g.main
+	}
+	g.ctx, g.c, g.from = ctx, c, from
+	go g.run()
+	<-g.done
+	out, err := g.out, g.err
+	*g = guardedRound{run: g.run, done: g.done}
+	c.rt.guards.Put(g)
+	return out, err
+}
+
+func (g *guardedRound) main() {
+	returned := false
+	defer func() {
+		g.err = ended(returned, recover(), g.err)
+		g.done <- struct{}{}
+	}()
+	g.out, g.err = g.c.advance(g.ctx, g.from)
+	returned = true
+}
