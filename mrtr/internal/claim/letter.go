@@ -88,6 +88,9 @@ type Delivery struct {
 	taken  bool // TakeUp was called
 }
 
+// Fingerprint identifies the answers in the letter, as its sender judged them.
+func (d *Delivery) Fingerprint() string { return d.record.fingerprint }
+
 // Fetch reads the letter that a notice is about. It is nil where there is none any more:
 // then over reports whether the turn has an outcome without it.
 func (t *Table) Fetch(ctx context.Context, n Notice) (d *Delivery, over bool) {
