@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -233,5 +235,40 @@ func TestAStepInDoubtIsUndone(t *testing.T) {
 			said := strings.Join(append(effect.ToolErrorHints(), reply.err.Error()), " ")
 			require.Equal(t, explanation != "never begun", strings.Contains(said, `"pay" was undone`), said)
 		})
+	}
+}
+
+// A legacy client that fails to be asked ends its call. What became of its effects is told to
+// it, the log and the boundary as to a modern one.
+func TestCompensationOfALegacyClientThatIsNotAsked(t *testing.T) {
+	for name, test := range undos {
+		for style := range compensated(&deeds{}, new([]string), &sync.Mutex{}, nil) {
+			for explanation, answer := range map[string]wire.Answer{
+				"it answers with an error":  wire.Fail(-32000, "no user"),
+				"it fails when asked again": wire.InTurn(wire.Raw(`{"action":"accept"}`), wire.Fail(-32000, "no user")),
+				"its answer cannot be read": wire.Raw(`{"action":7}`),
+				"it never answers":          wire.Missing,
+			} {
+				t.Run(fmt.Sprintf("%s/%s/%s", name, style, explanation), func(t *testing.T) {
+					var did deeds
+					var idems []string
+					var log bytes.Buffer
+					logger := slog.New(slog.NewTextHandler(&log, nil))
+					rt, _ := newRuntime(t, &mrtr.Options{
+						Observer: mrtr.LogObserver(logger), Bridge: &sse.BridgeOptions{AnswerTimeout: 100 * time.Millisecond},
+					})
+					server := newServer()
+					require.NoError(t, boundary.Install(server, &boundary.Options{Logger: logger}))
+					mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, compensated(&did, &idems, &sync.Mutex{}, test.undo)[style], nil))
+					out, err := connect(t, server, legacyClient).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": answer})
+					require.NoError(t, err)
+					require.True(t, out.IsError)
+					require.Contains(t, out.Text, test.text)
+					require.Contains(t, string(out.Result), fmt.Sprintf(`"effect":%q`, test.effect))
+					require.Equal(t, 1, did.count("released"))
+					require.Contains(t, log.String(), fmt.Sprintf("level=%s msg=%q", test.level, test.log))
+				})
+			}
+		}
 	}
 }

@@ -498,3 +498,43 @@ func TestMailboxTakesADeclineInADrain(t *testing.T) {
 		require.NoError(t, <-drained)
 	})
 }
+
+// An instance that has never made a question cannot judge an answer which its Go type
+// refuses. The holder does, and asks again: as often as any question is asked again.
+func TestMailboxAsksAgainForWhatAnAnswersTypeRefuses(t *testing.T) {
+	plan := func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		to, err := mrtr.Ask(ctx, c, mrtr.Elicit[airport]("to", "Which airport?"))
+		return tripOut{Plan: string(to)}, err
+	}
+	for name, style := range map[string]linearStyle{"coroutine": mrtr.Coroutine[tripIn, tripOut], "resumable": mrtr.Resumable[tripIn, tripOut]} {
+		for wrong := range 5 {
+			t.Run(fmt.Sprintf("%s/%d wrong", name, wrong), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newSiblings(t, 2, func(*testing.T, *deeds) tripStyle { return style(plan) })
+					asked := s.tools[0].begin()
+					s.all[0].on(func(operation) error { mrtr.Elicit[airport]("to", "?"); return nil })
+					elsewhere := func(answer string) tripReply {
+						mrtr.ForgetTypes()
+						return s.tools[1].answer(asked, answer)
+					}
+					for i := range min(wrong, 3) {
+						again := elsewhere(canary)
+						require.NoError(t, again.err)
+						require.Equal(t, []string{"to"}, again.asks)
+						require.Equal(t, again, elsewhere(canary), "the same bytes")
+						require.Len(t, s.all[0].events.of(mrtr.AnswerRefused), i+1)
+						asked = again
+					}
+					if wrong == 4 {
+						ended(t, elsewhere(canary).err, mrtr.Unanswered)
+					} else {
+						require.Equal(t, tripReply{plan: "LIS"}, elsewhere("lis"))
+					}
+					require.Zero(t, s.all[1].events.entries(), "the handler goes on where it is")
+					synctest.Wait()
+					require.Zero(t, mrtr.CountFrames(s.runtimes[0]))
+				})
+			})
+		}
+	}
+}

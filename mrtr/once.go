@@ -3,14 +3,11 @@ package mrtr
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
-	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
 // Once runs an effect, an action that must not happen twice, and remembers its
@@ -102,32 +99,6 @@ func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Co
 	return decodeEffect[T](value, key)
 }
 
-// runEffect runs the function of an effect that was begun, by Once or as a step, and
-// records how it ended. Its value is encoded in there, and decoded when it is recorded: the
-// author's methods may panic.
-func runEffect[T any](ctx context.Context, run *effectRun, idem string, opt *EffectOptions[T], f func(ctx context.Context, idem string) (T, error)) (value json.RawMessage, _ error) {
-	defer func() { run.finish(recover()) }()
-	ctx, release, err := run.shield(ctx, opt.within())
-	if err != nil {
-		run.unbegun = true
-		return nil, err
-	}
-	defer release()
-	v, err := attempt(ctx, run, idem, opt, f)
-	if err != nil {
-		if !run.unbegun {
-			run.fail(ctx, err)
-		}
-		return nil, err
-	}
-	value, err = json.Marshal(v)
-	run.remember(value)
-	if err != nil {
-		return nil, lostValue(misuse("%s ran, but its value cannot be remembered: %v", run, err))
-	}
-	return value, nil
-}
-
 // EffectOptions configure one effect of [Once] or [DoStep]. They decide what happens to
 // an effect that began and whose outcome nobody knows: the instance died, its time ran
 // out, or the answer was lost. The zero value, and nil, leave it unknown.
@@ -205,83 +176,6 @@ func decodeEffect[T any](value json.RawMessage, key string) (v T, _ error) {
 
 // lostValue marks the error of an effect that ran and whose value is lost.
 func lostValue(err error) error { return &effectsReported{error: err, effect: effectUnknown} }
-
-// effectRun is one run of an effect's function. Its outcome is recorded when
-// the function has ended, in whichever way.
-type effectRun struct {
-	call    *Call
-	key     string
-	step    bool             // it is a step, and not a Once
-	inner   bool             // it runs inside another effect
-	free    bool             // it stands whatever the answers
-	unbegun bool             // its function was not called
-	failed  *failure.Failure // of a Once whose function returned an error
-	outcome entry            // of no kind until it is known
-}
-
-func (r *effectRun) String() string {
-	if r.step {
-		return fmt.Sprintf("step %q", effectName(r.key))
-	}
-	return fmt.Sprintf("effect %q", r.key)
-}
-
-// remember records the value. A step without one is in doubt: no code asks for it by
-// its key.
-func (r *effectRun) remember(value json.RawMessage) {
-	if r.step && len(value) == 0 {
-		r.failWith(nil, true)
-		return
-	}
-	r.outcome = entry{kind: effectEntry, key: r.key, value: value, unknown: len(value) == 0, free: r.free}
-}
-
-// fail records the error of the function. The author of a Once gets it as a replay meets it.
-// One that cannot be read, such as a nil pointer, may have been meant as none.
-func (r *effectRun) fail(ctx context.Context, err error) {
-	unknown := unreadable(err) != nil || ofUnknownOutcome(ctx, err)
-	switch {
-	case !r.step:
-		r.failed = failureOf(unmarked(err))
-	case errors.Is(err, ErrSkip):
-		r.outcome = entry{kind: skippedEntry, key: r.key}
-		return
-	}
-	r.failWith(r.failed, unknown)
-}
-
-// failWith records a failure. Code that replays meets the error again, unless a replay
-// passes over the effect together with the one around it.
-func (r *effectRun) failWith(f *failure.Failure, unknown bool) {
-	r.outcome = entry{kind: triedEntry, key: r.key, unknown: unknown, free: r.free}
-	if l := r.call.linear; l != nil && l.how.replays && !r.inner {
-		r.outcome.kind, r.outcome.value = failedEntry, f.Encode()
-	}
-}
-
-// finish records the outcome, and passes on the panic of a function that panicked.
-func (r *effectRun) finish(panicked any) {
-	var err error
-	switch {
-	case r.unbegun && panicked == nil:
-		r.call.leave(r.key)
-		return
-	case panicked != nil:
-		err = panicError(panicked)
-		f := failureOf(err)
-		if p, ok := err.(*PanicError); ok {
-			p.Value = f.PanicValue(p.Value)
-		}
-		r.failWith(f, true)
-	case r.outcome.kind == "": // it ends its goroutine
-		r.failWith(failureOf(errExited), true)
-	}
-	r.call.finish(r.outcome)
-	r.call.journalEnd(r.key)
-	if err != nil {
-		panic(err)
-	}
-}
 
 // begin finds the remembered value of an effect, or marks it as running and makes
 // its idem.
@@ -387,75 +281,4 @@ func (c *Call) finish(ran entry) {
 	default:
 		c.linear.claim(ran.key)
 	}
-}
-
-// attempt finds out about an earlier attempt, if there was one, and makes another.
-func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *EffectOptions[T], f func(ctx context.Context, idem string) (T, error)) (v T, err error) {
-	var check func(context.Context, string) (T, bool, error)
-	again := false
-	if opts != nil {
-		check, again = opts.Check, opts.Again
-	}
-	if run.call.inDoubt(run.key) && !(again && check == nil) {
-		happened, failed := false, error(ErrIndeterminate)
-		if check != nil {
-			v, happened, failed = check(ctx, idem)
-		}
-		switch {
-		case failed != nil:
-			run.unbegun = run.call.currentClaim() != nil // else a replay has to meet the error
-			return v, run.call.unknown(run.key)
-		case happened:
-			run.foundDone(ctx)
-			return v, nil
-		}
-		run.call.settleDoubt(run.key)
-	}
-	if err := run.call.journalStart(ctx, run.key); err != nil {
-		run.unbegun = true
-		return v, err
-	}
-	if v, err = perform(ctx, run, idem, f); err == nil || check == nil || ctx.Err() != nil || !ofUnknownOutcome(ctx, err) {
-		return v, err
-	}
-	known, happened, failed := check(ctx, idem)
-	switch {
-	case failed != nil:
-		return v, err
-	case happened:
-		run.foundDone(ctx)
-		return known, nil
-	}
-	return v, NotDone(err)
-}
-
-// perform calls an effect's function, and tells the observer of it.
-func perform[T any](ctx context.Context, run *effectRun, idem string, f func(ctx context.Context, idem string) (T, error)) (v T, err error) {
-	c := run.call
-	if c.rt.observer == nil {
-		return f(ctx, idem)
-	}
-	effect := strings.TrimPrefix(run.key, stepPrefix)
-	c.observe(ctx, Event{Kind: EffectStarted, Effect: effect})
-	began, returned := time.Now(), false
-	defer func() {
-		e := Event{Kind: EffectDone, Effect: effect, Duration: time.Since(began)}
-		switch {
-		case !returned:
-			e.Kind, e.Reason = EffectFailed, "it did not return"
-		case errors.Is(err, ErrSkip):
-			e.Reason = "skipped"
-		case err != nil:
-			e.Kind, e.Err = EffectFailed, err
-		}
-		c.observe(ctx, e)
-	}()
-	v, err = f(ctx, idem)
-	returned = true
-	return v, err
-}
-
-// foundDone tells the observer that a check has found the effect done.
-func (r *effectRun) foundDone(ctx context.Context) {
-	r.call.observe(ctx, Event{Kind: EffectDone, Effect: strings.TrimPrefix(r.key, stepPrefix), Reason: "a check found it done"})
 }

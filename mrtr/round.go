@@ -125,6 +125,11 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 		settled := false
 		settled, ended = c.judgeAnswers(ctx)
 		if ended == nil && !settled {
+			if c.ex.letter != nil { // its sender could not judge the answers, and waits
+				if out, answered, err := c.takeTurn(ctx, nil, r); answered {
+					return out, err
+				}
+			}
 			return c.suspend()
 		}
 	}

@@ -38,7 +38,13 @@ type turnClaim struct {
 // where the turn has run, or does not run here. ended is the error by which the answers
 // end the call, such as a decline.
 func (c *Call) takeTurn(ctx context.Context, ended error, to round) (out *asked, answered bool, _ error) {
-	turn := c.turn(c.answersOf(ended))
+	answers := ""
+	if l := c.ex.letter; l != nil { // they are those in it, whatever this instance makes of them
+		answers = l.Fingerprint()
+	} else {
+		answers = c.answersOf(ended)
+	}
+	turn := c.turn(answers)
 	answer, err := c.claimTurn(ctx, turn)
 	if err != nil {
 		c.phase = elsewhere

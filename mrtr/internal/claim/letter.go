@@ -90,6 +90,9 @@ type Delivery struct {
 	Lost bool
 }
 
+// Fingerprint identifies the answers in the letter, as its sender judged them.
+func (d *Delivery) Fingerprint() string { return d.record.fingerprint }
+
 // Fetch reads the letter that a notice is about. It is nil where there is none any more:
 // then lost reports whether the turn runs, or has run, without it.
 func (t *Table) Fetch(ctx context.Context, n Notice) (d *Delivery, lost bool) {
