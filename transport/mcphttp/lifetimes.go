@@ -11,6 +11,7 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/progress"
@@ -41,7 +42,7 @@ type lifetimes struct {
 // orders what their clients are told of them.
 func (t *lifetimes) bind(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
-		server := getServer(r)
+		server := getServer(unnamed(r))
 		if server != nil {
 			progress.Order(server)
 			t.install(server)
@@ -66,12 +67,16 @@ func (t *lifetimes) install(server *mcp.Server) {
 				defer done()
 				return next(ctx, method, req)
 			}
-			if p := t.posts.of(req); p != nil && !strings.HasPrefix(method, "notifications/") {
-				ctx, done := p.begin(ctx)
-				defer done()
-				return p.call.run(func() (mcp.Result, error) { return next(ctx, method, req) })
+			p, named := t.posts.of(req)
+			if !named || strings.HasPrefix(method, "notifications/") {
+				return next(ctx, method, req)
 			}
-			return next(ctx, method, req)
+			ctx, done, err := p.begin(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer done()
+			return p.call.run(func() (mcp.Result, error) { return next(ctx, method, req) })
 		}
 	})
 }
@@ -91,28 +96,36 @@ type postKey struct{}
 
 // post is one POST. Its calls are in flight until their handlers have returned.
 type post struct {
-	free []func(calls int) // give back the places of calls
+	free   []func(calls int) // give back the places of calls
+	forget []func()          // called when no handler will run any more
 
-	forget func()      // set before a handler runs; nil if no header names the post
-	call   *repeatable // set before it runs; nil if it is not kept
+	ids  []jsonrpc.ID // of its calls, in a session; set with its place there
+	call *repeatable  // set before it runs; nil if it is not kept
 
 	// All guarded by mu.
 	mu      sync.Mutex
 	running map[*context.CancelCauseFunc]struct{}
-	over    bool // the POST has returned
+	cause   error // of the end of its calls; nil if they were not cancelled
+	over    bool  // the POST has returned
 }
 
-// begin counts a handler until the function it returns is called.
-func (p *post) begin(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// begin counts a handler until the function it returns is called. A handler that comes
+// when the POST is over is not counted any more, and must not run. A nil post is over.
+func (p *post) begin(ctx context.Context) (context.Context, func(), error) {
+	if p == nil {
+		return ctx, nil, ErrHungUp
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over { // it was cancelled before it began
-		return ctx, func() { cancel(nil) }
-	}
-	if p.running == nil {
+	switch {
+	case p.cause != nil:
+		return ctx, nil, p.cause
+	case p.over:
+		return ctx, nil, ErrHungUp
+	case p.running == nil:
 		p.running = map[*context.CancelCauseFunc]struct{}{}
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
 	p.running[&cancel] = struct{}{}
 	return ctx, func() {
 		cancel(nil)
@@ -122,13 +135,15 @@ func (p *post) begin(ctx context.Context) (context.Context, func()) {
 		if p.over {
 			p.leave(1)
 		}
-	}
+	}, nil
 }
 
-// cancel cancels the handlers that run.
+// cancel cancels the handlers that run, and those that have not begun. It names no call by
+// its id, which the client may be using again by now.
 func (p *post) cancel(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.cause = cause
 	for cancel := range p.running {
 		(*cancel)(cause)
 	}
@@ -147,8 +162,11 @@ func (p *post) leave(calls int) {
 	for _, free := range p.free {
 		free(calls)
 	}
-	if len(p.running) == 0 && p.forget != nil {
-		p.forget()
+	if len(p.running) > 0 {
+		return
+	}
+	for _, forget := range p.forget {
+		forget()
 	}
 }
 
@@ -159,23 +177,33 @@ type posts struct{ sync.Map }
 func (ps *posts) name(r *http.Request, p *post) *http.Request {
 	key := rand.Text()
 	ps.Store(key, p)
-	p.forget = func() { ps.Delete(key) }
+	p.forget = append(p.forget, func() { ps.Delete(key) })
 	named := r.Clone(r.Context())
 	named.Header.Set(postHeader, key)
 	return named
 }
 
-// of finds the post of a call, nil if it has none, and takes the header off it.
-func (ps *posts) of(req mcp.Request) *post {
+// unnamed is the request without that header, as its sender made it.
+func unnamed(r *http.Request) *http.Request {
+	if r.Header.Get(postHeader) == "" {
+		return r
+	}
+	r = r.Clone(r.Context())
+	r.Header.Del(postHeader)
+	return r
+}
+
+// of finds the post of a call, and takes the header off it. The post is nil if it is over.
+func (ps *posts) of(req mcp.Request) (p *post, named bool) {
 	extra := req.GetExtra()
 	if extra == nil || extra.Header.Get(postHeader) == "" {
-		return nil
+		return nil, false
 	}
-	p, _ := ps.Load(extra.Header.Get(postHeader))
+	found, _ := ps.Load(extra.Header.Get(postHeader))
 	extra.Header = extra.Header.Clone() // the calls of a batch share it
 	extra.Header.Del(postHeader)
-	found, _ := p.(*post)
-	return found
+	p, _ = found.(*post)
+	return p, true
 }
 
 // The causes with which a [Handler] ends the context of a call, see [context.Cause].

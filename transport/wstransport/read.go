@@ -30,7 +30,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if !ok {
 			return msg, nil
 		}
-		if refused != nil && !req.IsCall() { // a notification has no answer
+		if !req.IsCall() && (refused != nil || c.calls.Late(req)) { // a notification has no answer
 			continue
 		}
 		if req.IsCall() && req.Method != "ping" {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
 // The reasons why a call is not taken.
@@ -94,6 +96,18 @@ func (c *Calls) Begin(req *jsonrpc.Request) (again bool, _ *jsonrpc.Error) {
 		c.awaited++
 	}
 	return false, nil
+}
+
+// Late reports whether a message cancels a call that is not in flight any more. go-sdk
+// cancels behind the reader's back, and could hit the next call under that id.
+func (c *Calls) Late(req *jsonrpc.Request) bool {
+	id, ok := message.Cancels(req)
+	if !ok {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.owed[id] == nil
 }
 
 // Settle forgets a call whose answer is about to be written, because the peer may

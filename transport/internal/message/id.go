@@ -45,7 +45,9 @@ func decodeID(raw []byte) (jsonrpc.ID, error) {
 	return id, nil
 }
 
-func isNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
+func isNumber(raw []byte) bool {
+	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+}
 
 // isLarge reports whether raw is an integer that go-sdk would round.
 func isLarge(raw []byte) bool {
@@ -70,6 +72,22 @@ func nameLarge(params []byte) []byte {
 		}
 	}
 	return params
+}
+
+// Cancels returns the id of the call that a message cancels, as go-sdk reads it.
+func Cancels(req *jsonrpc.Request) (id jsonrpc.ID, ok bool) {
+	if req.Method != "notifications/cancelled" {
+		return id, false
+	}
+	var v any
+	w := jsontext.Walk(req.Params, jsontext.MaxDepth)
+	for name := range w.Members {
+		if string(name) == "requestId" && json.Unmarshal(w.Value(), &v) != nil {
+			return id, false
+		}
+	}
+	id, err := jsonrpc.MakeID(v)
+	return id, err == nil && id.IsValid()
 }
 
 // HasLarge reports whether a message has an id that go-sdk knows by a name. Its
