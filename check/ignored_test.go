@@ -24,7 +24,7 @@ func TestEveryWayIgnoresTheSame(t *testing.T) {
 		`{"a":1}`: "none", `[1]`: "none", `true`: "none", `null`: "none", `1.5`: "none", `1e3`: "none", `9007199254740993`: "none",
 	}
 	cells := 0
-	ways := everyWay(t, func(t *testing.T, w way, modern bool, server *mcp.Server) {
+	ways := everyWay(t, nil, func(t *testing.T, w way, modern bool, server *mcp.Server) {
 		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			token := req.Params.GetProgressToken()
 			if token == nil {
@@ -59,7 +59,7 @@ func TestEveryWayIgnoresTheSame(t *testing.T) {
 // a client of an older revision takes a plain text for a broken connection.
 func TestEveryWayKnowsNoOtherMethod(t *testing.T) {
 	cells := 0
-	ways := everyWay(t, func(t *testing.T, w way, modern bool, server *mcp.Server) {
+	ways := everyWay(t, nil, func(t *testing.T, w way, modern bool, server *mcp.Server) {
 		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, ran)
 		send := w.open(t, server)
 		meta := ""
@@ -87,7 +87,7 @@ func TestEveryWayKnowsNoOtherMethod(t *testing.T) {
 // client has begun another call under that id at once.
 func TestALateCancellationHitsNoOtherCall(t *testing.T) {
 	cells := 0
-	ways := everyWay(t, func(t *testing.T, w way, modern bool, server *mcp.Server) {
+	ways := everyWay(t, nil, func(t *testing.T, w way, modern bool, server *mcp.Server) {
 		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			text := "to its end"
 			select {

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -90,7 +91,15 @@ func exchanging(t *testing.T, modern bool, write func(string), read func() strin
 	return func(text string) string {
 		write(text)
 		for strings.Contains(text, `"id":`) {
-			if got := read(); strings.Contains(got, `"id":7`) || strings.Contains(got, `"error"`) {
+			got := read()
+			var asked struct {
+				ID     json.RawMessage
+				Method string
+			}
+			switch err := json.Unmarshal([]byte(got), &asked); {
+			case err == nil && asked.Method == "ping":
+				write(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"result":{}}`)
+			case strings.Contains(got, `"id":7`) || strings.Contains(got, `"error"`):
 				return got
 			}
 		}
@@ -143,8 +152,8 @@ var legacyWays = []way{
 }
 
 // everyWay runs a test on each way of each era, with a boundary and without, and returns
-// how often it did. modern calls need the _meta of that era.
-func everyWay(t *testing.T, test func(t *testing.T, w way, modern bool, server *mcp.Server)) (cells int) {
+// how often it did. Modern calls need the _meta of that era. opts may be nil.
+func everyWay(t *testing.T, opts func(w way, modern bool) *mcp.ServerOptions, test func(t *testing.T, w way, modern bool, server *mcp.Server)) (cells int) {
 	for _, guarded := range []bool{false, true} {
 		for _, modern := range []bool{true, false} {
 			ways, era := modernWays, "modern"
@@ -153,7 +162,11 @@ func everyWay(t *testing.T, test func(t *testing.T, w way, modern bool, server *
 			}
 			for _, w := range ways {
 				t.Run(fmt.Sprintf("%s, %s, boundary %v", era, w.name, guarded), func(t *testing.T) {
-					server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+					var o *mcp.ServerOptions
+					if opts != nil {
+						o = opts(w, modern)
+					}
+					server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, o)
 					if guarded {
 						require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
 					}

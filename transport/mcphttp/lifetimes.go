@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/progress"
+	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
 // requestKey is the key of the context of a request, with which its calls end.
@@ -60,6 +61,7 @@ func (t *lifetimes) install(server *mcp.Server) {
 	}
 	t.bound[p] = true
 	runtime.AddCleanup(server, t.forget, p)
+	server.AddSendingMiddleware(keepsCalls)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
@@ -79,6 +81,18 @@ func (t *lifetimes) install(server *mcp.Server) {
 			return p.call.run(func() (mcp.Result, error) { return next(ctx, method, req) })
 		}
 	})
+}
+
+// keepsCalls keeps the sessions of a server with KeepAlive whose clients cannot be pinged:
+// those of modern requests, those without sessions, and those that hold no stream open.
+func keepsCalls(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		if method == "ping" {
+			err = message.Unpinged(err)
+		}
+		return result, err
+	}
 }
 
 func (t *lifetimes) forget(p weak.Pointer[mcp.Server]) {

@@ -36,6 +36,9 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if req.IsCall() && req.Method != "ping" {
 			c.requested.Store(true)
 		}
+		if req.IsCall() && req.Method == "initialize" {
+			c.pinged.Store(true)
+		}
 		if req.IsCall() {
 			why := refused
 			if why == nil && c.extra != nil {
