@@ -23,7 +23,7 @@ import (
 )
 
 // way is one that a message takes to a server: send hands it over, and returns the
-// message that has the id 7.
+// answer if it has the id 7.
 type way struct {
 	name string
 	open func(t *testing.T, server *mcp.Server) (send func(text string) string)
@@ -90,7 +90,7 @@ func exchanging(t *testing.T, modern bool, write func(string), read func() strin
 	}
 	return func(text string) string {
 		write(text)
-		for strings.Contains(text, `"id":`) {
+		for strings.Contains(text, `"id":7`) {
 			got := read()
 			var asked struct {
 				ID     json.RawMessage

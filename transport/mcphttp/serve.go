@@ -219,10 +219,7 @@ func (h *Handler) work(w http.ResponseWriter, r *http.Request, raw []byte, calls
 // its connection. A call is in flight until its handler has returned, which may be
 // long after its client hung up.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, calls int, over context.Context, serve func(*reply, *http.Request)) {
-	who := "user " + inflight.Principal(r)
-	if who == "user " {
-		who = "connection " + r.RemoteAddr
-	}
+	who := inflight.Who{Principal: inflight.Principal(r), Connection: r.RemoteAddr}
 	calls = max(calls, 1)
 	if err := h.load.Enter(who, calls); err != nil {
 		refuseCalls(w, raw, err)

@@ -76,8 +76,11 @@ func (s *sessions) claim(r *http.Request, bytes int64) *session {
 		return nil
 	}
 	c := &session{principal: inflight.Principal(r), ctx: context.WithoutCancel(r.Context()), bytes: bytes}
-	o := s.owners[c.principal]
-	if c.principal != "" && o != nil && o.held >= s.mostOfOne && !s.evict(&o.idle) {
+	o, share := s.owners[c.principal], inflight.CrowdOf(s.most)
+	if c.principal != "" {
+		share = min(share, s.mostOfOne)
+	}
+	if o != nil && o.held >= share && !s.evict(&o.idle) {
 		return nil
 	}
 	for s.held >= s.most || s.held > 0 && s.bytes+bytes > int64(s.most)*bytesPerSession {

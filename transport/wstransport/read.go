@@ -151,6 +151,7 @@ func (c *conn) readInTurn() (msg jsonrpc.Message, refused *jsonrpc.Error, _ erro
 type opening struct {
 	most int64
 	all  *inflight.Counter // bytes of all connections; nil if there is one alone
+	who  inflight.Who      // whose they are
 	kept int
 }
 
@@ -164,7 +165,7 @@ func (o *opening) note(req *jsonrpc.Request) *jsonrpc.Error {
 	}
 	// A second one takes the place of the first, but may come before that is known.
 	if o.all != nil {
-		if err := o.all.Enter("", len(req.Params)); err != nil {
+		if err := o.all.Enter(o.who, len(req.Params)); err != nil {
 			return &jsonrpc.Error{Code: inflight.CodeBusy, Message: err.Error()}
 		}
 	}
@@ -175,6 +176,6 @@ func (o *opening) note(req *jsonrpc.Request) *jsonrpc.Error {
 // over gives back the bytes of the connection.
 func (o *opening) over() {
 	if o.all != nil {
-		o.all.Leave("", o.kept)
+		o.all.Leave(o.who, o.kept)
 	}
 }

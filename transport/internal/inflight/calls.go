@@ -25,7 +25,7 @@ type Calls struct {
 	// Set before the first call.
 	Most int      // no limit if zero
 	Load *Counter // of all connections; nil if there is one alone
-	Who  string   // the principal in Load
+	Who  Who      // whose calls they are in Load
 
 	// All guarded by mu.
 	mu       sync.Mutex
