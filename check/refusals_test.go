@@ -86,3 +86,31 @@ func members(n int) string {
 	}
 	return b.String()
 }
+
+// An id that would be answered as another one is refused on every way, wherever it stands,
+// and nothing runs.
+func TestEveryWayRefusesAlteredIDs(t *testing.T) {
+	ids := []string{"7.5", "7.0", "7e3", "7E0", "-0", "9e999", `"\ud800"`, `"a\udc00b"`, "\"a\xff\""}
+	cells := 0
+	ways := everyWay(t, nil, func(t *testing.T, w way, modern bool, server *mcp.Server) {
+		ran := 0
+		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			ran++
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ran"}}}, nil
+		})
+		for _, id := range ids {
+			for _, before := range []int{0, 50, 300} {
+				send := w.open(t, server) // WebSocket closes over what is no message
+				call := callSeven(modern, "", "")
+				call = strings.TrimSuffix(strings.Replace(call, `"id":7,`, "", 1), "}") + members(before) + `,"id":` + id + "}"
+				require.Contains(t, send(call), `"error"`, call)
+				cells++
+			}
+		}
+		send := w.open(t, server)
+		require.Contains(t, send(callSeven(modern, "", "")), `"ran"`)
+		require.Equal(t, 1, ran)
+	})
+	require.Equal(t, 16, ways)
+	require.Equal(t, 16*len(ids)*3, cells)
+}

@@ -200,6 +200,7 @@ func TestHangingCallsAreBounded(t *testing.T) {
 	}), &mcphttp.HandlerOptions{MaxCalls: 200})
 	before := runtime.NumGoroutine()
 	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
 	refused := make(chan int, 20_000)
 	call := func(n int) {
 		w := direct(ctx, h, callModern, func(r *http.Request) {

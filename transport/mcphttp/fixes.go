@@ -203,7 +203,7 @@ func survives(id json.RawMessage) bool {
 		return true
 	}
 	f, err := strconv.ParseFloat(string(id), 64)
-	if err != nil || f != math.Trunc(f) {
+	if err != nil || !message.IsInteger(id) {
 		return false
 	}
 	if math.Abs(f) < wholeFloats {

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/progress"
+	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
@@ -64,21 +65,28 @@ func (t *lifetimes) install(server *mcp.Server) {
 	server.AddSendingMiddleware(keepsCalls)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
-				ctx, done := endingWith(ctx, func() error { return cmp.Or(context.Cause(request), context.Cause(ctx)) }, request, ctx)
-				defer done()
+			if strings.HasPrefix(method, "notifications/") {
 				return next(ctx, method, req)
 			}
 			p, named := t.posts.of(req)
-			if !named || strings.HasPrefix(method, "notifications/") {
-				return next(ctx, method, req)
+			if !named { // without a session its context is that of its POST
+				p, _ = ctx.Value(postKey{}).(*post)
+				if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
+					sdk := ctx
+					ended, done := endingWith(sdk, func() error { return cmp.Or(context.Cause(request), context.Cause(sdk)) }, request, sdk)
+					defer done()
+					ctx = ended
+				}
+				return p.keep(ctx, func() (mcp.Result, error) { return next(ctx, method, req) })
 			}
 			ctx, done, err := p.begin(ctx)
 			if err != nil {
 				return nil, err
 			}
 			defer done()
-			return p.call.run(func() (mcp.Result, error) { return next(ctx, method, req) })
+			return p.keep(ctx, func() (mcp.Result, error) {
+				return p.call.run(func() (mcp.Result, error) { return next(ctx, method, req) })
+			})
 		}
 	})
 }
@@ -121,6 +129,43 @@ type post struct {
 	running map[*context.CancelCauseFunc]struct{}
 	cause   error // of the end of its calls; nil if they were not cancelled
 	over    bool  // the POST has returned
+	began   bool  // a handler
+	outcome outcome
+}
+
+// outcome is what a handler has returned.
+type outcome struct {
+	known  bool
+	result mcp.Result
+	err    error
+}
+
+// keep runs a handler and keeps its outcome, which goes out even if a shutdown has ended the
+// POST meanwhile.
+func (p *post) keep(ctx context.Context, handler func() (mcp.Result, error)) (mcp.Result, error) {
+	if p == nil {
+		return handler()
+	}
+	p.mu.Lock()
+	p.began = true
+	p.mu.Unlock()
+	result, err := handler()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.outcome = outcome{true, result, err}
+	if p.outcome.isCut() && context.Cause(ctx) == ErrShuttingDown {
+		p.outcome = outcome{true, nil, inflight.ErrCutOff}
+	}
+	return p.outcome.result, p.outcome.err
+}
+
+// isCut reports whether a handler has nothing to say but that it was cancelled.
+func (o outcome) isCut() bool {
+	err := o.err
+	if result, ok := o.result.(*mcp.CallToolResult); ok && err == nil {
+		err = result.GetError()
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, ErrShuttingDown)
 }
 
 // begin counts a handler until the function it returns is called. A handler that comes

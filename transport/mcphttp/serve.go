@@ -236,6 +236,6 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, call
 	p.batch = calls > 1
 	serve(p, r.WithContext(ctx))
 	if over.Err() != nil && r.Context().Err() == nil {
-		p.answerRest(raw)
+		p.answerRest(raw, posted, r.Header.Get(versionHeader) >= era.FirstModern)
 	}
 }

@@ -150,10 +150,11 @@ func (h *Handler) conns() []*conn {
 
 // Shutdown closes every connection with 1001 and refuses new ones with 503. A
 // connection on which requests are running is closed after the last of them is
-// answered; those that still come in get a JSON-RPC error with the code 1001, too.
-// Subscriptions are completed. When the context ends first, Shutdown answers what
-// still runs with that error, closes the connections, which cancels the requests,
-// and returns the context's error, at most two seconds later.
+// answered; those that still come in get a JSON-RPC error with the code -31001, by which
+// they may be sent again. Subscriptions are completed. When the context ends first, the
+// answers that exist go out, and Shutdown answers what still runs with the code 1001, since
+// what it did is not known. It closes the connections, which cancels the requests, and
+// returns the context's error, at most two seconds later.
 //
 // [http.Server.Shutdown] does not touch connections that were upgraded, so both
 // are needed.

@@ -20,7 +20,7 @@ var (
 // It lies outside the range that JSON-RPC and the Model Context Protocol reserve.
 const CodeBusy = -31000
 
-// CodeClosing is the JSON-RPC code of a call that a shutdown refused or cut off.
+// CodeClosing is the JSON-RPC code of a call that a shutdown cut off.
 // WebSocket has the same number for a server that goes.
 const CodeClosing = 1001
 

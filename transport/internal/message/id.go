@@ -28,7 +28,7 @@ func decodeID(raw []byte) (jsonrpc.ID, error) {
 	if raw == nil {
 		return jsonrpc.ID{}, nil
 	}
-	if isNumber(raw) && bytes.ContainsAny(raw, ".eE") {
+	if isNumber(raw) && !IsInteger(raw) {
 		return jsonrpc.ID{}, errFraction
 	}
 	if isLarge(raw) {
@@ -43,6 +43,22 @@ func decodeID(raw []byte) (jsonrpc.ID, error) {
 		return jsonrpc.ID{}, errors.New("the id is neither a number nor a string")
 	}
 	return id, nil
+}
+
+// IsInteger reports whether a number is written as an integer that is answered as it came.
+func IsInteger(raw []byte) bool {
+	return isNumber(raw) && !bytes.ContainsAny(raw, ".eE") && string(raw) != "-0"
+}
+
+// isAltered reports whether an id is a text that no reader gives back as it came: it has
+// half a character in it, which becomes another one.
+func isAltered(id []byte) bool {
+	if len(id) == 0 || id[0] != '"' {
+		return false
+	}
+	const replacement = "\uFFFD"
+	meant := bytes.Count(id, []byte(replacement)) + bytes.Count(bytes.ToLower(id), []byte(`\ufffd`))
+	return strings.Count(string(jsontext.Walk(id, 1).Text()), replacement) > meant
 }
 
 func isNumber(raw []byte) bool {

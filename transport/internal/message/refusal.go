@@ -54,6 +54,10 @@ func Refusal(message []byte) *jsonrpc.Error {
 			if r.isRequest = true; w.Kind() == '"' {
 				r.method = w.Text()
 			}
+		case "id":
+			if isAltered(w.Value()) {
+				return malformed("the id has half a character in it, which nobody could answer as it came")
+			}
 		case "params":
 			r.readParams(w)
 		case "result":

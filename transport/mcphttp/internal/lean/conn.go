@@ -156,7 +156,7 @@ var errNotHandled = sync.OnceValue(func() error {
 // the three methods that are served here: those the server sets itself.
 var resultType = reflect.TypeOf(mcp.CompleteResult{}.ResultType)
 
-// complete names the server in a result that does not, and says that the result of
+// complete names the server, if info is given, in a result that does not, and says that the result of
 // another method, which middleware may answer with, is complete.
 func complete(result mcp.Result, info *mcp.Implementation) {
 	switch result.(type) {
@@ -171,6 +171,9 @@ func complete(result mcp.Result, info *mcp.Implementation) {
 			}
 		}
 	}
+	if info == nil {
+		return
+	}
 	meta := result.GetMeta()
 	if meta == nil {
 		meta = map[string]any{}
@@ -179,6 +182,25 @@ func complete(result mcp.Result, info *mcp.Implementation) {
 		meta[mcp.MetaKeyServerInfo] = info
 		result.SetMeta(meta)
 	}
+}
+
+// Answer makes a call's answer of its outcome, as go-sdk's session does, except that it does
+// not name the server.
+func Answer(id jsonrpc.ID, result mcp.Result, err error, modern bool) *jsonrpc.Response {
+	if err == nil && result == nil {
+		err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: neither a result nor an error"}
+	}
+	if err != nil {
+		return &jsonrpc.Response{ID: id, Error: err}
+	}
+	if modern {
+		complete(result, nil)
+	}
+	var text bytes.Buffer
+	if err := encodeResult(&text, result); err != nil {
+		return &jsonrpc.Response{ID: id, Error: err}
+	}
+	return &jsonrpc.Response{ID: id, Result: text.Bytes()}
 }
 
 // statusOf is the status that the revision demands for an error, 0 for an event.
