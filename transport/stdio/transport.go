@@ -114,7 +114,7 @@ func (c *conn) decode(l line) (jsonrpc.Message, *jsonrpc.Response) {
 		case refused != nil: // a notification has no answer
 			c.options.Logger.Warn("a notification is refused", "bytes", l.length, "reason", refused.Message)
 			return nil, nil
-		case c.calls.Late(msg):
+		case !msg.IsCall() && c.calls.Late(msg):
 			return nil, nil
 		case !msg.IsCall():
 			return msg, nil
