@@ -173,7 +173,11 @@ func (c *repeatable) await(ctx context.Context) ([]byte, error) {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		select {
+		case <-c.done: // an answer that exists goes out
+		default:
+			return nil, ctx.Err()
+		}
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

@@ -146,6 +146,18 @@ func TestACallThatArrivesTwiceInASessionRunsOnce(t *testing.T) {
 		direct(t.Context(), h, "", inSession(mcphttp.SessionOf(h), func(r *http.Request) { r.Method = http.MethodDelete }))
 		require.Contains(t, (<-first).Body.String()+(<-second).Body.String(), "cut off")
 	})
+	inBubble("a shutdown cuts off both", &counted{}, func(t *testing.T, h *mcphttp.Handler, post posting) {
+		first := post(t.Context(), call)
+		synctest.Wait()
+		second := post(t.Context(), call)
+		synctest.Wait()
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, h.Shutdown(over), context.Canceled)
+		for _, answered := range []<-chan *httptest.ResponseRecorder{first, second} {
+			require.Contains(t, eventOf(t, <-answered), `"effects":"unknown"`, "the handler runs")
+		}
+	})
 	inBubble("its id is used again as its client hangs up", &counted{heeds: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
 		for range 200 {
 			ctx, hangUp := context.WithCancel(t.Context())

@@ -161,6 +161,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 		} else {
 			call, first := h.sessions.repeatable(session, inflight.Principal(r), body, raw, posted)
 			if call != nil && !first {
+				posted.began = true // what it waits for
 				serveRepeat(w, r, call)
 				return
 			}
