@@ -57,7 +57,7 @@ var importStair = []struct {
 	{"sse", []string{gosdk, "sse/era", "internal/misfit", "internal/progress", "internal/rpcerror", "internal/snapshot", "internal/usage"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"transport/internal/origin", nil, "it reads the headers of a request"},
 	{"transport/internal/message", []string{gosdk, "internal/jsontext"}, "it reads and writes messages, whatever carries them"},
-	{"transport/internal/inflight", []string{gosdk, "transport/internal/message"}, "it counts calls, and answers those that are too many"},
+	{"transport/internal/inflight", []string{gosdk, "internal/rpcerror", "transport/internal/message"}, "it counts calls, and answers those that are too many"},
 	{"transport/mcphttp/internal/lean", []string{gosdk, segmentio, "internal/jsontext", "transport/internal/message"}, "it can be deleted, so that nothing but its one caller knows of it"},
 	{"transport/mcphttp", []string{gosdk, "sse/era", "transport/internal/inflight", "internal/jsontext", "transport/internal/message", "transport/mcphttp/internal/lean", "transport/internal/origin", "internal/progress", "internal/rpcerror", "internal/usage", "statecodec"}, "a transport knows nothing of rounds; its router reads the name off a state"},
 	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/progress", "internal/usage"}, "a transport knows nothing of rounds"},

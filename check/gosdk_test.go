@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +46,9 @@ var faultsOfGoSDK = map[string]func(t *testing.T) bool{
 	"subscriptions-outlive-sessions": subscriptionsOutliveSessions,
 	"any-log-level":                  anyLogLevel,
 	"cancelled-call-answered":        cancelledCallAnswered,
+	"unknown-method-as-text":         unknownMethodAsText,
+	"any-progress-token":             anyProgressToken,
+	"keep-alive-loses-answers":       keepAliveLosesAnswers,
 	"decoder-buffer":                 decoderBuffer,
 }
 
@@ -149,6 +153,65 @@ func repeatedMembers(t *testing.T) bool {
 	}
 	answer, ok := got["a"].(*mcp.ElicitResult)
 	return ok && answer.Action == "accept" && answer.Content["sum"] == 1000.0
+}
+
+func unknownMethodAsText(t *testing.T) bool {
+	url := gosdkHTTP(t, gosdkServer(ran), false)
+	_, header, _ := exchange(t.Context(), t, http.MethodPost, url, opensSession)
+	status, refused, _ := exchange(t.Context(), t, http.MethodPost, url, `{"jsonrpc":"2.0","id":2,"method":"no/such"}`, "Mcp-Session-Id", header.Get("Mcp-Session-Id"))
+	return status == http.StatusBadRequest && strings.HasPrefix(refused.Get("Content-Type"), "text/plain")
+}
+
+func anyProgressToken(t *testing.T) bool {
+	write, read := overLines(t, gosdkServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: 1})
+		return ran(ctx, req)
+	}))
+	write(strings.Replace(callOfTool("1", ""), `"_meta":{`, `"_meta":{"progressToken":{"a":1},`, 1))
+	return strings.Contains(read(), `"progressToken":{"a":1}`)
+}
+
+// keepAliveLosesAnswers calls a tool that returns when the server has closed the session,
+// over HTTP and over lines.
+func keepAliveLosesAnswers(t *testing.T) bool {
+	server := func() *mcp.Server {
+		closing := &closings{closed: make(chan struct{})}
+		s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{KeepAlive: 20 * time.Millisecond, Logger: slog.New(closing)})
+		s.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			select {
+			case <-closing.closed:
+				time.Sleep(100 * time.Millisecond) // it is said before it is done
+			case <-time.After(2 * time.Second):
+			}
+			return ran(ctx, req)
+		})
+		return s
+	}
+	_, _, overHTTP := exchange(t.Context(), t, http.MethodPost, gosdkHTTP(t, server(), true), callOfTool("1", ""),
+		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "tool")
+	write, read := overLines(t, server())
+	write(callOfTool("1", ""))
+	line := read()
+	for strings.Contains(line, `"ping"`) {
+		line = read()
+	}
+	return !strings.Contains(overHTTP, "ran") && !strings.Contains(line, "ran")
+}
+
+// closings is a log that notices when a session is closed for want of a ping's answer.
+type closings struct {
+	slog.Handler
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (c *closings) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c *closings) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "keepalive ping failed") {
+		c.once.Do(func() { close(c.closed) })
+	}
+	return nil
 }
 
 func lastEventID(t *testing.T) bool {

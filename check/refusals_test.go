@@ -1,140 +1,18 @@
 package check_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/gorilla/websocket"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
-	"github.com/mrtr-go/sdk/transport/mcphttp"
-	"github.com/mrtr-go/sdk/transport/stdio"
-	"github.com/mrtr-go/sdk/transport/wstransport"
 )
-
-// way is one that a message takes to a server: send hands it over, and returns the
-// message that has the id 7.
-type way struct {
-	name string
-	open func(t *testing.T, server *mcp.Server) (send func(text string) string)
-}
-
-// eras are the members of _meta that a modern message has, and the messages with which a
-// legacy client begins.
-const (
-	modernMeta = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}`
-	initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"x","version":"1"},"capabilities":{}}}`
-	began      = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-)
-
-// overHTTP opens a client whose messages need not be well-formed.
-func overHTTP(opts *mcphttp.HandlerOptions, modern bool) func(*testing.T, *mcp.Server) func(string) string {
-	return func(t *testing.T, server *mcp.Server) func(string) string {
-		front := must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, opts))(t)
-		web := httptest.NewServer(front)
-		t.Cleanup(web.Close)
-		session := ""
-		post := func(text string) string {
-			r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL, strings.NewReader(text)))(t)
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Accept", "application/json, text/event-stream")
-			switch {
-			case modern:
-				r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
-				r.Header.Set("Mcp-Method", "tools/call")
-				r.Header.Set("Mcp-Name", "tool")
-			case session != "":
-				r.Header.Set("Mcp-Session-Id", session)
-			}
-			res := must(http.DefaultClient.Do(r))(t)
-			defer res.Body.Close()
-			if id := res.Header.Get("Mcp-Session-Id"); id != "" {
-				session = id
-			}
-			body := string(must(io.ReadAll(res.Body))(t))
-			if _, data, found := strings.Cut(body, "\ndata: "); found {
-				body = data
-			}
-			return body
-		}
-		if !modern {
-			post(initialize)
-			post(began)
-		}
-		return post
-	}
-}
-
-// exchanging is a client of a connection.
-func exchanging(t *testing.T, modern bool, write func(string), read func() string) func(string) string {
-	if !modern {
-		write(initialize)
-		read()
-		write(began)
-	}
-	return func(text string) string {
-		write(text)
-		for {
-			if got := read(); strings.Contains(got, `"id":7`) || strings.Contains(got, `"error"`) {
-				return got
-			}
-		}
-	}
-}
-
-func overStdio(modern bool) func(*testing.T, *mcp.Server) func(string) string {
-	return func(t *testing.T, server *mcp.Server) func(string) string {
-		input, in := io.Pipe()
-		out, output := io.Pipe()
-		t.Cleanup(func() { in.Close(); out.Close() })
-		transport := must(stdio.New(&stdio.Options{Reader: input, Writer: output}))(t)
-		go server.Run(t.Context(), transport)
-		lines := bufio.NewReader(out)
-		return exchanging(t, modern, func(text string) { io.WriteString(in, text+"\n") },
-			func() string { return must(lines.ReadString('\n'))(t) })
-	}
-}
-
-func overWebSocket(modern bool) func(*testing.T, *mcp.Server) func(string) string {
-	return func(t *testing.T, server *mcp.Server) func(string) string {
-		web := httptest.NewServer(must(wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))(t))
-		t.Cleanup(web.Close)
-		dialer := websocket.Dialer{Subprotocols: []string{wstransport.Subprotocol}}
-		ws, _, err := dialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http"), nil)
-		require.NoError(t, err)
-		t.Cleanup(func() { ws.Close() })
-		return exchanging(t, modern, func(text string) { require.NoError(t, ws.WriteMessage(websocket.TextMessage, []byte(text))) },
-			func() string {
-				_, data, err := ws.ReadMessage()
-				require.NoError(t, err)
-				return string(data)
-			})
-	}
-}
-
-var modernWays = []way{
-	{"HTTP, lean", overHTTP(nil, true)},
-	{"HTTP, stock", overHTTP(&mcphttp.HandlerOptions{StockFront: true}, true)},
-	{"WebSocket", overWebSocket(true)},
-	{"stdio", overStdio(true)},
-}
-
-var legacyWays = []way{
-	{"HTTP, in a session", overHTTP(nil, false)},
-	{"HTTP, without sessions", overHTTP(&mcphttp.HandlerOptions{Stateless: true}, false)},
-	{"WebSocket", overWebSocket(false)},
-	{"stdio", overStdio(false)},
-}
 
 // What two readers may read in two ways, and what would cost out of all proportion to
 // read, is refused alike on every way, before any code of the author's runs; null
@@ -207,4 +85,32 @@ func members(n int) string {
 		fmt.Fprintf(&b, `,"m%d":0`, i)
 	}
 	return b.String()
+}
+
+// An id that would be answered as another one is refused on every way, wherever it stands,
+// and nothing runs.
+func TestEveryWayRefusesAlteredIDs(t *testing.T) {
+	ids := []string{"7.5", "7.0", "7e3", "7E0", "-0", "9e999", `"\ud800"`, `"a\udc00b"`, "\"a\xff\""}
+	cells := 0
+	ways := everyWay(t, nil, func(t *testing.T, w way, modern bool, server *mcp.Server) {
+		ran := 0
+		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			ran++
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ran"}}}, nil
+		})
+		for _, id := range ids {
+			for _, before := range []int{0, 50, 300} {
+				send := w.open(t, server) // WebSocket closes over what is no message
+				call := callSeven(modern, "", "")
+				call = strings.TrimSuffix(strings.Replace(call, `"id":7,`, "", 1), "}") + members(before) + `,"id":` + id + "}"
+				require.Contains(t, send(call), `"error"`, call)
+				cells++
+			}
+		}
+		send := w.open(t, server)
+		require.Contains(t, send(callSeven(modern, "", "")), `"ran"`)
+		require.Equal(t, 1, ran)
+	})
+	require.Equal(t, 16, ways)
+	require.Equal(t, 16*len(ids)*3, cells)
 }

@@ -26,9 +26,9 @@ var fullBinding = statecodec.Binding{
 	Session:   "s-1",
 }
 
-// testKey is the key whose secret is this byte, 32 times.
+// testKey is the key whose secret is this byte and its complement, 16 times.
 func testKey(b byte) statecodec.Key {
-	return must(statecodec.NewKey(bytes.Repeat([]byte{b}, statecodec.MinSecret)))
+	return must(statecodec.NewKey(bytes.Repeat([]byte{b, ^b}, statecodec.MinSecret/2)))
 }
 
 func newCodec(t testing.TB, opts statecodec.Options) *statecodec.Codec {

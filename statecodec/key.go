@@ -40,10 +40,14 @@ type KeyID [4]byte
 func (id KeyID) String() string { return hex.EncodeToString(id[:]) }
 
 // NewKey makes a key from a copy of the secret: random bytes, never a password.
-// Fewer than [MinSecret] bytes are a [*UsageError].
+// Fewer than [MinSecret] bytes are a [*UsageError], and so is one byte repeated, as in a
+// buffer that nobody filled.
 func NewKey(secret []byte) (Key, error) {
 	if len(secret) < MinSecret {
 		return Key{}, misuse("a key needs at least %d bytes, not %d", MinSecret, len(secret))
+	}
+	if bytes.Count(secret, secret[:1]) == len(secret) {
+		return Key{}, misuse("a key must be random bytes, and this one is the byte %#02x repeated: make one with GenerateKey", secret[0])
 	}
 	prk, err := hkdf.Extract(sha256.New, secret, []byte(saltV1))
 	id, idErr := hkdf.Expand(sha256.New, prk, infoKeyID, len(KeyID{}))

@@ -30,8 +30,17 @@ func TestShortKeysAreRefused(t *testing.T) {
 		_, err := statecodec.NewKey(make([]byte, size))
 		requireUsage(t, err, "at least 32 bytes")
 	}
-	_, err := statecodec.NewKey(make([]byte, statecodec.MinSecret))
+	_, err := statecodec.NewKey(secret[:statecodec.MinSecret])
 	require.NoError(t, err)
+}
+
+func TestAKeyOfOneByteRepeatedIsRefused(t *testing.T) {
+	for b := range 256 {
+		for _, size := range []int{statecodec.MinSecret, 64} {
+			_, err := statecodec.NewKey(bytes.Repeat([]byte{byte(b)}, size))
+			requireUsage(t, err, "random bytes")
+		}
+	}
 }
 
 func TestNewKeyCopiesTheSecret(t *testing.T) {

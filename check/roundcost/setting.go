@@ -74,7 +74,7 @@ func (s *setting) end(b testing.TB) {
 func newTool(s store.Store, scope store.Scope) (*mrtr.Runtime, tool, error) {
 	opts := &mrtr.Options{Store: s}
 	if scope != store.Process {
-		key, err := statecodec.NewKey(bytes.Repeat([]byte("k"), statecodec.MinSecret))
+		key, err := statecodec.NewKey(bytes.Repeat([]byte("key!"), statecodec.MinSecret/4))
 		if err != nil {
 			return nil, nil, err
 		}

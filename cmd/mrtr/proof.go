@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ func (p *proof) flags() *flag.FlagSet {
 	fs.StringVar(&p.secret, "secret", "", "the environment `variable` that holds the secrets of COMMAND: it is set to 32 random bytes in base64, and others for a stranger")
 	fs.StringVar(&p.effects, "effects", "", "`where` the effects are counted; see below")
 
-	list(fs, "only", "try these `rules` and groups alone, with commas between them", &p.options.Only)
+	fs.Func("only", "try these `rules` and groups alone, with commas between them", p.addOnly)
 	fs.Func("level", "try rules of this `level` and above: must, should or ours (default ours)", p.setLevel)
 	fs.DurationVar(&p.options.Patience, "patience", 10*time.Second, "how long to wait for an answer")
 	fs.DurationVar(&p.limit, "limit", 10*time.Minute, "how long the whole proof may take; the rules that are left then are skipped")
@@ -104,6 +105,17 @@ func (p *proof) addTimes(text string) error {
 		p.scenario.Times = map[string]int{}
 	}
 	p.scenario.Times[name] = n
+	return nil
+}
+
+func (p *proof) addOnly(text string) error {
+	for _, name := range strings.Split(text, ",") {
+		name = strings.TrimSpace(name)
+		if !slices.ContainsFunc(prove.Rules(), func(r prove.Rule) bool { return r.Name == name || r.Group() == name }) {
+			return fmt.Errorf("there is no rule and no group %q", name)
+		}
+		p.options.Only = append(p.options.Only, name)
+	}
 	return nil
 }
 

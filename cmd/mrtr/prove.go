@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mrtr-go/sdk/prove"
 )
@@ -99,6 +100,11 @@ func (p *proof) run(ctx context.Context, target []string, errOut io.Writer) (rep
 	sweeps := p.scenario.Tool == ""
 	if err := p.fits(sweeps); err != nil {
 		return nil, err
+	}
+	for name, value := range map[string]time.Duration{"patience": p.options.Patience, "limit": p.limit, "expiry": p.expiry} {
+		if value < 0 {
+			return nil, fmt.Errorf("-%s is negative: %v", name, value)
+		}
 	}
 	subject, err := p.subject(target)
 	if err != nil {
@@ -206,7 +212,7 @@ func (p *proof) sweep(ctx context.Context, subject prove.Subject, next func(prov
 	case "modern", "legacy":
 		opts.Clients = []string{p.client}
 	default:
-		return nil, fmt.Errorf("there is no client %q: modern or legacy", p.client)
+		return nil, fmt.Errorf("-client: there is no client %q: modern or legacy", p.client)
 	}
 	reports, err := prove.Sweep(ctx, subject.Dial, subject.First, opts)
 	if len(reports) == 0 {

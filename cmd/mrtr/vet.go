@@ -70,7 +70,7 @@ func selected(only string) ([]*analysis.Analyzer, error) {
 	for _, name := range strings.Split(only, ",") {
 		a, err := findAnalyzer(strings.TrimSpace(name))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("-only: %w", err)
 		}
 		chosen = append(chosen, a)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -64,8 +65,69 @@ func auditsAt(ctx context.Context, t *testing.T, url string) (counts map[string]
 }
 
 func TestServeRefusesAFixtureThatCannotBe(t *testing.T) {
-	for _, args := range [][]string{{"-token", "ann=a"}, {"-ttl", "-1s"}, {"-token", "ann", "-http", "127.0.0.1:0"}} {
-		out := weatherDemo(t, "", append([]string{"serve"}, args...)...)
-		require.Equal(t, 2, out.status, out.stderr)
+	for _, c := range []struct {
+		env  string
+		args []string
+		says string
+	}{
+		{"", []string{"-token", "ann=a"}, "-token"},
+		{"", []string{"-ttl", "-1s"}, "-ttl"},
+		{"", []string{"-token", "ann", "-http", "127.0.0.1:0"}, "-token"},
+		{"ann=a", nil, tokensVariable},
+		{"ann=a,bob", []string{"-http", "127.0.0.1:0"}, tokensVariable + ", token 2"},
+		{"ann=a,=secret", []string{"-http", "127.0.0.1:0"}, tokensVariable + ", token 2"},
+	} {
+		s := startServing(t, []string{tokensVariable + "=" + c.env}, c.args...)
+		require.Error(t, s.cmd.Wait())
+		require.Equal(t, 2, s.cmd.ProcessState.ExitCode(), s.log.String())
+		require.Contains(t, s.log.String(), c.says)
+		require.NotContains(t, s.log.String(), "secret")
 	}
+}
+
+// A command names the flag that it has, and not that of another.
+func TestARefusalNamesTheFlagOfItsCommand(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"show", "-json", "-ask"}, "-json goes with neither -ask nor -trace"},
+		{[]string{"serve", "-deny", "no"}, "-deny"},
+		{[]string{"serve", "-stdio", "-http", "x"}, "-stdio or -http"},
+		{[]string{"serve", "-store", "disk"}, "-store memory"},
+	} {
+		out := weatherDemo(t, "", c.args...)
+		require.Equal(t, 2, out.status, out.stderr)
+		require.Contains(t, strings.Join(strings.Fields(out.stderr), " "), c.says)
+	}
+}
+
+// The tokens of the environment admit as those of the flags do, and the count of effects
+// is for no page of another origin.
+func TestServeTakesTokensFromTheEnvironment(t *testing.T) {
+	s := serveHTTPOnAnyPort(t, []string{tokensVariable + "=ann=a, bob=b"}, "-token", "cid=c")
+	get := func(path, host string, headers ...string) int {
+		r, err := http.NewRequestWithContext(within(t), http.MethodGet, s.url+path, nil)
+		require.NoError(t, err)
+		if host != "" {
+			r.Host = host
+		}
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		res, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		return res.StatusCode
+	}
+	for _, token := range []string{"a", "b", "c"} {
+		require.NotEqual(t, http.StatusUnauthorized, get("/mcp", "", "Authorization", "Bearer "+token), token)
+	}
+	require.Equal(t, http.StatusUnauthorized, get("/mcp", "", "Authorization", "Bearer d"))
+
+	require.Equal(t, http.StatusOK, get("/audits", ""))
+	require.Equal(t, http.StatusForbidden, get("/audits", "", "Origin", "https://evil.example"))
+	require.Equal(t, http.StatusForbidden, get("/audits", "", "Sec-Fetch-Site", "cross-site"))
+	require.Equal(t, http.StatusForbidden, get("/audits", "rebound.example"))
+	s.stops(syscall.SIGTERM)
 }

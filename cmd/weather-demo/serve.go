@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,10 +45,17 @@ agent can correct it, and as an error with its cause otherwise.
 
 -ttl, -token and /audits are for whoever proves the server from outside:
 
-  weather-demo serve -http 127.0.0.1:8080 -ttl 2s -token ann=a -token bob=b`
+  weather-demo serve -http 127.0.0.1:8080 -ttl 2s -token ann=a -token bob=b
 
-// keysVariable names the environment variable with the keys that seal states.
-const keysVariable = "MRTR_KEYS"
+MRTR_TOKENS may hold such tokens instead, separated by commas: other users of
+the machine can read the flags of a process, and not its environment.`
+
+// The environment variables with the keys that seal states, and with callers and their
+// tokens.
+const (
+	keysVariable   = "MRTR_KEYS"
+	tokensVariable = "MRTR_TOKENS"
+)
 
 // serve serves the tools until a signal or the end of the input.
 func serve(ctx context.Context, c command, args []string, t terminal) error {
@@ -72,6 +80,9 @@ func serve(ctx context.Context, c command, args []string, t terminal) error {
 	if _, err := c.parse(f, args, t); err != nil {
 		return err
 	}
+	if err := proof.callersFromEnv(); err != nil {
+		return err
+	}
 	for _, wrong := range []struct {
 		is      bool
 		message string
@@ -81,7 +92,7 @@ func serve(ctx context.Context, c command, args []string, t terminal) error {
 		{*remember != "" && *remember != "memory", "serve takes -store memory; other stores are modules of their own"},
 		{*remember != "" && os.Getenv(keysVariable) != "", "serve takes -store memory without " + keysVariable + ": the store ends with the process, and the keys would not"},
 		{*stock && *address == "", "serve takes -stock-front with -http only"},
-		{proof.callers != nil && *address == "", "serve takes -token with -http only"},
+		{proof.callers != nil && *address == "", "serve takes -token, or " + tokensVariable + ", with -http only"},
 		{proof.ttl < 0, "serve takes no negative -ttl"},
 	} {
 		if wrong.is {
@@ -175,7 +186,7 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 	if err != nil {
 		return err
 	}
-	played, err := page.New(&page.Options{Public: h.publicPage, Logger: h.logger})
+	played, err := page.New(&page.Options{Public: h.publicPage, Flag: "-page", Logger: h.logger})
 	if err != nil {
 		return err
 	}
@@ -183,7 +194,7 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", h.proof.guard(both))
 	mux.Handle("/ws", h.proof.guard(ws))
-	mux.HandleFunc("GET /audits", h.proof.audits)
+	mux.Handle("GET /audits", page.SameOrigin(h.proof.audits))
 	mux.Handle("/", played)
 	return listen(ctx, h.address, mux, func(address net.Addr) {
 		fmt.Fprintf(t.out, "listening on http://%s\n", address)
@@ -286,7 +297,7 @@ func servePage(ctx context.Context, c command, args []string, t terminal) error 
 		return err
 	}
 	logger := slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	played, err := page.New(&page.Options{Public: *public, Logger: logger})
+	played, err := page.New(&page.Options{Public: *public, Flag: "-public", Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -306,17 +317,29 @@ type fixture struct {
 
 func (x *fixture) define(f *flag.FlagSet) {
 	f.DurationVar(&x.ttl, "ttl", 0, "how long a state is good, such as 2s (default 1h)")
-	f.Func("token", "with -http: a user and the bearer token of it, `who=token`; may be repeated. Requests without one of them are refused", func(text string) error {
-		user, token, ok := strings.Cut(text, "=")
-		if !ok || user == "" || token == "" {
-			return errors.New("want WHO=TOKEN")
+	f.Func("token", "with -http: a user and the bearer token of it, `who=token`; may be repeated, or come from MRTR_TOKENS. Requests without one of them are refused", x.addCaller)
+}
+
+func (x *fixture) addCaller(text string) error {
+	user, token, ok := strings.Cut(text, "=")
+	if !ok || user == "" || token == "" {
+		return errors.New("want WHO=TOKEN")
+	}
+	if x.callers == nil {
+		x.callers = map[string]string{}
+	}
+	x.callers[token] = user
+	return nil
+}
+
+// callersFromEnv adds the callers of the environment. Its error does not repeat a token.
+func (x *fixture) callersFromEnv() error {
+	for i, text := range strings.FieldsFunc(os.Getenv(tokensVariable), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		if err := x.addCaller(text); err != nil {
+			return usageError{fmt.Sprintf("%s, token %d: %v", tokensVariable, i+1, err)}
 		}
-		if x.callers == nil {
-			x.callers = map[string]string{}
-		}
-		x.callers[token] = user
-		return nil
-	})
+	}
+	return nil
 }
 
 // state is how the states of the engine are sealed. The clocks of servers whose

@@ -17,6 +17,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
+	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
 // maxBatch is how many messages a POST may hold. Only revision 2025-03-26 knows
@@ -32,6 +33,7 @@ type contents struct {
 	opens      bool               // holds an initialize
 	subscribes []*jsonrpc.Request // to resources, or ends that
 	round      bool               // one call that may ask
+	cancels    map[int]jsonrpc.ID // what the messages at these places cancel
 	kept       int64              // size of the messages that go-sdk keeps until the session ends
 }
 
@@ -40,13 +42,13 @@ type contents struct {
 // it, and a drain would not wait for it. A message that it cannot read is an error.
 func peek(messages []json.RawMessage) (contents, error) {
 	var found contents
-	for _, raw := range messages {
+	for i, raw := range messages {
 		// Not encoding/json, which takes "Method" for "method".
-		message, err := jsonrpc.DecodeMessage(raw)
+		decoded, err := jsonrpc.DecodeMessage(raw)
 		if err != nil {
 			return contents{}, err
 		}
-		call, ok := message.(*jsonrpc.Request)
+		call, ok := decoded.(*jsonrpc.Request)
 		if !ok {
 			continue
 		}
@@ -58,6 +60,12 @@ func peek(messages []json.RawMessage) (contents, error) {
 			found.subscribes = append(found.subscribes, call)
 		case "notifications/initialized":
 			found.kept += int64(len(raw))
+		}
+		if id, ok := message.Cancels(call); ok && !call.IsCall() {
+			if found.cancels == nil {
+				found.cancels = map[int]jsonrpc.ID{}
+			}
+			found.cancels[i] = id
 		}
 		if !call.IsCall() {
 			continue

@@ -2,8 +2,11 @@ package mcphttp_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -113,6 +116,124 @@ func TestCallsInFlightAreCapped(t *testing.T) {
 			require.Contains(t, post(single).Body.String(), "over")
 		})
 	}
+}
+
+// Calls that one principal, or the crowd of those whom nobody knows, has left behind with
+// handlers that go on take no place from the next user. The first call of a kind goes
+// through go-sdk, and the later ones past it.
+func TestTheNextUserFindsRoom(t *testing.T) {
+	cells := 0
+	for kind, c := range map[string]struct {
+		stateless, session bool
+		body               string
+		edit               func(*http.Request)
+	}{
+		"modern":           {body: callModern, edit: modernHeaders},
+		"in sessions":      {session: true},
+		"without sessions": {stateless: true},
+	} {
+		for _, taker := range []string{"ann", ""} {
+			t.Run(fmt.Sprintf("%s, taken by %q", kind, taker), func(t *testing.T) {
+				s := newWaiting(false)
+				h := newHandler(t, s.server, &mcphttp.HandlerOptions{Stateless: c.stateless, MaxCalls: 80})
+				o := newOpener(t, h)
+				sessions := map[string]string{}
+				if c.session {
+					sessions = map[string]string{taker: o.open(taker), "bob": o.open("bob")}
+				}
+				post := func(ctx context.Context, user string, n int) <-chan int {
+					status, body := make(chan int, 1), c.body
+					if body == "" {
+						body = callBody(strconv.Itoa(n), `"x":0`)
+					}
+					go func() {
+						status <- direct(ctx, o.h, body, inSession(sessions[user], c.edit, func(r *http.Request) {
+							r.RemoteAddr = fmt.Sprintf("192.0.2.1:%d", n)
+							if user != "" {
+								r.Header.Set("Authorization", "Bearer "+user)
+							}
+						})).Code
+					}()
+					return status
+				}
+				ctx, hangUp := context.WithCancel(t.Context())
+				taken, refused := 0, 0
+				for n := range 64 {
+					select {
+					case <-s.began:
+						taken++
+					case status := <-post(ctx, taker, n):
+						require.Contains(t, []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, status)
+						refused++
+					case <-time.After(30 * time.Second):
+						require.FailNow(t, "neither taken nor refused")
+					}
+				}
+				for taken+refused < 64 {
+					receive(t, s.began, "a call did not begin")
+					taken++
+				}
+				require.Equal(t, 60, taken)
+				hangUp()
+				require.Contains(t, []int{429, 503}, receive(t, post(t.Context(), taker, 99), "not refused"), "the handlers go on")
+				next := post(t.Context(), "bob", 100)
+				receive(t, s.began, "bob found no room")
+				require.EqualValues(t, 61, s.running.Load())
+				close(s.release)
+				require.Equal(t, http.StatusOK, <-next)
+				cells++
+			})
+		}
+	}
+	require.Equal(t, 6, cells)
+}
+
+// Calls that hang, made in the process itself, are refused beyond the bound however many
+// come, while their clients wait and when they have hung up. When the handlers have
+// returned nothing is left of them.
+func TestHangingCallsAreBounded(t *testing.T) {
+	starts, release := make(chan struct{}, 1000), make(chan struct{})
+	h := newHandler(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		starts <- struct{}{}
+		<-release
+		return say("over")
+	}), &mcphttp.HandlerOptions{MaxCalls: 200})
+	before := runtime.NumGoroutine()
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	refused := make(chan int, 20_000)
+	call := func(n int) {
+		w := direct(ctx, h, callModern, func(r *http.Request) {
+			modernHeaders(r)
+			r.RemoteAddr = fmt.Sprintf("192.0.2.%d:%d", n>>12, n&0xfff)
+		})
+		if w.Code == http.StatusServiceUnavailable {
+			refused <- n
+		}
+	}
+	began := 0
+	for n := range 20_000 {
+		if n == 10_000 {
+			hangUp()
+		}
+		go call(n)
+		select {
+		case <-starts:
+			began++
+		case <-refused:
+		case <-time.After(30 * time.Second):
+			require.FailNow(t, "neither begun nor refused", n)
+		}
+	}
+	require.Equal(t, 150, began, "three quarters, because nobody knows the callers")
+	close(release)
+	for at := time.Now(); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+		if time.Since(at) > 5*time.Second {
+			stacks := make([]byte, 1<<20)
+			require.FailNow(t, "left over", "%d goroutines were %d\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+	require.Contains(t, direct(t.Context(), h, callModern, modernHeaders).Body.String(), "over")
 }
 
 // No body starts more handlers than a batch may hold, with sessions or without.

@@ -2,6 +2,7 @@ package mcphttp
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -202,7 +203,7 @@ func survives(id json.RawMessage) bool {
 		return true
 	}
 	f, err := strconv.ParseFloat(string(id), 64)
-	if err != nil || f != math.Trunc(f) {
+	if err != nil || !message.IsInteger(id) {
 		return false
 	}
 	if math.Abs(f) < wholeFloats {
@@ -232,16 +233,97 @@ func settle(w http.ResponseWriter, messages []json.RawMessage, batch bool) (body
 		writeError(w, idOf(raw), refusal.Code, refusal.Message)
 		return nil, true
 	}
-	if !batch {
-		return messages[0], false
-	}
-	return slices.Concat([]byte("["), join(messages), []byte("]")), false
+	return joined(messages, batch), false
 }
 
-func join(messages []json.RawMessage) []byte {
+func joined(messages []json.RawMessage, batch bool) []byte {
+	if !batch {
+		return messages[0]
+	}
 	parts := make([][]byte, len(messages))
 	for i, raw := range messages {
 		parts[i] = raw
 	}
-	return bytes.Join(parts, []byte(","))
+	return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
+}
+
+// dropLate has messages cancel nothing whose calls are not in flight any more, and reports
+// whether there were any. go-sdk cancels after it has answered, and could hit the next
+// call of the session under that id.
+func (h *Handler) dropLate(r *http.Request, messages []json.RawMessage, cancels map[int]jsonrpc.ID) (dropped bool) {
+	for i, id := range cancels {
+		if !h.sessions.runs(r.Header.Get(sessionHeader), id) {
+			messages[i], dropped = json.RawMessage(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"`+rand.Text()+`"}}`), true
+		}
+	}
+	return dropped
+}
+
+// A callsWriter replaces the plain text with which go-sdk refuses a legacy POST for one of
+// its messages, such as an unknown method. Its client would take the connection for
+// broken. Each call gets an error of its own.
+type callsWriter struct {
+	http.ResponseWriter
+	messages []json.RawMessage
+	batch    bool
+	held     bool // a header that would begin such a text
+}
+
+// Unwrap leads [http.ResponseController] to the writer that flushes.
+func (w *callsWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *callsWriter) WriteHeader(status int) {
+	if w.held = status == http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain"); !w.held {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w *callsWriter) Write(p []byte) (int, error) {
+	if !w.held {
+		return w.ResponseWriter.Write(p)
+	}
+	w.held = false
+	text := strings.TrimSpace(string(p))
+	var errs [][]byte
+	if strings.HasPrefix(text, notHandled) || strings.HasPrefix(text, notValid) {
+		errs = w.refuse(text)
+	}
+	if len(errs) == 0 {
+		w.ResponseWriter.WriteHeader(http.StatusBadRequest)
+		return w.ResponseWriter.Write(p)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.ResponseWriter.WriteHeader(http.StatusOK)
+	body := errs[0]
+	if w.batch {
+		body = slices.Concat([]byte("["), bytes.Join(errs, []byte(",")), []byte("]"))
+	}
+	_, err := w.ResponseWriter.Write(body)
+	return len(p), err
+}
+
+// The texts with which go-sdk begins such a refusal: of an unknown method, and of a
+// message that lacks what its method needs.
+const (
+	notHandled = "JSON RPC not handled"
+	notValid   = "invalid request"
+)
+
+// refuse are the errors of the calls. All of a batch are refused for one of them.
+func (w *callsWriter) refuse(text string) (errs [][]byte) {
+	for _, raw := range w.messages {
+		decoded, _ := jsonrpc.DecodeMessage(raw)
+		call, ok := decoded.(*jsonrpc.Request)
+		if !ok || !call.IsCall() {
+			continue
+		}
+		why := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: text}
+		if text == fmt.Sprintf("%s: %q unsupported", notHandled, call.Method) {
+			why = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q unsupported", call.Method)}
+		}
+		if body, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: call.ID, Error: why}); err == nil {
+			errs = append(errs, body)
+		}
+	}
+	return errs
 }

@@ -44,7 +44,7 @@ func TestFaultsFixedInFrontOfGoSDK(t *testing.T) {
 		{"another name in base64", modernCall("1", ""), func(h http.Header) { h.Set("Mcp-Name", "=?base64?dG9vbHM=?=") }, 400, `"code":-32020`, 0},
 		{"a name in what is no base64", modernCall("1", ""), func(h http.Header) { h.Set("Mcp-Name", "=?base64?*?=") }, 400, `"code":-32020`, 0},
 		{"Last-Event-ID is ignored", modernCall("1", ""), func(h http.Header) { h.Set("Last-Event-ID", "x_1") }, 200, `"text":"ran"`, 1},
-		{"an answer of no known kind", modernCall("1", `"inputResponses":{"a":{"what":1}},`), nil, 400, `"code":-32602`, 0},
+		{"an answer of no known kind is ignored", modernCall("1", `"inputResponses":{"a":{"what":1}},`), nil, 200, `"text":"ran"`, 1},
 		{"a state that is a number", modernCall("1", `"requestState":5,`), nil, 400, `"code":-32602`, 0},
 		{"params that do not decode, and a wrong method", modernCall("1", `"requestState":5,`), func(h http.Header) { h.Set("Mcp-Method", "ping") }, 400, `"code":-32020`, 0},
 		{"two versions", modernCall("1", ""), func(h http.Header) { h.Add("Mcp-Protocol-Version", "2025-11-25") }, 400, `"code":-32020`, 0},

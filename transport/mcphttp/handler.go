@@ -62,12 +62,11 @@ type Handler struct {
 	maxBytes, maxInitialize              int64
 	bodyTimeout, writeTimeout, heartbeat time.Duration
 
-	door        inflight.Door     // of the requests that Shutdown waits for
-	load        *inflight.Counter // calls
-	sessions    sessions
-	legacyCalls legacyCalls
-	lifetimes   lifetimes
-	posts       posts
+	door      inflight.Door     // of the requests that Shutdown waits for
+	load      *inflight.Counter // calls
+	sessions  sessions
+	lifetimes lifetimes
+	posts     posts
 
 	listening context.Context // over when subscriptions must end
 	unlisten  context.CancelFunc

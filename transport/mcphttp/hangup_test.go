@@ -174,6 +174,7 @@ func TestAHandlerThatOutlivesItsClientIsInFlight(t *testing.T) {
 		{"in total", mcphttp.HandlerOptions{MaxCalls: 1}, call, 1, http.StatusServiceUnavailable},
 		{"a batch", mcphttp.HandlerOptions{MaxCallsPerSession: 3}, callBatch(3), 3, http.StatusTooManyRequests},
 		{"without a session", mcphttp.HandlerOptions{Stateless: true, MaxCalls: 1}, call, 1, http.StatusServiceUnavailable},
+		{"a batch that opens its session", mcphttp.HandlerOptions{MaxCalls: 2}, "[" + initializeBody + "," + call + "]", 1, http.StatusServiceUnavailable},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
 			s := newWaiting(false)
@@ -189,7 +190,11 @@ func TestAHandlerThatOutlivesItsClientIsInFlight(t *testing.T) {
 			_, url := front(t, s.server, &c.opts)
 			within := inSession(openSession(t, url))
 			ctx, hangUp := context.WithCancel(t.Context())
-			gone := startUntil(ctx, url, c.body, within)
+			first := within
+			if strings.Contains(c.body, "initialize") {
+				first, another = inSession(""), callBatch(2) // of one that opens no session
+			}
+			gone := startUntil(ctx, url, c.body, first)
 			for range c.handlers {
 				receive(t, s.began, "a call did not begin")
 			}

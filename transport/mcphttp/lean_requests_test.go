@@ -139,7 +139,7 @@ func (g *generator) meta(version string) string {
 		members = append(members, clientMember+`:`+g.mostly(`{"name":"c","version":"1"}`, `7`, `null`))
 	}
 	if g.IntN(4) == 0 {
-		members = append(members, g.one(`"progressToken":1`, `"io.modelcontextprotocol/logLevel":"debug"`, `"deep":`+g.value(3)))
+		members = append(members, g.one(`"progressToken":1`, `"progressToken":1e3`, `"progressToken":{"a":1.5}`, `"io.modelcontextprotocol/logLevel":"debug"`, `"deep":`+g.value(3)))
 	}
 	return g.object(members, versionMember+`:"2025-11-25"`, `"x":1e999`)
 }

@@ -11,9 +11,12 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/progress"
+	"github.com/mrtr-go/sdk/transport/internal/inflight"
+	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
 // requestKey is the key of the context of a request, with which its calls end.
@@ -41,7 +44,7 @@ type lifetimes struct {
 // orders what their clients are told of them.
 func (t *lifetimes) bind(getServer func(*http.Request) *mcp.Server) func(*http.Request) *mcp.Server {
 	return func(r *http.Request) *mcp.Server {
-		server := getServer(r)
+		server := getServer(unnamed(r))
 		if server != nil {
 			progress.Order(server)
 			t.install(server)
@@ -59,21 +62,45 @@ func (t *lifetimes) install(server *mcp.Server) {
 	}
 	t.bound[p] = true
 	runtime.AddCleanup(server, t.forget, p)
+	server.AddSendingMiddleware(keepsCalls)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
-				ctx, done := endingWith(ctx, func() error { return cmp.Or(context.Cause(request), context.Cause(ctx)) }, request, ctx)
-				defer done()
+			if strings.HasPrefix(method, "notifications/") {
 				return next(ctx, method, req)
 			}
-			if p := t.posts.of(req); p != nil && !strings.HasPrefix(method, "notifications/") {
-				ctx, done := p.begin(ctx)
-				defer done()
-				return p.call.run(func() (mcp.Result, error) { return next(ctx, method, req) })
+			p, named := t.posts.of(req)
+			if !named { // without a session its context is that of its POST
+				p, _ = ctx.Value(postKey{}).(*post)
+				if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
+					sdk := ctx
+					ended, done := endingWith(sdk, func() error { return cmp.Or(context.Cause(request), context.Cause(sdk)) }, request, sdk)
+					defer done()
+					ctx = ended
+				}
+				return p.keep(ctx, func() (mcp.Result, error) { return next(ctx, method, req) })
 			}
-			return next(ctx, method, req)
+			ctx, done, err := p.begin(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer done()
+			return p.keep(ctx, func() (mcp.Result, error) {
+				return p.call.run(func() (mcp.Result, error) { return next(ctx, method, req) })
+			})
 		}
 	})
+}
+
+// keepsCalls keeps the sessions of a server with KeepAlive whose clients cannot be pinged:
+// those of modern requests, those without sessions, and those that hold no stream open.
+func keepsCalls(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		if method == "ping" {
+			err = message.Unpinged(err)
+		}
+		return result, err
+	}
 }
 
 func (t *lifetimes) forget(p weak.Pointer[mcp.Server]) {
@@ -91,28 +118,73 @@ type postKey struct{}
 
 // post is one POST. Its calls are in flight until their handlers have returned.
 type post struct {
-	free []func(calls int) // give back the places of calls
+	free   []func(calls int) // give back the places of calls
+	forget []func()          // called when no handler will run any more
 
-	forget func()      // set before a handler runs; nil if no header names the post
-	call   *repeatable // set before it runs; nil if it is not kept
+	ids  []jsonrpc.ID // of its calls, in a session; set with its place there
+	call *repeatable  // set before it runs; nil if it is not kept
 
 	// All guarded by mu.
 	mu      sync.Mutex
 	running map[*context.CancelCauseFunc]struct{}
-	over    bool // the POST has returned
+	cause   error // of the end of its calls; nil if they were not cancelled
+	over    bool  // the POST has returned
+	began   bool  // a handler
+	outcome outcome
 }
 
-// begin counts a handler until the function it returns is called.
-func (p *post) begin(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// outcome is what a handler has returned.
+type outcome struct {
+	known  bool
+	result mcp.Result
+	err    error
+}
+
+// keep runs a handler and keeps its outcome, which goes out even if a shutdown has ended the
+// POST meanwhile.
+func (p *post) keep(ctx context.Context, handler func() (mcp.Result, error)) (mcp.Result, error) {
+	if p == nil {
+		return handler()
+	}
+	p.mu.Lock()
+	p.began = true
+	p.mu.Unlock()
+	result, err := handler()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over { // it was cancelled before it began
-		return ctx, func() { cancel(nil) }
+	p.outcome = outcome{true, result, err}
+	if p.outcome.isCut() && context.Cause(ctx) == ErrShuttingDown {
+		p.outcome = outcome{true, nil, inflight.ErrCutOff}
 	}
-	if p.running == nil {
+	return p.outcome.result, p.outcome.err
+}
+
+// isCut reports whether a handler has nothing to say but that it was cancelled.
+func (o outcome) isCut() bool {
+	err := o.err
+	if result, ok := o.result.(*mcp.CallToolResult); ok && err == nil {
+		err = result.GetError()
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, ErrShuttingDown)
+}
+
+// begin counts a handler until the function it returns is called. A handler that comes
+// when the POST is over is not counted any more, and must not run. A nil post is over.
+func (p *post) begin(ctx context.Context) (context.Context, func(), error) {
+	if p == nil {
+		return ctx, nil, ErrHungUp
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.cause != nil:
+		return ctx, nil, p.cause
+	case p.over:
+		return ctx, nil, ErrHungUp
+	case p.running == nil:
 		p.running = map[*context.CancelCauseFunc]struct{}{}
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
 	p.running[&cancel] = struct{}{}
 	return ctx, func() {
 		cancel(nil)
@@ -122,13 +194,15 @@ func (p *post) begin(ctx context.Context) (context.Context, func()) {
 		if p.over {
 			p.leave(1)
 		}
-	}
+	}, nil
 }
 
-// cancel cancels the handlers that run.
+// cancel cancels the handlers that run, and those that have not begun. It names no call by
+// its id, which the client may be using again by now.
 func (p *post) cancel(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.cause = cause
 	for cancel := range p.running {
 		(*cancel)(cause)
 	}
@@ -147,8 +221,11 @@ func (p *post) leave(calls int) {
 	for _, free := range p.free {
 		free(calls)
 	}
-	if len(p.running) == 0 && p.forget != nil {
-		p.forget()
+	if len(p.running) > 0 {
+		return
+	}
+	for _, forget := range p.forget {
+		forget()
 	}
 }
 
@@ -159,23 +236,33 @@ type posts struct{ sync.Map }
 func (ps *posts) name(r *http.Request, p *post) *http.Request {
 	key := rand.Text()
 	ps.Store(key, p)
-	p.forget = func() { ps.Delete(key) }
+	p.forget = append(p.forget, func() { ps.Delete(key) })
 	named := r.Clone(r.Context())
 	named.Header.Set(postHeader, key)
 	return named
 }
 
-// of finds the post of a call, nil if it has none, and takes the header off it.
-func (ps *posts) of(req mcp.Request) *post {
+// unnamed is the request without that header, as its sender made it.
+func unnamed(r *http.Request) *http.Request {
+	if r.Header.Get(postHeader) == "" {
+		return r
+	}
+	r = r.Clone(r.Context())
+	r.Header.Del(postHeader)
+	return r
+}
+
+// of finds the post of a call, and takes the header off it. The post is nil if it is over.
+func (ps *posts) of(req mcp.Request) (p *post, named bool) {
 	extra := req.GetExtra()
 	if extra == nil || extra.Header.Get(postHeader) == "" {
-		return nil
+		return nil, false
 	}
-	p, _ := ps.Load(extra.Header.Get(postHeader))
+	found, _ := ps.Load(extra.Header.Get(postHeader))
 	extra.Header = extra.Header.Clone() // the calls of a batch share it
 	extra.Header.Del(postHeader)
-	found, _ := p.(*post)
-	return found
+	p, _ = found.(*post)
+	return p, true
 }
 
 // The causes with which a [Handler] ends the context of a call, see [context.Cause].

@@ -40,13 +40,17 @@ type HandlerOptions struct {
 	// session of MaxSessions.
 	MaxInitializeBytes int64
 	// MaxSessions bounds the legacy sessions; 10,000 if zero. The one that is idle
-	// longest makes room for the next.
+	// longest makes room for the next. Those without a token share three quarters of
+	// them, and no principal has more.
 	MaxSessions int
 	// MaxSessionsPerPrincipal bounds those of one UserID of an auth.TokenInfo; 1,000 if
 	// zero. Requests without a token count towards MaxSessions alone.
 	MaxSessionsPerPrincipal int
 	// MaxCalls bounds the calls that are in flight, subscriptions included; 10,000 if
-	// zero. One more is refused with 503.
+	// zero. One more is refused with 503. A call is in flight until its handler has
+	// returned, whether or not anybody waits for it. The callers without a token share
+	// three quarters of the places, and no principal has more: however many connections
+	// they open, the others find room.
 	MaxCalls int
 	// MaxCallsPerPrincipal bounds those of one UserID of an auth.TokenInfo, or of one
 	// connection if a request has no token; 1,000 if zero. One more is refused

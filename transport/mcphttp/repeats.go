@@ -101,12 +101,20 @@ func (c *repeatable) run(handler func() (mcp.Result, error)) (result mcp.Result,
 	if c == nil {
 		return handler()
 	}
-	c.of.mu.Lock()
-	c.began = true
-	c.of.mu.Unlock()
+	if !c.begin() {
+		return nil, notBegun
+	}
 	err = errNoResult
 	defer func() { c.end(result, err) }()
 	return handler()
+}
+
+// begin reports false if the call was refused in the meantime.
+func (c *repeatable) begin() bool {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.began = !c.ended
+	return c.began
 }
 
 func (c *repeatable) end(result mcp.Result, err error) {
@@ -118,9 +126,6 @@ func (c *repeatable) end(result mcp.Result, err error) {
 	s := c.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.ended { // it was called off before it began
-		return
-	}
 	c.answer, c.ended = body, true
 	close(c.done)
 	if len(body) > mostOfAnswers {
@@ -139,41 +144,22 @@ func (c *repeatable) end(result mcp.Result, err error) {
 }
 
 // leave notes that a POST has returned, and reports whether the call runs on and nobody
-// waits for it. If that was the first POST and the handler did not begin, go-sdk has refused
-// the call, or, if the client hung up, may still begin it.
-func (c *repeatable) leave(first, hungUp bool) (left bool) {
+// waits for it. If that was the first POST and the handler did not begin, it never will.
+func (c *repeatable) leave(first bool) (left bool) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.waiting--
 	c.release()
-	switch {
-	case !first || c.began:
-	case hungUp:
-		time.AfterFunc(repeatedFor, c.refuse)
-	default:
-		c.refuseInTurn()
+	if first && !c.began && !c.ended {
+		c.of.drop(c)
+		c.ended = true
+		c.answer, _ = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: c.id, Error: notBegun})
+		close(c.done)
 	}
 	return c.waiting == 0 && !c.ended
 }
 
-// refuse ends a call whose handler has not begun.
-func (c *repeatable) refuse() {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	c.refuseInTurn()
-}
-
-func (c *repeatable) refuseInTurn() {
-	if c.began || c.ended {
-		return
-	}
-	c.of.drop(c)
-	c.ended = true
-	c.answer, _ = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: c.id, Error: notBegun})
-	close(c.done)
-}
-
-var notBegun = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "this call was refused when it came first"}
+var notBegun = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "this call was refused when it came first, and did not run"}
 
 // notKept answers a call whose answer was too large to be kept. Like the engine's text for
 // a result that was not kept, it does not advise a new call.
@@ -187,7 +173,11 @@ func (c *repeatable) await(ctx context.Context) ([]byte, error) {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		select {
+		case <-c.done: // an answer that exists goes out
+		default:
+			return nil, ctx.Err()
+		}
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -213,13 +203,12 @@ func (s *sessions) repeatable(id, principal string, body contents, raw []byte, p
 
 // serveRepeat answers a POST whose call another one made. The last client that waits for a
 // call and hangs up ends it.
-func (h *Handler) serveRepeat(w *reply, r *http.Request, session string, call *repeatable) {
+func serveRepeat(w *reply, r *http.Request, call *repeatable) {
 	answer, err := call.await(r.Context())
-	left := call.leave(false, err != nil)
+	left := call.leave(false)
 	if err == nil {
 		w.event(answer)
 	} else if left {
 		call.post.cancel(context.Cause(r.Context()))
-		h.cancelCalls(r, session, []jsonrpc.ID{call.id})
 	}
 }

@@ -24,7 +24,7 @@ func TestForgottenCallsHoldNothing(t *testing.T) {
 			return &mcp.CallToolResult{StructuredContent: json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)}, nil
 		})
 		require.NoError(t, err)
-		call.leave(true, false)
+		call.leave(true)
 		calls = append(calls, call)
 	}
 	bytes := 0

@@ -126,6 +126,64 @@ func TestACallThatArrivesTwiceInASessionRunsOnce(t *testing.T) {
 		<-second
 		require.Contains(t, eventOf(t, <-post(t.Context(), call)), "cut off")
 	})
+	inBubble("the first connection broke, and the session ends", &counted{heeds: true}, func(t *testing.T, h *mcphttp.Handler, post posting) {
+		ctx, hangUp := context.WithCancel(t.Context())
+		first := post(ctx, call)
+		synctest.Wait()
+		second := post(t.Context(), call)
+		synctest.Wait()
+		hangUp()
+		<-first
+		at := time.Now()
+		ended := direct(t.Context(), h, "", inSession(mcphttp.SessionOf(h), func(r *http.Request) { r.Method = http.MethodDelete }))
+		require.Equal(t, http.StatusNoContent, ended.Code)
+		require.Contains(t, eventOf(t, <-second), "cut off")
+		require.Zero(t, time.Since(at), "the call was cancelled")
+	})
+	inBubble("the session ends while both wait", &counted{heeds: true}, func(t *testing.T, h *mcphttp.Handler, post posting) {
+		first, second := post(t.Context(), call), post(t.Context(), call)
+		synctest.Wait()
+		direct(t.Context(), h, "", inSession(mcphttp.SessionOf(h), func(r *http.Request) { r.Method = http.MethodDelete }))
+		require.Contains(t, (<-first).Body.String()+(<-second).Body.String(), "cut off")
+	})
+	inBubble("a shutdown cuts off both", &counted{}, func(t *testing.T, h *mcphttp.Handler, post posting) {
+		first := post(t.Context(), call)
+		synctest.Wait()
+		second := post(t.Context(), call)
+		synctest.Wait()
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, h.Shutdown(over), context.Canceled)
+		for _, answered := range []<-chan *httptest.ResponseRecorder{first, second} {
+			require.Contains(t, eventOf(t, <-answered), `"effects":"unknown"`, "the handler runs")
+		}
+	})
+	inBubble("its id is used again as its client hangs up", &counted{heeds: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
+		for range 200 {
+			ctx, hangUp := context.WithCancel(t.Context())
+			first := post(ctx, call)
+			synctest.Wait()
+			hangUp()
+			<-first
+			synctest.Wait() // the handler has returned
+			require.Contains(t, eventOf(t, <-post(t.Context(), callBody("7", `"x":1`))), "run ")
+		}
+	})
+	inBubble("its id is used again after a late cancellation", &counted{heeds: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
+		late := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
+		for n := range 200 {
+			require.Contains(t, eventOf(t, <-post(t.Context(), callBody("7", `"x":`+strconv.Itoa(n)))), "run ")
+			for _, body := range []string{late, "[" + late + "]", "[" + late + "," + late + "]"} {
+				require.Equal(t, http.StatusAccepted, (<-post(t.Context(), body)).Code)
+			}
+		}
+	})
+	inBubble("it is cancelled", &counted{heeds: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
+		first := post(t.Context(), call)
+		synctest.Wait()
+		require.Equal(t, http.StatusAccepted, (<-post(t.Context(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)).Code)
+		require.Contains(t, eventOf(t, <-first), "cut off")
+	})
 	inBubble("another body in flight", &counted{}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
 		first := post(t.Context(), call)
 		synctest.Wait()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/message"
+	"github.com/mrtr-go/sdk/transport/mcphttp/internal/lean"
 )
 
 // heartbeat is a comment of an event stream, which clients skip.
@@ -208,13 +209,17 @@ func (p *reply) end() {
 	_ = p.control.SetWriteDeadline(time.Time{})
 }
 
-// answerRest answers the calls of a body that a shutdown ended and go-sdk left
-// without an answer: a subscription is complete, and a call is cut off.
-func (p *reply) answerRest(raw []byte) {
+// answerRest answers the calls of a body that a shutdown ended and go-sdk left without an
+// answer: with the outcome of the handler if there is one, and otherwise by what is known. A
+// subscription is complete.
+func (p *reply) answerRest(raw []byte, posted *post, modern bool) {
 	messages, err := split(raw)
 	if err != nil {
 		return
 	}
+	posted.mu.Lock()
+	began, outcome := posted.began, posted.outcome
+	posted.mu.Unlock()
 	for _, text := range messages {
 		msg, err := jsonrpc.DecodeMessage(text)
 		if err != nil {
@@ -224,7 +229,16 @@ func (p *reply) answerRest(raw []byte) {
 		if !ok || !call.IsCall() || p.answered(call.ID) {
 			continue
 		}
-		body, err := jsonrpc.EncodeMessage(inflight.CutOff(call.ID, call.Method == inflight.Listen))
+		listens := call.Method == inflight.Listen
+		answer := inflight.CutOff(call.ID, listens)
+		switch {
+		case listens:
+		case !began:
+			answer = inflight.NotBegun(call.ID)
+		case outcome.known && len(messages) == 1:
+			answer = lean.Answer(call.ID, outcome.result, outcome.err, modern)
+		}
+		body, err := jsonrpc.EncodeMessage(answer)
 		if err != nil {
 			return
 		}

@@ -80,6 +80,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 		return
 	}
+	if h.dropLate(r, messages, body.cancels) {
+		raw = joined(messages, isBatch(raw))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
+	}
+	w = &callsWriter{ResponseWriter: w, messages: messages, batch: isBatch(raw)}
 	if h.stateful == nil {
 		h.work(w, r, raw, len(body.calls), through(h.stateless))
 		return
@@ -147,60 +152,53 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 		return
 	}
 	h.work(w, r, raw, len(body.calls), func(w *reply, r *http.Request) {
+		posted := r.Context().Value(postKey{}).(*post)
+		over := func() bool { return r.Context().Err() != nil }
 		if session == "" && body.opens {
-			var ok bool
-			if session, ok = h.openSession(w, r, body.kept); !ok {
+			if !h.openSession(w, h.posts.name(r, posted), body.kept) {
 				return
 			}
 		} else {
-			posted := r.Context().Value(postKey{}).(*post)
-			over := func() bool { return r.Context().Err() != nil }
 			call, first := h.sessions.repeatable(session, inflight.Principal(r), body, raw, posted)
 			if call != nil && !first {
-				h.serveRepeat(w, r, session, call)
+				posted.began = true // what it waits for
+				serveRepeat(w, r, call)
 				return
 			}
 			if call != nil {
 				posted.call = call
-				over = func() bool { return call.leave(true, r.Context().Err() != nil) && r.Context().Err() != nil }
+				over = func() bool { return call.leave(true) && r.Context().Err() != nil }
 			}
-			if err := h.sessions.enter(session, inflight.Principal(r), len(body.calls), posted); err != nil {
+			if err := h.sessions.enter(session, inflight.Principal(r), body.calls, posted); err != nil {
 				over()
 				refuseCalls(w, raw, err)
 				return
 			}
-			leave := h.legacyCalls.enter(session, body.calls)
 			h.stateful.ServeHTTP(w, h.posts.name(r, posted))
-			leave()
-			if !over() {
-				return
-			}
-			posted.cancel(context.Cause(r.Context()))
 		}
-		if r.Context().Err() != nil && session != "" && len(body.calls) > 0 {
-			h.cancelCalls(r, session, body.calls)
+		if over() {
+			posted.cancel(context.Cause(r.Context()))
 		}
 	})
 }
 
-// openSession serves a request with an initialize, and returns the id of the
-// session that it opened, empty if it opened none. If it returns false it
-// has refused the request.
-func (h *Handler) openSession(w http.ResponseWriter, r *http.Request, bytes int64) (string, bool) {
+// openSession serves a request with an initialize. If it returns false it has refused
+// the request.
+func (h *Handler) openSession(w http.ResponseWriter, r *http.Request, bytes int64) bool {
 	place := h.sessions.claim(r, bytes)
 	if place == nil {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
-		return "", false
+		return false
 	}
 	h.stateful.ServeHTTP(w, r)
 	id := w.Header().Get(sessionHeader)
 	if id == "" || !h.exists(r.Context(), id) { // go-sdk closes one that was not initialized
 		h.sessions.give(place)
-		return id, true
+		return true
 	}
 	h.sessions.opened(place, id)
-	return id, true
+	return true
 }
 
 func through(h http.Handler) func(*reply, *http.Request) {
@@ -222,10 +220,7 @@ func (h *Handler) work(w http.ResponseWriter, r *http.Request, raw []byte, calls
 // its connection. A call is in flight until its handler has returned, which may be
 // long after its client hung up.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, calls int, over context.Context, serve func(*reply, *http.Request)) {
-	who := "user " + inflight.Principal(r)
-	if who == "user " {
-		who = "connection " + r.RemoteAddr
-	}
+	who := inflight.Who{Principal: inflight.Principal(r), Connection: r.RemoteAddr}
 	calls = max(calls, 1)
 	if err := h.load.Enter(who, calls); err != nil {
 		refuseCalls(w, raw, err)
@@ -242,6 +237,6 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, call
 	p.batch = calls > 1
 	serve(p, r.WithContext(ctx))
 	if over.Err() != nil && r.Context().Err() == nil {
-		p.answerRest(raw)
+		p.answerRest(raw, posted, r.Header.Get(versionHeader) >= era.FirstModern)
 	}
 }

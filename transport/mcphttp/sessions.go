@@ -3,7 +3,9 @@ package mcphttp
 import (
 	"container/list"
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -57,6 +59,7 @@ type session struct {
 	place     *list.Element // in sessions.idle; nil when it is not idle
 	ownPlace  *list.Element // in owner.idle
 	gone      bool          // its place was given back
+	posts     map[*post]struct{}
 
 	subscriptions inflight.Subscriptions
 	repeats       repeats
@@ -73,8 +76,11 @@ func (s *sessions) claim(r *http.Request, bytes int64) *session {
 		return nil
 	}
 	c := &session{principal: inflight.Principal(r), ctx: context.WithoutCancel(r.Context()), bytes: bytes}
-	o := s.owners[c.principal]
-	if c.principal != "" && o != nil && o.held >= s.mostOfOne && !s.evict(&o.idle) {
+	o, share := s.owners[c.principal], inflight.CrowdOf(s.most)
+	if c.principal != "" {
+		share = min(share, s.mostOfOne)
+	}
+	if o != nil && o.held >= share && !s.evict(&o.idle) {
 		return nil
 	}
 	for s.held >= s.most || s.held > 0 && s.bytes+bytes > int64(s.most)*bytesPerSession {
@@ -146,23 +152,60 @@ func (s *sessions) use(id, principal string) func() {
 
 // enter counts the calls of a POST until their handlers have returned, unless the
 // session has too many in flight.
-func (s *sessions) enter(id, principal string, calls int, p *post) error {
+func (s *sessions) enter(id, principal string, calls []jsonrpc.ID, p *post) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.open[id]
 	if c == nil || c.principal != principal {
 		return nil // go-sdk refuses it
 	}
-	if c.calls+calls > s.mostCalls {
+	if c.calls+len(calls) > s.mostCalls {
 		return inflight.ErrShare
 	}
-	c.calls += calls
+	c.calls += len(calls)
+	p.ids = calls
+	if c.posts == nil {
+		c.posts = map[*post]struct{}{}
+	}
+	c.posts[p] = struct{}{}
 	p.free = append(p.free, func(n int) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		c.calls -= n
 	})
+	p.forget = append(p.forget, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(c.posts, p)
+	})
 	return nil
+}
+
+// runs reports whether a session has a call with this id in flight.
+func (s *sessions) runs(session string, id jsonrpc.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.open[session]
+	if c == nil {
+		return false
+	}
+	for p := range c.posts {
+		if slices.Contains(p.ids, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// posts are those of a session whose handlers run, whether or not their clients wait.
+func (s *sessions) posts(id, principal string) []*post {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.open[id]
+	if c == nil || c.principal != principal {
+		return nil
+	}
+	return slices.Collect(maps.Keys(c.posts))
 }
 
 // subscribe notes the subscriptions of a session, unless they are too many.

@@ -73,6 +73,17 @@ func newHandler(t *testing.T, server *mcp.Server, opts *mcphttp.HandlerOptions) 
 	return h
 }
 
+// The sessions of those whom nobody knows, busy as they may be, leave a quarter to others.
+func TestSessionsOfTheCrowdAreBounded(t *testing.T) {
+	h := newHandler(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{MaxSessions: 4})
+	o := newOpener(t, h)
+	ann := o.open("ann")
+	crowd := []string{o.open(""), o.open(""), o.open(""), o.open("")}
+	require.True(t, o.alive("ann", ann), "the crowd made room for itself")
+	require.False(t, o.alive("", crowd[0]))
+	require.True(t, o.alive("", crowd[3]))
+}
+
 func TestTheLongestIdleSessionMakesRoom(t *testing.T) {
 	h := newHandler(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{MaxSessions: 3})
 	o := newOpener(t, h)

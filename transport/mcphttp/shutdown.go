@@ -10,9 +10,11 @@ import (
 // the answers they wait for still come through. When the last one is done the
 // legacy sessions are closed, and Shutdown returns nil.
 //
-// If ctx ends first, the calls that still run are cancelled and answered with a
-// JSON-RPC error with the code 1001, the sessions are closed without waiting for
-// them, and Shutdown returns ctx's error. Subscriptions are completed. It does not
+// If ctx ends first, the calls that still run are cancelled, the sessions are closed
+// without waiting for them, and Shutdown returns ctx's error. What a handler has returned
+// by then goes out. A call without a result is answered with a JSON-RPC error: with the
+// code -31001 if its handler had not begun, so that the same request may be sent again, and
+// otherwise with 1001, since what it did is not known. Subscriptions are completed. It does not
 // close any listener: call it before [net/http.Server.Shutdown], which would
 // otherwise wait for the streams that only this can end.
 func (h *Handler) Shutdown(ctx context.Context) error {

@@ -2,14 +2,17 @@ package mcphttp_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -198,6 +201,91 @@ func TestShutdownAnswersWhatItCutsOff(t *testing.T) {
 			require.Equal(t, c.calls, strings.Count(got.body, "event: message\ndata: {"), got.body)
 		})
 	}
+}
+
+// A result that exists when the time of a shutdown is over goes out, on the way past
+// go-sdk and through it, and where there is none the error says what is known.
+func TestAResultThatExistsOutlivesAShutdown(t *testing.T) {
+	const unknown, notBegun = `"code":1001,"message":"the server is shutting down, and this call was cut off: what it did until then is not known","data":{"reason":"shutting_down","retryable":false,"effects":"unknown"}`, `"code":-31001`
+	cells := 0
+	for kind, c := range map[string]struct {
+		stateless, session bool
+		body               string
+		edit               func(*http.Request)
+	}{
+		"modern":           {body: callModern, edit: modernHeaders},
+		"in a session":     {session: true, body: callBody("7", `"x":0`)},
+		"without sessions": {stateless: true, body: callBody("7", `"x":0`)},
+	} {
+		for outcome, says := range map[string]string{"a result": `"text":"finished"`, "an error": `"message":"refused"`, "its end": unknown, "nothing yet": unknown, "not begun": notBegun} {
+			for _, first := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s, %s, first %v", kind, outcome, first), func(t *testing.T) {
+					returned, held, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+					var calls atomic.Int64
+					server := rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+						switch {
+						case !first && calls.Add(1) == 1:
+							return say("the first")
+						case outcome == "its end":
+							close(returned)
+							<-ctx.Done()
+							return nil, ctx.Err()
+						case outcome == "nothing yet":
+							close(returned)
+							<-ctx.Done()
+							<-over
+						case outcome == "an error":
+							return nil, &jsonrpc.Error{Code: 5, Message: "refused"}
+						}
+						return say("finished")
+					})
+					h, url := front(t, server, &mcphttp.HandlerOptions{Stateless: c.stateless})
+					session := ""
+					if c.session {
+						session = openSession(t, url)
+					}
+					if !first {
+						require.Contains(t, send(t, http.MethodPost, url, strings.Replace(c.body, `"id":7`, `"id":6`, 1), inSession(session, c.edit)).body, "the first")
+					}
+					// What a handler has returned is on its way through middleware when the time is over.
+					server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+						return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+							if outcome == "not begun" {
+								close(returned)
+								<-held
+							}
+							result, err := next(ctx, method, req)
+							if outcome == "a result" || outcome == "an error" {
+								close(returned)
+								<-held
+							}
+							return result, err
+						}
+					})
+					answered := start(t, url, c.body, inSession(session, c.edit))
+					receive(t, returned, "the call did not come so far")
+					ended, cancel := context.WithCancel(t.Context())
+					cancel()
+					require.ErrorIs(t, h.Shutdown(ended), context.Canceled)
+					var body string
+					if c.session { // its POST is answered while the handler goes on
+						body = receive(t, answered, "no answer").body
+					}
+					close(held)
+					close(over)
+					if !c.session {
+						body = receive(t, answered, "no answer").body
+						if outcome == "nothing yet" || outcome == "not begun" { // the handler has been waited for
+							says = `"id":7`
+						}
+					}
+					require.Contains(t, body, says)
+					cells++
+				})
+			}
+		}
+	}
+	require.Equal(t, 3*5*2, cells)
 }
 
 // A router or a proxy uses a connection again on which it was refused. Were it closed

@@ -19,7 +19,8 @@ type Options struct {
 	// zero.
 	MaxMessageBytes int
 	// MaxCalls bounds the calls in flight; 100 if zero. One more is answered with a
-	// JSON-RPC error with the code -31000.
+	// JSON-RPC error with the code -31000. A call is in flight until its handler has
+	// returned, whether or not it was cancelled.
 	MaxCalls int
 	// Logger hears of lines that are no message. Nil is silent.
 	Logger *slog.Logger

@@ -47,6 +47,7 @@ type conn struct {
 	options  Options
 	incoming chan line
 	largeIDs atomic.Bool // one was received
+	pinged   atomic.Bool // the client initialized, and answers pings
 
 	calls         inflight.Calls
 	subscriptions inflight.Subscriptions
@@ -113,8 +114,12 @@ func (c *conn) decode(l line) (jsonrpc.Message, *jsonrpc.Response) {
 		case refused != nil: // a notification has no answer
 			c.options.Logger.Warn("a notification is refused", "bytes", l.length, "reason", refused.Message)
 			return nil, nil
+		case !msg.IsCall() && c.calls.Late(msg):
+			return nil, nil
 		case !msg.IsCall():
 			return msg, nil
+		case msg.Method == "initialize":
+			c.pinged.Store(true)
 		}
 		if why := c.subscriptions.Note(msg.Method, msg.Params); why != nil {
 			return nil, inflight.Refused(msg.ID, why)
@@ -133,6 +138,9 @@ func (c *conn) decode(l line) (jsonrpc.Message, *jsonrpc.Response) {
 func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if message.IsPing(msg) && !c.pinged.Load() {
+		return message.ErrModern
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()

@@ -52,7 +52,7 @@ func (g *gate) upgrade(w http.ResponseWriter, r *http.Request) (*conn, error) {
 			g.refuse(w, r, refused)
 		},
 	}
-	ws, err := upgrader.Upgrade(w, r, nil)
+	ws, err := upgrader.Upgrade(framing{w}, r, nil)
 	if refused != nil {
 		return nil, refused
 	}

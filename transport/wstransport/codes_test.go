@@ -115,6 +115,7 @@ func TestPeerCloses(t *testing.T) {
 			requireClose(t, err, 4000, true)
 			require.ErrorContains(t, err, "moved")
 		}},
+		{"with one byte", []byte{0x03}, 1002, func(t *testing.T, err error) { requireClose(t, err, 1002, false) }},
 		{"with a code that must not be sent", []byte{0x03, 0xed}, 1002, func(t *testing.T, err error) { requireClose(t, err, 1002, false) }},
 	}
 	for _, c := range cases {

@@ -44,6 +44,7 @@ type conn struct {
 	firstRequest time.Duration // how long the peer may make none; no limit if zero
 	requested    atomic.Bool
 	largeIDs     atomic.Bool // one was received
+	pinged       atomic.Bool // the client initialized, and answers pings
 
 	calls         inflight.Calls // of the peer
 	subscriptions inflight.Subscriptions

@@ -94,6 +94,9 @@ func (c *conn) diagnose(err error) ending {
 	switch {
 	case errors.As(err, &closed) && closed.Code == websocket.CloseAbnormalClosure:
 		return ending{cause: lost(io.ErrUnexpectedEOF)}
+	case errors.As(err, &closed) && c.badEnd():
+		c.peerClosed = true
+		return broken(websocket.CloseProtocolError, "a close frame of one byte")
 	case errors.As(err, &closed):
 		c.peerClosed = true
 		if closed.Code == websocket.CloseNormalClosure || closed.Code == websocket.CloseNoStatusReceived {
@@ -113,20 +116,23 @@ func (c *conn) diagnose(err error) ending {
 	}
 }
 
+// badEnd reports whether the peer's close frame had one byte.
+func (c *conn) badEnd() bool {
+	framed, ok := c.ws.NetConn().(*framedConn)
+	return ok && framed.frames.badEnd
+}
+
 func broken(code int, reason string) ending {
 	return ending{code, reason, &CloseError{Code: code, Reason: reason}}
 }
 
 func lost(err error) error { return fmt.Errorf("wstransport: connection lost: %w", err) }
 
-// goAway closes the connection because the server is going. Whatever is still owed
-// gets an answer first, if the peer reads it. It does not block.
+// goAway closes the connection because the server is going. Answers that are on their way
+// go out first, and whatever is still owed gets one, if the peer reads it. It does not
+// block.
 func (c *conn) goAway() {
-	answers := c.calls.Take()
-	if len(answers) == 0 {
-		_ = c.end(websocket.CloseGoingAway, "the server is shutting down")
-		return
-	}
+	answers, idle := c.calls.Take(), c.calls.OnWay()
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), c.limits.closeGrace)
 		defer cancel()
@@ -134,6 +140,11 @@ func (c *conn) goAway() {
 			if c.Write(ctx, answer) != nil {
 				break
 			}
+		}
+		select {
+		case <-idle:
+		case <-ctx.Done():
+		case <-c.ended:
 		}
 		_ = c.end(websocket.CloseGoingAway, "the server is shutting down")
 	}()

@@ -53,9 +53,15 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 		gate:        g,
 		connections: inflight.New(o.MaxConnections, o.MaxConnectionsPerPrincipal),
 		load:        inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal),
-		opened:      inflight.New(o.MaxConnections*bytesPerConnection+int(o.MaxInitializeBytes), 0),
+		opened:      inflight.New(bytesOfAll(o), bytesOfAll(o)),
 		open:        make(map[*conn]struct{}),
 	}, nil
+}
+
+// bytesOfAll bounds the initialize messages of all connections. Whoever has a share finds
+// room for one in it.
+func bytesOfAll(o *HandlerOptions) int {
+	return o.MaxConnections*bytesPerConnection + 2*int(o.MaxInitializeBytes)
 }
 
 // ServeHTTP implements [http.Handler]. After [Handler.Shutdown] it answers 503.
@@ -69,7 +75,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.gate.refuse(w, r, refused)
 		return
 	}
-	who := inflight.Principal(r)
+	who := inflight.Who{Principal: inflight.Principal(r)}
 	if err := h.connections.Enter(who, 1); err != nil {
 		h.gate.refuse(w, r, tooMany(err))
 		return
@@ -88,7 +94,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.calls.Load, c.calls.Who = h.load, who
-	c.opening.all = h.opened
+	c.opening.all, c.opening.who = h.opened, who
 	defer h.opens(c)()
 	defer func() {
 		<-c.released
@@ -144,10 +150,11 @@ func (h *Handler) conns() []*conn {
 
 // Shutdown closes every connection with 1001 and refuses new ones with 503. A
 // connection on which requests are running is closed after the last of them is
-// answered; those that still come in get a JSON-RPC error with the code 1001, too.
-// Subscriptions are completed. When the context ends first, Shutdown answers what
-// still runs with that error, closes the connections, which cancels the requests,
-// and returns the context's error, at most two seconds later.
+// answered; those that still come in get a JSON-RPC error with the code -31001, by which
+// they may be sent again. Subscriptions are completed. When the context ends first, the
+// answers that exist go out, and Shutdown answers what still runs with the code 1001, since
+// what it did is not known. It closes the connections, which cancels the requests, and
+// returns the context's error, at most two seconds later.
 //
 // [http.Server.Shutdown] does not touch connections that were upgraded, so both
 // are needed.

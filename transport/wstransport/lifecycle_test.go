@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,7 +109,8 @@ func TestShutdown(t *testing.T) {
 	_, err := session.ListTools(t.Context(), nil)
 	var late *jsonrpc.Error
 	require.ErrorAs(t, err, &late, "no new calls")
-	require.Equal(t, jsonrpc.Error{Code: 1001, Message: "the server is shutting down"}, *late)
+	require.EqualValues(t, -31001, late.Code, "nothing was run")
+	require.Contains(t, string(late.Data), `"retryable":true`)
 	require.Empty(t, down, "a call is still running")
 	require.EqualValues(t, 1, s.running.Load())
 	close(s.release)
@@ -255,6 +259,44 @@ func TestShutdownAnswersWhatItCutsOff(t *testing.T) {
 	require.ElementsMatch(t, []string{"1", "2"}, ids)
 	require.Equal(t, 1001, closeCode(t, ws), "nothing comes twice")
 	require.ErrorIs(t, receive(t, shut), context.Canceled)
+}
+
+// Results that exist when the time of a shutdown is over go out, also those that wait behind
+// another one to be written.
+func TestAResultThatExistsOutlivesAShutdown(t *testing.T) {
+	const big = 24 << 20 // more than the operating system takes of it
+	for _, results := range []int{1, 2, 5} {
+		server := mcp.NewServer(impl, nil)
+		var calls atomic.Int64
+		tool(server, "wait", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if calls.Add(1) == 1 {
+				return says(strings.Repeat("x", big)), nil
+			}
+			return says("done"), nil
+		})
+		e := serve(t, server, &wstransport.HandlerOptions{Limits: wstransport.Limits{}.WithCloseGrace(patience)})
+		ws := dialRaw(t, e.url)
+		waiting := int64(big)
+		for id := range results {
+			callTheTool(t, ws, strconv.Itoa(id+1))
+			require.Eventually(t, func() bool { return e.handler.Unread() > waiting }, patience, time.Millisecond)
+			waiting = e.handler.Unread()
+		}
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		shut := make(chan error, 1)
+		go func() { shut <- e.handler.Shutdown(over) }()
+		var ids []string
+		for range results {
+			m := readRPC(t, ws)
+			require.Nil(t, m.Error)
+			ids = append(ids, string(m.ID))
+		}
+		require.Len(t, ids, results)
+		require.Equal(t, 1001, closeCode(t, ws))
+		require.NoError(t, ws.Close())
+		require.ErrorIs(t, receive(t, shut), context.Canceled)
+	}
 }
 
 func TestShutdownCompletesSubscriptions(t *testing.T) {

@@ -124,7 +124,8 @@ type HandlerOptions struct {
 	// 2 KiB for each of MaxConnections. One more is refused by its id.
 	MaxInitializeBytes int64
 	// MaxConnections bounds the connections of a [Handler]; 10,000 if zero. One more
-	// is refused with 503. [Accept] does not count connections.
+	// is refused with 503. The connections without a token share three quarters of them,
+	// and no principal has more. [Accept] does not count connections.
 	MaxConnections int
 	// MaxConnectionsPerPrincipal bounds those of one UserID of an auth.TokenInfo;
 	// 1,000 if zero. One more is refused with 429. A connection without a token
@@ -132,7 +133,9 @@ type HandlerOptions struct {
 	MaxConnectionsPerPrincipal int
 	// MaxCalls bounds the calls that are in flight on all connections of a
 	// [Handler]; 10,000 if zero. One more is answered with a JSON-RPC error with the
-	// code -31000, as those are beyond the next two limits. Subscriptions count.
+	// code -31000, as those are beyond the next two limits. Subscriptions count. A call
+	// is in flight until its handler has returned, whether or not it was cancelled. The
+	// calls without a token share three quarters of the places, and no principal has more.
 	MaxCalls int
 	// MaxCallsPerPrincipal bounds those on the connections of one UserID; 1,000 if
 	// zero.

@@ -30,11 +30,14 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if !ok {
 			return msg, nil
 		}
-		if refused != nil && !req.IsCall() { // a notification has no answer
+		if !req.IsCall() && (refused != nil || c.calls.Late(req)) { // a notification has no answer
 			continue
 		}
 		if req.IsCall() && req.Method != "ping" {
 			c.requested.Store(true)
+		}
+		if req.IsCall() && req.Method == "initialize" {
+			c.pinged.Store(true)
 		}
 		if req.IsCall() {
 			why := refused
@@ -148,6 +151,7 @@ func (c *conn) readInTurn() (msg jsonrpc.Message, refused *jsonrpc.Error, _ erro
 type opening struct {
 	most int64
 	all  *inflight.Counter // bytes of all connections; nil if there is one alone
+	who  inflight.Who      // whose they are
 	kept int
 }
 
@@ -161,7 +165,7 @@ func (o *opening) note(req *jsonrpc.Request) *jsonrpc.Error {
 	}
 	// A second one takes the place of the first, but may come before that is known.
 	if o.all != nil {
-		if err := o.all.Enter("", len(req.Params)); err != nil {
+		if err := o.all.Enter(o.who, len(req.Params)); err != nil {
 			return &jsonrpc.Error{Code: inflight.CodeBusy, Message: err.Error()}
 		}
 	}
@@ -172,6 +176,6 @@ func (o *opening) note(req *jsonrpc.Request) *jsonrpc.Error {
 // over gives back the bytes of the connection.
 func (o *opening) over() {
 	if o.all != nil {
-		o.all.Leave("", o.kept)
+		o.all.Leave(o.who, o.kept)
 	}
 }

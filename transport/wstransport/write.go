@@ -31,6 +31,9 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if resp, ok := msg.(*jsonrpc.Response); ok && !inflight.IsRefusal(resp) && !c.calls.Claim(resp.ID) {
 		return nil
 	}
+	if c.extra != nil && message.IsPing(msg) && !c.pinged.Load() {
+		return message.ErrModern
+	}
 	size := sizeOf(msg)
 	if waiting := c.unread.Add(size); waiting > c.limits.MaxUnreadBytes && waiting > size {
 		_ = c.finish(ending{cause: lost(fmt.Errorf("the peer left %d bytes unread", waiting-size))})

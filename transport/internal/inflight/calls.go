@@ -7,14 +7,24 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
 // The reasons why a call is not taken.
 var (
-	errClosing = &jsonrpc.Error{Code: CodeClosing, Message: "the server is shutting down"}
+	errClosing = rpcerror.Retryable("This server is shutting down and has not begun this request: send it again as it is.", "shutting_down")
 	errTooMany = &jsonrpc.Error{Code: CodeBusy, Message: "too many calls in flight on one connection"}
 	errIDInUse = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a call with this id is in flight"}
 )
+
+// ErrCutOff answers a call that a shutdown cut off.
+var ErrCutOff = &jsonrpc.Error{
+	Code:    CodeClosing,
+	Message: "the server is shutting down, and this call was cut off: what it did until then is not known",
+	Data:    json.RawMessage(`{"reason":"shutting_down","retryable":false,"effects":"unknown"}`),
+}
 
 // Calls are the calls of one connection that are not answered yet. They are kept here
 // because closing a session of go-sdk waits for its handlers, but throws their
@@ -23,13 +33,14 @@ type Calls struct {
 	// Set before the first call.
 	Most int      // no limit if zero
 	Load *Counter // of all connections; nil if there is one alone
-	Who  string   // the principal in Load
+	Who  Who      // whose calls they are in Load
 
 	// All guarded by mu.
 	mu       sync.Mutex
 	owed     map[jsonrpc.ID]*owed
 	awaited  int // answers that a drain waits for, until they are written
 	draining bool
+	idle     chan struct{} // made by OnWay, closed when nothing is on its way
 }
 
 // owed is a call without an answer.
@@ -96,6 +107,18 @@ func (c *Calls) Begin(req *jsonrpc.Request) (again bool, _ *jsonrpc.Error) {
 	return false, nil
 }
 
+// Late reports whether a message cancels a call that is not in flight any more. go-sdk
+// cancels behind the reader's back, and could hit the next call under that id.
+func (c *Calls) Late(req *jsonrpc.Request) bool {
+	id, ok := message.Cancels(req)
+	if !ok {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.owed[id] == nil
+}
+
 // Settle forgets a call whose answer is about to be written, because the peer may
 // use its id again as soon as it has read that. It reports whether a drain waits
 // for the answer, and how many requests more it is for.
@@ -119,7 +142,38 @@ func (c *Calls) Written() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.awaited--
+	c.closeIdle()
 	return c.draining && c.awaited == 0
+}
+
+// OnWay returns a channel that is closed when no answer is on its way from the server to
+// the peer.
+func (c *Calls) OnWay() (idle <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+		c.closeIdle()
+	}
+	return c.idle
+}
+
+// closeIdle is called under mu when an answer was written.
+func (c *Calls) closeIdle() {
+	onWay := c.awaited
+	for _, call := range c.owed {
+		if call.awaited && call.by != server {
+			onWay--
+		}
+	}
+	if c.idle == nil || onWay > 0 {
+		return
+	}
+	select {
+	case <-c.idle:
+	default:
+		close(c.idle)
+	}
 }
 
 // Drain takes no more calls and reports whether no answer is awaited.
@@ -176,7 +230,7 @@ func (c *Calls) Take() []*jsonrpc.Response {
 
 // CutOff answers a call that a shutdown ends: a subscription is complete.
 func CutOff(id jsonrpc.ID, subscription bool) *jsonrpc.Response {
-	answer := Refused(id, errClosing)
+	answer := Refused(id, ErrCutOff)
 	if !subscription {
 		return answer
 	}
@@ -186,6 +240,9 @@ func CutOff(id jsonrpc.ID, subscription bool) *jsonrpc.Response {
 	}
 	return answer
 }
+
+// NotBegun answers a call that a shutdown ends before any code of its handler ran.
+func NotBegun(id jsonrpc.ID) *jsonrpc.Response { return Refused(id, errClosing) }
 
 // refusal marks an answer of the transport's own.
 type refusal struct{}

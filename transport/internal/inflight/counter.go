@@ -20,18 +20,44 @@ var (
 // It lies outside the range that JSON-RPC and the Model Context Protocol reserve.
 const CodeBusy = -31000
 
-// CodeClosing is the JSON-RPC code of a call that a shutdown refused or cut off.
+// CodeClosing is the JSON-RPC code of a call that a shutdown cut off.
 // WebSocket has the same number for a server that goes.
 const CodeClosing = 1001
 
 // Counter counts. Its zero value refuses everything; see [New].
+//
+// The callers that nobody knows are a crowd of any size. A quarter of the places is neither
+// for them all nor for any one principal, so that the others always find room.
 type Counter struct {
-	most, mostOfOne int
+	most, mostOfOne, mostOfCrowd int
 
+	// All guarded by mu.
 	mu    sync.Mutex
-	total int            // guarded by mu
-	of    map[string]int // guarded by mu: by principal, none of them zero
+	total int
+	crowd int            // of callers without a principal
+	of    map[string]int // by [Who.share], none of them zero
 }
+
+// Who is from whom something comes.
+type Who struct {
+	Principal  string // empty if nobody knows
+	Connection string // tells the callers without a principal apart; may be empty
+}
+
+// share is under which name a caller has a share of its own; empty if it has none.
+func (w Who) share() string {
+	switch {
+	case w.Principal != "":
+		return "user " + w.Principal
+	case w.Connection != "":
+		return "connection " + w.Connection
+	}
+	return ""
+}
+
+// CrowdOf is how many of so many places the callers have whom nobody knows, and any one
+// principal at most.
+func CrowdOf(most int) int { return most - most/4 }
 
 // Principal is who a request is from, by its token; empty if nobody knows.
 func Principal(r *http.Request) string {
@@ -43,36 +69,43 @@ func Principal(r *http.Request) string {
 
 // New makes a counter that lets in so many at once, and so many of one principal.
 func New(most, mostOfOne int) *Counter {
-	return &Counter{most: most, mostOfOne: mostOfOne, of: map[string]int{}}
+	crowd := CrowdOf(most)
+	return &Counter{most: most, mostOfOne: min(mostOfOne, crowd), mostOfCrowd: crowd, of: map[string]int{}}
 }
 
-// Enter counts n more of a principal, or none of them. The empty principal is
-// nobody in particular and has no share of its own.
-func (c *Counter) Enter(principal string, n int) error {
+// Enter counts n more of a caller, or none of them.
+func (c *Counter) Enter(who Who, n int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if principal != "" && c.of[principal]+n > c.mostOfOne {
+	share := who.share()
+	switch {
+	case c.total+n > c.most:
+		return ErrFull
+	case share != "" && c.of[share]+n > c.mostOfOne:
 		return ErrShare
-	}
-	if c.total+n > c.most {
+	case who.Principal == "" && c.crowd+n > c.mostOfCrowd:
 		return ErrFull
 	}
-	c.total += n
-	if principal != "" {
-		c.of[principal] += n
-	}
+	c.add(who, share, n)
 	return nil
 }
 
 // Leave takes back what Enter counted.
-func (c *Counter) Leave(principal string, n int) {
+func (c *Counter) Leave(who Who, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.total -= n
-	if principal == "" {
+	c.add(who, who.share(), -n)
+}
+
+func (c *Counter) add(who Who, share string, n int) {
+	c.total += n
+	if who.Principal == "" {
+		c.crowd += n
+	}
+	if share == "" {
 		return
 	}
-	if c.of[principal] -= n; c.of[principal] <= 0 {
-		delete(c.of, principal)
+	if c.of[share] += n; c.of[share] <= 0 {
+		delete(c.of, share)
 	}
 }

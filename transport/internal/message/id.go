@@ -28,7 +28,7 @@ func decodeID(raw []byte) (jsonrpc.ID, error) {
 	if raw == nil {
 		return jsonrpc.ID{}, nil
 	}
-	if isNumber(raw) && bytes.ContainsAny(raw, ".eE") {
+	if isNumber(raw) && !IsInteger(raw) {
 		return jsonrpc.ID{}, errFraction
 	}
 	if isLarge(raw) {
@@ -45,7 +45,25 @@ func decodeID(raw []byte) (jsonrpc.ID, error) {
 	return id, nil
 }
 
-func isNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
+// IsInteger reports whether a number is written as an integer that is answered as it came.
+func IsInteger(raw []byte) bool {
+	return isNumber(raw) && !bytes.ContainsAny(raw, ".eE") && string(raw) != "-0"
+}
+
+// isAltered reports whether an id is a text that no reader gives back as it came: it has
+// half a character in it, which becomes another one.
+func isAltered(id []byte) bool {
+	if len(id) == 0 || id[0] != '"' {
+		return false
+	}
+	const replacement = "\uFFFD"
+	meant := bytes.Count(id, []byte(replacement)) + bytes.Count(bytes.ToLower(id), []byte(`\ufffd`))
+	return strings.Count(string(jsontext.Walk(id, 1).Text()), replacement) > meant
+}
+
+func isNumber(raw []byte) bool {
+	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+}
 
 // isLarge reports whether raw is an integer that go-sdk would round.
 func isLarge(raw []byte) bool {
@@ -70,6 +88,22 @@ func nameLarge(params []byte) []byte {
 		}
 	}
 	return params
+}
+
+// Cancels returns the id of the call that a message cancels, as go-sdk reads it.
+func Cancels(req *jsonrpc.Request) (id jsonrpc.ID, ok bool) {
+	if req.Method != "notifications/cancelled" {
+		return id, false
+	}
+	var v any
+	w := jsontext.Walk(req.Params, jsontext.MaxDepth)
+	for name := range w.Members {
+		if string(name) == "requestId" && json.Unmarshal(w.Value(), &v) != nil {
+			return id, false
+		}
+	}
+	id, err := jsonrpc.MakeID(v)
+	return id, err == nil && id.IsValid()
 }
 
 // HasLarge reports whether a message has an id that go-sdk knows by a name. Its

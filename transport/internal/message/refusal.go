@@ -33,7 +33,8 @@ const (
 // it. What is not JSON at all is left to the decoder.
 //
 // Arguments that are null become an empty object in place, which is how a null is meant.
-// go-sdk panics over them where the schema of a tool has a default.
+// go-sdk panics over them where the schema of a tool has a default. A token of progress
+// that is neither a text nor an integer, and an answer of no known shape, are blanked.
 func Refusal(message []byte) *jsonrpc.Error {
 	r := reading{message: message}
 	w := jsontext.Walk(message, maxDepth)
@@ -52,6 +53,10 @@ func Refusal(message []byte) *jsonrpc.Error {
 		case "method":
 			if r.isRequest = true; w.Kind() == '"' {
 				r.method = w.Text()
+			}
+		case "id":
+			if isAltered(w.Value()) {
+				return malformed("the id has half a character in it, which nobody could answer as it came")
 			}
 		case "params":
 			r.readParams(w)
@@ -130,6 +135,12 @@ func (r *reading) readParams(w *jsontext.Walker) {
 			r.refusal = invalid("%s has two members %s", place, quoted(repeated))
 		case place == "_meta" && w.Offset()-start > maxMeta:
 			r.refusal = invalid("_meta is over %d bytes", maxMeta)
+		case place == "_meta" && r.message[start] == '{':
+			keepMembers(r.message[start:], isToken)
+			continue
+		case place == "an answer" && r.message[start] == '{':
+			keepMembers(r.message[start:], isAnswer)
+			continue
 		default:
 			continue
 		}

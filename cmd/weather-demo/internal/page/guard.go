@@ -21,9 +21,16 @@ func (h *Handler) checkAddress(r *http.Request) string {
 	}
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if ok && !isLoopback(local.String()) || !isLoopback(r.Host) {
-		return "The page is served to this machine only. Start the server with -page to serve it to others."
+		return "The page is served to this machine only." + h.advice()
 	}
 	return ""
+}
+
+func (h *Handler) advice() string {
+	if h.opts.Flag == "" {
+		return ""
+	}
+	return " Start the server with " + h.opts.Flag + " to serve it to others."
 }
 
 func isLoopback(address string) bool {
@@ -60,6 +67,19 @@ func (h *Handler) guarded(next http.HandlerFunc) http.Handler {
 			// sent any name, which the WebSocket's own guard would refuse.
 			r.Host = "localhost"
 			r.Header.Del("Origin")
+		}
+		next(w, r)
+	})
+}
+
+// SameOrigin refuses requests from pages of another origin, and those of a page whose name
+// was rebound to a loopback address. Unlike the page it serves other machines.
+func SameOrigin(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if foreign(r) || ok && isLoopback(local.String()) && !isLoopback(r.Host) {
+			http.Error(w, "Requests from other origins are refused.", http.StatusForbidden)
+			return
 		}
 		next(w, r)
 	})

@@ -41,6 +41,18 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 	}
 }
 
+func TestARefusalNamesTheFlag(t *testing.T) {
+	for flag, says := range map[string]string{"": "only.\n", "-public": "with -public to serve", "-page": "with -page to serve"} {
+		h, err := New(&Options{Flag: flag})
+		require.NoError(t, err)
+		defer h.Close()
+		res := httptest.NewRecorder()
+		h.ServeHTTP(res, httptest.NewRequest("GET", "http://demo.example/", nil))
+		require.Equal(t, 403, res.Code)
+		require.Contains(t, res.Body.String(), says)
+	}
+}
+
 func TestOnlyAPublicPageServesOtherMachines(t *testing.T) {
 	elsewhere := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}
 	for _, public := range []bool{false, true} {

@@ -30,6 +30,8 @@ type Options struct {
 	// open states and kill instances, of the visitor's own bench alone; each
 	// bench takes memory and some goroutines.
 	Public bool
+	// Flag is the name by which a command offers Public, for the text of a refusal.
+	Flag string
 	// Logger is told of the page's own faults; nil is silent.
 	Logger *slog.Logger
 }

@@ -276,6 +276,8 @@ func (c *Call) readMeta(w *jsontext.Walker) bool {
 			c.rawCapabilities = c.body[start:w.Offset()]
 		case mcp.MetaKeyLogLevel:
 			ok = false
+		case "progressToken":
+			ok = others.Add(name) && (w.Kind() == '"' || message.IsExactInteger(w.Value()))
 		default:
 			_, repeated := w.Repeated()
 			ok = others.Add(name) && !repeated

@@ -56,10 +56,9 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 // The reasons why a message is not sent, as go-sdk's own transport gives them. By
 // the code it knows that the connection is sound.
 var (
-	errRejected     = &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}
-	errCalls        = fmt.Errorf("%w: stateless servers cannot make requests", errRejected)
-	errClosed       = fmt.Errorf("%w: write to closed stream", errRejected)
-	errNotConnected = fmt.Errorf("%w: undelivered message: stream not connected or already closed", errRejected)
+	errCalls        = fmt.Errorf("%w: stateless servers cannot make requests", message.Rejected)
+	errClosed       = fmt.Errorf("%w: write to closed stream", message.Rejected)
+	errNotConnected = fmt.Errorf("%w: undelivered message: stream not connected or already closed", message.Rejected)
 )
 
 // Write sends a notification of the call's handler. One that no context ties to the
@@ -71,8 +70,6 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	of, _ := ctx.Value(connKey{}).(*conn)
 	switch {
-	case notification.IsCall() && of == nil && notification.Method == "ping":
-		return errKeepalive{}
 	case notification.IsCall():
 		return errCalls
 	case of == nil:
@@ -93,20 +90,10 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return errNotConnected
 	}
 	if _, err = c.w.Write(message.Event(body)); err != nil {
-		return fmt.Errorf("%w: undelivered message: %v", errRejected, err)
+		return fmt.Errorf("%w: undelivered message: %v", message.Rejected, err)
 	}
 	c.w.Flush() // a client that is gone ends the request's context
 	return nil
-}
-
-// errKeepalive is for the pings of a server with KeepAlive. A client of this revision
-// cannot be pinged, and go-sdk would close a session whose client does not answer.
-type errKeepalive struct{}
-
-func (errKeepalive) Error() string { return errCalls.Error() }
-
-func (errKeepalive) Unwrap() []error {
-	return []error{errCalls, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound}}
 }
 
 // encode makes an event of the outcome of the call, or a body if the status is not
@@ -169,7 +156,7 @@ var errNotHandled = sync.OnceValue(func() error {
 // the three methods that are served here: those the server sets itself.
 var resultType = reflect.TypeOf(mcp.CompleteResult{}.ResultType)
 
-// complete names the server in a result that does not, and says that the result of
+// complete names the server, if info is given, in a result that does not, and says that the result of
 // another method, which middleware may answer with, is complete.
 func complete(result mcp.Result, info *mcp.Implementation) {
 	switch result.(type) {
@@ -184,6 +171,9 @@ func complete(result mcp.Result, info *mcp.Implementation) {
 			}
 		}
 	}
+	if info == nil {
+		return
+	}
 	meta := result.GetMeta()
 	if meta == nil {
 		meta = map[string]any{}
@@ -192,6 +182,25 @@ func complete(result mcp.Result, info *mcp.Implementation) {
 		meta[mcp.MetaKeyServerInfo] = info
 		result.SetMeta(meta)
 	}
+}
+
+// Answer makes a call's answer of its outcome, as go-sdk's session does, except that it does
+// not name the server.
+func Answer(id jsonrpc.ID, result mcp.Result, err error, modern bool) *jsonrpc.Response {
+	if err == nil && result == nil {
+		err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: neither a result nor an error"}
+	}
+	if err != nil {
+		return &jsonrpc.Response{ID: id, Error: err}
+	}
+	if modern {
+		complete(result, nil)
+	}
+	var text bytes.Buffer
+	if err := encodeResult(&text, result); err != nil {
+		return &jsonrpc.Response{ID: id, Error: err}
+	}
+	return &jsonrpc.Response{ID: id, Result: text.Bytes()}
 }
 
 // statusOf is the status that the revision demands for an error, 0 for an event.

@@ -3,64 +3,18 @@ package mcphttp
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/transport/internal/inflight"
 )
 
 // endingPatience is how long a DELETE waits for handlers that were cancelled.
 const endingPatience = time.Second
-
-// legacyCalls are the calls in flight of each session, by its id.
-type legacyCalls struct {
-	mu      sync.Mutex
-	running map[string]map[jsonrpc.ID]struct{} // guarded by mu
-}
-
-// enter records calls until the function it returns is called. An id that is
-// running already is not recorded twice: go-sdk refuses the second call.
-func (c *legacyCalls) enter(session string, calls []jsonrpc.ID) (leave func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.running == nil {
-		c.running = map[string]map[jsonrpc.ID]struct{}{}
-	}
-	of := c.running[session]
-	if of == nil {
-		of = map[jsonrpc.ID]struct{}{}
-		c.running[session] = of
-	}
-	var mine []jsonrpc.ID
-	for _, id := range calls {
-		if _, taken := of[id]; !taken {
-			of[id] = struct{}{}
-			mine = append(mine, id)
-		}
-	}
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, id := range mine {
-			delete(of, id)
-		}
-		if len(of) == 0 {
-			delete(c.running, session)
-		}
-	}
-}
-
-func (c *legacyCalls) of(session string) []jsonrpc.ID {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Collect(maps.Keys(c.running[session]))
-}
 
 // serveEnd hands a DELETE to go-sdk, which first waits for all calls of the
 // session, an hour if a user does not answer. They are cancelled here, as
@@ -68,13 +22,8 @@ func (c *legacyCalls) of(session string) []jsonrpc.ID {
 // gets 202: the session takes no more calls and ends when the handler does.
 func (h *Handler) serveEnd(w http.ResponseWriter, r *http.Request) {
 	session := r.Header.Get(sessionHeader)
-	for _, id := range h.legacyCalls.of(session) {
-		notice := r.Clone(r.Context())
-		notice.Method = http.MethodPost
-		notice.Header.Set("Content-Type", "application/json")
-		notice.Header.Set("Accept", "application/json, text/event-stream")
-		// go-sdk ignores it unless the user is the session's.
-		h.cancelCalls(notice, session, []jsonrpc.ID{id})
+	for _, p := range h.sessions.posts(session, inflight.Principal(r)) {
+		p.cancel(context.Canceled)
 	}
 	answer := &answer{header: http.Header{}}
 	ending := r.Clone(context.WithoutCancel(r.Context())) // it may outlive the request
@@ -119,31 +68,6 @@ func (a *answer) copyTo(w http.ResponseWriter) {
 		w.WriteHeader(a.status)
 	}
 	_, _ = w.Write(a.body) // the client may be gone
-}
-
-// cancelCalls cancels the calls of a request whose client hung up, by sending the
-// session the notification that the client would have sent. An id that was
-// answered in the meantime is unknown by now, and go-sdk ignores it.
-func (h *Handler) cancelCalls(r *http.Request, session string, calls []jsonrpc.ID) {
-	notice := sessionRequest(r.Context(), http.MethodPost, session, cancellation(calls))
-	notice.Header.Set(versionHeader, r.Header.Get(versionHeader))
-	h.stateful.ServeHTTP(discard{}, notice)
-}
-
-// cancellation is the body that cancels calls. It is a batch only if there
-// are several, which came in one batch themselves: later revisions refuse any.
-func cancellation(calls []jsonrpc.ID) []byte {
-	notices := make([][]byte, 0, len(calls))
-	for _, id := range calls {
-		// It holds strings and numbers alone, whose encoding cannot fail.
-		params, _ := json.Marshal(&mcp.CancelledParams{RequestID: id.Raw(), Reason: "the client hung up"})
-		notice, _ := jsonrpc.EncodeMessage(&jsonrpc.Request{Method: "notifications/cancelled", Params: params})
-		notices = append(notices, notice)
-	}
-	if len(notices) == 1 {
-		return notices[0]
-	}
-	return bytes.Join([][]byte{[]byte("["), bytes.Join(notices, []byte(",")), []byte("]")}, nil)
 }
 
 // sessionRequestKey marks requests that the handler makes of go-sdk's handler itself. The

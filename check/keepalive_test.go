@@ -1,0 +1,64 @@
+package check_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+)
+
+// A server with KeepAlive pings its sessions. No call loses its answer for that, however
+// long it takes: the first one or a later one, with arguments or without.
+func TestKeepAliveTakesNoAnswer(t *testing.T) {
+	answers := func(w way, modern bool) bool { // the clients that can be pinged, and answer
+		return !modern && !strings.HasPrefix(w.name, "HTTP")
+	}
+	arguments := []string{"", `"arguments":{},`, `"arguments":{"a":%d},`}
+	cells := 0
+	ways := everyWay(t, func(w way, modern bool) *mcp.ServerOptions {
+		o := &mcp.ServerOptions{KeepAlive: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+		if answers(w, modern) {
+			o.KeepAlive, o.KeepAliveFailureThreshold = 50*time.Millisecond, 100 // a busy machine is no dead client
+		}
+		return o
+	}, func(t *testing.T, w way, modern bool, server *mcp.Server) {
+		var pings atomic.Int64
+		pinged := make(chan struct{}, 1000)
+		server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == "ping" {
+					pings.Add(1)
+					pinged <- struct{}{}
+				}
+				return next(ctx, method, req)
+			}
+		})
+		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			select {
+			case <-pinged:
+			case <-time.After(100 * time.Millisecond): // a session that was found unable is pinged no more
+			}
+			time.Sleep(20 * time.Millisecond) // for the end of the session
+			return ran(ctx, req)
+		})
+		send := w.open(t, server)
+		for n := range 3 {
+			for _, a := range arguments {
+				if strings.Contains(a, "%") {
+					a = fmt.Sprintf(a, n)
+				}
+				require.Contains(t, send(callSeven(modern, a, fmt.Sprintf(`,"n":"%d %s"`, n, strings.ReplaceAll(a, `"`, "")))), `"ran"`, "call %d, %s", n, a)
+				cells++
+			}
+		}
+		require.NotZero(t, pings.Load(), "nobody was pinged")
+	})
+	require.Equal(t, 16, ways)
+	require.Equal(t, 16*3*len(arguments), cells)
+}
