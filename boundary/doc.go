@@ -33,7 +33,8 @@
 // code that the handler chose. A result that is too large is refused, not shortened.
 //
 // A handler's result is encoded once, within the deadline. After it has returned
-// none of its code runs again.
+// none of its code runs again, and whatever it does to its result later changes nothing.
+// A result that several calls return needs [Unshared].
 //
 // # Errors
 //

@@ -133,9 +133,7 @@ func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolRes
 	}
 	made := c.newResult()
 	made.Meta = meta
-	if content != nil {
-		made.Content = content
-	}
+	made.Content = content
 	switch {
 	case structured == nil:
 	case c.revision != legacy || structured[0] == '{':

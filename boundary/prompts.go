@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,7 +114,7 @@ func (c *call) intended(err error) *jsonrpc.Error {
 	if made.Message == "" {
 		made.Message = silentText(c)
 	}
-	if !sendableData(made.Data) {
+	if made.Data = bytes.Clone(made.Data); !sendableData(made.Data) {
 		made.Data = nil
 	}
 	return &made
@@ -160,7 +161,7 @@ func (b *boundary) prompt(c *call, res *mcp.GetPromptResult) (*mcp.GetPromptResu
 		size += blockSize(content)
 	}
 	var err error
-	if made.Meta, err = ownMeta(res.Meta); err != nil {
+	if made.Meta, err = plainMeta(res.Meta); err != nil {
 		return nil, 0, malformed(err.Error())
 	}
 	return &made, size + metaSize(made.Meta), nil
@@ -197,7 +198,7 @@ func (b *boundary) resource(c *call, res *mcp.ReadResourceResult) (*mcp.ReadReso
 		size += resourceSize(plain)
 	}
 	var err error
-	if made.Meta, err = ownMeta(res.Meta); err != nil {
+	if made.Meta, err = plainMeta(res.Meta); err != nil {
 		return nil, 0, malformed(err.Error())
 	}
 	return &made, size + metaSize(made.Meta), nil

@@ -36,7 +36,6 @@ var importStair = []struct {
 }{
 	// For any program.
 	{"internal/spelling", nil, "it compares words"},
-	{"internal/snapshot", nil, "it copies values"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
 	{"internal/stacktrace", nil, "it reads the stack"},
 	{"internal/errormethods", nil, "it declares interfaces"},
@@ -51,6 +50,7 @@ var importStair = []struct {
 
 	// For any go-sdk server, whether its handlers are ours or not.
 	{"internal/rpcerror", []string{gosdk, "internal/jsontext"}, "the codes are one table, for every package that finds an error"},
+	{"internal/snapshot", []string{gosdk}, "it copies a handler's input and its result"},
 	{"sse/era", []string{gosdk}, "it reads one request"},
 	{"internal/progress", []string{gosdk}, "it orders what any server tells"},
 	{"internal/misfit", nil, "the bridge that asks and the engine that judges meet in it"},

@@ -45,6 +45,7 @@ var faultsOfGoSDK = map[string]func(t *testing.T) bool{
 	"subscriptions-outlive-sessions": subscriptionsOutliveSessions,
 	"any-log-level":                  anyLogLevel,
 	"cancelled-call-answered":        cancelledCallAnswered,
+	"shared-results":                 sharedResults,
 	"decoder-buffer":                 decoderBuffer,
 }
 
@@ -400,6 +401,14 @@ func cancelledCallAnswered(t *testing.T) bool {
 	<-began
 	write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	return strings.Contains(read(), `"id":1`)
+}
+
+// The server's name stands in the result that the handler keeps.
+func sharedResults(t *testing.T) bool {
+	kept := &mcp.CallToolResult{Meta: mcp.Meta{}}
+	write, read := overLines(t, gosdkServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return kept, nil }))
+	write(callOfTool("1", ""))
+	return strings.Contains(read(), `"id":1`) && kept.Meta[mcp.MetaKeyServerInfo] != nil
 }
 
 // One message of a hundred bytes takes two buffers of 32 KiB.
