@@ -32,6 +32,11 @@
 // error, with code -32603 for a fault, -31000 for an error that the client can cure, and the
 // code that the handler chose. A result that is too large is refused, not shortened.
 //
+// So it is with everything else that a client can call: completions, subscriptions,
+// custom methods, and the lists. A completion of more than 100 values is cut to these. An
+// item of a list that cannot be sent is left out and logged as an error. Only
+// subscriptions/listen has no deadline.
+//
 // A handler's result is encoded once, within the deadline. After it has returned
 // none of its code runs again, and whatever it does to its result later changes nothing.
 // A result that several calls return needs [Unshared].

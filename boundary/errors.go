@@ -229,7 +229,12 @@ func (c *call) protocolError(err error) *jsonrpc.Error {
 	return wire
 }
 
-func silentText(c *call) string { return "The " + c.kind.attr + " failed and gave no reason." }
+func silentText(c *call) string {
+	if c.kind == nil { // an item of a batch, outside a boundary
+		return "It failed and gave no reason."
+	}
+	return "The " + c.kind.attr + " failed and gave no reason."
+}
 
 // withdrawn reports whether modern revisions no longer have the error's code: they
 // have another one for a missing resource, and ask the user to open a URL by a

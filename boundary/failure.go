@@ -45,7 +45,7 @@ func failureOf(ctx context.Context, c *call, err error) *failure {
 	}
 	f := &failure{kind: "execution", text: err.Error(), err: err, cause: causes(err)}
 	if strings.TrimSpace(f.text) == "" {
-		f.text = "The tool failed and gave no reason."
+		f.text = silentText(c)
 	}
 	readSDKError(f, c, err)
 	if wire := protocolError(err); wire != nil && withdrawn(wire) {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -233,19 +234,54 @@ func plainMeta(meta mcp.Meta) (mcp.Meta, error) {
 	}
 	out := make(mcp.Meta, len(meta)+2) // a report and the server's name may follow
 	for key, value := range meta {
+		reserved := strings.HasPrefix(key, reservedPrefix) || key == "progressToken"
 		switch value.(type) {
 		case nil, string, bool, int, int64:
-			out[key] = value
-			continue
+			if out[key] = value; !reserved {
+				continue
+			}
 		}
 		data, err := plainJSON(value)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("_meta %q: %w", key, err)
+		case reserved && !fitsReserved(key, data):
+			return nil, fmt.Errorf("_meta %q: the specification reserves this key for something else", key)
 		}
 		out[key] = data
 	}
 	return out, nil
 }
+
+const reservedPrefix = "io.modelcontextprotocol/"
+
+// fitsReserved reports whether the value of a reserved key is what the specification says.
+// A strict client refuses a whole message for one that is not.
+func fitsReserved(key string, value json.RawMessage) bool {
+	named := func(names ...string) bool { // an object with these texts
+		var members map[string]json.RawMessage
+		if json.Unmarshal(value, &members) != nil || members == nil {
+			return false
+		}
+		return !slices.ContainsFunc(names, func(name string) bool { return !isText(members[name]) })
+	}
+	switch key {
+	case mcp.MetaKeyServerInfo, mcp.MetaKeyClientInfo:
+		return named("name", "version")
+	case mcp.MetaKeyClientCapabilities:
+		return named()
+	case reservedPrefix + "related-task":
+		return named("taskId")
+	case mcp.MetaKeyProtocolVersion, mcp.MetaKeyLogLevel:
+		return isText(value)
+	case mcp.MetaKeySubscriptionID, "progressToken":
+		var n int64
+		return isText(value) || string(value) != "null" && json.Unmarshal(value, &n) == nil
+	}
+	return true
+}
+
+func isText(value json.RawMessage) bool { return len(value) > 0 && value[0] == '"' }
 
 // isPlain reports whether v holds no code of an author's that runs when v is encoded.
 func isPlain(v any, depth int) bool {

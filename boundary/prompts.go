@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,8 +15,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 )
 
-// answered is the way of a prompt or a resource through the boundary. They have no
-// error results, so every failure is a JSON-RPC error: [rpcerror.CodeStopped] for one
+// answered is the way of anything but a tool through the boundary. There are no error
+// results, so every failure is a JSON-RPC error: [rpcerror.CodeStopped] for one
 // that the client can cure, -32603 for a fault, and a code of the author's as it is.
 // Content over the size limit is an error too, since half a prompt or half
 // a resource says something else.
@@ -25,7 +26,7 @@ import (
 func answered[R mcp.Result](ctx context.Context, b *boundary, c *call, next mcp.MethodHandler, plain func(*call, R) (R, int, *failure)) (mcp.Result, error) {
 	ended := isolated(ctx, b, c, func(ctx context.Context, c *call) (answer, error) {
 		c.reach(entered)
-		res, err := next(ctx, c.kind.method, c.req)
+		res, err := next(ctx, c.method(), c.req)
 		if err != nil {
 			return b.refused(ctx, c, err), nil
 		}
@@ -55,8 +56,13 @@ func answered[R mcp.Result](ctx context.Context, b *boundary, c *call, next mcp.
 	}
 	if a.wire != nil {
 		a.wire = within(b.opts.MaxResultBytes, a.wire)
-		b.logEnd(ctx, c, ending{err: a.wire, failed: a.failed})
+		if c.kind != otherCall || a.failed != nil {
+			b.logEnd(ctx, c, ending{err: a.wire, failed: a.failed})
+		}
 		return nil, a.wire
+	}
+	if c.kind == otherCall {
+		return a.res, nil
 	}
 	b.logEnd(ctx, c, ending{asks: a.asks(), measured: func() (int, string) { return a.size, digestOfOther(a.res) }})
 	return a.res, nil
@@ -85,6 +91,9 @@ func (b *boundary) refused(ctx context.Context, c *call, err error) answer {
 	}
 	if wire := c.intended(err); wire != nil {
 		return answer{wire: wire}
+	}
+	if c.method() == "initialize" && strings.HasPrefix(err.Error(), "duplicate ") { // go-sdk gives it no code
+		return answer{wire: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}}
 	}
 	return answer{failed: failureOf(ctx, c, err)}
 }
@@ -184,8 +193,8 @@ func (b *boundary) resource(c *call, res *mcp.ReadResourceResult) (*mcp.ReadReso
 	if made.CacheScope == "" {
 		made.CacheScope = "public" // go-sdk's own default, for a result of middleware
 	}
-	if made.CacheScope != "public" && made.CacheScope != "private" || made.TTLMs < 0 {
-		return nil, 0, malformed("a cacheScope that is neither public nor private, or a negative ttlMs")
+	if err := checkCacheable(made.Cacheable); err != nil {
+		return nil, 0, malformed(err.Error())
 	}
 	made.Contents = make([]*mcp.ResourceContents, len(res.Contents))
 	size := 0

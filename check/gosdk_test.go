@@ -46,6 +46,7 @@ var faultsOfGoSDK = map[string]func(t *testing.T) bool{
 	"any-log-level":                  anyLogLevel,
 	"cancelled-call-answered":        cancelledCallAnswered,
 	"shared-results":                 sharedResults,
+	"errors-without-code":            errorsWithoutCode,
 	"decoder-buffer":                 decoderBuffer,
 }
 
@@ -401,6 +402,20 @@ func cancelledCallAnswered(t *testing.T) bool {
 	<-began
 	write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	return strings.Contains(read(), `"id":1`)
+}
+
+func errorsWithoutCode(t *testing.T) bool {
+	write, read := overLines(t, gosdkServer(ran))
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"initialize","params":null}`,
+		`{"jsonrpc":"2.0","id":4,"method":"notifications/cancelled","params":[]}`,
+	} {
+		if write(message); !strings.Contains(read(), `"error":{"code":0,`) {
+			return false
+		}
+	}
+	return true
 }
 
 // The server's name stands in the result that the handler keeps.
