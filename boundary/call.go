@@ -54,7 +54,8 @@ type call struct {
 	tool      string   // the name of the tool or prompt, the resource's URI, or another method
 	requestID string
 	start     time.Time
-	sink      *sink // for records beside that of the call
+	sink      *sink         // for records beside that of the call
+	limit     time.Duration // of the handler; set before it runs
 
 	arguments json.RawMessage
 	answers   int

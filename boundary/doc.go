@@ -63,6 +63,14 @@
 // The client reads the text of Error, wrapping included. Keep a secret cause behind
 // Unwrap, where the log finds it.
 //
+// The errors of the network, of files, of a database (database/sql's, and any with a
+// method SQLState) and of a context name hosts, paths and queries. One of these, wrapped
+// or joined, is a fault: the client reads one sentence of the boundary's, and the log has
+// the cause. To say something to the client yourself, wrap it in an error with
+// ToolErrorType, ToolErrorExpected, ToolErrorQuiet or ToolErrorProtocol, as the types
+// above are. The boundary's own deadline reads the same whether the handler heeded it or
+// not, unless the handler returned such an error.
+//
 // # Not caught
 //
 // Go cannot recover a panic in a goroutine that the handler started, the runtime's

@@ -2,7 +2,6 @@ package boundary
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -40,8 +39,8 @@ func isolated[T any](ctx context.Context, b *boundary, c *call, f func(context.C
 			cause: fmt.Sprintf("%d abandoned handlers are still running", n),
 		}}
 	}
-	limit := b.opts.deadline(c)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errDeadline)
+	c.limit = b.opts.deadline(c)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, errDeadline)
 	defer cancel()
 
 	run := start(ctx, c, f)
@@ -56,7 +55,7 @@ func isolated[T any](ctx context.Context, b *boundary, c *call, f func(context.C
 		b.abandoned.done(client, as)
 		b.logLate(c, late.failed)
 	}()
-	return outcome[T]{failed: overdue(ctx, c, limit)}
+	return outcome[T]{failed: overdue(ctx, c)}
 }
 
 func (b *boundary) logLate(c *call, f *failure) {
@@ -163,7 +162,13 @@ func internalText(c *call) string {
 // so that one that respects its context can report its own error.
 const settle = 100 * time.Millisecond
 
-var errDeadline = errors.New("the tool's deadline has passed")
+// deadlineError is the cause of a context whose deadline was the boundary's.
+type deadlineError struct{}
+
+func (deadlineError) Error() string { return "the tool's deadline has passed" }
+func (deadlineError) Unwrap() error { return context.DeadlineExceeded }
+
+var errDeadline error = deadlineError{}
 
 // deadline is how long the handler may run for this call. A subscription stays open for
 // as long as its client listens.
@@ -190,13 +195,14 @@ func (o *Options) deadline(c *call) time.Duration {
 	return o.Deadline
 }
 
-// overdue is the failure of a call whose handler did not return in time, after its
-// deadline or after the client cancelled it.
-func overdue(ctx context.Context, c *call, limit time.Duration) *failure {
+// overdue is the failure of a call whose handler did not finish in time, after its
+// deadline or after the client cancelled it. It reads the same whether the handler
+// heeded its context or not.
+func overdue(ctx context.Context, c *call) *failure {
 	if context.Cause(ctx) == errDeadline {
 		return &failure{
 			kind:  "timeout",
-			text:  fmt.Sprintf("%s did not finish within %s.", c.subject(), limit),
+			text:  fmt.Sprintf("%s did not finish within %s.", c.subject(), c.limit),
 			cause: errDeadline.Error(),
 		}
 	}

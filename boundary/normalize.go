@@ -89,8 +89,12 @@ func (b *boundary) erroneous(ctx context.Context, c *call, res *mcp.CallToolResu
 	if len(made.Content) == 0 {
 		made.Content = []mcp.Content{&mcp.TextContent{Text: "The tool failed and gave no reason."}}
 	}
-	if text, ok := made.Content[0].(*mcp.TextContent); ok && f.text == "" {
-		f.text = text.Text
+	if text, ok := made.Content[0].(*mcp.TextContent); ok {
+		if f.text == "" {
+			f.text = text.Text
+		} else if text.Text == res.GetError().Error() { // go-sdk's own copy of it
+			text.Text = f.text
+		}
 	}
 	c.makeError(made, f)
 	return made, nil

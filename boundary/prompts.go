@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/dependency"
 	"github.com/mrtr-go/sdk/internal/errormethods"
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 )
@@ -73,7 +74,7 @@ type answer struct {
 	res    mcp.Result
 	size   int
 	wire   *jsonrpc.Error
-	failed *failure // nil for an error that the author intended
+	failed *failure // nil for an error that the author intended; for the log, if there is a wire
 }
 
 func (a answer) asks() bool {
@@ -89,13 +90,24 @@ func (b *boundary) refused(ctx context.Context, c *call, err error) answer {
 	if bare, ok := err.(*jsonrpc.Error); ok && bare == nil {
 		return answer{failed: &failure{kind: "internal", text: internalErrorText, cause: "the handler returned a nil *jsonrpc.Error as its error"}}
 	}
-	if wire := c.intended(err); wire != nil {
+	wire, r := c.intended(err), dependency.Of(err)
+	switch {
+	case wire == nil:
+	case !r.Found && !isOurs(wire):
 		return answer{wire: wire}
+	case context.Cause(ctx) == errDeadline && !r.Typed: // the time was up, whatever became of that
+	default:
+		return answer{wire: wire, failed: failureOf(ctx, c, err)}
 	}
 	if c.method() == "initialize" && strings.HasPrefix(err.Error(), "duplicate ") { // go-sdk gives it no code
 		return answer{wire: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}}
 	}
 	return answer{failed: failureOf(ctx, c, err)}
+}
+
+// isOurs reports whether an error's code is one that mrtr gives to errors of its author's.
+func isOurs(wire *jsonrpc.Error) bool {
+	return wire != nil && (wire.Code == jsonrpc.CodeInternalError || wire.Code == rpcerror.CodeStopped)
 }
 
 // intended is the JSON-RPC error that the author chose, or nil. As in go-sdk a
@@ -109,7 +121,7 @@ func (c *call) intended(err error) *jsonrpc.Error {
 			c.note(errors.Unwrap(e))
 		}
 	} else if errors.As(err, &inner) && inner != nil {
-		made.Code, made.Message = inner.Code, err.Error()
+		made.Code, made.Message = inner.Code, c.publicText(err)
 		if err == error(inner) {
 			made.Message, made.Data = inner.Message, inner.Data
 		}
