@@ -228,12 +228,15 @@ func (b *boundary) outputFault(ctx context.Context, c *call, structured json.Raw
 	if def == nil || phase == checked && structured != nil {
 		return ""
 	}
-	if def.checkOutput(structured) == nil {
+	err := def.checkOutput(structured)
+	if err == nil {
 		return ""
 	}
-	fresh := b.catalog.fresh(ctx, c)
-	c.define(fresh)
-	if err := fresh.checkOutput(structured); err != nil {
+	if fresh := b.catalog.fresh(ctx, c); fresh != def {
+		c.define(fresh)
+		err = fresh.checkOutput(structured)
+	}
+	if err != nil {
 		return fmt.Sprintf("structured content breaks the tool's output schema: %v", err)
 	}
 	return ""

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -253,14 +254,20 @@ func TestCompletionsThatMisbehave(t *testing.T) {
 	t.Logf("%d fronts × %d eras × %d completions = %d cells", len(fronts), len(eras), len(cases), cells)
 }
 
+// A listCase changes the list of a method.
+type listCase struct {
+	name, method string
+	change       func(mcp.Result)
+	want         int // items; -1 for an error
+}
+
+func (c listCase) faulty() bool {
+	return c.want < 0 || c.want == 1 && c.name != "nothing" && c.name != "a nil item"
+}
+
 // An item of a list that cannot be sent costs the others nothing.
 func TestListsThatCannotBeSent(t *testing.T) {
 	t.Parallel()
-	type listCase struct {
-		name, method string
-		change       func(mcp.Result)
-		want         int // items; -1 for an error
-	}
 	var cases []listCase
 	item := map[string]func(r mcp.Result, meta mcp.Meta){
 		"tools/list": func(r mcp.Result, meta mcp.Meta) {
@@ -319,40 +326,41 @@ func TestListsThatCannotBeSent(t *testing.T) {
 			l := r.(*mcp.ListResourcesResult)
 			l.Resources = append(l.Resources, &mcp.Resource{Name: "bad", URI: "test://bad", Annotations: &mcp.Annotations{Priority: 7}})
 		}, 1})
-	cells := 0
-	for _, c := range cases {
-		t.Run(c.method+" "+c.name, func(t *testing.T) {
-			s := everything(t, nil, nil)
-			s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-					res, err := next(ctx, method, req)
-					if method == c.method && err == nil {
-						c.change(res)
-					}
-					return res, err
-				}
-			})
-			var log journal
-			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: log.logger()}))
-			inEveryFront(t, s, func(t *testing.T, _ string, era judge.Era, client *wire.Client) {
-				res, err := client.Exchange(t.Context(), wire.Request{Method: c.method})
-				require.NoError(t, err)
-				outcome, err := specificationOf(t, c.method, era).Judge(res)
-				require.NoError(t, err)
-				cells++
-				if c.want < 0 {
-					require.Equal(t, judge.ProtocolError, outcome)
-					return
-				}
-				require.Equal(t, judge.Complete, outcome, res.Error)
-				require.Equal(t, c.want, strings.Count(string(res.Result), `"name":`)-strings.Count(string(res.Result), `"version":`))
-				require.Equal(t, strings.Contains(c.name, "large"), strings.Contains(string(res.Result), "9007199254740993"))
-			})
-			if c.want == 1 && c.name != "nothing" && c.name != "a nil item" {
-				require.Equal(t, "ERROR", log.records(t)[0]["level"])
+	var current atomic.Pointer[listCase]
+	s := everything(t, nil, nil)
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if c := current.Load(); c != nil && c.method == method && err == nil {
+				c.change(res)
 			}
-		})
-	}
+			return res, err
+		}
+	})
+	var log journal
+	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: log.logger()}))
+	cells, faults := 0, 0
+	inEveryFront(t, s, func(t *testing.T, _ string, era judge.Era, client *wire.Client) {
+		for _, c := range cases {
+			current.Store(&c)
+			res, err := client.Exchange(t.Context(), wire.Request{Method: c.method})
+			require.NoError(t, err)
+			outcome, err := specificationOf(t, c.method, era).Judge(res)
+			require.NoError(t, err)
+			cells++
+			if c.faulty() {
+				faults++
+			}
+			if c.want < 0 {
+				require.Equal(t, judge.ProtocolError, outcome, "%s %s", c.method, c.name)
+				continue
+			}
+			require.Equal(t, judge.Complete, outcome, "%s %s: %v", c.method, c.name, res.Error)
+			require.Equal(t, c.want, strings.Count(string(res.Result), `"name":`)-strings.Count(string(res.Result), `"version":`), "%s %s", c.method, c.name)
+			require.Equal(t, strings.Contains(c.name, "large"), strings.Contains(string(res.Result), "9007199254740993"))
+		}
+	})
+	require.Len(t, log.records(t), faults, "each is logged, and nothing else")
 	require.Equal(t, len(fronts)*len(eras)*len(cases), cells)
 	t.Logf("%d fronts × %d eras × %d lists = %d cells", len(fronts), len(eras), len(cases), cells)
 }

@@ -24,8 +24,15 @@ import (
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
-// fronts are the ways on which a result goes out.
-var fronts = []transport{{"memory", openMemory}, {"lean HTTP", openFront(false)}, {"stock HTTP", openFront(true)}}
+// fronts are the ways on which a result goes out. The lean one leaves to the stock one
+// what is unusual, so that both are tried in any case.
+var fronts = func() []transport {
+	all := []transport{{"memory", openMemory}, {"lean HTTP", openFront(false)}, {"stock HTTP", openFront(true)}}
+	if thorough {
+		return all
+	}
+	return all[:2]
+}()
 
 func openFront(stock bool) func(context.Context, judge.Era, *mcp.Server) (*wire.Client, func(), error) {
 	return func(ctx context.Context, era judge.Era, server *mcp.Server) (*wire.Client, func(), error) {
