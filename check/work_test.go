@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -25,13 +24,8 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// inputSize is about the size of each input: a megabyte where there is time, as in CI.
-var inputSize = func() int {
-	if os.Getenv("MRTR_CI") == "1" {
-		return 1 << 20
-	}
-	return 64 << 10
-}()
+// inputSize is about the size of each input. The costs are linear in it.
+const inputSize = 64 << 10
 
 // filled is an opening, so many pieces that they take inputSize, and an end. %d in the
 // piece is its number.
