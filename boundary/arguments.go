@@ -16,15 +16,19 @@ import (
 func (b *boundary) arguments(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		def := c.definition()
-		if def.refuse(ctx, c) == nil {
+		refused := def.refuse(ctx, c)
+		if refused == nil {
 			return next(ctx, c)
 		}
-		def = b.catalog.fresh(ctx, c)
-		if def == nil {
+		fresh := b.catalog.fresh(ctx, c)
+		if fresh == nil {
 			return next(ctx, c) // the tool was removed meanwhile, and go-sdk says so
 		}
-		c.define(def)
-		if refused := def.refuse(ctx, c); refused != nil {
+		c.define(fresh)
+		if fresh != def {
+			refused = fresh.refuse(ctx, c)
+		}
+		if refused != nil {
 			return nil, refused
 		}
 		return next(ctx, c)

@@ -25,20 +25,22 @@ func (c *call) RecordsFaults(ctx context.Context) bool {
 	return c.sink != nil && c.sink.logger != nil && c.sink.logger.Enabled(ctx, slog.LevelError)
 }
 
-// A kind is one of the three methods that run an author's handler.
+// A kind is a method that runs an author's handler, or stands for all the others.
 type kind struct {
-	method string
+	method string // "" of the others
 	noun   string // at the beginning of a sentence
 	attr   string // in the log
 }
 
 var (
-	toolCall     = &kind{"tools/call", "Tool", "tool"}
-	promptCall   = &kind{"prompts/get", "Prompt", "prompt"}
-	resourceCall = &kind{"resources/read", "Resource", "resource"}
+	toolCall       = &kind{"tools/call", "Tool", "tool"}
+	promptCall     = &kind{"prompts/get", "Prompt", "prompt"}
+	resourceCall   = &kind{"resources/read", "Resource", "resource"}
+	completionCall = &kind{"completion/complete", "Completion", "completion"}
+	otherCall      = &kind{"", "Request", "request"}
 )
 
-// A call is one request for a tool, a prompt or a resource, as the layers know it.
+// A call is one request, as the layers know it.
 // It travels in the context, where [Handler], [Applied] and the log handler find it.
 //
 // The layers read the copies made here, since the request belongs to the handler: it
@@ -49,10 +51,11 @@ type call struct {
 	session   *mcp.ServerSession
 	extra     *mcp.RequestExtra
 	meta      mcp.Meta // of the request
-	tool      string   // the name of the tool or prompt, or the resource's URI
+	tool      string   // the name of the tool or prompt, the resource's URI, or another method
 	requestID string
 	start     time.Time
-	sink      *sink // for records beside that of the call
+	sink      *sink         // for records beside that of the call
+	limit     time.Duration // of the handler; set before it runs
 
 	arguments json.RawMessage
 	answers   int
@@ -124,37 +127,51 @@ const (
 
 func (t trace) String() string { return [...]string{"untouched", "asked", "applied"}[t] }
 
-// callOf is the call of a request, or nil for a request that runs no author's handler.
+// callOf is the call of a request.
 func callOf(method string, req mcp.Request) *call {
-	c := &call{req: req, start: time.Now()}
+	c := &call{req: req, start: time.Now(), extra: req.GetExtra()}
+	c.session, _ = req.GetSession().(*mcp.ServerSession)
+	if p := req.GetParams(); !isNil(p) {
+		c.meta = p.GetMeta()
+	}
 	switch r := req.(type) {
 	case *mcp.CallToolRequest:
-		c.kind, c.session, c.extra = toolCall, r.Session, r.Extra
+		c.kind = toolCall
 		if p := r.Params; p != nil {
 			if string(p.Arguments) == "null" {
 				p.Arguments = nil // go-sdk panics where the schema has a default
 			}
-			c.tool, c.meta, c.arguments, c.answers = p.Name, p.Meta, p.Arguments, len(p.InputResponses)
+			c.tool, c.arguments, c.answers = p.Name, p.Arguments, len(p.InputResponses)
 		}
 	case *mcp.GetPromptRequest:
-		c.kind, c.session, c.extra = promptCall, r.Session, r.Extra
+		c.kind = promptCall
 		if p := r.Params; p != nil {
-			c.tool, c.meta, c.answers = p.Name, p.Meta, len(p.InputResponses)
+			c.tool, c.answers = p.Name, len(p.InputResponses)
 		}
 	case *mcp.ReadResourceRequest:
-		c.kind, c.session, c.extra = resourceCall, r.Session, r.Extra
+		c.kind = resourceCall
 		if p := r.Params; p != nil {
-			c.tool, c.meta, c.answers = p.URI, p.Meta, len(p.InputResponses)
+			c.tool, c.answers = p.URI, len(p.InputResponses)
 		}
-	default:
-		return nil
+	case *mcp.CompleteRequest:
+		c.kind = completionCall
+		if p := r.Params; p != nil && p.Ref != nil {
+			c.tool = p.Ref.Name + p.Ref.URI // it has one of them
+		}
 	}
-	if c.kind.method != method {
-		return nil
+	if c.kind == nil || c.kind.method != method {
+		c.kind, c.tool = otherCall, method
 	}
 	c.requestID = requestIDFor(c.meta, c.extra)
 	c.revision = revisionOf(c.session, c.meta)
 	return c
+}
+
+func (c *call) method() string {
+	if c.kind == otherCall {
+		return c.tool
+	}
+	return c.kind.method
 }
 
 func isLegacy(session *mcp.ServerSession) bool {

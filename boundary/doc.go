@@ -32,8 +32,14 @@
 // error, with code -32603 for a fault, -31000 for an error that the client can cure, and the
 // code that the handler chose. A result that is too large is refused, not shortened.
 //
+// So it is with everything else that a client can call: completions, subscriptions,
+// custom methods, and the lists. A completion of more than 100 values is cut to these. An
+// item of a list that cannot be sent is left out and logged as an error. Only
+// subscriptions/listen has no deadline.
+//
 // A handler's result is encoded once, within the deadline. After it has returned
-// none of its code runs again.
+// none of its code runs again, and whatever it does to its result later changes nothing.
+// A result that several calls return needs [Unshared].
 //
 // # Errors
 //
@@ -56,6 +62,14 @@
 //
 // The client reads the text of Error, wrapping included. Keep a secret cause behind
 // Unwrap, where the log finds it.
+//
+// The errors of the network, of files, of a database (database/sql's, and any with a
+// method SQLState) and of a context name hosts, paths and queries. One of these, wrapped
+// or joined, is a fault: the client reads one sentence of the boundary's, and the log has
+// the cause. To say something to the client yourself, wrap it in an error with
+// ToolErrorType, ToolErrorExpected, ToolErrorQuiet or ToolErrorProtocol, as the types
+// above are. The boundary's own deadline reads the same whether the handler heeded it or
+// not, unless the handler returned such an error.
 //
 // # Not caught
 //

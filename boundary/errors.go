@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -192,18 +193,22 @@ func (e *Protocol) ToolErrorProtocol() (int64, string, []byte) {
 // ordinary too.
 func protocolError(err error) *jsonrpc.Error {
 	if wire, ok := err.(*jsonrpc.Error); ok { // bare, as go-sdk itself asks
-		if wire != nil && wire.Code != 0 && (sendableData(wire.Data)) {
-			return wire
+		if wire == nil {
+			return nil
 		}
-		return nil
+		return ownError(wire.Code, wire.Message, wire.Data)
 	}
 	if p, ok := carried[errormethods.Protocol](err); ok {
-		code, message, data := p.ToolErrorProtocol()
-		if code != 0 && (sendableData(data)) {
-			return &jsonrpc.Error{Code: code, Message: message, Data: data}
-		}
+		return ownError(p.ToolErrorProtocol())
 	}
 	return nil
+}
+
+func ownError(code int64, message string, data []byte) *jsonrpc.Error {
+	if code == 0 || !sendableData(data) {
+		return nil
+	}
+	return &jsonrpc.Error{Code: code, Message: message, Data: bytes.Clone(data)}
 }
 
 // protocolError is the JSON-RPC error to send to this client for err, or nil. It
@@ -224,7 +229,12 @@ func (c *call) protocolError(err error) *jsonrpc.Error {
 	return wire
 }
 
-func silentText(c *call) string { return "The " + c.kind.attr + " failed and gave no reason." }
+func silentText(c *call) string {
+	if c.kind == nil { // an item of a batch, outside a boundary
+		return "It failed and gave no reason."
+	}
+	return "The " + c.kind.attr + " failed and gave no reason."
+}
 
 // withdrawn reports whether modern revisions no longer have the error's code: they
 // have another one for a missing resource, and ask the user to open a URL by a

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mrtr-go/sdk/internal/dependency"
 	"github.com/mrtr-go/sdk/internal/errormethods"
 )
 
@@ -43,17 +44,23 @@ func failureOf(ctx context.Context, c *call, err error) *failure {
 	if endless(err) {
 		err = errors.New(err.Error())
 	}
-	f := &failure{kind: "execution", text: err.Error(), err: err, cause: causes(err)}
+	f := &failure{kind: "execution", text: c.publicText(err), err: err, cause: causes(err)}
 	if strings.TrimSpace(f.text) == "" {
-		f.text = "The tool failed and gave no reason."
+		f.text = silentText(c)
 	}
 	readSDKError(f, c, err)
 	if wire := protocolError(err); wire != nil && withdrawn(wire) {
 		f.kind = "withdrawn_code"
 		f.cause = fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew: %s", wire.Code, f.cause)
 	}
+	r := dependency.Of(err)
+	byDeadline := context.Cause(ctx) == errDeadline
 	switch {
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil && context.Cause(ctx) != errDeadline:
+	case ctx.Err() != nil && !r.Typed && c.kind != nil && (r.Found || byDeadline):
+		late := overdue(ctx, c)
+		f.kind, f.expected, f.quiet, f.effect = late.kind, late.expected, late.quiet, late.effect
+		f.text = r.Text(late.text)
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil && !byDeadline:
 		f.kind, f.expected, f.quiet, f.effect = "cancelled", true, true, c.unknownEffect()
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errDeadline):
 		f.kind = "timeout"
@@ -98,6 +105,18 @@ func failureOf(ctx context.Context, c *call, err error) *failure {
 		}
 	}
 	return f
+}
+
+// publicText is the text of an error that a client may read.
+func (c *call) publicText(err error) string {
+	r := dependency.Of(err)
+	switch {
+	case !r.Found:
+		return err.Error()
+	case c.kind == nil: // an item of a batch, outside a boundary
+		return r.Text("It failed because of a fault in the server.")
+	}
+	return r.Text(c.subject() + " failed because of a fault in the server.")
 }
 
 // fieldErrors takes the fields of a Validation with their hints, and those of any

@@ -44,7 +44,8 @@ func (o *HandlerOptions) normalized() HandlerOptions {
 //
 // It runs a read-only tool again after an error that carries ToolErrorRetryable,
 // and it checks the output against the tool's schema before go-sdk does, so that
-// the log has the reason. On a server without [Install] it does neither.
+// the log has the reason. On a server without [Install] it does neither. In any case
+// it is [Unshared].
 //
 // Each attempt gets its own copy of the arguments. A tool is not run again if it is
 // not read-only, has had an effect ([Applied], or an error that reports one), has
@@ -59,14 +60,29 @@ func Handler[In, Out any](h mcp.ToolHandlerFor[In, Out], opts *HandlerOptions) m
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		c := callFrom(ctx)
 		if c == nil {
-			return h(ctx, req, in)
+			res, out, err := h(ctx, req, in)
+			return snapshot.Result(res), out, err
 		}
 		c.reach(ran)
 		res, out, err := attempt(ctx, c, o, h, req, in)
 		if err == nil {
 			err = c.checkOutput(res, out)
 		}
-		return res, out, err
+		return snapshot.Result(res), out, err
+	}
+}
+
+// Unshared wraps the handler of a raw tool, a prompt or a resource that may return one
+// result to several calls, as from a cache:
+//
+//	server.AddResource(resource, boundary.Unshared(cached))
+//
+// go-sdk writes to a result before any middleware sees it, which is a data race where
+// calls share the result. It gets a copy of its own for each call.
+func Unshared[Req mcp.Request, Res mcp.Result](h func(context.Context, Req) (Res, error)) func(context.Context, Req) (Res, error) {
+	return func(ctx context.Context, req Req) (Res, error) {
+		res, err := h(ctx, req)
+		return snapshot.Result(res), err
 	}
 }
 

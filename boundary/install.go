@@ -3,14 +3,16 @@ package boundary
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/progress"
 )
 
-// Install puts the boundary around every tool, prompt and resource of the server,
-// those already registered and those added later. Call it after adding the server's other
+// Install puts the boundary around every request to the server: its tools, prompts and
+// resources, those already registered and those added later, and everything else that a
+// client can call. Call it after adding the server's other
 // middleware: middleware that is added later runs outside the boundary.
 //
 // Installing twice is harmless: the outermost boundary does the work and the
@@ -97,16 +99,16 @@ func newBoundary(opts Options, next mcp.MethodHandler) *boundary {
 	return b
 }
 
-// receive sends tool calls through the layers, prompts and resources through their
-// own, and everything else past them, with panics recovered.
+// receive sends tool calls through the layers, and all other requests through isolation
+// and a check of their results.
 func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	if c := callFrom(ctx); c != nil && c.session == req.GetSession() {
 		return next(ctx, method, req) // a boundary further out has this call
 	}
-	c := callOf(method, req)
-	if c == nil {
-		return b.contain(ctx, next, method, req)
+	if strings.HasPrefix(method, "notifications/") {
+		return nil, b.notified(ctx, next, method, req)
 	}
+	c := callOf(method, req)
 	c.sink = b.sink
 	ctx = context.WithValue(ctx, callKey{}, c)
 	switch c.kind {
@@ -114,6 +116,10 @@ func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method s
 		return answered(ctx, b, c, next, b.prompt)
 	case resourceCall:
 		return answered(ctx, b, c, next, b.resource)
+	case completionCall:
+		return answered(ctx, b, c, next, b.completion)
+	case otherCall:
+		return answered(ctx, b, c, next, b.otherwise)
 	}
 	res, err := b.answer(ctx, c)
 	if err != nil {

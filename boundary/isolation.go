@@ -2,11 +2,10 @@ package boundary
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,8 +39,8 @@ func isolated[T any](ctx context.Context, b *boundary, c *call, f func(context.C
 			cause: fmt.Sprintf("%d abandoned handlers are still running", n),
 		}}
 	}
-	limit := b.opts.deadline(c)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errDeadline)
+	c.limit = b.opts.deadline(c)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, errDeadline)
 	defer cancel()
 
 	run := start(ctx, c, f)
@@ -56,7 +55,7 @@ func isolated[T any](ctx context.Context, b *boundary, c *call, f func(context.C
 		b.abandoned.done(client, as)
 		b.logLate(c, late.failed)
 	}()
-	return outcome[T]{failed: overdue(ctx, c, limit)}
+	return outcome[T]{failed: overdue(ctx, c)}
 }
 
 func (b *boundary) logLate(c *call, f *failure) {
@@ -71,37 +70,15 @@ func (b *boundary) logLate(c *call, f *failure) {
 	b.sink.log(context.Background(), level, "abandoned "+c.kind.attr+" call ended", attrs...)
 }
 
-// contain turns panics in requests that run none of the author's handlers, and in
-// handlers of notifications, into internal errors. There is no deadline, since
-// subscriptions/listen stays open for as long as its client listens.
-func (b *boundary) contain(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
-	run := start(ctx, nil, func(ctx context.Context, _ *call) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
-		if list, ok := res.(*mcp.ListToolsResult); ok && err == nil && list != nil && method == methodListTools {
-			return b.listed(list, req), nil
-		}
-		return res, err
-	})
-	ended := <-run
-	isNotification := strings.HasPrefix(method, "notifications/")
-	if ended.failed == nil && ended.err == nil && isNil(ended.res) && !isNotification {
-		ended.failed = &failure{cause: errNoResult.Error()}
-	}
+// notified hands on a notification, which has no answer. There is no deadline.
+func (b *boundary) notified(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) error {
+	ended := <-start(ctx, nil, func(ctx context.Context, _ *call) (mcp.Result, error) { return next(ctx, method, req) })
 	if ended.failed == nil {
-		return ended.res, ended.err
+		return ended.err
 	}
-	b.sink.log(ctx, slog.LevelError, "request failed",
+	b.sink.log(ctx, slog.LevelError, "notification failed",
 		slog.String("method", method), slog.String("cause", ended.failed.cause), slog.String("stack", string(ended.failed.stack)))
-	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalErrorText}
-}
-
-// listed is the list of tools that the client of a request gets.
-func (b *boundary) listed(list *mcp.ListToolsResult, req mcp.Request) *mcp.ListToolsResult {
-	list = b.withoutDenied(list)
-	if r, ok := req.(*mcp.ListToolsRequest); ok && isLegacy(r.Session) {
-		list = b.withoutForeignOutputs(list)
-	}
-	return list
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalErrorText}
 }
 
 // running yields the outcome of a function that runs on its own goroutine, once.
@@ -185,16 +162,29 @@ func internalText(c *call) string {
 // so that one that respects its context can report its own error.
 const settle = 100 * time.Millisecond
 
-var errDeadline = errors.New("the tool's deadline has passed")
+// deadlineError is the cause of a context whose deadline was the boundary's.
+type deadlineError struct{}
 
-// deadline is how long the tool may run for this call.
+func (deadlineError) Error() string { return "the tool's deadline has passed" }
+func (deadlineError) Unwrap() error { return context.DeadlineExceeded }
+
+var errDeadline error = deadlineError{}
+
+// deadline is how long the handler may run for this call. A subscription stays open for
+// as long as its client listens.
 func (o *Options) deadline(c *call) time.Duration {
-	single := o.ToolDeadlines
+	var single map[string]time.Duration
 	switch c.kind {
+	case toolCall:
+		single = o.ToolDeadlines
 	case promptCall:
 		single = o.PromptDeadlines
 	case resourceCall:
 		single = o.ResourceDeadlines
+	case otherCall:
+		if c.tool == "subscriptions/listen" {
+			return math.MaxInt64
+		}
 	}
 	if d, ok := single[c.tool]; ok {
 		return d
@@ -205,13 +195,14 @@ func (o *Options) deadline(c *call) time.Duration {
 	return o.Deadline
 }
 
-// overdue is the failure of a call whose handler did not return in time, after its
-// deadline or after the client cancelled it.
-func overdue(ctx context.Context, c *call, limit time.Duration) *failure {
+// overdue is the failure of a call whose handler did not finish in time, after its
+// deadline or after the client cancelled it. It reads the same whether the handler
+// heeded its context or not.
+func overdue(ctx context.Context, c *call) *failure {
 	if context.Cause(ctx) == errDeadline {
 		return &failure{
 			kind:  "timeout",
-			text:  fmt.Sprintf("%s did not finish within %s.", c.subject(), limit),
+			text:  fmt.Sprintf("%s did not finish within %s.", c.subject(), c.limit),
 			cause: errDeadline.Error(),
 		}
 	}
@@ -254,10 +245,10 @@ type counted struct {
 }
 
 func (c *call) countedAs(known bool) counted {
-	if known || c.kind != toolCall {
-		return counted{c.kind, c.tool}
+	if c.kind == completionCall || c.kind == toolCall && !known {
+		return counted{kind: c.kind} // a server has one handler of completions
 	}
-	return counted{kind: c.kind}
+	return counted{c.kind, c.tool}
 }
 
 // refuses reports whether another call must be refused, and how many abandoned

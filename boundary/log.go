@@ -153,6 +153,8 @@ func digestOfOther(res mcp.Result) string {
 		said = res.Messages
 	case *mcp.ReadResourceResult:
 		said = res.Contents
+	case *mcp.CompleteResult:
+		said = res.Completion
 	}
 	data, err := json.Marshal(said)
 	if err != nil {

@@ -131,6 +131,9 @@ func unlawful() []badCase {
 	note := func(a mcp.Annotations) mcp.ToolHandler {
 		return returns(content(&mcp.TextContent{Text: "a", Annotations: &a}))
 	}
+	meta := func(key, value string) mcp.ToolHandler {
+		return returns(&mcp.CallToolResult{Content: text("a").Content, Meta: mcp.Meta{key: json.RawMessage(value)}})
+	}
 	deep := json.RawMessage(strings.Repeat("[", 1200) + strings.Repeat("]", 1200))
 	form := func(schema any) mcp.ToolHandler {
 		return asksOnce(func() *mcp.CallToolResult { return asks(&mcp.ElicitParams{Message: "?", RequestedSchema: schema}) })
@@ -145,6 +148,18 @@ func unlawful() []badCase {
 		{Name: "block_meta_not_utf8", Explanation: "the _meta of a block that is not UTF-8", Raw: returns(content(&mcp.TextContent{Text: "a", Meta: mcp.Meta{"x": json.RawMessage("\"\xff\"")}})), Want: judge.ErrorResult, Type: "malformed_result"},
 		{Name: "block_meta_deep", Explanation: "nested past a thousand", Raw: returns(content(&mcp.TextContent{Text: "a", Meta: mcp.Meta{"x": deep}})), Want: judge.ErrorResult, Type: "malformed_result"},
 		{Name: "meta_large", Explanation: "_meta far over any limit", Raw: returns(&mcp.CallToolResult{Content: text("a").Content, Meta: mcp.Meta{"x": strings.Repeat("x", 4*maxResultBytes)}}), Want: judge.Complete, Elsewhere: judge.ProtocolError},
+
+		{Name: "meta_server_number", Explanation: "a strict client refuses a server that is a number", Raw: meta(mcp.MetaKeyServerInfo, `5`), Want: judge.ErrorResult, Type: "malformed_result"},
+		{Name: "meta_server_null", Explanation: "or null", Raw: returns(&mcp.CallToolResult{Meta: mcp.Meta{mcp.MetaKeyServerInfo: nil}}), Want: judge.ErrorResult, Type: "malformed_result"},
+		{Name: "meta_server_nameless", Explanation: "or has no version", Raw: meta(mcp.MetaKeyServerInfo, `{"name":"s"}`), Want: judge.ErrorResult, Type: "malformed_result"},
+		{Name: "meta_server", Explanation: "a tool may name another server", Raw: meta(mcp.MetaKeyServerInfo, `{"name":"s","version":"1"}`), Want: judge.Complete},
+		{Name: "meta_task", Explanation: "a task without an id", Raw: meta("io.modelcontextprotocol/related-task", `{}`), Want: judge.ErrorResult, Type: "malformed_result"},
+		{Name: "meta_subscription", Explanation: "a subscription that no id names", Raw: meta(mcp.MetaKeySubscriptionID, `true`), Want: judge.ErrorResult, Type: "malformed_result"},
+		{Name: "meta_version", Explanation: "a version that is no text", Raw: meta(mcp.MetaKeyProtocolVersion, `[]`), Want: judge.ErrorResult, Type: "malformed_result"},
+		{Name: "meta_capabilities", Explanation: "capabilities that are no object", Raw: meta(mcp.MetaKeyClientCapabilities, `null`), Want: judge.ErrorResult, Type: "malformed_result"},
+		{Name: "meta_token", Explanation: "a progress token is a text or an integer", Raw: meta("progressToken", `1.5`), Want: judge.ErrorResult, Type: "malformed_result"},
+		{Name: "meta_token_good", Explanation: "as this one is", Raw: meta("progressToken", `7`), Want: judge.Complete},
+		{Name: "meta_reserved_unknown", Explanation: "nobody knows what a later revision says of another key", Raw: meta("io.modelcontextprotocol/later", `7`), Want: judge.Complete},
 
 		{Name: "structured_array", Explanation: "before 2026-07-28 structured content is an object", Raw: returns(structured([]int{1})), Want: judge.Complete},
 		{Name: "structured_alone_array", Explanation: "an array without any content", Raw: returns(&mcp.CallToolResult{StructuredContent: []int{1}}), Want: judge.Complete},

@@ -89,8 +89,12 @@ func (b *boundary) erroneous(ctx context.Context, c *call, res *mcp.CallToolResu
 	if len(made.Content) == 0 {
 		made.Content = []mcp.Content{&mcp.TextContent{Text: "The tool failed and gave no reason."}}
 	}
-	if text, ok := made.Content[0].(*mcp.TextContent); ok && f.text == "" {
-		f.text = text.Text
+	if text, ok := made.Content[0].(*mcp.TextContent); ok {
+		if f.text == "" {
+			f.text = text.Text
+		} else if text.Text == res.GetError().Error() { // go-sdk's own copy of it
+			text.Text = f.text
+		}
 	}
 	c.makeError(made, f)
 	return made, nil
@@ -133,9 +137,7 @@ func (b *boundary) successful(ctx context.Context, c *call, res *mcp.CallToolRes
 	}
 	made := c.newResult()
 	made.Meta = meta
-	if content != nil {
-		made.Content = content
-	}
+	made.Content = content
 	switch {
 	case structured == nil:
 	case c.revision != legacy || structured[0] == '{':
@@ -226,12 +228,15 @@ func (b *boundary) outputFault(ctx context.Context, c *call, structured json.Raw
 	if def == nil || phase == checked && structured != nil {
 		return ""
 	}
-	if def.checkOutput(structured) == nil {
+	err := def.checkOutput(structured)
+	if err == nil {
 		return ""
 	}
-	fresh := b.catalog.fresh(ctx, c)
-	c.define(fresh)
-	if err := fresh.checkOutput(structured); err != nil {
+	if fresh := b.catalog.fresh(ctx, c); fresh != def {
+		c.define(fresh)
+		err = fresh.checkOutput(structured)
+	}
+	if err != nil {
 		return fmt.Sprintf("structured content breaks the tool's output schema: %v", err)
 	}
 	return ""

@@ -22,8 +22,8 @@ type Options struct {
 	// agent can correct at WARN, a fault at ERROR. Nil means slog.Default().
 	Logger *slog.Logger
 
-	// Deadline is how long a tool, a prompt or a resource may run for one request.
-	// Zero means five minutes.
+	// Deadline is how long a tool, a prompt, a resource or anything else may run for one
+	// request. Zero means five minutes.
 	Deadline time.Duration
 
 	// LegacyDeadline replaces Deadline on a session that asked for a revision

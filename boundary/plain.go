@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -15,24 +17,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/internal/snapshot"
 )
 
-// plainContent returns the content without any code of the tool's, so that it
-// marshals outside the boundary as it did inside, or says why it cannot be sent.
-// go-sdk's own types are checked field by field, since nearly all of their values
-// marshal. A block of any other type is marshalled and decoded into one of them.
+// A plain value shares nothing that can change with the handler, and holds no code of
+// the handler's: it marshals outside the boundary as it did inside, whatever the handler
+// does to its own value later.
+
+// plainContent returns plain content, or says why it cannot be sent. go-sdk's own types
+// are checked field by field, since nearly all of their values marshal. A block of any
+// other type is marshalled and decoded into one of them.
 func plainContent(content []mcp.Content) ([]mcp.Content, error) {
-	out, own := content, false
+	out := make([]mcp.Content, len(content))
 	for i, block := range content {
-		made, err := plainBlock(block)
-		if err != nil {
+		var err error
+		if out[i], err = plainBlock(block); err != nil {
 			return nil, fmt.Errorf("content block %d: %w", i, err)
-		}
-		if made != block {
-			if !own {
-				out, own = slices.Clone(content), true
-			}
-			out[i] = made
 		}
 	}
 	return out, nil
@@ -44,17 +44,16 @@ func plainBlock(block mcp.Content) (mcp.Content, error) {
 	}
 	switch c := block.(type) {
 	case *mcp.TextContent:
-		if c.Meta == nil && c.Annotations == nil {
-			return c, nil
-		}
 		made := *c
-		return &made, plainExtras(&made.Meta, made.Annotations)
+		return &made, plainExtras(&made.Meta, &made.Annotations)
 	case *mcp.ImageContent:
 		made := *c
-		return &made, plainExtras(&made.Meta, made.Annotations)
+		made.Data = bytes.Clone(c.Data)
+		return &made, plainExtras(&made.Meta, &made.Annotations)
 	case *mcp.AudioContent:
 		made := *c
-		return &made, plainExtras(&made.Meta, made.Annotations)
+		made.Data = bytes.Clone(c.Data)
+		return &made, plainExtras(&made.Meta, &made.Annotations)
 	case *mcp.ResourceLink:
 		if c.URI == "" {
 			return nil, errors.New("a resource link without a URI")
@@ -63,7 +62,8 @@ func plainBlock(block mcp.Content) (mcp.Content, error) {
 		if made.Name == "" { // required on the wire, and go-sdk would omit it
 			made.Name = made.URI
 		}
-		return &made, errors.Join(plainExtras(&made.Meta, made.Annotations), checkIcons(made.Icons))
+		made.Size = snapshot.Of(c.Size)
+		return &made, errors.Join(plainExtras(&made.Meta, &made.Annotations), plainIcons(&made.Icons))
 	case *mcp.EmbeddedResource:
 		resource, err := plainResource(c.Resource)
 		if err != nil {
@@ -71,7 +71,7 @@ func plainBlock(block mcp.Content) (mcp.Content, error) {
 		}
 		made := *c
 		made.Resource = resource
-		return &made, plainExtras(&made.Meta, made.Annotations)
+		return &made, plainExtras(&made.Meta, &made.Annotations)
 	case *mcp.ToolUseContent, *mcp.ToolResultContent:
 		return nil, fmt.Errorf("a %T belongs in sampling messages, not in a result", c)
 	}
@@ -84,6 +84,7 @@ func plainResource(c *mcp.ResourceContents) (*mcp.ResourceContents, error) {
 		return nil, errors.New("no contents, or none with a URI")
 	}
 	made := *c
+	made.Blob = bytes.Clone(c.Blob)
 	if made.Text == "" && made.Blob == nil { // one is required, and go-sdk omits an empty text
 		made.Blob = []byte{}
 	}
@@ -121,12 +122,13 @@ func isNilBlock(block mcp.Content) bool {
 	}
 }
 
-// plainExtras replaces the _meta of a block by a plain one, and checks the
-// annotations.
-func plainExtras(meta *mcp.Meta, a *mcp.Annotations) (err error) {
-	if *meta, err = plainMeta(*meta); err != nil || a == nil {
+// plainExtras makes the _meta and the annotations of a block plain.
+func plainExtras(meta *mcp.Meta, annotations **mcp.Annotations) (err error) {
+	if *meta, err = plainMeta(*meta); err != nil || *annotations == nil {
 		return err
 	}
+	a := snapshot.Of(*annotations)
+	*annotations = a
 	if !(a.Priority >= 0 && a.Priority <= 1) { // nor NaN
 		return errors.New("an annotation whose priority is not between 0 and 1")
 	}
@@ -152,8 +154,9 @@ func isTime(s string) bool {
 	return false
 }
 
-func checkIcons(icons []mcp.Icon) error {
-	for _, icon := range icons {
+func plainIcons(icons *[]mcp.Icon) error {
+	*icons = snapshot.Of(*icons)
+	for _, icon := range *icons {
 		if icon.Source == "" || icon.Theme != "" && icon.Theme != mcp.IconThemeLight && icon.Theme != mcp.IconThemeDark {
 			return errors.New("an icon without a source, or with a theme that is neither light nor dark")
 		}
@@ -171,11 +174,10 @@ func plainJSON(v any) (raw json.RawMessage, err error) {
 	if v == nil {
 		return nil, nil
 	}
-	raw, ok := v.(json.RawMessage)
-	if !ok {
-		if raw, err = json.Marshal(v); err != nil {
-			return nil, err
-		}
+	if own, ok := v.(json.RawMessage); ok {
+		raw = bytes.Clone(own)
+	} else if raw, err = json.Marshal(v); err != nil {
+		return nil, err
 	}
 	return raw, sendable(raw)
 }
@@ -224,33 +226,62 @@ func numbersFit(w *jsontext.Walker) bool {
 	return true
 }
 
-// plainMeta returns the _meta with every value that may hold code of the author's
+// plainMeta returns a _meta with every value that may hold code of the author's
 // replaced by its JSON.
 func plainMeta(meta mcp.Meta) (mcp.Meta, error) {
-	out, own := meta, false
+	if meta == nil {
+		return nil, nil
+	}
+	out := make(mcp.Meta, len(meta)+2) // a report and the server's name may follow
 	for key, value := range meta {
+		reserved := strings.HasPrefix(key, reservedPrefix) || key == "progressToken"
 		switch value.(type) {
-		case nil, string, bool, int, int64, *mcp.Implementation:
-			continue
+		case nil, string, bool, int, int64:
+			if out[key] = value; !reserved {
+				continue
+			}
 		}
 		data, err := plainJSON(value)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("_meta %q: %w", key, err)
-		}
-		if !own {
-			out, own = maps.Clone(meta), true
+		case reserved && !fitsReserved(key, data):
+			return nil, fmt.Errorf("_meta %q: the specification reserves this key for something else", key)
 		}
 		out[key] = data
 	}
 	return out, nil
 }
 
-// ownMeta is plainMeta in a map that the author does not have: go-sdk writes to the
-// _meta of a result.
-func ownMeta(meta mcp.Meta) (mcp.Meta, error) {
-	plain, err := plainMeta(meta)
-	return maps.Clone(plain), err
+const reservedPrefix = "io.modelcontextprotocol/"
+
+// fitsReserved reports whether the value of a reserved key is what the specification says.
+// A strict client refuses a whole message for one that is not.
+func fitsReserved(key string, value json.RawMessage) bool {
+	named := func(names ...string) bool { // an object with these texts
+		var members map[string]json.RawMessage
+		if json.Unmarshal(value, &members) != nil || members == nil {
+			return false
+		}
+		return !slices.ContainsFunc(names, func(name string) bool { return !isText(members[name]) })
+	}
+	switch key {
+	case mcp.MetaKeyServerInfo, mcp.MetaKeyClientInfo:
+		return named("name", "version")
+	case mcp.MetaKeyClientCapabilities:
+		return named()
+	case reservedPrefix + "related-task":
+		return named("taskId")
+	case mcp.MetaKeyProtocolVersion, mcp.MetaKeyLogLevel:
+		return isText(value)
+	case mcp.MetaKeySubscriptionID, "progressToken":
+		var n int64
+		return isText(value) || string(value) != "null" && json.Unmarshal(value, &n) == nil
+	}
+	return true
 }
+
+func isText(value json.RawMessage) bool { return len(value) > 0 && value[0] == '"' }
 
 // isPlain reports whether v holds no code of an author's that runs when v is encoded.
 func isPlain(v any, depth int) bool {

@@ -1,20 +1,23 @@
 package boundary
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/dependency"
 	"github.com/mrtr-go/sdk/internal/errormethods"
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 )
 
-// answered is the way of a prompt or a resource through the boundary. They have no
-// error results, so every failure is a JSON-RPC error: [rpcerror.CodeStopped] for one
+// answered is the way of anything but a tool through the boundary. There are no error
+// results, so every failure is a JSON-RPC error: [rpcerror.CodeStopped] for one
 // that the client can cure, -32603 for a fault, and a code of the author's as it is.
 // Content over the size limit is an error too, since half a prompt or half
 // a resource says something else.
@@ -24,7 +27,7 @@ import (
 func answered[R mcp.Result](ctx context.Context, b *boundary, c *call, next mcp.MethodHandler, plain func(*call, R) (R, int, *failure)) (mcp.Result, error) {
 	ended := isolated(ctx, b, c, func(ctx context.Context, c *call) (answer, error) {
 		c.reach(entered)
-		res, err := next(ctx, c.kind.method, c.req)
+		res, err := next(ctx, c.method(), c.req)
 		if err != nil {
 			return b.refused(ctx, c, err), nil
 		}
@@ -54,8 +57,13 @@ func answered[R mcp.Result](ctx context.Context, b *boundary, c *call, next mcp.
 	}
 	if a.wire != nil {
 		a.wire = within(b.opts.MaxResultBytes, a.wire)
-		b.logEnd(ctx, c, ending{err: a.wire, failed: a.failed})
+		if c.kind != otherCall || a.failed != nil {
+			b.logEnd(ctx, c, ending{err: a.wire, failed: a.failed})
+		}
 		return nil, a.wire
+	}
+	if c.kind == otherCall {
+		return a.res, nil
 	}
 	b.logEnd(ctx, c, ending{asks: a.asks(), measured: func() (int, string) { return a.size, digestOfOther(a.res) }})
 	return a.res, nil
@@ -66,7 +74,7 @@ type answer struct {
 	res    mcp.Result
 	size   int
 	wire   *jsonrpc.Error
-	failed *failure // nil for an error that the author intended
+	failed *failure // nil for an error that the author intended; for the log, if there is a wire
 }
 
 func (a answer) asks() bool {
@@ -82,10 +90,24 @@ func (b *boundary) refused(ctx context.Context, c *call, err error) answer {
 	if bare, ok := err.(*jsonrpc.Error); ok && bare == nil {
 		return answer{failed: &failure{kind: "internal", text: internalErrorText, cause: "the handler returned a nil *jsonrpc.Error as its error"}}
 	}
-	if wire := c.intended(err); wire != nil {
+	wire, r := c.intended(err), dependency.Of(err)
+	switch {
+	case wire == nil:
+	case !r.Found && !isOurs(wire):
 		return answer{wire: wire}
+	case context.Cause(ctx) == errDeadline && !r.Typed: // the time was up, whatever became of that
+	default:
+		return answer{wire: wire, failed: failureOf(ctx, c, err)}
+	}
+	if c.method() == "initialize" && strings.HasPrefix(err.Error(), "duplicate ") { // go-sdk gives it no code
+		return answer{wire: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}}
 	}
 	return answer{failed: failureOf(ctx, c, err)}
+}
+
+// isOurs reports whether an error's code is one that mrtr gives to errors of its author's.
+func isOurs(wire *jsonrpc.Error) bool {
+	return wire != nil && (wire.Code == jsonrpc.CodeInternalError || wire.Code == rpcerror.CodeStopped)
 }
 
 // intended is the JSON-RPC error that the author chose, or nil. As in go-sdk a
@@ -99,7 +121,7 @@ func (c *call) intended(err error) *jsonrpc.Error {
 			c.note(errors.Unwrap(e))
 		}
 	} else if errors.As(err, &inner) && inner != nil {
-		made.Code, made.Message = inner.Code, err.Error()
+		made.Code, made.Message = inner.Code, c.publicText(err)
 		if err == error(inner) {
 			made.Message, made.Data = inner.Message, inner.Data
 		}
@@ -113,7 +135,7 @@ func (c *call) intended(err error) *jsonrpc.Error {
 	if made.Message == "" {
 		made.Message = silentText(c)
 	}
-	if !sendableData(made.Data) {
+	if made.Data = bytes.Clone(made.Data); !sendableData(made.Data) {
 		made.Data = nil
 	}
 	return &made
@@ -160,7 +182,7 @@ func (b *boundary) prompt(c *call, res *mcp.GetPromptResult) (*mcp.GetPromptResu
 		size += blockSize(content)
 	}
 	var err error
-	if made.Meta, err = ownMeta(res.Meta); err != nil {
+	if made.Meta, err = plainMeta(res.Meta); err != nil {
 		return nil, 0, malformed(err.Error())
 	}
 	return &made, size + metaSize(made.Meta), nil
@@ -183,8 +205,8 @@ func (b *boundary) resource(c *call, res *mcp.ReadResourceResult) (*mcp.ReadReso
 	if made.CacheScope == "" {
 		made.CacheScope = "public" // go-sdk's own default, for a result of middleware
 	}
-	if made.CacheScope != "public" && made.CacheScope != "private" || made.TTLMs < 0 {
-		return nil, 0, malformed("a cacheScope that is neither public nor private, or a negative ttlMs")
+	if err := checkCacheable(made.Cacheable); err != nil {
+		return nil, 0, malformed(err.Error())
 	}
 	made.Contents = make([]*mcp.ResourceContents, len(res.Contents))
 	size := 0
@@ -197,7 +219,7 @@ func (b *boundary) resource(c *call, res *mcp.ReadResourceResult) (*mcp.ReadReso
 		size += resourceSize(plain)
 	}
 	var err error
-	if made.Meta, err = ownMeta(res.Meta); err != nil {
+	if made.Meta, err = plainMeta(res.Meta); err != nil {
 		return nil, 0, malformed(err.Error())
 	}
 	return &made, size + metaSize(made.Meta), nil

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/snapshot"
 )
 
 // plainAsking makes the parts of an input_required result plain, or says why it
@@ -26,7 +28,7 @@ func (c *call) plainAsking(meta *mcp.Meta, questions *mcp.InputRequestMap, state
 	if *questions, err = plainQuestions(*questions); err != nil {
 		return malformed(err.Error())
 	}
-	if *meta, err = ownMeta(*meta); err != nil {
+	if *meta, err = plainMeta(*meta); err != nil {
 		return malformed(err.Error())
 	}
 	if !stamped {
@@ -73,7 +75,7 @@ func plainQuestion(q mcp.InputRequest) (_ mcp.InputRequest, err error) {
 			made.Messages[i] = &mcp.SamplingMessage{Content: content[0], Role: m.Role}
 		}
 		made.Metadata, err = plainObject(q.Metadata)
-		return &made, errors.Join(err, plainSamplingRest(&made.Meta, q.IncludeContext, q.ModelPreferences))
+		return &made, errors.Join(err, plainSamplingRest(&made.Meta, made.IncludeContext, &made.ModelPreferences, &made.StopSequences))
 	case *mcp.CreateMessageWithToolsParams:
 		made := *q
 		made.Messages = make([]*mcp.SamplingMessageV2, len(q.Messages))
@@ -94,7 +96,7 @@ func plainQuestion(q mcp.InputRequest) (_ mcp.InputRequest, err error) {
 			}
 		}
 		made.Metadata, err = plainObject(q.Metadata)
-		return &made, errors.Join(err, plainSamplingRest(&made.Meta, q.IncludeContext, q.ModelPreferences))
+		return &made, errors.Join(err, plainSamplingRest(&made.Meta, made.IncludeContext, &made.ModelPreferences, &made.StopSequences))
 	case *mcp.ListRootsParams:
 		made := *q
 		made.Meta, err = plainMeta(q.Meta)
@@ -220,6 +222,10 @@ func plainTool(tool *mcp.Tool) (_ *mcp.Tool, err error) {
 		return nil, errors.New("a nil tool")
 	}
 	made := *tool
+	made.Annotations = snapshot.Of(tool.Annotations)
+	if err := plainIcons(&made.Icons); err != nil {
+		return nil, err
+	}
 	for _, schema := range []*any{&made.InputSchema, &made.OutputSchema} {
 		if *schema == nil {
 			continue
@@ -232,17 +238,18 @@ func plainTool(tool *mcp.Tool) (_ *mcp.Tool, err error) {
 	return &made, err
 }
 
-func plainSamplingRest(meta *mcp.Meta, include string, preferences *mcp.ModelPreferences) (err error) {
+func plainSamplingRest(meta *mcp.Meta, include string, preferences **mcp.ModelPreferences, stop *[]string) (err error) {
 	switch include {
 	case "", "none", "thisServer", "allServers":
 	default:
 		return fmt.Errorf("there is no context %q to include", include)
 	}
-	if preferences != nil {
-		if _, err := plainJSON(preferences); err != nil {
+	if *preferences != nil {
+		if _, err := plainJSON(*preferences); err != nil {
 			return err
 		}
 	}
+	*preferences, *stop = snapshot.Of(*preferences), slices.Clone(*stop)
 	*meta, err = plainMeta(*meta)
 	return err
 }

@@ -2,7 +2,6 @@ package boundary
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
@@ -86,11 +85,11 @@ func shortened(texts []string, most, bytes int) []string {
 	return texts
 }
 
-// addReport gives the result a _meta of its own and puts the report into it. The
-// handler may share its map between calls, and go-sdk writes to it.
+// addReport puts the report into the _meta of a result that was made here.
 func (c *call) addReport(res *mcp.CallToolResult, f *failure) {
-	meta := make(mcp.Meta, len(res.Meta)+2)
-	maps.Copy(meta, res.Meta)
+	if res.Meta == nil {
+		res.Meta = make(mcp.Meta, 2) // go-sdk adds the server's name
+	}
 	r := &Report{Tool: c.loggedTool(), RequestID: c.requestID, DurationMS: milliseconds(time.Since(c.start))}
 	if f != nil {
 		r.Type, r.Code, r.Expected = f.kind, f.code, &f.expected
@@ -98,6 +97,5 @@ func (c *call) addReport(res *mcp.CallToolResult, f *failure) {
 		r.Operation, r.Selector, r.Candidates = f.operation, f.selector, f.candidates
 		r.Effect = f.effect
 	}
-	meta[MetaKey] = r
-	res.Meta = meta
+	res.Meta[MetaKey] = r
 }

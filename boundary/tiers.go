@@ -68,22 +68,6 @@ func (b *boundary) denied(tool *mcp.Tool) bool {
 	return slices.Contains(b.opts.Deny, tierOf(tool))
 }
 
-// withoutDenied removes the denied tools from a tools/list result. It goes by the
-// options alone, since the list must not vary by connection.
-func (b *boundary) withoutDenied(list *mcp.ListToolsResult) *mcp.ListToolsResult {
-	if len(b.opts.Deny) == 0 || list == nil {
-		return list
-	}
-	copied := *list
-	copied.Tools = []*mcp.Tool{}
-	for _, tool := range list.Tools {
-		if tool != nil && !b.denied(tool) {
-			copied.Tools = append(copied.Tools, tool)
-		}
-	}
-	return &copied
-}
-
 type tierDenied struct {
 	tool string
 	tier Tier

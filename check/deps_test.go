@@ -36,10 +36,10 @@ var importStair = []struct {
 }{
 	// For any program.
 	{"internal/spelling", nil, "it compares words"},
-	{"internal/snapshot", nil, "it copies values"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
 	{"internal/stacktrace", nil, "it reads the stack"},
 	{"internal/errormethods", nil, "it declares interfaces"},
+	{"internal/dependency", []string{"internal/errormethods"}, "it reads errors of the standard library, and those that describe themselves"},
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
 	{"internal/faultlog", nil, "the boundary and the engine meet in it, and neither imports the other"},
 	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext"}, "a form is judged without knowing who asks"},
@@ -51,6 +51,7 @@ var importStair = []struct {
 
 	// For any go-sdk server, whether its handlers are ours or not.
 	{"internal/rpcerror", []string{gosdk, "internal/jsontext"}, "the codes are one table, for every package that finds an error"},
+	{"internal/snapshot", []string{gosdk}, "it copies a handler's input and its result"},
 	{"sse/era", []string{gosdk}, "it reads one request"},
 	{"internal/progress", []string{gosdk}, "it orders what any server tells"},
 	{"internal/misfit", nil, "the bridge that asks and the engine that judges meet in it"},
@@ -62,11 +63,11 @@ var importStair = []struct {
 	{"transport/mcphttp", []string{gosdk, "sse/era", "transport/internal/inflight", "internal/jsontext", "transport/internal/message", "transport/mcphttp/internal/lean", "transport/internal/origin", "internal/progress", "internal/rpcerror", "internal/usage", "statecodec"}, "a transport knows nothing of rounds; its router reads the name off a state"},
 	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/progress", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"transport/stdio", []string{gosdk, "transport/internal/inflight", "transport/internal/message", "internal/usage"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "internal/jsontext", "internal/progress", "internal/rpcerror", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/dependency", "internal/faultlog", "internal/jsontext", "internal/progress", "internal/rpcerror", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
 	{"mrtr/internal/digest", nil, "it hashes bytes"},
-	{"mrtr/internal/failure", []string{"internal/errormethods", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
+	{"mrtr/internal/failure", []string{"internal/dependency", "internal/errormethods", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
 	{"mrtr/internal/weight", nil, "it weighs values"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "store"}, "who runs a turn is decided without knowing what a turn is"},
 	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/snapshot", "internal/stacktrace", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},

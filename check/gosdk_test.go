@@ -49,6 +49,8 @@ var faultsOfGoSDK = map[string]func(t *testing.T) bool{
 	"unknown-method-as-text":         unknownMethodAsText,
 	"any-progress-token":             anyProgressToken,
 	"keep-alive-loses-answers":       keepAliveLosesAnswers,
+	"shared-results":                 sharedResults,
+	"errors-without-code":            errorsWithoutCode,
 	"decoder-buffer":                 decoderBuffer,
 }
 
@@ -463,6 +465,28 @@ func cancelledCallAnswered(t *testing.T) bool {
 	<-began
 	write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	return strings.Contains(read(), `"id":1`)
+}
+
+func errorsWithoutCode(t *testing.T) bool {
+	write, read := overLines(t, gosdkServer(ran))
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"initialize","params":null}`,
+		`{"jsonrpc":"2.0","id":4,"method":"notifications/cancelled","params":[]}`,
+	} {
+		if write(message); !strings.Contains(read(), `"error":{"code":0,`) {
+			return false
+		}
+	}
+	return true
+}
+
+// The server's name stands in the result that the handler keeps.
+func sharedResults(t *testing.T) bool {
+	kept := &mcp.CallToolResult{Meta: mcp.Meta{}}
+	write, read := overLines(t, gosdkServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return kept, nil }))
+	write(callOfTool("1", ""))
+	return strings.Contains(read(), `"id":1`) && kept.Meta[mcp.MetaKeyServerInfo] != nil
 }
 
 // One message of a hundred bytes takes two buffers of 32 KiB.

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/snapshot"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -68,9 +68,7 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *H
 		case round.out == nil:
 			return &mcp.CallToolResult{}, nil
 		}
-		sent := *round.out // go-sdk writes to the result that it sends
-		sent.Meta = maps.Clone(sent.Meta)
-		return &sent, nil
+		return snapshot.Result(round.out), nil
 	}
 }
 
@@ -161,9 +159,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		case round.out == nil:
 			return &mcp.GetPromptResult{}, nil
 		}
-		sent := *round.out // go-sdk writes to the result that it sends
-		sent.Meta = maps.Clone(sent.Meta)
-		return &sent, nil
+		return snapshot.Result(round.out), nil
 	}
 }
 
@@ -185,15 +181,6 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		case round.out == nil:
 			return &mcp.ReadResourceResult{}, nil
 		}
-		sent := *round.out // go-sdk writes to the result that it sends, the contents included
-		sent.Meta = maps.Clone(sent.Meta)
-		sent.Contents = slices.Clone(sent.Contents)
-		for i, content := range sent.Contents {
-			if content != nil {
-				c := *content
-				sent.Contents[i] = &c
-			}
-		}
-		return &sent, nil
+		return snapshot.Result(round.out), nil
 	}
 }

@@ -16,6 +16,7 @@ import (
 // revisions. "%s" stands for the part in which they differ.
 const definitions = `{
 	"object": {"type": "object"},
+	"meta": {"type": "object", "properties": {"io.modelcontextprotocol/serverInfo": {"type": "object", "required": ["name", "version"], "properties": {"name": {"type": "string"}, "version": {"type": "string"}}}}},
 	"role": {"enum": ["user", "assistant"]},
 	"annotations": {"type": "object", "properties": {
 		"audience": {"type": "array", "items": {"$ref": "#/$defs/role"}},
@@ -41,14 +42,25 @@ const definitions = `{
 		{"properties": {"method": {"const": "sampling/createMessage"}, "params": {"type": "object", "properties": {"maxTokens": {"type": "integer"}, "messages": {"type": "array", "items": {"type": "object", "required": ["role", "content"], "properties": {"role": {"$ref": "#/$defs/role"}}}}}, "required": ["maxTokens", "messages"]}}, "required": ["params"]},
 		{"properties": {"method": {"const": "roots/list"}}}]},
 	"asking": {"type": "object", "required": ["resultType"], "anyOf": [{"required": ["inputRequests"]}, {"required": ["requestState"]}],
-		"properties": {"resultType": {"const": "input_required"}, "isError": {"const": false}, "requestState": {"type": "string"}, "_meta": {"$ref": "#/$defs/object"},
+		"properties": {"resultType": {"const": "input_required"}, "isError": {"const": false}, "requestState": {"type": "string"}, "_meta": {"$ref": "#/$defs/meta"},
 			"inputRequests": {"type": "object", "additionalProperties": {"$ref": "#/$defs/object"}}}},
 	"tools/call": {"type": "object", "required": ["content"%[1]s],
-		"properties": {"content": {"type": "array", "items": {"$ref": "#/$defs/block"}}, "isError": {"type": "boolean"}, "structuredContent": %[2]s, "_meta": {"$ref": "#/$defs/object"}, "inputRequests": false, "requestState": false%[3]s}},
+		"properties": {"content": {"type": "array", "items": {"$ref": "#/$defs/block"}}, "isError": {"type": "boolean"}, "structuredContent": %[2]s, "_meta": {"$ref": "#/$defs/meta"}, "inputRequests": false, "requestState": false%[3]s}},
 	"prompts/get": {"type": "object", "required": ["messages"%[1]s],
-		"properties": {"messages": {"type": "array", "items": {"type": "object", "required": ["role", "content"], "properties": {"role": {"$ref": "#/$defs/role"}, "content": {"$ref": "#/$defs/block"}}}}, "description": {"type": "string"}, "_meta": {"$ref": "#/$defs/object"}, "inputRequests": false, "requestState": false%[3]s}},
+		"properties": {"messages": {"type": "array", "items": {"type": "object", "required": ["role", "content"], "properties": {"role": {"$ref": "#/$defs/role"}, "content": {"$ref": "#/$defs/block"}}}}, "description": {"type": "string"}, "_meta": {"$ref": "#/$defs/meta"}, "inputRequests": false, "requestState": false%[3]s}},
 	"resources/read": {"type": "object", "required": ["contents"%[1]s%[4]s],
-		"properties": {"contents": {"type": "array", "items": {"$ref": "#/$defs/contents"}}, "cacheScope": {"enum": ["public", "private"]}, "ttlMs": {"type": "integer", "minimum": 0}, "_meta": {"$ref": "#/$defs/object"}, "inputRequests": false, "requestState": false%[3]s}}
+		"properties": {"contents": {"type": "array", "items": {"$ref": "#/$defs/contents"}}, "cacheScope": {"enum": ["public", "private"]}, "ttlMs": {"type": "integer", "minimum": 0}, "_meta": {"$ref": "#/$defs/meta"}, "inputRequests": false, "requestState": false%[3]s}},
+	"completion/complete": {"type": "object", "required": ["completion"%[1]s],
+		"properties": {"completion": {"type": "object", "required": ["values"], "properties": {"values": {"type": "array", "maxItems": 100, "items": {"type": "string"}}, "total": {"type": "integer", "minimum": 0}, "hasMore": {"type": "boolean"}}}, "_meta": {"$ref": "#/$defs/meta"}%[3]s}},
+	"tools/list": {"type": "object", "required": ["tools"%[1]s%[4]s],
+		"properties": {"tools": {"type": "array", "items": {"type": "object", "required": ["name", "inputSchema"], "properties": {"name": {"type": "string"}, "inputSchema": {"type": "object", "required": ["type"], "properties": {"type": {"const": "object"}}}, "outputSchema": {"$ref": "#/$defs/object"}, "_meta": {"$ref": "#/$defs/object"}}}}, "_meta": {"$ref": "#/$defs/meta"}%[3]s}},
+	"prompts/list": {"type": "object", "required": ["prompts"%[1]s%[4]s],
+		"properties": {"prompts": {"type": "array", "items": {"type": "object", "required": ["name"], "properties": {"arguments": {"type": "array", "items": {"type": "object", "required": ["name"]}}, "_meta": {"$ref": "#/$defs/object"}}}}, "_meta": {"$ref": "#/$defs/meta"}%[3]s}},
+	"resources/list": {"type": "object", "required": ["resources"%[1]s%[4]s],
+		"properties": {"resources": {"type": "array", "items": {"type": "object", "required": ["name", "uri"], "properties": {"annotations": {"$ref": "#/$defs/annotations"}, "_meta": {"$ref": "#/$defs/object"}}}}, "_meta": {"$ref": "#/$defs/meta"}%[3]s}},
+	"resources/templates/list": {"type": "object", "required": ["resourceTemplates"%[1]s%[4]s],
+		"properties": {"resourceTemplates": {"type": "array", "items": {"type": "object", "required": ["name", "uriTemplate"], "properties": {"annotations": {"$ref": "#/$defs/annotations"}, "_meta": {"$ref": "#/$defs/object"}}}}, "_meta": {"$ref": "#/$defs/meta"}%[3]s}},
+	"other": {"type": "object"%[5]s, "properties": {"capabilities": {"$ref": "#/$defs/object"}, "_meta": {"$ref": "#/$defs/meta"}%[3]s}}
 }`
 
 // A Specification knows the specification's rules for the answers of one method in
@@ -59,12 +71,12 @@ type Specification struct {
 	asking, question *jsonschema.Resolved // nil if no result can ask
 }
 
-// SpecificationOf is the specification of the answers to tools/call, prompts/get or
-// resources/read.
+// SpecificationOf is the specification of the answers to a method: tools/call,
+// prompts/get, resources/read, completion/complete, a list, or "other".
 func SpecificationOf(method string, era Era) (*Specification, error) {
-	defs := fmt.Sprintf(definitions, "", `{"type": "object"}`, "", "")
+	defs := fmt.Sprintf(definitions, "", `{"type": "object"}`, "", "", "")
 	if era == Modern {
-		defs = fmt.Sprintf(definitions, `, "resultType"`, "true", `, "resultType": {"const": "complete"}`, `, "cacheScope", "ttlMs"`)
+		defs = fmt.Sprintf(definitions, `, "resultType"`, "true", `, "resultType": {"const": "complete"}`, `, "cacheScope", "ttlMs"`, `, "required": ["resultType"]`)
 	}
 	resolve := func(name string) (*jsonschema.Resolved, error) {
 		var s jsonschema.Schema

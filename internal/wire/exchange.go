@@ -13,7 +13,7 @@ import (
 type Request struct {
 	Method string // tools/call if empty
 	// Params, if set, are sent as they are, without the client's _meta, and the
-	// fields below are not looked at.
+	// fields below are not looked at. Empty JSON leaves them out.
 	Params any
 
 	Name      string // of the tool or prompt, or the resource's address
@@ -55,9 +55,12 @@ func (c *Client) Start(ctx context.Context, r Request) (*Pending, error) {
 	if r.Method == "" {
 		r.Method = "tools/call"
 	}
-	params, err := json.Marshal(r.params(c.Meta()))
-	if err != nil {
-		return nil, err
+	var params json.RawMessage
+	if raw, ok := r.Params.(json.RawMessage); !ok || len(raw) > 0 {
+		var err error
+		if params, err = json.Marshal(r.params(c.Meta())); err != nil {
+			return nil, err
+		}
 	}
 	c.mu.Lock()
 	c.nextID++

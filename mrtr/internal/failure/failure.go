@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/mrtr-go/sdk/internal/dependency"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
@@ -20,6 +21,8 @@ type Failure struct {
 	Panic bool        `json:"panic,omitempty"`
 	Is    []string    `json:"is,omitempty"` // the identities of the errors in the chain
 	As    []typedFact `json:"as,omitempty"` // those whose type survives a round trip
+	// Reading says which text is for a client; nil where the error's own is.
+	Reading *dependency.Reading `json:"reading,omitempty"`
 	facts
 }
 
@@ -50,6 +53,9 @@ func Of(err error) *Failure {
 		}
 	}
 	f.facts = factsOf(err)
+	if r := dependency.Of(err); r.Found {
+		f.Reading = &r
+	}
 	return f
 }
 
@@ -204,6 +210,15 @@ func (f *Failure) PanicValue(v any) any {
 type effectError struct{ failure *Failure }
 
 func (e *effectError) Error() string { return e.failure.Text }
+
+// DependencyReading implements [dependency.Reader].
+func (e *effectError) DependencyReading() dependency.Reading {
+	f := e.failure
+	if f.Reading != nil {
+		return *f.Reading
+	}
+	return dependency.Reading{Typed: f.Type != nil || f.Expected != nil || f.Quiet != nil || f.Protocol != nil, Says: f.Text}
+}
 
 // Is compares by type and text.
 func (e *effectError) Is(target error) bool {
