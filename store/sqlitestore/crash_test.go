@@ -55,3 +55,5 @@ func newOutageSubject(t *testing.T) *storetest.Subject {
 	}
 	return s
 }
+
+func TestOutcomes(t *testing.T) { backend.RunOutcomes(t) }

@@ -76,7 +76,7 @@ func checkDocs(t *testing.T, lines []string) {
 	require.NoError(t, err)
 	stated := strings.Split(string(page), "\n")
 	for _, line := range lines {
-		require.Containsf(t, stated, line, "%s says otherwise", docs)
+		require.Truef(t, slices.Contains(stated, line), "%s does not say: %s", docs, line)
 	}
 }
 

@@ -175,11 +175,12 @@ func (d *delay) by(each time.Duration) (begin func() (end func())) {
 	}
 }
 
-func (d *delay) before(ctx context.Context, _ operation) error {
-	return pause(ctx, time.Duration(d.nanoseconds.Load()))
+func (d *delay) around(ctx context.Context, _ operation, run func() error) error {
+	if err := pause(ctx, time.Duration(d.nanoseconds.Load())); err != nil {
+		return err
+	}
+	return run()
 }
-
-func (*delay) after(operation) {}
 
 // Interrupt makes calls at two instances while something befalls their backend. A
 // request is answered within the bounds of an outage, meanwhile too, and each call ends
