@@ -57,3 +57,5 @@ func newOutageSubject(t *testing.T) *storetest.Subject {
 }
 
 func TestOutcomes(t *testing.T) { backend.RunOutcomes(t) }
+
+func TestSchedules(t *testing.T) { backend.RunSchedules(t) }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -48,19 +49,28 @@ type cardRefused struct{}
 func (cardRefused) Error() string           { return "the card was refused" }
 func (cardRefused) ToolErrorExpected() bool { return true }
 
-// payAsOrdered pays, and ends as the order's name says.
+// payAsOrdered pays, and ends as the order's name says, which may also say how long that
+// takes: "17/EOF/80ms".
 func (t *Till) payAsOrdered(ctx context.Context, order, idem string) (Receipt, error) {
 	t.ring(order, inTheEffect)
 	if ctx.Err() != nil {
 		return Receipt{}, ctx.Err()
 	}
-	_, end, _ := strings.Cut(order, "/")
+	ordered := strings.Split(order, "/")
+	end := ordered[1]
 	if end != "error" {
 		if err := t.enter(order, idem); err != nil {
 			return Receipt{}, err
 		}
 	}
 	t.ring(order, hasPaid)
+	if len(ordered) > 2 {
+		takes, err := time.ParseDuration(ordered[2])
+		if err != nil {
+			return Receipt{}, err
+		}
+		time.Sleep(takes)
+	}
 	return Receipt{order, idem}, effectEnds[end]()
 }
 

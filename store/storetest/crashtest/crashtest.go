@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -66,6 +67,11 @@ func (b *Backend) Run(t *testing.T) {
 	t.Run("elsewhere", func(t *testing.T) { checkDocs(t, Elsewhere(t, b.Addresses(t))) })
 	t.Run("fleet", func(t *testing.T) { runFleets(t, b.Addresses(t)) })
 	t.Run("outage", b.runOutages)
+}
+
+// RunSchedules plays random schedules on the backend.
+func (b *Backend) RunSchedules(t *testing.T) {
+	Schedules{Subject: b.Subject, Number: 40, AtOnce: 20, Lease: 400 * time.Millisecond}.Run(t)
 }
 
 // checkDocs requires that each line stands in the page, and logs the table.

@@ -175,7 +175,7 @@ func (d *delay) by(each time.Duration) (begin func() (end func())) {
 	}
 }
 
-func (d *delay) around(ctx context.Context, _ operation, run func() error) error {
+func (d *delay) around(ctx context.Context, _ operation, run, _ func() error) error {
 	if err := pause(ctx, time.Duration(d.nanoseconds.Load())); err != nil {
 		return err
 	}

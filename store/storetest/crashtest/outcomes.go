@@ -5,7 +5,6 @@ package crashtest
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -323,8 +322,7 @@ func (d *deal) send(ctx context.Context, to *site, link *wire.Client) {
 		var last atomic.Pointer[jsonrpc.ID]
 		c.started = func(id jsonrpc.ID) { last.Store(&id) }
 		d.hangUp = func() {
-			params, _ := json.Marshal(map[string]any{"requestId": last.Load().Raw()})
-			_ = link.Write(ctx, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
+			_ = c.cancel(ctx, *last.Load())
 			cancel()
 		}
 	}
@@ -371,7 +369,7 @@ func (d *deal) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	paid, err := d.judge(a)
+	paid, err := judge(d.job.Till, d.order, a)
 	if err == nil && d.said == "" {
 		d.said = fmt.Sprintf("%d %s", paid, a.Class)
 	}
@@ -386,7 +384,7 @@ func (d *deal) collect(ctx context.Context) error {
 			if r.err != nil {
 				return r.err
 			}
-			if _, err := d.judge(r.Answer); err != nil {
+			if _, err := judge(d.job.Till, d.order, r.Answer); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -397,17 +395,17 @@ func (d *deal) collect(ctx context.Context) error {
 }
 
 // judge holds an answer against the ledger.
-func (d *deal) judge(a Answer) (count int, err error) {
-	all, err := readPayments(d.job.Till)
+func judge(till, order string, a Answer) (count int, err error) {
+	all, err := readPayments(till)
 	if err != nil {
 		return 0, err
 	}
-	paid := slices.DeleteFunc(all, func(r Receipt) bool { return r.Order != d.order })
+	paid := slices.DeleteFunc(all, func(r Receipt) bool { return r.Order != order })
 	switch {
 	case len(paid) > 1:
 		err = fmt.Errorf("paid more than once: %v", paid)
-	case a.Class == "none" || a.Class == "unknown":
-	case a.Class == "error" && len(paid) == 0:
+	case a.Class == "none" || a.Class == "unknown" || a.Class == "retryable":
+	case (a.Class == "error" || a.Class == "gone") && len(paid) == 0:
 	case (a.Class == "ok" || a.Class == "applied") && len(paid) == 1 && (a.Receipt == paid[0] || a.Class != "ok"):
 	default:
 		err = fmt.Errorf("the answer %v is not true: paid %v", a, paid)

@@ -3,6 +3,7 @@
 package crashtest
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"strings"
@@ -122,7 +123,7 @@ func (t *trap) records() {
 }
 
 // around is the trap's tap on the store of its process.
-func (t *trap) around(_ context.Context, op operation, run func() error) error {
+func (t *trap) around(_ context.Context, op operation, run, _ func() error) error {
 	if op == create {
 		t.at(BeforeClaim)
 	}
@@ -158,8 +159,9 @@ type tapped struct {
 }
 
 type tap interface {
-	// around runs an operation of the store, or returns why it does not.
-	around(ctx context.Context, op operation, run func() error) error
+	// around runs an operation of the store, or returns why it does not. Late makes the
+	// same write when its caller has given it up.
+	around(ctx context.Context, op operation, run, late func() error) error
 }
 
 type operation int
@@ -173,22 +175,26 @@ const (
 )
 
 func (s tapped) Epoch(ctx context.Context) (e string, err error) {
-	err = s.tap.around(ctx, epoch, func() (err error) { e, err = s.Store.Epoch(ctx); return })
+	err = s.tap.around(ctx, epoch, func() (err error) { e, err = s.Store.Epoch(ctx); return }, nil)
 	return e, err
 }
 
 func (s tapped) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (at store.Revision, err error) {
-	err = s.tap.around(ctx, of(key, create), func() (err error) { at, err = s.Store.Create(ctx, key, value, ttl); return })
+	value = bytes.Clone(value)
+	late := func() error { _, err := s.Store.Create(context.WithoutCancel(ctx), key, value, ttl); return err }
+	err = s.tap.around(ctx, of(key, create), func() (err error) { at, err = s.Store.Create(ctx, key, value, ttl); return }, late)
 	return at, err
 }
 
 func (s tapped) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (next store.Revision, err error) {
-	err = s.tap.around(ctx, of(key, update), func() (err error) { next, err = s.Store.Update(ctx, key, at, value, ttl); return })
+	value = bytes.Clone(value)
+	late := func() error { _, err := s.Store.Update(context.WithoutCancel(ctx), key, at, value, ttl); return err }
+	err = s.tap.around(ctx, of(key, update), func() (err error) { next, err = s.Store.Update(ctx, key, at, value, ttl); return }, late)
 	return next, err
 }
 
 func (s tapped) Get(ctx context.Context, key store.Key) (value []byte, at store.Revision, err error) {
-	err = s.tap.around(ctx, of(key, get), func() (err error) { value, at, err = s.Store.Get(ctx, key); return })
+	err = s.tap.around(ctx, of(key, get), func() (err error) { value, at, err = s.Store.Get(ctx, key); return }, nil)
 	return value, at, err
 }
 
