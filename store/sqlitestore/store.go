@@ -2,6 +2,9 @@
 // one machine, such as two stdio servers of one user, and across restarts.
 // Nothing has to be installed or started.
 //
+// A process that is stopped in the middle of a write keeps the file locked until it wakes.
+// Until then the requests of the others end in -31001.
+//
 // The file is in WAL mode, which needs a local disk: a network file system will
 // not do. Every write is on disk before it is acknowledged. A file that was restored
 // from a backup must be deleted, because an older copy does not know of the rounds that

@@ -254,14 +254,6 @@ func (c *column) befall(ctx context.Context) (goOn func() error, err error) {
 	return open, nil
 }
 
-// halt lets the process stop itself.
-func (s *site) halt(ctx context.Context) error {
-	if _, err := s.conn.Start(ctx, wire.Request{Name: haltTool, Arguments: Order{}}); err != nil {
-		return err
-	}
-	return s.stopped(ctx)
-}
-
 // begin makes a call and lets its client do its part, until the call has paid, if the
 // server has a fate, or until that part is done.
 func (d *deal) begin(ctx context.Context) (err error) {

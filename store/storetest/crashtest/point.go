@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,9 +48,6 @@ type trap struct {
 	recordNext bool  // the next Update is the effect's record
 }
 
-// freezeTime is longer than a stop takes to reach all threads of a process.
-const freezeTime = 200 * time.Millisecond
-
 // at springs the trap if this is its point.
 func (t *trap) at(p Point) {
 	t.mu.Lock()
@@ -59,11 +57,22 @@ func (t *trap) at(p Point) {
 	if !springs {
 		return
 	}
-	_ = syscall.Kill(os.Getpid(), t.signal)
-	if t.signal == syscall.SIGKILL {
-		select {} // the signal is on its way
+	if t.signal == syscall.SIGSTOP {
+		standStill()
+		return
 	}
-	time.Sleep(freezeTime)
+	_ = syscall.Kill(os.Getpid(), t.signal)
+	select {} // the signal is on its way
+}
+
+// standStill stops this process until somebody wakes it. A stop takes a while to reach all
+// threads, and the caller goes on at none of them before.
+func standStill() {
+	woken := make(chan os.Signal, 1)
+	signal.Notify(woken, syscall.SIGCONT)
+	defer signal.Stop(woken)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	<-woken
 }
 
 // pass notes how far the round is.
@@ -147,8 +156,7 @@ const haltTool = "halt"
 func (t *trap) halt(context.Context, *mcp.CallToolRequest, Order) (*mcp.CallToolResult, struct{}, error) {
 	t.busy.Lock()
 	defer t.busy.Unlock()
-	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-	time.Sleep(freezeTime)
+	standStill()
 	return nil, struct{}{}, nil
 }
 

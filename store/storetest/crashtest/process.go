@@ -21,7 +21,7 @@ import (
 )
 
 // deathTime is how long the connection of a killed process may last.
-const deathTime = 10 * time.Second
+const deathTime = 30 * time.Second
 
 // process is a server, with a client connected to it.
 type process struct {
@@ -95,6 +95,14 @@ func (p *process) died(err error) error {
 		return fmt.Errorf("the process ended by itself: %v", p.cmd.ProcessState)
 	}
 	return nil
+}
+
+// halt lets the process stop itself.
+func (p *process) halt(ctx context.Context) error {
+	if _, err := p.conn.Start(ctx, wire.Request{Name: haltTool, Arguments: Order{}}); err != nil {
+		return err
+	}
+	return p.stopped(ctx)
 }
 
 // stopped waits until the process stands still.

@@ -107,10 +107,10 @@ func (j job) serve(ctx context.Context, b *Backend) error {
 	if err != nil {
 		return err
 	}
+	mcp.AddTool(server, &mcp.Tool{Name: haltTool}, trap.halt)
 	server.AddReceivingMiddleware(afterResult(trap))
 	flush := func(context.Context) error { return nil }
 	if j.Bell != "" {
-		mcp.AddTool(server, &mcp.Tool{Name: haltTool}, trap.halt)
 		server.AddReceivingMiddleware(till.ringRequests)
 		if flush, err = till.listen(server); err != nil {
 			return err
