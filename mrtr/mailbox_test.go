@@ -439,7 +439,7 @@ func TestMailboxOfALongRequest(t *testing.T) {
 func (i *instance) atTakeUp(f func(ctx context.Context)) {
 	var once sync.Once
 	i.on(func(op operation) error {
-		if op.name == "update" && !strings.HasPrefix(op.key, "inbox.") {
+		if op.name == "update" && !strings.HasPrefix(op.key.Name, "inbox.") {
 			once.Do(func() { f(op) })
 		}
 		return nil

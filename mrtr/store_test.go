@@ -21,7 +21,7 @@ import (
 type operation struct {
 	context.Context
 	name  string
-	key   string // of the record
+	key   store.Key
 	value []byte
 	do    func()
 }
@@ -55,7 +55,7 @@ func (s *hookedStore) meet(op operation) error {
 func (s *hookedStore) Scope() store.Scope { return s.scope }
 
 func (s *hookedStore) Epoch(ctx context.Context) (string, error) {
-	if err := s.meet(operation{ctx, "epoch", "", nil, nil}); err != nil {
+	if err := s.meet(operation{ctx, "epoch", store.Key{}, nil, nil}); err != nil {
 		return "", err
 	}
 	return s.Memory.Epoch(ctx)
@@ -64,21 +64,21 @@ func (s *hookedStore) Epoch(ctx context.Context) (string, error) {
 func (s *hookedStore) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
 	value = bytes.Clone(value)
 	late := func() { _, _ = s.Memory.Create(context.Background(), key, value, ttl) }
-	if err := s.meet(operation{ctx, "create", key.Name, value, late}); err != nil {
+	if err := s.meet(operation{ctx, "create", key, value, late}); err != nil {
 		return 0, err
 	}
 	return s.Memory.Create(ctx, key, value, ttl)
 }
 
 func (s *hookedStore) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	if err := s.meet(operation{ctx, "update", key.Name, bytes.Clone(value), nil}); err != nil {
+	if err := s.meet(operation{ctx, "update", key, bytes.Clone(value), nil}); err != nil {
 		return 0, err
 	}
 	return s.Memory.Update(ctx, key, at, value, ttl)
 }
 
 func (s *hookedStore) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
-	if err := s.meet(operation{ctx, "get", key.Name, nil, nil}); err != nil {
+	if err := s.meet(operation{ctx, "get", key, nil, nil}); err != nil {
 		return nil, 0, err
 	}
 	return s.Memory.Get(ctx, key)

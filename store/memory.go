@@ -95,8 +95,8 @@ func (m *Memory) Create(ctx context.Context, key Key, value []byte, ttl time.Dur
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sweep(now, 0)
-	if m.live(key.Name, now) != nil {
-		return 0, ErrExists
+	if r := m.live(key.Name, now); r != nil {
+		return 0, &ExistsError{bytes.Clone(r.value), r.revision}
 	}
 	if old := m.records[key.Name]; old != nil { // expired, and not swept yet
 		m.remove(old)

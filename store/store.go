@@ -66,7 +66,9 @@ type Store interface {
 	// that is wiped in between is noticed.
 	//
 	// ErrExists is also the answer while another Create of the key is being
-	// decided, so a Get that follows may find nothing yet.
+	// decided, so a Get that follows may find nothing yet. A store that reads the
+	// record in the same operation returns it in an [*ExistsError], which saves the
+	// caller that Get.
 	Create(ctx context.Context, key Key, value []byte, ttl time.Duration) (Revision, error)
 
 	// Update replaces the record if it is still at revision at, and returns its
@@ -178,6 +180,19 @@ var (
 	// ErrTooLarge: the value is longer than the store takes.
 	ErrTooLarge = errors.New("the value is too large")
 )
+
+// ExistsError is an [ErrExists] with the record that is there, as it was at a moment of
+// the Create that found it. The value belongs to the caller.
+type ExistsError struct {
+	Value []byte
+	At    Revision
+}
+
+// Error is that of ErrExists.
+func (*ExistsError) Error() string { return ErrExists.Error() }
+
+// Unwrap returns ErrExists.
+func (*ExistsError) Unwrap() error { return ErrExists }
 
 // IsVerdict reports whether err settles an operation: it is one of the errors
 // above or a [*UsageError]. After any other error a write may have been done,

@@ -50,7 +50,8 @@ func subjectAt(t *testing.T, one, other string, opts *natsstore.Options) *storet
 			require.NoError(t, jetStream(t, direct).DeleteStream(t.Context(), opts.Stream))
 			return s
 		},
-		Slack: slack,
+		Unshown: true, // JetStream names the sequence of the record that is there, and not its value
+		Slack:   slack,
 	}
 }
 

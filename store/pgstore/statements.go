@@ -47,14 +47,15 @@ WITH done AS (
 		WHERE r.expires <= now()
 	RETURNING revision
 )
-SELECT ` + inEpoch + `, (SELECT revision FROM done)`),
+SELECT ` + inEpoch + `, (SELECT revision FROM done), r.value, r.revision
+FROM (VALUES (1)) one LEFT JOIN {table} r ON r.epoch = $1 AND r.name = $2 AND r.expires > now()`),
 		update: text(`
 WITH done AS (
 	UPDATE {table} SET value = $3, revision = nextval('{sequence}'), expires = now() + $4::interval
 	WHERE epoch = $1 AND name = $2 AND revision = $5 AND expires > now() AND ` + inEpoch + `
 	RETURNING revision
 )
-SELECT ` + inEpoch + `, (SELECT revision FROM done)`),
+SELECT ` + inEpoch + `, (SELECT revision FROM done), NULL::bytea, NULL::bigint`),
 		get: text(`SELECT value, revision FROM {table} WHERE epoch = $1 AND name = $2 AND expires > now() AND ` + inEpoch),
 		sweep: text(`
 DELETE FROM {table} WHERE ctid IN (SELECT ctid FROM {table} WHERE expires <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)`),

@@ -158,13 +158,15 @@ func (s *Store) Update(ctx context.Context, key store.Key, at store.Revision, va
 	return s.write(ctx, store.ErrConflict, s.texts.update, key.Epoch, key.Name, notNil(value), lifetime(ttl), int64(at))
 }
 
-// write runs a statement that says whether the epoch is the table's, and which
-// revision it wrote, if any.
+// write runs a statement that says whether the epoch is the table's, which revision it
+// wrote, if any, and otherwise the record that a Create found. One that was committed
+// since the statement began is not seen.
 func (s *Store) write(ctx context.Context, lost error, statement string, args ...any) (store.Revision, error) {
 	var known bool
-	var at *int64
+	var at, existing *int64
+	var found []byte
 	err := unlessSerialized(ctx, func() error {
-		return s.pool.QueryRow(ctx, statement, args...).Scan(&known, &at)
+		return s.pool.QueryRow(ctx, statement, args...).Scan(&known, &at, &found, &existing)
 	})
 	switch {
 	case has(err, undefinedTable):
@@ -175,6 +177,8 @@ func (s *Store) write(ctx context.Context, lost error, statement string, args ..
 		return 0, failed("write", err)
 	case !known:
 		return 0, failed("write", store.ErrForgotten)
+	case at == nil && existing != nil:
+		return 0, failed("write", &store.ExistsError{Value: found, At: store.Revision(*existing)})
 	case at == nil:
 		return 0, failed("write", lost)
 	}

@@ -14,7 +14,8 @@ import (
 //	KEYS[1]  the hash with the fields epoch and revision
 //	KEYS[2]  the record, a hash with the fields revision and value
 //
-// A script answers with a revision, or with one of the negative numbers below.
+// A script answers with a revision, or with one of the negative numbers below. That of
+// Create answers with the record if there is one.
 const (
 	forgotten = -1
 	lost      = -2
@@ -33,7 +34,9 @@ return epoch`)
 	// ARGV: epoch, value, time to live in milliseconds
 	createScript = newScript(`
 if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return -1 end
-if redis.call('EXISTS', KEYS[2]) == 1 then return -2 end
+if redis.call('EXISTS', KEYS[2]) == 1 then
+	return {redis.call('HGET', KEYS[2], 'revision'), redis.call('HGET', KEYS[2], 'value')}
+end
 local revision = redis.call('HINCRBY', KEYS[1], 'revision', 1)
 redis.call('HSET', KEYS[2], 'revision', revision, 'value', ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])

@@ -121,7 +121,7 @@ func (s *Store) Create(ctx context.Context, key store.Key, value []byte, ttl tim
 	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
 		return 0, err
 	}
-	return s.write(ctx, store.ErrExists, createScript, key, value, milliseconds(ttl))
+	return s.write(ctx, createScript, key, value, milliseconds(ttl))
 }
 
 // Update implements [store.Store].
@@ -129,12 +129,20 @@ func (s *Store) Update(ctx context.Context, key store.Key, at store.Revision, va
 	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
 		return 0, err
 	}
-	return s.write(ctx, store.ErrConflict, updateScript, key, value, milliseconds(ttl), strconv.FormatUint(uint64(at), 10))
+	return s.write(ctx, updateScript, key, value, milliseconds(ttl), strconv.FormatUint(uint64(at), 10))
 }
 
-func (s *Store) write(ctx context.Context, lostTo error, script *script, key store.Key, value []byte, args ...any) (store.Revision, error) {
+func (s *Store) write(ctx context.Context, script *script, key store.Key, value []byte, args ...any) (store.Revision, error) {
 	args = append([]any{key.Epoch, value}, args...)
-	at, err := script.run(ctx, s.client, []string{s.epochKey, s.record(key)}, args...).Int64()
+	reply := script.run(ctx, s.client, []string{s.epochKey, s.record(key)}, args...)
+	if fields, exists := reply.Val().([]any); exists {
+		value, at, err := recordOf(fields)
+		if err != nil {
+			return 0, failed("write", err)
+		}
+		return 0, failed("write", &store.ExistsError{Value: value, At: at})
+	}
+	at, err := reply.Int64()
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "OOM "):
 		// The script has not begun: Redis looks at its memory before that.
@@ -144,7 +152,7 @@ func (s *Store) write(ctx context.Context, lostTo error, script *script, key sto
 	case at == forgotten:
 		return 0, failed("write", store.ErrForgotten)
 	case at == lost:
-		return 0, failed("write", lostTo)
+		return 0, failed("write", store.ErrConflict)
 	}
 	return store.Revision(at), nil
 }
@@ -161,16 +169,25 @@ func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision,
 	if err != nil {
 		return nil, 0, failed("get", err)
 	}
+	value, at, err := recordOf(fields)
+	if err != nil {
+		return nil, 0, failed("get", err)
+	}
+	return value, at, nil
+}
+
+// recordOf reads the fields of a record: its revision and its value.
+func recordOf(fields []any) ([]byte, store.Revision, error) {
+	if len(fields) != 2 {
+		return nil, 0, fmt.Errorf("a record has 2 fields, and this reply %d", len(fields))
+	}
 	revision, there := fields[0].(string)
 	value, whole := fields[1].(string)
 	if !there || !whole {
 		return nil, 0, store.ErrNotFound
 	}
 	at, err := strconv.ParseUint(revision, 10, 64)
-	if err != nil {
-		return nil, 0, failed("get", err)
-	}
-	return []byte(value), store.Revision(at), nil
+	return []byte(value), store.Revision(at), err
 }
 
 // record is the key of a record in Redis. The epoch is part of it, so records that

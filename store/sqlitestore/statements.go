@@ -35,8 +35,9 @@ CREATE TABLE IF NOT EXISTS rounds (
 	numberSQL = `UPDATE rounds SET revision = revision + 1 WHERE name = '' AND value = ? RETURNING revision`
 	createSQL = `INSERT INTO rounds (name, value, revision, expires) VALUES (?1, ?2, ?3, ?4)
 		ON CONFLICT DO UPDATE SET value = ?2, revision = ?3, expires = ?4 WHERE expires <= ?5`
-	updateSQL = `UPDATE rounds SET value = ?2, revision = ?3, expires = ?4 WHERE name = ?1 AND expires > ?5 AND revision = ?6`
-	getSQL    = `SELECT value, revision FROM rounds WHERE name = ?2 AND expires > ?3
+	existingSQL = `SELECT value, revision FROM rounds WHERE name = ?1`
+	updateSQL   = `UPDATE rounds SET value = ?2, revision = ?3, expires = ?4 WHERE name = ?1 AND expires > ?5 AND revision = ?6`
+	getSQL      = `SELECT value, revision FROM rounds WHERE name = ?2 AND expires > ?3
 		AND EXISTS (SELECT 1 FROM rounds WHERE name = '' AND value = ?1)`
 	epochSQL = `SELECT value FROM rounds WHERE name = ''`
 	usedSQL  = `SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count`
@@ -84,7 +85,8 @@ func (s *Store) open(ctx context.Context, path string, maxBytes int64) error {
 		db   *sql.DB
 		text string
 	}{
-		{&s.number, s.writer, numberSQL}, {&s.create, s.writer, createSQL}, {&s.update, s.writer, updateSQL},
+		{&s.number, s.writer, numberSQL}, {&s.create, s.writer, createSQL}, {&s.existing, s.writer, existingSQL},
+		{&s.update, s.writer, updateSQL},
 		{&s.used, s.writer, usedSQL}, {&s.sweep, s.writer, sweepSQL},
 		{&s.get, s.reader, getSQL}, {&s.sweepEnd, s.reader, sweepEndSQL},
 	} {

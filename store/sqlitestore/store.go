@@ -2,6 +2,9 @@
 // one machine, such as two stdio servers of one user, and across restarts.
 // Nothing has to be installed or started.
 //
+// A process that is stopped in the middle of a write keeps the file locked until it wakes.
+// Until then the requests of the others end in -31001.
+//
 // The file is in WAL mode, which needs a local disk: a network file system will
 // not do. Every write is on disk before it is acknowledged. A file that was restored
 // from a backup must be deleted, because an older copy does not know of the rounds that
@@ -52,8 +55,8 @@ type Store struct {
 
 	// The writer is one connection: writers of this process queue in Go, where a
 	// context ends the wait, and not at the file's lock.
-	writer, reader                                     *sql.DB
-	number, create, update, get, used, sweep, sweepEnd *sql.Stmt
+	writer, reader                                               *sql.DB
+	number, create, existing, update, get, used, sweep, sweepEnd *sql.Stmt
 
 	creates atomic.Uint64          // so far, to sweep now and then
 	swept   atomic.Pointer[string] // the name up to which the last sweep looked
@@ -154,7 +157,15 @@ func (s *Store) tryCreate(ctx context.Context, key store.Key, value []byte, ttl 
 	return s.write(ctx, key, func(tx *sql.Tx, at int64) error {
 		now := time.Now()
 		result, err := tx.StmtContext(ctx, s.create).ExecContext(ctx, key.Name, notNil(value), at, expiry(now, ttl), now.UnixMilli())
-		if err := oneRow(result, err, store.ErrExists); err != nil {
+		err = oneRow(result, err, store.ErrExists)
+		if errors.Is(err, store.ErrExists) {
+			var is store.ExistsError
+			if err := tx.StmtContext(ctx, s.existing).QueryRowContext(ctx, key.Name).Scan(&is.Value, &is.At); err != nil {
+				return err
+			}
+			return &is
+		}
+		if err != nil {
 			return err
 		}
 		// The record's own pages count. It goes again if they are too many.

@@ -183,7 +183,7 @@ func open(t testing.TB, path string, opts *sqlitestore.Options) *sqlitestore.Sto
 // lock takes the file's write lock, as another process does while it writes.
 func lock(t testing.TB, path string) (release func()) {
 	t.Helper()
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: "_txlock=immediate"}).String())
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: "_txlock=immediate&_pragma=busy_timeout(30000)"}).String())
 	require.NoError(t, err)
 	tx, err := db.Begin()
 	require.NoError(t, err)

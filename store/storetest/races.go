@@ -60,6 +60,10 @@ var raceRules = []rule{{
 	explanation: "A value that is read and written back at the revision it was read at counts every success, whoever else writes.",
 	check:       countTogether,
 }, {
+	name:        "a refused create shows the record",
+	explanation: "A Create that is refused returns the record under its key, with its value and its revision, or says no more than that it exists: the caller goes on from it as from a Get, and would otherwise answer with another round's result.",
+	check:       refuseAndShow,
+}, {
 	name:        "a stale revision conflicts",
 	explanation: "Update fails with ErrConflict unless the record is at this very revision, and changes nothing.",
 	check: func(tr *trial) error {
@@ -188,6 +192,45 @@ var raceRules = []rule{{
 		return tr.holds(tr.Store, tr.key("record"), []byte("two"), second)
 	},
 }}
+
+// refuseAndShow creates records a second time, before an update and after it.
+func refuseAndShow(tr *trial) error {
+	shown := func(name, value string, at store.Revision) error {
+		for range 2 { // the value is the caller's: the second time it is unharmed
+			_, err := tr.Store.Create(tr.ctx, tr.key(name), []byte("again"), ttl)
+			if err := want("Create of "+name, err, store.ErrExists); err != nil {
+				return err
+			}
+			found := new(store.ExistsError)
+			switch {
+			case !errors.As(err, &found) && tr.Unshown:
+				return nil
+			case found.At == 0:
+				return fmt.Errorf("Create of %s: it does not show the record, and the Subject does not say so", name)
+			case found.At != at || string(found.Value) != value:
+				return fmt.Errorf("Create of %s: it shows %q at revision %d, and the record is %q at %d", name, found.Value, found.At, value, at)
+			}
+			clear(found.Value)
+		}
+		return tr.holds(tr.Store, tr.key(name), []byte(value), at)
+	}
+	for _, name := range []string{"a", "b"} {
+		at, err := tr.create(name, "first of "+name)
+		if err != nil {
+			return err
+		}
+		if err := shown(name, "first of "+name, at); err != nil {
+			return err
+		}
+		if at, err = tr.Store.Update(tr.ctx, tr.key(name), at, []byte("second of "+name), ttl); err != nil {
+			return err
+		}
+		if err := shown(name, "second of "+name, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // race runs many writers at once, half of them through another handle if there is
 // one, and checks that one wins and its value stands.

@@ -14,7 +14,7 @@ const (
 	// soonEnough is the deadline of an operation that gets no answer.
 	soonEnough = 300 * time.Millisecond
 	// tooLate is how much longer it may take to notice.
-	tooLate = 3 * time.Second
+	tooLate = 30 * time.Second
 )
 
 var silenceRules = []rule{{
@@ -90,7 +90,7 @@ func (tr *trial) silence(hold func() (release func())) error {
 
 // settled repeats an operation while the connection recovers.
 func (tr *trial) settled(op func() error) error {
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(tooLate)
 	for {
 		err := op()
 		if err == nil || store.IsVerdict(err) || time.Now().After(deadline) {

@@ -47,6 +47,9 @@ type Subject struct {
 	// or a closed connection.
 	Cut func()
 
+	// Unshown says that a Create which is refused does not return the record that is there
+	// in a [store.ExistsError].
+	Unshown bool
 	// Slack is how long after its time to live a record may still be there.
 	Slack time.Duration
 }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -103,7 +104,7 @@ func (s *toy) Create(ctx context.Context, key store.Key, value []byte, ttl time.
 		case s.strange(key):
 			return store.ErrForgotten
 		case s.live(name) != nil && !s.is("create replaces"):
-			return store.ErrExists
+			return s.show(name)
 		case !s.fits(len(value)) && s.is("the oldest is dropped"):
 			s.dropOldest()
 		case !s.fits(len(value)) && !s.is("there is always room"):
@@ -119,6 +120,24 @@ func (s *toy) Create(ctx context.Context, key store.Key, value []byte, ttl time.
 		return 0, err
 	}
 	return at, nil
+}
+
+// show refuses a Create.
+func (s *toy) show(name string) error {
+	r := s.records[name]
+	found := &store.ExistsError{Value: bytes.Clone(r.value), At: r.revision}
+	switch {
+	case s.is("a refused create says nothing"):
+		return store.ErrExists
+	case s.is("a refused create shows another record"):
+		other := slices.Min(slices.Collect(maps.Keys(s.records)))
+		found.Value = bytes.Clone(s.records[other].value)
+	case s.is("a refused create shows an old revision"):
+		found.At = 1
+	case s.is("a refused create hands out its own value"):
+		found.Value = r.value
+	}
+	return found
 }
 
 func (s *toy) dropOldest() {

@@ -130,7 +130,7 @@ func (s *toy) operate(ctx context.Context, do func() error) error {
 		select {
 		case err := <-verdict:
 			return err
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			return ctx.Err()
 		}
 	}

@@ -53,7 +53,7 @@ func (tr *trial) holds(s store.Store, key store.Key, value []byte, at store.Revi
 }
 
 // lag bounds how far a Get may be behind.
-const lag = 5 * time.Second
+const lag = 30 * time.Second
 
 // soon repeats look until it returns nil, as Get may lag.
 func (tr *trial) soon(look func() error) error {

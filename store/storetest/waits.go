@@ -10,7 +10,7 @@ import (
 )
 
 // promptly bounds how long after a change a waiter may wake.
-const promptly = 2 * time.Second
+const promptly = 30 * time.Second
 
 var waitRules = []rule{{
 	name:        "a waiter wakes when the record changes",

@@ -155,7 +155,11 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 		if deadline.IsZero() {
 			deadline = time.Now().Add(t.Wait)
 		}
-		answer, again, err := t.meet(ctx, h, deadline)
+		found := new(store.ExistsError) // of a store that shows the record
+		if !errors.As(err, &found) {
+			found = nil
+		}
+		answer, again, err := t.meet(ctx, h, found, deadline)
 		if err != nil || !again {
 			return answer, err
 		}
@@ -194,7 +198,7 @@ func (t *Table) Follow(ctx context.Context, turn Turn) (Answer, error) {
 	h := &Held{table: t, turn: turn, fenced: true}
 	deadline := time.Now().Add(t.Wait)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		answer, again, err := t.meet(ctx, h, deadline)
+		answer, again, err := t.meet(ctx, h, nil, deadline)
 		if err != nil || !again {
 			return answer, err
 		}
@@ -234,11 +238,17 @@ func (t *Table) repeat(ctx context.Context, end func() time.Time, try func() (do
 	}
 }
 
-// meet deals with a turn that has a record, until there is something to say or the
-// record is not as it was seen.
-func (t *Table) meet(ctx context.Context, h *Held, deadline time.Time) (answer Answer, again bool, _ error) {
+// meet deals with a turn that has a record, as it was found or nil, until there is
+// something to say or the record is not as it was seen.
+func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, deadline time.Time) (answer Answer, again bool, _ error) {
 	for {
-		r, at, err := t.look(ctx, h.turn.Key)
+		r, at, err := t.see(ctx, h.turn.Key, found)
+		if found != nil {
+			found = nil
+			if err == nil && r.status != done && r.status != free { // before it waits, it knows that the store answers
+				continue
+			}
+		}
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return answer, true, nil
@@ -323,12 +333,28 @@ func (t *Table) wait(ctx context.Context, key store.Key, at store.Revision, d ti
 	return err
 }
 
+// see is the record of a turn as it was found, or else as it is now.
+func (t *Table) see(ctx context.Context, key store.Key, found *store.ExistsError) (r record, at store.Revision, _ error) {
+	if found == nil {
+		return t.look(ctx, key)
+	}
+	value, err := t.open(key, found.Value)
+	if err != nil {
+		return r, 0, err
+	}
+	return recordIn(value, found.At)
+}
+
 // look reads the record of a turn.
 func (t *Table) look(ctx context.Context, key store.Key) (r record, at store.Revision, _ error) {
 	value, at, err := t.read(ctx, key)
 	if err != nil {
 		return r, 0, err
 	}
+	return recordIn(value, at)
+}
+
+func recordIn(value []byte, at store.Revision) (record, store.Revision, error) {
 	r, ok := readRecord(value)
 	if !ok {
 		return r, 0, errOtherRelease
@@ -343,12 +369,22 @@ func (t *Table) read(ctx context.Context, key store.Key) (value []byte, at store
 	ctx, cancel := t.bounded(ctx)
 	defer cancel()
 	value, at, err := t.Store.Get(ctx, key)
-	if err == nil && t.Sealer != nil {
-		if value, err = t.Sealer.Open(key.Name, value); err != nil {
-			err = fmt.Errorf("the record does not open: %w", err)
-		}
+	if err == nil {
+		value, err = t.open(key, value)
 	}
 	return value, at, err
+}
+
+// open is a record as it was sealed.
+func (t *Table) open(key store.Key, value []byte) ([]byte, error) {
+	if t.Sealer == nil {
+		return value, nil
+	}
+	record, err := t.Sealer.Open(key.Name, value)
+	if err != nil {
+		err = fmt.Errorf("the record does not open: %w", err)
+	}
+	return record, err
 }
 
 // seal is a record as the store gets it.

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,6 +69,11 @@ func (b *Backend) Run(t *testing.T) {
 	t.Run("outage", b.runOutages)
 }
 
+// RunSchedules plays random schedules on the backend.
+func (b *Backend) RunSchedules(t *testing.T) {
+	Schedules{Subject: b.Subject, Number: 40, AtOnce: 20, Lease: 400 * time.Millisecond}.Run(t)
+}
+
 // checkDocs requires that each line stands in the page, and logs the table.
 func checkDocs(t *testing.T, lines []string) {
 	t.Helper()
@@ -76,7 +82,7 @@ func checkDocs(t *testing.T, lines []string) {
 	require.NoError(t, err)
 	stated := strings.Split(string(page), "\n")
 	for _, line := range lines {
-		require.Containsf(t, stated, line, "%s says otherwise", docs)
+		require.Truef(t, slices.Contains(stated, line), "%s does not say: %s", docs, line)
 	}
 }
 

@@ -5,7 +5,6 @@ package crashtest
 import (
 	"context"
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -34,7 +33,7 @@ func Elsewhere(t *testing.T, addresses func() string) []string {
 }
 
 // longestElsewhere bounds the answer: the wait for the holder, and for its lease.
-const longestElsewhere = 15 * time.Second
+const longestElsewhere = 30 * time.Second
 
 func (c *cell) elsewhere(ctx context.Context, holder Point) (string, error) {
 	holding := c.job
@@ -59,10 +58,7 @@ func (c *cell) elsewhere(ctx context.Context, holder Point) (string, error) {
 	case holderKilled:
 		first.end()
 	case holderFrozen:
-		if err := first.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			return "", err
-		}
-		if err := first.stopped(ctx); err != nil {
+		if err := first.halt(ctx); err != nil {
 			return "", err
 		}
 	}

@@ -27,7 +27,7 @@ const (
 	// effectTime is how long the effect takes, so that many kills hit one.
 	effectTime = 100 * time.Millisecond
 	// fleetTries is more often than any round is killed here.
-	fleetTries = 20
+	fleetTries = 1000
 )
 
 // runFleets makes 200 calls at three processes, and more until enough has gone wrong. The

@@ -3,12 +3,16 @@
 package crashtest
 
 import (
+	"bytes"
 	"context"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/store"
 )
@@ -33,6 +37,8 @@ var Points = []Point{BeforeClaim, AfterClaim, Started, AfterEffect, AfterRecord,
 type trap struct {
 	point  Point
 	signal syscall.Signal
+	// busy is held by each operation of the store.
+	busy sync.RWMutex
 
 	// mu guards the fields below. The store's taps write them, and the tool's.
 	mu         sync.Mutex
@@ -41,9 +47,6 @@ type trap struct {
 	writes     int   // Updates since then
 	recordNext bool  // the next Update is the effect's record
 }
-
-// freezeTime is longer than a stop takes to reach all threads of a process.
-const freezeTime = 200 * time.Millisecond
 
 // at springs the trap if this is its point.
 func (t *trap) at(p Point) {
@@ -54,11 +57,22 @@ func (t *trap) at(p Point) {
 	if !springs {
 		return
 	}
-	_ = syscall.Kill(os.Getpid(), t.signal)
-	if t.signal == syscall.SIGKILL {
-		select {} // the signal is on its way
+	if t.signal == syscall.SIGSTOP {
+		standStill()
+		return
 	}
-	time.Sleep(freezeTime)
+	_ = syscall.Kill(os.Getpid(), t.signal)
+	select {} // the signal is on its way
+}
+
+// standStill stops this process until somebody wakes it. A stop takes a while to reach all
+// threads, and the caller goes on at none of them before.
+func standStill() {
+	woken := make(chan os.Signal, 1)
+	signal.Notify(woken, syscall.SIGCONT)
+	defer signal.Stop(woken)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	<-woken
 }
 
 // pass notes how far the round is.
@@ -117,21 +131,33 @@ func (t *trap) records() {
 	t.recordNext = true
 }
 
-// before and after are the trap's taps on the store of its process.
-func (t *trap) before(_ context.Context, op operation) error {
+// around is the trap's tap on the store of its process.
+func (t *trap) around(_ context.Context, op operation, run, _ func() error) error {
 	if op == create {
 		t.at(BeforeClaim)
 	}
-	return nil
-}
-
-func (t *trap) after(op operation) {
-	switch op {
-	case create:
+	t.busy.RLock()
+	err := run()
+	t.busy.RUnlock()
+	switch {
+	case err != nil:
+	case op == create:
 		t.pass(AfterClaim)
-	case update:
+	case op == update:
 		t.wrote()
 	}
+	return err
+}
+
+// haltTool stops its process, though not in an operation of the store: one that stops in a
+// write to SQLite keeps the file locked.
+const haltTool = "halt"
+
+func (t *trap) halt(context.Context, *mcp.CallToolRequest, Order) (*mcp.CallToolResult, struct{}, error) {
+	t.busy.Lock()
+	defer t.busy.Unlock()
+	standStill()
+	return nil, struct{}{}, nil
 }
 
 // tapped is a store that lets something happen around its operations.
@@ -141,10 +167,9 @@ type tapped struct {
 }
 
 type tap interface {
-	// before runs first. Its error is that of the operation, which is then not done.
-	before(ctx context.Context, op operation) error
-	// after runs when the operation has succeeded.
-	after(op operation)
+	// around runs an operation of the store, or returns why it does not. Late makes the
+	// same write when its caller has given it up.
+	around(ctx context.Context, op operation, run, late func() error) error
 }
 
 type operation int
@@ -158,22 +183,26 @@ const (
 )
 
 func (s tapped) Epoch(ctx context.Context) (e string, err error) {
-	err = s.do(ctx, epoch, func() (err error) { e, err = s.Store.Epoch(ctx); return })
+	err = s.tap.around(ctx, epoch, func() (err error) { e, err = s.Store.Epoch(ctx); return }, nil)
 	return e, err
 }
 
 func (s tapped) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (at store.Revision, err error) {
-	err = s.do(ctx, of(key, create), func() (err error) { at, err = s.Store.Create(ctx, key, value, ttl); return })
+	value = bytes.Clone(value)
+	late := func() error { _, err := s.Store.Create(context.WithoutCancel(ctx), key, value, ttl); return err }
+	err = s.tap.around(ctx, of(key, create), func() (err error) { at, err = s.Store.Create(ctx, key, value, ttl); return }, late)
 	return at, err
 }
 
 func (s tapped) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (next store.Revision, err error) {
-	err = s.do(ctx, of(key, update), func() (err error) { next, err = s.Store.Update(ctx, key, at, value, ttl); return })
+	value = bytes.Clone(value)
+	late := func() error { _, err := s.Store.Update(context.WithoutCancel(ctx), key, at, value, ttl); return err }
+	err = s.tap.around(ctx, of(key, update), func() (err error) { next, err = s.Store.Update(ctx, key, at, value, ttl); return }, late)
 	return next, err
 }
 
 func (s tapped) Get(ctx context.Context, key store.Key) (value []byte, at store.Revision, err error) {
-	err = s.do(ctx, of(key, get), func() (err error) { value, at, err = s.Store.Get(ctx, key); return })
+	err = s.tap.around(ctx, of(key, get), func() (err error) { value, at, err = s.Store.Get(ctx, key); return }, nil)
 	return value, at, err
 }
 
@@ -187,15 +216,4 @@ func of(key store.Key, op operation) operation {
 		return listen
 	}
 	return op
-}
-
-func (s tapped) do(ctx context.Context, op operation, run func() error) error {
-	err := s.tap.before(ctx, op)
-	if err == nil {
-		err = run()
-	}
-	if err == nil {
-		s.tap.after(op)
-	}
-	return err
 }

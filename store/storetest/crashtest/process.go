@@ -21,7 +21,7 @@ import (
 )
 
 // deathTime is how long the connection of a killed process may last.
-const deathTime = 10 * time.Second
+const deathTime = 30 * time.Second
 
 // process is a server, with a client connected to it.
 type process struct {
@@ -54,6 +54,7 @@ func start(ctx context.Context, j job) (*process, error) {
 		return nil, err
 	}
 	p := &process{cmd: cmd, reap: sync.OnceFunc(func() { _ = cmd.Wait() })}
+	p.tool = toolName
 	p.conn, err = wire.Dial(ctx, &mcp.IOTransport{Reader: out, Writer: in}, &wire.Options{Unrecorded: true})
 	if err != nil {
 		p.end()
@@ -96,6 +97,14 @@ func (p *process) died(err error) error {
 	return nil
 }
 
+// halt lets the process stop itself.
+func (p *process) halt(ctx context.Context) error {
+	if _, err := p.conn.Start(ctx, wire.Request{Name: haltTool, Arguments: Order{}}); err != nil {
+		return err
+	}
+	return p.stopped(ctx)
+}
+
 // stopped waits until the process stands still.
 func (p *process) stopped(ctx context.Context) error {
 	for {
@@ -130,19 +139,23 @@ func pause(ctx context.Context, d time.Duration) error {
 
 const toolName = "pay"
 
-// Client calls the tool at one server.
-type Client struct{ conn *wire.Client }
+// Client calls a tool at one server.
+type Client struct {
+	conn    *wire.Client
+	tool    string
+	started func(jsonrpc.ID) // with each request, nil for nobody wants to know
+}
 
 // Ask begins a call and returns the request that answers its question.
 func (c *Client) Ask(ctx context.Context, order string) (wire.Request, error) {
 	for {
-		reply, err := c.conn.Send(ctx, wire.Request{Name: toolName, Arguments: Order{order}})
+		reply, err := c.conn.Send(ctx, wire.Request{Name: c.tool, Arguments: Order{order}})
 		if err != nil {
 			return wire.Request{}, Unanswered{err}
 		}
 		if reply.State != "" && reply.Incomplete() {
 			return wire.Request{
-				Name: toolName, Arguments: Order{order}, State: reply.State,
+				Name: c.tool, Arguments: Order{order}, State: reply.State,
 				Responses: map[string]any{mayPay.Key(): map[string]any{"action": "accept", "content": map[string]any{mayPay.Key(): true}}},
 			}, nil
 		}
@@ -167,7 +180,7 @@ func retryable(err *jsonrpc.Error) bool {
 
 // Answer is a reply in the words of the tables.
 type Answer struct {
-	Class   string // ok, unknown, gone, refused, or retryable
+	Class   string // ok, unknown, gone, refused, retryable, or error for one of the tool's
 	Code    int64  // of a JSON-RPC error
 	Receipt Receipt
 }
@@ -196,9 +209,20 @@ func (c *Client) Settle(ctx context.Context, r wire.Request) (Answer, error) {
 // Send sends the request once. An error means that there was no answer, which is
 // [Unanswered], or none that a table knows.
 func (c *Client) Send(ctx context.Context, r wire.Request) (Answer, error) {
-	reply, err := c.conn.Send(ctx, r)
+	p, err := c.conn.Start(ctx, r)
 	if err != nil {
 		return Answer{}, Unanswered{err}
+	}
+	if c.started != nil {
+		c.started(p.ID)
+	}
+	res, err := p.Wait(ctx)
+	if err != nil {
+		return Answer{}, Unanswered{err}
+	}
+	reply, err := wire.ReadReply(res)
+	if err != nil {
+		return Answer{}, err
 	}
 	if reply.Error != nil {
 		return classOfError(reply.Error)
@@ -213,13 +237,17 @@ func (c *Client) Send(ctx context.Context, r wire.Request) (Answer, error) {
 	if err := json.Unmarshal(reply.Result, &result); err != nil {
 		return Answer{}, err
 	}
-	switch kind := result.Meta[boundary.MetaKey].Type; kind {
-	case "frame_gone":
+	switch report := result.Meta[boundary.MetaKey]; {
+	case report.Type == "frame_gone":
 		return Answer{Class: "gone"}, nil
-	case "outcome_unknown":
+	case report.Type == "outcome_unknown":
 		return Answer{Class: "unknown"}, nil
+	case report.Effect != "":
+		return Answer{Class: report.Effect}, nil
+	case report.Type == "execution":
+		return Answer{Class: "error"}, nil
 	default:
-		return Answer{}, fmt.Errorf("an error of type %q: %s", kind, reply.Text)
+		return Answer{}, fmt.Errorf("an error of type %q: %s", report.Type, reply.Text)
 	}
 }
 

@@ -36,7 +36,9 @@ func Linear(till *Till, pay func(ctx context.Context, c *mrtr.Call, order string
 		if _, err := mrtr.Ask(ctx, c, mayPay); err != nil {
 			return Receipt{}, err
 		}
+		till.ring(in.Order, beforeTheEffect)
 		receipt, err := pay(ctx, c, in.Order)
+		till.ring(in.Order, afterTheEffect)
 		till.Leaves()
 		return receipt, err
 	}
@@ -48,7 +50,9 @@ func guarded(till *Till, pay func(ctx context.Context, c *mrtr.Call, order strin
 		if _, ok := mrtr.Answer(c, mayPay); !ok {
 			return mrtr.Need(mayPay), Receipt{}, nil
 		}
+		till.ring(in.Order, beforeTheEffect)
 		receipt, err := pay(ctx, c, in.Order)
+		till.ring(in.Order, afterTheEffect)
 		till.Leaves()
 		return nil, receipt, err
 	})
@@ -89,11 +93,18 @@ var Rows = []Row{
 func steps(till *Till) mrtr.Style[Order, Receipt] {
 	var list mrtr.Steps[Order, Receipt]
 	mrtr.AskQuestion(&list, "pay", mayPay)
+	mrtr.AskStep(&list, "before", func(_ context.Context, at *mrtr.At[Order]) (mrtr.Question[string], error) {
+		till.ring(at.In.Order, beforeTheEffect)
+		return mrtr.Known(""), nil
+	})
 	receipt := mrtr.DoStep(&list, "take", func(ctx context.Context, at *mrtr.At[Order], idem string) (Receipt, error) {
 		defer till.Records() // the end would be an effect of its own
 		return till.Pay(ctx, at.In.Order, idem)
 	})
-	list.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) { return receipt.Of(at), nil })
+	list.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) {
+		till.ring(at.In.Order, afterTheEffect)
+		return receipt.Of(at), nil
+	})
 	return list.MustBuild()
 }
 
@@ -130,10 +141,14 @@ type Till struct {
 	// remembered: the rounds are, in a store.
 	remembered bool
 	hook       func() // runs when the effect has happened
+	bell       string // the URL of a bell; "" for none
 }
 
 // Pay takes money: it appends a line to a file.
 func (t *Till) Pay(ctx context.Context, order, idem string) (Receipt, error) {
+	if strings.Contains(order, "/") {
+		return t.payAsOrdered(ctx, order, idem)
+	}
 	t.Begins()
 	time.Sleep(t.slow / 2) // the system is slow and heeds no context
 	if err := t.enter(order, idem); err != nil {

@@ -5,6 +5,7 @@ package crashtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -40,6 +41,10 @@ type job struct {
 
 	Point Point
 	Stop  bool // rather than kill
+
+	// Bell is where its rounds ring. A process with one serves the rows of the outcomes,
+	// each as a tool of its own, over HTTP too.
+	Bell string
 }
 
 const jobVariable = "MRTR_CRASHTEST_JOB"
@@ -69,9 +74,13 @@ func (j job) serve(ctx context.Context, b *Backend) error {
 	if j.Stop {
 		trap.signal = syscall.SIGSTOP
 	}
-	row, ok := rowOf(slices.Concat(Rows, b.Rows), j.Row)
-	if !ok {
-		return fmt.Errorf("there is no row %q", j.Row)
+	tools := outcomeTools()
+	if j.Bell == "" {
+		row, ok := rowOf(slices.Concat(Rows, b.Rows), j.Row)
+		if !ok {
+			return fmt.Errorf("there is no row %q", j.Row)
+		}
+		tools = map[string]Row{toolName: row}
 	}
 	key, err := statecodec.ParseKey(j.Key)
 	if err != nil {
@@ -93,19 +102,29 @@ func (j job) serve(ctx context.Context, b *Backend) error {
 	if err != nil {
 		return err
 	}
-	server, err := newServer(rt, row, &Till{path: j.Till, trap: trap, slow: j.Slow, remembered: opts.Store != nil})
+	till := &Till{path: j.Till, trap: trap, slow: j.Slow, remembered: opts.Store != nil, bell: j.Bell}
+	server, err := newServer(rt, till, tools)
 	if err != nil {
 		return err
 	}
+	mcp.AddTool(server, &mcp.Tool{Name: haltTool}, trap.halt)
 	server.AddReceivingMiddleware(afterResult(trap))
+	flush := func(context.Context) error { return nil }
+	if j.Bell != "" {
+		server.AddReceivingMiddleware(till.ringRequests)
+		if flush, err = till.listen(server); err != nil {
+			return err
+		}
+	}
 	_ = server.Run(ctx, &mcp.StdioTransport{}) // the end of the input is its error
+	till.ring("", draining)
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
-	return rt.Drain(ctx)
+	return errors.Join(rt.Drain(ctx), flush(ctx))
 }
 
 // drainTime bounds the drain of a process whose input has ended.
-const drainTime = 2 * time.Second
+const drainTime = 30 * time.Second
 
 // taker kills its process in a round that it has taken over, before the effect, in it or
 // after it.
@@ -122,10 +141,11 @@ func (k taker) Observe(_ context.Context, e mrtr.Event) {
 	})
 }
 
-func newServer(rt *mrtr.Runtime, row Row, till *Till) (*mcp.Server, error) {
+func newServer(rt *mrtr.Runtime, till *Till, tools map[string]Row) (*mcp.Server, error) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
-	handler := row.Opts
-	mcp.AddTool(server, &mcp.Tool{Name: toolName}, mrtr.Tool(rt, row.Style(till), &handler))
+	for name, row := range tools {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, row.Style(till), &row.Opts))
+	}
 	// The boundary names the type of an error.
 	err := boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)})
 	return server, err
@@ -169,7 +189,7 @@ func (in *Instances) Start(s store.Store, row Row, hook func()) *Client {
 	rt, err := mrtr.New(opts)
 	require.NoError(in.t, err)
 	till := &Till{path: in.till, trap: &trap{signal: syscall.SIGKILL}, hook: hook}
-	server, err := newServer(rt, row, till)
+	server, err := newServer(rt, till, map[string]Row{toolName: row})
 	require.NoError(in.t, err)
 	conn, err := wire.Connect(in.t.Context(), server, &wire.Options{Unrecorded: true})
 	require.NoError(in.t, err)
@@ -177,7 +197,7 @@ func (in *Instances) Start(s store.Store, row Row, hook func()) *Client {
 		_ = conn.Close()
 		require.NoError(in.t, rt.Close())
 	})
-	return &Client{conn}
+	return &Client{conn: conn, tool: toolName}
 }
 
 // Paid are the payments so far.

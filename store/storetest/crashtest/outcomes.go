@@ -1,0 +1,406 @@
+//go:build unix
+
+package crashtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+// outcomeTools are the rows of the outcomes, by the name of their tools.
+func outcomeTools() map[string]Row {
+	tools := map[string]Row{}
+	for _, name := range []string{"once", "steps", "coroutine", "journal", "resumable"} {
+		tools[name] = Find(name)
+	}
+	return tools
+}
+
+// What the server of a round does when it has paid and the effect has not ended.
+const (
+	serverStays  = "stays"
+	serverDies   = "dies"
+	serverWakes  = "stands still, and wakes"
+	serverDrains = "drains"
+)
+
+// What a client does that does not hang up at one of the places.
+const (
+	clientStays   = "stays"
+	clientCancels = "cancels"
+	againAtOnce   = "sends again at once"
+	againThere    = "sends again elsewhere"
+)
+
+var (
+	outcomeServers = []string{serverStays, serverDies, serverWakes, serverDrains}
+	outcomeClients = []string{beforeTheEffect, inTheEffect, afterTheEffect, clientStays, clientCancels, againAtOnce, againThere}
+)
+
+const (
+	// outcomeCells is the number of combinations.
+	outcomeCells = 700
+	// outcomeLease outlasts the writes of all calls of a process that wait for the disk.
+	outcomeLease = 8 * time.Second
+	// outcomePatience bounds the whole table.
+	outcomePatience = 5 * time.Minute
+)
+
+// RunOutcomes plays every combination of a style, an end of the effect, a client and a
+// server, and compares the table with that of the page: how often was paid, and the last
+// answer. One process has all the calls of a kind of server, so that one signal hits them
+// all when each has paid, and another one answers what they send again.
+func (b *Backend) RunOutcomes(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), outcomePatience)
+	defer cancel()
+	rings := newBell()
+	defer rings.Close()
+	addresses := b.Addresses(t)
+	columns, errs := make([]*column, len(outcomeServers)), make([]error, len(outcomeServers))
+	var wg sync.WaitGroup
+	for i, server := range outcomeServers {
+		c := &column{server: server, bell: rings, job: job{
+			Address: addresses(), Till: filepath.Join(t.TempDir(), "payments"), Key: newKey(), Lease: outcomeLease,
+		}}
+		columns[i] = c
+		wg.Go(func() {
+			if errs[i] = c.play(ctx); errs[i] != nil {
+				errs[i] = fmt.Errorf("the server %s: %w", server, errs[i])
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, errors.Join(errs...))
+	lines := []string{"| the effect | the server " + strings.Join(outcomeServers, " | ") + " |"}
+	cells := 0
+	for _, end := range slices.Sorted(maps.Keys(effectEnds)) {
+		line := "| " + end + " |"
+		for _, c := range columns {
+			seen := map[string]bool{}
+			for _, d := range c.deals {
+				if d.end == end {
+					cells++
+					seen[d.said] = true
+				}
+			}
+			line += " " + strings.Join(slices.Sorted(maps.Keys(seen)), ", ") + " |"
+		}
+		lines = append(lines, line)
+	}
+	require.Equal(t, outcomeCells, cells)
+	checkDocs(t, lines)
+}
+
+// column is all calls to one kind of server.
+type column struct {
+	server     string
+	job        job
+	bell       *bell
+	one, other *site
+	deals      []*deal
+}
+
+// site is a process that is also reached over HTTP.
+type site struct {
+	*process
+	url  string // at which it rings
+	http *wire.Client
+}
+
+// deal is one call.
+type deal struct {
+	*column
+	style, end, client string
+	order              string
+	request            wire.Request
+	replies            chan reply // to the requests that are not awaited at once
+	sent               int        // of them
+	hangUp             func()
+	paid               *place
+	said               string
+}
+
+type reply struct {
+	Answer
+	err error
+}
+
+func (c *column) start(ctx context.Context, name string) (*site, error) {
+	of := c.job
+	path := "/" + rand.Text() + "/" + name
+	of.Bell = c.bell.URL + path
+	p, err := start(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	s := &site{process: p, url: path}
+	address, err := c.bell.at(path, "", listening).await(ctx)
+	if err == nil {
+		s.http, err = wire.DialHTTP(ctx, address, nil, &wire.Options{Unrecorded: true})
+	}
+	if err != nil {
+		p.end()
+	}
+	return s, err
+}
+
+func (s *site) end() {
+	_ = s.http.Close()
+	s.process.end()
+}
+
+// play brings all calls to their effects, lets the server have its fate, and then sends
+// each call's last request until it is answered.
+func (c *column) play(ctx context.Context) (err error) {
+	if c.one, err = c.start(ctx, "one"); err != nil {
+		return err
+	}
+	defer c.one.end()
+	if c.other, err = c.start(ctx, "other"); err != nil {
+		return err
+	}
+	defer c.other.end()
+	for style := range outcomeTools() {
+		for end := range effectEnds {
+			for _, client := range outcomeClients {
+				c.deals = append(c.deals, &deal{
+					column: c, style: style, end: end, client: client, order: rand.Text() + "/" + end, replies: make(chan reply, 2),
+				})
+			}
+		}
+	}
+	if err := c.each(atOnce, func(d *deal) error { return d.begin(ctx) }); err != nil {
+		return err
+	}
+	goOn, err := c.befall(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.each(len(c.deals), func(d *deal) error { return d.settle(ctx) }); err != nil {
+		return err
+	}
+	if err := goOn(); err != nil {
+		return err
+	}
+	return c.each(len(c.deals), func(d *deal) error {
+		if err := d.collect(ctx); err != nil {
+			return err
+		}
+		return d.settle(ctx)
+	})
+}
+
+// each runs a function for all calls, so many at once.
+func (c *column) each(most int, run func(*deal) error) error {
+	slots := make(chan struct{}, most)
+	errs := make([]error, len(c.deals))
+	var wg sync.WaitGroup
+	for i, d := range c.deals {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := run(d); err != nil {
+				errs[i] = fmt.Errorf("%s, the effect ends in %s, the client %s: %w", d.style, d.end, d.client, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// befall lets the server have its fate, now that all calls have paid. It returns the
+// function that lets a server go on which stands still.
+func (c *column) befall(ctx context.Context) (goOn func() error, err error) {
+	open := func() error {
+		for _, d := range c.deals {
+			d.paid.open()
+		}
+		return nil
+	}
+	switch c.server {
+	case serverDies:
+		c.one.end()
+	case serverWakes:
+		if err := c.one.halt(ctx); err != nil {
+			return nil, err
+		}
+		return func() error { return errors.Join(open(), c.one.thaw()) }, nil
+	case serverDrains:
+		drained := make(chan struct{})
+		go func() {
+			defer close(drained)
+			c.one.drain()
+		}()
+		if _, err := c.bell.at(c.one.url, "", draining).await(ctx); err != nil {
+			return nil, err
+		}
+		return func() error { <-drained; return nil }, open()
+	}
+	return open, nil
+}
+
+// begin makes a call and lets its client do its part, until the call has paid, if the
+// server has a fate, or until that part is done.
+func (d *deal) begin(ctx context.Context) (err error) {
+	if d.request, err = (&Client{conn: d.one.http, tool: d.style}).Ask(ctx, d.order); err != nil {
+		return err
+	}
+	meets := d.client
+	switch d.client {
+	case clientCancels, againAtOnce, againThere:
+		meets = inTheEffect
+	}
+	meeting := d.bell.hold(d.one.url, d.order, meets)
+	d.paid = d.bell.at(d.one.url, d.order, hasPaid)
+	var paid <-chan string
+	if d.server != serverStays {
+		d.paid = d.bell.hold(d.one.url, d.order, hasPaid)
+		paid = d.paid.rung
+	}
+	link := d.one.http
+	if d.client == clientCancels { // over HTTP that is to hang up
+		link = d.one.conn
+	}
+	d.send(ctx, d.one, link)
+	if _, err := d.bell.at(d.one.url, d.order, requestCame).await(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-meeting.rung:
+		err = d.leave(ctx)
+		meeting.open()
+		if err == nil && paid != nil {
+			_, err = d.paid.await(ctx)
+		}
+		return err
+	case <-paid:
+		if d.client == clientStays {
+			return nil
+		}
+		meeting.open()
+		return d.leave(ctx)
+	case r := <-d.replies: // it never came there
+		d.replies <- r
+		if paid != nil {
+			return fmt.Errorf("it has not paid, and was told %v %w", r.Answer, r.err)
+		}
+		return r.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// send sends the request, again while it is told to, until hangUp.
+func (d *deal) send(ctx context.Context, to *site, link *wire.Client) {
+	sending, cancel := context.WithCancel(ctx)
+	c := &Client{conn: link, tool: d.style}
+	d.hangUp = cancel
+	if link == to.conn {
+		var last atomic.Pointer[jsonrpc.ID]
+		c.started = func(id jsonrpc.ID) { last.Store(&id) }
+		d.hangUp = func() {
+			_ = c.cancel(ctx, *last.Load())
+			cancel()
+		}
+	}
+	d.sent++
+	go func() {
+		defer cancel()
+		a, err := c.Settle(sending, d.request)
+		isLost := sending.Err() != nil || to == d.one && (d.server == serverDies || d.server == serverDrains)
+		if isLost && errors.As(err, new(Unanswered)) {
+			a, err = Answer{Class: "none"}, nil
+		}
+		d.replies <- reply{a, err}
+	}()
+}
+
+// leave lets the client give its request up, and send it again if it is one that does.
+// It returns when the servers know.
+func (d *deal) leave(ctx context.Context) error {
+	d.hangUp()
+	came := d.bell.at(d.one.url, d.order, requestCame)
+	switch d.client {
+	case againAtOnce:
+		d.send(ctx, d.one, d.one.http)
+	case againThere:
+		d.send(ctx, d.other, d.other.http)
+		came = d.bell.at(d.other.url, d.order, requestCame)
+	default:
+		came = nil
+	}
+	_, err := d.bell.at(d.one.url, d.order, clientLeft).await(ctx)
+	if err == nil && came != nil {
+		_, err = came.await(ctx)
+	}
+	return err
+}
+
+// settle sends the request again until it is answered, and keeps the first answer.
+func (d *deal) settle(ctx context.Context) error {
+	at := d.other
+	if d.said == "" && d.server == serverStays && d.client != againThere {
+		at = d.one
+	}
+	a, err := (&Client{conn: at.http, tool: d.style}).Settle(ctx, d.request)
+	if err != nil {
+		return err
+	}
+	paid, err := judge(d.job.Till, d.order, a)
+	if err == nil && d.said == "" {
+		d.said = fmt.Sprintf("%d %s", paid, a.Class)
+	}
+	return err
+}
+
+// collect judges the replies to the earlier requests.
+func (d *deal) collect(ctx context.Context) error {
+	for range d.sent {
+		select {
+		case r := <-d.replies:
+			if r.err != nil {
+				return r.err
+			}
+			if _, err := judge(d.job.Till, d.order, r.Answer); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return errors.New("a request is stuck")
+		}
+	}
+	return nil
+}
+
+// judge holds an answer against the ledger.
+func judge(till, order string, a Answer) (count int, err error) {
+	all, err := readPayments(till)
+	if err != nil {
+		return 0, err
+	}
+	paid := slices.DeleteFunc(all, func(r Receipt) bool { return r.Order != order })
+	switch {
+	case len(paid) > 1:
+		err = fmt.Errorf("paid more than once: %v", paid)
+	case a.Class == "none" || a.Class == "unknown" || a.Class == "retryable":
+	case (a.Class == "error" || a.Class == "gone") && len(paid) == 0:
+	case (a.Class == "ok" || a.Class == "applied") && len(paid) == 1 && (a.Receipt == paid[0] || a.Class != "ok"):
+	default:
+		err = fmt.Errorf("the answer %v is not true: paid %v", a, paid)
+	}
+	return len(paid), err
+}
