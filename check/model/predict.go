@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -12,7 +13,24 @@ type prediction struct {
 	runs []*effectRun // in their order
 	next *state       // the meaning of the token in the reply
 	tell []func()     // make the text, once the effects have values
+
+	recalled *prediction // the one whose outcome an earlier request got
+	free     bool        // the same request goes on where this one ended
+	cut      bool        // the instance dies
+	reached  bool        // its incident
+	turns    bool        // its round is remembered
+	entered  bool        // the handler
+	undoes   undoing
 }
+
+// undoing says whether the call's undoable effect is undone.
+type undoing int
+
+const (
+	keeps undoing = iota
+	mayUndo
+	undoes
+)
 
 func (p *prediction) refuse(code int64) { p.outcome = outcome{kind: refuses, code: code} }
 
@@ -20,9 +38,12 @@ func (p *prediction) stop(reason string) { p.outcome = outcome{kind: stops, reas
 
 // world is the part of the model that is not in any token.
 type world struct {
-	site       *site
-	deskClosed bool
-	calls      int
+	site     *site
+	mood     mood
+	incident *incident // of the request that is predicted
+	calls    int
+	turns    map[turnKey]*turn
+	paid     map[string]*effectRun // the first that happened, by what it was for
 }
 
 // predict says how a request is answered now, and notes what becomes of frames.
@@ -46,19 +67,51 @@ func (w *world) predict(r *request) *prediction {
 		return p
 	}
 	s := r.from.state.clone()
-	s.at = r.at
-	if w.judge(p, s, r) {
+	s.at, s.given = r.at, ""
+	answered := w.judge(p, s, r)
+	switch {
+	case s.turn > 0 && s.given != "":
+		w.takeTurn(p, s, answered)
+		if !p.free || s.at == r.at {
+			return p
+		}
+		again := w.predict(r) // its instance goes on where the one that held the handler let go
+		again.runs, again.tell = append(p.runs, again.runs...), append(p.tell, again.tell...)
+		return again
+	case answered:
 		w.enter(p, s, true)
 	}
-	if p.kind == stops || p.kind == refuses { // an ended call holds nothing
-		w.drop(s)
-	}
+	w.over(p, s)
 	return p
+}
+
+// over is the end of a request. A call that has ended holds nothing, and undoes what it did.
+func (w *world) over(p *prediction, s *state) {
+	held := s.frame.alive(w.instance(s), time.Now())
+	if p.kind != stops && p.kind != refuses {
+		return
+	}
+	w.drop(s)
+	if p.free && s.turn > 0 || p.cut || s.effects[undoable] == nil && s.tool.style != native {
+		return
+	}
+	p.undoes = mayUndo
+	worded := w.instance(s).worded
+	switch p.reason {
+	case stopDeclined, stopCancelled, stopUnanswered, failedEffect, stopPanic:
+		if s.tool.style != native && s.begun == worded && s.sealed == worded && (s.tool.style != coroutine || held || p.entered) {
+			p.undoes = undoes
+		}
+	}
 }
 
 // begin is the state of a call that begins.
 func (w *world) begin(r *request) *state {
-	return newState(w.calls, r.tool, r, w.site.instance(r.at).worded)
+	s := newState(w.calls, r.tool, r, w.site.instance(r.at).worded)
+	if w.site.store != nil && r.at != elsewhere && !r.who.legacy {
+		s.turn = 1
+	}
+	return s
 }
 
 // judge takes the answers of a retry. It is false if the handler is not entered.
@@ -71,10 +124,12 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 			q.answer = &given{read: read, lacking: m == declined || m == cancelled, message: q.message}
 		case refusal:
 			p.stop(string(r.manners[q.key]))
+			s.given = s.fingerprint(p.reason + " " + q.key)
 			return false
 		case useless:
 			if q.tries++; q.tries > mostTries {
 				p.stop(stopUnanswered)
+				s.given = s.fingerprint(p.reason + " " + q.key)
 				return false
 			}
 		}
@@ -83,6 +138,14 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 		w.seal(p, s, false)
 		return false
 	}
+	for _, q := range s.pending {
+		if last, ok := s.answers[q.key]; ok && (last.read != q.answer.read || last.message != q.message) && s.doubtOn(q.key) {
+			p.stop(stopDiverged)
+			s.given = s.fingerprint(p.reason + " " + q.key)
+			return false
+		}
+	}
+	s.given = s.fingerprint("")
 	s.file()
 	return true
 }
@@ -91,6 +154,7 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 // it asks or ends.
 func (w *world) enter(p *prediction, s *state, later bool) {
 	replayed := false
+	p.entered = true
 	if later && s.tool.style.holds() {
 		switch {
 		case s.frame.alive(w.instance(s), time.Now()):
@@ -123,11 +187,24 @@ func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) 
 			if !s.carried {
 				s.carried, s.sealed = true, worded
 				p.outcome = outcome{kind: carries}
+				if s.turn > 0 {
+					s.turn++
+				}
 				s.expires = time.Now().Add(tokenLife)
 				p.next = s
 				return false
 			}
+		case it.quits != "":
+			if s.answers[it.quits].read == "false" {
+				p.stop(stopDeclined)
+				return false
+			}
 		case it.effect != "":
+			if it.repeats && s.effects[it.effect] != nil {
+				p.stop(stopUsage)
+				p.free = true
+				return false
+			}
 			if !w.effect(p, s, i, ran, told) {
 				return false
 			}
@@ -138,6 +215,9 @@ func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) 
 				given, ok := s.answers[q.key]
 				reworded := ok && given.message != q.worded[worded].message && compared.minds(q, given, s, worded)
 				switch {
+				case reworded && s.tool.style.guarded() && s.doubtOn(q.key):
+					p.stop(stopDiverged)
+					return false
 				case reworded && !s.goesBack(compared, q, order[n+1:], worded):
 					p.stop(stopDiverged)
 					return false
@@ -180,33 +260,116 @@ func (p *prediction) complete(s *state, told told) {
 	p.tell = append(p.tell, func() { p.text = refs[s.args] + " " + told.String() })
 }
 
-// effect runs an item's effect, unless it is remembered. It is false if a failure ends the
-// call.
+// effect runs an item's effect, unless it is remembered. It is false if the round ends there.
 func (w *world) effect(p *prediction, s *state, i int, ran map[string]*effectRun, told told) bool {
-	it, remembered := s.tool.plan.items[i], s.effects
-	if s.tool.style == native {
+	it, remembered, bare := s.tool.plan.items[i], s.effects, s.tool.style == native
+	if bare {
 		remembered = ran // in one entry alone
 	}
-	run := remembered[it.effect]
-	if run == nil && !s.failures[i] {
-		run = &effectRun{key: it.effect, fails: w.deskClosed, before: s.attempted(it.effect)}
-		p.runs = append(p.runs, run)
-		if run.fails {
+	run, failed, goesOn := remembered[it.effect], s.failures[i], true
+	if run == nil && !failed {
+		run, failed, goesOn = w.settle(p, s, it)
+		if run == nil && !failed {
+			run, failed, goesOn = w.run(p, s, it, bare)
+		}
+		if failed {
 			s.failures[i] = s.tool.style.linear()
-			if !s.tool.tolerates(it) {
-				p.stop(failedEffect)
-				return false
-			}
-		} else {
+		} else if run != nil {
 			remembered[it.effect] = run
 		}
 	}
-	if s.failures[i] || run.fails {
+	if failed {
 		told.failed(i, it.effect)
-	} else {
+	} else if run != nil {
 		p.tell = append(p.tell, func() { told.effect(i, it.effect, run.value) })
 	}
-	return true
+	if goesOn && p.reached && w.incident.what == stalls {
+		w.stalled(p, s)
+		return false
+	}
+	return goesOn
+}
+
+// settle finds out about an effect in doubt. Neither run nor failed says that it may run.
+func (w *world) settle(p *prediction, s *state, it item) (run *effectRun, failed, goesOn bool) {
+	doubt := s.doubts[it.effect]
+	switch {
+	case doubt == nil, it.settles == repeat:
+		return nil, false, true
+	case it.settles == checks:
+		delete(s.doubts, it.effect)
+		return w.paid[s.entitled(it)], false, true
+	}
+	goesOn = s.tool.tolerates(it) && s.turn == 0
+	if !goesOn {
+		p.stop(stopUnknown)
+		p.free = true
+	}
+	return nil, true, goesOn
+}
+
+// entitled is what an effect has its idempotency key for.
+func (s *state) entitled(it item) string {
+	return fmt.Sprint(s.call, it.effect, s.attempted(it.effect, it.free))
+}
+
+// pay notes that an effect has happened, for a check.
+func (w *world) pay(s *state, it item, run *effectRun) {
+	if key := s.entitled(it); run.paid && w.paid[key] == nil {
+		w.paid[key] = run
+	}
+}
+
+// run runs an effect at the desk.
+func (w *world) run(p *prediction, s *state, it item, bare bool) (run *effectRun, failed, goesOn bool) {
+	if p.reached && w.incident.what == leave && s.turn == 0 && !bare {
+		return nil, false, false // its round has ended
+	}
+	m := w.mood
+	if bare && m == hanging {
+		m = refusing
+	}
+	run = &effectRun{key: it.effect, fails: w.mood != serving, paid: m.pays(), before: s.attempted(it.effect, it.free)}
+	in := w.incident
+	if in != nil {
+		in.nth--
+	}
+	if in != nil && in.nth == 0 {
+		p.reached = true
+		if in.what == dies {
+			p.cut = true
+			if run.paid = run.paid && in.after; in.after {
+				p.runs = append(p.runs, run)
+				w.pay(s, it, run)
+			}
+			s.doubts[it.effect] = run
+			return nil, false, false
+		}
+	}
+	p.runs = append(p.runs, run)
+	w.pay(s, it, run)
+	checked := it.settles == checks && !bare && (m == breaking || m == unsure || m == losing)
+	if found := w.paid[s.entitled(it)]; checked && found != nil {
+		delete(s.doubts, it.effect)
+		return found, false, true
+	}
+	switch {
+	case m == serving:
+		delete(s.doubts, it.effect)
+		return run, false, true
+	case m.doubtful() && !bare && !checked:
+		s.doubts[it.effect] = run
+	}
+	switch {
+	case m == panicked:
+		p.stop(stopPanic)
+	case s.tool.tolerates(it):
+		return nil, true, true
+	default:
+		p.stop(failedEffect)
+		p.free = m == busy
+	}
+	return nil, true, false
 }
 
 // ask sends questions, as far as this client can be asked.
@@ -242,12 +405,22 @@ func (w *world) ask(p *prediction, s *state, questions []*question, kept map[str
 // seal ends a round that asks. parks says that the handler came to its questions
 // in this round, rather than that they are asked again without it.
 func (w *world) seal(p *prediction, s *state, parks bool) {
+	if s.turn > 0 && parks {
+		s.turn++
+	}
 	if s.asked++; s.asked > mostAsks {
 		p.stop(stopTooMany)
 		return
 	}
 	if s.tool.style.holds() {
 		alive := s.frame.alive(w.instance(s), time.Now())
+		if s.turn > 0 && !parks && (alive || s.frame != nil && s.frame.holder != w.instance(s)) {
+			if alive {
+				s.frame.expires = time.Now().Add(frameLife)
+			}
+			w.open(p, s)
+			return
+		}
 		w.drop(s)
 		switch {
 		case parks || alive:
@@ -259,12 +432,20 @@ func (w *world) seal(p *prediction, s *state, parks bool) {
 			s.frame = nil
 		}
 	}
+	w.open(p, s)
+	if s.turn == 0 || parks {
+		s.expires = time.Now().Add(tokenLife)
+	}
+}
+
+// open is the reply with the questions that have no answer yet.
+func (w *world) open(p *prediction, s *state) {
 	p.outcome = outcome{kind: asksUser}
 	for _, q := range s.openQuestions() {
 		p.asks = append(p.asks, asked{q.key, q.message})
 	}
 	sortAsked(p.asks)
-	s.expires, s.sealed = time.Now().Add(tokenLife), w.instance(s).worded
+	s.sealed = w.instance(s).worded
 	p.next = s
 }
 
@@ -332,8 +513,18 @@ func (s *state) goesBack(c comparison, q *question, later []int, worded int) boo
 // hasEffectBelow reports whether an effect happened in an earlier round that a guarded
 // handler has not come to when it asks: it may stand on what is asked now.
 func (s *state) hasEffectBelow(met map[string]bool) bool {
-	for key := range s.effects {
-		if !met[key] {
+	for _, it := range s.tool.plan.items {
+		if s.effects[it.effect] != nil && !met[it.effect] && !it.free {
+			return true
+		}
+	}
+	return false
+}
+
+// doubtOn reports whether an effect that may have happened stands on an answer.
+func (s *state) doubtOn(question string) bool {
+	for key := range s.doubts {
+		if _, stands := s.tried[key][question]; stands {
 			return true
 		}
 	}
@@ -343,7 +534,7 @@ func (s *state) hasEffectBelow(met map[string]bool) bool {
 // acted reports whether an effect of any of these items was attempted there.
 func (s *state) acted(items []int) bool {
 	for _, i := range items {
-		if key := s.tool.plan.items[i].effect; key != "" && (s.failures[i] || s.effects[key] != nil && s.ranAt(key) == i) {
+		if key := s.tool.plan.items[i].effect; key != "" && !s.tool.plan.items[i].free && (s.failures[i] || s.effects[key] != nil && s.ranAt(key) == i) {
 			return true
 		}
 	}
