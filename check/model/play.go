@@ -1,17 +1,18 @@
 // Package model explores the round engine of package mrtr at random and compares
-// it with a model of its promises for calls that nothing but the client remembers
-// (docs/what-can-happen-twice.md).
+// it with a model of its promises (docs/what-can-happen-twice.md), for calls that only the
+// client remembers and for those that a store does.
 //
 // A [Script] is a list of commands: start a call, answer it well or badly, send a
 // request again, send a state that was altered or belongs to another request,
-// restart an instance, let time pass, run a legacy client's whole call. [Play] gives
+// restart an instance, let time pass, run a legacy client's whole call. Clients hang up,
+// instances die and handlers stall at an effect, which may fail, or end in doubt. [Play] gives
 // them to real servers, over the raw client of internal/wire, and to the model. The
 // model predicts for each request
 //
 //   - whether it is answered by questions, a result, an error result or a JSON-RPC
 //     error, and the reason of the error;
 //   - the keys and the wording of the questions;
-//   - the effects that it runs, each with its idempotency key;
+//   - the effects that it runs, each with its idempotency key, and whether it undoes one;
 //   - the text of the final result, which names every answer and the value of every
 //     effect, so that a call that reads another chain's answers is found out.
 //
