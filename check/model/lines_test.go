@@ -63,10 +63,6 @@ var lines = []line{
 
 // Note`},
 	{file: heldTurn, old: `time.Since(began) <= h.record.lease/2`, new: `time.Since(began) <= h.record.lease`},
-	{file: heldTurn, old: `		case !h.unsure:
-			h.fenced = true
-			return ErrFenced
-`, new: ``},
 	{file: heldTurn, old: `errors.Is(err, store.ErrNotFound) || err == nil && r.holder != h.record.holder`, new: `errors.Is(err, store.ErrNotFound)`},
 	{file: heldTurn, old: `errors.Is(err, store.ErrNotFound) || err == nil`, new: `err == nil`},
 	{file: disown, old: `err != nil, at < base:`, new: `err != nil:`},

@@ -242,6 +242,12 @@ func (p *player) note(want *prediction, expected *effectRun, r run) error {
 	if key, ok := p.idems[one]; ok && key != r.idem {
 		return fmt.Errorf("effect %q has another idempotency key than in an earlier attempt after the same answers", r.key)
 	}
+	if once := "paid " + r.call + r.key; want.turns && r.paid && !expected.again {
+		if p.idems[once] != "" {
+			return fmt.Errorf("effect %q happened twice in a call whose rounds are remembered", r.key)
+		}
+		p.idems[once] = r.idem
+	}
 	p.idems["of "+r.idem], p.idems[one] = one, r.idem
 	return nil
 }

@@ -81,6 +81,7 @@ type effectRun struct {
 	key    string
 	fails  bool
 	paid   bool
+	again  bool   // it may happen twice
 	before string // the answers that were given before it was first attempted
 	value  int
 }
