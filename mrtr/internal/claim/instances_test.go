@@ -134,11 +134,13 @@ func TestADisownedClaimIsLookedForBehindALaggingRead(t *testing.T) {
 		slow.value, slow.at, err = s.Get(t.Context(), turn.Key)
 		require.NoError(t, err)
 		held.LetGo(t.Context(), claim.Left{Begun: []string{"pay"}})
-		s.updates = []update{late(400 * time.Millisecond)}
+		s.updates = []update{func(ctx context.Context, do func() (store.Revision, error)) (store.Revision, error) {
+			slow.until = time.Now().Add(200 * time.Millisecond)
+			return late(400*time.Millisecond)(ctx, do)
+		}}
 		other := newTable(t, slow)
 		_, err = other.Take(t.Context(), turn)
 		require.ErrorIs(t, err, errSilence)
-		slow.until = time.Now().Add(200 * time.Millisecond)
 		time.Sleep(5 * time.Second)
 		began := time.Now()
 		answer, err := newTable(t, s).Take(t.Context(), turn)
