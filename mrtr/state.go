@@ -256,11 +256,12 @@ func (st *state) forgetStep(key, filed string) {
 
 func (st *state) record(e entry) { st.done = append(st.done, e) }
 
-// tried notes a failed attempt that no code meets again, once for each effect.
+// tried notes a failed attempt that no code meets again: the first at its effect, and the
+// first that leaves it in doubt. That one is an entry of its own, so that a turn which ends
+// without an outcome leaves the doubt to the next.
 func (st *state) tried(attempt entry) {
 	for i := range st.done {
-		if e := &st.done[i]; e.kind == triedEntry && e.key == attempt.key {
-			e.unknown = e.unknown || attempt.unknown
+		if e := &st.done[i]; e.kind == triedEntry && e.key == attempt.key && (e.unknown || !attempt.unknown) {
 			return
 		}
 	}

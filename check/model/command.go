@@ -14,6 +14,7 @@ import (
 // requests) count from the latest, and end at the first.
 type Script struct {
 	Tools    []Tool
+	Stored   bool // the first two instances have a store
 	Commands []Command
 }
 
@@ -41,7 +42,12 @@ type Command struct {
 	Position int // where it is altered
 	Move     move
 	Reworded bool
+	Killed   bool
 	Wait     time.Duration
+	Mood     mood
+	Nth      int  // the effect at which it happens
+	After    bool // after that effect
+	Both     bool // the request is sent again to both instances at once
 }
 
 type action string
@@ -63,10 +69,19 @@ const (
 	transplant action = "transplants"
 	// legacy: a legacy client makes a whole call.
 	legacy action = "calls as a legacy client"
-	// restart: an instance starts anew, with questions in other words if Reworded.
+	// leave: a round is answered, and its client hangs up at the Nth effect, before it or
+	// After. Where a store remembers the round, it is sent again at once, at its own
+	// instance or another (At) or at Both.
+	leave action = "answers and hangs up"
+	// dies: the same, and the instance dies there.
+	dies action = "answers, and the instance dies"
+	// stalls: the same, and the handler stops after that effect until its time is up.
+	stalls action = "answers, and the handler stalls"
+	// restart: an instance starts anew, with questions in other words if Reworded. One that is
+	// Killed leaves no word in the store.
 	restart action = "restart"
-	// desks: the desk behind the effects closes, or opens again.
-	desks action = "the desk closes or opens"
+	// desks: the desk behind the effects changes its Mood.
+	desks action = "the desk's mood changes"
 	// wait: time passes.
 	wait action = "wait"
 )
@@ -123,7 +138,8 @@ const (
 var (
 	actions = []action{
 		start, start, start, retry, retry, retry, retry, retry, retry, retry, retry, again, again, twice, twice,
-		alter, transplant, transplant, legacy, legacy, legacy, restart, restart, restart, desks, wait,
+		leave, leave, dies, stalls,
+		alter, transplant, transplant, legacy, legacy, legacy, restart, restart, restart, desks, desks, wait,
 	}
 	mannersOfUsers = []manner{
 		right, right, right, right, other, other, other, declined, cancelled, missing, missing, misfit, misfit, wrongKind, undefined, shapeless,
@@ -131,6 +147,7 @@ var (
 	mannersOfLegacyUsers = []manner{right, right, right, right, other, other, declined, cancelled, missing, missing, misfit, misfit}
 	alterations          = []alteration{flipped, cut, extended, respelt}
 	moves                = []move{toTool, toArgs, toUser, toServer, toLegacy, toItself, toSibling}
+	moods                = []mood{serving, serving, serving, refusing, busy, breaking, losing, unsure, hanging, panicked}
 	waits                = []time.Duration{time.Minute, 20 * time.Minute, 61 * time.Minute}
 )
 
@@ -139,6 +156,7 @@ var (
 var scripts = rapid.Custom(func(t *rapid.T) Script {
 	return Script{
 		Tools:    rapid.SliceOfN(tools, 2, 4).Draw(t, "tools"),
+		Stored:   rapid.Bool().Draw(t, "stored"),
 		Commands: slices.Concat(rapid.SliceOfN(chapters, 1, 12).Draw(t, "chapters")...),
 	}
 })
@@ -146,7 +164,7 @@ var scripts = rapid.Custom(func(t *rapid.T) Script {
 var chapters = rapid.SliceOfN(commands, 1, 12)
 
 // planned are the plans by number; few scripts come to the end of the long one.
-var planned = []int{0, 1, 2, 3, 4, 5, 6, 6, 6}
+var planned = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9}
 
 var tools = rapid.Custom(func(t *rapid.T) Tool {
 	return Tool{Plan: rapid.SampledFrom(planned).Draw(t, "plan"), Style: rapid.SampledFrom(styleNames).Draw(t, "style")}
@@ -170,6 +188,11 @@ var commands = rapid.Custom(func(t *rapid.T) Command {
 		c.At, c.Stubborn = max(0, number("at", 4)-2), rapid.Bool().Draw(t, "stubborn")
 	case again:
 		c.Latest = number("latest", 12)
+	case leave, dies, stalls:
+		c.Latest, c.Manners, c.At = latest.Draw(t, "latest"), mostlyRight.Draw(t, "manners"), number("at", 2)
+		c.Nth, c.After, c.Both = 1+number("nth", 2), rapid.Bool().Draw(t, "after"), rapid.Bool().Draw(t, "both")
+	case desks:
+		c.Mood = rapid.SampledFrom(moods).Draw(t, "mood")
 	case twice:
 		c.Latest, c.Manners = latest.Draw(t, "latest"), manners.Draw(t, "manners")
 	case alter:
@@ -178,6 +201,7 @@ var commands = rapid.Custom(func(t *rapid.T) Command {
 		c.Latest, c.Move, c.Tool = latest.Draw(t, "latest"), rapid.SampledFrom(moves).Draw(t, "move"), number("tool", 3)
 	case restart:
 		c.At, c.Reworded = rapid.SampledFrom([]int{0, 0, 1, elsewhere}).Draw(t, "at"), rapid.Bool().Draw(t, "reworded")
+		c.Killed = rapid.Bool().Draw(t, "killed")
 	case wait:
 		c.Wait = rapid.SampledFrom(waits).Draw(t, "duration")
 	}
@@ -186,6 +210,8 @@ var commands = rapid.Custom(func(t *rapid.T) Command {
 
 // latest prefers the newest of the rounds.
 var latest = rapid.SampledFrom([]int{0, 0, 0, 0, 1, 1, 2, 3, 5, 8})
+
+var mostlyRight = rapid.SliceOfN(rapid.SampledFrom([]manner{right, right, right, right, other, declined}), 2, 2)
 
 var manners = rapid.SliceOfN(rapid.SampledFrom(mannersOfUsers), 2, 2)
 

@@ -86,7 +86,7 @@ func shorten(s Script, play func(Script) error) error {
 	err := play(s)
 	for size := len(s.Commands); size > 0; size /= 2 {
 		for at := 0; at+size <= len(s.Commands); {
-			less := Script{Tools: s.Tools, Commands: slices.Concat(s.Commands[:at], s.Commands[at+size:])}
+			less := Script{Tools: s.Tools, Stored: s.Stored, Commands: slices.Concat(s.Commands[:at], s.Commands[at+size:])}
 			if shorter := play(less); shorter != nil {
 				s, err = less, shorter
 			} else {
@@ -105,7 +105,7 @@ func reachable() []string {
 		outcomes := []outcome{
 			{kind: asksUser}, {kind: completes}, {kind: refuses, code: invalidParams}, {kind: refuses, code: lacksCapability},
 		}
-		for _, reason := range []string{stopDeclined, stopCancelled, stopUnanswered, stopCannotAsk, stopTooMany, stopNoAnswer, failedEffect} {
+		for _, reason := range []string{stopDeclined, stopCancelled, stopUnanswered, stopCannotAsk, stopTooMany, stopNoAnswer, failedEffect, stopUnknown, stopPanic} {
 			outcomes = append(outcomes, outcome{kind: stops, reason: reason})
 		}
 		if s.guarded() {

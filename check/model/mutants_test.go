@@ -1,8 +1,8 @@
 package model
 
 import (
+	"encoding/json"
 	"flag"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,24 +39,55 @@ func TestMutantsAreFound(t *testing.T) {
 		t.Logf("%d mutants apply; build and judge them with -mutants", len(patches))
 		return
 	}
-	tree := t.TempDir()
-	copySources(t, tree)
 	for _, patch := range patches {
 		t.Run(strings.TrimSuffix(filepath.Base(patch), ".patch"), func(t *testing.T) {
-			absolute, err := filepath.Abs(patch)
-			require.NoError(t, err)
-			apply(t, tree, absolute)
-			defer apply(t, tree, "--reverse", absolute)
+			t.Parallel()
 			text, err := os.ReadFile(patch)
 			require.NoError(t, err)
 			what, _, _ := strings.Cut(string(text), "\n")
 			began := time.Now()
-			steps, story := judge(t, filepath.Join(tree, "check", "model"))
+			steps, story := judge(t, overlay(t, patched(t, patch, string(text))))
 			require.NotEmptyf(t, story, "not found: %s", what)
 			require.LessOrEqual(t, steps, *budget)
 			t.Logf("%s\nFound after %d steps, built and found in %.1fs:%s", what, steps, time.Since(began).Seconds(), story)
 		})
 	}
+}
+
+// patched returns the files that a patch changes, as it changes them, by their path in the
+// repository.
+func patched(t *testing.T, patch, text string) map[string]string {
+	absolute, err := filepath.Abs(patch)
+	require.NoError(t, err)
+	tree, files := t.TempDir(), map[string]string{}
+	for _, match := range changed.FindAllStringSubmatch(text, -1) {
+		source, err := os.ReadFile(filepath.Join(root, match[1]))
+		require.NoError(t, err)
+		files[match[1]] = filepath.Join(tree, match[1])
+		require.NoError(t, os.MkdirAll(filepath.Dir(files[match[1]]), 0o755))
+		require.NoError(t, os.WriteFile(files[match[1]], source, 0o644))
+	}
+	require.NotEmpty(t, files)
+	apply(t, tree, absolute)
+	return files
+}
+
+var changed = regexp.MustCompile(`(?m)^\+\+\+ b/(.+)$`)
+
+// overlay writes the file that makes the go command build these files in place of those
+// of the repository.
+func overlay(t *testing.T, files map[string]string) string {
+	replace := map[string]string{}
+	for path, file := range files {
+		absolute, err := filepath.Abs(filepath.Join(root, path))
+		require.NoError(t, err)
+		replace[absolute] = file
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "overlay.json")
+	require.NoError(t, os.WriteFile(path, text, 0o644))
+	return path
 }
 
 // apply applies a patch to a tree, even if the lines around its own have moved or
@@ -69,17 +100,15 @@ func apply(t *testing.T, tree string, args ...string) {
 	require.NoErrorf(t, err, "%s: %s", args[len(args)-1], out)
 }
 
-// judge explores the engine of a tree, and returns the story of the fault that it
+// judge explores the engine with an overlay, and returns the story of the fault that it
 // found, "" if there is none, and the number of steps that it took.
-func judge(t *testing.T, dir string) (steps int, story string) {
+func judge(t *testing.T, overlay string) (steps int, story string) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "model.test")
-	build := exec.Command("go", "test", "-c", "-trimpath", "-o", binary, ".")
-	build.Dir = dir
+	build := exec.Command("go", "test", "-c", "-trimpath", "-overlay", overlay, "-o", binary, ".")
 	out, err := build.CombinedOutput()
 	require.NoErrorf(t, err, "a mutant that does not compile: %s", out)
 	explore := exec.Command(binary, "-test.run=^TestTheEngineAgreesWithTheModel$", "-test.timeout=5m", "-rapid.seed=1", "-rapid.shrinktime=1s")
-	explore.Dir = dir
 	out, err = explore.CombinedOutput()
 	if err == nil {
 		return 0, ""
@@ -92,43 +121,3 @@ func judge(t *testing.T, dir string) (steps int, story string) {
 }
 
 var disagreement = regexp.MustCompile(`(?s)After (\d+) steps, in short, ` + marker + `(.+?)\n(---|FAIL)`)
-
-// copySources copies the sources that the exploration is built from.
-func copySources(t *testing.T, tree string) {
-	t.Helper()
-	copied := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		inside, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if inside != "." && skipped(path, inside, d.Name()) {
-				return filepath.SkipDir
-			}
-			return os.MkdirAll(filepath.Join(tree, inside), 0o755)
-		}
-		if ext := filepath.Ext(path); ext != ".go" && ext != ".mod" && ext != ".sum" {
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		copied++
-		return os.WriteFile(filepath.Join(tree, inside), text, 0o644)
-	})
-	require.NoError(t, err)
-	require.NotZero(t, copied)
-}
-
-// skipped are folders that hold no part of it: other nested modules, and those
-// that are no Go package.
-func skipped(path, inside, name string) bool {
-	_, err := os.Stat(filepath.Join(path, "go.mod"))
-	nested := err == nil && filepath.ToSlash(inside) != "check/model"
-	return nested || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules"
-}

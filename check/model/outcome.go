@@ -44,7 +44,11 @@ const (
 	stopTooMany     = "limit_exceeded"
 	stopNoAnswer    = "legacy_failed"
 	failedEffect    = "execution"
+	stopUnknown     = "outcome_unknown"
+	stopPanic       = "panic"
+	stopUsage       = "usage"
 	invalidParams   = -32602
+	sendAgain       = -31001
 	lacksCapability = -32021
 )
 
@@ -123,19 +127,75 @@ func observed(r *wire.Reply, modern bool) (outcome, error) {
 	return outcome{kind: completes, text: out.Told}, nil
 }
 
-// meet holds an outcome, and the effects that ran, against the prediction.
-func (want *prediction) meet(got outcome, runs []run) error {
+// book holds the effects that ran since a moment against those of predictions, one after
+// the other, and fills these in.
+func (p *player) book(before ledger, want ...*prediction) error {
+	runs, undone := p.site.desk.since(before)
+	if !want[0].turns { // requests at once take turns
+		runs = slices.SortedStableFunc(slices.Values(runs), func(a, b run) int { return strings.Compare(a.request, b.request) })
+	}
+	for _, w := range want {
+		n := min(len(runs), len(w.runs))
+		if w == want[len(want)-1] {
+			n = len(runs)
+		}
+		if err := w.ran(runs[:n]); err != nil {
+			return err
+		}
+		for i, r := range runs[:n] {
+			if err := p.note(w, w.runs[i], r); err != nil {
+				return err
+			}
+		}
+		runs = runs[n:]
+	}
+	return p.undid(undone, want)
+}
+
+// undid holds the effects that were undone against predictions of one call.
+func (p *player) undid(undone []string, want []*prediction) error {
+	name, known := p.names[want[0].call]
+	n, least, most := 0, 0, 0
+	for _, call := range undone {
+		if known && call == name {
+			n++
+		}
+	}
+	for _, w := range want {
+		if w.undoes == undoes {
+			least++
+		}
+		if w.undoes != keeps {
+			most++
+		}
+	}
+	if n < least || n > most {
+		return fmt.Errorf("it undid %q %d times, where the model undoes it %d to %d times", undoable, n, least, most)
+	}
+	return nil
+}
+
+// ran holds the effects that ran against the prediction.
+func (want *prediction) ran(runs []run) error {
 	if len(runs) != len(want.runs) {
 		return fmt.Errorf("it ran the effects [%s], where the model runs [%s]", names(runs), want.names())
 	}
 	for i, r := range runs {
-		if r.key != want.runs[i].key || r.failed != want.runs[i].fails {
+		if r.key != want.runs[i].key || r.failed != want.runs[i].fails || r.paid != want.runs[i].paid {
 			return fmt.Errorf("it ran the effects [%s], where the model runs [%s]", names(runs), want.names())
 		}
 		want.runs[i].value = r.value
 	}
 	for _, tell := range want.tell {
 		tell()
+	}
+	return nil
+}
+
+// meet holds an outcome against the prediction.
+func (want *prediction) meet(got outcome) error {
+	if want.recalled != nil {
+		want.outcome = want.recalled.outcome
 	}
 	if !want.same(got) {
 		return fmt.Errorf("the model says that it %s", want.outcome)
@@ -144,18 +204,17 @@ func (want *prediction) meet(got outcome, runs []run) error {
 }
 
 // accept takes a reply that agrees with its prediction into the world.
-func (p *player) accept(r *request, want *prediction, token string, runs []run) (*round, error) {
+func (p *player) accept(r *request, want *prediction, token string) (*round, error) {
 	p.tally(r.tool.style, want.outcome)
-	for i, run := range runs {
-		if err := p.note(want, want.runs[i], run); err != nil {
-			return nil, err
-		}
-	}
 	if want.next == nil {
 		return nil, nil
 	}
 	for _, known := range p.rounds {
-		if known.token == token {
+		switch {
+		case known.token != token:
+		case want.recalled != nil && known.state == want.next:
+			return known, nil
+		default:
 			return nil, fmt.Errorf("two rounds have the same state")
 		}
 	}
@@ -182,6 +241,12 @@ func (p *player) note(want *prediction, expected *effectRun, r run) error {
 	}
 	if key, ok := p.idems[one]; ok && key != r.idem {
 		return fmt.Errorf("effect %q has another idempotency key than in an earlier attempt after the same answers", r.key)
+	}
+	if once := "paid " + r.call + r.key; want.turns && r.paid && !expected.again {
+		if p.idems[once] != "" {
+			return fmt.Errorf("effect %q happened twice in a call whose rounds are remembered", r.key)
+		}
+		p.idems[once] = r.idem
 	}
 	p.idems["of "+r.idem], p.idems[one] = one, r.idem
 	return nil

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
 )
 
 // plan is the course of a tool, in any style.
@@ -18,7 +19,29 @@ type item struct {
 	ask      []*question
 	effect   string
 	tolerant bool // the handler goes on if the effect fails
-	carry    bool // guarded styles only
+	settles  settling
+	free     bool   // the effect stands whatever the answers
+	repeats  bool   // the effect is asked for although it happened in this entry
+	carry    bool   // guarded styles only
+	quits    string // the handler ends its call if this question was answered by "false"
+}
+
+// settling is how a tool deals with an effect in doubt.
+type settling string
+
+const (
+	leaves settling = "" // to whoever reads the error
+	repeat settling = "again"
+	checks settling = "check"
+)
+
+// options are those of the item's effect.
+func (it item) options(d *door) *mrtr.EffectOptions[int] {
+	o := &mrtr.EffectOptions[int]{Again: it.settles == repeat, AnyAnswers: it.free, Within: effectTime}
+	if it.settles == checks {
+		o.Check = d.find
+	}
+	return o
 }
 
 func asks(questions ...*question) item { return item{ask: questions} }
@@ -38,6 +61,12 @@ var plans = []plan{
 	{"client", []item{asks(folders), effect("index"), asks(motto), effect("print")}},
 	{"carried", []item{asks(party), effect("hold"), {carry: true}, effect("charge"), asks(note)}},
 	{"lenient", []item{asks(pay, note), effect("hold")}},
+	{"settled", []item{
+		asks(seat("seat")), {effect: "mail", tolerant: true, settles: checks}, asks(party), {effect: "mail", tolerant: true, settles: checks},
+		{effect: "page", tolerant: true, settles: repeat}, asks(note), {effect: "page", settles: repeat}, effect("hold"),
+	}},
+	{"free", []item{asks(seat("seat")), {effect: "count", free: true}, asks(pay), {quits: "pay"}, effect("hold"), asks(party), effect("charge")}},
+	{"repeated", []item{asks(seat("seat")), effect("hold"), asks(note), {effect: "hold", repeats: true}, effect("charge")}},
 	{"long", []item{
 		asks(seat("q1")), asks(seat("q2")), asks(seat("q3")), effect("hold"), asks(seat("q4")), asks(seat("q5")),
 		asks(seat("q6")), asks(seat("q7")), asks(seat("q8")), asks(seat("q9")), asks(seat("q10")),
@@ -70,6 +99,9 @@ func (s styleName) replays() bool { return s == journal || s == resumable }
 
 // linear: a failure that the code went on from is met again.
 func (s styleName) linear() bool { return s == coroutine || s.replays() }
+
+// again: a round that was cut off runs again, by its notes.
+func (s styleName) again() bool { return s == stepList || s.replays() }
 
 // guarded: every entry starts at the top, and carried values are read there.
 func (s styleName) guarded() bool { return s == native || s == once || s == versions }
@@ -110,7 +142,7 @@ func (t *tool) order() []int {
 	var first, last []int
 	for i, it := range t.plan.items {
 		switch {
-		case it.carry && !t.style.guarded():
+		case it.carry && !t.style.guarded(), it.quits != "" && t.style == stepList, it.repeats && (t.style == native || t.style == stepList):
 		case it.effect != "" && t.style == native:
 			last = append(last, i)
 		default:

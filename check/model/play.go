@@ -1,17 +1,18 @@
 // Package model explores the round engine of package mrtr at random and compares
-// it with a model of its promises for calls that nothing but the client remembers
-// (docs/what-can-happen-twice.md).
+// it with a model of its promises (docs/what-can-happen-twice.md), for calls that only the
+// client remembers and for those that a store does.
 //
 // A [Script] is a list of commands: start a call, answer it well or badly, send a
 // request again, send a state that was altered or belongs to another request,
-// restart an instance, let time pass, run a legacy client's whole call. [Play] gives
+// restart an instance, let time pass, run a legacy client's whole call. Clients hang up,
+// instances die and handlers stall at an effect, which may fail, or end in doubt. [Play] gives
 // them to real servers, over the raw client of internal/wire, and to the model. The
 // model predicts for each request
 //
 //   - whether it is answered by questions, a result, an error result or a JSON-RPC
 //     error, and the reason of the error;
 //   - the keys and the wording of the questions;
-//   - the effects that it runs, each with its idempotency key;
+//   - the effects that it runs, each with its idempotency key, and whether it undoes one;
 //   - the text of the final result, which names every answer and the value of every
 //     effect, so that a call that reads another chain's answers is found out.
 //
@@ -24,7 +25,6 @@
 package model
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -66,7 +66,12 @@ func Play(ctx context.Context, s Script, tally func(style, outcome string)) (ste
 	for i, t := range s.Tools {
 		p.tools = append(p.tools, &tool{name: fmt.Sprintf("%s-%s-%d", plans[t.Plan].name, t.Style, i), plan: plans[t.Plan], style: t.Style})
 	}
-	p.site = openSite(p.tools)
+	p.site, p.mood, p.turns = openSite(p.tools, s.Stored), serving, map[turnKey]*turn{}
+	p.paid = map[string]*effectRun{}
+	p.site.desk.feel(serving)
+	if s.Stored {
+		p.tell("-- with a store")
+	}
 	for _, c := range s.Commands {
 		taken, err := p.play(c)
 		steps += taken
@@ -104,13 +109,16 @@ func (p *player) play(c Command) (steps int, err error) {
 		if c.Reworded {
 			worded = 1 - worded
 		}
-		p.tell("-- %s restarts, wording %d", instanceNames[c.At], worded)
+		p.tell("-- %s restarts, wording %d, killed: %t", instanceNames[c.At], worded, c.Killed)
+		if c.Killed {
+			p.site.instance(c.At).link.cut.Store(true)
+		}
 		p.site.restart(c.At, worded)
 		return 1, nil
 	case desks:
-		p.deskClosed = !p.deskClosed
-		p.site.desk.close(p.deskClosed)
-		p.tell("-- the desk is closed: %t", p.deskClosed)
+		p.mood = c.Mood
+		p.site.desk.feel(c.Mood)
+		p.tell("-- the desk %s", c.Mood)
 		return 1, nil
 	case wait:
 		p.tell("-- %s pass", c.Wait)
@@ -147,7 +155,9 @@ func (p *player) reply(c Command, from *round) (steps int, err error) {
 		}
 		return steps, nil
 	case twice:
-		return 2, p.sendTwice(r)
+		return 2, p.sendAll("answers twice at once", p.site.desk.count(), nil, r, r)
+	case leave, dies, stalls:
+		return p.interrupt(c, r)
 	case alter:
 		r.altered, r.position = c.Alter, c.Position
 		_, err = p.send(r, "answers, state "+string(c.Alter))
@@ -189,51 +199,59 @@ func (p *player) send(r *request, doing string) (*round, error) {
 	p.sent = append(p.sent, r)
 	p.tell("%s", p.describe(r, doing))
 	before := p.site.desk.count()
-	tag, replies := p.request(r)
-	got := <-replies
+	got := <-p.request(p.context, r)
 	if got.err != nil {
 		return nil, got.err
 	}
 	p.tell("    -> %s", got.outcome)
-	runs := p.site.desk.since(before)[tag]
-	if err := want.meet(got.outcome, runs); err != nil {
+	if err := p.book(before, want); err != nil {
 		return nil, err
 	}
-	return p.accept(r, want, got.token, runs)
+	if err := want.meet(got.outcome); err != nil {
+		return nil, err
+	}
+	return p.accept(r, want, got.token)
 }
 
-// sendTwice makes a request twice at once. Which of the two the engine serves first
-// is not known.
-func (p *player) sendTwice(r *request) error {
-	want := [2]*prediction{p.predict(r), p.predict(r)}
-	p.sent = append(p.sent, r)
-	p.tell("%s", p.describe(r, "answers twice at once"))
-	before := p.site.desk.count()
-	var tags [2]string
-	var replies [2]<-chan received
-	for i := range tags {
-		tags[i], replies[i] = p.request(r)
+// sendAll makes equal requests at once. Which of them the engine serves first is not
+// known. An earlier request may still be running, with the effects since before.
+func (p *player) sendAll(doing string, before ledger, earlier []*prediction, requests ...*request) error {
+	p.sent = append(p.sent, requests[0])
+	var want []*prediction
+	for _, r := range requests {
+		want = append(want, p.predict(r))
+		p.tell("%s", p.describe(r, doing))
 	}
-	var got [2]received
+	var replies []<-chan received
+	for _, r := range requests {
+		replies = append(replies, p.request(p.context, r))
+	}
+	got := make([]received, len(requests))
 	for i := range got {
 		if got[i] = <-replies[i]; got[i].err != nil {
 			return got[i].err
 		}
 		p.tell("    -> %s", got[i].outcome)
 	}
-	all := p.site.desk.since(before)
-	runs := [2][]run{all[tags[0]], all[tags[1]]}
-	meet := func(first, second int) error {
-		return cmp.Or(want[first].meet(got[0].outcome, runs[0]), want[second].meet(got[1].outcome, runs[1]))
-	}
-	if err := meet(0, 1); err != nil {
-		if meet(1, 0) != nil {
+	meet := func() error {
+		if err := p.book(before, slices.Concat(earlier, want)...); err != nil {
 			return err
 		}
-		want[0], want[1] = want[1], want[0]
+		for i := range want {
+			if err := want[i].meet(got[i].outcome); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := meet(); err != nil {
+		slices.Reverse(want)
+		if len(want) == 1 || meet() != nil {
+			return err
+		}
 	}
 	for i := range want {
-		if _, err := p.accept(r, want[i], got[i].token, runs[i]); err != nil {
+		if _, err := p.accept(requests[i], want[i], got[i].token); err != nil {
 			return err
 		}
 	}

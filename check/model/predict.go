@@ -12,7 +12,24 @@ type prediction struct {
 	runs []*effectRun // in their order
 	next *state       // the meaning of the token in the reply
 	tell []func()     // make the text, once the effects have values
+
+	recalled *prediction // the one whose outcome an earlier request got
+	free     bool        // the same request goes on where this one ended
+	cut      bool        // the instance dies
+	reached  bool        // its incident
+	turns    bool        // its round is remembered
+	entered  bool        // the handler
+	undoes   undoing
 }
+
+// undoing says whether the call's undoable effect is undone.
+type undoing int
+
+const (
+	keeps undoing = iota
+	mayUndo
+	undoes
+)
 
 func (p *prediction) refuse(code int64) { p.outcome = outcome{kind: refuses, code: code} }
 
@@ -20,9 +37,12 @@ func (p *prediction) stop(reason string) { p.outcome = outcome{kind: stops, reas
 
 // world is the part of the model that is not in any token.
 type world struct {
-	site       *site
-	deskClosed bool
-	calls      int
+	site     *site
+	mood     mood
+	incident *incident // of the request that is predicted
+	calls    int
+	turns    map[turnKey]*turn
+	paid     map[string]*effectRun // the first that happened, by what it was for
 }
 
 // predict says how a request is answered now, and notes what becomes of frames.
@@ -46,19 +66,51 @@ func (w *world) predict(r *request) *prediction {
 		return p
 	}
 	s := r.from.state.clone()
-	s.at = r.at
-	if w.judge(p, s, r) {
+	s.at, s.given = r.at, ""
+	answered := w.judge(p, s, r)
+	switch {
+	case s.turn > 0 && s.given != "":
+		w.takeTurn(p, s, answered)
+		if !p.free || s.at == r.at {
+			return p
+		}
+		again := w.predict(r) // its instance goes on where the one that held the handler let go
+		again.runs, again.tell = append(p.runs, again.runs...), append(p.tell, again.tell...)
+		return again
+	case answered:
 		w.enter(p, s, true)
 	}
-	if p.kind == stops || p.kind == refuses { // an ended call holds nothing
-		w.drop(s)
-	}
+	w.over(p, s)
 	return p
+}
+
+// over is the end of a request. A call that has ended holds nothing, and undoes what it did.
+func (w *world) over(p *prediction, s *state) {
+	held := s.frame.alive(w.instance(s), time.Now())
+	if p.kind != stops && p.kind != refuses {
+		return
+	}
+	w.drop(s)
+	if p.free && s.turn > 0 || p.cut || s.effects[undoable] == nil && s.tool.style != native {
+		return
+	}
+	p.undoes = mayUndo
+	worded := w.instance(s).worded
+	switch p.reason {
+	case stopDeclined, stopCancelled, stopUnanswered, failedEffect, stopPanic:
+		if s.tool.style != native && s.begun == worded && s.sealed == worded && (s.tool.style != coroutine || held || p.entered) {
+			p.undoes = undoes
+		}
+	}
 }
 
 // begin is the state of a call that begins.
 func (w *world) begin(r *request) *state {
-	return newState(w.calls, r.tool, r, w.site.instance(r.at).worded)
+	s := newState(w.calls, r.tool, r, w.site.instance(r.at).worded)
+	if w.site.store != nil && r.at != elsewhere && !r.who.legacy {
+		s.turn = 1
+	}
+	return s
 }
 
 // judge takes the answers of a retry. It is false if the handler is not entered.
@@ -71,10 +123,12 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 			q.answer = &given{read: read, lacking: m == declined || m == cancelled, message: q.message}
 		case refusal:
 			p.stop(string(r.manners[q.key]))
+			s.given = s.fingerprint(p.reason + " " + q.key)
 			return false
 		case useless:
 			if q.tries++; q.tries > mostTries {
 				p.stop(stopUnanswered)
+				s.given = s.fingerprint(p.reason + " " + q.key)
 				return false
 			}
 		}
@@ -83,6 +137,14 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 		w.seal(p, s, false)
 		return false
 	}
+	for _, q := range s.pending {
+		if last, ok := s.answers[q.key]; ok && (last.read != q.answer.read || last.message != q.message) && s.doubtOn(q.key) {
+			p.stop(stopDiverged)
+			s.given = s.fingerprint(p.reason + " " + q.key)
+			return false
+		}
+	}
+	s.given = s.fingerprint("")
 	s.file()
 	return true
 }
@@ -91,6 +153,7 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 // it asks or ends.
 func (w *world) enter(p *prediction, s *state, later bool) {
 	replayed := false
+	p.entered = true
 	if later && s.tool.style.holds() {
 		switch {
 		case s.frame.alive(w.instance(s), time.Now()):
@@ -123,11 +186,24 @@ func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) 
 			if !s.carried {
 				s.carried, s.sealed = true, worded
 				p.outcome = outcome{kind: carries}
+				if s.turn > 0 {
+					s.turn++
+				}
 				s.expires = time.Now().Add(tokenLife)
 				p.next = s
 				return false
 			}
+		case it.quits != "":
+			if s.answers[it.quits].read == "false" {
+				p.stop(stopDeclined)
+				return false
+			}
 		case it.effect != "":
+			if it.repeats && s.effects[it.effect] != nil {
+				p.stop(stopUsage)
+				p.free = true
+				return false
+			}
 			if !w.effect(p, s, i, ran, told) {
 				return false
 			}
@@ -138,6 +214,9 @@ func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) 
 				given, ok := s.answers[q.key]
 				reworded := ok && given.message != q.worded[worded].message && compared.minds(q, given, s, worded)
 				switch {
+				case reworded && s.tool.style.guarded() && s.doubtOn(q.key):
+					p.stop(stopDiverged)
+					return false
 				case reworded && !s.goesBack(compared, q, order[n+1:], worded):
 					p.stop(stopDiverged)
 					return false
@@ -180,35 +259,6 @@ func (p *prediction) complete(s *state, told told) {
 	p.tell = append(p.tell, func() { p.text = refs[s.args] + " " + told.String() })
 }
 
-// effect runs an item's effect, unless it is remembered. It is false if a failure ends the
-// call.
-func (w *world) effect(p *prediction, s *state, i int, ran map[string]*effectRun, told told) bool {
-	it, remembered := s.tool.plan.items[i], s.effects
-	if s.tool.style == native {
-		remembered = ran // in one entry alone
-	}
-	run := remembered[it.effect]
-	if run == nil && !s.failures[i] {
-		run = &effectRun{key: it.effect, fails: w.deskClosed, before: s.attempted(it.effect)}
-		p.runs = append(p.runs, run)
-		if run.fails {
-			s.failures[i] = s.tool.style.linear()
-			if !s.tool.tolerates(it) {
-				p.stop(failedEffect)
-				return false
-			}
-		} else {
-			remembered[it.effect] = run
-		}
-	}
-	if s.failures[i] || run.fails {
-		told.failed(i, it.effect)
-	} else {
-		p.tell = append(p.tell, func() { told.effect(i, it.effect, run.value) })
-	}
-	return true
-}
-
 // ask sends questions, as far as this client can be asked.
 func (w *world) ask(p *prediction, s *state, questions []*question, kept map[string]given) (again bool) {
 	worded := w.instance(s).worded
@@ -242,12 +292,22 @@ func (w *world) ask(p *prediction, s *state, questions []*question, kept map[str
 // seal ends a round that asks. parks says that the handler came to its questions
 // in this round, rather than that they are asked again without it.
 func (w *world) seal(p *prediction, s *state, parks bool) {
+	if s.turn > 0 && parks {
+		s.turn++
+	}
 	if s.asked++; s.asked > mostAsks {
 		p.stop(stopTooMany)
 		return
 	}
 	if s.tool.style.holds() {
 		alive := s.frame.alive(w.instance(s), time.Now())
+		if s.turn > 0 && !parks && (alive || s.frame != nil && s.frame.holder != w.instance(s)) {
+			if alive {
+				s.frame.expires = time.Now().Add(frameLife)
+			}
+			w.open(p, s)
+			return
+		}
 		w.drop(s)
 		switch {
 		case parks || alive:
@@ -259,12 +319,20 @@ func (w *world) seal(p *prediction, s *state, parks bool) {
 			s.frame = nil
 		}
 	}
+	w.open(p, s)
+	if s.turn == 0 || parks {
+		s.expires = time.Now().Add(tokenLife)
+	}
+}
+
+// open is the reply with the questions that have no answer yet.
+func (w *world) open(p *prediction, s *state) {
 	p.outcome = outcome{kind: asksUser}
 	for _, q := range s.openQuestions() {
 		p.asks = append(p.asks, asked{q.key, q.message})
 	}
 	sortAsked(p.asks)
-	s.expires, s.sealed = time.Now().Add(tokenLife), w.instance(s).worded
+	s.sealed = w.instance(s).worded
 	p.next = s
 }
 
@@ -276,112 +344,3 @@ func (w *world) drop(s *state) {
 }
 
 func (w *world) instance(s *state) *instance { return w.site.instance(s.at) }
-
-// comparison is how the answers of earlier rounds are held against the questions
-// that the tool asks today, after a deployment that worded them differently.
-type comparison string
-
-const (
-	ignored      comparison = "ignored"
-	consent      comparison = "consent" // a Confirm is asked anew, and so is a question of before the deployment
-	allOrDiverge comparison = "replay"  // asked anew if nothing was done since
-	asSteps      comparison = "steps"   // the same, unless a later step followed from a yes
-)
-
-func (t *tool) comparison(replayed bool) comparison {
-	switch {
-	case replayed || t.style == journal:
-		return allOrDiverge
-	case t.style.guarded():
-		return consent
-	case t.style == stepList:
-		return asSteps
-	}
-	return ignored
-}
-
-// minds reports whether another wording of a question makes a difference. Guards ask
-// a question again that had just been answered when the tool was deployed. Steps ask for consent
-// alone unless the tool's version is another than the call began with.
-func (c comparison) minds(q *question, g given, s *state, worded int) bool {
-	switch c {
-	case allOrDiverge:
-		return true
-	case consent:
-		return q.confirm || g.fresh && s.sealed != worded
-	case asSteps:
-		return q.confirm || s.begun != worded
-	}
-	return false
-}
-
-// goesBack reports whether the call can go back to a question that is worded otherwise,
-// with these items behind it.
-func (s *state) goesBack(c comparison, q *question, later []int, worded int) bool {
-	switch {
-	case c == consent:
-		return true
-	case c == asSteps && q.confirm:
-		return !s.wentOn(later)
-	case s.begun == worded && s.sealed == s.begun:
-		return false // it is no other version's
-	}
-	return !s.acted(later)
-}
-
-// hasEffectBelow reports whether an effect happened in an earlier round that a guarded
-// handler has not come to when it asks: it may stand on what is asked now.
-func (s *state) hasEffectBelow(met map[string]bool) bool {
-	for key := range s.effects {
-		if !met[key] {
-			return true
-		}
-	}
-	return false
-}
-
-// acted reports whether an effect of any of these items was attempted there.
-func (s *state) acted(items []int) bool {
-	for _, i := range items {
-		if key := s.tool.plan.items[i].effect; key != "" && (s.failures[i] || s.effects[key] != nil && s.ranAt(key) == i) {
-			return true
-		}
-	}
-	return false
-}
-
-// ranAt is the item at which an effect that is remembered has run: the first of its key
-// that did not fail.
-func (s *state) ranAt(key string) int {
-	for _, i := range s.tool.order() {
-		if s.tool.plan.items[i].effect == key && !s.failures[i] {
-			return i
-		}
-	}
-	return -1
-}
-
-// forget drops the answers to the questions of these items.
-func (s *state) forget(items []int) {
-	for _, i := range items {
-		for _, q := range s.tool.plan.items[i].ask {
-			delete(s.answers, q.key)
-		}
-	}
-}
-
-// wentOn reports whether any of these items has happened.
-func (s *state) wentOn(items []int) bool {
-	for _, i := range items {
-		it := s.tool.plan.items[i]
-		if s.effects[it.effect] != nil {
-			return true
-		}
-		for _, q := range it.ask {
-			if _, ok := s.answers[q.key]; ok {
-				return true
-			}
-		}
-	}
-	return false
-}

@@ -77,11 +77,6 @@ func (r *request) responses() map[string]json.RawMessage {
 // still while anything runs.
 const patience = 30 * time.Second
 
-func (p *player) tag() string {
-	p.requests++
-	return fmt.Sprint("request ", p.requests)
-}
-
 // received is the reply to a request.
 type received struct {
 	outcome
@@ -89,18 +84,17 @@ type received struct {
 	err   error
 }
 
-// request makes a request, and returns the tag of its effects and its reply.
-func (p *player) request(r *request) (tag string, reply <-chan received) {
-	tag = p.tag()
+// request makes a request, and returns its reply.
+func (p *player) request(ctx context.Context, r *request) (reply <-chan received) {
 	replies := make(chan received, 1)
 	client, err := p.site.client(p.context, r.at, r.who)
 	if err != nil {
 		replies <- received{err: err}
-		return tag, replies
+		return replies
 	}
-	params := p.params(client, r, tag)
+	params := p.params(client, r)
 	go func() {
-		ctx, cancel := context.WithTimeout(p.context, patience)
+		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		var got received
 		reply, err := client.Send(ctx, wire.Request{Params: params})
@@ -112,16 +106,17 @@ func (p *player) request(r *request) (tag string, reply <-chan received) {
 		got.token = reply.State
 		replies <- got
 	}()
-	return tag, replies
+	return replies
 }
 
 // params are a request's params on the wire.
-func (p *player) params(client *wire.Client, r *request, tag string) any {
+func (p *player) params(client *wire.Client, r *request) any {
 	meta := client.Meta()
 	if meta == nil {
 		meta = map[string]any{}
 	}
-	meta[requestTag] = tag
+	p.requests++
+	meta[requestTag] = fmt.Sprintf("request %6d", p.requests)
 	arguments := fmt.Sprintf(`{"ref":%q,"size":1}`, refs[r.args])
 	if r.respelt {
 		arguments = fmt.Sprintf(`{"size":1,"ref":"\u0052%s"}`, refs[r.args][1:])
@@ -150,8 +145,7 @@ func (p *player) legacy(c Command) error {
 	}
 	ctx, cancel := context.WithTimeout(p.context, patience)
 	defer cancel()
-	tag := p.tag()
-	out, err := client.Run(ctx, wire.Request{Params: p.params(client, l.request, tag)}, l.answers())
+	out, err := client.Run(ctx, wire.Request{Params: p.params(client, l.request)}, l.answers())
 	if err != nil {
 		return fmt.Errorf("no reply: %w", err)
 	}
@@ -160,14 +154,19 @@ func (p *player) legacy(c Command) error {
 		return err
 	}
 	p.tell("    -> %s, after %d questions", got, len(out.Questions))
-	runs := p.site.desk.since(before)[tag]
-	if err := want.meet(got, runs); err != nil {
+	if want.kind != completes {
+		want.undoes = mayUndo
+	}
+	if err := p.book(before, want); err != nil {
+		return err
+	}
+	if err := want.meet(got); err != nil {
 		return err
 	}
 	if questions >= 0 && len(out.Questions) != questions {
 		return fmt.Errorf("%d questions were expected", questions)
 	}
-	_, err = p.accept(l.request, want, "", runs)
+	_, err = p.accept(l.request, want, "")
 	return err
 }
 

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // Members of the _meta of requests and results, for the tests alone.
@@ -52,6 +51,7 @@ func declares(caps int, m medium) bool {
 type site struct {
 	tools     []*tool
 	desk      *desk
+	store     *store.Memory // of the first two instances, nil if they have none
 	keys      []statecodec.Key
 	instances [instances]*instance
 	closing   error // of the instances that were closed
@@ -61,9 +61,11 @@ type site struct {
 // questions.
 type instance struct {
 	runtime *mrtr.Runtime
+	link    *link
 	server  *mcp.Server
 	worded  int
 	clients map[caller]*wire.Client
+	hungUp  int // requests whose clients did not wait for their answers
 }
 
 // caller is a client: its user, its capabilities and its era.
@@ -75,8 +77,12 @@ type caller struct {
 // schemas spares every server to resolve the tools' schemas again.
 var schemas = mcp.NewSchemaCache()
 
-func openSite(tools []*tool) *site {
-	return &site{tools: tools, desk: &desk{}, keys: []statecodec.Key{statecodec.GenerateKey()}}
+func openSite(tools []*tool, stored bool) *site {
+	s := &site{tools: tools, desk: &desk{}, keys: []statecodec.Key{statecodec.GenerateKey()}}
+	if stored {
+		s.store = store.NewMemory(nil)
+	}
+	return s
 }
 
 // instance is the instance at a place, started when it is first looked for.
@@ -99,16 +105,21 @@ func (s *site) start(at, worded int) *instance {
 	if at == elsewhere {
 		o.Audience = "another desk"
 	}
+	l := &link{Memory: s.store}
+	if s.store != nil && at != elsewhere {
+		o.Store = l
+	}
 	rt, err := mrtr.New(o)
 	if err != nil {
 		panic(err) // these options are good
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
 	for _, t := range s.tools {
-		mcp.AddTool(server, &mcp.Tool{Name: t.name}, mrtr.Tool(rt, t.build(s.desk, worded), &mrtr.HandlerOptions{Version: strconv.Itoa(worded)}))
+		tool := mrtr.Tool(rt, t.build(&door{s.desk, l}, worded), &mrtr.HandlerOptions{Version: strconv.Itoa(worded), Within: roundTime})
+		mcp.AddTool(server, &mcp.Tool{Name: t.name}, tool)
 	}
-	server.AddReceivingMiddleware(tellReason)
-	return &instance{runtime: rt, server: server, worded: worded, clients: map[caller]*wire.Client{}}
+	server.AddReceivingMiddleware(tellReason, s.desk.hangsUp)
+	return &instance{runtime: rt, link: l, server: server, worded: worded, clients: map[caller]*wire.Client{}}
 }
 
 // stop ends an instance and the connections of its clients.
@@ -119,7 +130,7 @@ func (s *site) stop(at int) {
 	}
 	s.closing = errors.Join(s.closing, i.runtime.Close())
 	for who, client := range i.clients {
-		if n := client.Surplus(); n > 0 {
+		if n := client.Surplus(); n > i.hungUp {
 			s.closing = errors.Join(s.closing, fmt.Errorf("%s got %d responses beyond one for each request", users[who.user], n))
 		}
 		s.closing = errors.Join(s.closing, client.Close())
@@ -191,89 +202,14 @@ func reasonOf(err error) string {
 	var typed interface{ ToolErrorType() string }
 	switch {
 	case errors.As(err, &typed):
-		return typed.ToolErrorType()
+		var quiet interface{ ToolErrorQuiet() bool }
+		reason := typed.ToolErrorType()
+		if (reason == stopDeclined || reason == stopCancelled) && !(errors.As(err, &quiet) && quiet.ToolErrorQuiet()) {
+			return reason + ", as if somebody were at fault"
+		}
+		return reason
 	case err == nil:
 		return "an error result without an error"
 	}
 	return failedEffect
 }
-
-// desk has the effects of all tools, and keeps a record of them.
-type desk struct {
-	mu     sync.Mutex
-	closed bool
-	runs   []run
-}
-
-// run is an effect that was attempted.
-type run struct {
-	request string // the request in whose round it happened
-	call    string // as the engine names it
-	key     string
-	idem    string // "" in a style that has none
-	failed  bool
-	value   int // tells this run from every other
-}
-
-var errDeskClosed = errors.New("the desk is closed")
-
-func (d *desk) serve(c *mrtr.Call, key, idem string) (int, error) {
-	tag, _ := c.Request().GetParams().GetMeta()[requestTag].(string)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r := run{request: tag, call: c.ID(), key: key, idem: idem, failed: d.closed, value: len(d.runs) + 1}
-	d.runs = append(d.runs, r)
-	if d.closed {
-		return 0, errDeskClosed
-	}
-	return r.value, nil
-}
-
-func (d *desk) close(closed bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = closed
-}
-
-// since are the runs after the first n, by request.
-func (d *desk) since(n int) map[string][]run {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	byRequest := map[string][]run{}
-	for _, r := range d.runs[n:] {
-		byRequest[r.request] = append(byRequest[r.request], r)
-	}
-	return byRequest
-}
-
-func (d *desk) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.runs)
-}
-
-// told is the text of a result: one word an item, in the order of the plan.
-type told []string
-
-func (t told) String() string {
-	words := make([]string, 0, len(t))
-	for _, w := range t {
-		if w != "" {
-			words = append(words, w)
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-func (t told) answer(i int, key, read string) {
-	if t[i] != "" {
-		t[i] += " "
-	}
-	t[i] += key + "=" + read
-}
-
-func (t told) effect(i int, key string, value int) { t[i] = fmt.Sprintf("%s#%d", key, value) }
-
-func (t told) failed(i int, key string) { t[i] = key + "#failed" }
-
-func (t told) happened(i int) bool { return t[i] != "" && !strings.HasSuffix(t[i], "#failed") }

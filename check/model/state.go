@@ -33,9 +33,12 @@ type state struct {
 	effects  map[string]*effectRun // remembered, by key
 	tried    map[string]history    // the answers before the first attempt at each effect
 	failures map[int]bool          // items whose effect failed, for code that meets it again
+	doubts   map[string]*effectRun // effects that may have happened
+	turn     int                   // counts the rounds that a store remembers; 0 if none does
 	carried  bool
 	pending  []open
 	frame    *frame // nil if none is held
+	given    string // the answers of the round, as they were judged
 }
 
 // given is an answer, with the wording of its question.
@@ -77,6 +80,8 @@ type frame struct {
 type effectRun struct {
 	key    string
 	fails  bool
+	paid   bool
+	again  bool   // it may happen twice
 	before string // the answers that were given before it was first attempted
 	value  int
 }
@@ -91,6 +96,7 @@ func (s *state) clone() *state {
 		c.tried[effect] = maps.Clone(before)
 	}
 	c.failures = maps.Clone(s.failures)
+	c.doubts = maps.Clone(s.doubts)
 	c.pending = slices.Clone(s.pending)
 	return &c
 }
@@ -117,7 +123,10 @@ func (s *state) file() {
 
 // attempted are the answers before the first attempt at an effect, which is now if
 // there was none.
-func (s *state) attempted(effect string) string {
+func (s *state) attempted(effect string, free bool) string {
+	if free {
+		return "any answers"
+	}
 	if s.tried[effect] == nil {
 		s.tried[effect] = maps.Clone(s.answers)
 	}
@@ -143,7 +152,7 @@ func (s *state) openQuestions() []*open {
 func newState(call int, t *tool, r *request, begun int) *state {
 	return &state{
 		call: call, begun: begun, sealed: begun, tool: t, args: r.args, who: r.who, at: r.at,
-		answers: history{}, effects: map[string]*effectRun{}, tried: map[string]history{}, failures: map[int]bool{},
+		answers: history{}, effects: map[string]*effectRun{}, tried: map[string]history{}, failures: map[int]bool{}, doubts: map[string]*effectRun{},
 	}
 }
 

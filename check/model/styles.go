@@ -18,7 +18,7 @@ type output struct {
 type style = mrtr.Style[input, output]
 
 // build makes the tool's style, with its questions in one of their wordings.
-func (t *tool) build(d *desk, w int) style {
+func (t *tool) build(d *door, w int) style {
 	switch t.style {
 	case native, once:
 		return mrtr.Native(t.guarded(d, w))
@@ -38,7 +38,7 @@ func (t *tool) build(d *desk, w int) style {
 
 // guarded is the tool as guards. Only the native style has its effects bare, below
 // the last guard.
-func (t *tool) guarded(d *desk, w int) mrtr.GuardedFunc[input, output] {
+func (t *tool) guarded(d *door, w int) mrtr.GuardedFunc[input, output] {
 	return func(ctx context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
 		told := make(told, len(t.plan.items))
 		var ran map[string]int
@@ -58,6 +58,9 @@ func (t *tool) guarded(d *desk, w int) mrtr.GuardedFunc[input, output] {
 			if it.carry && !carried {
 				return mrtr.Need().Carry(true), output{}, nil
 			}
+			if told.quits(it) {
+				return nil, output{}, quit
+			}
 			if err := t.run(ctx, c, d, i, ran, told); err != nil {
 				return nil, output{}, err
 			}
@@ -69,12 +72,15 @@ func (t *tool) guarded(d *desk, w int) mrtr.GuardedFunc[input, output] {
 // run runs the effect of an item, if it has one, and notes its outcome: guarded by Once, or
 // bare and once in this entry if ran remembers those that ran. It returns the error that
 // ends the call.
-func (t *tool) run(ctx context.Context, c *mrtr.Call, d *desk, i int, ran map[string]int, told told) error {
+func (t *tool) run(ctx context.Context, c *mrtr.Call, d *door, i int, ran map[string]int, told told) error {
 	it := t.plan.items[i]
 	if it.effect == "" {
 		return nil
 	}
 	for j := range i { // a key stands for one effect, which is asked for again where it failed
+		if it.repeats && ran == nil {
+			break
+		}
 		if earlier := &t.plan.items[j]; earlier.effect == it.effect && told.happened(j) {
 			told[i] = told[j]
 			return nil
@@ -84,24 +90,36 @@ func (t *tool) run(ctx context.Context, c *mrtr.Call, d *desk, i int, ran map[st
 	var err error
 	switch {
 	case ran == nil:
-		value, err = mrtr.Once(ctx, c, it.effect, func(_ context.Context, idem string) (int, error) { return d.serve(c, it.effect, idem) })
+		value, err = mrtr.Once(ctx, c, it.effect, func(ctx context.Context, idem string) (int, error) { return d.serve(ctx, c, it.effect, idem) }, it.options(d))
 	case !ok:
-		if value, err = d.serve(c, it.effect, ""); err == nil {
+		if value, err = d.serve(ctx, c, it.effect, ""); err == nil {
 			ran[it.effect] = value
 		}
 	}
 	switch {
 	case err == nil:
 		told.effect(i, it.effect, value)
+		if it.effect == undoable {
+			c.OnStop(undoable, func(context.Context, string, error) error { return d.undo(c) })
+		}
 	case it.tolerant:
 		told.failed(i, it.effect)
 		err = nil
 	}
+	if err == nil {
+		err = d.stall(ctx)
+	}
 	return err
 }
 
+// undoable is the effect that every tool undoes if its call stops.
+const undoable = "hold"
+
+// quit ends a call that its user does not want.
+var quit = &mrtr.Error{Reason: mrtr.Declined, Detail: "the user does not want it"}
+
 // linear is the tool as linear code.
-func (t *tool) linear(d *desk, w int) mrtr.LinearFunc[input, output] {
+func (t *tool) linear(d *door, w int) mrtr.LinearFunc[input, output] {
 	return func(ctx context.Context, c *mrtr.Call, in input) (output, error) {
 		told := make(told, len(t.plan.items))
 		for _, i := range t.order() {
@@ -110,6 +128,12 @@ func (t *tool) linear(d *desk, w int) mrtr.LinearFunc[input, output] {
 				if err := t.run(ctx, c, d, i, nil, told); err != nil {
 					return output{}, err
 				}
+				continue
+			}
+			if told.quits(it) {
+				return output{}, quit
+			}
+			if len(it.ask) == 0 {
 				continue
 			}
 			if err := mrtr.AskAll(ctx, c, asking(it.ask, w)...); err != nil {
@@ -125,7 +149,7 @@ func (t *tool) linear(d *desk, w int) mrtr.LinearFunc[input, output] {
 }
 
 // overSession is the tool for a legacy client whose session is asked in place.
-func (t *tool) overSession(d *desk, w int) mrtr.GuardedFunc[input, output] {
+func (t *tool) overSession(d *door, w int) mrtr.GuardedFunc[input, output] {
 	return func(ctx context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
 		told, ran := make(told, len(t.plan.items)), map[string]int{}
 		for i, it := range t.plan.items {
@@ -146,7 +170,7 @@ func (t *tool) overSession(d *desk, w int) mrtr.GuardedFunc[input, output] {
 
 // steps is the tool as a list of steps. An effect that the plan names twice is one
 // step.
-func (t *tool) steps(d *desk, w int) style {
+func (t *tool) steps(d *door, w int) style {
 	var list steps
 	reads := make([]func(told, *at), len(t.plan.items))
 	ran := map[string]mrtr.Step[int]{}
@@ -155,10 +179,18 @@ func (t *tool) steps(d *desk, w int) style {
 		if it.effect != "" {
 			step, ok := ran[it.effect]
 			if !ok {
-				step = mrtr.DoStep(&list, it.effect, func(_ context.Context, at *at, idem string) (int, error) {
-					return d.serve(at.Call, it.effect, idem)
-				})
+				step = mrtr.DoStep(&list, it.effect, func(ctx context.Context, at *at, idem string) (int, error) {
+					return d.serve(ctx, at.Call, it.effect, idem)
+				}, it.options(d))
 				ran[it.effect] = step
+				if it.effect == undoable {
+					list.OnStop(undoable, func(_ context.Context, at *at, _ string, _ error) error {
+						if step.Happened(at) {
+							return d.undo(at.Call)
+						}
+						return nil
+					})
+				}
 			}
 			reads[i] = func(told told, at *at) { told.effect(i, it.effect, step.Of(at)) }
 			continue

@@ -1,0 +1,110 @@
+package model
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// line is a fault of one line, which the tests of a package find.
+type line struct {
+	file, old, new string // old is there once
+	tests          string // of the package, all of them if empty
+}
+
+const (
+	record   = "mrtr/internal/claim/record.go"
+	sighting = "mrtr/internal/claim/sighting.go"
+	table    = "mrtr/internal/claim/table.go"
+	heldTurn = "mrtr/internal/claim/held.go"
+	disown   = "mrtr/internal/claim/disown.go"
+	turns    = "mrtr/turn.go"
+	works    = "mrtr/work.go"
+	states   = "mrtr/state.go"
+	sealing  = "mrtr/seal.go"
+)
+
+var lines = []line{
+	{file: record, old: `r.fingerprint = ""`, new: `_ = r`},
+	{file: record, old: `len(r.effects) == 0 && len(r.begun) == 0`, new: `len(r.begun) == 0`},
+	{file: record, old: `len(r.effects) == 0 && len(r.begun) == 0`, new: `len(r.effects) == 0`},
+	{file: record, old: `w.Number("cut", r.cutOff)`, new: `w.Number("cut", 0)`},
+	{file: record, old: `r.notes = in.Flag("notes")`, new: `r.notes = !in.Flag("notes")`},
+	{file: sighting, old: `at <= last.at`, new: `at == last.at`},
+	{file: sighting, old: `r.lease+2*t.Skew`, new: `r.lease+t.Skew`},
+	{file: sighting, old: `> r.lease+2*t.Skew`, new: `> 100*r.lease+2*t.Skew`},
+	{file: table, old: `case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":`, new: `case r.fingerprint == "-":`},
+	{file: table, old: `(r.status == free || r.status == sent) && h.fenced`, new: `r.status == sent && h.fenced`},
+	{file: table, old: `!h.turn.Again || !r.notes ||`, new: `!r.notes ||`},
+	{file: table, old: `!h.turn.Again || !r.notes ||`, new: `!h.turn.Again ||`},
+	{file: table, old: `r.cutOff+1 >= t.MaxAttempts`, new: `r.cutOff >= t.MaxAttempts`},
+	{file: table, old: `r.cutOff++`, new: `_ = r`},
+	{file: table, old: `			case h.fenced:`, new: `			case h == nil:`},
+	{file: table, old: `h.record.cutOff, h.record.effects, h.record.begun = r.cutOff, r.effects, r.begun`, new: `h.record.cutOff = r.cutOff`},
+	{file: table, old: `Held: h, Left: r.left(), TookOver`, new: `Held: h, TookOver`},
+	{file: table, old: `TookOver: r.status != free}`, new: `TookOver: true}`},
+	{file: table, old: `	case err == nil:
+		h.start()
+		return Answer{Held: h, Left`, new: `	case err == nil, errors.Is(err, store.ErrConflict):
+		h.start()
+		return Answer{Held: h, Left`},
+	{file: table, old: `		if !t.local {`, new: `		if t != nil {`},
+	{file: table, old: `Answer{Unknown: true, Left: r.left()}`, new: `Answer{Unknown: true}`},
+	{file: heldTurn, old: `h.beat.Reset(h.table.Lease / 3)`, new: `_ = h.beat`},
+	{file: heldTurn, old: `	h.beat.Reset(h.record.lease / 3)
+}
+
+// Note`, new: `}
+
+// Note`},
+	{file: heldTurn, old: `time.Since(began) <= h.record.lease/2`, new: `time.Since(began) <= h.record.lease`},
+	{file: heldTurn, old: `errors.Is(err, store.ErrNotFound) || err == nil && r.holder != h.record.holder`, new: `errors.Is(err, store.ErrNotFound)`},
+	{file: heldTurn, old: `errors.Is(err, store.ErrNotFound) || err == nil`, new: `err == nil`},
+	{file: disown, old: `err != nil, at < base:`, new: `err != nil:`},
+	{file: disown, old: `own, at == base:`, new: `own:`},
+	{file: disown, old: `errors.Is(err, store.ErrNotFound) && base == 0`, new: `errors.Is(err, store.ErrNotFound) && base == 1`},
+	{file: turns, old: `text = append(text, ended.Error()...)`, new: `_ = ended`, tests: "TestADeclineIsNoCancel"},
+	{file: turns, old: `text = append(append(text, p.answer...), 0)`, new: `_ = p.answer`, tests: "TestDuplicatesWithAStore"},
+	{file: turns, old: `		cl.held.LetGo(ctx, answer.Left)`, new: `		_ = cl.held`, tests: "TestARefusedRoundLeaves"},
+	{file: turns, old: `cl.held.LetGo(ctx, answer.Left)`, new: `cl.held.LetGo(ctx, claim.Left{})`, tests: "TestARefusedRoundLeaves"},
+	{file: states, old: `(e.unknown || !attempt.unknown)`, new: `e != nil`, tests: "TestDoubtAfterAFailure"},
+	{file: sealing, old: `	c.keepDoubts()`, new: `	_ = c.keepDoubts`, tests: "TestDoubtOutlivesATakeover"},
+	{file: works, old: `	if err := c.rt.works.enter(w, c); err != nil {`, new: `	if err := c.rt.works.enter(w, c); w == nil {`, tests: "TestARefusedRoundLeaves"},
+}
+
+// Each of these faults of one line, in the claims of turns and in what the engine makes of
+// them, fails a test. A test that hangs is none that fails.
+func TestFaultsOfOneLineAreFound(t *testing.T) {
+	require.NotEmpty(t, lines)
+	for _, l := range lines {
+		text, err := os.ReadFile(filepath.Join(root, l.file))
+		require.NoError(t, err)
+		require.Equalf(t, 1, strings.Count(string(text), l.old), "%s in %s", l.old, l.file)
+	}
+	if !*judgeMutants && os.Getenv("MRTR_CI") != "1" {
+		t.Logf("%d faults are there to make; build and judge them with -mutants", len(lines))
+		return
+	}
+	for _, l := range lines {
+		t.Run(filepath.Base(l.file)+" "+strings.TrimSpace(l.old), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(filepath.Join(root, l.file))
+			require.NoError(t, err)
+			faulty := filepath.Join(t.TempDir(), filepath.Base(l.file))
+			require.NoError(t, os.WriteFile(faulty, []byte(strings.Replace(string(text), l.old, l.new, 1)), 0o644))
+			began := time.Now()
+			test := exec.Command("go", "test", "-trimpath", "-vet=off", "-count=1", "-timeout=2m", "-failfast",
+				"-overlay", overlay(t, map[string]string{l.file: faulty}), "-run", l.tests, "./"+filepath.Dir(l.file))
+			test.Dir = root
+			out, err := test.CombinedOutput()
+			require.Errorf(t, err, "no test fails with %s", l.new)
+			require.Containsf(t, string(out), "--- FAIL", "it failed otherwise than in a test:\n%s", out)
+			t.Logf("found in %.1fs", time.Since(began).Seconds())
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// With a store, a round runs once: whoever sends its request again gets the outcome, and
+// other answers are refused.
+
+type turnKey struct{ call, turn int }
+
+// turn is what a store remembers of a round.
+type turn struct {
+	given   string      // the answers it is bound to, "" if none
+	outcome *prediction // nil if it has none yet
+	left    *state      // with the effects of a run that ended without an outcome
+	cuts    int         // the runs that were cut off
+	cut     bool        // the last one was
+}
+
+// fingerprint is the meaning of the answers of a round so far, and why they end the call.
+func (s *state) fingerprint(end string) string {
+	words := []string{"answers"}
+	for _, q := range s.pending {
+		word := fmt.Sprintf("%s=%q", q.key, q.message)
+		if q.answer != nil {
+			word += fmt.Sprintf(" %s/%t", q.answer.read, q.answer.lacking)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(append(words, end), ", ")
+}
+
+// mostCuts bounds the runs of a round that are cut off.
+const mostCuts = 3
+
+// takeTurn runs a round that a store remembers, or recalls it.
+func (w *world) takeTurn(p *prediction, s *state, answered bool) {
+	p.turns = true
+	key, given := turnKey{s.call, s.turn}, s.given
+	t := w.turns[key]
+	switch {
+	case t == nil:
+		t = &turn{}
+		w.turns[key] = t
+	case t.given != "" && t.given != given:
+		p.refuse(invalidParams)
+		return
+	case t.outcome != nil:
+		w.drop(s)
+		p.recalled, p.kind, p.next = t.outcome, t.outcome.kind, t.outcome.next
+		return
+	case t.cut && (!s.tool.style.again() || t.cuts >= mostCuts):
+		p.stop(stopUnknown)
+		return
+	}
+	effects, doubts := len(s.effects), len(s.doubts)
+	if t.left != nil {
+		s.take(t.left)
+	}
+	if f := s.frame; f != nil && f.alive(f.holder, time.Now()) {
+		if at := slices.Index(w.site.instances[:], f.holder); at >= 0 {
+			s.at = at
+		}
+	}
+	t.given, t.cut = given, false
+	if answered {
+		w.enter(p, s, true)
+	}
+	p.free = p.kind == stops && p.reason == stopDiverged && len(s.effects)+len(s.doubts) == 0 || p.kind == refuses && p.code == lacksCapability || p.free
+	p.free = p.free && (s.tool.style != coroutine || p.reason == stopUnknown)
+	w.over(p, s)
+	switch {
+	case p.cut:
+		t.cut, t.left = true, s
+		t.cuts++
+	case p.free:
+		s.trim()
+		t.left = s
+		if len(s.effects) <= effects && len(s.doubts) <= doubts {
+			t.given = ""
+		}
+	default:
+		t.outcome = p
+	}
+}
+
+// take adds what an earlier run of the round has left behind.
+func (s *state) take(left *state) {
+	maps.Copy(s.effects, left.effects)
+	for key, doubt := range left.doubts {
+		s.doubts[key] = doubt
+		if s.tried[key] == nil {
+			s.tried[key] = maps.Clone(left.tried[key])
+		}
+	}
+	if s.tool.style.linear() {
+		maps.Copy(s.failures, left.failures)
+	}
+}
+
+// trim drops the failures after the last effect that happened: code that runs again does
+// not meet them.
+func (s *state) trim() {
+	for _, i := range slices.Backward(s.tool.order()) {
+		if key := s.tool.plan.items[i].effect; key != "" && !s.failures[i] && s.effects[key] != nil {
+			return
+		}
+		delete(s.failures, i)
+	}
+}
+
+// stalled ends a round whose time is up before its handler goes on.
+func (w *world) stalled(p *prediction, s *state) {
+	if s.tool.style.again() {
+		p.refuse(sendAgain)
+		p.free = true
+		return
+	}
+	p.stop(stopUnknown)
+}

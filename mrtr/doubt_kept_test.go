@@ -1,0 +1,91 @@
+package mrtr_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// An effect that failed in an earlier round, and is in doubt in one that is let go of, stays
+// in doubt for the request that goes on there.
+func TestDoubtAfterAFailureOutlivesItsRound(t *testing.T) {
+	outcomes := []error{errors.New("refused"), io.EOF}
+	runs := 0
+	style := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+		for _, q := range []string{"seat", "pay"} {
+			if _, ok := mrtr.Answer(c, text(q)); !ok {
+				return mrtr.Need(text(q)), tripOut{}, nil
+			}
+			_, _ = mrtr.Once(ctx, c, "mail", func(context.Context, string) (string, error) {
+				runs++
+				return "", outcomes[min(runs, 2)-1]
+			})
+		}
+		return nil, tripOut{Plan: "done"}, nil
+	})
+	tool := newTrip(newTripRuntime(t, withStore(store.NewMemory(nil))), style, "")
+	pay := tool.answer(tool.begin(), "window")
+	require.NoError(t, pay.err)
+	require.Equal(t, 1, runs)
+	for range 3 {
+		ended(t, tool.answer(pay, "yes").err, mrtr.OutcomeUnknown)
+		require.Equal(t, 2, runs, "an effect in doubt does not run again")
+	}
+}
+
+// An instance dies in an effect, and the one that takes over has questions in other words,
+// so that it asks again. The effect is still in doubt when its turn comes: a list of
+// steps has the old answer yet, and a journal has dropped it.
+func TestDoubtOutlivesATakeoverThatAsksAgain(t *testing.T) {
+	for name, reason := range map[string]mrtr.Reason{"steps": mrtr.Diverged, "journal": mrtr.OutcomeUnknown} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var did deeds
+				memory := store.NewMemory(nil)
+				serve := func(i *instance, question string) *tripTool {
+					q := mrtr.Elicit[string]("seat", question)
+					pay := func(context.Context, string) (string, error) {
+						did.note("paid")
+						i.reach(afterEffect)
+						return "paid", nil
+					}
+					var list tripSteps
+					mrtr.AskQuestion(&list, "seat", q)
+					mrtr.DoStep(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) })
+					list.End(ends("done"))
+					style := mustBuild(t, &list)
+					if name == "journal" {
+						style = mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+							if _, err := mrtr.Ask(ctx, c, q); err != nil {
+								return tripOut{}, err
+							}
+							_, err := mrtr.Once(ctx, c, "pay", pay)
+							return tripOut{Plan: "done"}, err
+						})
+					}
+					rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: i})
+					return &tripTool{rt: rt, handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Version: question})}
+				}
+				first, second := newInstance(memory, afterEffect), newInstance(memory, "")
+				dying, living := serve(first, "Which seat?"), serve(second, "Which of the seats?")
+				seat := dying.begin()
+				own := make(chan tripReply, 1)
+				defer first.goOn()
+				go func() { own <- dying.answer(seat, "window") }()
+				<-first.stopped
+				again := living.answer(seat, "window")
+				require.NoError(t, again.err)
+				require.NotEmpty(t, again.state, "it asks in its own words")
+				ended(t, living.answer(again, "window").err, reason)
+				require.Equal(t, 1, did.count("paid"))
+			})
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package mrtr_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// A round that was declined does not answer a cancel, nor the other way round.
+func TestADeclineIsNoCancel(t *testing.T) {
+	responses := map[mrtr.Reason]string{mrtr.Declined: "decline", mrtr.Cancelled: "cancel"}
+	for first, action := range responses {
+		tool := newTrip(newTripRuntime(t, withStore(store.NewMemory(nil))), mrtr.Journal(holdAndPay(&deeds{})), "")
+		seat := tool.begin()
+		say := func(action string) error {
+			return tool.round(t.Context(), "", seat.state, mcp.InputResponseMap{"seat": &mcp.ElicitResult{Action: action}}).err
+		}
+		ended(t, say(action), first)
+		for _, other := range responses {
+			if other != action {
+				requireCode(t, say(other), jsonrpc.CodeInvalidParams)
+			}
+		}
+		ended(t, say(action), first, "as before")
+	}
+}
+
+func requireCode(t *testing.T, err error, code int64) {
+	t.Helper()
+	var wire *jsonrpc.Error
+	require.ErrorAs(t, err, &wire)
+	require.Equal(t, code, wire.Code)
+}
+
+// soonBetter is an error after which the same request may be sent again.
+type soonBetter struct{ error }
+
+func (soonBetter) ToolErrorRetryable() bool { return true }
+
+// A round that is refused since too many run whose clients have left is free afterwards, with
+// the effects that an earlier run of it has had.
+func TestARefusedRoundLeavesItsTurnAsItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		goOn := make(chan struct{})
+		opts := withStore(store.NewMemory(nil))
+		opts.MaxOrphans, opts.MaxOrphansPerPrincipal = 1, 1
+		rt := newTripRuntime(t, opts)
+		waits := newTrip(rt, waitsFor(goOn), "")
+		var did deeds
+		failed := false
+		pays := &tripTool{handler: mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			if _, err := mrtr.Ask(ctx, c, text("seat")); err != nil {
+				return tripOut{}, err
+			}
+			if _, err := mrtr.Once(ctx, c, "pay", did.do("paid")); err != nil {
+				return tripOut{}, err
+			}
+			if !failed {
+				failed = true
+				return tripOut{}, soonBetter{errors.New("busy")}
+			}
+			return tripOut{Plan: "paid"}, nil
+		}), &mrtr.HandlerOptions{Audience: "pays"})}
+		seat := pays.begin()
+		require.ErrorContains(t, pays.answer(seat, "window").err, "busy")
+
+		asked := waits.begin()
+		ctx, hangUp := context.WithTimeout(t.Context(), time.Second)
+		defer hangUp()
+		require.ErrorIs(t, waits.round(ctx, "", asked.state, accepting(asked, "window")).err, context.DeadlineExceeded)
+		requireCode(t, pays.answer(seat, "window").err, -31001)
+		close(goOn)
+		synctest.Wait()
+		require.Equal(t, tripReply{plan: "paid"}, pays.answer(seat, "window"))
+		require.Equal(t, 1, did.count("paid"))
+	})
+}
