@@ -42,7 +42,7 @@ func TestKeepAliveTakesNoAnswer(t *testing.T) {
 		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			select {
 			case <-pinged:
-			case <-time.After(100 * time.Millisecond): // a session that was found unable is pinged no more
+			case <-time.After(30 * time.Millisecond): // a session that was found unable is pinged no more
 			}
 			time.Sleep(20 * time.Millisecond) // for the end of the session
 			return ran(ctx, req)
