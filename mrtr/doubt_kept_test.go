@@ -89,3 +89,45 @@ func TestDoubtOutlivesATakeoverThatAsksAgain(t *testing.T) {
 		})
 	}
 }
+
+// An effect that may run again, because its author says so, is as much in doubt as before
+// when the second attempt is refused: the first one, of an instance that died, may have
+// happened.
+func TestDoubtOutlivesAnAttemptThatIsRefused(t *testing.T) {
+	for name, style := range map[string]linearStyle{"journal": mrtr.Journal[tripIn, tripOut], "resumable": mrtr.Resumable[tripIn, tripOut]} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var did deeds
+				memory := store.NewMemory(nil)
+				serve := func(i *instance) *tripTool {
+					h := style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+						if _, err := mrtr.Ask(ctx, c, text("seat")); err != nil {
+							return tripOut{}, err
+						}
+						_, err := mrtr.Once(ctx, c, "pay", func(context.Context, string) (string, error) {
+							if did.note("tried") > 1 {
+								return "", errors.New("refused")
+							}
+							i.reach(afterEffect)
+							return "paid", nil
+						}, &mrtr.EffectOptions[string]{Again: true})
+						return tripOut{}, err
+					})
+					rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: i})
+					return &tripTool{rt: rt, handler: mrtr.Tool(rt, h, nil)}
+				}
+				first, second := newInstance(memory, afterEffect), newInstance(memory, "")
+				dying, living := serve(first), serve(second)
+				seat := dying.begin()
+				own := make(chan tripReply, 1)
+				defer first.goOn()
+				go func() { own <- dying.answer(seat, "window") }()
+				<-first.stopped
+				reply := living.answer(seat, "window")
+				require.ErrorContains(t, reply.err, "refused")
+				require.Equal(t, 2, did.count("tried"))
+				require.Equal(t, "unknown", effectOf(reply.err))
+			})
+		})
+	}
+}

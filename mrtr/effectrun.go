@@ -45,12 +45,14 @@ func runEffect[T any](ctx context.Context, run *effectRun, idem string, opt *Eff
 type effectRun struct {
 	call    *Call
 	key     string
-	step    bool             // it is a step, and not a Once
-	inner   bool             // it runs inside another effect
-	free    bool             // it stands whatever the answers
-	unbegun bool             // its function was not called
-	failed  *failure.Failure // of a Once whose function returned an error
-	outcome entry            // of no kind until it is known
+	step    bool // it is a step, and not a Once
+	inner   bool // it runs inside another effect
+	free    bool // it stands whatever the answers
+	unbegun bool // its function was not called
+	// doubtful: an earlier attempt may have happened. That this one fails settles nothing.
+	doubtful bool
+	failed   *failure.Failure // of a Once whose function returned an error
+	outcome  entry            // of no kind until it is known
 }
 
 func (r *effectRun) String() string {
@@ -73,7 +75,7 @@ func (r *effectRun) remember(value json.RawMessage) {
 // fail records the error of the function. The author of a Once gets it as a replay meets it.
 // One that cannot be read, such as a nil pointer, may have been meant as none.
 func (r *effectRun) fail(ctx context.Context, err error) {
-	unknown := unreadable(err) != nil || ofUnknownOutcome(ctx, err)
+	unknown := r.doubtful || unreadable(err) != nil || ofUnknownOutcome(ctx, err)
 	switch {
 	case !r.step:
 		r.failed = failureOf(unmarked(err))
@@ -124,7 +126,8 @@ func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *Effe
 	if opts != nil {
 		check, again = opts.Check, opts.Again
 	}
-	if run.call.inDoubt(run.key) && !(again && check == nil) {
+	run.doubtful = run.call.inDoubt(run.key)
+	if run.doubtful && !(again && check == nil) {
 		happened, failed := false, error(ErrIndeterminate)
 		if check != nil {
 			v, happened, failed = check(ctx, idem)
@@ -138,6 +141,7 @@ func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *Effe
 			return v, nil
 		}
 		run.call.settleDoubt(run.key)
+		run.doubtful = false
 	}
 	if err := run.call.journalStart(ctx, run.key); err != nil {
 		run.unbegun = true
