@@ -187,10 +187,11 @@ func inexact(w *jsontext.Walker) (path string, number []byte) {
 	return "", nil
 }
 
-// IsInexact reports whether a number is written as an integer that a float64 does not hold.
+// IsInexact reports whether a number is written as an integer, with or without zeros behind
+// a point, that a float64 does not hold.
 func IsInexact(number []byte) bool {
-	digits := bytes.TrimPrefix(number, []byte("-"))
-	if len(digits) <= exactDigits || bytes.ContainsAny(digits, ".eE") {
+	digits, fraction, _ := bytes.Cut(bytes.TrimPrefix(number, []byte("-")), []byte("."))
+	if len(digits) <= exactDigits || bytes.ContainsAny(digits, "eE") || len(bytes.Trim(fraction, "0")) > 0 {
 		return false
 	}
 	if len(digits) > 309 { // beyond the largest float64

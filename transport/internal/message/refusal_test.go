@@ -65,6 +65,7 @@ func TestRefusal(t *testing.T) {
 
 		{"an integer that is exact", call(`{"arguments":{"x":[9007199254740992,-9007199254740992,18014398509481984,1e300,0.12345678901234567890]}}`), ""},
 		{"one that is not", call(`{"arguments":{"order":{"ids":[1,9007199254740993]}}}`), "arguments.order.ids[1] is a number that readers of JSON round"},
+		{"with zeros behind a point", call(`{"arguments":{"x":[9007199254740992.0,9007199254740993.5,9007199254740993.00]}}`), "arguments.x[2] is a number"},
 		{"below zero", call(`{"arguments":{"x":-9007199254740993}}`), "arguments.x is a number"},
 		{"under a name that is not plain", call(`{"arguments":{"\u202e":9007199254740993}}`), `arguments."\u202e" is a number`},
 		{"of a hundred thousand digits", call(`{"arguments":{"x":1` + strings.Repeat("0", 100_000) + `}}`), "arguments.x is a number"},
