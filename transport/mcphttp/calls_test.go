@@ -274,3 +274,36 @@ func TestStatelessLegacyCallsEndWithTheirRequest(t *testing.T) {
 		})
 	}
 }
+
+// Several handlers may stand in front of one server: each call belongs to the one that its
+// request came to, in a session or without one, whichever handler was used first.
+func TestOneServerBehindSeveralHandlers(t *testing.T) {
+	calls := 0
+	for _, first := range []int{0, 1} {
+		server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ran"}}}, context.Cause(ctx)
+		})
+		var handlers []*mcphttp.Handler
+		for range 2 {
+			h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+			require.NoError(t, err)
+			handlers = append(handlers, h)
+		}
+		for i := range 4 {
+			h := handlers[(first+i)%2]
+			o := newOpener(t, h)
+			session := o.open("")
+			for _, id := range []string{session, ""} {
+				w := o.post("", id, `{"jsonrpc":"2.0","id":`+strconv.Itoa(10+i)+`,"method":"tools/call","params":{"name":"tool"}}`)
+				if id != "" {
+					calls++
+					require.Contains(t, w.Body.String(), `"ran"`)
+				}
+				w = o.post("", id, `{"jsonrpc":"2.0","id":`+strconv.Itoa(20+i)+`,"method":"ping"}`)
+				require.Contains(t, w.Body.String(), `"result":{}`)
+			}
+		}
+	}
+	require.Equal(t, 8, calls)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"time"
-	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -62,11 +61,9 @@ type Handler struct {
 	maxBytes, maxInitialize              int64
 	bodyTimeout, writeTimeout, heartbeat time.Duration
 
-	door      inflight.Door     // of the requests that Shutdown waits for
-	load      *inflight.Counter // calls
-	sessions  sessions
-	lifetimes lifetimes
-	posts     posts
+	door     inflight.Door     // of the requests that Shutdown waits for
+	load     *inflight.Counter // calls
+	sessions sessions
 
 	listening context.Context // over when subscriptions must end
 	unlisten  context.CancelFunc
@@ -98,11 +95,10 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 		open: map[string]*session{}, owners: map[string]*owner{},
 	}
 	h.load = inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal)
-	h.lifetimes = lifetimes{bound: map[weak.Pointer[mcp.Server]]bool{}, posts: &h.posts}
 	h.listening, h.unlisten = context.WithCancel(context.Background())
 	h.receiving, h.cut = context.WithCancel(context.Background())
 	h.serving, h.abort = context.WithCancel(context.Background())
-	bound := h.lifetimes.bind(getServer)
+	bound := life.bind(getServer)
 	stateless := func(getServer func(*http.Request) *mcp.Server) http.Handler {
 		return endsCalls(mcp.NewStreamableHTTPHandler(getServer, &mcp.StreamableHTTPOptions{
 			Stateless:                    true,

@@ -35,10 +35,14 @@ func endsCalls(h http.Handler) http.Handler {
 // the request of a call: without a session in the values of its context, and in a session
 // by the post that a header names.
 type lifetimes struct {
-	posts *posts
+	posts posts
 	mu    sync.Mutex
 	bound map[weak.Pointer[mcp.Server]]bool // guarded by mu: the servers that have the middleware
 }
+
+// life is that of all handlers of the process. Several of them may stand in front of one
+// server, which has the middleware once.
+var life = lifetimes{bound: map[weak.Pointer[mcp.Server]]bool{}}
 
 // bind binds the calls of each server that getServer names to their requests, once, and
 // orders what their clients are told of them.

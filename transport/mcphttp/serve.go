@@ -155,7 +155,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 		posted := r.Context().Value(postKey{}).(*post)
 		over := func() bool { return r.Context().Err() != nil }
 		if session == "" && body.opens {
-			if !h.openSession(w, h.posts.name(r, posted), body.kept) {
+			if !h.openSession(w, life.posts.name(r, posted), body.kept) {
 				return
 			}
 		} else {
@@ -174,7 +174,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 				refuseCalls(w, raw, err)
 				return
 			}
-			h.stateful.ServeHTTP(w, h.posts.name(r, posted))
+			h.stateful.ServeHTTP(w, life.posts.name(r, posted))
 		}
 		if over() {
 			posted.cancel(context.Cause(r.Context()))
