@@ -118,8 +118,9 @@ func TestPgOnceUndoesAnError(t *testing.T) {
 	})
 	request, err := server.Ask(t.Context(), "tea")
 	require.NoError(t, err)
-	_, err = server.Send(t.Context(), request)
-	require.ErrorContains(t, err, "the card was refused")
+	refused, err := server.Send(t.Context(), request)
+	require.NoError(t, err)
+	require.Contains(t, refused.Text, "the card was refused")
 	require.Empty(t, shop.paid(t, "tea"))
 	a, err := server.Send(t.Context(), request)
 	require.NoError(t, err)
@@ -205,8 +206,9 @@ func TestPgOnceMisuse(t *testing.T) {
 		server := shop.start(t, c.db, c.pay)
 		request, err := server.Ask(t.Context(), "tea")
 		require.NoError(t, err)
-		_, err = server.Send(t.Context(), request)
-		require.ErrorContains(t, err, c.explanation)
+		a, err := server.Send(t.Context(), request)
+		require.NoError(t, err)
+		require.Contains(t, a.Text, c.explanation)
 	}
 	require.Empty(t, shop.paid(t, "tea"))
 	var usage *store.UsageError

@@ -183,6 +183,7 @@ type Answer struct {
 	Class   string // ok, unknown, gone, refused, retryable, or error for one of the tool's
 	Code    int64  // of a JSON-RPC error
 	Receipt Receipt
+	Text    string // of an error of the tool's
 }
 
 // String is the answer in a word, with its code.
@@ -243,9 +244,9 @@ func (c *Client) Send(ctx context.Context, r wire.Request) (Answer, error) {
 	case report.Type == "outcome_unknown":
 		return Answer{Class: "unknown"}, nil
 	case report.Effect != "":
-		return Answer{Class: report.Effect}, nil
+		return Answer{Class: report.Effect, Text: reply.Text}, nil
 	case report.Type == "execution":
-		return Answer{Class: "error"}, nil
+		return Answer{Class: "error", Text: reply.Text}, nil
 	default:
 		return Answer{}, fmt.Errorf("an error of type %q: %s", report.Type, reply.Text)
 	}
