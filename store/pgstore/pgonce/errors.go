@@ -43,6 +43,9 @@ type failure struct {
 func (e *failure) Error() string { return e.text }
 func (e *failure) Unwrap() error { return e.cause }
 
+// ToolErrorType has a boundary pass the text on, which is written for clients.
+func (e *failure) ToolErrorType() string { return "execution" }
+
 // ToolErrorRetryable says that the same request may be sent again, so that a store does
 // not keep the failure as its outcome: the row settles it.
 func (e *failure) ToolErrorRetryable() bool { return e.retryable }
