@@ -312,8 +312,14 @@ func (d *deal) send(ctx context.Context, to *site, link *wire.Client) {
 	d.hangUp = cancel
 	if link == to.conn {
 		var last atomic.Pointer[jsonrpc.ID]
-		c.started = func(id jsonrpc.ID) { last.Store(&id) }
+		var once sync.Once
+		started := make(chan struct{})
+		c.started = func(id jsonrpc.ID) {
+			last.Store(&id)
+			once.Do(func() { close(started) })
+		}
 		d.hangUp = func() {
+			<-started // the server may have the request before the client knows that it was sent
 			_ = c.cancel(ctx, *last.Load())
 			cancel()
 		}
