@@ -115,7 +115,7 @@ func (p phase) String() string {
 	return [...]string{"received", "entered", "ran", "checked"}[p]
 }
 
-// A trace is what a handler left behind, according to itself: an effect, or at least
+// A trace is left behind by a handler, by its own account: an effect, or at least
 // a question to the user.
 type trace int
 
@@ -204,7 +204,7 @@ func (c *call) leave(t trace) {
 	c.trace = max(c.trace, t)
 }
 
-// state returns how far the call has come and what it left behind.
+// state returns how far the call has come, and the trace that it left.
 func (c *call) state() (phase, trace) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -255,7 +255,7 @@ func plainMeta(meta mcp.Meta) (mcp.Meta, error) {
 
 const reservedPrefix = "io.modelcontextprotocol/"
 
-// fitsReserved reports whether the value of a reserved key is what the specification says.
+// fitsReserved reports whether the value of a reserved key fits the specification.
 // A strict client refuses a whole message for one that is not.
 func fitsReserved(key string, value json.RawMessage) bool {
 	named := func(names ...string) bool { // an object with these texts

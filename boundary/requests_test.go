@@ -90,7 +90,7 @@ func specificationOf(t *testing.T, method string, era judge.Era) *judge.Specific
 	return must(judge.SpecificationOf("other", era))(t)
 }
 
-// methodsOfGoSDK are the methods in go-sdk's own table of what a client can call.
+// methodsOfGoSDK are the methods that a client can call, by go-sdk's own table.
 func methodsOfGoSDK(t *testing.T) []string {
 	file, _ := runtime.FuncForPC(reflect.ValueOf(mcp.NewServer).Pointer()).FileLine(reflect.ValueOf(mcp.NewServer).Pointer())
 	source := string(must(os.ReadFile(file))(t)) + string(must(os.ReadFile(filepath.Join(filepath.Dir(file), "protocol.go")))(t))

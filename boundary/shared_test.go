@@ -200,7 +200,7 @@ func TestNothingIsSharedWithTheHandler(t *testing.T) {
 // varies matches the parts of a report that differ from call to call.
 var varies = regexp.MustCompile(`"requestId":"[^"]*",?|"durationMs":[0-9.]+,?`)
 
-// A keeper keeps what the handler returned in the call that runs.
+// A keeper keeps the result that the handler returned in the call that runs.
 type keeper struct {
 	mu   sync.Mutex
 	last any

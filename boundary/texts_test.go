@@ -39,7 +39,7 @@ type stopsEarly struct{ error }
 func (stopsEarly) Timeout() bool   { return true }
 func (stopsEarly) Temporary() bool { return true }
 
-// failing are errors of what a tool depends on.
+// failing are errors of the dependencies of a tool.
 var failingDependencies = map[string]error{
 	"net.OpError":              &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("s3cret")},
 	"net.DNSError":             &net.DNSError{Err: "no such host", Name: "s3cret"},
@@ -155,7 +155,7 @@ func said(t *testing.T, client *wire.Client, r wire.Request) string {
 	return texts(&result)[0]
 }
 
-// An error of what a tool depends on is a fault: the client reads a sentence of ours, or
+// An error of a dependency is a fault: the client reads a sentence of ours, or
 // the author's, and the log has the cause.
 func TestErrorsOfDependenciesAreForTheLog(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a server is to ignore is ignored alike on every way, on the first call and on later
+// Whatever a server is to ignore is ignored alike on every way, on the first call and on later
 // ones: an answer of no known shape beside one that is known, and a token of progress that
 // is neither a text nor an exact integer.
 func TestEveryWayIgnoresTheSame(t *testing.T) {

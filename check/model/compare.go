@@ -53,7 +53,7 @@ func (s *state) goesBack(c comparison, q *question, later []int, worded int) boo
 }
 
 // hasEffectBelow reports whether an effect happened in an earlier round that a guarded
-// handler has not come to when it asks: it may stand on what is asked now.
+// handler has not come to when it asks: it may stand on the answer.
 func (s *state) hasEffectBelow(met map[string]bool) bool {
 	for _, it := range s.tool.plan.items {
 		if s.effects[it.effect] != nil && !met[it.effect] && !it.free {

@@ -28,7 +28,7 @@ type mood string
 const (
 	serving  mood = "serves"
 	refusing mood = "refuses"
-	busy     mood = "is busy, for now"
+	busy     mood = "is busy"
 	breaking mood = "serves, and breaks off"
 	losing   mood = "breaks off before it serves"
 	unsure   mood = "serves, and does not know"
@@ -219,7 +219,7 @@ func (d *desk) expect(in *incident) {
 }
 
 // link is an instance's way to the store, on which writes take their time: whoever reads
-// meanwhile sees what was there before. It is cut when the instance dies.
+// meanwhile sees the record before it. It is cut when the instance dies.
 type link struct {
 	*store.Memory
 	cut atomic.Bool

@@ -1,4 +1,4 @@
-// Package dependency finds the errors of what a tool depends on: the network, files, a
+// Package dependency finds the errors of a tool's dependencies: the network, files, a
 // database, a context. They name hosts, paths and queries, so their texts are for the log.
 // An author who has something to tell the client types the error: one with ToolErrorType,
 // ToolErrorExpected, ToolErrorQuiet or ToolErrorProtocol speaks for all that it wraps.
