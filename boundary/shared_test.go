@@ -24,8 +24,8 @@ import (
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
-// fronts are the ways on which a result goes out. The lean one leaves to the stock one
-// what is unusual, so that both are tried in any case.
+// fronts are the ways on which a result goes out. The lean one leaves unusual requests to
+// the stock one, so both are tried.
 var fronts = func() []transport {
 	all := []transport{{"memory", openMemory}, {"lean HTTP", openFront(false)}, {"stock HTTP", openFront(true)}}
 	if thorough {

@@ -28,7 +28,7 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// inputSize is about the size of each input. The costs are linear in it.
+// inputSize is about the size of each input.
 const inputSize = 64 << 10
 
 // filled is an opening, so many pieces that they take inputSize, and an end. %d in the

@@ -181,7 +181,7 @@ func Refusals(ends mrtrtest.Ending) []mrtrtest.Contract {
 	})
 }
 
-// What a client lacks, as the refusal of a question says it.
+// The needs that a client lacks, as the refusal of a question names them.
 const (
 	LacksSession  = "protocol revision 2026-07-28, or a session that can carry a question."
 	LacksRevision = "protocol revision 2026-07-28."

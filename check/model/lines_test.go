@@ -77,8 +77,8 @@ var lines = []line{
 	{file: works, old: `	if err := c.rt.works.enter(w, c); err != nil {`, new: `	if err := c.rt.works.enter(w, c); w == nil {`, tests: "TestARefusedRoundLeaves"},
 }
 
-// Each of these faults of one line, in the claims of turns and in what the engine makes of
-// them, fails a test. A test that hangs is none that fails.
+// Each of these faults of one line, in the claims of turns and in the engine's use of them,
+// fails a test. A test that hangs does not count.
 func TestFaultsOfOneLineAreFound(t *testing.T) {
 	require.NotEmpty(t, lines)
 	for _, l := range lines {

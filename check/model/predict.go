@@ -84,7 +84,7 @@ func (w *world) predict(r *request) *prediction {
 	return p
 }
 
-// over is the end of a request. A call that has ended holds nothing, and undoes what it did.
+// over is the end of a request. A call that has ended holds nothing, and its effects are undone.
 func (w *world) over(p *prediction, s *state) {
 	held := s.frame.alive(w.instance(s), time.Now())
 	if p.kind != stops && p.kind != refuses {

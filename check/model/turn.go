@@ -13,7 +13,7 @@ import (
 
 type turnKey struct{ call, turn int }
 
-// turn is what a store remembers of a round.
+// turn is a round as a store remembers it.
 type turn struct {
 	given   string      // the answers it is bound to, "" if none
 	outcome *prediction // nil if it has none yet
@@ -89,7 +89,7 @@ func (w *world) takeTurn(p *prediction, s *state, answered bool) {
 	}
 }
 
-// take adds what an earlier run of the round has left behind.
+// take adds the effects that an earlier run of the round has left behind.
 func (s *state) take(left *state) {
 	maps.Copy(s.effects, left.effects)
 	for key, doubt := range left.doubts {
