@@ -50,7 +50,7 @@ func (w *world) settle(p *prediction, s *state, it item) (run *effectRun, failed
 	return nil, true, goesOn
 }
 
-// entitled are the facts that an effect has its idempotency key for.
+// entitled is the same for two attempts if they have the same idempotency key.
 func (s *state) entitled(it item) string {
 	return fmt.Sprint(s.call, it.effect, s.attempted(it.effect, it.free))
 }
