@@ -204,11 +204,12 @@ func (s *sessions) repeatable(id, principal string, body contents, raw []byte, p
 // serveRepeat answers a POST whose call another one made. The last client that waits for a
 // call and hangs up ends it.
 func serveRepeat(w *reply, r *http.Request, call *repeatable) {
+	runs := call.post // a call that nobody waits for may end, and let go of it
 	answer, err := call.await(r.Context())
 	left := call.leave(false)
 	if err == nil {
 		w.event(answer)
 	} else if left {
-		call.post.cancel(context.Cause(r.Context()))
+		runs.cancel(context.Cause(r.Context()))
 	}
 }

@@ -18,6 +18,10 @@ import (
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
+// nobody listens at this address. A port that was closed a moment ago would not do: another
+// test may have opened it again.
+const nobody = "http://127.0.0.1:1"
+
 // fleet is a router in front of instances with the same keys.
 type fleet struct {
 	*httptest.Server // of the router

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -75,10 +74,7 @@ func newLosing(t *testing.T, how string, shared bool) *losing {
 	addresses := map[string]string{}
 	for i, answer := range []http.HandlerFunc{lose[how], func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "served by b") }} {
 		if answer == nil {
-			nobody, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
-			require.NoError(t, nobody.Close())
-			addresses["a"] = "http://" + nobody.Addr().String()
+			addresses["a"] = nobody
 			continue
 		}
 		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -220,16 +216,14 @@ func TestRouterLosesAnInstanceAndFindsNoOther(t *testing.T) {
 	defer refuse.Close()
 	die := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	defer die.Close()
-	gone := httptest.NewServer(nil)
-	gone.Close()
 	const call = `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"requestState":"s"}}`
 	for explanation, c := range map[string]struct {
 		addresses map[string]string
 		want      string
 	}{
 		"the others retire":     {map[string]string{"a": die.URL, "b": refuse.URL}, lostInRound},
-		"the others are gone":   {map[string]string{"a": die.URL, "b": gone.URL}, lostInRound},
-		"nobody can be reached": {map[string]string{"a": gone.URL, "b": gone.URL}, unreachable},
+		"the others are gone":   {map[string]string{"a": die.URL, "b": nobody}, lostInRound},
+		"nobody can be reached": {map[string]string{"a": nobody, "b": nobody}, unreachable},
 	} {
 		w := httptest.NewRecorder()
 		routerTo(t, c.addresses, &mcphttp.RouterOptions{SharedStore: true, Ready: func(instance string) bool { return instance == "a" }}).

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -345,8 +344,6 @@ func TestNoHeaderHasACallSentAgain(t *testing.T) {
 // A body is sent on whole to the second instance, whatever the method. The router reads it
 // before it knows where to send it, so it bounds it.
 func TestARouterBoundsBodiesAndSendsThemAgain(t *testing.T) {
-	nobody := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	require.NoError(t, nobody.Close())
 	reached := 0
 	instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reached++
@@ -354,7 +351,7 @@ func TestARouterBoundsBodiesAndSendsThemAgain(t *testing.T) {
 		fmt.Fprintf(w, "%s %s %v", r.Method, body, err)
 	}))
 	defer instance.Close()
-	router := routerTo(t, map[string]string{"a": "http://" + nobody.Addr().String(), "b": instance.URL},
+	router := routerTo(t, map[string]string{"a": nobody, "b": instance.URL},
 		&mcphttp.RouterOptions{Ready: func(instance string) bool { return instance == "a" }, MaxMessageBytes: 10})
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut, http.MethodPost} {
 		w := httptest.NewRecorder()
