@@ -62,6 +62,8 @@ func (r *effectRun) String() string {
 	return fmt.Sprintf("effect %q", r.key)
 }
 
+func (r *effectRun) open() entry { return openEffect(r.key, r.free) }
+
 // remember records the value. A step without one is in doubt: no code asks for it by
 // its key.
 func (r *effectRun) remember(value json.RawMessage) {
@@ -113,7 +115,7 @@ func (r *effectRun) finish(panicked any) {
 		r.failWith(failureOf(errExited), true)
 	}
 	r.call.finish(r.outcome)
-	r.call.journalEnd(r.key)
+	r.call.journalEnd(r.open())
 	if err != nil {
 		panic(err)
 	}
@@ -143,7 +145,7 @@ func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *Effe
 		run.call.settleDoubt(run.key)
 		run.doubtful = false
 	}
-	if err := run.call.journalStart(ctx, run.key); err != nil {
+	if err := run.call.journalStart(ctx, run.open()); err != nil {
 		run.unbegun = true
 		return v, err
 	}

@@ -28,17 +28,22 @@ type outcome struct {
 	undone  []string
 }
 
-// outcome names the effects of the call. An effect that succeeded after an attempt of
-// unknown outcome has happened.
-func (c *Call) outcome() (o outcome) {
+// outcome names the effects of the call.
+func (c *Call) outcome() outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.st.done {
-		e := &c.st.done[i]
+	return c.st.outcome(slices.Sorted(maps.Keys(c.running.keys())))
+}
+
+// outcome names the effects of a history, beside which others are running. An effect that
+// succeeded after an attempt of unknown outcome has happened.
+func (st *state) outcome(running []string) (o outcome) {
+	for i := range st.done {
+		e := &st.done[i]
 		if !e.kind.isAttempt() && !e.unknown {
 			continue
 		}
-		undo := c.st.undoing(e.key)
+		undo := st.undoing(e.key)
 		switch {
 		case undo != nil && undo.unknown:
 			o.unknown = append(o.unknown, e.key)
@@ -53,7 +58,7 @@ func (c *Call) outcome() (o outcome) {
 			o.unknown = append(o.unknown, e.key)
 		}
 	}
-	o.unknown = append(o.unknown, slices.Sorted(maps.Keys(c.running.keys()))...)
+	o.unknown = append(o.unknown, running...)
 	o.unknown = slices.DeleteFunc(o.unknown, func(key string) bool { return slices.Contains(o.applied, key) })
 	return outcome{effectNames(o.applied), effectNames(o.kept), effectNames(o.unknown), effectNames(o.undone)}
 }
@@ -69,7 +74,7 @@ func effectNames(keys []string) (names []string) {
 }
 
 func effectName(key string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(key, undoPrefix), stepPrefix)
+	return strings.TrimPrefix(key, stepPrefix)
 }
 
 // reportEffects adds the call's effects to the error that ends it, so that
@@ -199,27 +204,15 @@ func unmarked(err error) error {
 // it happened: in this round or an earlier one, or in a run of this round that was cut off.
 func (c *Call) inDoubt(key string) bool {
 	c.mu.Lock()
-	cl, tried := c.claim, c.st.inDoubt(key)
-	c.mu.Unlock()
-	if cl == nil || tried {
-		return tried
-	}
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.doubts[key]
+	defer c.mu.Unlock()
+	return c.st.inDoubt(key)
 }
 
 // settleDoubt notes that a check has found that an effect did not happen, and will not.
 func (c *Call) settleDoubt(key string) {
 	c.mu.Lock()
-	cl := c.claim
+	defer c.mu.Unlock()
 	c.st.settleDoubt(key)
-	c.mu.Unlock()
-	if cl != nil {
-		cl.mu.Lock()
-		defer cl.mu.Unlock()
-		delete(cl.doubts, key)
-	}
 }
 
 // attemptUnknown is the detail of a round that ended with an effect in doubt.
@@ -235,7 +228,7 @@ func (c *Call) unknown(key string) error {
 
 // journalStart notes that an effect is about to begin. Where that fails it must not, and
 // the round has no result.
-func (c *Call) journalStart(ctx context.Context, key string) error {
+func (c *Call) journalStart(ctx context.Context, open entry) error {
 	cl := c.currentClaim()
 	if cl == nil {
 		return nil
@@ -248,13 +241,12 @@ func (c *Call) journalStart(ctx context.Context, key string) error {
 	if !c.target.again {
 		return nil
 	}
-	cl.begun = append(cl.begun, key)
-	left := c.leaving(cl, cl.openEffects())
-	err := cl.held.Note(ctx, left.Effects, left.Begun)
+	cl.open = append(cl.open, open)
+	err := cl.held.Note(ctx, c.leaving(cl))
 	if err == nil {
 		return nil
 	}
-	cl.forget(key)
+	cl.close(open)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -266,22 +258,18 @@ func (c *Call) journalStart(ctx context.Context, key string) error {
 }
 
 // journalEnd notes that an effect has ended, with the outcome that the state has.
-func (c *Call) journalEnd(key string) {
+func (c *Call) journalEnd(open entry) {
 	cl := c.currentClaim()
 	if cl == nil {
 		return
 	}
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	noted := cl.forget(key)
-	delete(cl.doubts, key)
-	if !noted || cl.broken != nil {
+	if !cl.close(open) || cl.broken != nil {
 		return
 	}
-	left := c.leaving(cl, cl.openEffects())
-	// A failure shows when the outcome is recorded, and is no reason to stop now.
-	if err := cl.held.Note(context.Background(), left.Effects, left.Begun); errors.Is(err, claim.ErrFenced) {
-		cl.broken = err
+	if !cl.held.Ended(c.leaving(cl)) {
+		cl.broken = claim.ErrFenced
 	}
 }
 
@@ -301,22 +289,31 @@ func (c *Call) currentClaim() *turnClaim {
 	return c.claim
 }
 
-// forget takes an effect from those that have begun. The caller holds cl.mu.
-func (cl *turnClaim) forget(key string) bool {
-	i := slices.Index(cl.begun, key)
+// An effect that has begun, or the undoing of one, stands in the record of its turn as one
+// in doubt, until it has ended.
+
+func openEffect(key string, free bool) entry {
+	return entry{kind: triedEntry, key: key, unknown: true, free: free}
+}
+
+func openUndoing(key string) entry { return entry{kind: undoneEntry, key: key, unknown: true} }
+
+// close takes an effect from those that have begun. The caller holds cl.mu.
+func (cl *turnClaim) close(open entry) bool {
+	i := slices.IndexFunc(cl.open, func(e entry) bool { return e.kind == open.kind && e.key == open.key })
 	if i < 0 {
 		return false
 	}
-	cl.begun = slices.Delete(cl.begun, i, i+1)
+	cl.open = slices.Delete(cl.open, i, i+1)
 	return true
 }
 
 // journalDrop forgets an effect that has ended without one, for the record of a turn that
 // is let go of.
-func (c *Call) journalDrop(key string) {
+func (c *Call) journalDrop(open entry) {
 	if cl := c.currentClaim(); cl != nil {
 		cl.mu.Lock()
 		defer cl.mu.Unlock()
-		cl.forget(key)
+		cl.close(open)
 	}
 }

@@ -62,8 +62,8 @@ const (
 	// [Resumable] and [Steps], and InterruptedUnknown for [Native] and [Coroutine].
 	InterruptedInherit Interrupted = iota
 	// InterruptedAgain runs the handler again. Each effect in [Once] and each step is
-	// noted in the store before it begins and when it has ended, so that none happens
-	// twice; code beside them does. A Coroutine cannot run again.
+	// noted in the store before it begins, and soon after it has ended, so that none
+	// happens twice; code beside them does. A Coroutine cannot run again.
 	InterruptedAgain
 	// InterruptedUnknown ends the call with [OutcomeUnknown].
 	InterruptedUnknown

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -126,7 +124,6 @@ func (c *Call) suspend() (*asked, error) {
 		return nil, err
 	}
 	c.nameVisits(requests)
-	c.keepDoubts()
 	if c.remembered() && (c.st.round == 1 || c.claim != nil) {
 		c.st.nextTurn(time.Now().Add(c.rt.memory.ttl))
 	}
@@ -143,23 +140,6 @@ func (c *Call) suspend() (*asked, error) {
 	c.st.keepForms()
 	c.out = asked{requests: requests, token: token}
 	return &c.out, nil
-}
-
-// keepDoubts takes into the state what an earlier run of the turn has left in doubt. The
-// handler may have gone back to a question above it, after a deployment.
-func (c *Call) keepDoubts() {
-	cl := c.currentClaim()
-	if cl == nil {
-		return
-	}
-	cl.mu.Lock()
-	doubts := slices.Sorted(maps.Keys(cl.doubts))
-	cl.mu.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, key := range doubts {
-		c.st.tried(entry{key: key, unknown: true})
-	}
 }
 
 // requests are those for the questions that are still open.

@@ -116,13 +116,13 @@ func (l *stepList[In, Out]) finish(ctx context.Context, at *At[In]) (_ *Incomple
 	if c.inDoubt(filed) {
 		return nil, out, c.unknown(filed)
 	}
-	if err := c.journalStart(ctx, filed); err != nil {
+	if err := c.journalStart(ctx, openEffect(filed, false)); err != nil {
 		return nil, out, err
 	}
 	c.observe(ctx, Event{Kind: HandlerEntered, Handler: endKey})
 	out, err = l.end(ctx, at)
 	if err != nil && !ofUnknownOutcome(ctx, err) {
-		c.journalDrop(filed)
+		c.journalDrop(openEffect(filed, false))
 	}
 	return nil, out, err
 }
@@ -178,7 +178,7 @@ func (l *stepList[In, Out]) holds(ctx context.Context, at *At[In], i int) (bool,
 
 // goBack forgets the steps that were taken because of the answer to step i, those
 // behind the ones that are asked along with it. It is false where one of them did
-// something, and where any followed from a yes.
+// something or may have, and where any followed from a yes.
 func (l *stepList[In, Out]) goBack(at *At[In], i int) bool {
 	next := i + 1
 	for next < len(l.steps) && l.steps[next].kind == alsoKind {
@@ -196,7 +196,7 @@ func (l *stepList[In, Out]) goBack(at *At[In], i int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	answered := slices.IndexFunc(c.st.done, func(e entry) bool { return e.kind == answerEntry && e.key == l.steps[i].key })
-	if followed && !c.mayGoBack(answered) {
+	if followed && !c.mayGoBack(answered) || c.st.hasEffectOn(l.steps[i].key) {
 		return false
 	}
 	for j := next; j < len(l.steps); j++ {

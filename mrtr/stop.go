@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -144,10 +143,6 @@ func (c *Call) collectStops(ctx context.Context, r round) (_ []stop, refused err
 	return c.takeStops(), nil
 }
 
-// undoPrefix begins the key under which the undoing of an effect is noted in the record of a
-// turn. No effect has such a key.
-const undoPrefix = "undo:"
-
 // stop undoes the effects of a call that has stopped. Where an effect still runs, which a
 // goroutine of the handler's has left behind, that waits for it, and the request does not.
 func (c *Call) stop(ctx context.Context, stops []stop, err error) {
@@ -163,7 +158,7 @@ func (c *Call) stop(ctx context.Context, stops []stop, err error) {
 			continue
 		}
 		c.undo(ctx, s, err)
-		c.journalEnd(undoPrefix + s.key)
+		c.journalEnd(openUndoing(s.key))
 	}
 	if len(waiting) > 0 {
 		go func() {
@@ -184,12 +179,6 @@ func (c *Call) wasUndoing() bool {
 		return false
 	}
 	undid := slices.ContainsFunc(c.st.done, func(e entry) bool { return e.kind == undoneEntry || e.kind == keptEntry })
-	for key := range cl.doubts {
-		if effect, ok := strings.CutPrefix(key, undoPrefix); ok {
-			c.leaveUndoing(effect)
-			undid = true
-		}
-	}
 	if undid {
 		c.st.useStops()
 	}
@@ -204,18 +193,11 @@ func (c *Call) beginUndo(ctx context.Context, key string) bool {
 	done := c.st.undoing(key) != nil
 	c.mu.Unlock()
 	if cl := c.currentClaim(); cl != nil && !done {
-		cl.mu.Lock()
-		began, over := cl.doubts[undoPrefix+key], errors.Is(cl.broken, errGivenUp)
-		cl.mu.Unlock()
-		switch {
-		case began:
-			c.leaveUndoing(key)
-			return false
-		case over: // the turn has its outcome
+		if errors.Is(cl.brokenBy(), errGivenUp) { // the turn has its outcome
 			return true
 		}
 	}
-	return !done && c.journalStart(context.WithoutCancel(ctx), undoPrefix+key) == nil
+	return !done && c.journalStart(context.WithoutCancel(ctx), openUndoing(key)) == nil
 }
 
 // leaveUndoing notes that nobody knows whether an effect is undone.

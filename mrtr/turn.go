@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -25,10 +26,9 @@ type turnClaim struct {
 	base int // of the entries that are no answers, those that came with the state
 
 	mu     sync.Mutex
-	begun  []string        // effects noted as begun that have not ended
-	doubts map[string]bool // effects that an earlier run began
-	broken error           // the turn cannot have a result any more
-	runner *Call           // that of its linear run, or its own
+	open   []entry // effects noted as begun that have not ended
+	broken error   // the turn cannot have a result any more
+	runner *Call   // that of its linear run, or its own
 	// effects counts those that run, and until is when the last of them is to end.
 	effects int
 	until   time.Time
@@ -59,12 +59,6 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to round) (out *asked,
 		return out, true, err
 	}
 	cl := &turnClaim{held: answer.Held, turn: turn, base: c.st.countEffects(), runner: c}
-	if len(answer.Left.Begun) > 0 {
-		cl.doubts = map[string]bool{}
-		for _, key := range answer.Left.Begun {
-			cl.doubts[key] = true
-		}
-	}
 	if err := c.takeOn(cl); err != nil {
 		c.phase = elsewhere
 		cl.held.LetGo(ctx, answer.Left)
@@ -72,7 +66,7 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to round) (out *asked,
 	}
 	c.mu.Lock()
 	c.claim = cl
-	c.st.takeOver(readEffects(answer.Left.Effects))
+	c.st.takeOver(readEffects(answer.Left))
 	c.mu.Unlock()
 	kind := RoundClaimed
 	if answer.TookOver {
@@ -168,7 +162,9 @@ func (c *Call) storeFailed(ctx context.Context, err error) error {
 // recall answers a request with the outcome of the turn that another one ran.
 func (c *Call) recall(ctx context.Context, answer claim.Answer, to round) (*asked, error) {
 	if answer.Unknown {
-		err := outcomeUnknown("", effectsDone(answer.Left.Effects), answer.Left.Begun)
+		left := state{done: readEffects(answer.Left)}
+		done := left.outcome(nil)
+		err := outcomeUnknown("", done.applied, done.unknown)
 		c.observe(ctx, Event{Kind: RoundUnknown, Reason: "its instance fell silent", Err: err})
 		return nil, err
 	}
@@ -264,60 +260,35 @@ func (c *Call) releases(ctx context.Context, err error) bool {
 	return errors.As(err, &misused) && misused != errExited || errors.As(err, &r) && r.ToolErrorRetryable()
 }
 
-// leftovers are the effects of a turn that ends without an outcome: those that ended, and
-// those of which nobody knows whether they happened.
-func (c *Call) leftovers(cl *turnClaim) claim.Left {
+// leftovers are the effects of a turn that ends without an outcome.
+func (c *Call) leftovers(cl *turnClaim) json.RawMessage {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	open := cl.openEffects()
-	c.mu.Lock()
-	for key := range c.running.keys() {
-		open = appendNew(open, key)
-	}
-	c.mu.Unlock()
-	return c.leaving(cl, open)
+	return c.leaving(cl)
 }
 
-// leaving is what a turn leaves behind while these effects are open. An effect in doubt
-// stays so, whoever goes on. Failures after the last effect that happened or may have are
-// left out, so that the code does not meet them again. Those before it stay, since they
-// decided the way to it: the first card was refused, and the second one charged. The
-// caller holds cl.mu.
-func (c *Call) leaving(cl *turnClaim, open []string) claim.Left {
+// leaving is what a turn leaves behind: the effects that have ended, and those that are
+// open, which are in doubt for whoever goes on. Failures after the last effect that happened
+// or may have are left out, so that the code does not meet them again. Those before it
+// stay, since they decided the way to it: the first card was refused, and the second one
+// charged. The caller holds cl.mu.
+func (c *Call) leaving(cl *turnClaim) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	entries := c.st.effectsSince(cl.base)
-	end, begun := len(entries), open
-	if len(open) == 0 {
-		for end > 0 && entries[end-1].kind.isFailure() {
-			if end--; entries[end].unknown {
-				break
-			}
+	entries, open := c.st.effectsSince(cl.base), slices.Clone(cl.open)
+	for _, key := range slices.Sorted(maps.Keys(c.running.keys())) {
+		if !slices.ContainsFunc(open, func(e entry) bool { return e.key == key && e.kind == triedEntry }) {
+			open = append(open, openEffect(key, false))
 		}
 	}
-	for i := range entries {
-		if e := &entries[i]; e.kind.isFailure() && c.st.inDoubt(e.key) {
-			begun = appendNew(begun, e.key)
+	for end := len(entries); len(open) == 0 && end > 0 && entries[end-1].kind.isFailure(); {
+		end--
+		if e := entries[end]; e.unknown {
+			open = append(open, openEffect(e.key, e.free))
 		}
+		entries = entries[:end]
 	}
-	return claim.Left{Effects: writeEffects(entries[:end]), Begun: begun}
-}
-
-// openEffects are the effects that began and have not ended. The caller holds cl.mu.
-func (cl *turnClaim) openEffects() []string {
-	open := slices.Clone(cl.begun)
-	for key := range cl.doubts {
-		open = appendNew(open, key)
-	}
-	slices.Sort(open)
-	return open
-}
-
-func appendNew(keys []string, key string) []string {
-	if slices.Contains(keys, key) {
-		return keys
-	}
-	return append(keys, key)
+	return writeEffects(append(entries, open...))
 }
 
 func (cl *turnClaim) brokenBy() error {
@@ -365,16 +336,4 @@ func readEffects(b json.RawMessage) []entry {
 	}
 	r, _ := jsontext.Open(b, "v")
 	return readEntries(&r, "done")
-}
-
-// effectsDone are the keys of the effects that are known to have happened.
-func effectsDone(record json.RawMessage) (keys []string) {
-	effects := readEffects(record)
-	st := state{done: effects}
-	for i := range effects {
-		if undo := st.undoing(effects[i].key); effects[i].happened() && (undo == nil || undo.kind == keptEntry) {
-			keys = append(keys, effects[i].key)
-		}
-	}
-	return keys
 }

@@ -31,6 +31,8 @@ func TestTwoDeaths(t *testing.T) {
 		{afterClaim, afterEffect, false, unknown, 1},
 		{effectBegun, afterClaim, false, unknown, 0},
 		{afterEffect, afterClaim, false, unknown, 1},
+		{effectEnded, afterClaim, false, unknown, 1},
+		{effectEnded, afterClaim, true, ok, 1},
 		{afterEffect, afterClaim, true, ok, 1},
 		{afterEffect, effectNoted, true, ok, 1},
 		{effectNoted, afterClaim, false, ok, 1},
@@ -152,6 +154,10 @@ func TestACallThatWasBeingUndoneDoesNotComplete(t *testing.T) {
 					fails, writes := true, atomic.Int32{}
 					style := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
 						ask(s, text("q"))
+						if noted { // runs last, and its beginning says that the other one has ended
+							once(s, "hold", did.do("held"))
+							s.OnStop("hold", func(context.Context, string, error) error { return nil })
+						}
 						once(s, "pay", did.do("paid"))
 						s.OnStop("pay", func(context.Context, string, error) error { did.note("refunded"); return nil })
 						if fails {

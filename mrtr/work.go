@@ -167,14 +167,10 @@ func (c *Call) giveUp(w *work, cl *turnClaim) {
 	}
 	cl.broken = errGivenUp
 	runner := cl.runner
-	open := cl.openEffects()
-	done := runner.outcome()
-	for _, key := range done.unknown {
-		open = appendNew(open, key)
-	}
 	if c.target.again || c.target.cancel {
-		cl.held.LetGo(context.Background(), runner.leaving(cl, open))
+		cl.held.LetGo(context.Background(), runner.leaving(cl))
 	} else {
+		done := runner.outcome()
 		err := c.target.cutOffError(context.Cause(w), done.applied, done.unknown)
 		_ = cl.held.Finish(context.Background(), runner.writeOutcome(nil, err, nil))
 	}

@@ -44,6 +44,8 @@ func (s *state) goesBack(c comparison, q *question, later []int, worded int) boo
 	switch {
 	case c == consent:
 		return true
+	case s.doubtOn(q.key):
+		return false
 	case c == asSteps && q.confirm:
 		return !s.wentOn(later)
 	case s.begun == worded && s.sealed == s.begun:

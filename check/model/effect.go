@@ -23,7 +23,7 @@ func (w *world) effect(p *prediction, s *state, i int, ran map[string]*effectRun
 	if failed {
 		told.failed(i, it.effect)
 	} else if run != nil {
-		p.tell = append(p.tell, func() { told.effect(i, it.effect, run.value) })
+		p.tell = append(p.tell, func() { told.effect(i, it.effect, run.told()) })
 	}
 	if goesOn && p.reached && w.incident.what == stalls {
 		w.stalled(p, s)
@@ -40,7 +40,7 @@ func (w *world) settle(p *prediction, s *state, it item) (run *effectRun, failed
 		return nil, false, true
 	case it.settles == checks:
 		delete(s.doubts, it.effect)
-		return w.paid[s.entitled(it)], false, true
+		return w.find(s, it), false, true
 	}
 	goesOn = s.tool.tolerates(it) && s.turn == 0
 	if !goesOn {
@@ -57,9 +57,21 @@ func (s *state) entitled(it item) string {
 
 // pay notes that an effect has happened, for a check.
 func (w *world) pay(s *state, it item, run *effectRun) {
-	if key := s.entitled(it); run.paid && w.paid[key] == nil {
-		w.paid[key] = run
+	if run.paid {
+		key := s.entitled(it)
+		if w.paid[key] == nil {
+			w.paid[key] = &payments{}
+		}
+		w.paid[key].runs = append(w.paid[key].runs, run)
 	}
+}
+
+// find is what a check finds, nil if nothing happened.
+func (w *world) find(s *state, it item) *effectRun {
+	if found := w.paid[s.entitled(it)]; found != nil {
+		return &effectRun{key: it.effect, paid: true, found: found}
+	}
+	return nil
 }
 
 // run runs an effect at the desk.
@@ -91,7 +103,7 @@ func (w *world) run(p *prediction, s *state, it item, bare bool) (run *effectRun
 	p.runs = append(p.runs, run)
 	w.pay(s, it, run)
 	checked := it.settles == checks && !bare && (m == breaking || m == unsure || m == losing)
-	if found := w.paid[s.entitled(it)]; checked && found != nil {
+	if found := w.find(s, it); checked && found != nil {
 		delete(s.doubts, it.effect)
 		return found, false, true
 	}

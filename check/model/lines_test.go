@@ -26,13 +26,12 @@ const (
 	turns    = "mrtr/turn.go"
 	works    = "mrtr/work.go"
 	states   = "mrtr/state.go"
-	sealing  = "mrtr/seal.go"
+	walking  = "mrtr/steps_run.go"
 )
 
 var lines = []line{
 	{file: record, old: `r.fingerprint = ""`, new: `_ = r`},
-	{file: record, old: `len(r.effects) == 0 && len(r.begun) == 0`, new: `len(r.begun) == 0`},
-	{file: record, old: `len(r.effects) == 0 && len(r.begun) == 0`, new: `len(r.effects) == 0`},
+	{file: record, old: `len(r.effects) == 0`, new: `len(r.effects) >= 0`},
 	{file: record, old: `w.Number("cut", r.cutOff)`, new: `w.Number("cut", 0)`},
 	{file: record, old: `r.notes = in.Flag("notes")`, new: `r.notes = !in.Flag("notes")`},
 	{file: sighting, old: `at <= last.at`, new: `at == last.at`},
@@ -45,8 +44,8 @@ var lines = []line{
 	{file: table, old: `r.cutOff+1 >= t.MaxAttempts`, new: `r.cutOff >= t.MaxAttempts`},
 	{file: table, old: `r.cutOff++`, new: `_ = r`},
 	{file: table, old: `			case h.fenced:`, new: `			case h == nil:`},
-	{file: table, old: `h.record.cutOff, h.record.effects, h.record.begun = r.cutOff, r.effects, r.begun`, new: `h.record.cutOff = r.cutOff`},
-	{file: table, old: `Held: h, Left: r.left(), TookOver`, new: `Held: h, TookOver`},
+	{file: table, old: `h.record.cutOff, h.record.effects = r.cutOff, r.effects`, new: `h.record.cutOff = r.cutOff`},
+	{file: table, old: `Held: h, Left: r.effects, TookOver`, new: `Held: h, TookOver`},
 	{file: table, old: `TookOver: r.status != free}`, new: `TookOver: true}`},
 	{file: table, old: `	case err == nil:
 		h.start()
@@ -54,7 +53,7 @@ var lines = []line{
 		h.start()
 		return Answer{Held: h, Left`},
 	{file: table, old: `		if !t.local {`, new: `		if t != nil {`},
-	{file: table, old: `Answer{Unknown: true, Left: r.left()}`, new: `Answer{Unknown: true}`},
+	{file: table, old: `Answer{Unknown: true, Left: r.effects}`, new: `Answer{Unknown: true}`},
 	{file: heldTurn, old: `h.beat.Reset(h.table.Lease / 3)`, new: `_ = h.beat`},
 	{file: heldTurn, old: `	h.beat.Reset(h.record.lease / 3)
 }
@@ -62,6 +61,8 @@ var lines = []line{
 // Note`, new: `}
 
 // Note`},
+	{file: heldTurn, old: `			h.beat.Reset(h.record.lease / 3)`, new: `			_ = h.beat`},
+	{file: heldTurn, old: `	h.beat.Reset(h.record.lease / soon)`, new: `	_ = soon`},
 	{file: heldTurn, old: `time.Since(began) <= h.record.lease/2`, new: `time.Since(began) <= h.record.lease`},
 	{file: heldTurn, old: `errors.Is(err, store.ErrNotFound) || err == nil && r.holder != h.record.holder`, new: `errors.Is(err, store.ErrNotFound)`},
 	{file: heldTurn, old: `errors.Is(err, store.ErrNotFound) || err == nil`, new: `err == nil`},
@@ -71,9 +72,11 @@ var lines = []line{
 	{file: turns, old: `text = append(text, ended.Error()...)`, new: `_ = ended`, tests: "TestADeclineIsNoCancel"},
 	{file: turns, old: `text = append(append(text, p.answer...), 0)`, new: `_ = p.answer`, tests: "TestDuplicatesWithAStore"},
 	{file: turns, old: `		cl.held.LetGo(ctx, answer.Left)`, new: `		_ = cl.held`, tests: "TestARefusedRoundLeaves"},
-	{file: turns, old: `cl.held.LetGo(ctx, answer.Left)`, new: `cl.held.LetGo(ctx, claim.Left{})`, tests: "TestARefusedRoundLeaves"},
+	{file: turns, old: `cl.held.LetGo(ctx, answer.Left)`, new: `cl.held.LetGo(ctx, nil)`, tests: "TestARefusedRoundLeaves"},
 	{file: states, old: `(e.unknown || !attempt.unknown)`, new: `e != nil`, tests: "TestDoubtAfterAFailure"},
-	{file: sealing, old: `	c.keepDoubts()`, new: `	_ = c.keepDoubts`, tests: "TestDoubtOutlivesATakeover"},
+	{file: walking, old: ` || c.st.hasEffectOn(l.steps[i].key)`, new: ``, tests: "TestATakeoverDoesNotGoBack"},
+	{file: turns, old: `entries, open := c.st.effectsSince(cl.base), slices.Clone(cl.open)`, new: `entries, open := c.st.effectsSince(cl.base), []entry(nil)`, tests: "TestARoundThatIsCutOff"},
+	{file: turns, old: `		if e := entries[end]; e.unknown {`, new: `		if e := entries[end]; e.key == "" {`, tests: "TestDoubt"},
 	{file: works, old: `	if err := c.rt.works.enter(w, c); err != nil {`, new: `	if err := c.rt.works.enter(w, c); w == nil {`, tests: "TestARefusedRoundLeaves"},
 }
 

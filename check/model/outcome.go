@@ -149,6 +149,11 @@ func (p *player) book(before ledger, want ...*prediction) error {
 		}
 		runs = runs[n:]
 	}
+	for _, w := range want {
+		for _, tell := range w.tell {
+			tell()
+		}
+	}
 	return p.undid(undone, want)
 }
 
@@ -185,9 +190,6 @@ func (want *prediction) ran(runs []run) error {
 			return fmt.Errorf("it ran the effects [%s], where the model runs [%s]", names(runs), want.names())
 		}
 		want.runs[i].value = r.value
-	}
-	for _, tell := range want.tell {
-		tell()
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ type world struct {
 	incident *incident // of the request that is predicted
 	calls    int
 	turns    map[turnKey]*turn
-	paid     map[string]*effectRun // the first that happened, by what it was for
+	paid     map[string]*payments // by what they were for
 }
 
 // predict says how a request is answered now, and notes what becomes of frames.
@@ -84,8 +84,12 @@ func (w *world) predict(r *request) *prediction {
 	return p
 }
 
-// over is the end of a request. A call that has ended holds nothing, and its effects are undone.
+// over is the end of a request. A call that has ended holds nothing, and its effects are
+// undone. With a store, an answer that is of no use ends its request alone.
 func (w *world) over(p *prediction, s *state) {
+	if s.turn > 0 && !p.turns {
+		return
+	}
 	held := s.frame.alive(w.instance(s), time.Now())
 	if p.kind != stops && p.kind != refuses {
 		return

@@ -84,6 +84,20 @@ type effectRun struct {
 	again  bool   // it may happen twice
 	before string // the answers that were given before it was first attempted
 	value  int
+	found  *payments // of one that a check has found
+}
+
+// payments are the runs with one idempotency key that happened.
+type payments struct{ runs []*effectRun }
+
+// told is the value that the handler gets. A check finds the run that came first, and two
+// requests at once come in any order.
+func (r *effectRun) told() int {
+	if r.found == nil {
+		return r.value
+	}
+	first := slices.MinFunc(r.found.runs, func(a, b *effectRun) int { return a.value - b.value })
+	return first.value
 }
 
 func (s *state) clone() *state {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,8 +17,8 @@ import (
 // no script does with this command.
 var tripsIn = regexp.MustCompile(`cmdstat_(?:eval|evalsha|hmget):calls=(\d+)`)
 
-// What the server counts: four commands for a round with one effect in a handler that can
-// run again, and one for a repeat.
+// What the server counts: three commands for a round that ends with an effect in a handler
+// that can run again, and one for a repeat.
 func TestTripsOfARound(t *testing.T) {
 	redis := connect(t, server.Start(t), 0)
 	trips := func() (n int) {
@@ -30,7 +31,9 @@ func TestTripsOfARound(t *testing.T) {
 		}
 		return n
 	}
-	client := crashtest.NewInstances(t).Start(open(t, redis, nil), crashtest.Find("journal"), nil)
+	instances := crashtest.NewInstances(t)
+	instances.Lease = time.Hour // no other sign of life falls into a round
+	client := instances.Start(open(t, redis, nil), crashtest.Find("journal"), nil)
 	send := func(order string, times int) (each []int) {
 		request, err := client.Ask(t.Context(), order)
 		require.NoError(t, err)
@@ -44,5 +47,5 @@ func TestTripsOfARound(t *testing.T) {
 		return each
 	}
 	send("tea", 1) // the server learns the scripts
-	require.Equal(t, []int{4, 1, 1}, send("coffee", 3))
+	require.Equal(t, []int{3, 1, 1}, send("coffee", 3))
 }

@@ -53,13 +53,13 @@ func (h *Held) renew() {
 	h.beat.Reset(h.record.lease / 3)
 }
 
-// Note records which effects have ended, and which have begun, before the next one
-// begins. An effect that is not noted must not run.
+// Note records the effects of the turn before the next one begins, which is one of them. An
+// effect that is not noted must not run.
 //
 // It returns [ErrFenced] where another request has taken over, and otherwise the
 // error of the store. The turn may then go on without the effect, and its result
 // must not be used.
-func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string) error {
+func (h *Held) Note(ctx context.Context, effects json.RawMessage) error {
 	if h.table.local {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string
 	if h.ended { // by its round: a goroutine that outlives it may not begin anything
 		return ErrFenced
 	}
-	h.record.effects, h.record.begun = effects, begun
+	h.record.effects = effects
 	for range maxNotes {
 		began := time.Now()
 		if err := h.write(ctx); err != nil {
@@ -76,10 +76,32 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage, begun []string
 		}
 		// A holder that stood still meanwhile may have been given up since.
 		if time.Since(began) <= h.record.lease/2 {
+			h.beat.Reset(h.record.lease / 3)
 			return nil
 		}
 	}
 	return errTooSlow
+}
+
+// soon is the part of a lease within which the end of an effect is written.
+const soon = 100
+
+// Ended notes the effects of the turn after one of them has ended. The next write carries
+// that: it costs no other one if the turn ends here, and a turn that goes on writes soon.
+// Whoever takes over before has the effect in doubt. It reports false where another request
+// is known to hold the turn.
+func (h *Held) Ended(effects json.RawMessage) bool {
+	if h.table.local {
+		return true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return !h.fenced
+	}
+	h.record.effects = effects
+	h.beat.Reset(h.record.lease / soon)
+	return !h.fenced
 }
 
 // maxNotes bounds how often a note is made that came too late each time.
@@ -98,7 +120,7 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	}
 	h.end()
 	h.record.status, h.record.result = done, result
-	h.record.effects, h.record.begun = nil, nil
+	h.record.effects = nil
 	err := h.write(ctx)
 	if errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrFull) {
 		h.record.result = nil
@@ -112,7 +134,7 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 
 // LetGo gives the turn, with the effects it has had, to whoever comes next. It does so
 // where ctx has ended too.
-func (h *Held) LetGo(ctx context.Context, left Left) {
+func (h *Held) LetGo(ctx context.Context, effects json.RawMessage) {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,7 +142,7 @@ func (h *Held) LetGo(ctx context.Context, left Left) {
 		return
 	}
 	h.end()
-	h.record.effects, h.record.begun = left.Effects, left.Begun
+	h.record.effects = effects
 	h.record = h.record.freed()
 	if err := h.write(ctx); err != nil && !store.IsVerdict(err) && !h.fenced {
 		h.persist()

@@ -49,7 +49,7 @@ func TestATurnLeavesNothingBehind(t *testing.T) {
 			require.NoError(t, taken(t, s, table).Finish(t.Context(), nil))
 		}},
 		{"it is let go", func(t *testing.T, s *silentStore, table *claim.Table) {
-			taken(t, s, table).LetGo(t.Context(), claim.Left{})
+			taken(t, s, table).LetGo(t.Context(), nil)
 		}},
 		{"its end is never confirmed", func(t *testing.T, s *silentStore, table *claim.Table) {
 			held := taken(t, s, table)
@@ -59,7 +59,7 @@ func TestATurnLeavesNothingBehind(t *testing.T) {
 		{"it was let go, which is never confirmed", func(t *testing.T, s *silentStore, table *claim.Table) {
 			held := taken(t, s, table)
 			s.silent.Store(true)
-			held.LetGo(t.Context(), claim.Left{})
+			held.LetGo(t.Context(), nil)
 		}},
 		{"its claim is never confirmed", func(t *testing.T, s *silentStore, table *claim.Table) {
 			s.silent.Store(true)

@@ -41,7 +41,7 @@ func (h *Held) inbox() store.Key {
 
 // send leaves a turn that its holder let go of, while the handler is held, to its instance.
 func (h *Held) send(ctx context.Context, r *record, at store.Revision) (again bool, _ error) {
-	h.record.cutOff, h.record.effects, h.record.begun = r.cutOff, r.effects, r.begun
+	h.record.cutOff, h.record.effects = r.cutOff, r.effects
 	h.at, h.turn.Letter.told = at, false
 	err := h.update(ctx)
 	switch {
@@ -49,7 +49,7 @@ func (h *Held) send(ctx context.Context, r *record, at store.Revision) (again bo
 		return false, nil
 	case errors.Is(err, store.ErrConflict):
 		h.at = 0
-		h.record.cutOff, h.record.effects, h.record.begun = 0, nil, nil
+		h.record.cutOff, h.record.effects = 0, nil
 		return true, nil
 	case errors.Is(err, store.ErrTooLarge):
 		h.keep()

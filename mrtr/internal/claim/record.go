@@ -36,7 +36,6 @@ type record struct {
 	notes       bool // the holder notes its effects, so that another can go on
 	cutOff      int  // the runs before this one that ended without a word
 	effects     json.RawMessage
-	begun       []string
 	result      json.RawMessage // of a turn that is done; empty where it was not kept
 	letter      json.RawMessage // of one that is sent
 }
@@ -51,14 +50,6 @@ func (r *record) appendTo(b []byte) []byte {
 	w.Flag("notes", r.notes)
 	w.Number("cut", r.cutOff)
 	w.Raw("effects", r.effects)
-	if len(r.begun) > 0 {
-		w.List("begun")
-		for i, key := range r.begun {
-			w.Object(i, "key", key)
-			w.EndObject()
-		}
-		w.EndList()
-	}
 	w.Raw("result", r.result)
 	w.Raw("letter", r.letter)
 	return w.End()
@@ -77,12 +68,6 @@ func readRecord(b []byte) (r record, ok bool) {
 	r.notes = in.Flag("notes")
 	r.cutOff = in.Number("cut")
 	r.effects = in.Raw("effects")
-	if in.List("begun") {
-		for i := 0; in.Object(i); i++ {
-			r.begun = append(r.begun, in.First("key"))
-			in.EndObject()
-		}
-	}
 	r.result = in.Raw("result")
 	r.letter = in.Raw("letter")
 	return r, in.End()
@@ -92,7 +77,7 @@ func readRecord(b []byte) (r record, ok bool) {
 // nothing binds nobody to its answers.
 func (r record) freed() record {
 	r.status, r.result, r.letter = free, nil, nil
-	if len(r.effects) == 0 && len(r.begun) == 0 {
+	if len(r.effects) == 0 {
 		r.fingerprint = ""
 	}
 	return r

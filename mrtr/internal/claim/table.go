@@ -93,20 +93,13 @@ type Turn struct {
 	Letter *Letter
 }
 
-// Left is what earlier runs of a turn have left behind.
-type Left struct {
-	// Effects are those that ended, as the last holder noted them.
-	Effects json.RawMessage
-	// Begun are those that began and of which nobody knows how they ended.
-	Begun []string
-}
-
 // Answer is what becomes of a request: it holds the turn, or gets the outcome of
 // another.
 type Answer struct {
 	Held *Held
-	// Left are the effects of the turn so far, with Held or with Unknown.
-	Left Left
+	// Left are the effects of the turn so far, as the last holder noted them, with Held or
+	// with Unknown.
+	Left json.RawMessage
 	// TookOver tells that the turn held was cut off before.
 	TookOver bool
 	// Result is that of the turn where it is done. It is empty where it was not kept.
@@ -284,7 +277,7 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 			case r.status == sent: // and nobody has taken it up
 				return t.takeOver(ctx, h, &r, at)
 			case !h.turn.Again || !r.notes || r.cutOff+1 >= t.MaxAttempts:
-				return Answer{Unknown: true, Left: r.left()}, false, nil
+				return Answer{Unknown: true, Left: r.effects}, false, nil
 			case h.fenced:
 				return answer, false, ErrInFlight
 			}
@@ -300,21 +293,19 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 	}
 }
 
-func (r *record) left() Left { return Left{Effects: r.effects, Begun: r.begun} }
-
 // takeOver claims a turn that was let go of or cut off.
 func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revision) (answer Answer, again bool, _ error) {
 	h.keep()
-	h.record.cutOff, h.record.effects, h.record.begun = r.cutOff, r.effects, r.begun
+	h.record.cutOff, h.record.effects = r.cutOff, r.effects
 	h.at = at
 	err := h.update(ctx)
 	switch {
 	case err == nil:
 		h.start()
-		return Answer{Held: h, Left: r.left(), TookOver: r.status != free}, false, nil
+		return Answer{Held: h, Left: r.effects, TookOver: r.status != free}, false, nil
 	case errors.Is(err, store.ErrConflict):
 		h.at = 0
-		h.record.cutOff, h.record.effects, h.record.begun = 0, nil, nil
+		h.record.cutOff, h.record.effects = 0, nil
 		return answer, true, nil
 	case !store.IsVerdict(err):
 		h.disown()

@@ -101,7 +101,7 @@ func died(t *testing.T, s store.Store, turn claim.Turn) {
 	dead := newTable(t, s)
 	answer, err := dead.Take(t.Context(), turn)
 	require.NoError(t, err)
-	require.NoError(t, answer.Held.Note(t.Context(), json.RawMessage(`{"v":1}`), []string{"pay"}))
+	require.NoError(t, answer.Held.Note(t.Context(), pay))
 	dead.Close()
 }
 
@@ -115,8 +115,7 @@ func TestARunThatNotedNothingIsNotTakenOver(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, answer.Unknown)
 			require.Nil(t, answer.Held)
-			require.Equal(t, []string{"pay"}, answer.Left.Begun, "its client is told which")
-			require.JSONEq(t, `{"v":1}`, string(answer.Left.Effects))
+			require.JSONEq(t, string(pay), string(answer.Left), "its client is told")
 		})
 	}
 }
@@ -128,7 +127,7 @@ func TestAFencedRequestTakesNothingOver(t *testing.T) {
 		require.ErrorIs(t, err, claim.ErrInFlight)
 		require.Nil(t, answer.Held)
 		next := takes(t, table, turn)
-		next.LetGo(t.Context(), claim.Left{})
+		next.LetGo(t.Context(), nil)
 		answer, err = table.Follow(t.Context(), turn)
 		require.ErrorIs(t, err, claim.ErrInFlight)
 		require.Nil(t, answer.Held)
@@ -164,12 +163,45 @@ func TestANoteThatIsAlwaysTooLateIsGivenUp(t *testing.T) {
 	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
 		held := takes(t, table, turn)
 		s.updates = []update{slowly(aLease * 6 / 10)}
-		require.NoError(t, held.Note(t.Context(), nil, []string{"pay"}))
+		require.NoError(t, held.Note(t.Context(), pay))
 		require.Equal(t, 2, s.wrote)
 		s.updates = []update{slowly(aLease * 6 / 10), slowly(aLease * 6 / 10), slowly(aLease * 6 / 10)}
-		require.ErrorContains(t, held.Note(t.Context(), nil, []string{"pay"}), "took longer")
+		require.ErrorContains(t, held.Note(t.Context(), pay), "took longer")
 		require.NoError(t, held.Finish(t.Context(), nil))
 	})
+}
+
+// The end of an effect is written with what comes next, and soon if nothing does.
+func TestTheEndOfAnEffectTravelsWithTheNextWrite(t *testing.T) {
+	ended := json.RawMessage(`[{"key":"pay","value":1}]`)
+	next := map[string]struct {
+		does func(t *testing.T, held *claim.Held)
+		left json.RawMessage
+	}{
+		"nothing":        {func(*testing.T, *claim.Held) {}, ended},
+		"another effect": {func(t *testing.T, held *claim.Held) { require.NoError(t, held.Note(t.Context(), pay)) }, pay},
+		"the result":     {func(t *testing.T, held *claim.Held) { require.NoError(t, held.Finish(t.Context(), nil)) }, nil},
+		"the release":    {func(t *testing.T, held *claim.Held) { held.LetGo(t.Context(), ended) }, ended},
+	}
+	require.Len(t, next, 4)
+	for what, c := range next {
+		t.Run(what, func(t *testing.T) {
+			onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+				held := takes(t, table, turn)
+				require.NoError(t, held.Note(t.Context(), pay))
+				before := s.wrote
+				require.True(t, held.Ended(ended))
+				require.Equal(t, before, s.wrote)
+				c.does(t, held)
+				time.Sleep(aLease / 50)
+				synctest.Wait()
+				require.Equal(t, before+1, s.wrote)
+				var written struct{ Effects json.RawMessage }
+				require.NoError(t, json.Unmarshal(s.last, &written))
+				require.Equal(t, string(c.left), string(written.Effects))
+			})
+		})
+	}
 }
 
 // A holder goes on to give signs of life after a write that took so long that one of them
@@ -179,7 +211,7 @@ func TestASlowNoteDoesNotEndTheSignsOfLife(t *testing.T) {
 		held := takes(t, table, turn)
 		time.Sleep(aLease/3 - time.Second)
 		s.updates = []update{slowly(2 * time.Second)}
-		require.NoError(t, held.Note(t.Context(), nil, []string{"pay"}))
+		require.NoError(t, held.Note(t.Context(), pay))
 		time.Sleep(3 * aLease)
 		_, err := newTable(t, s).Take(t.Context(), turn)
 		require.ErrorIs(t, err, claim.ErrInFlight)
@@ -193,7 +225,7 @@ func TestAResultThatTheStoreDoesNotTake(t *testing.T) {
 	for _, refusal := range []error{nil, store.ErrTooLarge, store.ErrFull} {
 		onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
 			held := takes(t, table, turn)
-			require.NoError(t, held.Note(t.Context(), json.RawMessage(`{"v":1}`), []string{"pay"}))
+			require.NoError(t, held.Note(t.Context(), pay))
 			want := `"result"`
 			if refusal != nil {
 				s.updates, want = []update{fails(refusal)}, ""
@@ -213,7 +245,7 @@ func TestLettingGoIsTriedAgain(t *testing.T) {
 	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
 		held := takes(t, table, turn)
 		s.updates = []update{fails(errSilence)}
-		held.LetGo(t.Context(), claim.Left{})
+		held.LetGo(t.Context(), nil)
 		began := time.Now()
 		require.NoError(t, takes(t, newTable(t, s), turn).Finish(t.Context(), nil))
 		require.Less(t, time.Since(began), time.Second)
@@ -232,7 +264,7 @@ func TestATakeoverThatNobodyConfirmedIsDisowned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
-				takes(t, table, turn).LetGo(t.Context(), claim.Left{Effects: json.RawMessage(`{"v":1}`), Begun: []string{"pay"}})
+				takes(t, table, turn).LetGo(t.Context(), pay)
 				s.updates = []update{how}
 				_, err := table.Take(t.Context(), turn)
 				require.ErrorIs(t, err, errSilence)
@@ -242,8 +274,7 @@ func TestATakeoverThatNobodyConfirmedIsDisowned(t *testing.T) {
 				require.NoError(t, err)
 				require.Zero(t, time.Since(began), "nobody holds it")
 				require.False(t, answer.TookOver)
-				require.Equal(t, []string{"pay"}, answer.Left.Begun)
-				require.JSONEq(t, `{"v":1}`, string(answer.Left.Effects))
+				require.JSONEq(t, string(pay), string(answer.Left))
 				require.NoError(t, answer.Held.Finish(t.Context(), nil))
 			})
 		})
@@ -255,9 +286,9 @@ func TestAHolderWhoseRecordIsGoneIsFenced(t *testing.T) {
 	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
 		held := takes(t, table, turn)
 		s.updates = []update{fails(errSilence), fails(store.ErrConflict)}
-		require.ErrorIs(t, held.Note(t.Context(), nil, nil), errSilence)
+		require.ErrorIs(t, held.Note(t.Context(), nil), errSilence)
 		s.gone = true
-		require.ErrorIs(t, held.Note(t.Context(), nil, nil), claim.ErrFenced)
+		require.ErrorIs(t, held.Note(t.Context(), nil), claim.ErrFenced)
 		require.ErrorIs(t, held.Finish(t.Context(), nil), claim.ErrFenced)
 	})
 }

@@ -41,11 +41,11 @@ type trap struct {
 	busy sync.RWMutex
 
 	// mu guards the fields below. The store's taps write them, and the tool's.
-	mu         sync.Mutex
-	sprung     bool
-	passed     Point // BeforeClaim, AfterClaim, Started (the effect runs), AfterEffect
-	writes     int   // Updates since then
-	recordNext bool  // the next Update is the effect's record
+	mu     sync.Mutex
+	sprung bool
+	passed Point         // BeforeClaim, AfterClaim, Started (the effect runs), AfterEffect
+	notes  bool          // the style notes its effects
+	record chan struct{} // closed by the next Update, which carries the effect's end
 }
 
 // at springs the trap if this is its point.
@@ -78,7 +78,7 @@ func standStill() {
 // pass notes how far the round is.
 func (t *trap) pass(p Point) {
 	t.mu.Lock()
-	t.passed, t.writes = p, 0
+	t.passed = p
 	t.mu.Unlock()
 	t.at(p)
 }
@@ -87,13 +87,13 @@ func (t *trap) pass(p Point) {
 // started.
 func (t *trap) wrote() {
 	t.mu.Lock()
-	t.writes++
-	passed, record := t.passed, t.recordNext
-	t.recordNext = false
+	passed, record := t.passed, t.record
+	t.record = nil
+	t.notes = t.notes || passed == AfterClaim
 	t.mu.Unlock()
 	switch {
-	case record:
-		t.at(AfterRecord)
+	case record != nil:
+		close(record)
 	case passed == "": // it took the round up for another process
 		t.pass(AfterClaim)
 	case passed == AfterClaim:
@@ -110,25 +110,27 @@ func (t *trap) begins() {
 		t.at(Started)
 	}
 	t.mu.Lock()
-	t.passed, t.writes = Started, 0
+	t.passed = Started
 	t.mu.Unlock()
 }
 
-// leaves says that the handler returns. If nothing was written since the effect, its
-// style makes no record of it, and has no such point; without a store it has.
+// leaves says that the handler comes past its effect. A trap behind the record waits for
+// it, if the style makes one; without a store it is made.
 func (t *trap) leaves(remembered bool) {
-	t.mu.Lock()
-	recorded := t.writes > 0 || !remembered
-	t.mu.Unlock()
-	if recorded {
-		t.at(AfterRecord)
+	if t.point != AfterRecord {
+		return
 	}
-}
-
-func (t *trap) records() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.recordNext = true
+	if remembered {
+		t.mu.Lock()
+		notes, record := t.notes, make(chan struct{})
+		t.record = record
+		t.mu.Unlock()
+		if !notes {
+			return
+		}
+		<-record
+	}
+	t.at(AfterRecord)
 }
 
 // around is the trap's tap on the store of its process.

@@ -98,13 +98,14 @@ func steps(till *Till) mrtr.Style[Order, Receipt] {
 		return mrtr.Known(""), nil
 	})
 	receipt := mrtr.DoStep(&list, "take", func(ctx context.Context, at *mrtr.At[Order], idem string) (Receipt, error) {
-		defer till.Records() // the end would be an effect of its own
 		return till.Pay(ctx, at.In.Order, idem)
 	})
-	list.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) {
+	mrtr.AskStep(&list, "after", func(_ context.Context, at *mrtr.At[Order]) (mrtr.Question[string], error) {
 		till.ring(at.In.Order, afterTheEffect)
-		return receipt.Of(at), nil
+		till.Leaves()
+		return mrtr.Known(""), nil
 	})
+	list.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) { return receipt.Of(at), nil })
 	return list.MustBuild()
 }
 
@@ -171,11 +172,7 @@ func (t *Till) Happened() {
 	}
 }
 
-// Records says that the next write is the effect's record, for a handler that has
-// nowhere to say [Till.Leaves].
-func (t *Till) Records() { t.trap.records() }
-
-// Leaves says that the handler is about to return.
+// Leaves says that the handler comes past its effect.
 func (t *Till) Leaves() { t.trap.leaves(t.remembered) }
 
 func (t *Till) enter(order, idem string) error {

@@ -167,14 +167,15 @@ func afterResult(trap *trap) mcp.Middleware {
 // Instances are servers of this process that share their key and their till. Each
 // serves one row, with a store or without.
 type Instances struct {
-	t    *testing.T
-	key  statecodec.Key
-	till string
+	Lease time.Duration // of those that are started from now on
+	t     *testing.T
+	key   statecodec.Key
+	till  string
 }
 
 // NewInstances returns none yet.
 func NewInstances(t *testing.T) *Instances {
-	return &Instances{t: t, key: statecodec.GenerateKey(), till: filepath.Join(t.TempDir(), "payments")}
+	return &Instances{Lease: lease, t: t, key: statecodec.GenerateKey(), till: filepath.Join(t.TempDir(), "payments")}
 }
 
 // Start serves a row to the client that it returns. Hook, if set, runs when the effect
@@ -184,7 +185,7 @@ func (in *Instances) Start(s store.Store, row Row, hook func()) *Client {
 	opts := &mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{in.key}}}
 	if s != nil {
 		opts.Store = s
-		opts.Remember = &mrtr.RememberOptions{Lease: lease, Patience: outagePatience, Wait: 2 * lease}
+		opts.Remember = &mrtr.RememberOptions{Lease: in.Lease, Patience: outagePatience, Wait: 2 * in.Lease}
 	}
 	rt, err := mrtr.New(opts)
 	require.NoError(in.t, err)
