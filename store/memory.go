@@ -28,8 +28,8 @@ type MemoryOptions struct {
 // Memory is the [Store] of one process. Its records end with it, so a state
 // that was sealed by an earlier process is refused with [ErrForgotten].
 //
-// It has no goroutine and needs no closing. Expired records are removed by the
-// writes that follow.
+// It has no goroutine and needs no closing. Expired records are removed by Sweep, and by
+// the writes that follow.
 type Memory struct {
 	epoch              string
 	maxBytes, maxValue int
@@ -175,6 +175,21 @@ func (m *Memory) Wait(ctx context.Context, key Key, at Revision) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Sweep implements [Sweeper].
+func (m *Memory) Sweep(ctx context.Context) (left bool, err error) {
+	for now := time.Now(); ctx.Err() == nil; {
+		m.mu.Lock()
+		before := len(m.due)
+		m.sweep(now, 0)
+		after := len(m.due)
+		m.mu.Unlock()
+		if before-after < sweepAtOnce {
+			return after > 0, nil
+		}
+	}
+	return true, ctx.Err()
 }
 
 // admitWrite returns why a write cannot begin.

@@ -104,6 +104,14 @@ type Watcher interface {
 	Wait(ctx context.Context, key Key, at Revision) error
 }
 
+// A Sweeper is a [Store] that keeps expired records until somebody removes them. A runtime
+// calls Sweep about every minute, for as long as any record is left.
+type Sweeper interface {
+	// Sweep removes the records that have expired, and reports whether there are others.
+	// It goes on where another Sweep does the same.
+	Sweep(ctx context.Context) (left bool, err error)
+}
+
 // A Revision numbers the writes of a store. Within an epoch no two writes have
 // the same, whatever their keys and even if the record expired in between, and
 // a later write of a key has the larger one. So an Update at a revision is

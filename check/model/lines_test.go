@@ -54,14 +54,13 @@ var lines = []line{
 		return Answer{Held: h, Left`},
 	{file: table, old: `		if !t.local {`, new: `		if t != nil {`},
 	{file: table, old: `Answer{Unknown: true, Left: r.effects}`, new: `Answer{Unknown: true}`},
-	{file: heldTurn, old: `h.beat.Reset(h.table.Lease / 3)`, new: `_ = h.beat`},
+	{file: heldTurn, old: `defer h.beat.Reset(h.record.lease / 3)`, new: `_ = h.beat`},
 	{file: heldTurn, old: `	h.beat.Reset(h.record.lease / 3)
 }
 
 // Note`, new: `}
 
 // Note`},
-	{file: heldTurn, old: `			h.beat.Reset(h.record.lease / 3)`, new: `			_ = h.beat`},
 	{file: heldTurn, old: `	h.beat.Reset(h.record.lease / soon)`, new: `	_ = soon`},
 	{file: heldTurn, old: `time.Since(began) <= h.record.lease/2`, new: `time.Since(began) <= h.record.lease`},
 	{file: heldTurn, old: `errors.Is(err, store.ErrNotFound) || err == nil && r.holder != h.record.holder`, new: `errors.Is(err, store.ErrNotFound)`},
@@ -75,7 +74,7 @@ var lines = []line{
 	{file: turns, old: `cl.held.LetGo(ctx, answer.Left)`, new: `cl.held.LetGo(ctx, nil)`, tests: "TestARefusedRoundLeaves"},
 	{file: states, old: `(e.unknown || !attempt.unknown)`, new: `e != nil`, tests: "TestDoubtAfterAFailure"},
 	{file: walking, old: ` || c.st.hasEffectOn(l.steps[i].key)`, new: ``, tests: "TestATakeoverDoesNotGoBack"},
-	{file: turns, old: `entries, open := c.st.effectsSince(cl.base), slices.Clone(cl.open)`, new: `entries, open := c.st.effectsSince(cl.base), []entry(nil)`, tests: "TestARoundThatIsCutOff"},
+	{file: turns, old: `entries, open := c.st.effectsSince(cl.base), slices.Clone(cl.open)`, new: `entries, open := c.st.effectsSince(cl.base), []entry(nil)`, tests: "TestACallThatWasBeingUndone"},
 	{file: turns, old: `		if e := entries[end]; e.unknown {`, new: `		if e := entries[end]; e.key == "" {`, tests: "TestDoubt"},
 	{file: works, old: `	if err := c.rt.works.enter(w, c); err != nil {`, new: `	if err := c.rt.works.enter(w, c); w == nil {`, tests: "TestARefusedRoundLeaves"},
 }

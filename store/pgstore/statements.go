@@ -3,7 +3,7 @@ package pgstore
 import "strings"
 
 // statements are the texts for one table.
-type statements struct{ schema, epoch, begin, create, update, get, sweep string }
+type statements struct{ schema, epoch, begin, create, update, get, sweep, any string }
 
 // The row without a name holds the epoch, in the table that holds the records:
 // whatever removes all rows removes it too. A record's row names its epoch, so
@@ -59,5 +59,6 @@ SELECT ` + inEpoch + `, (SELECT revision FROM done), NULL::bytea, NULL::bigint`)
 		get: text(`SELECT value, revision FROM {table} WHERE epoch = $1 AND name = $2 AND expires > now() AND ` + inEpoch),
 		sweep: text(`
 DELETE FROM {table} WHERE ctid IN (SELECT ctid FROM {table} WHERE expires <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)`),
+		any: text(`SELECT EXISTS (SELECT FROM {table} WHERE name <> '')`),
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -46,12 +45,10 @@ type Store struct {
 	table    string
 	maxValue int
 	texts    statements
-	creates  atomic.Uint64
 }
 
 const (
 	defaultTable = "mrtr_rounds"
-	sweepEach    = 64 // Creates from one sweep to the next
 	sweepAtOnce  = 256
 )
 
@@ -144,9 +141,6 @@ func (s *Store) Create(ctx context.Context, key store.Key, value []byte, ttl tim
 	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
 		return 0, err
 	}
-	if s.creates.Add(1)%sweepEach == 0 {
-		_, _ = s.pool.Exec(ctx, s.texts.sweep, sweepAtOnce) // if it fails, the next one may not
-	}
 	return s.write(ctx, store.ErrExists, s.texts.create, key.Epoch, key.Name, notNil(value), lifetime(ttl))
 }
 
@@ -202,6 +196,27 @@ func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision,
 		return nil, 0, failed("get", err)
 	}
 	return value, store.Revision(at), nil
+}
+
+// Sweep implements [store.Sweeper].
+func (s *Store) Sweep(ctx context.Context) (left bool, err error) {
+	for swept := int64(sweepAtOnce); err == nil && swept == sweepAtOnce; {
+		err = unlessSerialized(ctx, func() error {
+			tag, err := s.pool.Exec(ctx, s.texts.sweep, sweepAtOnce)
+			swept = tag.RowsAffected()
+			return err
+		})
+	}
+	if err == nil {
+		err = s.pool.QueryRow(ctx, s.texts.any).Scan(&left)
+	}
+	switch {
+	case has(err, undefinedTable):
+		return false, nil
+	case err != nil:
+		return true, failed("sweep", err)
+	}
+	return left, nil
 }
 
 // Conditions of the server that mean something here.

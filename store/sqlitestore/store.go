@@ -21,7 +21,6 @@ import (
 	"database/sql"
 	"errors"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
@@ -34,7 +33,6 @@ const (
 
 	minBytes    = 64 << 10
 	readers     = 4
-	sweepEach   = 64 // Creates from one sweep to the next
 	sweepAtOnce = 256
 )
 
@@ -57,9 +55,6 @@ type Store struct {
 	// context ends the wait, and not at the file's lock.
 	writer, reader                                               *sql.DB
 	number, create, existing, update, get, used, sweep, sweepEnd *sql.Stmt
-
-	creates atomic.Uint64          // so far, to sweep now and then
-	swept   atomic.Pointer[string] // the name up to which the last sweep looked
 }
 
 // Open opens the file, and makes it if there is none. Unlike the stores of a fleet, which
@@ -140,9 +135,6 @@ func (s *Store) Epoch(ctx context.Context) (string, error) {
 func (s *Store) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
 	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
 		return 0, err
-	}
-	if s.creates.Add(1)%sweepEach == 0 {
-		_ = s.sweepSome(ctx) // if it fails, the next one may not
 	}
 	at, err := s.tryCreate(ctx, key, value, ttl)
 	if errors.Is(err, store.ErrFull) {
@@ -246,31 +238,40 @@ func (s *Store) transact(ctx context.Context, do func(tx *sql.Tx) error) error {
 	})
 }
 
-// sweepSome removes the expired among the next few records.
-func (s *Store) sweepSome(ctx context.Context) error {
-	from, end := "", lastName
-	if swept := s.swept.Load(); swept != nil {
-		from = *swept
+// Sweep implements [store.Sweeper]. It looks at a few records at a time, so that the file
+// is never locked for long.
+func (s *Store) Sweep(ctx context.Context) (left bool, err error) {
+	for from, end := "", ""; end != lastName; from = end {
+		err := s.sweepEnd.QueryRowContext(ctx, from, sweepAtOnce-1).Scan(&end)
+		if errors.Is(err, sql.ErrNoRows) {
+			end, err = lastName, nil
+		}
+		if err == nil {
+			_, err = s.sweepUpTo(ctx, from, end)
+		}
+		if err != nil {
+			return true, failed("sweep", err)
+		}
 	}
-	err := s.sweepEnd.QueryRowContext(ctx, from, sweepAtOnce-1).Scan(&end)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		s.swept.Store(nil) // these are the last: begin again
-	case err != nil:
-		return err
-	default:
-		s.swept.Store(&end)
+	err = s.sweepEnd.QueryRowContext(ctx, "", 0).Scan(new(string))
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
 	}
-	_, err = s.sweepUpTo(ctx, from, end)
-	return err
+	if err != nil {
+		err = failed("sweep", err)
+	}
+	return true, err
 }
 
 func (s *Store) sweepUpTo(ctx context.Context, from, end string) (removed int64, err error) {
-	result, err := s.sweep.ExecContext(ctx, time.Now().UnixMilli(), from, end)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
+	err = unlessBusy(ctx, func() error {
+		result, err := s.sweep.ExecContext(ctx, time.Now().UnixMilli(), from, end)
+		if err == nil {
+			removed, err = result.RowsAffected()
+		}
+		return err
+	})
+	return removed, err
 }
 
 // oneRow returns the verdict if a statement found nothing to write to.

@@ -78,6 +78,43 @@ var expiryRules = []rule{{
 		}
 		return tr.gone(shorter, short)
 	},
+}, {
+	name:        "a sweep removes what has expired",
+	explanation: "Sweep removes expired records and no others, and says whether any are left: what users have said does not wait for the next call.",
+	needs:       swept,
+	check: func(tr *trial) error {
+		sweep := func(left bool) error {
+			got, err := tr.Store.(store.Sweeper).Sweep(tr.ctx)
+			if err == nil && got != left {
+				err = fmt.Errorf("Sweep reports %t", got)
+			}
+			return err
+		}
+		for i := range 600 { // more than a store may remove at once
+			if _, err := tr.Store.Create(tr.ctx, tr.key(fmt.Sprintf("short.%d", i)), []byte("short"), store.MinTTL); err != nil {
+				return err
+			}
+		}
+		long, err := tr.create("long", "one")
+		if err != nil {
+			return err
+		}
+		time.Sleep(store.MinTTL + tr.Slack)
+		if err := sweep(true); err != nil {
+			return fmt.Errorf("with one record that lives: %w", err)
+		}
+		if err := tr.holds(tr.Store, tr.key("long"), []byte("one"), long); err != nil {
+			return err
+		}
+		if _, err := tr.Store.Update(tr.ctx, tr.key("long"), long, []byte("one"), store.MinTTL); err != nil {
+			return err
+		}
+		time.Sleep(store.MinTTL + tr.Slack)
+		if err := sweep(false); err != nil {
+			return fmt.Errorf("with none: %w", err)
+		}
+		return nil
+	},
 }}
 
 // gone checks that an expired record is one no more.

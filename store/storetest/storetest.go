@@ -101,6 +101,7 @@ var (
 	heldRequests = ability{"way to hold requests up", func(s *Subject) bool { return s.HoldRequests != nil }}
 	heldAnswers  = ability{"way to hold answers up", func(s *Subject) bool { return s.HoldAnswers != nil }}
 	cutOff       = ability{"connection to cut", func(s *Subject) bool { return s.Cut != nil }}
+	swept        = ability{"Sweep: it drops expired records by itself", func(s *Subject) bool { _, ok := s.Store.(store.Sweeper); return ok }}
 	secondHandle = ability{"second handle: its scope is the process", func(s *Subject) bool {
 		return s.Another != nil || s.Store.Scope() != store.Process
 	}}

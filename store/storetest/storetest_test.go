@@ -55,6 +55,8 @@ var defects = map[string][]string{
 	"wait returns at once":                           {"a waiter does not spin"},
 	"only the writer's handle wakes":                 {"a waiter wakes when the record changes"},
 	"one waiter wakes":                               {"many wait for one"},
+	"a sweep removes everything":                     {"a sweep removes what has expired"},
+	"a sweep removes nothing":                        {"a sweep removes what has expired"},
 	"an expiry wakes nobody":                         {"a waiter wakes when the record expires"},
 }
 

@@ -202,6 +202,19 @@ func (s *toy) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, e
 	return value, at, nil
 }
 
+func (s *toy) Sweep(ctx context.Context) (left bool, err error) {
+	err = s.operate(ctx, func() error {
+		for name := range s.records {
+			if s.is("a sweep removes everything") || s.live(name) == nil && !s.is("a sweep removes nothing") {
+				delete(s.records, name)
+			}
+		}
+		left = len(s.records) > 0
+		return nil
+	})
+	return left, err
+}
+
 func (s *toy) Wait(ctx context.Context, key store.Key, at store.Revision) error {
 	if err := key.Check(); err != nil {
 		return err

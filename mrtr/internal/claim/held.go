@@ -41,8 +41,7 @@ func (h *Held) start() {
 }
 
 func (h *Held) renew() {
-	if !h.mu.TryLock() { // a write is on its way, which is a sign of life
-		h.beat.Reset(h.table.Lease / 3)
+	if !h.mu.TryLock() { // by a note, which is a sign of life and sees to the next, or by an end
 		return
 	}
 	defer h.mu.Unlock()
@@ -69,6 +68,7 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage) error {
 		return ErrFenced
 	}
 	h.record.effects = effects
+	defer h.beat.Reset(h.record.lease / 3)
 	for range maxNotes {
 		began := time.Now()
 		if err := h.write(ctx); err != nil {
@@ -76,7 +76,6 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage) error {
 		}
 		// A holder that stood still meanwhile may have been given up since.
 		if time.Since(began) <= h.record.lease/2 {
-			h.beat.Reset(h.record.lease / 3)
 			return nil
 		}
 	}

@@ -47,9 +47,11 @@ type Table struct {
 	name    string // begins the names of its claims
 	// local: the records end with this process. A holder that is silent is at work
 	// then, and cannot be dead, so that it needs no lease and no notes.
-	local  bool
-	seen   sightings
-	outbox outbox
+	local    bool
+	seen     sightings
+	outbox   outbox
+	sweeper  store.Sweeper // nil where the store drops expired records by itself
+	sweepDue atomic.Bool
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -66,6 +68,8 @@ func New(o Options) *Table {
 	_, t.instant = o.Store.(*store.Memory)
 	t.local = o.Store.Scope() == store.Process
 	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.sweeper, _ = o.Store.(store.Sweeper)
+	t.sweepSoon() // of an earlier process
 	return t
 }
 
@@ -133,6 +137,7 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 		err := h.create(ctx)
 		switch {
 		case err == nil && h.record.status == running:
+			t.sweepSoon()
 			h.start()
 			return Answer{Held: h}, nil
 		case err == nil:
