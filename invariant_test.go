@@ -24,20 +24,20 @@ func TestInvariant(t *testing.T) {
 	for _, s := range invariant.AllStyles() {
 		require.Contains(t, invariant.EffectAt, s.Name, "where does it audit?")
 	}
-	mrtrtest.Alike(t, append(invariant.AllStyles(), invariant.Given()), invariant.ModernContracts(), invariant.OneInstance)
-	require.Len(t, invariant.OrderStyles(), len(options.All)+2, "every style, given, and resumable")
+	mrtrtest.Alike(t, invariant.AllStyles(), invariant.ModernContracts(), invariant.OneInstance)
+	require.Len(t, invariant.OrderStyles(), len(options.All)+1, "every style, and resumable")
 	mrtrtest.Alike(t, invariant.OrderStyles(), invariant.OrderContracts(), invariant.OneInstance)
 }
 
 // Every style but the coroutine goes on at any instance, and its client sees
 // the same messages as with one instance.
 func TestInvariantAcrossInstances(t *testing.T) {
-	anywhere := append(invariant.Styles("native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "journal"), invariant.Given(), invariant.Resumable())
+	anywhere := append(invariant.Styles("native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "journal", "given"), invariant.Resumable())
 	mrtrtest.Alike(t, anywhere, invariant.ModernContracts(), invariant.Fresh)
 	mrtrtest.Alike(t, []mrtrtest.Subject{invariant.Resumable()}, invariant.ModernContracts(), invariant.OneInstance)
 
 	orders := slices.DeleteFunc(invariant.OrderStyles(), func(s mrtrtest.Subject) bool { return s.Name == "coroutine" })
-	require.Len(t, orders, len(options.All)+1)
+	require.Len(t, orders, len(options.All))
 	mrtrtest.Alike(t, orders, invariant.OrderContracts(), invariant.Fresh)
 
 	for _, c := range invariant.ModernContracts() {
@@ -96,7 +96,7 @@ func resumes(c mrtrtest.Contract) bool {
 
 // A legacy client is asked over its connection.
 func TestInvariantForLegacyClients(t *testing.T) {
-	mrtrtest.Alike(t, append(invariant.Styles(invariant.AskingLegacy...), invariant.Given()), invariant.LegacyContracts(), invariant.Legacy)
+	mrtrtest.Alike(t, invariant.Styles(invariant.AskingLegacy...), invariant.LegacyContracts(), invariant.Legacy)
 	require.NotEmpty(t, invariant.LegacyOrderContracts())
 	mrtrtest.Alike(t, invariant.OrderStyles(), invariant.LegacyOrderContracts(), invariant.Legacy)
 }
@@ -104,19 +104,19 @@ func TestInvariantForLegacyClients(t *testing.T) {
 // A modern client that lacks a capability gets a JSON-RPC error that names it.
 func TestInvariantOfAMissingCapability(t *testing.T) {
 	missing := mrtrtest.Ending{ProtocolError: `{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"form":{}}}}}`}
-	mrtrtest.Alike(t, append(invariant.AllStyles(), invariant.Given()), invariant.Refusals(missing), invariant.SilentModern)
+	mrtrtest.Alike(t, invariant.AllStyles(), invariant.Refusals(missing), invariant.SilentModern)
 }
 
 // A legacy client that lacks a capability gets an error result that names it,
 // since the policy of these styles is to ask.
 func TestInvariantOfARefusal(t *testing.T) {
-	mrtrtest.Alike(t, append(invariant.Styles(invariant.AskingLegacy...), invariant.Given()), invariant.Refusals(invariant.Refused("units", "form elicitation.")), invariant.SilentLegacy)
+	mrtrtest.Alike(t, invariant.Styles(invariant.AskingLegacy...), invariant.Refusals(invariant.Refused("units", "form elicitation.")), invariant.SilentLegacy)
 }
 
 // A client that was negotiated down is refused with the same words in every
 // style, whether the engine would ask it or the handler itself.
 func TestInvariantOfAClientNegotiatedDown(t *testing.T) {
-	mrtrtest.Alike(t, append(invariant.Styles(invariant.AskingLegacy...), invariant.Given()), invariant.Refusals(invariant.Refused("units", invariant.LacksSession)), invariant.NegotiatedDown)
+	mrtrtest.Alike(t, invariant.Styles(invariant.AskingLegacy...), invariant.Refusals(invariant.Refused("units", invariant.LacksSession)), invariant.NegotiatedDown)
 }
 
 // Under the policy of defaults the engine never asks a legacy client, whatever the

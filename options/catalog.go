@@ -24,13 +24,14 @@ type Option struct {
 // Tool is the name under which the option is served: weather_NAME.
 func (o Option) Tool() string { return "weather_" + o.Name }
 
-// All are the eight styles, in the order in which to read them.
+// All are the nine styles, in the order in which to read them.
 var All = []Option{
 	{"E", "native", SingleEffect, "Guards; code below the last one runs in the last round only.", Native},
 	{"F", "once", SingleEffect, "Guards; an effect with a name runs once, wherever it stands.", Once},
 	{"G", "steps", SingleEffect, "Named steps; a step that does something runs once.", Steps},
 	{"H", "coroutine", SingleEffect, "Linear code; the handler is held while the user thinks.", Coroutine},
 	{"J", "journal", SingleEffect, "The linear code of H, run again with everything replayed.", Journal},
+	{"K", "given", SingleEffect, "Given its answers; entered once, when all of them are there.", Given},
 	{"A", "sse_shim", LegacyClients, "The handler of E; sse.Bridge asks legacy clients.", SSEShim},
 	{"C", "version_branch", LegacyClients, "One handler with a branch for legacy clients.", VersionBranch},
 	{"D", "two_handlers", LegacyClients, "Two handlers, one for each era.", TwoHandlers},

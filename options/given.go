@@ -14,18 +14,15 @@ func Given(rt *mrtr.Runtime, audit *Audit) Handler {
 	return mrtr.Tool(rt, given(audit), &mrtr.HandlerOptions{Needs: Always})
 }
 
-var (
-	thePlace = mrtr.Resolve("place", func(_ context.Context, q Query) (mrtr.Question[string], error) {
+func given(audit *Audit) mrtr.Style[Query, Report] {
+	place := mrtr.Resolve("place", func(_ context.Context, q Query) (mrtr.Question[string], error) {
 		return WhichPlace(q.Location)
 	})
-	// units come after place, so that this style asks as all others do.
-	theUnits = mrtr.ResolveAfter(thePlace, "units", func(context.Context, Query, string) (mrtr.Question[string], error) {
+	// Units come after place, so that this style asks as all others do.
+	units := mrtr.ResolveAfter(place, "units", func(context.Context, Query, string) (mrtr.Question[string], error) {
 		return Units, nil
 	})
-)
-
-func given(audit *Audit) mrtr.Style[Query, Report] {
-	return mrtr.Given2(thePlace, theUnits, func(_ context.Context, _ *mrtr.Call, _ Query, place, units string) (Report, error) {
+	return mrtr.Given2(place, units, func(_ context.Context, _ *mrtr.Call, _ Query, place, units string) (Report, error) {
 		audit.Record(place)
 		return NewReport(place, units), nil
 	})

@@ -61,7 +61,7 @@ func TestOptionsDifferOnlyWhereStylesDiffer(t *testing.T) {
 // doc comment says when to choose the style and how much it costs.
 func TestOptionFilesHoldTheHandlerAlone(t *testing.T) {
 	keys := []string{"place", "units", "audit"}
-	require.Len(t, options.All, 8)
+	require.Len(t, options.All, 9)
 	for _, o := range options.All {
 		t.Run(o.Name, func(t *testing.T) {
 			file := parse(t, o.Name+".go")
@@ -106,7 +106,7 @@ func TestCatalogs(t *testing.T) {
 		require.NotEmpty(t, o.Lesson)
 		require.NotNil(t, o.New)
 	}
-	require.Len(t, seen, 2*(8+2))
+	require.Len(t, seen, 2*(9+2))
 }
 
 func parse(t *testing.T, path string) *ast.File {

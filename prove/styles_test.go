@@ -84,7 +84,7 @@ func inMemory(t *testing.T, o options.Option, stored bool) *prove.Report {
 var proofs sync.Map
 
 func TestOurStylesKeepEveryMustAndShould(t *testing.T) {
-	require.Len(t, options.All, 8)
+	require.Len(t, options.All, 9)
 	for _, o := range options.All {
 		t.Run(o.Name, func(t *testing.T) {
 			t.Parallel()

@@ -23,4 +23,4 @@ var (
 
 // The styles that ask a legacy client: all of them. B is among them, since with a
 // legacy client it really waits.
-var AskingLegacy = []string{"native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "await"}
+var AskingLegacy = []string{"native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "given", "await"}

@@ -93,9 +93,6 @@ func must(err error) {
 	}
 }
 
-// Given is style K, which the catalog of the demo does not have.
-func Given() mrtrtest.Subject { return subjectOf("given", EffectAt["given"], options.Given) }
-
 // Resumable is style H that falls back to the journal of style J.
 func Resumable() mrtrtest.Subject {
 	return subjectOf("resumable", mrtrtest.BetweenQuestions, options.Resumable)

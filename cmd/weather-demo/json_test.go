@@ -30,7 +30,7 @@ func TestJSONHasARunForEachStyleEraAndPlace(t *testing.T) {
 	}
 	styles := []string{
 		"E native", "A sse_shim", "C version_branch", "D two_handlers", "F once",
-		"G steps", "H coroutine", "J journal", "B await", "N naive",
+		"G steps", "H coroutine", "J journal", "K given", "B await", "N naive",
 	}
 	for _, style := range styles {
 		for _, era := range []string{"modern", "legacy"} {
@@ -67,7 +67,7 @@ func TestJSONIsNarrowed(t *testing.T) {
 	}{
 		{"-style E", 4},
 		{"-style weather_steps -era legacy", 2},
-		{"-location Tokyo", 20},
+		{"-location Tokyo", 22},
 		{"-style journal -era modern -location Reykjavik", 1},
 	}
 	for _, tt := range tests {

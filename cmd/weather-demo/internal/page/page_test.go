@@ -68,7 +68,7 @@ func TestTheQuestionsAreTheOnesThatAreAsked(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	var calls []answered
 	require.NoError(t, json.Unmarshal([]byte(answer), &calls))
-	require.Len(t, calls, 4*8*2)
+	require.Len(t, calls, 4*9*2)
 	withDefault := map[string]bool{}
 	for _, c := range calls {
 		if c.Era == "modern" {
