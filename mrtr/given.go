@@ -114,6 +114,7 @@ func (r *resolution[In]) resolve(ctx context.Context, c *Call, order []*given[In
 		}
 		q := r.asked[g]
 		if q == nil {
+			c.observe(ctx, Event{Kind: HandlerEntered, Handler: g.key})
 			if q, err = g.ask(ctx, r); err != nil {
 				return nil, err
 			}

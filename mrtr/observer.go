@@ -124,7 +124,7 @@ type Event struct {
 	Waited     time.Duration
 	Question   string        // AnswerRefused: its key
 	Effect     string        // EffectStarted, -Done, -Failed, -Undone, StopFailed: its key, or that of the step
-	Handler    string        // HandlerEntered: the step's key, or "end"; "" in other styles
+	Handler    string        // HandlerEntered: the key of the step or the Given; "end" for that of a list, "" for a handler
 	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
 	StateBytes int           // QuestionsAsked: the size of the token
 	Duration   time.Duration // of the round or effect, when it ends

@@ -31,7 +31,7 @@ var All = []Option{
 	{"G", "steps", SingleEffect, "Named steps; a step that does something runs once.", Steps},
 	{"H", "coroutine", SingleEffect, "Linear code; the handler is held while the user thinks.", Coroutine},
 	{"J", "journal", SingleEffect, "The linear code of H, run again with everything replayed.", Journal},
-	{"K", "given", SingleEffect, "Given its answers; entered once, when all of them are there.", Given},
+	{"K", "given", SingleEffect, "Given its answers, each by a function; the handler itself is entered once.", Given},
 	{"A", "sse_shim", LegacyClients, "The handler of E; sse.Bridge asks legacy clients.", SSEShim},
 	{"C", "version_branch", LegacyClients, "One handler with a branch for legacy clients.", VersionBranch},
 	{"D", "two_handlers", LegacyClients, "Two handlers, one for each era.", TwoHandlers},

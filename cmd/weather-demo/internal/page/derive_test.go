@@ -41,6 +41,10 @@ var runsOfModernCalls = map[string]rounds{
 		[]passage{{Part: "place"}, {Part: "audit", Audits: 1}, {Part: "units", Asked: units}, {Part: "end"}},
 		[]passage{{Part: "place", Asked: place}, {Part: "audit", Audits: 1}, {Part: "units", Asked: units}, {Part: "end"}},
 	},
+	"given": {
+		[]passage{{Part: "place"}, {Part: "units", Asked: units}, {Part: "place"}, {Part: "units"}, {Audits: 1}},
+		[]passage{{Part: "place", Asked: place}, {Part: "place"}, {Part: "units", Asked: units}, {Part: "place"}, {Part: "units"}, {Audits: 1}},
+	},
 	"coroutine": {
 		[]passage{audited(1, passage{Asked: units}), {HeldAt: 35}},
 		[]passage{{Asked: place}, audited(1, passage{HeldAt: 24, Asked: units}), {HeldAt: 35}},

@@ -54,7 +54,7 @@ type wiring struct {
 type handler struct {
 	weather.Excerpt
 	Name   string `json:"name"`
-	Engine string `json:"engine"` // that runs it: Native, Coroutine, Journal, Resumable, rerun, Steps
+	Engine string `json:"engine"` // that runs it: Native, Coroutine, Journal, Resumable, rerun, Steps, Given
 	parts  []part
 }
 
@@ -68,7 +68,7 @@ func (s style) handlerFor(legacy bool) handler {
 
 // part is a function that the engine enters: the handler, or one of its steps.
 type part struct {
-	key  string // of a step, else ""
+	key  string // of a step or a question's function, else ""
 	body []statement
 }
 
@@ -138,8 +138,11 @@ func (src reader) style(o options.Option) (style, error) {
 
 func (src reader) handler(f *ast.FuncDecl, engine string) (handler, error) {
 	h := handler{Excerpt: src.Excerpt(f), Name: f.Name.Name, Engine: engine}
-	if engine == "Tool" { // a handler that is registered as it is was built from steps
+	if engine == "Tool" { // a handler that is registered as it is was built from parts
 		h.Engine = "Steps"
+		if len(f.Body.List) > 0 && given(f.Body.List[len(f.Body.List)-1]) {
+			h.Engine = "Given"
+		}
 		return h, src.steps(&h, f)
 	}
 	ret, ok := f.Body.List[0].(*ast.ReturnStmt)
@@ -155,7 +158,17 @@ func (src reader) handler(f *ast.FuncDecl, engine string) (handler, error) {
 	return h, err
 }
 
-// steps reads the functions that are handed to the builder.
+// given reports whether a statement makes a handler that is given its answers.
+func given(last ast.Stmt) (is bool) {
+	ast.Inspect(last, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		is = is || ok && strings.HasPrefix(weather.Called(call), "Given")
+		return !is
+	})
+	return is
+}
+
+// steps reads the functions that the engine enters, each under its key.
 func (src reader) steps(h *handler, f *ast.FuncDecl) (err error) {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -172,7 +185,7 @@ func (src reader) steps(h *handler, f *ast.FuncDecl) (err error) {
 		if !ok {
 			return true
 		}
-		p := part{key: "end"}
+		p := part{key: map[string]string{"Steps": "end"}[h.Engine]}
 		if len(call.Args) > 1 {
 			if name, ok := call.Args[len(call.Args)-2].(*ast.BasicLit); ok {
 				p.key, err = strconv.Unquote(name.Value)

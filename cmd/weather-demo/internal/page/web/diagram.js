@@ -216,7 +216,7 @@ export function preview(story, width) {
 	const say = (message, title) => ({ ...message, title });
 	const { engine } = story.handler;
 	const held = ["Coroutine", "Resumable"].includes(engine);
-	const goesOn = held ? "It goes on where it stopped" : engine === "Steps" ? "It goes on with the next step" : "It has run again from its top";
+	const goesOn = held ? "It goes on where it stopped" : { Steps: "It goes on with the next step", Given: "It enters the handler" }[engine] ?? "It has run again from its top";
 	const rest = story.place === "Atlantis" ? [say(server, "It fails before it asks.")]
 		: story.legacy ? [say(server, "The server asks you over the open request."), { ...a, kind: "gap", bytes: 0, holds: "stream" },
 			say(client, "You answer, and the request goes on."), run, say(server, "The request ends, with the result.")]

@@ -142,7 +142,7 @@ export class Story {
 		for (const e of events) {
 			if (e.kind === "handler entered") {
 				this.entries++;
-				if (run && engine === "Steps") {
+				if (run && ["Steps", "Given"].includes(engine)) {
 					run.parts.push(e.handler);
 					continue;
 				}

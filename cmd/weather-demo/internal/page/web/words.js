@@ -36,7 +36,8 @@ export function opening({ style, place, legacy }, { lesson }) {
 export function running({ legacy, requests, runs, handler }) {
 	if (legacy) return runs > 1 ? "Your answer went out over the same connection. The request is still the first one." : "The request is with the server, and stays open.";
 	if (requests < 2) return "The handler runs, from its top.";
-	return handler.engine === "Coroutine" ? "Your answer is back at the server." : `Round ${requests}. The handler runs again, from its top.`;
+	if (handler.engine === "Coroutine") return "Your answer is back at the server.";
+	return `Round ${requests}. ${handler.engine === "Given" ? "Is any answer missing?" : "The handler runs again, from its top."}`;
 }
 
 // asked is said when the call waits for its user.
@@ -50,7 +51,8 @@ export function asked({ items, pending, held, handler }) {
 		return `The handler ${held ? `asks at line ${stop}, and waits there` : `returned its question at line ${stop}, and the bridge asks it`}. ${Name(instance)} holds the open connection until you answer.`;
 	}
 	if (holds === "handler") return `The handler stopped at line ${stop} and stays there: ${name(instance)} holds it until you answer. The state says which one it is.`;
-	return `${handler.engine === "Steps" ? `The step for ${keys} returned its question at line ${stop}.` : `The handler ran down to line ${stop}, found no answer to ${keys}, and returned the question.`} ${Name(instance)} keeps nothing. What the next round needs is in the sealed state.`;
+	const part = { Steps: "step", Given: "function" }[handler.engine];
+	return `${part ? `The ${part} for ${keys} returned its question at line ${stop}.` : `The handler ran down to line ${stop}, found no answer to ${keys}, and returned the question.`} ${Name(instance)} keeps nothing. What the next round needs is in the sealed state.`;
 }
 
 export function killed({ handler, legacy }, instance) {
@@ -79,6 +81,7 @@ export function ended(story) {
 		case "resumable": return `${other}The handler that was held is not there, so the function ${replayed}`;
 		case "journal": return `${other}The very function of style coroutine, and nothing held: it ${replayed}`;
 		case "steps": return `${other}Your answer went out as a second call. The step that audits had run and was not run again: ${lines(audits)}.`;
+		case "given": return `${other}Nothing was missing, and the handler was entered, once: ${lines(audits)}.`;
 		case "once": return `${other}The handler ran again from its top. Once found the audit in the sealed state and did not run it again: ${lines(audits)}.`;
 	}
 	const again = last.trace.filter((t) => t.again).map((t) => t.line);
