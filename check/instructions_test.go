@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var countInstructions = flag.Bool("instructions", false, "count the instructions of all rows of TestTheInstructionsOfAByteAreBounded, which takes some minutes")
+var thorough = flag.Bool("thorough", false, "count the instructions of each row of the work of a byte, and hand in inputs of a megabyte: this takes many minutes")
 
 // mostInstructions is how many instructions may be run for each byte of an input.
 const mostInstructions = 2000
@@ -44,10 +44,6 @@ var countedCalls = [...]int{countedSizes[0], countedSizes[0], countedSizes[1]}
 // The lean front leaves go-sdk arguments that it has not seen lately, by the clock, so that
 // one size may go one way and the other size the other.
 var growsByTheClock = regexp.MustCompile(`HTTP, lean`)
-
-// countedInCI are the rows that are counted in CI, one of each way and a few of the
-// costliest.
-const countedInCI = `(HTTP, .*|modern, WebSocket|legacy, stdio), boundary true: numbers$|^modern, HTTP, stock, boundary true: deepest$|^the .*: numbers$`
 
 // countedVariable holds a pattern of rows, in the process that runs under valgrind.
 const countedVariable = "MRTR_COUNTED_ROWS"
@@ -81,19 +77,17 @@ func makeCountedCalls(t *testing.T, rows []workRow) {
 	}
 }
 
-// No input, however unlucky, keeps a processor busy out of proportion to its size.
+// No input, however unlucky, keeps a processor busy out of proportion to its size. The
+// count is asked for: valgrind needs half a minute for ten rows.
 func TestTheInstructionsOfAByteAreBounded(t *testing.T) {
 	pattern := os.Getenv(countedVariable)
 	isCounted := pattern != ""
-	switch {
-	case isCounted:
-	case *countInstructions:
+	if !isCounted {
+		if !*thorough {
+			t.Log("count the instructions of each row with -thorough")
+			return
+		}
 		pattern = "."
-	case os.Getenv("MRTR_CI") == "1":
-		pattern = countedInCI
-	default:
-		t.Log("count the instructions of each row with -instructions")
-		return
 	}
 	rows := slices.DeleteFunc(workRows(t), func(r workRow) bool { return !regexp.MustCompile(pattern).MatchString(r.name) })
 	require.NotEmpty(t, rows)
@@ -101,9 +95,8 @@ func TestTheInstructionsOfAByteAreBounded(t *testing.T) {
 		makeCountedCalls(t, rows)
 		return
 	}
-	if _, err := exec.LookPath("valgrind"); err != nil && os.Getenv("MRTR_CI") != "1" {
-		t.Skip("install valgrind, which counts instructions: check/bench/install does")
-	}
+	_, err := exec.LookPath("valgrind")
+	require.NoError(t, err, "install valgrind: check/bench/install does")
 	counts := countUnderValgrind(t, pattern)
 	type cost struct {
 		row   string

@@ -5,7 +5,6 @@ package check_test
 import (
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -75,7 +74,7 @@ func TestTheWorkOfAByteIsBounded(t *testing.T) {
 	var costs []cost
 	for _, row := range rows {
 		sizes := []int{usualSize}
-		if os.Getenv("MRTR_CI") == "1" && largeRows.MatchString(row.name) {
+		if *thorough && largeRows.MatchString(row.name) {
 			sizes = append(sizes, largeSize)
 		}
 		for _, size := range sizes {
