@@ -38,7 +38,18 @@ const (
 	began      = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 )
 
-var methodMember = regexp.MustCompile(`"method":"([^"]*)"`)
+// What a modern request over HTTP repeats in its headers. A long name is not repeated.
+var (
+	methodMember = regexp.MustCompile(`"method":"([^"]*)"`)
+	nameMember   = regexp.MustCompile(`"params":{"name":"(\w{1,100})"`)
+)
+
+func captured(member *regexp.Regexp, text, otherwise string) string {
+	if m := member.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return otherwise
+}
 
 // overHTTP opens a client whose messages need not be well-formed.
 func overHTTP(opts *mcphttp.HandlerOptions, modern bool) func(*testing.T, *mcp.Server) func(string) string {
@@ -54,12 +65,8 @@ func overHTTP(opts *mcphttp.HandlerOptions, modern bool) func(*testing.T, *mcp.S
 			switch {
 			case modern:
 				r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
-				method := "tools/call"
-				if found := methodMember.FindStringSubmatch(text); found != nil {
-					method = found[1]
-				}
-				r.Header.Set("Mcp-Method", method)
-				r.Header.Set("Mcp-Name", "tool")
+				r.Header.Set("Mcp-Method", captured(methodMember, text, "tools/call"))
+				r.Header.Set("Mcp-Name", captured(nameMember, text, "tool"))
 			case session != "":
 				r.Header.Set("Mcp-Session-Id", session)
 			}
