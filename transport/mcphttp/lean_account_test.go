@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,34 +39,33 @@ type handled struct {
 	Result       string   // which it had at once
 	Told         []string // the errors of its notifications
 
-	cause  error
-	unhook func() (unhooked bool)
-	noted  chan struct{}
+	cause error
+	end   func()
 }
 
 func (s *stage) begin(ctx context.Context, method string) *handled {
-	h := &handled{Method: method, Began: s.now(), Cancelled: -1, noted: make(chan struct{})}
+	h := &handled{Method: method, Began: s.now(), Cancelled: -1}
 	s.mu.Lock()
 	s.account.Handled = append(s.account.Handled, h)
 	s.mu.Unlock()
-	h.unhook = context.AfterFunc(ctx, func() {
-		defer close(h.noted)
+	note := sync.OnceFunc(func() {
 		h.cause, h.Cancelled = context.Cause(ctx), s.now()
 		h.Cause = fmt.Sprint(ctx.Err(), ": ", h.cause)
 	})
+	unhook := context.AfterFunc(ctx, note)
+	h.end = func() {
+		unhook()
+		if ctx.Err() != nil { // the handler may have been quicker than the hook
+			note()
+		}
+		h.Ended = s.now()
+	}
 	return h
 }
 
 func (h *handled) saw(result any, err error) {
 	text, failure := json.Marshal(result)
 	h.Result = fmt.Sprint(string(text), err, failure)
-}
-
-func (h *handled) end(s *stage) {
-	if !h.unhook() {
-		<-h.noted
-	}
-	h.Ended = s.now()
 }
 
 func (h *handled) hungUp() bool {
@@ -109,23 +111,55 @@ func (a account) ends(f fate) (ends []string) {
 	return ends
 }
 
-// over is when a request was over while it was served, 0 if it was not.
-func (a account) over(f fate) time.Duration {
-	over := f.hangsUp
-	if a.Shutdown != "" && a.Shutdown != "<nil>" && (over == 0 || a.ShutDown < over) {
-		over = a.ShutDown
+// isLatePing reports whether the server pinged then for a request that was over and was still
+// being served.
+func (a account) isLatePing(f fate, at time.Duration) bool {
+	cut := time.Duration(math.MaxInt64)
+	if a.isCutOff() {
+		cut = a.ShutDown
 	}
-	return over
+	for i, r := range a.Received {
+		over := cut
+		if i == 0 && f.hangsUp > 0 {
+			over = min(cut, f.hangsUp)
+		}
+		if at > over && at <= r.Over {
+			return true
+		}
+	}
+	return false
+}
+
+// isCutOff reports whether the time of a shutdown was up before the calls had ended.
+func (a account) isCutOff() bool { return a.Shutdown != "" && a.Shutdown != "<nil>" }
+
+// dropUnread drops what was written as the first client hung up, if that is an answer.
+func (a account) dropUnread(hungUp time.Duration) bool {
+	first := a.Received[0]
+	written := first.Unread[hungUp]
+	if !strings.Contains(written, `"result":`) && !strings.Contains(written, `"error":`) {
+		return false
+	}
+	delete(first.Unread, hungUp)
+	return true
 }
 
 // The reasons for which the two ways may differ.
 const (
 	lengthKnown   = "an answer that comes at once has its length"
+	answerUnread  = "go-sdk may still write an answer as its client hangs up"
+	serverNamed   = "go-sdk may still write an answer as its call is cut off, and then it names the server"
 	sessionClosed = "go-sdk closes the session of a request that is over, and the lean front when its handler returns"
 )
 
+var allReasons = []string{lengthKnown, answerUnread, serverNamed, sessionClosed}
+
 // pingFails finds what a handler was told of a ping of its own, in the text of an account.
 var pingFails = regexp.MustCompile(`PingFails\\*":\\*"(connection closed: calling \\*"ping\\*": client is closing|context canceled)\\*"`)
+
+// named is how go-sdk names the server in an answer, in the text of an account. The front does
+// not in an answer that it makes itself.
+const named = `\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"subject\",\"version\":\"1\"}},`
 
 // settle takes from two accounts what differs for a reason, and names the reasons.
 func settle(t *testing.T, f fate, stock, lean account) (stockText, leanText string, reasons []string) {
@@ -141,11 +175,23 @@ func settle(t *testing.T, f fate, stock, lean account) (stockText, leanText stri
 		}
 	}
 	stockText, leanText = stock.text(t), lean.text(t)
-	if stockText != leanText && stock.over(f) > 0 {
-		stock.dropPings(stock.over(f))
-		lean.dropPings(lean.over(f))
-		stockText, leanText = pingFails.ReplaceAllString(stock.text(t), ""), pingFails.ReplaceAllString(lean.text(t), "")
-		reasons = append(reasons, sessionClosed)
+	try := func(reason string, without func(a account) string) {
+		if stockText == leanText {
+			return
+		}
+		before := stockText + leanText
+		if stockText, leanText = without(stock), without(lean); stockText+leanText != before {
+			reasons = append(reasons, reason)
+		}
+	}
+	if f.hangsUp > 0 && stock.dropUnread(f.hangsUp) {
+		try(answerUnread, func(a account) string { return a.text(t) })
+	}
+	try(sessionClosed, func(a account) string { return a.withoutLatePings(t, f) })
+	if stock.isCutOff() {
+		try(serverNamed, func(a account) string {
+			return strings.ReplaceAll(a.withoutLatePings(t, f), named, "")
+		})
 	}
 	return stockText, leanText, reasons
 }
@@ -157,7 +203,8 @@ func (a account) text(t *testing.T) string {
 	return string(text)
 }
 
-// dropPings drops those of a request that was over by then, until it had been served.
-func (a *account) dropPings(over time.Duration) {
-	a.Pings = slices.DeleteFunc(a.Pings, func(at time.Duration) bool { return at > over && at <= a.Received[0].Over })
+func (a account) withoutLatePings(t *testing.T, f fate) string {
+	t.Helper()
+	a.Pings = slices.DeleteFunc(slices.Clone(a.Pings), func(at time.Duration) bool { return a.isLatePing(f, at) })
+	return pingFails.ReplaceAllString(a.text(t), "")
 }

@@ -50,7 +50,7 @@ func (s *stage) handle(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		h := s.begin(ctx, method)
-		defer h.end(s)
+		defer h.end()
 		over := ctx.Done()
 		if s.heeds == ignores {
 			over = nil

@@ -134,7 +134,7 @@ func TestBothWaysEndAlike(t *testing.T) {
 					require.NotZero(t, taken[end], end)
 				}
 			}
-			for _, reason := range []string{lengthKnown, sessionClosed} {
+			for _, reason := range allReasons {
 				t.Logf("%5d differ: %s", reasons[reason], reason)
 			}
 		})
