@@ -11,6 +11,7 @@ import (
 type received struct {
 	start  time.Time
 	header http.Header // as the handler writes it
+	lean   bool        // the request went past go-sdk's HTTP layer
 
 	mu     sync.Mutex
 	buffer []byte // not flushed

@@ -109,7 +109,7 @@ func (f fate) play(t *testing.T, p post, stock bool, wrap func(http.Handler) htt
 				w.finish()
 			})
 			synctest.Wait()
-			s.account.lean = s.account.lean || leanCalls(h, stock) > before
+			w.lean = leanCalls(h, stock) > before
 			return w
 		}
 		if f.shutsDown > 0 {

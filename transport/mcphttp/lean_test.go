@@ -116,7 +116,7 @@ func TestBothWaysEndAlike(t *testing.T) {
 				stock, lean := f.play(t, p, true, wrap), f.play(t, p, false, wrap)
 				for _, end := range lean.ends(f) {
 					ends[end]++
-					if lean.lean {
+					if lean.Received[len(lean.Received)-1].lean {
 						taken[end]++
 					}
 				}
