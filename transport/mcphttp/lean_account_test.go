@@ -114,7 +114,7 @@ func (a account) ends(f fate) (ends []string) {
 // being served.
 func (a account) isLatePing(f fate, at time.Duration) bool {
 	cut := time.Duration(math.MaxInt64)
-	if a.isCutOff() {
+	if a.Shutdown != "" && a.Shutdown != "<nil>" {
 		cut = a.ShutDown
 	}
 	for i, r := range a.Received {
@@ -129,9 +129,6 @@ func (a account) isLatePing(f fate, at time.Duration) bool {
 	return false
 }
 
-// isCutOff reports whether the time of a shutdown was up before the calls had ended.
-func (a account) isCutOff() bool { return a.Shutdown != "" && a.Shutdown != "<nil>" }
-
 // dropUnread drops what go-sdk wrote as the first client hung up, if that is an answer.
 func (a account) dropUnread(hungUp time.Duration) {
 	first := a.Received[0]
@@ -145,18 +142,13 @@ func (a account) dropUnread(hungUp time.Duration) {
 const (
 	lengthKnown   = "an answer that comes at once has its length"
 	answerUnread  = "go-sdk may still write an answer as its client hangs up"
-	serverNamed   = "go-sdk may still write an answer as its call is cut off, and then it names the server"
 	sessionClosed = "go-sdk closes the session of a request that is over, and the lean front when its handler returns"
 )
 
-var allReasons = []string{lengthKnown, answerUnread, serverNamed, sessionClosed}
+var allReasons = []string{lengthKnown, answerUnread, sessionClosed}
 
 // pingFails finds what a handler was told of a ping of its own, in the text of an account.
 var pingFails = regexp.MustCompile(`PingFails\\*":\\*"(connection closed: calling \\*"ping\\*": client is closing|context canceled)\\*"`)
-
-// named is how go-sdk names the server in an answer, in the text of an account. The front does
-// not in an answer that it makes itself.
-const named = `\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"subject\",\"version\":\"1\"}},`
 
 // settle takes from two accounts what differs for a reason, and names the reasons.
 func settle(t *testing.T, f fate, stock, lean account) (stockText, leanText string, reasons []string) {
@@ -187,11 +179,6 @@ func settle(t *testing.T, f fate, stock, lean account) (stockText, leanText stri
 		try(answerUnread, func(a account) string { return a.text(t) })
 	}
 	try(sessionClosed, func(a account) string { return a.withoutLatePings(t, f) })
-	if stock.isCutOff() {
-		try(serverNamed, func(a account) string {
-			return strings.ReplaceAll(a.withoutLatePings(t, f), named, "")
-		})
-	}
 	return stockText, leanText, reasons
 }
 
