@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,6 +70,43 @@ func TestACallKnowsThatItsClientHungUp(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A request whose client was gone before it was served runs nothing, in both eras.
+func TestARequestOfAClientThatIsGoneRunsNothing(t *testing.T) {
+	cells := 0
+	for name, c := range map[string]struct {
+		stateless, session bool
+		body               string
+		edit               func(*http.Request)
+	}{
+		"modern":           {body: callModern, edit: modernHeaders},
+		"in a session":     {session: true, body: callBody("7", `"x":0`)},
+		"without sessions": {stateless: true, body: callBody("7", `"x":0`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int64
+			server := rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				calls.Add(1)
+				return say("ran")
+			})
+			h := must(newFront(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{Stateless: c.stateless}))(t)
+			session := ""
+			if c.session {
+				session = direct(t.Context(), h, initializeBody, inSession("")).Header().Get("Mcp-Session-Id")
+			}
+			require.Contains(t, direct(t.Context(), h, c.body, inSession(session, c.edit)).Body.String(), "ran")
+			gone, hangUp := context.WithCancel(t.Context())
+			hangUp()
+			for range 20 { // go-sdk would run some of them
+				require.NotContains(t, direct(gone, h, strings.Replace(c.body, `"id":7`, `"id":8`, 1), inSession(session, c.edit)).Body.String(), "ran")
+			}
+			require.NoError(t, h.Shutdown(t.Context()), "a place was not given back")
+			require.EqualValues(t, 1, calls.Load())
+			cells++
+		})
+	}
+	require.Equal(t, 3, cells)
 }
 
 // hiddenMembers are members beside a call's own that JSON readers which fold

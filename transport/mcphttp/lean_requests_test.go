@@ -49,8 +49,13 @@ const (
 	clientMember       = `"io.modelcontextprotocol/clientInfo"`
 )
 
-func (g *generator) post() post {
-	g.odds = []int{20, 60, 500}[g.IntN(3)]
+func (g *generator) post() post { return g.postAgainst([]int{20, 60, 500}[g.IntN(3)]) }
+
+// usualPost is more likely to come to a handler.
+func (g *generator) usualPost() post { return g.postAgainst([]int{60, 500}[g.IntN(2)]) }
+
+func (g *generator) postAgainst(odds int) post {
+	g.odds = odds
 	method := g.mostly(g.one("tools/call", "tools/call", "prompts/get", "resources/read"), "tools/list", "server/discover", "subscriptions/", "ping", "nothing")
 	name := "observe"
 	switch method {

@@ -59,8 +59,10 @@ func observe(ctx context.Context, session *mcp.ServerSession, extra *mcp.Request
 
 // leanSubject is a server whose answers are the same each time that it is asked the
 // same, with every kind of thing that a call may lead to.
-func leanSubject() *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "subject", Version: "1"}, nil)
+func leanSubject() *mcp.Server { return leanSubjectWith(nil) }
+
+func leanSubjectWith(opts *mcp.ServerOptions) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "subject", Version: "1"}, opts)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			passed, _ := ctx.Value(passedKey{}).([]string)

@@ -23,14 +23,14 @@ import (
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
-var posts = flag.Int("posts", usualPosts(), "how many generated requests TestBothWaysAnswerAlike sends")
+var posts = flag.Int("posts", usualPosts(), "how many generated requests TestBothWaysAnswerAlike and TestBothWaysEndAlike send, the latter a quarter of them")
 
-// usualPosts is eight times as many in CI.
+// usualPosts is six times as many in CI.
 func usualPosts() int {
 	if os.Getenv("MRTR_CI") == "1" {
 		return 5000
 	}
-	return 600
+	return 800
 }
 
 // ways are a handler that takes the way past go-sdk's HTTP layer where it can, and
@@ -90,14 +90,53 @@ func TestBothWaysAnswerAlike(t *testing.T) {
 			w := newWays(t, leanSubject(), wrap)
 			g := newGenerator(uint64(len(name)))
 			statuses := map[int]int{}
-			for range *posts / 2 {
+			count := *posts * 3 / 8
+			for range count {
 				p := g.post()
 				statuses[w.requireAlike(t, p).status]++
 			}
 			taken := mcphttp.LeanCalls(w.handler)
-			t.Logf("statuses %v, %d of %d past go-sdk's HTTP layer", statuses, taken, *posts/2)
-			require.Greater(t, taken, uint64(*posts/2/5), "too few were lean for this to show anything")
-			require.Greater(t, statuses[http.StatusBadRequest], *posts/2/10)
+			t.Logf("statuses %v, %d of %d past go-sdk's HTTP layer", statuses, taken, count)
+			require.Greater(t, taken, uint64(count/10), "too few were lean for this to show anything")
+			require.Greater(t, statuses[http.StatusBadRequest], count/10)
+		})
+	}
+}
+
+// Whatever becomes of a request while it is served, its client and its handler cannot tell
+// which way it took, except for the named reasons.
+func TestBothWaysEndAlike(t *testing.T) {
+	for name, wrap := range map[string]func(http.Handler) http.Handler{"without a token": plainly, "with a token": withToken} {
+		t.Run(name, func(t *testing.T) {
+			g := newGenerator(uint64(len(name)))
+			count := max(*posts/8, 200) // fewer come to fewer ends
+			ends, taken, reasons := map[string]int{}, map[string]int{}, map[string]int{}
+			for i := range count {
+				p, f := g.usualPost(), g.fate(intents[i%len(intents)])
+				stock, lean := f.play(t, p, true, wrap), f.play(t, p, false, wrap)
+				for _, end := range lean.ends(f) {
+					ends[end]++
+					if lean.Received[len(lean.Received)-1].lean {
+						taken[end]++
+					}
+				}
+				stockText, leanText, why := settle(t, f, stock, lean)
+				require.Equal(t, stockText, leanText, "%+v\n%s\n%q", f, p.headers, p.body)
+				for _, reason := range why {
+					reasons[reason]++
+				}
+			}
+			t.Logf("%d requests, of which past go-sdk's HTTP layer:", count)
+			for _, end := range allEnds {
+				t.Logf("%5d of %5d %s", taken[end], ends[end], end)
+				require.NotZero(t, ends[end], end)
+				if end != cameTooLate {
+					require.NotZero(t, taken[end], end)
+				}
+			}
+			for _, reason := range allReasons {
+				t.Logf("%5d differ: %s", reasons[reason], reason)
+			}
 		})
 	}
 }

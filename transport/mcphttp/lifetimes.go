@@ -302,6 +302,9 @@ func endingWith(ctx context.Context, why func() error, ends ...context.Context) 
 	unhook := make([]func() bool, len(ends))
 	for i, end := range ends {
 		unhook[i] = context.AfterFunc(end, func() { cancel(why()) })
+		if end.Err() != nil { // whoever gets the context sees at once that it is over
+			cancel(why())
+		}
 	}
 	return ctx, func() {
 		for _, unhook := range unhook {

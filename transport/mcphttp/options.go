@@ -74,8 +74,9 @@ type HandlerOptions struct {
 	Heartbeat time.Duration
 	// StockFront hands every request to go-sdk's HTTP layer. Otherwise modern
 	// tools/call, prompts/get and resources/read requests go past it to the server's
-	// middleware, for about a third of the CPU time. The only other difference
-	// is that an answer may have a Content-Length.
+	// middleware, for about a third of the CPU time. The only other differences are
+	// that an answer may have a Content-Length, and that the session of a call whose
+	// client is gone stays open until its handler returns.
 	StockFront bool
 	// Logger is handed to go-sdk; nothing is logged if it is nil.
 	Logger *slog.Logger

@@ -235,7 +235,9 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, call
 	p := h.newReply(w, h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern || r.Header.Get(sessionHeader) != "")
 	defer p.end()
 	p.batch = calls > 1
-	serve(p, r.WithContext(ctx))
+	if ctx.Err() == nil { // go-sdk would begin some calls of a client that is gone, and not others
+		serve(p, r.WithContext(ctx))
+	}
 	if over.Err() != nil && r.Context().Err() == nil {
 		p.answerRest(raw, posted, r.Header.Get(versionHeader) >= era.FirstModern)
 	}
