@@ -48,11 +48,11 @@ import (
 // A client that hangs up has its running calls cancelled, in both eras. The
 // older revisions leave it open whether a lost connection means that; there is
 // no resuming here, so nobody could receive the result, and a question without
-// anyone to answer it would hold its call for as long as the bridge waits. A request
-// whose client is gone before it is served runs nothing.
+// anyone to answer it would hold its call for as long as the bridge waits.
 // [context.Cause] of a call's context is then [ErrHungUp], and [ErrShuttingDown] if
 // [Handler.Shutdown] cut the call off. A call counts as in flight until its handler
-// has returned, whether it heeds that or not.
+// has returned, whether it heeds that or not. A request whose client is gone before it is
+// served runs nothing.
 type Handler struct {
 	stateless http.Handler
 	stateful  *mcp.StreamableHTTPHandler // nil if everything is stateless
