@@ -85,11 +85,41 @@ func TestStylesAreDescribedAlike(t *testing.T) {
 	require.Equal(t, len(described), strings.Count(sections, "\n### "), "no section without a style")
 }
 
-// A table that nobody prints would go stale. docs/styles.md has none.
-func TestEveryTableOfStylesIsPrinted(t *testing.T) {
+// The table at the top of docs/styles.md has each style, says what its section says, and
+// what the demo counts. A table that nobody checks would go stale: there is no other.
+func TestTheScreenOfStyles(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/styles.md")
 	require.NoError(t, err)
-	for _, line := range strings.Split(string(raw), "\n") {
-		require.False(t, strings.HasPrefix(line, "|"), "a table that no program prints: %s", line)
+	page := string(raw)
+	_, screen, found := strings.Cut(page, "\n## On one screen\n\n")
+	require.True(t, found)
+	lines := strings.Split(screen[:strings.Index(screen, "\n\n")], "\n")
+	require.Equal(t, strings.Count(page, "\n|"), len(lines), "every table is this one")
+	cells := func(line string) []string { return strings.Split(strings.Trim(line, "| "), " | ") }
+	require.Equal(t, []string{"style", "you write", "the engine", "hidden re-entry", "held", "a legacy client", "it breaks"}, cells(lines[0]))
+	rows, err := tabulate(t.Context(), []string{"Lisbon", "Springfield"})
+	require.NoError(t, err)
+	described := map[string]bool{}
+	for _, line := range lines[2:] {
+		row := cells(line)
+		require.Len(t, row, 7, line)
+		described[row[0]] = true
+		_, section, found := strings.Cut(page, "\n### "+row[0]+"\n")
+		require.True(t, found, "%s has a section", row[0])
+		section, _, _ = strings.Cut(section, "\n### ")
+		require.Contains(t, strings.Join(strings.Fields(section), " "), "- **Hidden re-entry**: "+row[3], row[0])
+		for _, r := range rows {
+			if row[0] != r.option.Letter+", `"+r.option.Name+"`" {
+				continue
+			}
+			require.Equal(t, held(r.modern), row[4], row[0])
+			// One more question is one more entry, of a handler that is entered again.
+			again := r.legacy[0].HandlerEntries != r.legacy[1].HandlerEntries
+			require.Equal(t, again, row[3] != "no", row[0])
+		}
 	}
+	for _, o := range append(slices.Clone(options.All), options.Option{Letter: "HJ", Name: "resumable"}) {
+		require.True(t, described[o.Letter+", `"+o.Name+"`"], o.Name)
+	}
+	require.Len(t, described, len(options.All)+1)
 }

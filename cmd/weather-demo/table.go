@@ -83,7 +83,7 @@ const tableLegend = `  E, F, ... short names of the styles, for -style and compa
   requests  of the client for this call: tools/call, and again with each answer
   audits    how often the audit line, the tool's one effect, was written; B and
             N are wrong on purpose
-  entered   how often a function of the author's was called; of G, its steps
+  entered   how often a function of the author's was called; of G and K, each
   state     size of the largest request_state, in bytes
   held      by the server while the user thinks, as counted in this run
 `
