@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -84,9 +85,9 @@ func TestAStoreThatFailsUnderAnEffectDoesNotSayThatNothingBegan(t *testing.T) {
 	tool := &tripTool{handler: mrtr.Tool(rt, mrtr.Native(guardedOf(func(st *stage, _ tripIn) (tripOut, error) {
 		ask(st, text("q"))
 		once(st, "first", func(context.Context, string) (string, error) {
-			left := 2 // the note that this one ended, and that the other begins
+			var noted atomic.Bool // that the other begins
 			s.on(func(operation) error {
-				if left--; left >= 0 {
+				if noted.CompareAndSwap(false, true) {
 					return errors.New("down")
 				}
 				return nil

@@ -56,6 +56,12 @@ func (s *deafStore) Update(ctx context.Context, key store.Key, at store.Revision
 	return next(ctx, do)
 }
 
+func (s *deafStore) written() (times int, last []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wrote, s.last
+}
+
 func (s *deafStore) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
 	if s.gone {
 		return nil, 0, store.ErrNotFound
@@ -189,15 +195,17 @@ func TestTheEndOfAnEffectTravelsWithTheNextWrite(t *testing.T) {
 			onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
 				held := takes(t, table, turn)
 				require.NoError(t, held.Note(t.Context(), pay))
-				before := s.wrote
+				before, _ := s.written()
 				require.True(t, held.Ended(ended))
-				require.Equal(t, before, s.wrote)
+				now, _ := s.written()
+				require.Equal(t, before, now)
 				c.does(t, held)
 				time.Sleep(aLease / 50)
 				synctest.Wait()
-				require.Equal(t, before+1, s.wrote)
+				now, last := s.written()
+				require.Equal(t, before+1, now)
 				var written struct{ Effects json.RawMessage }
-				require.NoError(t, json.Unmarshal(s.last, &written))
+				require.NoError(t, json.Unmarshal(last, &written))
 				require.Equal(t, string(c.left), string(written.Effects))
 			})
 		})
