@@ -56,9 +56,9 @@ func beginCount() {}
 //go:noinline
 func endCount() {}
 
-// makeCountedCalls hands in each row once in each size. What is counted is the whole
-// process: the client of the row as well, but not the collection of garbage, which would
-// come at another moment in each run and which the bound of what is allocated holds.
+// makeCountedCalls hands in each row once in each size. The count covers
+// the whole process, the client of the row too, but not the collection of garbage, whose
+// moment differs from run to run; the bound on allocations covers that.
 func makeCountedCalls(t *testing.T, rows []workRow) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

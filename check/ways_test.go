@@ -38,7 +38,7 @@ const (
 	began      = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 )
 
-// What a modern request over HTTP repeats in its headers. A long name is not repeated.
+// A modern request over HTTP repeats these members in its headers, but not a long name.
 var (
 	methodMember = regexp.MustCompile(`"method":"([^"]*)"`)
 	nameMember   = regexp.MustCompile(`"params":{"name":"(\w{1,100})"`)

@@ -13,7 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// What a round costs in operations of the store: its claim and its result, one note for
+// A round costs these operations of the store: its claim and its result, one note for
 // each effect of a handler that can run again, and for a repeat the one create that is
 // refused and shows the result.
 func TestOperationsOfARound(t *testing.T) {

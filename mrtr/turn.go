@@ -267,8 +267,8 @@ func (c *Call) leftovers(cl *turnClaim) json.RawMessage {
 	return c.leaving(cl)
 }
 
-// leaving is what a turn leaves behind: the effects that have ended, and those that are
-// open, which are in doubt for whoever goes on. Failures after the last effect that happened
+// leaving returns the effects of a turn for whoever goes on: those that have ended, and
+// those that are open, which are in doubt then. Failures after the last effect that happened
 // or may have are left out, so that the code does not meet them again. Those before it
 // stay, since they decided the way to it: the first card was refused, and the second one
 // charged. The caller holds cl.mu.

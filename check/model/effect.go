@@ -66,7 +66,7 @@ func (w *world) pay(s *state, it item, run *effectRun) {
 	}
 }
 
-// find is what a check finds, nil if nothing happened.
+// find returns the effect that a check finds, nil if nothing happened.
 func (w *world) find(s *state, it item) *effectRun {
 	if found := w.paid[s.entitled(it)]; found != nil {
 		return &effectRun{key: it.effect, paid: true, found: found}

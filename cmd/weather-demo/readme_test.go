@@ -85,8 +85,8 @@ func TestStylesAreDescribedAlike(t *testing.T) {
 	require.Equal(t, len(described), strings.Count(sections, "\n### "), "no section without a style")
 }
 
-// The table at the top of docs/styles.md has each style, says what its section says, and
-// what the demo counts. A table that nobody checks would go stale: there is no other.
+// The table at the top of docs/styles.md has each style, and agrees with its section and
+// with the counts of the demo. A table that nobody checks would go stale: there is no other.
 func TestTheScreenOfStyles(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/styles.md")
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 // no script does with this command.
 var tripsIn = regexp.MustCompile(`cmdstat_(?:eval|evalsha|hmget):calls=(\d+)`)
 
-// What the server counts: three commands for a round that ends with an effect in a handler
+// Redis itself counts three commands for a round that ends with an effect in a handler
 // that can run again, and one for a repeat.
 func TestTripsOfARound(t *testing.T) {
 	redis := connect(t, server.Start(t), 0)

@@ -19,8 +19,8 @@ import (
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
-// account is all that can be told of a request with a fate. What is exported has to be the
-// same on both ways. Times count from the request.
+// account is all that can be told of a request with a fate. Its exported fields have to be
+// the same on both ways. Times count from the request.
 type account struct {
 	Received []*received     // by each client
 	Handled  []*handled      // by each handler that ran
@@ -147,7 +147,7 @@ const (
 
 var allReasons = []string{lengthKnown, answerUnread, sessionClosed}
 
-// pingFails finds what a handler was told of a ping of its own, in the text of an account.
+// pingFails finds the error of a ping that a handler sent, in the text of an account.
 var pingFails = regexp.MustCompile(`PingFails\\*":\\*"(connection closed: calling \\*"ping\\*": client is closing|context canceled)\\*"`)
 
 // settle takes from two accounts what differs for a reason, and names the reasons.

@@ -45,7 +45,7 @@ var intents = []string{
 	"hung up before it began", "hung up before it came", "sent again", "sent again later",
 }
 
-// The ways in which a handler takes that it is cancelled. One returns what it has.
+// The ways in which a handler takes that it is cancelled. One returns a result all the same.
 const (
 	ignores      = "ignores it"
 	returnsErr   = "returns the error of its context"

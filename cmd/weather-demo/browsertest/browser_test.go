@@ -41,12 +41,13 @@ func TestThePageInABrowser(t *testing.T) {
 		checked[c.Name] = c
 		t.Run(c.Name, func(t *testing.T) { require.Empty(t, c.Error) })
 	}
-	require.Greater(t, len(checked), 130, "checks: 40 calls to their end, and 78 looks with axe, and more")
+	require.Greater(t, len(checked), 130, "checks: each style's calls to their end, 78 looks with axe, and more")
 	t.Run("derives what the terminal counts", func(t *testing.T) {
 		var drawn struct{ Runs []map[string]any }
 		require.NoError(t, json.Unmarshal(checked["matrix"].Data, &drawn))
-		require.Len(t, drawn.Runs, 40)
-		requireCounts(t, countedRuns(t, binary), drawn.Runs)
+		counted := countedRuns(t, binary)
+		require.Len(t, drawn.Runs, len(counted))
+		requireCounts(t, counted, drawn.Runs)
 	})
 }
 
@@ -57,7 +58,7 @@ func countedRuns(t *testing.T, binary string) []map[string]any {
 	require.NoError(t, err)
 	var counted struct{ Runs []map[string]any }
 	require.NoError(t, json.Unmarshal(out, &counted))
-	require.Len(t, counted.Runs, 40)
+	require.NotEmpty(t, counted.Runs)
 	return counted.Runs
 }
 

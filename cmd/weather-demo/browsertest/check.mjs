@@ -4,13 +4,13 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { asked, call, choose, launch, press, result, visit } from "./browser.mjs";
-import { states } from "./states.mjs";
+import { everyRun, states } from "./states.mjs";
 
 const [, , url, only] = process.argv;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const browser = await launch();
 
-const styles = ["native", "once", "steps", "coroutine", "journal", "sse_shim", "version_branch", "two_handlers", "await", "naive"];
+const styles = ["native", "once", "steps", "coroutine", "journal", "given", "sse_shim", "version_branch", "two_handlers", "await", "naive"];
 
 function must(condition, message) {
   if (!condition) throw new Error(message);
@@ -113,7 +113,7 @@ check("opened", {}, async (page) => {
   await page.getByText("The server cannot open it: forged_or_transplanted.").waitFor();
 });
 
-const surviving = [["native", {}], ["once", {}], ["steps", {}], ["journal", {}], ["coroutine", { resumes: true }], ["coroutine", {}]];
+const surviving = [["native", {}], ["once", {}], ["steps", {}], ["journal", {}], ["given", {}], ["coroutine", { resumes: true }], ["coroutine", {}]];
 for (const [style, extra] of surviving) {
   check(`killed/${style}${extra.resumes ? " with the journal" : ""}`, {}, async (page) => {
     await playTo(page, { style, ...extra }, null);
@@ -171,7 +171,7 @@ check("tour", {}, async (page) => {
 
 // The table of "Every style", for each attack: the verdict and the audits.
 const measured = {
-  resend: ["native 1 → 2", "sse_shim 1 → 2", "version_branch 1 → 2", "two_handlers 1 → 2", "once 1", "steps 1", "coroutine handler gone", "journal 1", "resumable 1", "await 2 → 3", "naive 2 → 3"],
+  resend: ["native 1 → 2", "sse_shim 1 → 2", "version_branch 1 → 2", "two_handlers 1 → 2", "once 1", "steps 1", "coroutine handler gone", "journal 1", "given 1 → 2", "resumable 1", "await 2 → 3", "naive 2 → 3"],
   both: ["native 0 → 2", "steps 1", "once 1", "journal 1", "coroutine one wins", "naive 1 → 3"],
   replay: ["native 1 → 2", "once 1 → 2", "steps 1 → 2", "journal 1 → 2", "coroutine handler gone", "naive 2 → 4"],
   tamper: ["native refused", "once refused", "coroutine refused", "naive refused"],
@@ -179,8 +179,8 @@ const measured = {
   tool: ["native refused", "steps refused"],
   user: ["native refused", "coroutine refused"],
   late: ["native refused", "once refused", "coroutine refused"],
-  other: ["native completes", "once completes", "steps completes", "journal completes", "resumable completes", "coroutine handler gone"],
-  kill: ["native completes", "once completes", "steps completes", "journal completes", "resumable completes", "coroutine handler gone"],
+  other: ["native completes", "once completes", "steps completes", "journal completes", "given completes", "resumable completes", "coroutine handler gone"],
+  kill: ["native completes", "once completes", "steps completes", "journal completes", "given completes", "resumable completes", "coroutine handler gone"],
   unoffered: ["native asked again", "once asked again", "coroutine asked again", "journal asked again"],
 };
 // requireVerdicts plays an attack, and reads the table of every style.
@@ -211,7 +211,7 @@ check("attacks", { hash: "attack" }, async (page) => {
 // question. Of two at once, coroutine's other instance finds the stored result or no
 // handler, whichever comes first.
 const remembered = {
-  resend: ["native stored result 1", "sse_shim stored result 1", "once stored result 1", "steps stored result 1", "coroutine stored result 1", "journal stored result 1", "resumable stored result 1", "await stored result 2", "naive stored result 2"],
+  resend: ["native stored result 1", "sse_shim stored result 1", "once stored result 1", "steps stored result 1", "coroutine stored result 1", "journal stored result 1", "given stored result 1", "resumable stored result 1", "await stored result 2", "naive stored result 2"],
   both: ["native 0 → 1", "steps stored result 1", "once stored result 1", "coroutine 1", "journal stored result 1"],
   replay: ["native refused 1", "once refused 1", "steps refused 1", "journal refused 1", "coroutine refused 1"],
   tamper: ["native refused", "coroutine refused"],
@@ -231,7 +231,7 @@ check("compare", { hash: "compare" }, async (page) => {
 });
 
 check("matrix", { hash: "matrix" }, async (page) => {
-  await page.getByText(/40 of 40, /).waitFor();
+  await page.getByText(everyRun).waitFor();
   await page.locator(".outcome").first().waitFor();
   const corners = await page.locator(".quadrant td").allInnerTexts();
   const runs = await page.locator("[data-run]").evaluateAll((all) => all.map((el) => JSON.parse(el.dataset.run)));

@@ -18,6 +18,9 @@ const done = async (page) => {
   await result(page);
 };
 
+// The line under the matrix when all of its calls are played: "44 of 44, …".
+export const everyRun = /^(\d+) of \1, /;
+
 export const states = {
   "first-screen": {},
   "play-question": { reach: question },
@@ -79,7 +82,7 @@ export const states = {
   matrix: {
     hash: "matrix",
     reach: async (page) => {
-      await page.getByText(/40 of 40, /).waitFor();
+      await page.getByText(everyRun).waitFor();
       await page.locator(".outcome").first().waitFor();
     },
   },

@@ -177,7 +177,7 @@ func TestANoteThatIsAlwaysTooLateIsGivenUp(t *testing.T) {
 	})
 }
 
-// The end of an effect is written with what comes next, and soon if nothing does.
+// The end of an effect is written with the next write, and soon if none follows.
 func TestTheEndOfAnEffectTravelsWithTheNextWrite(t *testing.T) {
 	ended := json.RawMessage(`[{"key":"pay","value":1}]`)
 	next := map[string]struct {
