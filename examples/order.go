@@ -1,4 +1,4 @@
-// Package examples holds tools of the size real servers have: an order in four styles, which
+// Package examples holds tools of the size real servers have: an order in five styles, which
 // asks for one thing after another and reserves stock on the way; an agenda, which needs its
 // user's consent at a third party; and a booking that is migrated from Session.Elicit. Their
 // tests print the questions, the effects and the results.

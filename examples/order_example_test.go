@@ -91,3 +91,24 @@ func ExampleOrderSteps() {
 	// (released R1)
 	// error: Stopped: "payment" was declined.
 }
+
+// Its questions go out together, so that the user sees them in no particular order.
+func ExampleOrderGiven() {
+	run(examples.OrderGiven(), two, buyer)
+	run(examples.OrderGiven(), two, leaver) // who does not pay
+	// Unordered output:
+	// Which size of chair?
+	// Which size of table?
+	// Where shall it go?
+	// A note for the card?
+	// Please pay.
+	// (reserved chair, table)
+	// (shipped)
+	// result: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
+	// Which size of chair?
+	// Which size of table?
+	// Where shall it go?
+	// A note for the card?
+	// Please pay.
+	// error: Stopped: "payment" was declined.
+}

@@ -168,3 +168,30 @@ func OrderSteps() mrtr.Style[Order, Shipment] {
 	b.End(func(_ context.Context, a *at) (Shipment, error) { return shipped.Of(a), nil })
 	return b.MustBuild()
 }
+
+// OrderGiven is the order as a handler that is given its answers. What depends on nothing is
+// asked in one round, so that the order takes three requests, where the other styles take
+// one for each question. Its effects come after the last answer, as in OrderNative.
+func OrderGiven() mrtr.Style[Order, Shipment] {
+	roots, to := mrtr.ResolveQuestion[Order](projects), mrtr.ResolveQuestion[Order](address)
+	card, greeted := mrtr.ResolveQuestion[Order](note), mrtr.ResolveQuestion[Order](greeting)
+	sizes := mrtr.ResolveEach("size", func(_ context.Context, in Order) (asked []mrtr.Question[string], err error) {
+		for i, item := range in.Items {
+			asked = append(asked, size(i, item))
+		}
+		return asked, checked(in)
+	})
+	paid := mrtr.ResolveAfter2(sizes, to, "payment", func(context.Context, Order, []string, Address) (mrtr.Question[struct{}], error) {
+		return payment, nil
+	})
+	return mrtr.GivenAll(func(ctx context.Context, c *mrtr.Call, in Order) (out Shipment, err error) {
+		p := parcel{project: firstOf(roots.Of(c)), to: to.Of(c), note: card.Of(c), greeting: words(greeted.Of(c))}
+		for i, item := range in.Items {
+			p.sizes = append(p.sizes, sizes.Of(c)[i]+" "+item)
+		}
+		if _, err = reserve(in)(ctx, c.ID()); err != nil {
+			return out, err
+		}
+		return ship(p)(ctx, c.ID())
+	}, roots, to, card, greeted, sizes, paid)
+}

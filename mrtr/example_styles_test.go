@@ -106,9 +106,11 @@ func callOrder(handler mcp.ToolHandlerFor[Order, Receipt]) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "customer", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			fmt.Println("user is asked:", req.Params.Message)
-			content := map[string]any{"count": 3}
-			if req.Params.Message != "How many?" {
-				content = map[string]any{"express": true}
+			content := map[string]any{"count": 3, "express": true, "insured": true}
+			for key := range content {
+				if _, asked := req.Params.RequestedSchema.(map[string]any)["properties"].(map[string]any)[key]; !asked {
+					delete(content, key)
+				}
 			}
 			return &mcp.ElicitResult{Action: "accept", Content: content}, nil
 		},
@@ -148,6 +150,24 @@ func ExampleAskAll() {
 	// user is asked: How many?
 	// user is asked: Send it by express?
 	// 3 chairs, express: true, in round 2
+}
+
+// Three answers that do not depend on one another take two requests: one that asks, and
+// one that brings the answers.
+func ExampleGiven3() {
+	count := mrtr.ResolveQuestion[Order](howMany)
+	express := mrtr.ResolveQuestion[Order](mrtr.Confirm("express", "Send it by express?"))
+	insured := mrtr.Resolve("insured", func(_ context.Context, in Order) (mrtr.Question[bool], error) {
+		return mrtr.Confirm("insured", "Insure the "+in.Item+"?"), nil
+	})
+	order(mrtr.Given3(count, express, insured, func(_ context.Context, c *mrtr.Call, in Order, count int, express, insured bool) (Receipt, error) {
+		return Receipt{fmt.Sprintf("%d %s, express: %t, insured: %t, in round %d", count, in.Item, express, insured, c.Round())}, nil
+	}))
+	// Unordered output:
+	// user is asked: How many?
+	// user is asked: Send it by express?
+	// user is asked: Insure the chairs?
+	// 3 chairs, express: true, insured: true, in round 2
 }
 
 // A guarded handler is entered in every round. Code above a guard runs each time;

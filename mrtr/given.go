@@ -2,7 +2,9 @@ package mrtr
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // A Given is an answer that a handler has before it is entered. Its function answers, or
@@ -19,12 +21,14 @@ type Given[In, T any] struct{ *given[In] }
 
 // given is a Given without the type of its answer.
 type given[In any] struct {
-	key   string
-	after []*given[In]
-	// ask makes the question, or has the value. Those before it are known.
-	ask func(ctx context.Context, r *resolution[In]) (AnyQuestion, error)
-	// read is the value, once there is one.
-	read func(c *Call, q AnyQuestion) (value any, ok bool)
+	key string
+	// several is set if its questions have keys below its own.
+	several bool
+	after   []*given[In]
+	// ask makes the questions, or has their values. The answers before it are known.
+	ask func(ctx context.Context, r *resolution[In]) ([]AnyQuestion, error)
+	// read returns the value, or the questions that have no answer yet.
+	read func(c *Call, asked []AnyQuestion) (value any, open []AnyQuestion)
 }
 
 // Resolve is an answer that depends on the input alone. Its question goes out together
@@ -33,6 +37,45 @@ func Resolve[In, T any](key string, ask func(ctx context.Context, in In) (Questi
 	return resolve(key, ask != nil, func(ctx context.Context, r *resolution[In]) (Question[T], error) {
 		return ask(ctx, r.in)
 	})
+}
+
+// ResolveQuestion is the answer to a question that is the same in each call.
+func ResolveQuestion[In, T any](q Question[T]) Given[In, T] {
+	if err := q.Err(); err != nil {
+		panic(err)
+	}
+	return Resolve(q.Key(), func(context.Context, In) (Question[T], error) { return q, nil })
+}
+
+// ResolveEach is a list of answers, one for each question that the function returns. The
+// keys of the questions are KEY.0, KEY.1 and so on.
+func ResolveEach[In, T any](key string, ask func(ctx context.Context, in In) ([]Question[T], error)) Given[In, []T] {
+	noteAnswerType[T]()
+	g := newGiven[In, []T](key, ask != nil)
+	g.several = true
+	g.ask = func(ctx context.Context, r *resolution[In]) ([]AnyQuestion, error) {
+		questions, err := ask(ctx, r.in)
+		asked := make([]AnyQuestion, len(questions))
+		for i, q := range questions {
+			if err == nil {
+				err = givenUnder(fmt.Sprint(key, ".", i), q)
+			}
+			asked[i] = q
+		}
+		return asked, err
+	}
+	g.read = func(c *Call, asked []AnyQuestion) (any, []AnyQuestion) {
+		answers := make([]T, len(asked))
+		var open []AnyQuestion
+		for i, q := range asked {
+			var ok bool
+			if answers[i], ok = Answer(c, q.(Question[T])); !ok {
+				open = append(open, q)
+			}
+		}
+		return &answers, open
+	}
+	return g
 }
 
 // ResolveAfter is an answer that depends on another one. Its function runs when that is
@@ -52,6 +95,25 @@ func ResolveAfter2[In, A, B, T any](a Given[In, A], b Given[In, B], key string, 
 
 func resolve[In, T any](key string, asks bool, ask func(ctx context.Context, r *resolution[In]) (Question[T], error), after ...*given[In]) Given[In, T] {
 	noteAnswerType[T]() // so that answers are judged by it before the first question is made
+	g := newGiven[In, T](key, asks, after...)
+	g.ask = func(ctx context.Context, r *resolution[In]) ([]AnyQuestion, error) {
+		q, err := ask(ctx, r)
+		if err == nil {
+			err = givenUnder(key, q)
+		}
+		return []AnyQuestion{q}, err
+	}
+	g.read = func(c *Call, asked []AnyQuestion) (any, []AnyQuestion) {
+		v, ok := Answer(c, asked[0].(Question[T]))
+		if !ok {
+			return nil, asked
+		}
+		return &v, nil
+	}
+	return g
+}
+
+func newGiven[In, T any](key string, asks bool, after ...*given[In]) Given[In, T] {
 	if err := checkKey(key); err != nil {
 		panic(err)
 	}
@@ -61,23 +123,29 @@ func resolve[In, T any](key string, asks bool, ask func(ctx context.Context, r *
 	if slices.Contains(after, nil) {
 		panic(misuse("Given %q depends on the zero Given: make that first, with Resolve", key))
 	}
-	return Given[In, T]{&given[In]{
-		key: key, after: after,
-		ask: func(ctx context.Context, r *resolution[In]) (AnyQuestion, error) {
-			q, err := ask(ctx, r)
-			if err == nil {
-				err = q.Err()
-			}
-			if err == nil && q.spec != nil && q.spec.key != key {
-				err = misuse("Given %q asks a question with another key, %q", key, q.spec.key)
-			}
-			return q, err
-		},
-		read: func(c *Call, q AnyQuestion) (any, bool) {
-			v, ok := Answer(c, q.(Question[T]))
-			return &v, ok
-		},
-	}}
+	return Given[In, T]{&given[In]{key: key, after: after}}
+}
+
+// givenUnder refuses a question that cannot be asked under a key.
+func givenUnder[T any](key string, q Question[T]) error {
+	err := q.Err()
+	if err == nil && q.spec != nil && q.spec.key != key {
+		err = misuse("Given %q asks a question with another key, %q", key, q.spec.key)
+	}
+	return err
+}
+
+// Of is the answer in a handler of [GivenAll] that names it.
+func (g Given[In, T]) Of(c *Call) T {
+	if c.given != nil {
+		if r, ok := (*c.given).(*resolution[In]); ok && r.values[g.given] != nil {
+			return g.in(r)
+		}
+	}
+	if g.given == nil {
+		panic(misuse("the zero Given has no answer: make it with Resolve"))
+	}
+	panic(misuse("the handler does not name Given %q, and reads it", g.key))
 }
 
 // in is the value in a round that knows it.
@@ -86,8 +154,8 @@ func (g Given[In, T]) in(r *resolution[In]) T { return *r.values[g.given].(*T) }
 // resolution is how far one round has come with the answers of its handler.
 type resolution[In any] struct {
 	in In
-	// asked has the question of each Given whose function has run in this round.
-	asked  map[*given[In]]AnyQuestion
+	// asked has the questions of each Given whose function has run in this round.
+	asked  map[*given[In]][]AnyQuestion
 	values map[*given[In]]any
 }
 
@@ -98,7 +166,7 @@ func resolutionOf[In any](c *Call, in In) *resolution[In] {
 	}
 	r, ok := (*c.given).(*resolution[In])
 	if !ok {
-		r = &resolution[In]{asked: map[*given[In]]AnyQuestion{}, values: map[*given[In]]any{}}
+		r = &resolution[In]{asked: map[*given[In]][]AnyQuestion{}, values: map[*given[In]]any{}}
 		*c.given = r
 	}
 	r.in = in
@@ -112,19 +180,19 @@ func (r *resolution[In]) resolve(ctx context.Context, c *Call, order []*given[In
 		if slices.ContainsFunc(g.after, func(before *given[In]) bool { return r.values[before] == nil }) {
 			continue
 		}
-		q := r.asked[g]
-		if q == nil {
+		asked, ok := r.asked[g]
+		if !ok {
 			c.observe(ctx, Event{Kind: HandlerEntered, Handler: g.key})
-			if q, err = g.ask(ctx, r); err != nil {
+			if asked, err = g.ask(ctx, r); err != nil {
 				return nil, err
 			}
-			r.asked[g] = q
+			r.asked[g] = asked
 		}
-		if v, ok := g.read(c, q); ok {
-			r.values[g] = v
-		} else {
-			open = append(open, q)
+		value, unanswered := g.read(c, asked)
+		if len(unanswered) == 0 {
+			r.values[g] = value
 		}
+		open = append(open, unanswered...)
 	}
 	return open, nil
 }
@@ -139,7 +207,7 @@ func ordered[In any](wanted ...*given[In]) (order []*given[In]) {
 		for _, before := range g.after {
 			visit(before)
 		}
-		if slices.ContainsFunc(order, func(other *given[In]) bool { return other.key == g.key }) {
+		if slices.ContainsFunc(order, g.sharesAKeyWith) {
 			panic(twice(g.key, "answers that a handler is given"))
 		}
 		order = append(order, g)
@@ -153,6 +221,11 @@ func ordered[In any](wanted ...*given[In]) (order []*given[In]) {
 	return order
 }
 
+func (g *given[In]) sharesAKeyWith(other *given[In]) bool {
+	return g.key == other.key || g.several && strings.HasPrefix(other.key, g.key+".") ||
+		other.several && strings.HasPrefix(g.key, other.key+".")
+}
+
 // Given1 names the answer that a handler needs, and enters it once, when that is there.
 //
 //   - Questions that nothing is missing for go out in one round. A function that has run is
@@ -162,7 +235,7 @@ func ordered[In any](wanted ...*given[In]) (order []*given[In]) {
 //   - The handler's effects happen after the last question. Where its request may come
 //     twice they belong in [Once], as everywhere.
 //
-// It panics, as [Tool] does, on a zero [Given], and on two that have one key.
+// It panics, as [Tool] does, on a zero [Given], and on two that share a key.
 func Given1[In, Out, A any](a Given[In, A], h func(ctx context.Context, c *Call, in In, a A) (Out, error)) Style[In, Out] {
 	return givenAll(h != nil, func(ctx context.Context, c *Call, r *resolution[In]) (Out, error) {
 		return h(ctx, c, r.in, a.in(r))
@@ -182,6 +255,25 @@ func Given3[In, Out, A, B, C any](a Given[In, A], b Given[In, B], d Given[In, C]
 		return h(ctx, c, r.in, a.in(r), b.in(r), d.in(r))
 	}, a.given, b.given, d.given)
 }
+
+// GivenAll is [Given1] with any number of answers, which the handler reads with
+// [Given.Of].
+func GivenAll[In, Out any](h func(ctx context.Context, c *Call, in In) (Out, error), wanted ...AnyGiven[In]) Style[In, Out] {
+	all := make([]*given[In], len(wanted))
+	for i, w := range wanted {
+		if w != nil {
+			all[i] = w.named()
+		}
+	}
+	return givenAll(h != nil, func(ctx context.Context, c *Call, r *resolution[In]) (Out, error) {
+		return h(ctx, c, r.in)
+	}, all...)
+}
+
+// AnyGiven is a [Given] of any type, for a handler of In.
+type AnyGiven[In any] interface{ named() *given[In] }
+
+func (g Given[In, T]) named() *given[In] { return g.given }
 
 func givenAll[In, Out any](enters bool, h func(ctx context.Context, c *Call, r *resolution[In]) (Out, error), wanted ...*given[In]) Style[In, Out] {
 	order := ordered(wanted...)

@@ -3,6 +3,8 @@ package mrtr_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -30,6 +32,14 @@ func TestGivenTakesTheFewestRounds(t *testing.T) {
 	})
 	afterBoth := mrtr.ResolveAfter2(b, afterA, "e", func(_ context.Context, _ tripIn, b, d string) (mrtr.Question[string], error) {
 		return mrtr.Known(b + d), nil
+	})
+	f := mrtr.ResolveQuestion[tripIn](text("f"))
+	each := mrtr.ResolveEach("each", func(context.Context, tripIn) ([]mrtr.Question[string], error) {
+		return []mrtr.Question[string]{text("each.0"), mrtr.Known("known"), text("each.2")}, nil
+	})
+	none := mrtr.ResolveEach("none", func(context.Context, tripIn) ([]mrtr.Question[string], error) { return nil, nil })
+	afterEach := mrtr.ResolveAfter(each, "last", func(_ context.Context, _ tripIn, each []string) (mrtr.Question[string], error) {
+		return mrtr.Elicit[string]("last", "After "+strings.Join(each, " ")+"?"), nil
 	})
 	entered := 0
 	for _, c := range []struct {
@@ -61,6 +71,14 @@ func TestGivenTakesTheFewestRounds(t *testing.T) {
 				return tripOut{Plan: e}, nil
 			}),
 			[][]string{{"a", "b"}, {"d"}}, "xx",
+		},
+		{
+			"five, two of them lists, and one after a list",
+			mrtr.GivenAll(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+				entered++
+				return tripOut{Plan: fmt.Sprint(a.Of(c), f.Of(c), each.Of(c), len(none.Of(c)), afterEach.Of(c))}, nil
+			}, a, f, each, none, afterEach),
+			[][]string{{"a", "each.0", "each.2", "f"}, {"last"}}, "xx[x known x] 0x",
 		},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
@@ -191,6 +209,8 @@ func TestGivenIsChecked(t *testing.T) {
 	type question = mrtr.Question[string]
 	asks := func(context.Context, tripIn, string) (question, error) { return text("b"), nil }
 	use := func(context.Context, *mrtr.Call, tripIn, string, string) (tripOut, error) { return tripOut{}, nil }
+	useAll := func(context.Context, *mrtr.Call, tripIn) (tripOut, error) { return tripOut{}, nil }
+	list := mrtr.ResolveEach("each", func(context.Context, tripIn) ([]question, error) { return []question{text("each.1")}, nil })
 	for explanation, f := range map[string]func(){
 		"two with one key":            func() { mrtr.Given2(one, other, use) },
 		"one that depends on its key": func() { mrtr.Given2(one, mrtr.ResolveAfter(other, "b", asks), use) },
@@ -198,6 +218,13 @@ func TestGivenIsChecked(t *testing.T) {
 		"a dependency on nothing":     func() { mrtr.ResolveAfter(zero, "b", asks) },
 		"no function":                 func() { mrtr.Resolve[tripIn, string]("b", nil) },
 		"a bad key":                   func() { mrtr.Resolve("b c", func(context.Context, tripIn) (question, error) { return text("b"), nil }) },
+		"a key below that of a list":  func() { mrtr.GivenAll(useAll, givenText("each.7", new(atomic.Int32)), list) },
+		"a list whose keys are taken": func() { mrtr.GivenAll(useAll, list, givenText("each.7", new(atomic.Int32))) },
+		"no list of questions":        func() { mrtr.ResolveEach[tripIn, string]("b", nil) },
+		"nil among all":               func() { mrtr.GivenAll(useAll, one, nil) },
+		"a question without a key":    func() { mrtr.ResolveQuestion[tripIn](mrtr.Known("b")) },
+		"a question that is wrong":    func() { mrtr.ResolveQuestion[tripIn](text("b c")) },
+		"no handler of all":           func() { mrtr.Tool(newTripRuntime(t, nil), mrtr.GivenAll[tripIn, tripOut](nil, one), nil) },
 		"no handler": func() {
 			mrtr.Tool(newTripRuntime(t, nil), mrtr.Given1[tripIn, tripOut](one, nil), nil)
 		},
@@ -213,4 +240,24 @@ func TestGivenIsChecked(t *testing.T) {
 	stray := mrtr.Resolve("b", func(context.Context, tripIn) (question, error) { return text("c"), nil })
 	tool := serveTrip(t, mrtr.Given1(stray, func(context.Context, *mrtr.Call, tripIn, string) (tripOut, error) { return tripOut{}, nil }))
 	require.ErrorContains(t, misuse(t, tool.begin().err), `"c"`)
+
+	for explanation, c := range map[string]struct {
+		style tripStyle
+		want  string
+	}{
+		"a list with another key": {mrtr.GivenAll(useAll, list), `"each.1"`},
+		"an answer that is not named": {mrtr.GivenAll(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			return tripOut{Plan: one.Of(c)}, nil
+		}), `"a"`},
+		"the zero one is read": {mrtr.GivenAll(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			return tripOut{Plan: zero.Of(c)}, nil
+		}), "zero Given"},
+		"one is read in another style": {mrtr.Native(func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+			return nil, tripOut{Plan: one.Of(c)}, nil
+		}), `"a"`},
+	} {
+		t.Run(explanation, func(t *testing.T) {
+			require.ErrorContains(t, misuse(t, serveTrip(t, c.style).begin().err), c.want)
+		})
+	}
 }

@@ -29,8 +29,8 @@ first: era.Of(req) != era.Legacy, (*mrtr.Call).Modern, or the protocol version.
 
 A handler is a function given to mcp.AddTool or to AddTool, AddPrompt,
 AddResource or AddResourceTemplate of a server, directly or through sse.Bridge,
-and one given to mrtr.Native, Coroutine, Journal or Resumable, unless the style
-is only the legacy one of mrtr.ByVersion. A condition on the revision counts as
+and one given to mrtr.Native, Coroutine, Journal, Resumable or Given1 and its like,
+unless the style is only the legacy one of mrtr.ByVersion. A condition on the revision counts as
 the check, and so does one on the result of a function of another package that is
 given the request or the session.`, runSessionAsk)
 
@@ -48,7 +48,11 @@ var (
 		mcpPath + ".Server.AddResource", mcpPath + ".Server.AddResourceTemplate",
 	}
 	bridges   = names{ssePath + ".Bridge*"}
-	styles    = names{mrtrPath + ".Native", mrtrPath + ".Coroutine", mrtrPath + ".Journal", mrtrPath + ".Resumable"}
+	// styles take a handler, which is their one argument that is a function.
+	styles = names{
+		mrtrPath + ".Native", mrtrPath + ".Coroutine", mrtrPath + ".Journal", mrtrPath + ".Resumable",
+		mrtrPath + ".Given1", mrtrPath + ".Given2", mrtrPath + ".Given3", mrtrPath + ".GivenAll",
+	}
 	byVersion = names{mrtrPath + ".ByVersion"}
 )
 
@@ -65,7 +69,11 @@ func runSessionAsk(p *program, r *reporter) {
 		case registrations.has(named):
 			h.registered(args[len(args)-1])
 		case styles.has(named) && !legacyOnly(call):
-			h.registered(args[0])
+			for _, arg := range args {
+				if _, isFunc := arg.Type().Underlying().(*types.Signature); isFunc {
+					h.registered(arg)
+				}
+			}
 		}
 	}
 }

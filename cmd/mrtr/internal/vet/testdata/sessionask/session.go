@@ -33,6 +33,10 @@ func register(s *mcp.Server, rt *mrtr.Runtime, desk *desk) {
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Native(overSession), nil))
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Native(branching), nil))
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(branching), mrtr.Native(legacyArm)), nil))
+	name := mrtr.ResolveQuestion[struct{}](units)
+	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Given1(name, givenOne), nil))
+	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.GivenAll(givenAll, name), nil))
+	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(branching), mrtr.GivenAll(legacyGiven, name)), nil))
 	s.AddTool(&mcp.Tool{}, checksEra)
 	s.AddTool(&mcp.Tool{}, checksVersion)
 	s.AddTool(&mcp.Tool{}, checksMeta)
@@ -107,6 +111,14 @@ var units = mrtr.Elicit[string]("units", "Which units?")
 func overSession(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, string, error) {
 	got, err := units.AskOver(ctx, c.Session()) // want `mrtr.Question.AskOver in a handler`
 	return nil, got, err
+}
+
+func givenOne(ctx context.Context, c *mrtr.Call, _ struct{}, unit string) (string, error) {
+	return units.AskOver(ctx, c.Session()) // want `mrtr.Question.AskOver in a handler`
+}
+
+func givenAll(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
+	return units.AskOver(ctx, c.Session()) // want `mrtr.Question.AskOver in a handler`
 }
 
 func onlyOneSide(ctx context.Context, req request) (result, error) {
@@ -220,6 +232,10 @@ func branching(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteR
 func legacyArm(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, string, error) {
 	got, err := units.AskOver(ctx, c.Session())
 	return nil, got, err
+}
+
+func legacyGiven(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
+	return units.AskOver(ctx, c.Session())
 }
 
 // Nobody registers it, and a server may ask outside a request.
