@@ -135,7 +135,7 @@ func givenUnder[T any](key string, q Question[T]) error {
 	return err
 }
 
-// Of is the answer in a handler of [GivenAll] that names it.
+// Of is the answer in a handler of [GivenAll] that names it, or one that depends on it.
 func (g Given[In, T]) Of(c *Call) T {
 	if c.given != nil {
 		if r, ok := (*c.given).(*resolution[In]); ok && r.values[g.given] != nil {

@@ -27,6 +27,7 @@ const (
 	works    = "mrtr/work.go"
 	states   = "mrtr/state.go"
 	walking  = "mrtr/steps_run.go"
+	resolves = "mrtr/given.go"
 )
 
 var lines = []line{
@@ -76,6 +77,10 @@ var lines = []line{
 	{file: walking, old: ` || c.st.hasEffectOn(l.steps[i].key)`, new: ``, tests: "TestATakeoverDoesNotGoBack"},
 	{file: turns, old: `entries, open := c.st.effectsSince(cl.base), slices.Clone(cl.open)`, new: `entries, open := c.st.effectsSince(cl.base), []entry(nil)`, tests: "TestACallThatWasBeingUndone"},
 	{file: turns, old: `		if e := entries[end]; e.unknown {`, new: `		if e := entries[end]; e.key == "" {`, tests: "TestDoubt"},
+	{file: resolves, old: `open = append(open, unanswered...)`, new: `open = unanswered`, tests: "TestGiven"},
+	{file: resolves, old: `			r.asked[g] = asked
+`, new: ``, tests: "TestGiven"},
+	{file: resolves, old: ` || g.several && strings.HasPrefix(other.key, g.key+".") ||`, new: ` ||`, tests: "TestGiven"},
 	{file: works, old: `	if err := c.rt.works.enter(w, c); err != nil {`, new: `	if err := c.rt.works.enter(w, c); w == nil {`, tests: "TestARefusedRoundLeaves"},
 }
 

@@ -108,7 +108,7 @@ func reachable() []string {
 		for _, reason := range []string{stopDeclined, stopCancelled, stopUnanswered, stopCannotAsk, stopTooMany, stopNoAnswer, failedEffect, stopUnknown, stopPanic} {
 			outcomes = append(outcomes, outcome{kind: stops, reason: reason})
 		}
-		if s.guarded() {
+		if s.carries() {
 			outcomes = append(outcomes, outcome{kind: carries})
 		}
 		if s == coroutine {

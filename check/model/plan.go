@@ -84,9 +84,10 @@ const (
 	journal   styleName = "journal"
 	resumable styleName = "resumable"
 	versions  styleName = "versions"
+	answered  styleName = "given"
 )
 
-var styleNames = []styleName{native, once, stepList, coroutine, journal, resumable, versions}
+var styleNames = []styleName{native, once, stepList, coroutine, journal, resumable, versions, answered}
 
 // The promises of the styles, as far as they differ.
 
@@ -103,8 +104,11 @@ func (s styleName) linear() bool { return s == coroutine || s.replays() }
 // again: a round that was cut off runs again, by its notes.
 func (s styleName) again() bool { return s == stepList || s.replays() }
 
-// guarded: every entry starts at the top, and carried values are read there.
-func (s styleName) guarded() bool { return s == native || s == once || s == versions }
+// guarded: every entry starts at the top, and looks each answer up.
+func (s styleName) guarded() bool { return s == native || s == once || s == versions || s == answered }
+
+// carries: the handler hands values to the rounds that follow.
+func (s styleName) carries() bool { return s.guarded() && s != answered }
 
 // tool is a tool of the servers.
 type tool struct {
@@ -137,13 +141,13 @@ func (t *tool) asked(q wire.Question) *question {
 }
 
 // order is the order in which the items happen. A native handler has its effects
-// below the last guard. Steps do not carry.
+// below the last guard, and one that is given its answers does all else there.
 func (t *tool) order() []int {
 	var first, last []int
 	for i, it := range t.plan.items {
 		switch {
-		case it.carry && !t.style.guarded(), it.quits != "" && t.style == stepList, it.repeats && (t.style == native || t.style == stepList):
-		case it.effect != "" && t.style == native:
+		case it.carry && !t.style.carries(), it.quits != "" && t.style == stepList, it.repeats && (t.style == native || t.style == stepList):
+		case it.effect != "" && t.style == native, len(it.ask) == 0 && t.style == answered:
 			last = append(last, i)
 		default:
 			first = append(first, i)

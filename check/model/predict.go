@@ -237,7 +237,7 @@ func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) 
 				p.stop(stopDiverged)
 				return false
 			}
-			if len(asks) > 0 && compared != asSteps {
+			if len(asks) > 0 && compared != asSteps && s.tool.style != answered {
 				kept := map[string]given{}
 				if compared == allOrDiverge { // those that are worded as they were keep their answers
 					for _, q := range it.ask {

@@ -47,7 +47,11 @@ type wording struct {
 	read func(*mrtr.Call) (string, bool)
 	over func(context.Context, *mrtr.Call) (string, error)
 	step func(list *steps, also bool) func(*at) string
+	// given has the answer as a text, once another one is known.
+	given func(after givenText) givenText
 }
+
+type givenText = mrtr.Given[input, string]
 
 type (
 	steps = mrtr.Steps[input, output]
@@ -83,6 +87,12 @@ func word[T any](message string, q mrtr.Question[T], show func(T) string) wordin
 			}
 			step := add(list, q.Key(), ask)
 			return func(at *at) string { return show(step.Of(at)) }
+		},
+		given: func(after givenText) givenText {
+			answer := mrtr.ResolveAfter(after, q.Key(), func(context.Context, input, string) (mrtr.Question[T], error) { return q, nil })
+			return mrtr.ResolveAfter(answer, q.Key()+".text", func(_ context.Context, _ input, v T) (mrtr.Question[string], error) {
+				return mrtr.Known(show(v)), nil
+			})
 		},
 	}
 }

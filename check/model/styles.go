@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/mrtr-go/sdk/mrtr"
 )
@@ -30,6 +31,8 @@ func (t *tool) build(d *door, w int) style {
 		return mrtr.Journal(t.linear(d, w))
 	case resumable:
 		return mrtr.Resumable(t.linear(d, w))
+	case answered:
+		return t.given(d, w)
 	case versions:
 		return mrtr.ByVersion(mrtr.Native(t.guarded(d, w)), mrtr.Native(t.overSession(d, w)))
 	}
@@ -146,6 +149,46 @@ func (t *tool) linear(d *door, w int) mrtr.LinearFunc[input, output] {
 		}
 		return output{in.Ref + " " + told.String()}, nil
 	}
+}
+
+// given is the tool with its answers given. The questions of an item depend on those of
+// the item before, so that they go out in the same rounds as in the other styles.
+func (t *tool) given(d *door, w int) style {
+	before := mrtr.Resolve("begin", func(context.Context, input) (mrtr.Question[string], error) { return mrtr.Known(""), nil })
+	texts := map[*question]givenText{}
+	for _, i := range t.order() {
+		asks := t.plan.items[i].ask
+		for _, q := range asks {
+			texts[q] = q.worded[w].given(before)
+		}
+		switch len(asks) {
+		case 0:
+		case 1:
+			before = texts[asks[0]]
+		case 2:
+			before = mrtr.ResolveAfter2(texts[asks[0]], texts[asks[1]], fmt.Sprint("item.", i), func(context.Context, input, string, string) (mrtr.Question[string], error) {
+				return mrtr.Known(""), nil
+			})
+		default:
+			panic("an item asks more questions than an answer can depend on")
+		}
+	}
+	return mrtr.GivenAll(func(ctx context.Context, c *mrtr.Call, in input) (output, error) {
+		told := make(told, len(t.plan.items))
+		for _, i := range t.order() {
+			it := t.plan.items[i]
+			for _, q := range it.ask {
+				told.answer(i, q.key, texts[q].Of(c))
+			}
+			if told.quits(it) {
+				return output{}, quit
+			}
+			if err := t.run(ctx, c, d, i, nil, told); err != nil {
+				return output{}, err
+			}
+		}
+		return output{in.Ref + " " + told.String()}, nil
+	}, before)
 }
 
 // overSession is the tool for a legacy client whose session is asked in place.
