@@ -16,7 +16,8 @@ const costAbout = `Makes calls of one, four and nine questions in the styles tha
 single, with an effect behind each question, and prints how the cost grows.`
 
 const costIntro = `A tool asks one, four or nine questions, each in a round of its own, and saves
-each answer: an effect. E saves them all below its last guard.
+each answer: an effect. E saves them all below its last guard. K asks them all
+in one round, since none depends on another, and saves the answers after it.
 
 `
 
@@ -24,7 +25,8 @@ const costHead = "    style           requests    entered     saved      state"
 
 const costLegend = `
   requests  of the client
-  entered   how often a function of the author's was called; of G, its steps
+  entered   how often a function of the author's was called: of G its steps, and
+            of K those that ask as well
   saved     how often the effect happened
   state     size of the largest request_state, in bytes
 `
@@ -61,9 +63,12 @@ func tooMany(ctx context.Context, p printer) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		ending := fmt.Sprintf("%d saved: %s", b.saved, b.failed)
+		if b.failed == "" {
+			ending = fmt.Sprintf("%d saved, in %d requests", b.saved, b.requests)
+		}
 		letters[ending] = append(letters[ending], s.letter)
 	}
-	fmt.Fprint(p, "\nTen questions in ten rounds are more than a client follows:\n\n")
+	fmt.Fprint(p, "\nMore than nine rounds are more than a client follows. Ten questions:\n\n")
 	for _, ending := range sortedKeys(letters) {
 		fmt.Fprintf(p, "  %-11s %s\n", strings.Join(letters[ending], " "), ending)
 	}
@@ -90,6 +95,7 @@ var surveys = []survey{
 	{"G", "steps", surveySteps},
 	{"H", "coroutine", surveyLinear(mrtr.Coroutine[struct{}, total])},
 	{"J", "journal", surveyLinear(mrtr.Journal[struct{}, total])},
+	{"K", "given", surveyGiven},
 }
 
 // bill is the cost of one call.
@@ -180,6 +186,22 @@ func surveySteps(questions []mrtr.Question[int], save func(int)) mrtr.Style[stru
 		return t, nil
 	})
 	return b.MustBuild()
+}
+
+func surveyGiven(questions []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total] {
+	var answers []mrtr.Given[struct{}, int]
+	var all []mrtr.AnyGiven[struct{}]
+	for _, q := range questions {
+		answer := mrtr.ResolveQuestion[struct{}](q)
+		answers, all = append(answers, answer), append(all, answer)
+	}
+	return mrtr.GivenAll(func(_ context.Context, c *mrtr.Call, _ struct{}) (t total, err error) {
+		for _, answer := range answers {
+			save(answer.Of(c))
+			t.Sum += answer.Of(c)
+		}
+		return t, nil
+	}, all...)
 }
 
 func surveyLinear(style func(mrtr.LinearFunc[struct{}, total]) mrtr.Style[struct{}, total]) surveyStyle {
