@@ -99,11 +99,13 @@ func TestTheScreenOfStyles(t *testing.T) {
 	require.Equal(t, []string{"style", "you write", "the engine", "hidden re-entry", "held", "a legacy client", "it breaks"}, cells(lines[0]))
 	rows, err := tabulate(t.Context(), []string{"Lisbon", "Springfield"})
 	require.NoError(t, err)
-	described := map[string]bool{}
+	described, breaks := map[string]bool{}, map[string]string{}
 	for _, line := range lines[2:] {
 		row := cells(line)
 		require.Len(t, row, 7, line)
 		described[row[0]] = true
+		letter, _, _ := strings.Cut(row[0], ",")
+		breaks[letter] = row[6]
 		_, section, found := strings.Cut(page, "\n### "+row[0]+"\n")
 		require.True(t, found, "%s has a section", row[0])
 		section, _, _ = strings.Cut(section, "\n### ")
@@ -122,4 +124,16 @@ func TestTheScreenOfStyles(t *testing.T) {
 		require.True(t, described[o.Letter+", `"+o.Name+"`"], o.Name)
 	}
 	require.Len(t, described, len(options.All)+1)
+
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, short, found := strings.Cut(string(readme), "| Your tool | Write it as | It breaks |\n|---|---|---|\n")
+	require.True(t, found)
+	short, _, _ = strings.Cut(short, "\n\n")
+	for line := range strings.SplitSeq(short, "\n") {
+		row := cells(line)
+		require.Len(t, row, 3, line)
+		letter, _, _ := strings.Cut(row[1], ":")
+		require.Equal(t, breaks[letter], row[2], "README.md tells where %s breaks as docs/styles.md does", letter)
+	}
 }
