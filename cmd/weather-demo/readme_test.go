@@ -93,6 +93,7 @@ func TestTheScreenOfStyles(t *testing.T) {
 	page := string(raw)
 	_, screen, found := strings.Cut(page, "\n## On one screen\n\n")
 	require.True(t, found)
+	screen = screen[strings.Index(screen, "|"):]
 	lines := strings.Split(screen[:strings.Index(screen, "\n\n")], "\n")
 	require.Equal(t, strings.Count(page, "\n|"), len(lines), "every table is this one")
 	cells := func(line string) []string { return strings.Split(strings.Trim(line, "| "), " | ") }
