@@ -15,7 +15,6 @@ import (
 // documents are those that show the output of runs, each with the blocks that it
 // must have.
 var documents = map[string][]string{
-	"../../README.md":        {"run", "table"},
 	"../../docs/styles.md":   {"quadrant", "table", "lesson", "survive", "cost"},
 	"../../docs/boundary.md": {"levels", "batch", "check"},
 }
@@ -23,7 +22,6 @@ var documents = map[string][]string{
 // blocks are the runs whose output the documents show, by the name in the comments
 // around each block: <!-- table:begin --> and <!-- table:end -->.
 var blocks = map[string]string{
-	"run":      "-style native -era modern -location Lisbon",
 	"table":    "table",
 	"quadrant": "quadrant",
 	"lesson":   "lesson",
