@@ -64,6 +64,7 @@ var importStair = []struct {
 	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/progress", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"transport/stdio", []string{gosdk, "transport/internal/inflight", "transport/internal/message", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/dependency", "internal/faultlog", "internal/jsontext", "internal/progress", "internal/rpcerror", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"serve", []string{gosdk, "boundary", "internal/usage", "transport/mcphttp"}, "it puts a boundary and a transport together, for any go-sdk server"},
 
 	// The engine.
 	{"mrtr/internal/digest", nil, "it hashes bytes"},

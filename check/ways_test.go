@@ -107,7 +107,7 @@ func exchanging(t *testing.T, modern bool, write func(string), read func() strin
 			switch err := json.Unmarshal([]byte(got), &asked); {
 			case err == nil && asked.Method == "ping":
 				write(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"result":{}}`)
-			case strings.Contains(got, `"id":7`) || strings.Contains(got, `"error"`):
+			case err != nil || asked.Method == "": // an answer, to whatever id
 				return got
 			}
 		}

@@ -1,0 +1,38 @@
+package docs_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/serve"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+func run(ctx context.Context, address string) error {
+	keys, err := statecodec.KeysFromEnv("MRTR_KEYS") // the first seals, all open
+	if err != nil {
+		return err
+	}
+	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: keys}, Observer: mrtr.LogObserver(slog.Default())})
+	if err != nil {
+		return err
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "travel", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(book), nil))
+	return serve.HTTP(ctx, address, server, &serve.Options{Runtime: rt})
+}
+
+// A server that is told to end at once ends without an error.
+func Example_serve() {
+	os.Setenv("MRTR_KEYS", statecodec.GenerateKey().Text())
+	defer os.Unsetenv("MRTR_KEYS")
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	fmt.Println(run(ctx, "127.0.0.1:0"))
+	// Output: <nil>
+}

@@ -1,0 +1,127 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/transport/mcphttp"
+)
+
+// HTTP serves a server at an address such as "127.0.0.1:8080", until ctx ends or the process
+// gets SIGINT or SIGTERM. Then it stops without losing a call, and returns nil if all of them
+// came to their end. A second signal ends the process at once.
+//
+//	/mcp    clients of both eras
+//	/ready  200, and 503 from the moment that the server is about to stop
+//
+// It sets GOGC to 400 while it serves, unless the environment sets GOGC.
+func HTTP(ctx context.Context, address string, server *mcp.Server, opts *Options) error {
+	o, err := opts.resolve()
+	if err != nil {
+		return err
+	}
+	if !o.Bare {
+		if err := boundary.Install(server, o.Boundary); err != nil {
+			return err
+		}
+	}
+	front, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, o.Handler)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer ignore()
+	defer collectLess()()
+	web := &http.Server{
+		Handler:           o.paths(front),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(listener) }()
+	if o.Listening != nil {
+		o.Listening(listener.Addr())
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		ignore() // the next signal is not for us
+		return o.stop(web, front)
+	}
+}
+
+// paths mounts the endpoints.
+func (o *Options) paths(front *mcphttp.Handler) http.Handler {
+	paths := http.NewServeMux()
+	paths.Handle("/mcp", o.Guard(front))
+	paths.HandleFunc("/ready", front.ServeReady)
+	for path, e := range o.Endpoints {
+		paths.Handle(path, o.Guard(e))
+	}
+	if o.Others != nil {
+		paths.Handle("/", o.Others)
+	}
+	return paths
+}
+
+// stop ends a server. New clients go elsewhere first; then the handlers that are held get
+// their answers, which the endpoints have to bring; then the requests that run get their
+// results; and the connections close last.
+func (o *Options) stop(web *http.Server, front *mcphttp.Handler) error {
+	endpoints := []Endpoint{front}
+	for _, e := range o.Endpoints {
+		endpoints = append(endpoints, e)
+	}
+	for _, e := range endpoints {
+		e.Retire()
+	}
+	time.Sleep(o.Unready)
+	ctx, cancel := context.WithTimeout(context.Background(), o.Stop)
+	defer cancel()
+	var errs []error
+	if o.Runtime != nil {
+		errs = append(errs, o.Runtime.Drain(ctx))
+	}
+	ends := make(chan error)
+	for _, e := range endpoints {
+		go func() { ends <- e.Shutdown(ctx) }()
+	}
+	for range endpoints {
+		errs = append(errs, <-ends)
+	}
+	last, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	if web.Shutdown(last) != nil {
+		_ = web.Close() // clients keep these connections, and nothing runs on them
+	}
+	return errors.Join(errs...)
+}
+
+// closing is how long clients may take to see that their connections end.
+const closing = time.Second
+
+// collectLess sets GOGC to 400 unless the environment does, and returns the way back.
+func collectLess() (undo func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	before := debug.SetGCPercent(400)
+	return func() { debug.SetGCPercent(before) }
+}
