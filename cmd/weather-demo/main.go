@@ -120,7 +120,7 @@ func commands() []command {
 		{"batch", "", "one call for several items, of which some fail", batchAbout, simple(batch)},
 		{"check", "FILE", "find tool uses without a result in a conversation", checkAbout, check},
 		{"page", "", "serve a page on which to play and attack a call", pageAbout, servePage},
-		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", serveAbout, serve},
+		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", serveAbout, serveTools},
 		{"version", "", "print the versions of the demo, of Go and of go-sdk", versionAbout, simple(version)},
 		{"help", "[COMMAND]", "list the commands, or explain one", "Lists the commands, or explains one of them and its flags.", help},
 	}

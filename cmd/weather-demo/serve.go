@@ -11,9 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unicode"
@@ -25,6 +23,7 @@ import (
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/page"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
@@ -57,8 +56,8 @@ const (
 	tokensVariable = "MRTR_TOKENS"
 )
 
-// serve serves the tools until a signal or the end of the input.
-func serve(ctx context.Context, c command, args []string, t terminal) error {
+// serveTools serves the tools until a signal or the end of the input.
+func serveTools(ctx context.Context, c command, args []string, t terminal) error {
 	f := c.flags()
 	address := f.String("http", "", "serve HTTP on this `address`: /mcp for modern and legacy clients, /ws for WebSocket; port 0 picks a free one")
 	stdio := f.Bool("stdio", false, "serve stdin and stdout (the default)")
@@ -174,15 +173,7 @@ type httpServer struct {
 }
 
 func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) error {
-	defer collectLess()()
-	getServer := func(*http.Request) *mcp.Server { return server }
-	both, err := mcphttp.NewHandler(getServer, &mcphttp.HandlerOptions{
-		Stateless: h.stateless, StockFront: h.stockFront, Logger: h.logger,
-	})
-	if err != nil {
-		return err
-	}
-	ws, err := wstransport.NewHandler(getServer, nil)
+	ws, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if err != nil {
 		return err
 	}
@@ -191,18 +182,30 @@ func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) e
 		return err
 	}
 	defer played.Close()
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", h.proof.guard(both))
-	mux.Handle("/ws", h.proof.guard(ws))
-	mux.Handle("GET /audits", page.SameOrigin(h.proof.audits))
-	mux.Handle("/", played)
-	return listen(ctx, h.address, mux, func(address net.Addr) {
-		fmt.Fprintf(t.out, "listening on http://%s\n", address)
-		fmt.Fprintf(t.out, "  http://%s/mcp  for modern and legacy clients\n", address)
-		fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket, subprotocol %q\n", address, wstransport.Subprotocol)
-		fmt.Fprintf(t.out, "  http://%s/audits  how often the tools had their effect\n", address)
-		fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser\n", address)
-	}, func(web *http.Server) error { return h.drain(web, ws.Shutdown, both.Shutdown) })
+	others := http.NewServeMux()
+	others.Handle("GET /audits", page.SameOrigin(h.proof.audits))
+	others.Handle("/", played)
+	err = serve.HTTP(ctx, h.address, server, &serve.Options{
+		Handler:   &mcphttp.HandlerOptions{Stateless: h.stateless, StockFront: h.stockFront},
+		Bare:      true, // it has a boundary already, inside of what is logged
+		Guard:     h.proof.guard,
+		Endpoints: map[string]serve.Endpoint{"/ws": ws},
+		Others:    others,
+		Logger:    h.logger,
+		Stop:      max(h.drainLimit, 1),
+		Listening: func(address net.Addr) {
+			fmt.Fprintf(t.out, "listening on http://%s\n", address)
+			fmt.Fprintf(t.out, "  http://%s/mcp  for modern and legacy clients\n", address)
+			fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket, subprotocol %q\n", address, wstransport.Subprotocol)
+			fmt.Fprintf(t.out, "  http://%s/audits  how often the tools had their effect\n", address)
+			fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser\n", address)
+		},
+	})
+	if errors.Is(err, context.DeadlineExceeded) { // which is no failure: they wait for their users
+		h.log.printf("the calls that were running after %s were cancelled", h.drainLimit)
+		return nil
+	}
+	return err
 }
 
 // listen serves over HTTP until a signal, and then stops.
@@ -221,41 +224,6 @@ func listen(ctx context.Context, address string, handler http.Handler, listening
 	case <-ctx.Done():
 		return stop(web)
 	}
-}
-
-// collectLess sets GOGC to 400 unless the environment does, and returns the way back.
-// A server's heap is a few megabytes, and every few calls produce as much garbage:
-// collecting a quarter as often takes a third to a half off its CPU time.
-func collectLess() (undo func()) {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
-	}
-	before := debug.SetGCPercent(400)
-	return func() { debug.SetGCPercent(before) }
-}
-
-// drain stops the endpoints, then the server under them. It cancels the calls
-// that take longer than drainLimit, which is no failure: they wait for their users.
-func (h httpServer) drain(web *http.Server, endpoints ...func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), h.drainLimit)
-	defer cancel()
-	errs := make([]error, len(endpoints))
-	var all sync.WaitGroup
-	for i, shutdown := range endpoints {
-		all.Go(func() { errs[i] = shutdown(ctx) })
-	}
-	all.Wait()
-	err := errors.Join(errs...)
-	if errors.Is(err, context.DeadlineExceeded) {
-		h.log.printf("the calls that were running after %s were cancelled", h.drainLimit)
-		err = nil
-	}
-	grace, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if web.Shutdown(grace) != nil {
-		_ = web.Close() // the clients of the remaining connections do not close them
-	}
-	return err
 }
 
 // serveStdio serves until the input ends. A signal ends the input too, since
