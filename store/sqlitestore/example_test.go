@@ -2,25 +2,22 @@ package sqlitestore_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store/sqlitestore"
-	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 type booking struct {
@@ -42,7 +39,7 @@ func book(ctx context.Context, c *mrtr.Call, _ struct{}) (booking, error) {
 // run serves until the process is told to end. The keys come from the environment, as
 // `openssl rand -base64 32` prints them, and the rounds are remembered in a file: so calls
 // go on after a restart.
-func run(ctx context.Context, listener net.Listener, file string) error {
+func run(ctx context.Context, address, file string, listening func(net.Addr)) error {
 	keys, err := statecodec.KeysFromEnv("MRTR_KEYS")
 	if err != nil {
 		return err
@@ -51,38 +48,19 @@ func run(ctx context.Context, listener net.Listener, file string) error {
 	if err != nil {
 		return err
 	}
+	defer rounds.Close()
 	rt, err := mrtr.New(&mrtr.Options{
 		State:    &statecodec.Options{Keys: keys},
 		Store:    rounds,
 		Observer: mrtr.LogObserver(slog.New(slog.DiscardHandler)), // slog.Default() in a real one
 	})
 	if err != nil {
-		return errors.Join(err, rounds.Close())
+		return err
 	}
+	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Resumable(book), nil))
-	front, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	if err != nil {
-		return errors.Join(err, rt.Close(), rounds.Close())
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", front)
-	mux.HandleFunc("/ready", front.ServeReady)
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return errors.Join(err, rt.Close(), rounds.Close())
-	case <-ctx.Done():
-	}
-	ending, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	front.Retire() // docs/operating.md tells why in this order
-	return errors.Join(rt.Drain(ending), front.Shutdown(ending), web.Shutdown(ending), rounds.Close())
+	return serve.HTTP(ctx, address, server, &serve.Options{Runtime: rt, Listening: listening})
 }
 
 // A server with a file, as an operator runs it. It is told to end while a user thinks. The
@@ -125,13 +103,9 @@ func Example() {
 
 // serving runs a server, and tells its process to end afterwards.
 func serving(file string, use func(*wire.Client)) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- run(context.Background(), listener, file) }()
-	client, err := wire.DialHTTP(context.Background(), "http://"+listener.Addr().String()+"/mcp", &http.Client{Transport: &http.Transport{}}, nil)
+	address, ended := make(chan net.Addr, 1), make(chan error, 1)
+	go func() { ended <- run(context.Background(), "127.0.0.1:0", file, func(a net.Addr) { address <- a }) }()
+	client, err := wire.DialHTTP(context.Background(), "http://"+(<-address).String()+"/mcp", &http.Client{Transport: &http.Transport{}}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
