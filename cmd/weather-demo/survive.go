@@ -85,6 +85,7 @@ var survivors = []survivor{
 	{"H", "coroutine", options.Coroutine, laterLinear(mrtr.Coroutine[options.Query, options.Report])},
 	{"J", "journal", options.Journal, laterLinear(mrtr.Journal[options.Query, options.Report])},
 	{"HJ", "resumable", options.Resumable, laterLinear(mrtr.Resumable[options.Query, options.Report])},
+	{"K", "given", options.Given, laterGiven},
 	{"A", "sse_shim", options.SSEShim, laterGuards(audited)},
 	{"C", "version_branch", options.VersionBranch, laterGuards(audited)},
 	{"D", "two_handlers", options.TwoHandlers, laterGuards(audited)},
@@ -265,4 +266,15 @@ func laterLinear(style func(mrtr.LinearFunc[options.Query, options.Report]) mrtr
 			return options.NewReport(place, units), nil
 		}), nil)
 	}
+}
+
+func laterGiven(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+	units := mrtr.ResolveQuestion[options.Query](options.Units)
+	place := mrtr.ResolveAfter(units, "place", func(_ context.Context, q options.Query, _ string) (mrtr.Question[string], error) {
+		return options.WhichPlace(q.Location)
+	})
+	return mrtr.Tool(rt, mrtr.Given2(place, units, func(_ context.Context, _ *mrtr.Call, _ options.Query, place, units string) (options.Report, error) {
+		audit.Record(place)
+		return options.NewReport(place, units), nil
+	}), nil)
 }
