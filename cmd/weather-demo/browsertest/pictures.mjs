@@ -5,10 +5,11 @@
 //
 // The fonts of the pictures are those that install installs.
 
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fonts, launch, setFonts, visit } from "./browser.mjs";
 import { lineTo } from "./demo.mjs";
+import { withPalette } from "./png.mjs";
 import { states } from "./states.mjs";
 
 const [, , url, to, only, theme = "light"] = process.argv;
@@ -28,6 +29,7 @@ async function take(name, theme, width, file) {
 const browser = await launch();
 if (only) {
   await take(only, theme, 1440, to);
+  writeFileSync(to, withPalette(readFileSync(to)));
 } else {
   mkdirSync(to, { recursive: true });
   for (const theme of ["light", "dark"]) {
