@@ -45,7 +45,7 @@ type Handler struct {
 	mux      *http.ServeMux
 	opts     Options
 	files    []file
-	modules  []string // Link headers' values
+	hints    []string // what the HTML is going to need, as links of its header
 	benches  *benches
 	styles   []style
 	quadrant sync.Mutex
@@ -74,10 +74,11 @@ func New(opts *Options) (*Handler, error) {
 		return nil, err
 	}
 	h.benches = &benches{byID: map[string]*bench{}}
+	h.hints = []string{"<page/style.css>; rel=preload; as=style"} // the first words wait for it alone
 	for _, f := range h.files {
 		h.mux.Handle("GET "+f.route, f)
 		if path.Ext(f.name) == ".js" {
-			h.modules = append(h.modules, "<"+f.route[1:]+">; rel=modulepreload")
+			h.hints = append(h.hints, "<"+f.route[1:]+">; rel=modulepreload; fetchpriority=low")
 		}
 	}
 	demo := func(pattern string, serve http.HandlerFunc) { h.mux.Handle(pattern, h.guarded(serve)) }
@@ -102,8 +103,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	secure(w.Header())
 	if r.URL.Path == "/" {
-		// A browser asks for all modules at once, instead of finding one in another.
-		w.Header().Set("Link", strings.Join(h.modules, ", "))
+		// A browser asks for all files at once, instead of finding one in another.
+		w.Header().Set("Link", strings.Join(h.hints, ", "))
 	}
 	h.mux.ServeHTTP(w, r)
 }
