@@ -24,9 +24,10 @@ export async function visit(browser, url, { width = 1440, height = 900, theme = 
 
 export const press = (page, name) => page.getByRole("button", { name, exact: typeof name === "string" }).first().click();
 
-export async function choose(page, { style = "native", resumes = false, legacy = false, place = "Lisbon" }) {
+export async function choose(page, { style = "native", resumes = false, legacy = false, place = "Lisbon", charging = false }) {
   await page.locator(`input[name=style][value=${style}]`).check({ force: true });
   if (resumes) await page.getByLabel("and replay if the handler is gone").check();
+  if (charging) await page.getByLabel("charge the card").check();
   await page.locator(`input[name=era][value=${legacy ? "legacy" : "modern"}]`).check({ force: true });
   await page.locator(`input[name=place][value=${place}]`).check({ force: true });
 }
@@ -45,7 +46,7 @@ export async function asked(page, message) {
 export async function result(page) {
   const title = page.locator(".result h2");
   await title.waitFor();
-  const read = async () => ({ kind: await page.locator(".result .kind").textContent(), text: await title.textContent(), audits: Number(await page.locator(".count").textContent()), caption: await page.locator(".caption").textContent() });
+  const read = async () => ({ kind: await page.locator(".result .kind").textContent(), text: await title.textContent(), audits: Number(await page.locator(".count").textContent()), caption: await page.locator(".caption").textContent(), seen: JSON.parse(await page.locator(".caption").getAttribute("data-seen")) });
   for (let before = ""; ; await page.waitForTimeout(100)) {
     const now = await read();
     if (JSON.stringify(now) === before) return now;

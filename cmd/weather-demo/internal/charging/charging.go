@@ -12,7 +12,7 @@ import (
 )
 
 // Suffix is what the names of these styles end in, and so those of their tools.
-const Suffix = "_charging"
+const Suffix = "_card"
 
 // All are the styles of [options.All] with a charge, and resumable.
 var All = []options.Option{

@@ -11,7 +11,7 @@ const columns = ["modern", "legacy"].flatMap((era) => [["Lisbon", "Lisbon: one q
 export class Matrix {
 	constructor(app) {
 		this.app = app;
-		this.styles = app.styles.filter((s) => s.name !== "resumable");
+		this.styles = app.styles.filter((s) => s.name !== "resumable" && !s.charging);
 		// Stories and failures, by style and column.
 		this.cells = new Map();
 		this.took = "";
@@ -42,7 +42,7 @@ export class Matrix {
 
 	view() {
 		return h("div.scrolling.matrix", { key: "matrix" },
-			h("header.intro", h("div", h("h1", "Ten ways to write one tool"), h("p", "Forty calls, made by this page just now. Time runs to the right. Look for yellow above, where the client keeps the call while its user thinks, and for green below, where the server does.")),
+			h("header.intro", h("div", h("h1", `${this.styles.length} ways to write one tool`), h("p", `${this.styles.length * columns.length} calls, made by this page just now. Time runs to the right. Look for yellow above, where the client keeps the call while its user thinks, and for green below, where the server does.`)),
 				h("p.took", { "aria-live": "polite" }, `${this.cells.size} of ${this.styles.length * columns.length}${this.took}`)),
 			legend(),
 			h("table.sheet.grid",

@@ -68,6 +68,21 @@ export class Story {
 		this.facts.killed = instance;
 	}
 
+	// seen is what the captions are held against: the messages and events since an attack
+	// began, or all of them.
+	get seen() {
+		const from = this.items.findIndex((i) => i.kind === "rule");
+		const { items, marked, audits, requests, entries } = this;
+		const text = (i) => JSON.stringify(i.message, (key, value) => (key === "requestState" ? undefined : value));
+		const since = items.slice(from + 1);
+		const said = (list) => list.filter((i) => i.kind === "message" && i.from === "server").map((i) => ({ instance: i.instance, text: text(i) }));
+		return {
+			said: said(since), earlier: said(items.slice(0, Math.max(from, 0))), before: marked, after: audits.length, requests, entries, lines: audits.map((a) => a.line),
+			runs: since.filter((i) => i.kind === "run").map(({ instance, resumed, trace }) => ({ instance, resumed, lines: trace.map((t) => t.line), remembered: trace.some((t) => t.kind === "remembered") })),
+			stamps: since.filter((i) => i.kind === "stamp").map(({ instance, label, reason }) => ({ instance, label, reason })), charging: this.style.charging,
+		};
+	}
+
 	get question() {
 		return this.pending.length > 0;
 	}
@@ -91,9 +106,9 @@ export class Story {
 			Object.assign(item, { number: ++this.requests, title: `tools/call ${params.name}`, short: params.name, state: params.requestState });
 		} else {
 			item.title = "answer";
-			this.action = result.action;
 		}
 		item.isAnswer = Boolean(answers);
+		this.action = Object.values(answers ?? {})[0]?.action;
 		item.lines = answers ? Object.entries(answers).map(inWords) : [JSON.stringify(params.arguments)];
 		if (answers) this.facts.answered = m.instance;
 		return this.items.push(item);
@@ -119,12 +134,12 @@ export class Story {
 		this.facts.asker = instance;
 		if (method) {
 			this.pending = formKeys(message).slice(0, 1);
-			Object.assign(item, { title: method, lines: [`? ${params.message}`] });
+			Object.assign(item, { title: method, lines: [...asking(params)] });
 		} else {
 			const { inputRequests = {}, requestState } = result;
 			this.pending = Object.keys(inputRequests);
 			this.states.push(requestState);
-			Object.assign(item, { title: "input_required", state: requestState, lines: Object.values(inputRequests).map((q) => `? ${q.params.message.split("\n")[0]}`) });
+			Object.assign(item, { title: "input_required", state: requestState, lines: Object.values(inputRequests).flatMap((q) => asking(q.params)) });
 			Object.assign(gap, { token: requestState, bytes: requestState.length, holds: this.held?.instance === instance ? "handler" : "nothing" });
 		}
 		if (!this.again) this.asked.push(...this.pending);
@@ -211,6 +226,9 @@ const isHandshake = (m) => Boolean(m.message.result?.protocolVersion);
 const formKeys = (message) => Object.keys(message?.params?.requestedSchema?.properties ?? {});
 
 export const textOf = (result) => (result?.content ?? []).map((c) => c.text ?? "").join(" ");
+
+// asking is a question in lines; one that is asked again says why in its last.
+const asking = ({ message }) => `? ${message}`.split("\n").filter(Boolean);
 
 const inWords = ([key, { action, content }]) => action !== "accept" ? `${key}: ${action === "decline" ? "declined" : "dismissed"}`
 	: Object.entries(content).map(([k, v]) => `${k} = ${v}`).join(", ");
