@@ -161,6 +161,8 @@ for (const [style, extra] of surviving) {
     await playTo(page, { style, ...extra }, null);
     await press(page, /^kill it/);
     await page.getByText("the one that is left").waitFor();
+    const held = style === "coroutine" ? "It held the handler of this call" : "It held nothing of this call";
+    await eventually(async () => must((await page.locator(".caption").textContent()).includes(held), held));
     await press(page, "Answer");
     const r = await done(page, `killed ${style}`);
     if (style === "coroutine" && !extra.resumes) {
