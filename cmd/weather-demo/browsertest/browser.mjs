@@ -22,9 +22,22 @@ export async function visit(browser, url, { width = 1440, height = 900, theme = 
   return { page, complaints, close: () => context.close() };
 }
 
+// fonts are for pictures that look the same everywhere, and those a system without
+// either has instead.
+export const fonts = {
+  pictures: { "--sans": "Inter", "--mono": "JetBrains Mono", "--serif": "Charis SIL" },
+  fallback: { "--sans": "DejaVu Sans", "--mono": "DejaVu Sans Mono", "--serif": "DejaVu Serif" },
+};
+
+export const setFonts = (page, set) => page.evaluate((set) => {
+  for (const [name, font] of Object.entries(set)) document.documentElement.style.setProperty(name, `"${font}"`);
+}, set);
+
 export const press = (page, name) => page.getByRole("button", { name, exact: typeof name === "string" }).first().click();
 
 export async function choose(page, { style = "native", resumes = false, legacy = false, place = "Lisbon", charging = false }) {
+  const more = page.locator("details:not([open]) summary");
+  if (await more.count()) await more.click();
   await page.locator(`input[name=style][value=${style}]`).check({ force: true });
   if (resumes) await page.getByLabel("and replay if the handler is gone").check();
   if (charging) await page.getByLabel("charge the card").check();

@@ -1,7 +1,7 @@
 // The states of the page that are looked at: by axe for what it finds, and by
 // people as pictures.
 
-import { asked, call, press, result } from "./browser.mjs";
+import { asked, call, choose, press, result } from "./browser.mjs";
 
 const question = async (page) => {
   await call(page);
@@ -62,7 +62,47 @@ export const states = {
       await result(page);
     },
   },
+  declined: {
+    reach: async (page) => {
+      await question(page);
+      await press(page, "Decline");
+      await result(page);
+    },
+  },
+  "coroutine-held": {
+    reach: async (page) => {
+      await choose(page, { style: "coroutine" });
+      await question(page);
+    },
+  },
   legacy: { hash: "tour-6", reach: done },
+  // These come over a line that is cut.
+  lost: {
+    line: true,
+    reach: async (page, line) => {
+      await question(page);
+      line.cut();
+      await page.getByText("Answer when it is back").first().waitFor();
+    },
+  },
+  "lost-legacy": {
+    hash: "tour-6",
+    line: true,
+    reach: async (page, line) => {
+      await question(page);
+      line.cut();
+      await result(page);
+    },
+  },
+  "lost-attack": {
+    line: true,
+    reach: async (page, line) => {
+      line.cut();
+      await page.locator(".status.lost").waitFor();
+      await page.getByRole("link", { name: "Attack" }).click();
+      await page.getByText("cut short").first().waitFor();
+    },
+  },
   attack: {
     hash: "attack",
     reach: async (page) => {

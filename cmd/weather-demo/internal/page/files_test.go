@@ -1,6 +1,8 @@
 package page
 
 import (
+	"compress/gzip"
+	"io"
 	"net/http"
 	"os"
 	"path"
@@ -13,7 +15,7 @@ import (
 
 // maxPage bounds the page as a browser gets it: all of it, and
 // uncompressed.
-const maxPage = 125_000
+const maxPage = 126_000
 
 func TestThePageIsSmallAndPutsNoTextInAsHTML(t *testing.T) {
 	forbidden := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|srcdoc|\beval\(|new Function|https?://[^w]`)
@@ -59,6 +61,26 @@ func TestFilesComeWithAPolicyAndAnETag(t *testing.T) {
 	}
 	status, _, _ := s.do("GET", "/page/nothing.js", "")
 	require.Equal(t, http.StatusNotFound, status)
+}
+
+func TestFilesComeCompressed(t *testing.T) {
+	s := serve(t, nil)
+	_, _, header := s.do("GET", "/", "")
+	modules := regexp.MustCompile(`<(page/\w+\.js)>; rel=modulepreload`).FindAllStringSubmatch(header.Get("Link"), -1)
+	require.Greater(t, len(modules), 15, "what the HTML's scripts need is named with it")
+	for _, m := range modules {
+		_, plain, header := s.do("GET", "/"+m[1], "", "Accept-Encoding", "identity, gzip;q=0")
+		require.Empty(t, header.Get("Content-Encoding"))
+		require.Equal(t, "Accept-Encoding", header.Get("Vary"))
+		_, packed, packedHeader := s.do("GET", "/"+m[1], "", "Accept-Encoding", "br, gzip;q=0.5")
+		require.Equal(t, "gzip", packedHeader.Get("Content-Encoding"))
+		require.NotEqual(t, header.Get("ETag"), packedHeader.Get("ETag"), "they are other bytes")
+		r, err := gzip.NewReader(strings.NewReader(packed))
+		require.NoError(t, err)
+		unpacked, err := io.ReadAll(r)
+		require.NoError(t, err)
+		require.Equal(t, plain, string(unpacked))
+	}
 }
 
 func TestTheHTMLNamesNothingByAnAbsolutePath(t *testing.T) {

@@ -12,13 +12,16 @@ package page
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"io/fs"
 	"log/slog"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +45,7 @@ type Handler struct {
 	mux      *http.ServeMux
 	opts     Options
 	files    []file
+	modules  []string // Link headers' values
 	benches  *benches
 	styles   []style
 	quadrant sync.Mutex
@@ -65,12 +69,19 @@ func New(opts *Options) (*Handler, error) {
 	if h.styles, err = readStyles(); err != nil {
 		return nil, err
 	}
+	source, err := json.Marshal(h.styles)
+	if err != nil {
+		return nil, err
+	}
 	h.benches = &benches{byID: map[string]*bench{}}
 	for _, f := range h.files {
 		h.mux.Handle("GET "+f.route, f)
+		if path.Ext(f.name) == ".js" {
+			h.modules = append(h.modules, "<"+f.route[1:]+">; rel=modulepreload")
+		}
 	}
 	demo := func(pattern string, serve http.HandlerFunc) { h.mux.Handle(pattern, h.guarded(serve)) }
-	demo("GET /demo/source", h.serveSource)
+	demo("GET /demo/source", newFile("/demo/source", "source.json", source).ServeHTTP)
 	demo("POST /demo/way", h.serveWay)
 	demo("GET /demo/compare", h.serveCompare)
 	demo("GET /demo/quadrant", h.serveQuadrant)
@@ -90,6 +101,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	secure(w.Header())
+	if r.URL.Path == "/" {
+		// A browser asks for all modules at once, instead of finding one in another.
+		w.Header().Set("Link", strings.Join(h.modules, ", "))
+	}
 	h.mux.ServeHTTP(w, r)
 }
 
@@ -104,7 +119,17 @@ type file struct {
 	route   string
 	name    string
 	content []byte
+	packed  []byte // content, compressed
 	etag    string
+}
+
+func newFile(route, name string, content []byte) file {
+	var packed bytes.Buffer
+	to, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is a known one
+	_, _ = to.Write(content)                                    // memory takes it
+	_ = to.Close()
+	sum := sha256.Sum256(content)
+	return file{route: route, name: name, content: content, packed: packed.Bytes(), etag: hex.EncodeToString(sum[:8])}
 }
 
 // embedded lists the page's files: the HTML at the root, the rest under /page/.
@@ -118,13 +143,11 @@ func embedded() ([]file, error) {
 		if err != nil {
 			return err
 		}
-		content = lean(path.Base(name), content)
-		sum := sha256.Sum256(content)
-		f := file{route: "/page/" + path.Base(name), name: name, content: content, etag: `"` + hex.EncodeToString(sum[:8]) + `"`}
+		route := "/page/" + path.Base(name)
 		if path.Base(name) == "index.html" {
-			f.route = "/{$}"
+			route = "/{$}"
 		}
-		files = append(files, f)
+		files = append(files, newFile(route, name, lean(path.Base(name), content)))
 		return nil
 	})
 	return files, err
@@ -135,7 +158,7 @@ func embedded() ([]file, error) {
 // error in a browser points into the file here. The client module is there to be
 // read, and is served as it is.
 func lean(name string, content []byte) []byte {
-	if name == "client.js" || path.Ext(name) != ".js" && path.Ext(name) != ".css" {
+	if name == "client.js" || path.Ext(name) == ".svg" {
 		return content
 	}
 	lines := strings.Split(string(content), "\n")
@@ -152,11 +175,31 @@ func lean(name string, content []byte) []byte {
 }
 
 func (f file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("ETag", f.etag)
+	content, etag := f.content, f.etag
+	if acceptsGzip(r) {
+		content, etag = f.packed, etag+"-gzip"
+		w.Header().Set("Content-Encoding", "gzip")
+	}
+	w.Header().Set("Vary", "Accept-Encoding")
+	w.Header().Set("ETag", `"`+etag+`"`)
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("Content-Type", contentTypes[path.Ext(f.name)])
-	http.ServeContent(w, r, f.name, time.Time{}, bytes.NewReader(f.content))
+	http.ServeContent(w, r, f.name, time.Time{}, bytes.NewReader(content))
 }
+
+func acceptsGzip(r *http.Request) bool {
+	for _, list := range r.Header.Values("Accept-Encoding") {
+		for coding := range strings.SplitSeq(list, ",") {
+			name, weight, _ := strings.Cut(coding, ";")
+			if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+				return !zeroWeight.MatchString(weight)
+			}
+		}
+	}
+	return false
+}
+
+var zeroWeight = regexp.MustCompile(`^\s*[qQ]=0(\.0*)?\s*$`)
 
 // contentTypes are stated here because a machine's own table may say otherwise,
 // and a module of another type does not load.
@@ -165,6 +208,7 @@ var contentTypes = map[string]string{
 	".css":  "text/css; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
 	".svg":  "image/svg+xml",
+	".json": "application/json",
 }
 
 // policy lets the page load its own files and talk to its own server. There is

@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 	"go/ast"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,10 +92,6 @@ var questions = map[string]struct {
 
 // reader reads the styles from their source.
 type reader struct{ *weather.Source }
-
-func (h *Handler) serveSource(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, h.styles)
-}
 
 func readStyles() (styles []style, err error) {
 	src, err := weather.ParseSource()

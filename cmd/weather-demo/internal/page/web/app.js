@@ -4,13 +4,13 @@ import { Attack } from "./attack.js";
 import { attacks } from "./attacks.js";
 import { Bench, source } from "./bench.js";
 import { Compare } from "./compare.js";
-import { button, circle, h, path, quiet, render, sr, svg } from "./dom.js";
+import { button, circle, h, path, quiet, render, sr, svg, wait } from "./dom.js";
 import { envelope } from "./envelope.js";
 import { Matrix } from "./matrix.js";
 import { Play } from "./play.js";
 import { tour } from "./words.js";
 
-const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const titles = { play: "Play a call", attack: "Attack a call", compare: "Compare two styles", matrix: "Every style" };
 
 class App {
 	constructor(root, styles) {
@@ -36,6 +36,7 @@ class App {
 
 	// play opens a call in Play, from another view.
 	play(choice) {
+		this.views.play.met = true;
 		this.views.play.choose({ resumes: false, charging: false, ...choice });
 		this.go("play");
 	}
@@ -51,28 +52,53 @@ class App {
 		const step = /^tour-([1-6])$/.exec(name)?.[1];
 		this.view = this.views[name] ? name : "play";
 		if (step) this.views.play.take(step - 1);
+		document.title = `${step ? tour[step - 1].title : titles[this.view]} · weather-demo`;
 		document.body.className = this.view;
 		this.draw();
-		this.views[this.view].open?.();
+		this.open();
 		scrollTo(0, 0);
+	}
+
+	// open lets the view that is shown make its calls. If they are cut short, the missing
+	// ones are made when the connection is back.
+	async open() {
+		const view = this.views[this.view];
+		const again = view.cut;
+		view.cut = false;
+		try {
+			await view.open?.(again);
+		} catch {
+			view.cut = true;
+		}
+		this.draw();
 	}
 
 	// #connect opens a bench and stays connected to it. A page that was left open
 	// for long, or whose server was started again, gets another one.
 	async #connect() {
-		for (;;) {
+		for (let bench = null; ; await wait(1500)) {
 			try {
-				const bench = await Bench.open();
-				const clients = await Promise.all(bench.instances.map((i) => bench.client(i)));
+				const kept = await bench?.known();
+				if (!kept) bench = await Bench.open();
+				await Promise.all(bench.instances.map((i) => bench.killed.has(i) || bench.client(i)));
 				this.bench = bench;
+				if (this.status === "lost") this.#tell("back", kept);
 				this.#say("connected");
-				await Promise.race(bench.instances.map((i, n) => lost(bench, i, clients[n])));
+				if (this.views[this.view].cut) this.open();
+				await Promise.race(bench.instances.map((i) => lost(bench, i)));
 			} catch {
 				// The server is not there; the bar says so.
 			}
+			this.bench = null;
+			this.#tell("lost");
 			this.#say("lost");
-			await wait(1500);
 		}
+	}
+
+	// #tell lets the views know that the connection is lost or back; kept says that it
+	// leads to the same bench.
+	#tell(event, kept) {
+		for (const view of Object.values(this.views)) view[event]?.(kept);
 	}
 
 	#say(status) {
@@ -110,11 +136,9 @@ class App {
 	}
 
 	#hero() {
-		const term = (cls, text) => h(`b.term.${cls}`, text);
 		return h("div.hero", { key: "hero" }, this.view === "attack"
 			? [h("h1", "Try to break it."), h("p", "Networks repeat requests, people press twice, clients lie, servers die. Each attack meets a fresh call on two instances with one key.")]
-			: [h("h1", "A tool asks, forgets, ", h("br"), "and starts again."), h("p", "A tool server can no longer wait for its user. ", term("of-server", "The server"), " returns its question with a ", term("of-seal", "sealed state"), ", and keeps nothing. ",
-				term("of-client", "Your client"), " asks you, then calls the same tool again, from its top, with your answer and the state. Do it here, and then try to break it.")]);
+			: first);
 	}
 
 	#tour() {
@@ -131,12 +155,12 @@ class App {
 }
 
 // lost returns when a connection ended that nobody has killed.
-async function lost(bench, instance, client) {
+async function lost(bench, instance) {
 	for (;;) {
+		while (bench.killed.has(instance)) await wait(200);
+		const client = await bench.client(instance);
 		await client.closed;
 		if (!bench.killed.has(instance)) return;
-		while (bench.killed.has(instance)) await wait(200);
-		client = await bench.client(instance);
 	}
 }
 
@@ -154,4 +178,10 @@ function switchTheme() {
 	dataset.theme = dark ? "light" : "dark";
 }
 
-new App(document.getElementById("app"), await source());
+// The first words stand in the HTML, before any script has come.
+const copy = (node) => node.data ?? h(node.localName, node.className && { class: node.className }, [...node.childNodes].map(copy));
+const root = document.getElementById("app");
+const first = copy(root.querySelector(".hero")).kids;
+let styles = null;
+while (!styles) styles = await source().catch(() => wait(1500));
+new App(root, styles);

@@ -3,12 +3,10 @@
 import { attacks, outcome, verdictOf } from "./attacks.js";
 import { Bench } from "./bench.js";
 import { Call } from "./call.js";
-import { button, h, radios, th } from "./dom.js";
+import { button, h, radios, th, wait } from "./dom.js";
 import { Stage } from "./stage.js";
 import { Story } from "./story.js";
 import { groups } from "./words.js";
-
-const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Attack {
 	constructor(app) {
@@ -29,54 +27,80 @@ export class Attack {
 		return this.app.styles.filter((s) => s.charging === this.charging);
 	}
 
-	open() {
-		if (!this.turn) this.choose({});
+	async open(again) {
+		if (!this.turn || again) await this.choose({});
 	}
 
 	// choose changes what is attacked, or how. An attack may have killed a server that
 	// the next one needs, so it waits for the one that is being played.
 	async choose(change) {
-		Object.assign(this, change);
+		Object.assign(this, change, { cut: false, staged: false });
 		this.style = this.styles.find((s) => s.name === this.style.name) ?? this.styles[0];
 		const mine = (this.turn = Symbol());
 		this.stage.skip();
 		this.app.draw();
 		const short = (this.played = this.played.catch(() => 0).then(() => this.#play(mine)));
 		// Those that wait for a state to expire wait together.
-		await Promise.all((await short).map(([a, s]) => this.#run(a, this.#call(a, s))));
+		try {
+			await Promise.all((await short).map((run) => run()));
+		} catch (error) {
+			if (this.turn === mine) await this.#cutShort(error);
+		}
 		this.app.draw();
+	}
+
+	// #cutShort leaves without a verdict what was not played to its end.
+	async #cutShort(error) {
+		const { stage } = this;
+		this.cut = true;
+		this.lab = null;
+		if (this.staged) return;
+		stage.caption = `The attack was cut short, so there is no verdict: ${error.message}. It is played again when the connection is back.`;
+		if (!stage.story.items.length) return;
+		stage.story.cut();
+		await stage.advance();
+	}
+
+	lost() {
+		this.stage.lost = true;
+		this.lab = null;
+	}
+
+	back() {
+		this.stage.lost = false;
 	}
 
 	// play plays an attack on the stage. Then it fills in what the other attacks do to
 	// this style, and this attack to others, and returns those that take their time.
 	async #play(mine) {
 		const { attack, style, stage } = this;
-		this.lab ??= await Bench.open();
+		const lab = (this.lab ??= await Bench.open());
 		if (this.turn !== mine) return [];
-		const call = this.#call(attack, style);
+		const call = this.#call(lab, attack, style);
 		stage.short = attack.short;
-		stage.reset(call.story, this.lab, attack.reason);
+		stage.reset(call.story, lab, attack.reason);
 		call.show = async () => this.turn === mine && stage.advance();
 		const verdict = await this.#run(attack, call);
+		this.staged ||= this.turn === mine;
 		if (this.turn === mine) stage.caption = verdict.says;
 		const rest = [...attacks.map((a) => [a, style]), ...this.styles.map((s) => [attack, s])].filter((r) => !this.#verdict(...r));
 		for (const [a, s] of rest) {
 			this.app.draw();
 			if (this.turn !== mine) return [];
-			if (!a.short) await this.#run(a, this.#call(a, s));
+			if (!a.short) await this.#run(a, this.#call(lab, a, s));
 		}
-		return rest.filter(([a]) => a.short);
+		return rest.filter(([a]) => a.short).map(([a, s]) => () => this.#run(a, this.#call(lab, a, s)));
 	}
 
-	#call(attack, style) {
-		return new Call(this.lab, { style, place: attack.place ?? "Lisbon", store: this.store, short: attack.short });
+	#call(lab, attack, style) {
+		return new Call(lab, { style, place: attack.place ?? "Lisbon", store: this.store, short: attack.short });
 	}
 
 	async #run(attack, call) {
 		const { store } = this;
-		await this.lab.revive();
+		await call.bench.revive();
 		await attack.run(call, wait);
-		await this.lab.revive();
+		await call.bench.revive();
 		const verdict = verdictOf(call.story);
 		verdict.says = outcome(attack, call.story, verdict, store);
 		verdict.seen = JSON.stringify({ ...call.story.seen, says: verdict.says });
@@ -93,7 +117,8 @@ export class Attack {
 	}
 
 	#badge(attack, style) {
-		const { tone, label } = this.#verdict(attack, style) ?? { tone: "pending", label: "…" };
+		const short = this.cut && !this.staged && attack === this.attack && style === this.style;
+		const { tone, label } = (!short && this.#verdict(attack, style)) || { tone: "pending", label: short ? "cut short" : this.cut ? "not played" : "…" };
 		return h(`span.badge.${tone}`, label);
 	}
 

@@ -2,15 +2,20 @@
 // clients that are connected to them, and the endpoints for teaching, which no
 // other server has.
 
-import { Client } from "./client.js";
+import { Client, ConnectionLost } from "./client.js";
 
 // The page may live behind any path.
 const base = new URL("../", import.meta.url);
 
 async function ask(path, options) {
-	const response = await fetch(new URL(path, base), options);
-	if (!response.ok) throw new Error(await response.text());
-	return response.status === 204 ? null : response.json();
+	const response = await fetch(new URL(path, base), options).catch(() => null);
+	const text = await response?.text().catch(() => null);
+	const status = response?.status ?? 0;
+	// A server that was started again does not know this bench, and a proxy in front
+	// of none answers by itself.
+	if (typeof text !== "string" || [404, 502, 504].includes(status)) throw new ConnectionLost(status);
+	if (!response.ok) throw new Error(text);
+	return text && JSON.parse(text);
 }
 
 const post = (path, body = {}) => ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
@@ -59,13 +64,25 @@ export class Bench {
 		return events;
 	}
 
+	// known reports whether the server still has this bench.
+	async known() {
+		try {
+			await ask(`demo/${this.id}/events?after=${Number.MAX_SAFE_INTEGER}`);
+			return true;
+		} catch (error) {
+			if (error.code !== 404) throw error;
+			return false;
+		}
+	}
+
 	open(state, tool, args) {
 		return post(`demo/${this.id}/open`, { state, tool, arguments: args });
 	}
 
 	async kill(instance) {
 		this.killed.add(instance);
-		await post(`demo/${this.id}/${instance}/kill`);
+		// A connection that is lost is told by itself.
+		await post(`demo/${this.id}/${instance}/kill`).catch(() => {});
 	}
 
 	// revive starts again what was killed.

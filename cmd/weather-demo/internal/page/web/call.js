@@ -63,8 +63,14 @@ export class Call {
 			await this.show();
 		};
 		const response = await settle(client.callTool(style.tool, args, async (question) => {
-			await grow();
-			return ask(question);
+			try {
+				await grow();
+				return await ask(question);
+			} catch {
+				// The call ends with its connection.
+				client.close();
+				return { action: "cancel" };
+			}
 		}));
 		await grow();
 		client.close();

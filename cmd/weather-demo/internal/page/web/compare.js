@@ -16,20 +16,23 @@ export class Compare {
 		this.rows = [];
 	}
 
+	lost() {
+		this.lab = null;
+	}
+
 	async open() {
 		const { pair } = this;
 		const rows = await sideBySide(...pair.map((s) => s.name));
-		this.lab ??= await Bench.open();
+		const lab = (this.lab ??= await Bench.open());
 		const stories = [];
 		for (const style of pair) {
-			const call = new Call(this.lab, { style, place: "Springfield" });
+			const call = new Call(lab, { style, place: "Springfield" });
 			await call.play(scripted(usual));
 			stories.push(call.story);
 		}
 		// Others were chosen meanwhile.
 		if (pair !== this.pair) return;
 		Object.assign(this, { stories, rows });
-		this.app.draw();
 	}
 
 	view() {
@@ -41,15 +44,14 @@ export class Compare {
 		const select = (i) => styleSelect(this.app.styles.filter((s) => !s.charging), pair[i].name, (style) => {
 			this.pair = this.pair.with(i, style);
 			this.stories = [];
-			this.app.draw();
-			this.open();
+			this.app.open();
 		}, { id: `compare-${i}`, "aria-label": `The style on the ${i ? "right" : "left"}` });
 		const head = (s, i) => h("div.style-head", h("h2", h("code", s.name), h("small", s.letter)), h("p", s.lesson),
-			stories[i] ? [score(stories[i]), h("p.dim", "Springfield: ", caption(stories[i]))] : h("p.dim", "calling …"));
+			stories[i] ? [score(stories[i]), h("p.dim", "Springfield: ", caption(stories[i]))] : h("p.dim", this.cut ? "not called" : "calling …"));
 		return h("div.scrolling.compare", { key: "compare" },
 			h("header.intro",
-				h("div", h("h1", `${differing === 1 ? "1 line differs" : `${count(differing, "line")} differ`}. On the wire, ${!stories.length ? "…" : others ? `${count(others, "message")}.` : "none."}`),
-					h("p", `Both tools ${stories.length ? "were called just now" : "are being called"}, with the same answers. The code differs in the marked lines. `, !stories.length ? "" : others ? "So do some messages, listed below." : "The messages are the same: a client cannot tell the styles apart.")),
+				h("div", this.cut ? [h("h1", "The connection is lost."), h("p", "Both tools are called again when it is back.")] : [h("h1", `${differing === 1 ? "1 line differs" : `${count(differing, "line")} differ`}. On the wire, ${!stories.length ? "…" : others ? `${count(others, "message")}.` : "none."}`),
+					h("p", `Both tools ${stories.length ? "were called just now" : "are being called"}, with the same answers. The code differs in the marked lines. `, !stories.length ? "" : others ? "So do some messages, listed below." : "The messages are the same: a client cannot tell the styles apart.")]),
 				h("div.selects", select(0), select(1))),
 			h("section.sheet.diff", { "aria-label": "The sources" }, h("div.pair", pair.map(head)), h("div.diff-rows", rows.map((r) => diffRow(r, pair)))),
 			h("section.sheet.saw", h("h2", "What the client saw"),

@@ -197,7 +197,7 @@ function label(p, g, stage, { key, class: fresh }) {
 				return button([h("b", g.narrow ? "sealed state" : "the client keeps the state"), lines([`${item.bytes} bytes${g.narrow ? "" : item.thought ? `, you thought for ${item.thought} s` : ", sealed"}`])],
 					() => actions.openState(item.token), { ...props, class: `keeps ${fresh}` });
 			}
-			return item.holds === "stream" && h("p.note", props, lines(["no state:", "the call is still open"]));
+			return item.holds === "stream" && h("p.note", props, lines(["no state:", g.narrow ? "still open" : "the call is still open"]));
 		}
 		case "run":
 			if (stage.preview) return null;

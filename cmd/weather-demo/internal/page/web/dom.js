@@ -21,6 +21,7 @@ export function h(name, props, ...kids) {
 const tidy = (kids) => kids.flat(Infinity).filter((k) => k || k === 0).map((k) => (typeof k === "object" ? k : { text: String(k) }));
 
 // What the views need often.
+export const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 export const quiet = { "aria-hidden": "true" };
 export const th = (words, scope = "col", props) => h("th", { scope, ...props }, words);
 export const sr = (...text) => h("span.sr", text);

@@ -3,6 +3,7 @@
 
 import { Bench, quadrant } from "./bench.js";
 import { Call, scripted, usual } from "./call.js";
+import { ConnectionLost } from "./client.js";
 import { button, h, sr, th } from "./dom.js";
 import { caption, figures, legend, score } from "./score.js";
 
@@ -19,31 +20,35 @@ export class Matrix {
 		this.calls = [];
 	}
 
-	async open() {
-		if (this.opened) return;
+	async open(again) {
+		if (this.opened && !again) return;
 		this.opened = true;
-		quadrant().then((calls) => {
-			this.calls = calls;
-			this.app.draw();
-		});
+		await Promise.all([this.#play(), quadrant().then((calls) => (this.calls = calls))]);
+	}
+
+	// #play makes the calls that were not made yet.
+	async #play() {
 		const bench = await Bench.open();
 		const began = performance.now();
 		for (const style of this.styles) {
 			for (const c of columns) {
+				const cell = style.name + c.era + c.location;
+				if (this.cells.has(cell)) continue;
 				const call = new Call(bench, { style, place: c.location, legacy: c.era === "legacy" });
 				const outcome = await call.play(scripted(usual)).then(() => call.story, (error) => error);
-				this.cells.set(style.name + c.era + c.location, outcome);
+				if (outcome instanceof ConnectionLost) throw outcome;
+				this.cells.set(cell, outcome);
 			}
 			this.app.draw();
 		}
 		this.took = `, ${((performance.now() - began) / 1000).toFixed(1)} s`;
-		this.app.draw();
 	}
 
 	view() {
+		const calls = this.styles.length * columns.length;
 		return h("div.scrolling.matrix", { key: "matrix" },
-			h("header.intro", h("div", h("h1", `${this.styles.length} ways to write one tool`), h("p", `${this.styles.length * columns.length} calls, made by this page just now. Time runs to the right. Look for yellow above, where the client keeps the call while its user thinks, and for green below, where the server does.`)),
-				h("p.took", { "aria-live": "polite" }, `${this.cells.size} of ${this.styles.length * columns.length}${this.took}`)),
+			h("header.intro", h("div", h("h1", "Every way to write one tool"), h("p", this.cut ? h("b.refusal", "The connection is lost. What is missing is played when it is back. ") : `${calls} calls, made by this page just now. `, "Time runs to the right. Look for yellow above, where the client keeps the call while its user thinks, and for green below, where the server does.")),
+				h("p.took", { "aria-live": "polite" }, `${this.cells.size} of ${calls}${this.took}`)),
 			legend(),
 			h("table.sheet.grid",
 				h("thead", h("tr", th("Style", "col", { rowspan: 2 }), th("Modern client", "colgroup", { colspan: 2 }), th("Legacy client", "colgroup", { colspan: 2 })), h("tr", columns.map((c) => th(c.title)))),
@@ -55,7 +60,7 @@ export class Matrix {
 		const story = this.cells.get(style.name + era + location);
 		const play = () => this.app.play({ style: style.name, place: location, legacy: era === "legacy" });
 		return h(`td.${location}`, h("p.era-name", `${era} client`),
-			!story ? "…" : story instanceof Error ? h("span.refusal", story.message)
+			!story ? (this.cut ? "not played" : "…") : story instanceof Error ? h("span.refusal", story.message)
 			: button([sr(`Play ${style.name}, ${era} client, ${location}: `), score(story), caption(story)], play, { "data-run": JSON.stringify({ style: style.name, era, location, ...figures(story) }) }));
 	}
 

@@ -21,6 +21,8 @@ export class Play {
 		this.choice = { style: "native", place: "Lisbon", legacy: false, resumes: false, charging: false };
 		// Of the tour.
 		this.step = 0;
+		// Whether styles and eras have come up, which say nothing to who has not called.
+		this.met = false;
 		// Steps that were done.
 		this.done = new Set();
 		this.startOver();
@@ -51,15 +53,16 @@ export class Play {
 
 	// take presets a step of the tour.
 	take(step) {
+		this.met ||= step > 0;
 		this.choose({ legacy: false, resumes: false, charging: false, ...words.tour[step].preset }, step);
 	}
 
 	async call() {
 		const { bench } = this.app;
-		await bench.revive();
 		const call = new Call(bench, { ...this.choice, style: this.style });
 		const { story } = call;
 		this.current = call;
+		this.met = true;
 		this.to = "a";
 		this.phase = "calling";
 		this.stage.reset(story, bench, "The request is on its way.");
@@ -70,6 +73,7 @@ export class Play {
 		};
 		this.app.focus(".client-land");
 		try {
+			await bench.revive();
 			await call.play((question) => this.#ask(call, question), {
 				instance: () => this.to,
 				change: (params) => {
@@ -84,8 +88,14 @@ export class Play {
 			this.#reached(story);
 		} catch (error) {
 			if (this.current !== call) return;
+			const waited = this.phase === "asked";
 			this.phase = "lost";
-			this.stage.caption = error instanceof ConnectionLost ? words.cutOff(story.facts.asker) : error.message;
+			this.stage.caption = !(error instanceof ConnectionLost) ? error.message : words.lost(story, waited);
+			if (story.facts.killed && story.legacy) this.stage.caption = words.cutOff(story.facts.killed);
+			else {
+				story.cut();
+				await this.stage.advance();
+			}
 		}
 		this.app.focus(".result h2");
 	}
@@ -101,7 +111,8 @@ export class Play {
 		this.stage.caption = words.asked(story);
 		const asked = performance.now();
 		this.app.focus("[data-first]");
-		return new Promise((resolve) => {
+		return new Promise((resolve, reject) => {
+			this.giveUp = reject;
 			this.answer = (action, content) => {
 				if (this.phase !== "asked") return;
 				story.items.at(-1).thought = Math.round((performance.now() - asked) / 1000);
@@ -122,6 +133,25 @@ export class Play {
 		this.app.focus("[data-first]");
 	}
 
+	// A question stays open while the connection is lost: all of the call is with the
+	// client. Only a legacy call ends with its connection.
+	get adrift() {
+		return this.phase === "asked" && !this.choice.legacy;
+	}
+
+	lost() {
+		this.stage.lost = true;
+		if (this.adrift) this.stage.caption = words.adrift;
+	}
+
+	back(kept) {
+		const { stage } = this;
+		if (!stage.lost) return;
+		stage.lost = false;
+		if (this.adrift && kept) stage.caption = words.joined;
+		else if (this.adrift) this.giveUp(new ConnectionLost(404));
+	}
+
 	// #reached marks the step of the tour as done when its point was made.
 	#reached({ facts }) {
 		const { goal } = words.tour[this.step] ?? {};
@@ -131,7 +161,7 @@ export class Play {
 
 	view(width) {
 		const { phase, stage } = this;
-		const killable = phase === "asked" && !this.current.bench.killed.size ? stage.story.facts.asker : null;
+		const killable = phase === "asked" && this.app.bench && !this.current.bench.killed.size ? stage.story.facts.asker : null;
 		const middle = { asked: () => this.#form(), calling: () => h("p.lesson", { key: "with" }, "The request is with the server.") }[phase] ?? (() => this.#result());
 		return [
 			h("section.client-land", { key: "client", tabindex: -1, "aria-label": "Your client" }, h("p.land-title", "Your client"), phase === "setup" ? this.#setup() : [this.#summary(), middle()]),
@@ -142,21 +172,21 @@ export class Play {
 
 	#setup() {
 		const { choice } = this;
-		const tile = (s) => [s.name, [h("code", s.name), h("small", s.letter)]];
+		const tile = (s) => [s.name, h("code", s.name)];
 		const send = (e) => {
 			e.preventDefault();
 			this.call();
 		};
 		return h("form.setup", { key: "setup", onsubmit: send },
-			h("fieldset.styles", h("legend", "The tool is written in style"),
+			radios("pills", "Weather in", "place", Object.keys(places).map((p) => [p, p]), choice.place, (place) => this.choose({ place })),
+			places[choice.place] && h("p.lesson", places[choice.place]),
+			h("p.primary-bar", h("button.primary", { disabled: !this.app.bench }, "Call ", h("code", this.style.tool))),
+			h("details", { open: this.met }, h("summary", "Other ways to write it, and a legacy client"), h("fieldset.styles", h("legend", "The tool is written in style"),
 				words.groups.map(([group, title]) => radios(`tiles.of-${group}`, title, "style", this.app.styles.filter((s) => s.group === group && s.name !== "resumable" && !s.charging).map(tile), choice.style, (style) => this.choose({ style }))),
 				h("p.lesson", this.style.lesson),
 				choice.style === "coroutine" && h("label.switch", h("input", { type: "checkbox", checked: choice.resumes, onchange: (e) => this.choose({ resumes: e.target.checked }) }), "and replay if the handler is gone"),
 				this.app.style(choice.style, true).charging && chargeSwitch(choice.charging, (charging) => this.choose({ charging }))),
-			radios("segments", "The client speaks", "era", [["modern", "2026-07-28"], ["legacy", "legacy, 2025-11-25"]], choice.legacy ? "legacy" : "modern", (era) => this.choose({ legacy: era === "legacy" })),
-			radios("pills", "Weather in", "place", Object.keys(places).map((p) => [p, p]), choice.place, (place) => this.choose({ place })),
-			places[choice.place] && h("p.lesson", places[choice.place]),
-			h("p.primary-bar", h("button.primary", { disabled: !this.app.bench }, "Call ", h("code", this.style.tool))));
+			radios("segments", "The client speaks", "era", [["modern", "2026-07-28"], ["legacy", "legacy, 2025-11-25"]], choice.legacy ? "legacy" : "modern", (era) => this.choose({ legacy: era === "legacy" }))));
 	}
 
 	#summary() {
@@ -168,7 +198,8 @@ export class Play {
 	}
 
 	#form() {
-		const { question, choice, current } = this;
+		const { question, choice, current, app } = this;
+		const off = { disabled: !app.bench };
 		const fields = fieldsOf(question.requestedSchema);
 		const send = (e) => {
 			e.preventDefault();
@@ -182,10 +213,10 @@ export class Play {
 			h("form.question", { key: `asked${current.story.items.length}`, onsubmit: send, "aria-label": "The question" },
 				fields ? inputsFor(fields, question.message) : h("fieldset", h("legend", question.message), h("pre", JSON.stringify(question.requestedSchema, null, 2))),
 				h("p.about", about(question.key, fields, choice.legacy)),
-				!choice.legacy && (current.bench.killed.size
+				!choice.legacy && (!app.bench ? h("p.to.refusal", "The connection is lost. Answer when it is back.") : current.bench.killed.size
 					? h("p.to", "Answer to ", h("b", `instance ${this.to.toUpperCase()}`), ", the one that is left")
 					: radios("to.segments", "Answer to", "to", [["a", "instance A"], ["b", "instance B"]], this.to, to)),
-				h("p.buttons", fields && h("button.primary", "Answer"), button("Decline", () => this.answer("decline")), button("Dismiss", () => this.answer("cancel")))),
+				h("p.buttons", fields && h("button.primary", off, "Answer"), button("Decline", () => this.answer("decline"), off), button("Dismiss", () => this.answer("cancel"), off))),
 			!choice.legacy && this.#inHand(),
 		];
 	}
@@ -209,7 +240,7 @@ export class Play {
 	}
 
 	#result() {
-		const { result, error } = this.stage.story.result ?? {};
+		const { result, error } = (this.phase !== "lost" && this.stage.story.result) || {};
 		const { app, choice } = this;
 		const bad = !result || result.isError;
 		const kind = error ? `Error ${String(error.code).replace("-", "−")}` : !result ? "The connection is gone" : bad ? "An error result, which the model can read" : "The result";
@@ -226,7 +257,7 @@ export class Play {
 			h("p.kind", { class: bad && "refusal" }, kind),
 			h("h2", { tabindex: -1 }, error?.message ?? (result ? textOf(result).replace("Weather in ", "") : "No result came.")),
 			h("p.stacked", next && button(`Next: ${next.title[0].toLowerCase()}${next.title.slice(1)}`, () => app.go(next.hash ?? `tour-${to + 1}`), { class: "primary" }),
-				button("Call again", () => this.call(), { class: next ? "" : "primary" })),
+				button("Call again", () => this.call(), { class: next ? "" : "primary", disabled: !app.bench })),
 			h("ul.next", more.map(([title, text, act]) => h("li", button([h("b", title), h("span", text)], act)))));
 	}
 }

@@ -140,17 +140,18 @@ export class Stage {
 		const lane = (i) => {
 			const name = i.toUpperCase();
 			const says = this.#says(i);
-			return h("div.lane-head.server", { key: i, class: says === "gone" && "refusal", style: { left: `${g[i]}px` } }, h("b", g.narrow ? name : `Instance ${name}`),
+			return h("div.lane-head.server", { key: i, class: ["gone", "lost"].includes(says) && "refusal", style: { left: `${g[i]}px` } }, h("b", g.narrow ? name : `Instance ${name}`),
 				killable === i && !this.playing ? button(["kill it", sr(` (instance ${name})`)], () => kill(i), { class: "kill" }) : h("span", says));
 		};
 		return h("section.wire", { key: "wire", "aria-label": "The wire" },
-			h("header.heads", h("div.lane-head", { key: "client", style: { left: `${g.client - 12}px` } }, h("b", "Client"), h("span", story.legacy ? "2025-11-25" : "2026-07-28")), lane("a"), lane("b")),
+			h("header.heads", h("div.lane-head", { key: "client", class: g.narrow && "left", style: { left: `${g.narrow ? 18 : g.client}px` } }, h("b", "Client"), h("span", story.legacy ? "2025-11-25" : "2026-07-28")), lane("a"), lane("b")),
 			h("div.wire-scroll", { onclick: () => this.skip() }, story.items.length ? diagram(this, width) : preview(story, width)),
 			h("p.caption", { "aria-live": "polite", "data-seen": this.playing ? null : JSON.stringify(story.seen) }, this.caption));
 	}
 
 	#says(instance) {
 		if (this.story.facts.killed === instance) return "gone";
+		if (this.lost) return "lost";
 		if (!this.story.items.length) return "ready";
 		const here = (item) => item?.instance === instance;
 		if (this.playing && here(this.next)) return "running";
@@ -192,10 +193,14 @@ export class Stage {
 	// open lets the demo's server open the state that is shown.
 	async open() {
 		const { token, story } = this;
-		const opened = await this.bench.open(token, story.style.tool, { location: story.place });
-		if (token !== this.token) return;
-		this.opened = opened;
-		story.facts.opened = true;
+		try {
+			const opened = await this.bench.open(token, story.style.tool, { location: story.place });
+			if (token !== this.token) return;
+			this.opened = opened;
+			story.facts.opened = true;
+		} catch {
+			this.caption = "The connection is lost: no server can open the state.";
+		}
 		this.changed();
 	}
 

@@ -83,6 +83,15 @@ export class Story {
 		};
 	}
 
+	// cut ends a call whose connection was lost. What was sent is drawn; whether it
+	// arrived is not known.
+	cut() {
+		for (const m of this.inbox.splice(0)) if (m.sent) this.#sent(m);
+		this.pending = [];
+		this.held = null;
+		this.items.push({ kind: "rule", label: "the connection is lost" });
+	}
+
 	get question() {
 		return this.pending.length > 0;
 	}
@@ -134,7 +143,7 @@ export class Story {
 		this.facts.asker = instance;
 		if (method) {
 			this.pending = formKeys(message).slice(0, 1);
-			Object.assign(item, { title: method, lines: [...asking(params)] });
+			Object.assign(item, { title: method, short: "elicitation", lines: [...asking(params)] });
 		} else {
 			const { inputRequests = {}, requestState } = result;
 			this.pending = Object.keys(inputRequests);

@@ -84,6 +84,17 @@ export function killed({ handler, legacy, items }, instance) {
 
 export const cutOff = (instance) => `${Name(instance)} is gone, and the open request with it: the call cannot go on. A legacy client's call lives on one server.`;
 
+// A connection that nobody has killed may be lost as well: while a question is open,
+// and then back; or for good.
+export const adrift = "The connection to both instances is lost. The call is not: your client has the question and the sealed state.";
+export const joined = "The connection is back. Answer, and the call goes on.";
+
+export function lost({ legacy }, waited) {
+	if (legacy) return "The connection is lost, and the open request with it: a legacy client's call cannot go on. Call again when it is back.";
+	return waited ? "The server was started again with another key, and cannot open the state that you hold. One that keeps its key would go on."
+		: "The connection was lost before the response came. Whether the handler ran, no client can know. Call again when it is back.";
+}
+
 // ended is said when the call is over.
 export function ended(story) {
 	const { result, facts, items, requests } = story;

@@ -1,0 +1,128 @@
+// Checks of the page's shape: what a stranger meets first, on which screen and line.
+
+import { asked, call, press } from "./browser.mjs";
+
+const words = ["Through MCP, the Model Context Protocol,", "In a multi-round call"];
+
+export function shapeChecks(check, url, { must, same, eventually }) {
+  check("first words", {}, async (page) => {
+    const seen = await page.locator("#app").innerText();
+    for (const w of words) must(seen.includes(w), `${w} is not on the first screen`);
+    must((await page.locator(".hero p").innerText()).match(/\. |\.$/g).length === 2, "they are two sentences");
+    for (const style of ["once", "steps", "coroutine", "journal", "sse_shim", "naive"]) {
+      must(!(await page.getByRole("radio", { name: new RegExp(`^${style}`) }).isVisible()), `${style} is named before it means something`);
+    }
+    await call(page);
+    await asked(page, "Which units?");
+    await press(page, "Start over");
+    must(await page.locator(".tiles").first().isVisible(), "the styles are there after a call");
+  });
+
+  check("titles", {}, async (page) => {
+    const titles = [];
+    for (const hash of ["play", "tour-4", "attack", "compare", "matrix"]) {
+      await page.evaluate((to) => (location.hash = to), hash);
+      await page.locator(`body.${hash.startsWith("tour") ? "play" : hash}`).waitFor();
+      titles.push(await page.title());
+    }
+    same(titles, ["Play a call", "Kill the server while it waits", "Attack a call", "Compare two styles", "Every style"].map((t) => `${t} · weather-demo`), "the titles");
+  });
+
+  for (const [width, height] of [[390, 844], [320, 568]]) {
+    check(`in reach/${width}`, { width, height }, async (page) => {
+      const button = page.getByRole("button", { name: /^Call weather_/ });
+      for (const part of [0, 0.5, 1]) {
+        await page.evaluate((part) => scrollTo(0, part * document.documentElement.scrollHeight), part);
+        const box = await button.boundingBox();
+        must(box.y >= 0 && box.y + box.height <= height && box.x >= 0 && box.x + box.width <= width, `Call is at ${JSON.stringify(box)} after scrolling ${part}`);
+        const hit = await page.evaluate(({ x, y }) => document.elementFromPoint(x + 5, y + 5)?.closest("button")?.textContent, box);
+        must(hit?.startsWith("Call "), "something lies over Call");
+      }
+      // Nothing ends under the button.
+      const last = await page.locator(".ledger").boundingBox();
+      const bar = await page.locator(".primary-bar").boundingBox();
+      must(last.y + last.height <= bar.y + 1, "Call covers the end of the page");
+    });
+  }
+
+  // A slow line is not timed here, since a busy machine would be. What is counted is what
+  // it has to carry, and how often it has to go there and back.
+  check("slow line", {}, async (page) => {
+    const line = await page.context().newCDPSession(page);
+    const requests = new Map();
+    await line.send("Network.enable");
+    await line.send("Network.setCacheDisabled", { cacheDisabled: true });
+    line.on("Network.requestWillBeSent", ({ requestId, request }) => requests.set(requestId, { path: new URL(request.url).pathname }));
+    line.on("Network.responseReceived", ({ requestId, response }) => Object.assign(requests.get(requestId), { coding: response.headers["Content-Encoding"] ?? response.headers["content-encoding"] }));
+    line.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => Object.assign(requests.get(requestId) ?? {}, { bytes: encodedDataLength }));
+    // No script arrives. All are asked for all the same: none waits until another has come.
+    const held = [];
+    const modules = (await (await page.request.get(page.url())).headers().link.match(/modulepreload/g)).length;
+    must(modules >= 20, `${modules} modules`);
+    await page.route("**/*.js", (route) => held.push(route));
+    await page.reload({ waitUntil: "commit" });
+    for (const w of words) await page.locator(".hero p", { hasText: w }).waitFor();
+    await eventually(async () => {
+      same(held.length, modules, "modules that are asked for before any of them comes");
+      const look = await page.locator(".hero h1").evaluate((el) => getComputedStyle(el).letterSpacing);
+      must(look !== "normal", "the words are not laid out yet");
+    });
+    const before = [...requests.values()].filter((r) => r.bytes);
+    const readable = before.filter((r) => !r.path.endsWith(".svg")).map((r) => r.path);
+    same(readable, ["/", "/page/style.css"], "what comes before the first words");
+    const bytes = before.reduce((sum, r) => sum + r.bytes, 0);
+    must(bytes < 12_000, `${bytes} bytes come before the first words`);
+    await page.unroute("**/*.js");
+    for (const route of held) await route.continue();
+    await page.getByText("connected, 2 instances").waitFor({ state: "attached" });
+    await eventually(async () => {
+      const files = [...requests.values()].filter((r) => r.path.startsWith("/page/"));
+      must(files.length > modules && files.every((f) => f.bytes), "not every file has come");
+      same(files.length, new Set(files.map((f) => f.path)).size, "files that came, each once");
+      same([...requests.values()].filter((r) => (r.path.startsWith("/page/") || r.path === "/" || r.path === "/demo/source") && r.coding !== "gzip").map((r) => r.path), [], "what is not compressed");
+      const all = files.reduce((sum, f) => sum + f.bytes, 0);
+      must(all < 65_000, `${all} bytes make the page`);
+    });
+    return { bytes, files: [...requests.values()].length };
+  });
+
+  // Where the system chooses the colours, what is chosen and what ran is told in other
+  // ways than by a colour of the page's own.
+  for (const width of [1440, 390]) {
+    check(`forced colours/${width}`, { width, height: 844 }, async (page) => {
+      await page.emulateMedia({ forcedColors: "active" });
+      const differ = async (what, selector, other) => {
+        const [a, b] = await page.evaluate((selectors) => selectors.map((s) => {
+          const el = document.querySelector(s);
+          const { backgroundColor, outlineStyle, outlineWidth, textDecorationLine, borderTopColor } = getComputedStyle(el);
+          return JSON.stringify([backgroundColor, outlineStyle, outlineWidth, textDecorationLine, borderTopColor]);
+        }), [selector, other]);
+        must(a !== b, `${what}: ${a} is as ${b}`);
+      };
+      const seen = (what, selector, pseudo) => page.evaluate(([what, selector, pseudo]) => {
+        const el = document.querySelector(selector);
+        const ground = (e) => (e && getComputedStyle(e).backgroundColor.match(/, 0\)$/) ? ground(e.parentElement) : e ? getComputedStyle(e).backgroundColor : "");
+        if (getComputedStyle(el, pseudo).backgroundColor === ground(el.parentElement)) throw new Error(`${what} cannot be seen`);
+      }, [what, selector, pseudo]);
+      await differ("the view", ".bar [aria-current]", ".bar nav a:not([aria-current])");
+      await differ("the step", ".tour .here", ".tour a:not(.here)");
+      await differ("the place", ".pills :checked+span", ".pills :not(:checked)+span");
+      await page.locator("summary").click();
+      await differ("the style", ".tiles :checked+span", ".tiles :not(:checked)+span");
+      await differ("the era", ".segments :checked+span", ".segments :not(:checked)+span");
+      await call(page);
+      await asked(page, "Which units?");
+      await differ("the answer", ".choice:has(:checked)", ".choice:not(:has(:checked))");
+      await differ("the tab", "[aria-selected=true]", "[aria-selected=false]");
+      await seen("the mark of a line that ran", ".marks i.ran", "::before");
+      await press(page, "Answer");
+      await page.locator(".marks i.again").first().waitFor();
+      await seen("the mark of a line that ran again", ".marks i.again", "::before");
+      await seen("the dot of an effect", ".marks em.effect", null);
+      await page.getByRole("link", { name: "Attack" }).click();
+      await page.locator(".every .badge").first().waitFor();
+      await differ("the attack", ".attacks .chosen b", ".attacks li:not(.chosen) b");
+      await differ("the style that is attacked", ".every .chosen code", ".every tr:not(.chosen) code");
+    });
+  }
+}
