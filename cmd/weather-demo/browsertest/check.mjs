@@ -1,7 +1,7 @@
 // Plays the page in a real Chromium. For each check it prints one line of JSON,
 // { name, error, data }; the Go test that starts it reads them.
 
-import { asked, call, choose, launch, press, result, visit } from "./browser.mjs";
+import { asked, call, choose, launch, press, result, seenOf, visit } from "./browser.mjs";
 import { read, readCaption } from "./captions.mjs";
 import { lineTo } from "./demo.mjs";
 import { lostChecks } from "./lost.mjs";
@@ -75,9 +75,9 @@ async function playTo(page, setting, answer = "Answer") {
 // readWaiting reads the caption under a question.
 const readWaiting = (page, of) => eventually(async () => {
   const caption = page.locator(".caption");
-  const seen = JSON.parse(await caption.getAttribute("data-seen"));
+  const seen = await caption.evaluate(seenOf);
   const says = await caption.textContent();
-  must(seen && of.test(says) && /until you answer|is in the sealed state|which one it is/.test(says), says);
+  must(of.test(says) && /until you answer|is in the sealed state|which one it is/.test(says), says);
   readCaption(says, seen, "a question");
 });
 
@@ -251,7 +251,7 @@ async function requireVerdicts(page, id, wanted, { store = false, charging = fal
       const tail = rest.join(" ");
       must(/^\d/.test(tail) ? row.endsWith(` ${tail}`) && !(tail.length === 1 && row.includes("→")) : row.includes(tail), `${id}: ${row}, want ${want}`);
     }
-    const chosen = JSON.parse(await page.locator(".every tr.chosen").getAttribute("data-seen"));
+    const chosen = await page.locator(".every tr.chosen").evaluate(seenOf);
     same(await page.locator(".caption").textContent(), chosen.says, `${id}: the caption on the stage`);
     const labels = (await page.locator(".msg.refusal").allInnerTexts()).map((t) => t.replace(/\s+/g, " ")).join(" ");
     for (const { text } of chosen.said) {
@@ -259,7 +259,7 @@ async function requireVerdicts(page, id, wanted, { store = false, charging = fal
       const refusal = error?.message ?? (result?.isError && result.content[0].text);
       must(!refusal || labels.includes(refusal), `${id}: the label is cut: ${labels}`);
     }
-    return rows.evaluateAll((all) => all.map((el) => [el.innerText, JSON.parse(el.dataset.seen)]));
+    return Promise.all((await rows.all()).map(async (row) => [await row.innerText(), await row.evaluate(seenOf)]));
   });
   same(cells.length, charging ? 10 : 12, `${id}: cells`);
   for (const [row, seen] of cells) readCaption(seen.says, seen, `${id}, ${row.replace(/\s+/g, " ")}${store ? ", with a store" : ""}`);

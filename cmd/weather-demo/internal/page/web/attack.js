@@ -103,7 +103,7 @@ export class Attack {
 		await call.bench.revive();
 		const verdict = verdictOf(call.story);
 		verdict.says = outcome(attack, call.story, verdict, store);
-		verdict.seen = JSON.stringify({ ...call.story.seen, says: verdict.says });
+		verdict.story = call.story;
 		this.verdicts.set(`${call.style.tool} ${attack.id} ${store}`, verdict);
 		return verdict;
 	}
@@ -140,8 +140,9 @@ export class Attack {
 	#everyStyle() {
 		const { attack } = this;
 		const row = (s) => {
-			const { before, after, seen } = this.#verdict(attack, s) ?? {};
-			return h("tr", { key: s.name, class: s === this.style && "chosen", "data-seen": seen },
+			const seen = this.#verdict(attack, s);
+			const { before, after } = seen ?? {};
+			return h("tr", { key: s.name, class: s === this.style && "chosen", seen },
 				th(button([h("code", s.name), h("small", s.letter)], () => this.choose({ style: s })), "row"), h("td", this.#badge(attack, s)), h("td", before === after ? after : `${before} → ${after}`));
 		};
 		return h("div.every", h("h2", attack.title), h("p.dim", `The same attack on every style, ${attack.place ?? "Lisbon"}, ${this.store ? "with" : "without"} a store.`),

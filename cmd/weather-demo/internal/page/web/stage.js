@@ -146,7 +146,7 @@ export class Stage {
 		return h("section.wire", { key: "wire", "aria-label": "The wire" },
 			h("header.heads", h("div.lane-head", { key: "client", class: g.narrow && "left", style: { left: `${g.narrow ? 18 : g.client}px` } }, h("b", "Client"), h("span", story.legacy ? "2025-11-25" : "2026-07-28")), lane("a"), lane("b")),
 			h("div.wire-scroll", { onclick: () => this.skip() }, story.items.length ? diagram(this, width) : preview(story, width)),
-			h("p.caption", { "aria-live": "polite", "data-seen": this.playing ? null : JSON.stringify(story.seen) }, this.caption));
+			h("p.caption", { "aria-live": "polite", seen: story }, this.caption));
 	}
 
 	#says(instance) {

@@ -68,21 +68,6 @@ export class Story {
 		this.facts.killed = instance;
 	}
 
-	// seen is what the captions are held against: the messages and events since an attack
-	// began, or all of them.
-	get seen() {
-		const from = this.items.findIndex((i) => i.kind === "rule");
-		const { items, marked, audits, requests, entries } = this;
-		const text = (i) => JSON.stringify(i.message, (key, value) => (key === "requestState" ? undefined : value));
-		const since = items.slice(from + 1);
-		const said = (list) => list.filter((i) => i.kind === "message" && i.from === "server").map((i) => ({ instance: i.instance, text: text(i) }));
-		return {
-			said: said(since), earlier: said(items.slice(0, Math.max(from, 0))), before: marked, after: audits.length, requests, entries, lines: audits.map((a) => a.line),
-			runs: since.filter((i) => i.kind === "run").map(({ instance, resumed, trace }) => ({ instance, resumed, lines: trace.map((t) => t.line), remembered: trace.some((t) => t.kind === "remembered") })),
-			stamps: since.filter((i) => i.kind === "stamp").map(({ instance, label, reason }) => ({ instance, label, reason })), charging: this.style.charging,
-		};
-	}
-
 	// cut ends a call whose connection was lost. What was sent is drawn; whether it
 	// arrived is not known.
 	cut() {
