@@ -89,8 +89,9 @@ var importStair = []struct {
 
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},
+	{"cmd/weather-demo/internal/charging", []string{"mrtr", "options", "sse"}, "a style is a handler and nothing around it"},
 	{"cmd/weather-demo/internal/page", []string{anything}, "the page serves every style, over every part that it shows"},
-	{"cmd/weather-demo/internal/weather", []string{gosdk, "internal/wire", "mrtr", "options", "options/landmine", "transport/mcphttp"}, "the command and its page share the tools, and not what they show"},
+	{"cmd/weather-demo/internal/weather", []string{gosdk, "cmd/weather-demo/internal/charging", "internal/wire", "mrtr", "options", "options/landmine", "transport/mcphttp"}, "the command and its page share the tools, and not what they show"},
 	{"cmd/weather-demo", []string{anything}, "a main wires packages together"},
 	{"check/conformance", nil, "it is tests alone"},
 	{"check/conformance/server", []string{anything}, "a main wires packages together"},

@@ -12,9 +12,13 @@ type Audit struct {
 	lines []string
 }
 
-// Record writes one line.
-func (a *Audit) Record(place string) {
-	line := "looked up " + place
+// Record writes the line of a lookup.
+func (a *Audit) Record(place string) { a.write("looked up " + place) }
+
+// Charge writes the line of a charge, for tools that act when all is answered.
+func (a *Audit) Charge(place string) { a.write("charged the card for " + place) }
+
+func (a *Audit) write(line string) {
 	if a.Out != nil {
 		a.Out(line)
 		return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/charging"
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
@@ -17,6 +18,17 @@ import (
 
 const surviveAbout = `Makes a call of two questions in every style, lets something happen to its last
 request, and prints how the call ends and how often it audited.`
+
+const chargingIntro = `
+The audit is the one effect of these tools. F, G, H, J and HJ have it above
+their last question, so the state of the last request says that it has happened.
+An effect in the last round is in no state. The same with tools that charge a
+card there, F, H, J, HJ and K in Once and G in a doing step; the number counts
+the charges:
+
+`
+
+const chargingHead = "    style           sent twice     with a store"
 
 const surviveIntro = `A modern client is asked about Springfield. Its first two requests reach one
 server; then something happens to the third. The number counts the audit lines
@@ -44,15 +56,9 @@ At a process that has another key the state does not open (-32602):
 func survive(ctx context.Context, p printer) error {
 	fmt.Fprintf(p, "%s%s\n", surviveIntro, p.dim(surviveHead))
 	for _, v := range survivors {
-		line := fmt.Sprintf(" %-2s %-16s", v.letter, v.name)
-		for _, incident := range incidents {
-			ending, err := v.meets(ctx, incident)
-			if err != nil {
-				return fmt.Errorf("%s: %w", v.name, err)
-			}
-			line += fmt.Sprintf("%-15s", ending)
+		if err := v.writeRow(ctx, p, incidents); err != nil {
+			return err
 		}
-		fmt.Fprintln(p, strings.TrimRight(line, " "))
 	}
 	fmt.Fprint(p, surviveLegend)
 	letters := map[string][]string{}
@@ -66,6 +72,27 @@ func survive(ctx context.Context, p printer) error {
 	for _, ending := range sortedKeys(letters) {
 		fmt.Fprintf(p, "  %-12s  %s\n", ending, strings.Join(letters[ending], " "))
 	}
+	fmt.Fprintf(p, "%s%s\n", chargingIntro, p.dim(chargingHead))
+	for _, o := range charging.All {
+		v := survivor{letter: strings.ReplaceAll(o.Letter, "+", ""), name: strings.TrimSuffix(o.Name, charging.Suffix), now: o.New}
+		if err := v.writeRow(ctx, p, []incident{sentTwice, sentTwiceRemembered}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeRow prints how the calls of one style end.
+func (v survivor) writeRow(ctx context.Context, p printer, incidents []incident) error {
+	line := fmt.Sprintf(" %-2s %-16s", v.letter, v.name)
+	for _, incident := range incidents {
+		ending, err := v.meets(ctx, incident)
+		if err != nil {
+			return fmt.Errorf("%s: %w", v.name, err)
+		}
+		line += fmt.Sprintf("%-15s", ending)
+	}
+	fmt.Fprintln(p, strings.TrimRight(line, " "))
 	return nil
 }
 

@@ -50,6 +50,20 @@ func TestThePageInABrowser(t *testing.T) {
 	t.Logf("%d checks, of them %d looks with axe", len(checked), looks)
 	require.Equal(t, 18*9, looks, "looks with axe: states in settings")
 	require.Greater(t, len(checked), 310, "checks: each style's calls to their end, the looks, the labels in each state, and more")
+	cells := 0
+	for _, name := range []string{"attacks", "store", "charging", "charging with a store"} {
+		var played struct{ Cells int }
+		require.NoError(t, json.Unmarshal(checked[name].Data, &played), name)
+		require.NotZero(t, played.Cells, name)
+		cells += played.Cells
+	}
+	var read struct {
+		Captions int
+		Claims   map[string]int
+	}
+	require.NoError(t, json.Unmarshal(checked["captions"].Data, &read))
+	require.Greater(t, read.Captions, cells, "the cells, and the questions and ends of whole calls")
+	t.Logf("read %d captions, %d of them of an attack on a style; they claim %v", read.Captions, cells, read.Claims)
 	t.Run("derives what the terminal counts", func(t *testing.T) {
 		var drawn struct{ Runs []map[string]any }
 		require.NoError(t, json.Unmarshal(checked["matrix"].Data, &drawn))

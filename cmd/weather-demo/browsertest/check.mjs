@@ -1,7 +1,8 @@
 // Plays the page in a real Chromium. For each check it prints one line of JSON,
 // { name, error, data }; the Go test that starts it reads them.
 
-import { asked, call, choose, launch, press, result, visit } from "./browser.mjs";
+import { asked, call, choose, launch, press, result, seenOf, visit } from "./browser.mjs";
+import { read, readCaption } from "./captions.mjs";
 import { lineTo } from "./demo.mjs";
 import { lostChecks } from "./lost.mjs";
 import { lookAt } from "./looks.mjs";
@@ -63,10 +64,43 @@ async function playTo(page, setting, answer = "Answer") {
   await call(page);
   if (setting.place === "Springfield") {
     await asked(page, "Which Springfield?");
+    await readWaiting(page, /"place"|line/);
     await press(page, "Answer");
   }
   await asked(page, "Which units?");
+  await readWaiting(page, /"units"|line/);
   if (answer) await press(page, answer);
+}
+
+// readWaiting reads the caption under a question.
+const readWaiting = (page, of) => eventually(async () => {
+  const caption = page.locator(".caption");
+  const seen = await caption.evaluate(seenOf);
+  const says = await caption.textContent();
+  must(of.test(says) && /until you answer|is in the sealed state|which one it is/.test(says), says);
+  readCaption(says, seen, "a question");
+});
+
+// done reads the end of a call, with its caption.
+async function done(page, where) {
+  const r = await result(page);
+  readCaption(r.caption, r.seen, where);
+  return r;
+}
+
+// Those that charge a card in their last round.
+const charging = styles.filter((s) => !["await", "naive"].includes(s));
+for (const style of charging) {
+  for (const legacy of [false, true]) {
+    check(`charges/${style}/${legacy ? "legacy" : "modern"}`, {}, async (page) => {
+      await playTo(page, { style, legacy, place: "Springfield", charging: true });
+      const r = await done(page, style);
+      same(r.text, "Springfield, Illinois: 18°C, clear.", "text");
+      same(r.audits, 1, "charges");
+      must(r.caption.endsWith("Charges: 1."), r.caption);
+      same(await page.locator(".ledger li code").allTextContents(), ["charged the card for Springfield, Illinois"], "the ledger");
+    });
+  }
 }
 
 for (const style of styles) {
@@ -74,7 +108,7 @@ for (const style of styles) {
     for (const place of ["Lisbon", "Springfield"]) {
       check(`completes/${style}/${legacy ? "legacy" : "modern"}/${place}`, {}, async (page) => {
         await playTo(page, { style, legacy, place });
-        const r = await result(page);
+        const r = await done(page, style);
         same(r.kind, "The result", "kind");
         same(r.text, place === "Lisbon" ? "Lisbon: 22°C, partly cloudy." : "Springfield, Illinois: 18°C, clear.", "text");
         const twice = style === "naive" || (style === "await" && !legacy);
@@ -88,7 +122,7 @@ for (const style of styles) {
 for (const [answer, kind] of [["Decline", "declined"], ["Dismiss", "cancelled"]]) {
   check(`no/${kind}`, {}, async (page) => {
     await playTo(page, { style: "native" }, answer);
-    const r = await result(page);
+    const r = await done(page, kind);
     same(r.kind, "An error result, which the model can read", "kind");
     must(r.text.includes(`"units" was ${kind}`), r.text);
     same(r.audits, 0, "audits");
@@ -101,10 +135,18 @@ check("tampered", {}, async (page) => {
   await press(page, "Change one byte");
   await page.getByText("You changed one byte").waitFor();
   await press(page, "Answer");
-  const r = await result(page);
+  const r = await done(page, "tampered");
   same(r.kind, "Error −32602", "kind");
   same(r.audits, 0, "audits");
   must(r.caption.includes("forged_or_transplanted"), r.caption);
+  must(!JSON.stringify(r.seen.said).includes("forged_or_transplanted"), "the client is told the reason");
+});
+
+check("fails", {}, async (page) => {
+  await choose(page, { place: "Atlantis" });
+  await call(page);
+  const r = await done(page, "Atlantis");
+  must(r.caption.includes(r.text), "the error is not quoted");
 });
 
 check("opened", {}, async (page) => {
@@ -124,8 +166,10 @@ for (const [style, extra] of surviving) {
     await playTo(page, { style, ...extra }, null);
     await press(page, /^kill it/);
     await page.getByText("the one that is left").waitFor();
+    const held = style === "coroutine" ? "It held the handler of this call" : "It held nothing of this call";
+    await eventually(async () => must((await page.locator(".caption").textContent()).includes(held), held));
     await press(page, "Answer");
-    const r = await result(page);
+    const r = await done(page, `killed ${style}`);
     if (style === "coroutine" && !extra.resumes) {
       same(r.kind, "An error result, which the model can read", "kind");
       must(r.text.includes("This call's frame is gone"), r.text);
@@ -188,45 +232,108 @@ const measured = {
   kill: ["native completes", "once completes", "steps completes", "journal completes", "given completes", "resumable completes", "coroutine handler gone"],
   unoffered: ["native asked again", "once asked again", "coroutine asked again", "journal asked again"],
 };
-// requireVerdicts plays an attack, and reads the table of every style.
-async function requireVerdicts(page, id, wanted) {
+// requireVerdicts plays an attack, reads the table of every style, and each style's
+// caption against its messages.
+async function requireVerdicts(page, id, wanted, { store = false, charging = false } = {}) {
   const attack = page.locator(".attacks li").nth(Object.keys(measured).indexOf(id)).getByRole("button").first();
   await attack.click();
   await page.locator(".every h2", { hasText: await attack.locator("b").textContent() }).waitFor();
+  await page.locator(".every .dim", { hasText: store ? "with a store" : "without a store" }).waitFor();
+  await page.locator(".every th", { hasText: charging ? "charges" : "audits" }).waitFor();
   must(wanted.length > 0, `${id}: no style is looked at`);
-  await eventually(async () => {
+  const cells = await eventually(async () => {
     must((await page.locator(".every .pending").count()) === 0, `${id}: not every style was played`);
-    const table = (await page.locator(".every tbody tr").allInnerTexts()).map((t) => t.replace(/\s+/g, " "));
+    const rows = page.locator(".every tbody tr");
+    const table = (await rows.allInnerTexts()).map((t) => t.replace(/\s+/g, " "));
     for (const want of wanted) {
       const [style, ...rest] = want.split(" ");
       const row = table.find((t) => t.startsWith(`${style} `));
       const tail = rest.join(" ");
       must(/^\d/.test(tail) ? row.endsWith(` ${tail}`) && !(tail.length === 1 && row.includes("→")) : row.includes(tail), `${id}: ${row}, want ${want}`);
     }
-    must((await page.locator(".caption").textContent()).length > 40, `${id}: no sentence`);
+    const chosen = await page.locator(".every tr.chosen").evaluate(seenOf);
+    same(await page.locator(".caption").textContent(), chosen.says, `${id}: the caption on the stage`);
+    const labels = (await page.locator(".msg.refusal").allInnerTexts()).map((t) => t.replace(/\s+/g, " ")).join(" ");
+    for (const { text } of chosen.said) {
+      const { error, result } = JSON.parse(text);
+      const refusal = error?.message ?? (result?.isError && result.content[0].text);
+      must(!refusal || labels.includes(refusal), `${id}: the label is cut: ${labels}`);
+    }
+    return Promise.all((await rows.all()).map(async (row) => [await row.innerText(), await row.evaluate(seenOf)]));
   });
+  same(cells.length, charging ? 10 : 12, `${id}: cells`);
+  for (const [row, seen] of cells) readCaption(seen.says, seen, `${id}, ${row.replace(/\s+/g, " ")}${store ? ", with a store" : ""}`);
+  return cells.length;
 }
 
-check("attacks", { hash: "attack" }, async (page) => {
-  same(await page.locator(".attacks li").count(), Object.keys(measured).length, "attacks");
-  for (const [id, wanted] of Object.entries(measured)) await requireVerdicts(page, id, wanted);
-});
+// requireEvery plays every attack on every style.
+async function requireEvery(page, wanted, setting) {
+  same(await page.locator(".attacks li").count(), Object.keys(wanted).length, "attacks");
+  let cells = 0;
+  for (const [id, rows] of Object.entries(wanted)) cells += await requireVerdicts(page, id, rows, setting);
+  return { cells };
+}
+
+check("attacks", { hash: "attack" }, (page) => requireEvery(page, measured));
 
 // The same with a store: no effect happens twice, except where one stands above a
 // question. Of two at once, coroutine's other instance finds the stored result or no
 // handler, whichever comes first.
 const remembered = {
+  ...measured,
   resend: ["native stored result 1", "sse_shim stored result 1", "once stored result 1", "steps stored result 1", "coroutine stored result 1", "journal stored result 1", "given stored result 1", "resumable stored result 1", "await stored result 2", "naive stored result 2"],
   both: ["native 0 → 1", "steps stored result 1", "once stored result 1", "coroutine 1", "journal stored result 1"],
   replay: ["native refused 1", "once refused 1", "steps refused 1", "journal refused 1", "coroutine refused 1"],
-  tamper: ["native refused", "coroutine refused"],
-  kill: ["native completes", "once completes", "journal completes", "coroutine handler gone"],
-  unoffered: ["native asked again", "once asked again", "coroutine asked again", "journal asked again"],
+  other: ["native completes", "once completes", "journal completes", "coroutine completes", "resumable completes"],
 };
 check("store", { hash: "attack" }, async (page) => {
   await page.getByLabel("with a store").check({ force: true });
-  for (const [id, wanted] of Object.entries(remembered)) await requireVerdicts(page, id, wanted);
+  return requireEvery(page, remembered, { store: true });
 });
+
+// With an effect in the last round it is the store that keeps it single, in every style
+// but coroutine.
+const doubled = ["native", "once", "steps", "journal", "given", "resumable", "sse_shim", "version_branch", "two_handlers"];
+const charged = {
+  ...measured,
+  resend: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
+  both: [...doubled.map((s) => `${s} 0 → 2`), "coroutine one wins 0 → 1"],
+  replay: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
+  tamper: ["native refused", "once refused"],
+};
+check("charging", { hash: "attack" }, async (page) => {
+  await page.getByLabel("charge the card").check();
+  return requireEvery(page, charged, { charging: true });
+});
+
+const chargedOnce = {
+  ...remembered,
+  resend: [...doubled, "coroutine"].map((s) => `${s} stored result 1`),
+  both: doubled.map((s) => `${s} 0 → 1`),
+  replay: [...doubled, "coroutine"].map((s) => `${s} refused 1`),
+  tamper: charged.tamper,
+};
+check("charging with a store", { hash: "attack" }, async (page) => {
+  await page.getByLabel("charge the card").check();
+  await page.getByLabel("with a store").check({ force: true });
+  return requireEvery(page, chargedOnce, { store: true, charging: true });
+});
+
+// No label cuts what the client is told, on a phone too.
+check("whole labels", { hash: "attack", width: 390, height: 844 }, async (page) => {
+  await page.locator("#attack-style").selectOption("coroutine");
+  await requireWhole(page, "This call's frame is gone: it was held by a server that no longer has it.");
+});
+
+async function requireWhole(page, begins) {
+  await eventually(async () => {
+    const label = page.locator(".msg.refusal");
+    const text = (await label.innerText()).replace(/\s+/g, " ");
+    must(text.includes(begins) && text.includes("do not call the tool again without checking."), text);
+    const wide = await label.locator("span:not(.sr)").evaluateAll((all) => all.filter((el) => el.scrollWidth > el.clientWidth + 1).map((el) => el.textContent));
+    same(wide, [], "lines that are cut");
+  });
+}
 
 check("compare", { hash: "compare" }, async (page) => {
   await page.getByRole("heading", { name: "11 lines differ. On the wire, none." }).waitFor();
@@ -323,4 +430,6 @@ const next = async () => {
   for (let f = checks.shift(); f; f = checks.shift()) await f();
 };
 await Promise.all([next(), next(), next()]);
+const unread = Object.keys(read.claims).filter((c) => !read.claims[c]);
+if (!only) console.log(JSON.stringify({ name: "captions", error: unread.length ? `no caption makes these claims: ${unread}` : null, data: read }));
 await browser.close();

@@ -96,7 +96,7 @@ func (b *bench) returnSocket() {
 
 func (b *bench) close() {
 	for _, i := range b.instances {
-		i.kill()
+		i.cut()
 	}
 	b.closing.Go(func() { _ = b.opener.Close() })
 }

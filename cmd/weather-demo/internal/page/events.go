@@ -6,7 +6,6 @@ import (
 	"path"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,8 +118,7 @@ func writtenAt() (file string, line int) {
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
 	for {
 		f, more := frames.Next()
-		inOptions := strings.HasPrefix(f.Function, weather.OptionsPath+".") || strings.HasPrefix(f.Function, weather.OptionsPath+"/")
-		if inOptions && !strings.HasSuffix(f.Function, ".(*Audit).Record") {
+		if weather.OfStyle(f.Function) {
 			return path.Base(f.File), f.Line
 		}
 		if !more {

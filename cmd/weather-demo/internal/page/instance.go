@@ -99,9 +99,14 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	return st, err
 }
 
-// kill cuts the instance's sockets as a crash would, without a close code, and
+// kill returns when the runtimes are closed: one that is still closing could take a round
+// up through the store, which nothing dead does.
+func (i *instance) kill() { i.cut().Wait() }
+
+// cut cuts the instance's sockets as a crash would, without a close code, and
 // closes its runtimes: the handlers they held are gone.
-func (i *instance) kill() {
+func (i *instance) cut() (closed *sync.WaitGroup) {
+	closed = &sync.WaitGroup{}
 	i.mu.Lock()
 	i.killed = true
 	stands := i.stands
@@ -110,13 +115,16 @@ func (i *instance) kill() {
 	for _, st := range stands {
 		st.silent.Store(true)
 		st.wires.cut()
+		closed.Add(1)
 		i.bench.closing.Go(func() {
 			_ = st.rt.Close()
+			closed.Done()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			_ = st.ws.Shutdown(ctx)
 		})
 	}
+	return closed
 }
 
 func (i *instance) start() {

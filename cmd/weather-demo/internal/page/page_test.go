@@ -23,7 +23,7 @@ func TestEveryStyleIsServedAndItsAuditLineIsFound(t *testing.T) {
 	s := serve(t, nil)
 	bench := s.bench()
 	client := s.dial(bench, "/a/ws")
-	require.Len(t, s.h.styles, len(options.All)+3, "the styles, the journaled coroutine, and two exhibits")
+	require.Len(t, s.h.styles, 2*(len(options.All)+1)+2, "the styles and the journaled coroutine, without a charge and with one, and two exhibits")
 	for _, st := range s.h.styles {
 		before := len(s.events(bench))
 		out, err := client.Call(t.Context(), st.Tool, map[string]any{"location": "Lisbon"}, metric)
@@ -37,7 +37,7 @@ func TestEveryStyleIsServedAndItsAuditLineIsFound(t *testing.T) {
 			audits++
 			h := st.Handlers[0]
 			require.Equal(t, path.Base(h.Path), e.File, st.Name)
-			require.Contains(t, h.Lines[e.Line-h.From], "audit.Record(place", "line %d of %s", e.Line, h.Path)
+			require.Contains(t, h.Lines[e.Line-h.From], map[bool]string{false: "audit.Record(place", true: "card.Charge(place"}[st.Charging], "line %d of %s", e.Line, h.Path)
 			require.Contains(t, kindsOf(h)[e.Line], "effect", "the page knows line %d of %s as the effect", e.Line, h.Path)
 		}
 		require.NotZero(t, audits, st.Name)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/charging"
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/landmine"
@@ -18,10 +19,10 @@ var resumable = options.Option{
 	Letter: "H+J", Name: "resumable", Axis: options.SingleEffect, Lesson: "Held where it asks, and replayed where its handler is gone.", New: options.Resumable,
 }
 
-// everyStyle lists all that are served: the styles, coroutine's other form, and the
-// exhibits.
+// everyStyle lists all that are served: the styles, coroutine's other form, the
+// exhibits, and the styles that charge a card: another switch.
 func everyStyle() []options.Option {
-	return slices.Concat(options.All, []options.Option{resumable}, landmine.All)
+	return slices.Concat(options.All, []options.Option{resumable}, landmine.All, charging.All)
 }
 
 // group says under which heading the page offers a style.
@@ -39,6 +40,7 @@ type style struct {
 	Tool     string    `json:"tool"`
 	Lesson   string    `json:"lesson"`
 	Group    string    `json:"group"`
+	Charging bool      `json:"charging"` // whether it charges a card in its last round
 	Wiring   wiring    `json:"wiring"`
 	Handlers []handler `json:"handlers"` // for modern clients, then for legacy ones if theirs differs
 }
@@ -108,7 +110,8 @@ func readStyles() (styles []style, err error) {
 
 // style reads the function that makes a style, and the handlers that it names.
 func (src reader) style(o options.Option) (style, error) {
-	s := style{Letter: o.Letter, Name: o.Name, Tool: o.Tool(), Lesson: o.Lesson, Group: group(o)}
+	s := style{Letter: o.Letter, Tool: o.Tool(), Lesson: o.Lesson, Group: group(o)}
+	s.Name, s.Charging = strings.CutSuffix(o.Name, charging.Suffix)
 	made, err := src.Maker(o)
 	if err != nil {
 		return s, err
@@ -258,7 +261,7 @@ func (src reader) call(s *statement, call *ast.CallExpr, err *error) bool {
 	case "AskOver":
 		s.Kind = "over"
 		*err = s.asks(call.Fun.(*ast.SelectorExpr).X)
-	case "Record":
+	case "Record", "Charge":
 		s.Kind = "effect"
 	case "Once":
 		s.Kind = "once"

@@ -9,13 +9,32 @@ import (
 	"path"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/charging"
 	"github.com/mrtr-go/sdk/options"
 )
 
-// OptionsPath is the package of the styles, as the runtime names it.
-var OptionsPath = reflect.TypeFor[options.Option]().PkgPath()
+// module is the path of this module, as the runtime names it.
+var module = strings.TrimSuffix(reflect.TypeFor[options.Option]().PkgPath(), "options")
+
+// folders hold the source of the styles.
+var folders = map[string]fs.FS{"options": options.Source, "cmd/weather-demo/internal/charging": charging.Source}
+
+// OfStyle reports whether the function of this name, as the runtime spells it, belongs to a
+// style.
+func OfStyle(function string) bool {
+	if strings.Contains(function, ".(*Audit).") {
+		return false
+	}
+	for folder := range folders {
+		if rest, ok := strings.CutPrefix(function, module+folder); ok && strings.ContainsAny(rest[:1], "./") {
+			return true
+		}
+	}
+	return false
+}
 
 // Source is the parsed source of the styles.
 type Source struct {
@@ -27,22 +46,32 @@ type Source struct {
 // ParseSource parses the embedded source.
 func ParseSource() (*Source, error) {
 	src := &Source{token.NewFileSet(), map[string][]*ast.FuncDecl{}, map[string][]string{}}
-	return src, fs.WalkDir(options.Source, ".", func(path string, d fs.DirEntry, err error) error {
+	for folder, files := range folders {
+		if err := src.parse(folder, files); err != nil {
+			return nil, err
+		}
+	}
+	return src, nil
+}
+
+func (src *Source) parse(folder string, files fs.FS) error {
+	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		content, err := options.Source.ReadFile(path)
+		content, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
 		}
-		parsed, err := parser.ParseFile(src.fset, path, content, parser.ParseComments)
+		name = path.Join(folder, name)
+		parsed, err := parser.ParseFile(src.fset, name, content, parser.ParseComments)
 		if err != nil {
 			return err
 		}
-		src.lines[path] = strings.Split(string(content), "\n")
+		src.lines[name] = strings.Split(string(content), "\n")
 		for _, decl := range parsed.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok {
-				src.files[path] = append(src.files[path], f)
+				src.files[name] = append(src.files[name], f)
 			}
 		}
 		return nil
@@ -59,7 +88,7 @@ type Excerpt struct {
 // Excerpt returns the lines that a node stands on.
 func (src *Source) Excerpt(n ast.Node) Excerpt {
 	file, from, to := src.span(n)
-	return Excerpt{"options/" + file, from, src.lines[file][from-1 : to]}
+	return Excerpt{file, from, src.lines[file][from-1 : to]}
 }
 
 // Lines are the numbers of the first and the last line of a node.
@@ -77,8 +106,7 @@ func (src *Source) span(n ast.Node) (file string, from, to int) {
 func (src *Source) Maker(o options.Option) (*ast.FuncDecl, error) {
 	full := runtime.FuncForPC(reflect.ValueOf(o.New).Pointer()).Name()
 	dot := strings.LastIndex(full, ".")
-	dir := strings.TrimPrefix(strings.TrimPrefix(full[:dot], OptionsPath), "/")
-	if made := src.function(path.Clean(dir), full[dot+1:]); made != nil {
+	if made := src.function(strings.TrimPrefix(full[:dot], module), full[dot+1:]); made != nil {
 		return made, nil
 	}
 	return nil, fmt.Errorf("%s is not in the embedded source", full)
@@ -109,7 +137,7 @@ type Handler struct {
 }
 
 // Handlers lists the handlers that the maker of a style names: the functions of its package
-// that are called with the audit alone.
+// that are called with the audit, or the card, alone.
 func (src *Source) Handlers(made *ast.FuncDecl) (handlers []Handler) {
 	file, _, _ := src.span(made)
 	ast.Inspect(made.Body, func(n ast.Node) bool {
@@ -118,7 +146,7 @@ func (src *Source) Handlers(made *ast.FuncDecl) (handlers []Handler) {
 			return true
 		}
 		for _, arg := range call.Args {
-			if inner, ok := arg.(*ast.CallExpr); ok && len(inner.Args) == 1 && fmt.Sprint(inner.Args[0]) == "audit" {
+			if inner, ok := arg.(*ast.CallExpr); ok && len(inner.Args) == 1 && slices.Contains([]string{"audit", "card"}, fmt.Sprint(inner.Args[0])) {
 				if f := src.function(path.Dir(file), Called(inner)); f != nil {
 					handlers = append(handlers, Handler{f, Called(call)})
 				}

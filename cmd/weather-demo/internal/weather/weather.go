@@ -5,9 +5,11 @@ package weather
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/charging"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/landmine"
 )
@@ -21,9 +23,13 @@ var ReadOnly = &mcp.ToolAnnotations{ReadOnlyHint: true}
 // Styles lists the styles, then the landmines.
 func Styles() []options.Option { return slices.Concat(options.All, landmine.All) }
 
-// Tool is the weather tool in one style.
+// Tool is the weather tool in one style. One that charges a card is not read only.
 func Tool(o options.Option) *mcp.Tool {
-	return &mcp.Tool{Name: o.Tool(), Description: "The weather at a place. " + o.Lesson, Annotations: ReadOnly}
+	tool := &mcp.Tool{Name: o.Tool(), Description: "The weather at a place. " + o.Lesson, Annotations: ReadOnly}
+	if strings.HasSuffix(o.Name, charging.Suffix) {
+		tool.Annotations = &mcp.ToolAnnotations{DestructiveHint: new(bool)}
+	}
+	return tool
 }
 
 // ErrorType is the type that an error gives itself. Its text may hold an answer, and is

@@ -15,10 +15,16 @@ export class Attack {
 		this.style = app.style("native");
 		this.attack = attacks[0];
 		this.store = false;
+		// Whether the tool charges a card in its last round.
+		this.charging = false;
 		this.played = Promise.resolve([]);
 		// By style, attack and store.
 		this.verdicts = new Map();
 		this.stage.reset(new Story({ style: this.style }), null, "");
+	}
+
+	get styles() {
+		return this.app.styles.filter((s) => s.charging === this.charging);
 	}
 
 	async open(again) {
@@ -29,6 +35,7 @@ export class Attack {
 	// the next one needs, so it waits for the one that is being played.
 	async choose(change) {
 		Object.assign(this, change, { cut: false, staged: false });
+		this.style = this.styles.find((s) => s.name === this.style.name) ?? this.styles[0];
 		const mine = (this.turn = Symbol());
 		this.stage.skip();
 		this.app.draw();
@@ -75,8 +82,8 @@ export class Attack {
 		call.show = async () => this.turn === mine && stage.advance();
 		const verdict = await this.#run(attack, call);
 		this.staged ||= this.turn === mine;
-		if (this.turn === mine) stage.caption = outcome(attack, call.story, verdict, this.store);
-		const rest = [...attacks.map((a) => [a, style]), ...this.app.styles.map((s) => [attack, s])].filter((r) => !this.#verdict(...r));
+		if (this.turn === mine) stage.caption = verdict.says;
+		const rest = [...attacks.map((a) => [a, style]), ...this.styles.map((s) => [attack, s])].filter((r) => !this.#verdict(...r));
 		for (const [a, s] of rest) {
 			this.app.draw();
 			if (this.turn !== mine) return [];
@@ -95,12 +102,14 @@ export class Attack {
 		await attack.run(call, wait);
 		await call.bench.revive();
 		const verdict = verdictOf(call.story);
-		this.verdicts.set(`${call.style.name} ${attack.id} ${store}`, verdict);
+		verdict.says = outcome(attack, call.story, verdict, store);
+		verdict.story = call.story;
+		this.verdicts.set(`${call.style.tool} ${attack.id} ${store}`, verdict);
 		return verdict;
 	}
 
 	#verdict(attack, style) {
-		return this.verdicts.get(`${style.name} ${attack.id} ${this.store}`);
+		return this.verdicts.get(`${style.tool} ${attack.id} ${this.store}`);
 	}
 
 	view(width) {
@@ -122,7 +131,8 @@ export class Attack {
 		};
 		return h("section.client-land.attack-land", { key: "client", "aria-label": "The attacks" },
 			h("label.land-title", { for: "attack-style" }, "Attack a call in style"),
-			styleSelect(this.app.styles, this.style.name, (style) => this.choose({ style }), { id: "attack-style" }),
+			styleSelect(this.styles, this.style.name, (style) => this.choose({ style }), { id: "attack-style" }),
+			chargeSwitch(this.charging, (charging) => this.choose({ charging })),
 			radios("segments", "The server remembers its rounds", "store", [["off", "no store"], ["on", "with a store"]], this.store ? "on" : "off", (on) => this.choose({ store: on === "on" })),
 			h("ul.attacks", attacks.map(row)));
 	}
@@ -130,14 +140,19 @@ export class Attack {
 	#everyStyle() {
 		const { attack } = this;
 		const row = (s) => {
-			const { before, after } = this.#verdict(attack, s) ?? {};
-			return h("tr", { key: s.name, class: s === this.style && "chosen" },
+			const seen = this.#verdict(attack, s);
+			const { before, after } = seen ?? {};
+			return h("tr", { key: s.name, class: s === this.style && "chosen", seen },
 				th(button([h("code", s.name), h("small", s.letter)], () => this.choose({ style: s })), "row"), h("td", this.#badge(attack, s)), h("td", before === after ? after : `${before} → ${after}`));
 		};
 		return h("div.every", h("h2", attack.title), h("p.dim", `The same attack on every style, ${attack.place ?? "Lisbon"}, ${this.store ? "with" : "without"} a store.`),
-			h("table", h("thead", h("tr", ["style", "outcome", "audits, before → after"].map((t) => th(t)))), h("tbody", this.app.styles.map(row))));
+			h("table", h("thead", h("tr", ["style", "outcome", `${this.charging ? "charges" : "audits"}, before → after`].map((t) => th(t)))), h("tbody", this.styles.map(row))));
 	}
 }
+
+// chargeSwitch gives the tool an effect in its last round.
+export const chargeSwitch = (checked, choose) => h("label.switch", { key: "charging" },
+	h("input", { type: "checkbox", name: "charging", checked, onchange: (e) => choose(e.target.checked) }), "charge the card, in the last round");
 
 // styleSelect offers the styles by name, in their groups.
 export const styleSelect = (styles, value, choose, props) => h("select", { onchange: (e) => choose(styles.find((s) => s.name === e.target.value)), ...props },

@@ -3,6 +3,7 @@
 
 import { changeOneByte } from "./bench.js";
 import { usual } from "./call.js";
+import { Name, askedWith, effectOf, name, told } from "./words.js";
 
 // onSecond is an attack by the second request: change returns what is sent
 // instead of its parameters, and how.
@@ -57,7 +58,7 @@ export const attacks = [
 	{
 		id: "tamper", title: "Change one byte", reason: "The client wants to be somebody else, or further on.",
 		naive: "sends its state unsigned believes whatever comes back.",
-		why: "The seal does not fit any more, so the request is refused and the handler is not entered.",
+		why: "The seal does not fit any more, so the state does not open and the handler is not entered.",
 		run: onSecond("one byte of the state is changed", (params) => [{ ...params, requestState: changeOneByte(params.requestState) }, { changed: true }]),
 	},
 	{
@@ -81,7 +82,7 @@ export const attacks = [
 	{
 		id: "late", title: "Answer too late", short: true, reason: "The state is sealed for an hour. Here, for 2 s.",
 		naive: "sets no expiry acts on an answer that somebody gave last year.",
-		why: "The state carries its own expiry, under the seal. It is over, so nothing is done.",
+		why: "The state carries its own expiry, under the seal. It is over, so the handler is not entered.",
 		async run(call, wait) {
 			const late = await second(call);
 			await wait(call.bench.life_ms + 100);
@@ -110,14 +111,17 @@ export const attacks = [
 	{
 		id: "unoffered", title: "Answer off the list", reason: "The client does not check its user's answer.",
 		naive: "trusts the form puts whatever comes into its next query.",
-		why: "The answer is judged by the question as it was sent, which is in the state. It does not fit, so the engine asks again.",
+		why: "The answer is judged by the question as it was sent, which is in the state. It does not fit, and the handler is not entered.",
 		run: onSecond("an answer that was no choice", (params, call) => [call.answering({ inputRequests: params.inputResponses, requestState: params.requestState }, { units: "kelvin" })]),
 	},
 ];
 
-// verdictOf says how an attack ended: in two words, a tone, and the audits.
+// since are the items of a story from its attack on.
+const since = (story) => story.items.slice(story.items.findIndex((i) => i.kind === "rule"));
+
+// verdictOf says how an attack ended: in two words, a tone, and the effects.
 export function verdictOf(story) {
-	const items = story.items.slice(story.items.findIndex((i) => i.kind === "rule"));
+	const items = since(story);
 	const before = story.marked;
 	const after = story.audits.length;
 	const done = items.filter((i) => i.title === "complete").length;
@@ -126,31 +130,44 @@ export function verdictOf(story) {
 		: done === 1 && items.filter((i) => i.from === "server").length === 2 ? ["one wins", "fine"]
 		: stamped("not here") ? ["handler gone", "refusal"]
 		: stamped("refused") ? ["refused", "refusal"]
-		: stamped("stored") ? ["stored result", "stored"]
+		: stamped("stored") && !handedOver(items) ? ["stored result", "stored"]
 		: stamped("asks again") ? ["asked again", "fine"]
 		: done ? ["completes", "fine"] : ["error result", "refusal"];
 	return { label, tone, before, after };
 }
 
-// outcome says what happened, in a sentence or two.
-export function outcome({ id, why }, { items, handler, marked, audits: { length } }, { label, tone }, store) {
-	const { reason } = items.findLast((i) => i.kind === "stamp") ?? {};
-	const log = reason ? ` The client is not told why; the log says ${reason}.` : "";
-	if (tone === "stored") return "The store remembers this round. The same answer gets the same result, byte for byte, and no handler is entered.";
-	if (store && id === "replay" && label === "refused") return "The store remembers the first answer. Another one is refused, as the client is told.";
+// handedOver finds the run of an instance that another one had asked for it, through the
+// store, and answered for.
+const handedOver = (items) => items.find((i) => i.kind === "run" && !items.some((m) => m.from === "server" && m.instance === i.instance));
+
+// outcome says what happened: how, with every refusal in the server's words, and what the
+// effect counts.
+export function outcome(attack, story, { label, before, after }, store) {
+	return `${how(attack, story, label, store)}${told(since(story))} ${story.style.charging ? "Charges" : "Audit lines"}: ${before} before the attack, ${after} now.`;
+}
+
+function how({ id, why }, story, label, store) {
+	const { style, items: all } = story;
+	const effect = effectOf(style);
+	const items = since(story);
+	const runs = items.filter((i) => i.kind === "run");
+	const [a, b] = [...new Set(runs.map((r) => r.instance))];
+	const stored = items.find((i) => i.label === "stored");
+	const handed = handedOver(items);
+	const holder = all.findLast((i) => i.kind === "gap" && i.holds === "handler" && !items.includes(i));
+	if (label.startsWith("effect")) {
+		if (style.group === "exhibit") return `The ${effect} stands above a question, so it runs in each round.`;
+		return `The state that was sent was sealed before the ${effect}, so it does not say that it happened, and nobody remembers that it was used: ${b ? `${name(a)} and ${name(b)} both ran it` : `${name(a)} ran it again`}.`;
+	}
+	if (handed && stored) return `${Name(handed.instance)} holds the handler. It ran the round, which came to it through the store, and ${name(stored.instance)} sent the result.`;
+	if (label === "stored result") return `The store remembers this round. ${a ? `${Name(a)} ran it, and ${name(stored.instance)} sent the same result` : `${Name(stored.instance)} sends the same result again`} without entering a handler.`;
 	if (label === "handler gone") {
-		if (id !== "kill" && id !== "other") return "The handler that this state names is gone. Nothing happens twice; the client is told to call again.";
-		return `${id === "kill" ? "The held handler died with A." : "A holds the handler."} B opens the state, finds nobody to wake, and says that the call has to be made again.`;
+		return { kill: "The handler died with instance A, and instance B has nothing to wake.", other: "Instance A holds the handler, and instance B has nothing to wake." }[id] ?? "The handler that this state names has gone on and is not there any more.";
 	}
-	if (label === "one wins") return `${handler.engine === "Coroutine" ? "A holds the handler and completes. B finds nobody to wake." : "One instance takes the round, the other is told that it was answered."} The effect happens once.`;
-	if (tone === "effect") {
-		const above = `The audit stands above a question, so it runs in each round: ${marked} before the attack, ${length} now.`;
-		if (store || id === "kill" || id === "other") return above;
-		if (id === "both") return `Each instance opened the state and went on; neither knows of the other: the audit counts ${length}.`;
-		if (id === "replay") return `The first state still opens, so the call went another way from there: the audit counts ${length}.`;
-		if (marked > 1) return above;
-		return `Without a store nobody knows that this state was used. It still opens, so the code below the question ran again: the audit counts ${length}.`;
-	}
-	if (handler.engine === "Resumable" && (id === "other" || id === "kill")) return "B does not hold the handler, so it replays the function from the state and completes.";
-	return why ? why + log : log ? `The old round is refused.${log}` : "The handler ran again and the result is the same. The audit is in the state, so it did not run again.";
+	if (label === "one wins") return `${Name(items.find((i) => i.title === "complete").instance)} completes, and the other instance does not.`;
+	if (label === "refused" && store && id === "replay") return "The store remembers the first answer, so another one is refused.";
+	if (label === "asked again") return `${why} ${askedWith(items)}`;
+	if (label === "refused" || !["completes", "error result"].includes(label)) return why;
+	if (why && holder) return `${Name(a)} does not hold the handler, so it ran the function again from its top, with what had happened replayed from the state.`;
+	return why ?? `The state says that the ${effect} has happened, so it did not run again. That is only because this tool has no effect in its last round: charge the card there, and it happens twice.`;
 }

@@ -41,7 +41,7 @@ export class Compare {
 		const messages = compared(...stories.map((s) => s.items.filter((i) => i.kind === "message")));
 		const others = messages.filter((m) => !m.same).length;
 		const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
-		const select = (i) => styleSelect(this.app.styles, pair[i].name, (style) => {
+		const select = (i) => styleSelect(this.app.styles.filter((s) => !s.charging), pair[i].name, (style) => {
 			this.pair = this.pair.with(i, style);
 			this.stories = [];
 			this.app.open();
@@ -51,7 +51,7 @@ export class Compare {
 		return h("div.scrolling.compare", { key: "compare" },
 			h("header.intro",
 				h("div", this.cut ? [h("h1", "The connection is lost."), h("p", "Both tools are called again when it is back.")] : [h("h1", `${differing === 1 ? "1 line differs" : `${count(differing, "line")} differ`}. On the wire, ${!stories.length ? "…" : others ? `${count(others, "message")}.` : "none."}`),
-					h("p", "Both tools were called just now, with the same answers. The code differs in the marked lines. ", others ? "So do some messages, listed below." : "The messages are the same: a client cannot tell the styles apart.")]),
+					h("p", `Both tools ${stories.length ? "were called just now" : "are being called"}, with the same answers. The code differs in the marked lines. `, !stories.length ? "" : others ? "So do some messages, listed below." : "The messages are the same: a client cannot tell the styles apart.")]),
 				h("div.selects", select(0), select(1))),
 			h("section.sheet.diff", { "aria-label": "The sources" }, h("div.pair", pair.map(head)), h("div.diff-rows", rows.map((r) => diffRow(r, pair)))),
 			h("section.sheet.saw", h("h2", "What the client saw"),

@@ -18,7 +18,7 @@ export const geometry = (width) => width < 440
 function place(items, g, codeLines, preview) {
 	const pitch = Math.max(3, Math.min(100 / codeLines, 5));
 	const columns = Math.floor((g.a - g.box / 2 - g.client - 28) / (preview ? 6.8 : CHAR));
-	const split = (item, fit) => (preview ? wrapped(item.title, columns) : [item.title, ...item.lines.flatMap(fit)]);
+	const split = (item) => (preview ? wrapped(item.title, columns) : [item.title, ...item.lines.flatMap((l) => wrapped(l, columns))]);
 	const placed = [];
 	let y = 20;
 	// The last run of each instance since the last request.
@@ -31,7 +31,7 @@ function place(items, g, codeLines, preview) {
 			y += 38;
 		} else if (item.kind === "message" && item.from === "client") {
 			p.top = y;
-			[p.title, ...p.lines] = split(item, (l) => (l.length > 44 ? `${l.slice(0, 43)}…` : l));
+			[p.title, ...p.lines] = split(item);
 			p.labels = 1 + p.lines.length + (item.warning ? 1 : 0);
 			y = p.arrow = y + p.labels * LINE + 12;
 			runs = {};
@@ -46,7 +46,7 @@ function place(items, g, codeLines, preview) {
 			y += 8;
 		} else if (item.kind === "message") {
 			p.run = runs[item.instance];
-			[p.title, ...p.lines] = split(item, (l) => wrapped(l, columns));
+			[p.title, ...p.lines] = split(item);
 			p.labels = 1 + p.lines.length;
 			const least = (p.run?.top ?? last?.arrow ?? y) + p.labels * LINE + 22;
 			p.arrow = Math.max(p.run ? p.run.top + p.run.height - 6 : 0, least, last?.item.from === "server" ? y + p.labels * LINE + 8 : 0);
@@ -71,7 +71,7 @@ function wrapped(words, columns) {
 		if (lines.at(-1) && lines.at(-1).length + word.length >= columns) lines.push(word);
 		else lines.push(`${lines.pop()} ${word}`.trim());
 	}
-	return lines.slice(0, 4);
+	return lines;
 }
 
 // diagram draws what a stage has shown of its story.
@@ -221,7 +221,7 @@ export function preview(story, width) {
 		: story.legacy ? [say(server, "The server asks you over the open request."), { ...a, kind: "gap", bytes: 0, holds: "stream" },
 			say(client, "You answer, and the request goes on."), run, say(server, "The request ends, with the result.")]
 		: [say(server, `It returns a question and a sealed state. It ${held ? "holds the handler" : "keeps nothing"}.`), { ...a, kind: "gap", bytes: 1, holds: held ? "handler" : "nothing" },
-			say(client, "You answer with a second call, and the state goes back."), run, say(server, `${goesOn}, and completes.`)];
+			say(client, "You answer with a second call, and the state goes back."), run, say(server, `${goesOn}, ${story.place === "Springfield" ? "asks once more, and then" : "and"} completes.`)];
 	const items = [say(client, "You call the tool."), run, ...rest];
 	return diagram({ story: { items, handler: story.handler }, shown: items.length, preview: true, actions: {} }, width);
 }

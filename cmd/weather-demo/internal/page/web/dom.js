@@ -83,7 +83,8 @@ function update(node, { props, kids }) {
 	reconcile(node, kids);
 }
 
-const asProperty = new Set(["value", "checked", "selected", "disabled"]);
+// The last is for the tests, which read what stands in an element against its story.
+const asProperty = new Set(["value", "checked", "selected", "disabled", "seen"]);
 
 function set(node, name, value, before) {
 	if (name === "key") return;

@@ -46,7 +46,7 @@ export const figures = (story) => ({
 
 export function caption(story) {
 	const { rounds, effects, handler_entries, state_bytes, is_error } = figures(story);
-	if (is_error) return h("b.refusal", "refused");
+	if (is_error) return h("b.refusal", "error result");
 	return h("span.figures", `${rounds} request${rounds > 1 ? "s" : ""}, entered ${handler_entries}, `, h("b", { class: effects > 1 ? "many" : "effect" }, `audit ${effects}`),
 		state_bytes > 0 && [", ", h("span.seal", `${state_bytes} B`)]);
 }

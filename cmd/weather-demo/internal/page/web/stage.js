@@ -146,7 +146,7 @@ export class Stage {
 		return h("section.wire", { key: "wire", "aria-label": "The wire" },
 			h("header.heads", h("div.lane-head", { key: "client", class: g.narrow && "left", style: { left: `${g.narrow ? 18 : g.client}px` } }, h("b", "Client"), h("span", story.legacy ? "2025-11-25" : "2026-07-28")), lane("a"), lane("b")),
 			h("div.wire-scroll", { onclick: () => this.skip() }, story.items.length ? diagram(this, width) : preview(story, width)),
-			h("p.caption", { "aria-live": "polite" }, this.caption));
+			h("p.caption", { "aria-live": "polite", seen: story }, this.caption));
 	}
 
 	#says(instance) {
@@ -207,9 +207,10 @@ export class Stage {
 	#ledger() {
 		const { audits, story } = this;
 		const wrote = (a) => `${story.legacy ? `run ${a.run}` : `request ${a.number}`}, line ${a.line}${a.instance === "b" ? ", instance B" : ""}`;
+		const what = story.style.charging ? "charge" : "audit line";
 		return h("div.ledger", { class: audits.length > 1 && "many", "aria-live": "polite" },
 			h("b.count", audits.length),
-			h("div", h("p", h("b", audits.length === 1 ? "audit line" : "audit lines"), audits.length > 1 ? " for one call: the effect happened more than once" : " the one effect this tool has"),
+			h("div", h("p", h("b", audits.length === 1 ? what : `${what}s`), audits.length > 1 ? " for one call: the effect happened more than once" : " the one effect this tool has"),
 				h("ul", audits.slice(-3).map((a) => h("li", { key: a.seq }, h("code", a.text), ` ${wrote(a)}`)))));
 	}
 }

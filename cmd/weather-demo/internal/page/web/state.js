@@ -39,7 +39,7 @@ function letter(payload, key, { style, place }, opens) {
 		answer: ["Answered", `${key} = ${plain(value)}`],
 		known: ["Known", `${key} = ${plain(value)}`],
 		skipped: ["Skipped", key],
-	})[kind] ?? ["Done", h("b.effect", key), ", so it does not run again"]);
+	})[kind] ?? ["Done", h("b.effect", key), ", so no request with this state runs it again"]);
 	const rows = [
 		["Call", short(payload.call.toLowerCase()), `, round ${payload.round}`],
 		...done,

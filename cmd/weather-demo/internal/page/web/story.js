@@ -100,9 +100,9 @@ export class Story {
 			Object.assign(item, { number: ++this.requests, title: `tools/call ${params.name}`, short: params.name, state: params.requestState });
 		} else {
 			item.title = "answer";
-			this.action = result.action;
 		}
 		item.isAnswer = Boolean(answers);
+		this.action = Object.values(answers ?? {})[0]?.action;
 		item.lines = answers ? Object.entries(answers).map(inWords) : [JSON.stringify(params.arguments)];
 		if (answers) this.facts.answered = m.instance;
 		return this.items.push(item);
@@ -128,12 +128,12 @@ export class Story {
 		this.facts.asker = instance;
 		if (method) {
 			this.pending = formKeys(message).slice(0, 1);
-			Object.assign(item, { title: method, short: "elicitation", lines: [`? ${params.message}`] });
+			Object.assign(item, { title: method, short: "elicitation", lines: [...asking(params)] });
 		} else {
 			const { inputRequests = {}, requestState } = result;
 			this.pending = Object.keys(inputRequests);
 			this.states.push(requestState);
-			Object.assign(item, { title: "input_required", state: requestState, lines: Object.values(inputRequests).map((q) => `? ${q.params.message.split("\n")[0]}`) });
+			Object.assign(item, { title: "input_required", state: requestState, lines: Object.values(inputRequests).flatMap((q) => asking(q.params)) });
 			Object.assign(gap, { token: requestState, bytes: requestState.length, holds: this.held?.instance === instance ? "handler" : "nothing" });
 		}
 		if (!this.again) this.asked.push(...this.pending);
@@ -220,6 +220,9 @@ const isHandshake = (m) => Boolean(m.message.result?.protocolVersion);
 const formKeys = (message) => Object.keys(message?.params?.requestedSchema?.properties ?? {});
 
 export const textOf = (result) => (result?.content ?? []).map((c) => c.text ?? "").join(" ");
+
+// asking is a question in lines; one that is asked again says why in its last.
+const asking = ({ message }) => `? ${message}`.split("\n").filter(Boolean);
 
 const inWords = ([key, { action, content }]) => action !== "accept" ? `${key}: ${action === "decline" ? "declined" : "dismissed"}`
 	: Object.entries(content).map(([k, v]) => `${k} = ${v}`).join(", ");

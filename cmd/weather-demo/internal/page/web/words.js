@@ -1,11 +1,25 @@
 // Every sentence that Play says about a call.
 
-import { textOf } from "./story.js";
-
-const name = (instance) => `instance ${instance.toUpperCase()}`;
-const Name = (instance) => `Instance ${instance.toUpperCase()}`;
-const lines = (n) => `${n} audit line${n === 1 ? "" : "s"}`;
+export const name = (instance) => `instance ${instance.toUpperCase()}`;
+export const Name = (instance) => `Instance ${instance.toUpperCase()}`;
 const times = (n) => ["", "once", "twice"][n] ?? `${n} times`;
+
+// quote is a text of the server, word for word.
+const quote = (text) => `“${text}”${/[.!?]$/.test(text) ? "" : "."}`;
+
+// told quotes each refusal among these items, and what the log says of it: whatever the
+// page says of a refusal, its reader reads the server's own words too.
+export function told(items) {
+	const says = items.filter((i) => i.refusal).map((i) => ` ${Name(i.instance)} tells the client: ${quote(i.lines[0])}`);
+	const reasons = items.filter((i) => i.reason).map((i) => ` Its log says: ${i.reason}.`);
+	return [...says, ...reasons].join("");
+}
+
+// counted is what the tool's effect counts now.
+export const counted = ({ audits, style }) => ` ${style.charging ? "Charges" : "Audit lines"}: ${audits.length}.`;
+
+// effectOf names the effect.
+export const effectOf = ({ charging }) => (charging ? "charge" : "audit");
 
 export const tour = [
 	{ title: "Answer a question", preset: { style: "native", place: "Lisbon" }, caption: "Press Call. The tool will need to know which units you want, and it cannot wait for you." },
@@ -33,11 +47,14 @@ export function opening({ style, place, legacy }, { lesson }) {
 }
 
 // running is said while a round plays.
-export function running({ legacy, requests, runs, handler }) {
+export function running({ legacy, requests, runs, handler, items }) {
+	const last = items.findLast((i) => ["run", "stamp"].includes(i.kind) || i.from === "client");
 	if (legacy) return runs > 1 ? "Your answer went out over the same connection. The request is still the first one." : "The request is with the server, and stays open.";
-	if (requests < 2) return "The handler runs, from its top.";
-	if (handler.engine === "Coroutine") return "Your answer is back at the server.";
-	return `Round ${requests}. ${handler.engine === "Given" ? "Is any answer missing?" : "The handler runs again, from its top."}`;
+	if (last.kind === "stamp") return `Request ${requests} is with the server.`;
+	if (last.resumed) return "Your answer is back at the server, and the handler goes on.";
+	if (handler.engine === "Given") return `Request ${requests}. Is any answer missing?`;
+	if (handler.engine === "Steps") return `Request ${requests}. The steps go on from the first one that is not done.`;
+	return requests < 2 ? "The handler runs, from its top." : `Request ${requests}. The handler runs again, from its top.`;
 }
 
 // asked is said when the call waits for its user.
@@ -45,7 +62,7 @@ export function asked({ items, pending, held, handler }) {
 	const { instance, holds } = items.at(-1);
 	const keys = pending.map((k) => `"${k}"`).join(" and ");
 	const last = items.findLast((i) => i.kind === "run" || i.kind === "stamp");
-	if (last.kind === "stamp") return `The answer to ${keys} did not fit, so the engine asked again. The handler was not entered.`;
+	if (last.kind === "stamp") return `The engine asks for ${keys} again, and the handler was not entered. ${askedWith(items)}`;
 	const stop = last.trace.findLast((t) => t.stop)?.line;
 	if (holds === "stream") {
 		return `The handler ${held ? `asks at line ${stop}, and waits there` : `returned its question at line ${stop}, and the bridge asks it`}. ${Name(instance)} holds the open connection until you answer.`;
@@ -55,10 +72,14 @@ export function asked({ items, pending, held, handler }) {
 	return `${part ? `The ${part} for ${keys} returned its question at line ${stop}.` : `The handler ran down to line ${stop}, found no answer to ${keys}, and returned the question.`} ${Name(instance)} keeps nothing. What the next round needs is in the sealed state.`;
 }
 
-export function killed({ handler, legacy }, instance) {
+// askedWith quotes what the last question ends with: where it is asked again, why.
+export const askedWith = (items) => `The client is asked: ${quote(items.findLast((i) => i.from === "server").lines.at(-1).replace("? ", ""))}`;
+
+export function killed({ handler, legacy, items }, instance) {
 	if (legacy) return cutOff(instance);
-	const held = { Coroutine: "It held the handler of this call, which is gone with it.", Resumable: "It held the handler of this call; what the handler did is also in the state." }[handler.engine];
-	return `${Name(instance)} is gone. ${held ?? "It held nothing of this call."} Answer: ${name(instance === "a" ? "b" : "a")} has the same key.`;
+	const held = items.at(-1).holds === "nothing" ? "It held nothing of this call."
+		: `It held the handler of this call, which is gone with it.${handler.engine === "Resumable" ? " What the handler did is also in the state." : ""}`;
+	return `${Name(instance)} is gone. ${held} Answer: ${name(instance === "a" ? "b" : "a")} has the same key.`;
 }
 
 export const cutOff = (instance) => `${Name(instance)} is gone, and the open request with it: the call cannot go on. A legacy client's call lives on one server.`;
@@ -74,38 +95,45 @@ export function lost({ legacy }, waited) {
 		: "The connection was lost before the response came. Whether the handler ran, no client can know. Call again when it is back.";
 }
 
-const replayed = "ran again from its top, with the answers and the audit replayed from the sealed state.";
-
 // ended is said when the call is over.
 export function ended(story) {
-	const { result, handler, style, facts, requests, items } = story;
-	const audits = story.audits.length;
-	const stamp = items.findLast((i) => i.kind === "stamp");
+	const { result, facts, items, requests } = story;
+	const round = items.slice(items.findLastIndex((i) => i.from === "client") + 1);
 	const last = items.findLast((i) => i.kind === "run");
-	if (result.error) return `The ${facts.changed ? "changed state" : "request"} was refused before the handler was entered. The client is not told why; the server's log says ${stamp?.reason ?? "nothing of it"}.`;
-	if (result.result.isError) return failed(textOf(result.result), stamp, audits);
-	if (story.legacy) return legacyEnd(story, audits);
-	if (audits > 1) return `Line ${story.audits[0].line} writes to the audit log and stands above a question, so it ran in every round from there on: ${lines(audits)} for one call.`;
+	if (result.error) return `The ${facts.changed ? "changed state" : "request"} was refused before the handler was entered.${told(round)}`;
+	if (result.result.isError) return failed(story, round) + told(round) + counted(story);
+	if (story.legacy) return legacyEnd(story) + counted(story);
+	if (story.audits.length > 1) return `Line ${story.audits[0].line} has the effect and stands above a question, so it ran in every round from there on.${counted(story)}`;
 	const other = facts.asker !== facts.answered ? `${Name(facts.answered)} finished a call that it had never seen. ` : "";
-	if (last.resumed) return `The handler went on behind line ${last.trace[0].line - 1}, where it was held. ${handler.engine === "Coroutine" ? "Nothing ran twice." : "Had its instance been gone, it would have been replayed."}`;
-	switch (style.name) {
-		case "resumable": return `${other}The handler that was held is not there, so the function ${replayed}`;
-		case "journal": return `${other}The very function of style coroutine, and nothing held: it ${replayed}`;
-		case "steps": return `${other}Your answer went out as a second call. The step that audits had run and was not run again: ${lines(audits)}.`;
-		case "given": return `${other}Nothing was missing, and the handler was entered, once: ${lines(audits)}.`;
-		case "once": return `${other}The handler ran again from its top. Once found the audit in the sealed state and did not run it again: ${lines(audits)}.`;
-	}
+	return `${other}Your answer went out as request ${requests}. ${lastRound(story, last)}${counted(story)}`;
+}
+
+function lastRound({ handler, style }, last) {
+	const effect = effectOf(style);
+	const replayed = last.trace.some((t) => t.kind === "remembered") ? `the answers and the ${effect}` : "the answers";
+	const now = last.trace.some((t) => t.kind === "effect");
 	const again = last.trace.filter((t) => t.again).map((t) => t.line);
-	return `${other}Your answer went out as a ${["", "first", "second", "third"][requests]} call. Lines ${Math.min(...again)} to ${Math.max(...again)} ran again; the audit stands below the last question, so it ran once.`;
+	if (last.resumed) return `The handler went on behind line ${last.trace[0].line - 1}, where it was held. ${handler.engine === "Coroutine" ? "No line ran twice." : "Had its instance been gone, it would have been replayed."}`;
+	switch (handler.engine) {
+		case "Resumable": return `The handler that was held is not there, so the function ran again from its top, with ${replayed} replayed from the sealed state.`;
+		case "Journal": return `The very function of style coroutine, and nothing held: it ran again from its top, with ${replayed} replayed from the sealed state.`;
+		case "Steps": return `The step with the ${effect} ${now ? "ran in this last round" : "ran before, and was not run again"}.`;
+		case "Given": return "Nothing was missing, and the handler was entered, once.";
+	}
+	if (replayed !== "the answers") return `The handler ran again from its top. Once found the ${effect} in the sealed state and did not run it again.`;
+	return `Lines ${Math.min(...again)} to ${Math.max(...again)} ran again; the ${effect} stands below the last question, so it ran once.`;
 }
 
-function failed(text, stamp, audits) {
-	if (stamp?.error === "frame_gone") return "The state opened, but the handler it names was held by another instance. This is the price of style coroutine; with the switch to replay, it would have gone on.";
-	if (/was (declined|cancelled)/.test(text)) return `You said no. The call ends with an error result that the model can read${stamp ? ", and the handler is not entered again" : ""}. Audit lines: ${audits}.`;
-	return `The tool found no such place, before it asked anything. Its error is a result that the model can read. Audit lines: ${audits}.`;
+// failed says how the call came to an error result, which is quoted after it.
+function failed({ asked: keys, facts, action }, round) {
+	const stamp = round.find((i) => i.kind === "stamp");
+	if (stamp?.error === "frame_gone") return `The state opened, but the handler it names is not there${facts.asker === facts.answered ? "" : `: ${name(facts.asker)} held it`}. This is the price of style coroutine; with the switch to replay, it would have gone on.`;
+	if (action !== "accept" && keys.length) return `You said no. The call ends with an error result that the model can read${stamp ? ", and the handler is not entered again" : ""}.`;
+	return `${keys.length ? "The tool failed" : "The tool failed before it asked anything"}. Its error is a result that the model can read.`;
 }
 
-function legacyEnd({ entries }, audits) {
-	if (audits > 1) return `One request from first to last, and ${lines(audits)}: the bridge entered the handler ${times(entries)}, past an audit that stands above its question.`;
-	return `One request from first to last. The handler was entered ${times(entries)}${entries > 1 ? " in it, and the client saw none of that." : ", and waited on the server until you answered."}`;
+function legacyEnd({ entries, handler, audits }) {
+	const entered = `One request from first to last. ${["Steps", "Given"].includes(handler.engine) ? "Functions of the handler were" : "The handler was"} entered ${times(entries)}`;
+	if (audits.length > 1) return `${entered}, past an effect that stands above its question.`;
+	return `${entered}${entries > 1 ? " in it, and the client saw none of that." : ", and waited on the server until you answered."}`;
 }

@@ -1,0 +1,78 @@
+// Reads a caption of the page against what it stands under: the messages as they were
+// received, and what the events count. Each sentence makes claims, and this file knows
+// what has to hold for each.
+
+const all = (text, pattern) => [...text.matchAll(pattern)].map((m) => m.slice(1));
+
+// heard are the texts in a message of the server.
+function heard({ instance, text }) {
+  const { result, error, params } = JSON.parse(text);
+  const questions = Object.values(result?.inputRequests ?? {}).map((q) => q.params.message);
+  const content = (result?.content ?? []).map((c) => c.text).join(" ");
+  return { instance, refusal: Boolean(error || result?.isError), error: Boolean(error), asks: Boolean(params) || questions.length > 0, texts: [error?.message, params?.message, ...questions, content].filter(Boolean) };
+}
+
+const lineOf = (s, line) => s.runs.some((r) => r.lines.includes(Number(line)) || r.lines.includes(Number(line) + 1));
+const result = (s) => s.told.some((m) => !m.refusal && !m.asks);
+const stamped = (s, label) => s.stamps.some((p) => p.label === label);
+const ran = (s, instance) => s.runs.some((r) => r.instance === instance.toLowerCase());
+
+// claims are what a caption may say, with what must hold then.
+export const claims = {
+  "the effect's count": [/(Audit lines|Charges): (\d+)\.$/, (s, what, n) => (what === "Charges") === s.charging && s.after === Number(n)],
+  "the effect's counts": [/(Audit lines|Charges): (\d+) before the attack, (\d+) now\.$/, (s, what, from, to) => (what === "Charges") === s.charging && s.before === Number(from) && s.after === Number(to)],
+  "the number of a request": [/\b[Rr]equest (\d+)/, (s, n) => s.requests === Number(n)],
+  "a line": [/\b[Ll]ine (\d+)/, (s, n) => lineOf(s, n)],
+  "lines that ran again": [/Lines (\d+) to (\d+) ran again/, (s, from, to) => s.runs.length > 1 && lineOf(s, from) && lineOf(s, to)],
+  "the line of the effect": [/Line (\d+) has the effect/, (s, n) => s.lines.length > 1 && s.lines.every((l) => l === Number(n))],
+  "one effect": [/so it ran once|ran in this last round/, (s) => s.after === 1],
+  "no line twice": [/No line ran twice/, (s) => new Set(s.runs.flatMap((r) => r.lines)).size === s.runs.flatMap((r) => r.lines).length],
+  "how often it was entered": [/entered (once|twice|\d+ times)/, (s, n) => [["once", 1], ["twice", 2]].find(([w]) => w === n)?.[1] ?? parseInt(n, 10) === s.entries],
+  "one request": [/One request from first to last/, (s) => s.requests === 1],
+  "the log": [/Its log says: ([^.]+)\./, (s, reason) => s.stamps.some((p) => p.reason === reason)],
+  "refused": [/was refused|is refused|does not open|cannot use it|opens for its own tool alone|It is over/, (s) => s.told.some((m) => m.error) && !result(s)],
+  "not entered": [/handler was entered\.|handler (?:is|was) not entered/, (s) => s.stamps.length > 0],
+  "no handler entered": [/[Ii]nstance (.) sen(?:t|ds) the same result(?: again)? without entering a handler/, (s, i) => !ran(s, i) && stamped(s, "stored") && new Set([...s.told, ...s.earlier].filter((m) => !m.refusal && !m.asks).map((m) => m.texts[0])).size === 1],
+  "through the store": [/Instance (.) holds the handler\. It ran the round, which came to it through the store, and instance (.)/, (s, a, b) => ran(s, a) && !ran(s, b) && s.told.every((m) => m.instance === b.toLowerCase())],
+  "ran again": [/instance . ran it again|runs in each round|both ran it/, (s) => s.after > s.before && s.after > 1],
+  "two ran": [/both ran it/, (s) => ran(s, "a") && ran(s, "b")],
+  "did not run again": [/did not run (?:it )?again|was not run again/, (s) => s.before === null ? s.after === 1 : s.before === s.after && s.after === 1],
+  "the last round": [/has no effect in its last round: charge/, (s) => !s.charging && s.before === s.after],
+  "no handler": [/nothing to wake|is not there/, (s) => stamped(s, "not here") && s.told.some((m) => m.texts.join().includes("frame is gone")) || s.runs.some((r) => !r.resumed)],
+  "one wins": [/Instance (.) completes, and the other instance does not/, (s, i) => s.told.filter((m) => !m.refusal).length === 1 && s.told.find((m) => !m.refusal).instance === i.toLowerCase()],
+  "completes": [/and completes\.|finishe[ds] a call/, (s) => result(s)],
+  "ran from the top": [/(?:ran|runs) the function again from its top|The handler ran again from its top/, (s) => s.runs.length > 0 && !s.runs.at(-1).resumed],
+  "remembered": [/answers and the (?:audit|charge) replayed|Once found/, (s) => s.runs.at(-1).remembered],
+  "asked": [/The client is asked:/, (s) => stamped(s, "asks again") && s.told.at(-1).asks],
+  "waits": [/keeps nothing|holds it until you answer|holds the open connection until/, (s) => s.told.at(-1).asks],
+  "declined": [/You said no/, (s) => /was (declined|cancelled)/.test(s.told.at(-1).texts.join())],
+  "failed": [/failed before it asked/, (s) => s.requests === 1 && s.told.at(-1).refusal],
+  "goes on": [/handler went on behind/, (s) => s.runs.at(-1).resumed],
+};
+
+export const read = { captions: 0, claims: Object.fromEntries(Object.keys(claims).map((c) => [c, 0])) };
+
+// readCaption throws where a caption says what is not so.
+export function readCaption(says, seen, where) {
+  const must = (condition, message) => {
+    if (!condition) throw new Error(`${where}: ${message}\n  caption: ${says}\n  seen: ${JSON.stringify(seen)}`);
+  };
+  const s = { ...seen, told: seen.said.map(heard), earlier: seen.earlier.map(heard) };
+  for (const [quoted] of all(says, /“([^”]*)”/g)) must(s.told.some((m) => m.texts.some((t) => t.includes(quoted))), `nobody was told ${quoted}`);
+  for (const m of s.told) if (m.refusal) must(says.includes(`Instance ${m.instance.toUpperCase()} tells the client: “${m.texts[0]}”`), `the client was told ${m.texts[0]}`);
+  const own = says.replace(/“[^”]*”/g, "“”");
+  must(!/client[^.]*\bagain|call has to be made|call again/i.test(own.replace(/ this time\. Call again, and try it\.$/, "")), "an advice that is no quotation");
+  let bare = own;
+  let made = 0;
+  for (const [name, [pattern, holds]] of Object.entries(claims)) {
+    for (const match of own.matchAll(new RegExp(pattern.source.replace(/\$$/, ""), "g"))) {
+      must(holds(s, ...match.slice(1)), `"${match[0]}" is not so (${name})`);
+      bare = bare.replace(match[0], "");
+      read.claims[name]++;
+      made++;
+    }
+  }
+  must(made > 0, "it claims nothing that this test knows");
+  must(!/\d/.test(bare), `a number that nobody counts: ${bare}`);
+  read.captions++;
+}
