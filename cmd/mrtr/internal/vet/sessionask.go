@@ -47,7 +47,7 @@ var (
 		mcpPath + ".AddTool", mcpPath + ".Server.AddTool", mcpPath + ".Server.AddPrompt",
 		mcpPath + ".Server.AddResource", mcpPath + ".Server.AddResourceTemplate",
 	}
-	bridges   = names{ssePath + ".Bridge*"}
+	bridges = names{ssePath + ".Bridge*"}
 	// styles take a handler, which is their one argument that is a function.
 	styles = names{
 		mrtrPath + ".Native", mrtrPath + ".Coroutine", mrtrPath + ".Journal", mrtrPath + ".Resumable",
