@@ -41,6 +41,7 @@ var importStair = []struct {
 	{"internal/errormethods", nil, "it declares interfaces"},
 	{"internal/dependency", []string{"internal/errormethods"}, "it reads errors of the standard library, and those that describe themselves"},
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
+	{"internal/taskround", nil, "the engine and the tasks meet in it, and neither imports the other"},
 	{"internal/faultlog", nil, "the boundary and the engine meet in it, and neither imports the other"},
 	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
@@ -70,7 +71,7 @@ var importStair = []struct {
 	{"mrtr/internal/failure", []string{"internal/dependency", "internal/errormethods", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
 	{"mrtr/internal/weight", nil, "it weighs values"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "store"}, "who runs a turn is decided without knowing what a turn is"},
-	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/snapshot", "internal/stacktrace", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "internal/taskround", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/snapshot", "internal/stacktrace", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
