@@ -37,6 +37,12 @@ type outcome struct {
 	err error
 }
 
+// isError reports whether the handler failed. go-sdk makes a result of most errors.
+func (o outcome) isError() bool {
+	res, ok := o.res.(*mcp.CallToolResult)
+	return o.err != nil || ok && res.IsError
+}
+
 var errNoEnd = errors.New("the handler ended without a result")
 
 // begin sends a request to the handler.

@@ -141,7 +141,7 @@ func (t *run) main(r *round) {
 			if !t.pause() {
 				return
 			}
-		case t.rec.Cancel && (out.err != nil || isTool && res.IsError):
+		case t.rec.Cancel && out.isError():
 			if t.rec.Engine && !last.Ending() && !last.Ended() {
 				continue // it was cancelled before the call had begun this round
 			}
@@ -200,7 +200,7 @@ func (t *run) await(r *round) (out outcome, ok bool) {
 			return out, true
 		case <-t.m.ctx.Done():
 			r.cancel(context.Cause(t.m.ctx))
-			if out = <-r.done; out.err == nil {
+			if out = <-r.done; !out.isError() {
 				return out, true
 			}
 			t.letGo()
