@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
@@ -138,6 +140,43 @@ func TestTheSameHandlerIsAskedInThreeWays(t *testing.T) {
 	}
 	require.Equal(t, len(styleNames)*2*3*len(ways), cells)
 	t.Logf("%d cells", cells)
+}
+
+// Behind a boundary that was installed first each round of a task passes the boundary, and
+// has the result that it has by round trips.
+func TestATaskPassesTheBoundary(t *testing.T) {
+	for _, decline := range []bool{false, true} {
+		var results []string
+		for _, way := range []string{"round trips", "task"} {
+			rt, err := mrtr.New(nil)
+			require.NoError(t, err)
+			defer rt.Close()
+			here := &site{server: mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil), did: &ledger{}}
+			require.NoError(t, boundary.Install(here.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
+			style, _ := here.did.style("journal")
+			mcp.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, style, &mrtr.HandlerOptions{Task: atOnce}))
+			m, err := tasks.Install(here.server, &tasks.Options{Runtime: rt})
+			require.NoError(t, err)
+			defer m.Close()
+			if !decline {
+				results = append(results, play(t, here, "memory", way).result)
+				continue
+			}
+			if way == "task" {
+				c := connect(t, here.server)
+				s := c.settle(c.call().TaskID)
+				c.update(s.TaskID, map[string]any{"seat-1": map[string]any{"action": "decline"}})
+				results = append(results, canonical(t, c.settle(s.TaskID).Result))
+				continue
+			}
+			out, err := dial(t, here, "memory", &wire.Options{Capabilities: wire.FormOnly}).Call(context.Background(), "book", trip{"Lisbon"}, wire.Answers{"seat": wire.Decline})
+			require.NoError(t, err)
+			results = append(results, canonical(t, out.Result))
+		}
+		require.Len(t, results, 2)
+		require.Equal(t, results[0], results[1])
+		require.Equal(t, decline, strings.Contains(results[0], `"isError":true`), results[0])
+	}
 }
 
 // A client that does not take tasks never gets one, and neither does any for a tool without
