@@ -146,8 +146,10 @@ func TestATaskIsServedByEveryInstance(t *testing.T) {
 					}
 					id, _ := stands(t, p.first, p.did, cancels)
 					p.second.cancel(id)
-					require.Equal(t, "cancelled", p.poll(t, id).Status)
-					require.Equal(t, "cancelled", p.first.get(id).Status)
+					end := p.poll(t, id)
+					require.Equal(t, "cancelled", end.Status)
+					require.Contains(t, end.StatusMessage, "the task was cancelled")
+					require.Equal(t, end, p.first.get(id))
 					require.Equal(t, undoneAfter(style, cancels), p.did.all())
 				})
 			})
