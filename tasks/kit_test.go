@@ -303,11 +303,13 @@ func (c client) cancel(id string) {
 // settle polls until the task waits or has ended.
 func (c client) settle(id string) seen {
 	c.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+	end := time.Now().Add(30 * time.Second)
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		if s := c.get(id); s.Status != "working" {
 			return s
 		}
 		require.True(c, time.Now().Before(end), "the task neither asks nor ends")
+		time.Sleep(pause)
 	}
 }
 

@@ -2,6 +2,7 @@ package tasks_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -21,22 +22,26 @@ type mortal struct {
 	dead atomic.Bool
 }
 
-func (s *mortal) live(ctx context.Context) error {
+// live fails at once: whoever waited here would hold a lock that synctest does not see
+// through.
+func (s *mortal) live() error {
 	if s.dead.Load() {
-		<-ctx.Done()
+		return errDead
 	}
-	return ctx.Err()
+	return nil
 }
 
+var errDead = errors.New("the process is dead")
+
 func (s *mortal) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	if err := s.live(ctx); err != nil {
+	if err := s.live(); err != nil {
 		return 0, err
 	}
 	return s.machine.Create(ctx, key, value, ttl)
 }
 
 func (s *mortal) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	if err := s.live(ctx); err != nil {
+	if err := s.live(); err != nil {
 		return 0, err
 	}
 	return s.machine.Update(ctx, key, at, value, ttl)
@@ -205,7 +210,7 @@ func TestACancellationRacesWithAnswers(t *testing.T) {
 				continue
 			}
 			require.Equal(t, "cancelled", end.Status, string(end.raw))
-			require.Contains(t, []string{"", "hold unhold", "hold ticket unticket unhold"}, did.all())
+			require.Contains(t, cancelledInTheMiddle, did.all())
 		}
 	}
 	require.NotZero(t, ends["cancelled"])
