@@ -338,22 +338,39 @@ func TestATaskExpires(t *testing.T) {
 	})
 }
 
-// A result that the store does not take ends the task with words that say so.
-func TestAResultThatIsTooLargeIsReplaced(t *testing.T) {
-	rt, err := mrtr.New(&mrtr.Options{Store: store.NewMemory(&store.MemoryOptions{MaxValue: 4 << 10})})
-	require.NoError(t, err)
-	defer rt.Close()
-	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, trip) (*mrtr.IncompleteResult, plan, error) {
-		return nil, plan{strings.Repeat("x", 8<<10)}, nil
-	}), &mrtr.HandlerOptions{Task: atOnce}))
-	m, err := tasks.Install(server, &tasks.Options{Runtime: rt})
-	require.NoError(t, err)
-	defer m.Close()
-	c := connect(t, server)
-	s := c.settle(c.call().TaskID)
-	require.Equal(t, "completed", s.Status)
-	require.Contains(t, string(s.Result), "too large")
+// What the store does not take ends the task with words that say so: a result, an error, and
+// questions.
+func TestATaskThatIsTooLargeEnds(t *testing.T) {
+	long := strings.Repeat("x", 8<<10)
+	for explanation, test := range map[string]struct {
+		status, says string
+		handler      mrtr.GuardedFunc[trip, plan]
+	}{
+		"a result": {"completed", "too large", func(context.Context, *mrtr.Call, trip) (*mrtr.IncompleteResult, plan, error) {
+			return nil, plan{long}, nil
+		}},
+		"an error": {"failed", "more than the server can keep", func(context.Context, *mrtr.Call, trip) (*mrtr.IncompleteResult, plan, error) {
+			return nil, plan{}, &jsonrpc.Error{Code: -32050, Message: long}
+		}},
+		"a question": {"failed", "more than the server can keep", func(context.Context, *mrtr.Call, trip) (*mrtr.IncompleteResult, plan, error) {
+			return mrtr.Need(mrtr.Elicit[string]("seat", long)), plan{}, nil
+		}},
+	} {
+		t.Run(explanation, func(t *testing.T) {
+			rt, err := mrtr.New(&mrtr.Options{Store: store.NewMemory(&store.MemoryOptions{MaxValue: 4 << 10})})
+			require.NoError(t, err)
+			defer rt.Close()
+			server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+			mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(test.handler), &mrtr.HandlerOptions{Task: atOnce}))
+			m, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+			require.NoError(t, err)
+			defer m.Close()
+			c := connect(t, server)
+			s := c.settle(c.call().TaskID)
+			require.Equal(t, test.status, s.Status, string(s.raw))
+			require.Contains(t, string(s.raw), test.says)
+		})
+	}
 }
 
 // Tools of go-sdk's own that return questions are tasks by a policy for their name.

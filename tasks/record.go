@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -128,6 +129,21 @@ func (r *record) proceed(holder string) {
 func (r *record) end(s status, message string) {
 	r.Status, r.Message = s, message
 	r.Meta, r.Arguments, r.State, r.Answers, r.Open, r.Holder = nil, nil, "", nil, nil, ""
+}
+
+// tooLarge is the result of a task whose own does not fit into the store.
+var tooLarge = json.RawMessage(`{"content":[{"type":"text","text":"The tool completed, and its result was too large to be kept for this task. Do not call it again."}],"isError":true,"resultType":"complete"}`)
+
+var errTooLarge = errors.New("the call holds more than the server can keep of a task")
+
+// shrink ends a task that does not fit into the store.
+func (r *record) shrink() {
+	if r.Status == completed {
+		r.Result = tooLarge
+		return
+	}
+	r.Error = marshal(wireError(errTooLarge))
+	r.end(failed, errTooLarge.Error())
 }
 
 // params are those of the next request to the handler.

@@ -217,7 +217,9 @@ func (t *run) await(r *round) (out outcome, ok bool) {
 			}
 		case <-beat:
 		}
-		t.rec.Message = t.told()
+		if message := t.told(); message != "" { // else it is that of another instance
+			t.rec.Message = message
+		}
 		if !t.save() {
 			r.cancel(context.Canceled) // a client that leaves: the round is another's now
 			return out, false
@@ -285,9 +287,11 @@ func (t *run) fail(err error) {
 func (t *run) save() bool { return t.write(func() *record { return t.rec }) }
 
 // write writes a record, made anew for each attempt: a cancellation may have come in between,
-// and is in t.rec then. It goes on for a lease where the store fails.
+// and is in t.rec then. It goes on for a lease where the store fails. A record that the store
+// does not take ends its task.
 func (t *run) write(next func() *record) bool {
 	ctx := context.Background()
+	shrunk := false
 	end := time.Now().Add(t.m.lease)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		r := next()
@@ -296,9 +300,11 @@ func (t *run) write(next func() *record) bool {
 		switch {
 		case err == nil:
 			t.at = at
-			return true
-		case errors.Is(err, store.ErrTooLarge) && r.Result != nil:
-			r.Result = tooLarge
+			return !shrunk
+		case errors.Is(err, store.ErrTooLarge) && !shrunk:
+			shrunk = true
+			t.rec.shrink()
+			next = func() *record { return t.rec }
 			continue
 		case errors.Is(err, store.ErrForgotten), errors.Is(err, store.ErrTooLarge):
 			return false
@@ -320,9 +326,6 @@ func (t *run) write(next func() *record) bool {
 		time.Sleep(pause)
 	}
 }
-
-// tooLarge is the result of a task whose own does not fit into the store.
-var tooLarge = json.RawMessage(`{"content":[{"type":"text","text":"The tool completed, and its result was too large to be kept for this task. Do not call it again."}],"isError":true,"resultType":"complete"}`)
 
 // letGo leaves the task to whoever asks for it next.
 func (t *run) letGo() {
