@@ -24,7 +24,8 @@ type TaskPolicy struct {
 	After time.Duration
 	// Detached makes a call a task where its handler calls [Detach], and never before.
 	Detached bool
-	// Required refuses every client that does not take tasks, with the error -32021.
+	// Required refuses every client that does not take tasks, with the error -32021. Without
+	// tasks.Install these are all.
 	Required bool
 }
 
