@@ -1,9 +1,14 @@
 package tasks_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +20,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
+	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 // userOf takes the sender of a request from its _meta.
@@ -92,6 +98,54 @@ func TestAnIDThatIsNotTheCallersIsUnknown(t *testing.T) {
 		_, failed := c.as("ann", method, map[string]any{"taskId": id, "inputResponses": map[string]any{}})
 		require.Nil(t, failed)
 	}
+}
+
+// Over HTTP a header names the task, and one that names another is refused before anything
+// reads it.
+func TestTheHeaderNamesTheTask(t *testing.T) {
+	cells := 0
+	for _, stock := range []bool{false, true} {
+		here := newSite(t, setting{style: "native", policy: atOnce})
+		h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return here.server }, &mcphttp.HandlerOptions{StockFront: stock})
+		require.NoError(t, err)
+		web := httptest.NewServer(h)
+		defer web.Close()
+		c := connect(t, here.server)
+		id := c.call().TaskID
+		for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+			for explanation, test := range map[string]struct {
+				name   string
+				status int
+			}{
+				"the task":           {id, 200},
+				"the task in base64": {"=?base64?" + base64.StdEncoding.EncodeToString([]byte(id)) + "?=", 200},
+				"another":            {id + "A", 400},
+				"none":               {"", 400},
+			} {
+				cells++
+				body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 7, "method": method, "params": map[string]any{"taskId": id, "inputResponses": map[string]any{}, "_meta": c.Meta()}})
+				require.NoError(t, err)
+				req, err := http.NewRequest(http.MethodPost, web.URL, bytes.NewReader(body))
+				require.NoError(t, err)
+				req.Header = http.Header{
+					"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+					"Mcp-Protocol-Version": {wire.Modern}, "Mcp-Method": {method}, "Mcp-Name": {test.name},
+				}
+				res, err := web.Client().Do(req)
+				require.NoError(t, err)
+				text, err := io.ReadAll(res.Body)
+				require.NoError(t, err)
+				require.NoError(t, res.Body.Close())
+				require.Equal(t, test.status, res.StatusCode, "%s: %s: %s", method, explanation, text)
+				if test.status == 400 {
+					require.Contains(t, string(text), `"code":-32020`)
+					require.Contains(t, string(text), `"id":7`)
+				}
+			}
+		}
+	}
+	require.Equal(t, 24, cells)
+	t.Logf("%d cells", cells)
 }
 
 // A request that does not declare the extension is refused, whatever it asks for.
