@@ -14,7 +14,7 @@ import (
 // call serves a tools/call whose client takes tasks. The answer is a task, or what it would
 // be for any other client.
 func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
-	p, w := *req.Params, wayOf(ctx, next, req)
+	p, w := *req.Params, m.wayOf(ctx, next, req)
 	own, named := m.o.Policy[p.Name]
 	policy := taskround.Policy{AtOnce: own.AtOnce, After: own.After}
 	if !named && p.RequestState == "" {

@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"sync"
 	"time"
@@ -56,6 +57,9 @@ type Options struct {
 	// those of one known principal; 100 if zero, or MaxTasks where that is less. A call
 	// beyond a limit is served as for a client without tasks.
 	MaxTasks, MaxTasksPerPrincipal int
+	// Logger gets the panics of handlers, of which clients are told that there was no result;
+	// slog.Default() if nil.
+	Logger *slog.Logger
 }
 
 func (o *Options) resolve() error {
@@ -78,6 +82,9 @@ func (o *Options) resolve() error {
 		return usage.New("tasks", "Options.TTL is %v: it is at least %v", o.TTL, store.MinTTL)
 	case o.MaxTasksPerPrincipal > o.MaxTasks:
 		return usage.New("tasks", "Options.MaxTasksPerPrincipal is %d, and MaxTasks %d", o.MaxTasksPerPrincipal, o.MaxTasks)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
 	}
 	o.Policy = maps.Clone(o.Policy)
 	for name, p := range o.Policy {

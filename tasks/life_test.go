@@ -1,10 +1,12 @@
 package tasks_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -220,6 +222,26 @@ func TestAnErrorOfTheProtocolFailsTheTask(t *testing.T) {
 	require.Equal(t, "failed", s.Status)
 	require.Equal(t, &jsonrpc.Error{Code: -32050, Message: "no protocol", Data: json.RawMessage(`{"a":1}`)}, s.Error)
 	require.Equal(t, "no protocol", s.StatusMessage)
+}
+
+// A handler that panics without a boundary fails its task, and nothing else. The cause goes to
+// the log alone.
+func TestAPanicFailsTheTask(t *testing.T) {
+	var log bytes.Buffer
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+	server.AddTool(&mcp.Tool{Name: "book", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		panic("secret")
+	})
+	m, err := tasks.Install(server, &tasks.Options{
+		Policy: map[string]tasks.Policy{"book": {AtOnce: true}}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	require.NoError(t, err)
+	c := connect(t, server)
+	s := c.settle(c.call().TaskID)
+	require.Equal(t, "failed", s.Status)
+	require.NotContains(t, s.StatusMessage+s.Error.Error(), "secret")
+	require.NoError(t, m.Close())
+	require.Contains(t, log.String(), "secret")
 }
 
 // A handler that fails for now is called again with the same request.

@@ -33,7 +33,7 @@ func (m *Manager) serve(ctx context.Context, next mcp.MethodHandler, method stri
 	if err != nil {
 		return nil, unknownTask()
 	}
-	w := wayOf(ctx, next, req)
+	w := m.wayOf(ctx, next, req)
 	switch method {
 	case tasksGet:
 		r, err := m.get(ctx, key, w)

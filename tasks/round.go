@@ -3,7 +3,8 @@ package tasks
 import (
 	"context"
 	"errors"
-	"fmt"
+	"log/slog"
+	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -14,15 +15,16 @@ import (
 // session and the context of the request that created the task or was the first to ask for
 // it here.
 type way struct {
+	log     *slog.Logger
 	next    mcp.MethodHandler
 	session *mcp.ServerSession
 	extra   *mcp.RequestExtra
 	ctx     context.Context
 }
 
-func wayOf(ctx context.Context, next mcp.MethodHandler, req mcp.Request) *way {
+func (m *Manager) wayOf(ctx context.Context, next mcp.MethodHandler, req mcp.Request) *way {
 	session, _ := req.GetSession().(*mcp.ServerSession)
-	return &way{next: next, session: session, extra: req.GetExtra(), ctx: context.WithoutCancel(ctx)}
+	return &way{log: m.o.Logger, next: next, session: session, extra: req.GetExtra(), ctx: context.WithoutCancel(ctx)}
 }
 
 // round is one request to the handler, under way.
@@ -55,7 +57,7 @@ func (w *way) begin(p *mcp.CallToolParamsRaw, ending bool) *round {
 		out := outcome{err: errNoEnd}
 		defer func() {
 			if panicked := recover(); panicked != nil {
-				out = outcome{err: fmt.Errorf("%w: panic: %v", errNoEnd, panicked)}
+				w.log.Error("a handler panicked in a task", "tool", p.Name, "panic", panicked, "stack", string(debug.Stack()))
 			}
 			cancel(context.Canceled)
 			r.done <- out
