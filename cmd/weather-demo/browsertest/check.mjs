@@ -216,6 +216,39 @@ check("tour", {}, async (page) => {
   await choose(page, { style: "steps" });
   await step.waitFor({ state: "detached" });
   await own.waitFor({ state: "detached" });
+  for (const [title, starts] of [["Change one byte", /^Press Call\./], ["Open the sealed state", /^Press Call, and answer the first question/]]) {
+    await page.getByRole("navigation", { name: "The tour" }).getByRole("link", { name: title }).click();
+    await page.locator(".caption", { hasText: starts }).waitFor();
+    same(await step.textContent().then((t) => t.slice(1)), title, "the step");
+  }
+});
+
+// What was found in one state is not shown for the next one.
+check("opened, and answered", {}, async (page) => {
+  await choose(page, { style: "once", place: "Springfield" });
+  await call(page);
+  await asked(page, "Which Springfield?");
+  await press(page, "Open");
+  await page.locator(".letter").waitFor();
+  await press(page, "Answer");
+  await asked(page, "Which units?");
+  same(await page.locator(".letter").count(), 0, "letters");
+  await press(page, "Open it, as the server does");
+  await page.locator(".letter", { hasText: "place = Springfield, Illinois" }).waitFor();
+});
+
+// A server ends a connection on which no request is made.
+check("requests at once", {}, async (page) => {
+  const silent = new Set();
+  page.on("websocket", (ws) => {
+    silent.add(ws.url());
+    ws.on("framesent", () => silent.delete(ws.url()));
+  });
+  const opened = page.waitForEvent("websocket");
+  await page.reload();
+  await opened;
+  await page.getByText("connected, 2 instances").waitFor({ state: "attached" });
+  same([...silent], [], "connections without a request");
 });
 
 // The table of "Every style", for each attack: the verdict and the audits.

@@ -147,7 +147,7 @@ class App {
 			const here = this.view === "play" && step === i;
 			const state = here ? "here" : done.has(i) ? "done" : "";
 			const hash = `tour-${i + 1}`;
-			return h("li", h("a", { href: `#${hash}`, class: state, "aria-current": here && "step", onclick: () => location.hash === `#${hash}` && this.#route() },
+			return h("li", h("a", { href: `#${hash}`, class: state, "aria-current": here && "step", onclick: () => void (location.hash === `#${hash}` && this.#route()) },
 				h("i", quiet, state === "done" ? "✓" : i + 1), title, state === "done" && sr(" (done)")));
 		};
 		return h("nav.tour", { key: "tour", "aria-label": "The tour" }, h("span", "Two minutes:"), h("ol", tour.map(link)));

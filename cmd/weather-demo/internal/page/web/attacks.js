@@ -56,7 +56,7 @@ export const attacks = [
 		},
 	},
 	{
-		id: "tamper", title: "Change one byte", reason: "The client wants to be somebody else, or further on.",
+		id: "tamper", title: "Change one byte", reason: "A client edits the state, to pose as somebody else or to skip a step.",
 		naive: "sends its state unsigned believes whatever comes back.",
 		why: "The seal does not fit any more, so the state does not open and the handler is not entered.",
 		run: onSecond("one byte of the state is changed", (params) => [{ ...params, requestState: changeOneByte(params.requestState) }, { changed: true }]),
@@ -157,7 +157,7 @@ function how({ id, why }, story, label, store) {
 	const holder = all.findLast((i) => i.kind === "gap" && i.holds === "handler" && !items.includes(i));
 	if (label.startsWith("effect")) {
 		if (style.group === "exhibit") return `The ${effect} stands above a question, so it runs in each round.`;
-		return `The state that was sent was sealed before the ${effect}, so it does not say that it happened, and nobody remembers that it was used: ${b ? `${name(a)} and ${name(b)} both ran it` : `${name(a)} ran it again`}.`;
+		return `The state that was sent was sealed before the ${effect}, so it does not say that it happened, and the server keeps no list of used states: ${b ? `${name(a)} and ${name(b)} both ran it` : `${name(a)} ran it again`}.`;
 	}
 	if (handed && stored) return `${Name(handed.instance)} holds the handler. It ran the round, which came to it through the store, and ${name(stored.instance)} sent the result.`;
 	if (label === "stored result") return `The store remembers this round. ${a ? `${Name(a)} ran it, and ${name(stored.instance)} sent the same result` : `${Name(stored.instance)} sends the same result again`} without entering a handler.`;

@@ -49,6 +49,8 @@ export class Bench {
 		let client = this.#clients.get(url.href);
 		if (!client) {
 			client = await Client.connect(url);
+			// A server ends a connection on which no request is made.
+			await client.request("server/discover", {});
 			this.#clients.set(url.href, client);
 			client.closed.then(() => this.#clients.delete(url.href));
 		}

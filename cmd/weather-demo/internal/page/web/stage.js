@@ -25,8 +25,7 @@ export class Stage {
 				this.show("message");
 			},
 			openState: (token) => {
-				if (token !== this.token) this.opened = null;
-				this.token = token;
+				this.#hold(token);
 				this.show("state");
 			},
 			showSource: () => this.show("source"),
@@ -38,6 +37,12 @@ export class Stage {
 		Object.assign(this, {
 			story, bench, caption, shown: 0, step: 0, revealing: false, roundStart: 0, chosen: null, token: null, opened: null, changedToken: null, tab: this.tabs[0].id,
 		});
+	}
+
+	// #hold makes a state the one that is shown. What was found in another is not in it.
+	#hold(token) {
+		if (token !== this.token) this.opened = null;
+		this.token = token;
 	}
 
 	get still() {
@@ -53,7 +58,7 @@ export class Stage {
 		this.roundStart = this.shown;
 		while (this.shown < story.items.length && this.story === story) {
 			const item = story.items[this.shown];
-			this.token = item.token ?? this.token;
+			this.#hold(item.token ?? this.token);
 			this.step = 0;
 			this.revealing = true;
 			for (const t of item.trace ?? [item]) {
@@ -210,7 +215,7 @@ export class Stage {
 		const what = story.style.charging ? "charge" : "audit line";
 		return h("div.ledger", { class: audits.length > 1 && "many", "aria-live": "polite" },
 			h("b.count", audits.length),
-			h("div", h("p", h("b", audits.length === 1 ? what : `${what}s`), audits.length > 1 ? " for one call: the effect happened more than once" : " the one effect this tool has"),
+			h("div", h("p", h("b", audits.length === 1 ? what : `${what}s`), audits.length > 1 ? " for one call: the effect happened more than once" : ": the one effect of this tool"),
 				h("ul", audits.slice(-3).map((a) => h("li", { key: a.seq }, h("code", a.text), ` ${wrote(a)}`)))));
 	}
 }

@@ -103,7 +103,7 @@ export function ended(story) {
 	if (result.error) return `The ${facts.changed ? "changed state" : "request"} was refused before the handler was entered.${told(round)}`;
 	if (result.result.isError) return failed(story, round) + told(round) + counted(story);
 	if (story.legacy) return legacyEnd(story) + counted(story);
-	if (story.audits.length > 1) return `Line ${story.audits[0].line} has the effect and stands above a question, so it ran in every round from there on.${counted(story)}`;
+	if (story.audits.length > 1) return `Line ${story.audits[0].line} has the effect above a question. Each round starts from the top, so it ran again.${counted(story)}`;
 	const other = facts.asker !== facts.answered ? `${Name(facts.answered)} finished a call that it had never seen. ` : "";
 	return `${other}Your answer went out as request ${requests}. ${lastRound(story, last)}${counted(story)}`;
 }
