@@ -66,7 +66,6 @@ var importStair = []struct {
 	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/progress", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"transport/stdio", []string{gosdk, "transport/internal/inflight", "transport/internal/message", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/dependency", "internal/faultlog", "internal/jsontext", "internal/progress", "internal/rpcerror", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
-	{"serve", []string{gosdk, "boundary", "internal/usage", "transport/mcphttp"}, "it puts a boundary and a transport together, for any go-sdk server"},
 
 	// The engine.
 	{"mrtr/internal/digest", nil, "it hashes bytes"},
@@ -76,6 +75,7 @@ var importStair = []struct {
 	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "internal/taskround", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/snapshot", "internal/stacktrace", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
 	{"tasks", []string{gosdk, "internal/rpcerror", "internal/sighting", "internal/taskround", "internal/usage", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever engine it has"},
+	{"serve", []string{gosdk, "boundary", "internal/usage", "tasks", "transport/mcphttp"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},

@@ -38,9 +38,10 @@ const (
 	began      = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 )
 
-// A modern request over HTTP repeats these members in its headers, but not a long name.
+// A modern request over HTTP repeats its method and name in its headers, but not a long name.
 var (
 	methodMember = regexp.MustCompile(`"method":"([^"]*)"`)
+	idMember     = regexp.MustCompile(`"id":("(?:[^"\\]|\\.)*"|[^,}]+)`)
 	nameMember   = regexp.MustCompile(`"params":{"name":"(\w{1,100})"`)
 )
 
@@ -96,7 +97,9 @@ func exchanging(t *testing.T, modern bool, write func(string), read func() strin
 		read()
 		write(began)
 	}
+	sent := map[string]bool{}
 	return func(text string) string {
+		sent[captured(idMember, text, "")] = true
 		write(text)
 		for strings.Contains(text, `"id":`) && !strings.Contains(text, `"id":1`) {
 			got := read()
@@ -107,7 +110,9 @@ func exchanging(t *testing.T, modern bool, write func(string), read func() strin
 			switch err := json.Unmarshal([]byte(got), &asked); {
 			case err == nil && asked.Method == "ping":
 				write(`{"jsonrpc":"2.0","id":` + string(asked.ID) + `,"result":{}}`)
-			case err != nil || asked.Method == "": // an answer, to whatever id
+			case strings.Contains(got, `"id":7`) || strings.Contains(got, `"error"`):
+				return got
+			case asked.Method == "" && !sent[string(asked.ID)]: // to an id that nobody sent
 				return got
 			}
 		}
