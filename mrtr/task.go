@@ -19,8 +19,8 @@ type TaskPolicy struct {
 	// AtOnce makes every call a task before its handler is entered, so that all of its
 	// questions are asked in the task.
 	AtOnce bool
-	// After makes a call a task when one of its rounds has run for this long. What the
-	// handler asks before is asked by round trips, and what it asks later in the task.
+	// After makes a call a task when one of its rounds has run for this long. Earlier
+	// questions of the handler are asked by round trips, and later ones in the task.
 	After time.Duration
 	// Detached makes a call a task where its handler calls [Detach], and never before.
 	Detached bool

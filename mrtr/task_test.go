@@ -110,8 +110,8 @@ func TestTheFirstRoundOfATaskHasAState(t *testing.T) {
 	t.Logf("%d cells", cells)
 }
 
-// A task that is cancelled while it waits is ended by one more round, which undoes what the
-// call did. With a store that happens once, however often it is asked for.
+// A task that is cancelled while it waits is ended by one more round, which undoes the effects
+// of the call. With a store that happens once, however often it is asked for.
 func TestATaskIsCancelledWhileItWaits(t *testing.T) {
 	cells := 0
 	eachTaskMemory(t, func(t *testing.T, newRuntime func(testing.TB) *mrtr.Runtime) {

@@ -54,8 +54,8 @@ type Options struct {
 	// 503 already: the time in which a load balancer notices. 0 if there is none.
 	Unready time.Duration
 
-	// Stop is how long the calls may take after that, 25 seconds if zero. What runs then is
-	// cancelled. Give the two together less than the platform gives the process.
+	// Stop is how long the calls may take after that, 25 seconds if zero. A call that still runs then
+	// is cancelled. Give the two together less than the platform gives the process.
 	Stop time.Duration
 
 	tasks *tasks.Manager // that of Tasks

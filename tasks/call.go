@@ -11,8 +11,8 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// call serves a tools/call whose client takes tasks. The answer is a task, or what it would
-// be for any other client.
+// call serves a tools/call whose client takes tasks. The answer is a task, or that
+// of any other client.
 func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
 	p, w := *req.Params, m.wayOf(ctx, next, req)
 	own, named := m.o.Policy[p.Name]

@@ -11,7 +11,7 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// Suffix is what the names of these styles end in, and so those of their tools.
+// Suffix ends the names of these styles, and of their tools.
 const Suffix = "_card"
 
 // All are the styles of [options.All] with a charge, and resumable.
