@@ -183,6 +183,9 @@ func (l *legacyCall) answers() wire.Answers {
 		n := nth[asked.key]
 		nth[asked.key]++
 		mu.Unlock()
+		if n >= mostAsks*(mostTries+1) { // no promise lets it be asked this often
+			return nil
+		}
 		if response := asked.response(l.manner(asked, n)); response != nil {
 			return response
 		}
