@@ -41,6 +41,8 @@ var importStair = []struct {
 	{"internal/errormethods", nil, "it declares interfaces"},
 	{"internal/dependency", []string{"internal/errormethods"}, "it reads errors of the standard library, and those that describe themselves"},
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
+	{"internal/sighting", nil, "it counts silence, whoever is silent"},
+	{"internal/taskround", nil, "the engine and the tasks meet in it, and neither imports the other"},
 	{"internal/faultlog", nil, "the boundary and the engine meet in it, and neither imports the other"},
 	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
@@ -64,14 +66,16 @@ var importStair = []struct {
 	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/progress", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"transport/stdio", []string{gosdk, "transport/internal/inflight", "transport/internal/message", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/dependency", "internal/faultlog", "internal/jsontext", "internal/progress", "internal/rpcerror", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
-	{"serve", []string{gosdk, "boundary", "internal/usage", "transport/mcphttp"}, "it puts a boundary and a transport together, for any go-sdk server"},
 
 	// The engine.
 	{"mrtr/internal/digest", nil, "it hashes bytes"},
 	{"mrtr/internal/failure", []string{"internal/dependency", "internal/errormethods", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
 	{"mrtr/internal/weight", nil, "it weighs values"},
-	{"mrtr/internal/claim", []string{"internal/jsontext", "store"}, "who runs a turn is decided without knowing what a turn is"},
-	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/snapshot", "internal/stacktrace", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
+	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "internal/taskround", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/snapshot", "internal/stacktrace", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+
+	{"tasks", []string{gosdk, "internal/rpcerror", "internal/sighting", "internal/taskround", "internal/usage", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever engine it has"},
+	{"serve", []string{gosdk, "boundary", "internal/usage", "tasks", "transport/mcphttp"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
@@ -137,7 +141,7 @@ func TestTheImportStairGoesDown(t *testing.T) {
 // internal holds what several products share. If it imported one of them, the others would
 // come to depend on that product through it.
 func TestInternalImportsNoProduct(t *testing.T) {
-	products := []string{"boundary", "cmd", "examples", "mrtr", "options", "prove", "sse", "statecodec", "store", "transport"}
+	products := []string{"boundary", "cmd", "examples", "mrtr", "options", "prove", "sse", "statecodec", "store", "tasks", "transport"}
 	shared := 0
 	for _, pkg := range packages(t) {
 		if !strings.HasPrefix(pkg, "internal/") {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mrtr-go/sdk/internal/taskround"
 )
 
 // HandlerOptions configure one tool, prompt or resource. The zero value, and
@@ -52,6 +54,8 @@ type HandlerOptions struct {
 	// outside effects, also with a store. It is for a handler that only reads: its round
 	// is free for the next request then.
 	Cancel bool
+	// Task says when a call of a tool becomes a task; never if zero. It is for tools alone.
+	Task TaskPolicy
 }
 
 // Interrupted is the policy for a round that was cut off, see [HandlerOptions].
@@ -84,6 +88,7 @@ type target struct {
 	again       bool          // a round that was cut off runs again
 	cancel      bool          // its client's cancellation reaches the handler
 	within      time.Duration // of a round with a store
+	task        taskround.Policy
 	// served is the name that this was found to serve alone last, nil for a resource.
 	served atomic.Pointer[string]
 	// held makes a round of a handler whose frame is here, for another instance.
@@ -122,6 +127,11 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	if o.Audience != "" {
 		t.audience, t.ownAudience = strconv.Quote(rt.opts.Audience)+strconv.Quote(o.Audience), true
 	}
+	task, err := o.Task.resolve()
+	if err != nil {
+		panic(err)
+	}
+	t.task = task
 	rt.audiences.Store(t.audience, nil)
 	if t.policy == LegacyInherit {
 		t.policy = rt.opts.Legacy

@@ -80,7 +80,7 @@ const (
 // maxAsks bounds the rounds of this call that ask.
 func (c *Call) maxAsks() int {
 	limit := c.rt.opts.MaxRounds
-	if c.ex.client.Era != era.Modern {
+	if c.ex.client.Era != era.Modern || c.task() != nil { // nobody follows its rounds but this server
 		return limit
 	}
 	follows := followedAsks

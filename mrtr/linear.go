@@ -230,12 +230,12 @@ func (r *linearRun) resume(ctx context.Context, round *Call) (handover, error) {
 		r.started = true
 		go r.main()
 	}
-	t, err := r.receive(ctx, round.ex.work)
+	t, err := r.receive(ctx, round)
 	if err == nil && !t.ended() && !r.how.parks {
 		// A run that is not held is unwinding. Its deferred functions are part of the
 		// round, which has to wait for them.
 		var end handover
-		if end, err = r.receive(ctx, round.ex.work); end.err != nil {
+		if end, err = r.receive(ctx, round); end.err != nil {
 			t = end
 		}
 	}
@@ -281,18 +281,23 @@ func (r *linearRun) releaseRound() {
 }
 
 // receive waits for the handler as long as the round lasts. A round of the server's waits
-// on for a handler that was told to end: nobody else does.
-func (r *linearRun) receive(ctx context.Context, w *work) (handover, error) {
+// on for a handler that was told to end: nobody else does. So does one whose task was
+// cancelled.
+func (r *linearRun) receive(ctx context.Context, round *Call) (handover, error) {
 	select {
 	case t := <-r.handovers:
 		return t, nil
 	case <-ctx.Done():
-		if w != nil {
+		var givenUp <-chan struct{}
+		if w := round.ex.work; w != nil {
+			givenUp = w.givenUp
+		}
+		if givenUp != nil || round.isTaskCancelled(ctx) {
 			r.stop(context.Cause(ctx))
 			select {
 			case t := <-r.handovers:
 				return t, nil
-			case <-w.givenUp:
+			case <-givenUp:
 				return handover{}, ctx.Err()
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/taskround"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/store"
@@ -110,6 +111,8 @@ type request struct {
 	Client    era.Client           `json:"client"`
 	Principal string               `json:"principal"`
 	Expires   time.Time            `json:"expires"` // of the record
+	Task      bool                 `json:"task,omitempty"`
+	Ending    bool                 `json:"ending,omitempty"` // of a task that was cancelled
 }
 
 // letter is the request for the instance that holds the frame of this call, nil if that is
@@ -122,6 +125,7 @@ func (c *Call) letter(expires time.Time) (*claim.Letter, error) {
 	text, err := json.Marshal(request{
 		Method: c.ex.method, Name: c.ex.name, Arguments: c.ex.arguments, Token: c.ex.token, Answers: c.ex.answers,
 		Client: c.ex.client, Principal: c.principal, Expires: expires,
+		Task: c.task() != nil, Ending: c.endsTask() != nil,
 	})
 	return &claim.Letter{To: inboxOf(holder), Frame: c.st.frame, Text: text}, err
 }
@@ -152,6 +156,9 @@ func (m *mailbox) take(ctx context.Context, n claim.Notice) {
 	if t == nil {
 		turns.Return(ctx, d, q.Expires)
 		return
+	}
+	if q.Task {
+		ctx = taskround.With(ctx, taskround.New(q.Ending))
 	}
 	ex := exchange{
 		method: q.Method, name: q.Name, arguments: q.Arguments, token: q.Token, answers: q.Answers,

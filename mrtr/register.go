@@ -141,6 +141,7 @@ func provider[I, Out any](out *Out) (_ I, ok bool) {
 // Prompts have no error results, so that every error is a JSON-RPC error.
 func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
 	f := newFront(rt, s, opts, wholeFormat[mcp.GetPromptResult]{})
+	f.target.forToolsAlone()
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		var arguments json.RawMessage // no arguments are the same, present or not
 		if len(req.Params.Arguments) > 0 {
@@ -167,6 +168,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 // read. As with [Prompt], every error is a JSON-RPC error.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
 	f := newFront(rt, s, opts, wholeFormat[mcp.ReadResourceResult]{})
+	f.target.forToolsAlone()
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		round, questions, err := f.serve(ctx, exchange{
 			method: resourcesRead, name: req.Params.URI,

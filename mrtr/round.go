@@ -31,6 +31,11 @@ func (rt *Runtime) run(ctx context.Context, ex exchange, t *target, r round) (*a
 	if err := c.openRound(ctx); err != nil {
 		return nil, err
 	}
+	if out, err := c.offerTask(ctx); out != nil || err != nil {
+		return out, err
+	}
+	ctx, done := c.heedTask(ctx)
+	defer done()
 	ctx = c.startRound(ctx)
 	c.life = ctx
 	out, err := c.advanceGuarded(ctx, r)
@@ -68,13 +73,20 @@ func (c *Call) settle(ctx context.Context, out *asked, err error, r round) (*ask
 		return nil, over
 	}
 	if err != nil && c.phase != elsewhere {
-		err = c.cutOff(ctx, err)
+		if cancelled := c.endedByTask(ctx, err); cancelled != nil {
+			err = cancelled
+		} else {
+			err = c.cutOff(ctx, err)
+		}
 		var stops []stop
 		switch {
 		case c.resumable(ctx, err):
 			c.abandonFrame(endOf(ctx))
 		case c.ends():
 			stops, err = c.unwind(ctx, r, err)
+			if task := c.task(); task != nil {
+				task.End()
+			}
 		}
 		c.stop(ctx, stops, err)
 		err = c.reportEffects(err)
@@ -99,7 +111,11 @@ func (c *Call) observeEnd(ctx context.Context, out *asked, err error, took time.
 
 // ends reports whether an error of this round ends its call. With a store, that of a
 // round which was not claimed ends the request alone.
-func (c *Call) ends() bool { return !c.remembered() || c.st.round == 1 || c.claim != nil }
+func (c *Call) ends() bool { return !c.remembered() || c.begins() || c.claim != nil }
+
+// begins reports whether the call began with this request. The first round of a task has a
+// state.
+func (c *Call) begins() bool { return c.st.round == 1 && c.ex.token == "" }
 
 // begunWith tells operators of a call that diverged which version it began with.
 // Clients have no business with our builds.
@@ -121,10 +137,12 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 		}
 	}
 	var ended error // by the answers
-	if len(c.st.pending) > 0 {
+	cancelled := c.endsTask()
+	// A round that was cut off, and then cancelled, had answers. It is claimed with those.
+	if len(c.st.pending) > 0 && (cancelled == nil || len(c.ex.answers) > 0) {
 		settled := false
 		settled, ended = c.judgeAnswers(ctx)
-		if ended == nil && !settled {
+		if ended == nil && !settled && cancelled == nil {
 			if c.ex.letter != nil { // its sender could not judge the answers, and waits
 				if out, answered, err := c.takeTurn(ctx, nil, r); answered {
 					return out, err
@@ -133,13 +151,19 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 			return c.suspend()
 		}
 	}
-	if c.remembered() && c.st.round > 1 && (ended == nil || endedByAnswers(ended)) {
+	if ended == nil && len(c.st.pending) > 0 {
+		ended = cancelled
+	}
+	if c.remembered() && !c.begins() && (ended == nil || endedByAnswers(ended)) {
 		if out, answered, err := c.takeTurn(ctx, ended, r); answered {
 			return out, err
 		}
 	}
 	if ended == nil && c.wasUndoing() {
 		ended = &Error{Reason: OutcomeUnknown, Detail: "the server that ran this round was cut off while it undid its effects"}
+	}
+	if ended == nil {
+		ended = cancelled
 	}
 	if ended != nil {
 		return nil, ended

@@ -124,7 +124,7 @@ func (c *Call) suspend() (*asked, error) {
 		return nil, err
 	}
 	c.nameVisits(requests)
-	if c.remembered() && (c.st.round == 1 || c.claim != nil) {
+	if c.remembered() && (c.begins() || c.claim != nil) {
 		c.st.nextTurn(time.Now().Add(c.rt.memory.ttl))
 	}
 	if err := c.countRound(len(requests) > 0); err != nil {

@@ -130,6 +130,9 @@ func newState(id, version string) state { return state{id: id, round: 1, version
 
 func (st *state) nextRound() { st.round++ }
 
+// unenter makes the state that of a call whose handler has not been entered.
+func (st *state) unenter() { st.round = 0 }
+
 // countRound counts a round that goes out: of those that ask, or of those that do not.
 func (st *state) countRound(asks bool) int {
 	counter := &st.carried

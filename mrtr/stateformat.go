@@ -26,6 +26,7 @@ const stateFormat = 3
 func (st *state) appendTo(b []byte) []byte {
 	w := jsontext.Begin(b, "v", stateFormat)
 	w.Text("call", st.id)
+	w.Flag("unentered", st.round == 0)
 	w.Number("round", st.round)
 	w.Number("asked", int(st.asked))
 	w.Number("carried", int(st.carried))
@@ -62,7 +63,8 @@ func decodeState(b []byte) (st state, ok bool) {
 	if format != stateFormat {
 		return st, false
 	}
-	id, round, asked, carried := r.Text("call"), r.Number("round"), r.Number("asked"), r.Number("carried")
+	id, unentered := r.Text("call"), r.Flag("unentered")
+	round, asked, carried := r.Number("round"), r.Number("asked"), r.Number("carried")
 	st = state{
 		id: id, round: round, asked: int32(asked), carried: int32(carried),
 		version: r.Text("from"), sealed: r.Text("by"), journal: r.Flag("journal"), stops: r.Flag("stops"),
@@ -80,7 +82,7 @@ func decodeState(b []byte) (st state, ok bool) {
 	if epoch := r.Text("epoch"); epoch != "" {
 		st.turns = &turns{epoch, r.Number("turn"), int64(r.Number("until"))}
 	}
-	return st, r.End() && id != "" && round > 0 && int(st.asked) == asked && int(st.carried) == carried
+	return st, r.End() && id != "" && round >= 0 && unentered == (round == 0) && int(st.asked) == asked && int(st.carried) == carried
 }
 
 // writeEntries writes a list of entries, of a state or of the record of a turn.

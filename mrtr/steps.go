@@ -3,6 +3,7 @@ package mrtr
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -38,6 +39,9 @@ type Steps[In, Out any] struct {
 	end   func(ctx context.Context, at *At[In]) (Out, error)
 	ends  int
 	stops []stepStop[In]
+	// detach has the steps at which the call becomes a task, by their index. They are none
+	// of the list's shape, so that a call goes on when one is added.
+	detach map[int]bool
 }
 
 // step is a step without the type of its value.
@@ -187,7 +191,7 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 		}
 		seen[s.key] = true
 	}
-	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end, stops: slices.Clone(b.stops)}
+	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end, stops: slices.Clone(b.stops), detach: maps.Clone(b.detach)}
 	l.print()
 	l.name = l.fingerprint()
 	return Style[In, Out]{enter: l.enter, cutOff: runsAgain, needs: alwaysAsks(l.always())}, nil

@@ -18,6 +18,7 @@ type stepList[In, Out any] struct {
 	steps  []step[In]
 	end    func(ctx context.Context, at *At[In]) (Out, error)
 	stops  []stepStop[In]
+	detach map[int]bool
 	name   string   // the fingerprint
 	prints []string // of the list's beginnings, by their length
 }
@@ -79,6 +80,9 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 		if len(questions) > 0 && s.kind != alsoKind {
 			break
 		}
+		if l.detach[i] {
+			Detach(ctx)
+		}
 		if at.values[i].happened {
 			holds, err := again, error(nil)
 			if !holds {
@@ -104,6 +108,9 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 	c.walk = walked
 	if len(questions) > 0 {
 		return Need(questions...), none, nil
+	}
+	if l.detach[len(l.steps)] {
+		Detach(ctx)
 	}
 	return l.finish(ctx, at)
 }

@@ -239,7 +239,7 @@ func (c *Call) releases(ctx context.Context, err error) bool {
 	if c.onlyHere { // a coroutine that has ended has no handler to go on with
 		return false
 	}
-	cut := ctx.Err() != nil && (c.phase != entered || c.target.again || c.target.cancel)
+	cut := ctx.Err() != nil && !c.isTaskCancelled(ctx) && (c.phase != entered || c.target.again || c.target.cancel)
 	if isProtocolError(err) || cut {
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -38,6 +39,10 @@ type Options struct {
 	// Bare leaves the boundary out, for a server that has one already or is to have none.
 	Bare bool
 
+	// Tasks serves the tools that have a policy for it as tasks, outside of the boundary, and
+	// lets go of those that run before the runtime drains. Do not install them besides.
+	Tasks *tasks.Options
+
 	// Logger gets the causes of faults and the complaints of the HTTP server;
 	// slog.Default() if nil.
 	Logger *slog.Logger
@@ -52,6 +57,8 @@ type Options struct {
 	// Stop is how long the calls may take after that, 25 seconds if zero. A call that still runs then
 	// is cancelled. Give the two together less than the platform gives the process.
 	Stop time.Duration
+
+	tasks *tasks.Manager // that of Tasks
 }
 
 // An Endpoint is a handler that can be stopped without losing a call, as those of mcphttp

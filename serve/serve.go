@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -35,6 +36,14 @@ func HTTP(ctx context.Context, address string, server *mcp.Server, opts *Options
 		if err := boundary.Install(server, o.Boundary); err != nil {
 			return err
 		}
+	}
+	if o.Tasks != nil {
+		m, err := tasks.Install(server, o.Tasks)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		o.tasks = m
 	}
 	front, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, o.Handler)
 	if err != nil {
@@ -96,6 +105,9 @@ func (o *Options) stop(web *http.Server, front *mcphttp.Handler) error {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Stop)
 	defer cancel()
 	var errs []error
+	if o.tasks != nil {
+		errs = append(errs, o.tasks.Close())
+	}
 	if o.Runtime != nil {
 		errs = append(errs, o.Runtime.Drain(ctx))
 	}

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -23,6 +24,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/serve"
+	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
@@ -137,6 +139,33 @@ func TestEveryCallHasOneResult(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, out.IsError)
 	require.NotContains(t, string(out.Result), "secret")
+	require.NoError(t, s.end(t))
+	require.Contains(t, s.logged.String(), "secret")
+}
+
+// A tool with a policy is a task, around a boundary: its fault has one well-formed result.
+func TestTasksAreServed(t *testing.T) {
+	s := newStand(t, &serve.Options{Tasks: &tasks.Options{Policy: map[string]tasks.Policy{"panics": {AtOnce: true}}}})
+	client, err := wire.DialHTTP(t.Context(), s.url+"/mcp", &http.Client{Transport: &http.Transport{}}, &wire.Options{
+		Capabilities: wire.Capabilities(`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`),
+	})
+	require.NoError(t, err)
+	defer client.Close()
+	send := func(method string, params map[string]any) (got struct {
+		ResultType, TaskID, Status string
+
+		Result struct{ IsError bool }
+	}) {
+		params["_meta"] = client.Meta()
+		reply, err := client.Exchange(t.Context(), wire.Request{Method: method, Params: params})
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(reply.Result, &got), "%s", reply.Result)
+		return got
+	}
+	task := send("tools/call", map[string]any{"name": "panics", "arguments": none{}})
+	require.Equal(t, "task", task.ResultType)
+	require.Eventually(t, func() bool { return send("tasks/get", map[string]any{"taskId": task.TaskID}).Status == "completed" }, 30*time.Second, time.Millisecond)
+	require.True(t, send("tasks/get", map[string]any{"taskId": task.TaskID}).Result.IsError)
 	require.NoError(t, s.end(t))
 	require.Contains(t, s.logged.String(), "secret")
 }
@@ -286,6 +315,7 @@ func TestMisuse(t *testing.T) {
 		"an endpoint at /":         {Endpoints: map[string]serve.Endpoint{"/": &endpoint{}}},
 		"an endpoint of a host":    {Endpoints: map[string]serve.Endpoint{"host/ws": &endpoint{}}},
 		"no endpoint":              {Endpoints: map[string]serve.Endpoint{"/ws": nil}},
+		"an option of tasks":       {Tasks: &tasks.Options{TTL: -1}},
 		"an option of the handler": {Handler: &mcphttp.HandlerOptions{MaxCalls: -1}},
 	} {
 		var misuse *serve.UsageError

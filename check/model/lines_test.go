@@ -19,7 +19,8 @@ type line struct {
 
 const (
 	record   = "mrtr/internal/claim/record.go"
-	sighting = "mrtr/internal/claim/sighting.go"
+	silence  = "mrtr/internal/claim/sighting.go"
+	sighting = "internal/sighting/sighting.go"
 	table    = "mrtr/internal/claim/table.go"
 	heldTurn = "mrtr/internal/claim/held.go"
 	disown   = "mrtr/internal/claim/disown.go"
@@ -36,8 +37,8 @@ var lines = []line{
 	{file: record, old: `w.Number("cut", r.cutOff)`, new: `w.Number("cut", 0)`},
 	{file: record, old: `r.notes = in.Flag("notes")`, new: `r.notes = !in.Flag("notes")`},
 	{file: sighting, old: `at <= last.at`, new: `at == last.at`},
-	{file: sighting, old: `r.lease+2*t.Skew`, new: `r.lease+t.Skew`},
-	{file: sighting, old: `> r.lease+2*t.Skew`, new: `> 100*r.lease+2*t.Skew`},
+	{file: silence, old: `r.lease+2*t.Skew`, new: `r.lease+t.Skew`},
+	{file: silence, old: `> r.lease+2*t.Skew`, new: `> 100*r.lease+2*t.Skew`},
 	{file: table, old: `case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":`, new: `case r.fingerprint == "-":`},
 	{file: table, old: `(r.status == free || r.status == sent) && h.fenced`, new: `r.status == sent && h.fenced`},
 	{file: table, old: `!h.turn.Again || !r.notes ||`, new: `!r.notes ||`},

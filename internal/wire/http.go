@@ -146,6 +146,7 @@ func (l *httpLink) setHeader(h http.Header, m jsonrpc.Message) {
 		Meta map[string]any `json:"_meta"`
 		Name string         `json:"name"`
 		URI  string         `json:"uri"`
+		Task string         `json:"taskId"`
 	}
 	if ok {
 		_ = json.Unmarshal(req.Params, &params) // other params have none of these
@@ -156,7 +157,7 @@ func (l *httpLink) setHeader(h http.Header, m jsonrpc.Message) {
 	h.Set("Mcp-Protocol-Version", version)
 	if ok && version >= Modern {
 		h.Set("Mcp-Method", req.Method)
-		if name := params.Name + params.URI; name != "" {
+		if name := params.Name + params.URI + params.Task; name != "" {
 			h.Set("Mcp-Name", headerValue(name))
 		}
 	}

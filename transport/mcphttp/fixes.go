@@ -156,6 +156,29 @@ func fixRefusal(body []byte) []byte {
 	return fixed
 }
 
+// refuseOtherTask reports whether it has refused a request for a task whose header does not
+// name it. go-sdk compares the header for methods of its own alone, and a proxy in front of
+// the server may route a request by it.
+func refuseOtherTask(w http.ResponseWriter, r *http.Request, messages []json.RawMessage) bool {
+	if !strings.HasPrefix(r.Header.Get(methodHeader), "tasks/") || len(messages) != 1 {
+		return false
+	}
+	var request struct {
+		ID     json.RawMessage `json:"id"`
+		Params struct {
+			TaskID *string `json:"taskId"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(messages[0], &request) != nil || request.Params.TaskID == nil { // which its method refuses
+		return false
+	}
+	if r.Header.Get(nameHeader) == *request.Params.TaskID {
+		return false
+	}
+	writeError(w, request.ID, mcp.CodeHeaderMismatch, "header mismatch: "+nameHeader+" is not the taskId of the request")
+	return true
+}
+
 // wholeFloats bounds the numbers that a float64 holds one by one.
 const wholeFloats = 1 << 53
 

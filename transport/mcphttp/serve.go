@@ -56,7 +56,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseMalformed(w, err)
 		return
 	}
-	if refuseAltered(w, messages) {
+	if refuseAltered(w, messages) || modern && refuseOtherTask(w, r, messages) {
 		return
 	}
 	raw, refused := settle(w, messages, isBatch(raw))

@@ -243,8 +243,3 @@ func TestATakeoverTakesAboutALease(t *testing.T) {
 		})
 	}
 }
-
-// However many turns are watched, the memory for it is bounded.
-func TestSightingsAreBounded(t *testing.T) {
-	require.Equal(t, claim.MaxSightings, claim.CountSightings(3*claim.MaxSightings))
-}

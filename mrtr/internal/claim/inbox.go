@@ -211,7 +211,7 @@ func (t *Table) listens(ctx context.Context, key store.Key) (bool, error) {
 
 // isAlive judges an instance by its beats, on the reader's clock.
 func (t *Table) isAlive(key store.Key, r *inboxRecord) bool {
-	since := t.seen.note(key, store.Revision(r.beat))
+	since := t.seen.Note(key, store.Revision(r.beat))
 	return r.open && time.Since(since) < t.Lease && time.Since(time.UnixMilli(int64(r.beat))) <= t.Lease+2*t.Skew
 }
 

@@ -1,0 +1,130 @@
+// Package taskround is where package tasks and the engine of package mrtr meet: a [Round]
+// stands in the context of each round that runs for a task, or whose call may become one.
+// The engine tells it the handler's policy and how the call ended, and hears from it that
+// the task was cancelled. Neither imports the other.
+package taskround
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Policy says when a call of one handler becomes a task. The zero value: never.
+type Policy struct {
+	AtOnce   bool
+	After    time.Duration
+	Detached bool
+	Required bool
+}
+
+// Round is one request to a handler.
+type Round struct {
+	ending bool
+
+	declared chan struct{} // closed when policy is set
+	policy   Policy
+	declare  sync.Once
+	detached chan struct{}
+	detach   sync.Once
+
+	cancelled context.Context
+	cancel    context.CancelFunc
+
+	mu      sync.Mutex
+	ended   bool
+	report  func(message string)
+	message string // the last one, until there is a task to show it
+}
+
+// New makes a round. One that is ending ends its call as cancelled, without entering the
+// handler for anything but that.
+func New(ending bool) *Round {
+	r := &Round{ending: ending, declared: make(chan struct{}), detached: make(chan struct{})}
+	r.cancelled, r.cancel = context.WithCancel(context.Background())
+	return r
+}
+
+// Declare tells the policy of the round's handler.
+func (r *Round) Declare(p Policy) {
+	r.declare.Do(func() {
+		r.policy = p
+		close(r.declared)
+	})
+}
+
+// Declared is closed when the handler is known to have a policy.
+func (r *Round) Declared() <-chan struct{} { return r.declared }
+
+// Policy is the policy that was declared.
+func (r *Round) Policy() Policy {
+	<-r.declared
+	return r.policy
+}
+
+// Detach makes the call a task from here on.
+func (r *Round) Detach() { r.detach.Do(func() { close(r.detached) }) }
+
+// Detached is closed when the call is to become a task.
+func (r *Round) Detached() <-chan struct{} { return r.detached }
+
+// Ending reports whether the round ends its call as cancelled.
+func (r *Round) Ending() bool { return r.ending }
+
+// Cancel tells the handler that its task was cancelled.
+func (r *Round) Cancel() { r.cancel() }
+
+// Cancelled reports whether the task was cancelled while this round ran.
+func (r *Round) Cancelled() bool { return r.cancelled.Err() != nil }
+
+// OnCancel calls f on a goroutine of its own when the task is cancelled, until stop.
+func (r *Round) OnCancel(f func()) (stop func() bool) { return context.AfterFunc(r.cancelled, f) }
+
+// End notes that the call has ended with an error, and its effects are undone where they
+// can be: it needs no further round to end it.
+func (r *Round) End() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+}
+
+// Ended reports whether the call has ended with an error.
+func (r *Round) Ended() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended
+}
+
+// Report hands over a message about the progress of the round. It is false where there is
+// no task yet that could show it.
+func (r *Round) Report(message string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.message = message
+	if r.report == nil {
+		return false
+	}
+	r.report(message)
+	return true
+}
+
+// ReportTo hands the messages to a task from here on, with the last one before it.
+func (r *Round) ReportTo(report func(message string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report = report
+	if r.message != "" {
+		report(r.message)
+	}
+}
+
+type key struct{}
+
+// With returns a context for a round.
+func With(ctx context.Context, r *Round) context.Context { return context.WithValue(ctx, key{}, r) }
+
+// Of is the round of a context, nil where it is none of a task's.
+func Of(ctx context.Context) *Round {
+	r, _ := ctx.Value(key{}).(*Round)
+	return r
+}

@@ -1,0 +1,140 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// call serves a tools/call whose client takes tasks. The answer is a task, or that
+// of any other client.
+func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
+	p, w := *req.Params, m.wayOf(ctx, next, req)
+	own, named := m.o.Policy[p.Name]
+	policy := taskround.Policy{AtOnce: own.AtOnce, After: own.After}
+	if !named && p.RequestState == "" {
+		// The engine answers with a state before it enters the handler, if that has a policy.
+		first := &round{Round: taskround.New(false)}
+		res, err := next(taskround.With(ctx, first.Round), toolsCall, req)
+		begun, ok := res.(*mcp.CallToolResult)
+		if err != nil || !ok || !first.knowsItsPolicy() {
+			return res, err
+		}
+		p.RequestState, policy = begun.RequestState, first.Policy()
+	}
+	engine := !named
+	if policy.AtOnce {
+		if res := m.create(ctx, w, &p, engine, nil); res != nil {
+			return res, nil
+		}
+		policy = taskround.Policy{} // no place for a task
+	}
+	return m.wait(ctx, w, &p, policy, engine)
+}
+
+// wait runs a round in its request, until the policy makes it a task.
+func (m *Manager) wait(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, policy taskround.Policy, engine bool) (mcp.Result, error) {
+	r := w.begin(p, false)
+	declared, detached := r.Declared(), r.Detached()
+	var after <-chan time.Time
+	if policy.After > 0 {
+		timer := time.NewTimer(policy.After)
+		defer timer.Stop()
+		after, declared = timer.C, nil
+	}
+	if p.RequestState == "" || policy.Detached { // it is known already
+		declared = nil
+	}
+	for {
+		select {
+		case out := <-r.done:
+			return out.res, out.err
+		case <-ctx.Done():
+			r.cancel(context.Cause(ctx))
+			out := <-r.done
+			return out.res, out.err
+		case <-declared:
+			declared = nil
+			if late := r.Policy().After; late > 0 {
+				timer := time.NewTimer(late)
+				defer timer.Stop()
+				after = timer.C
+			} else if r.Policy().AtOnce { // its client takes tasks only now
+				r.Detach()
+			}
+			continue
+		case <-after:
+			after = nil
+		case <-detached:
+			detached = nil
+		}
+		select {
+		case out := <-r.done: // it was as quick
+			return out.res, out.err
+		default:
+		}
+		if res := m.create(ctx, w, p, engine, r); res != nil {
+			return res, nil
+		}
+	}
+}
+
+// create makes a task of a call, whose round may run already. It is nil where there is no
+// place for a task, or the store does not take it: the call goes on in its request then.
+func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, engine bool, running *round) mcp.Result {
+	principal, err := m.sender(ctx, &mcp.CallToolRequest{Session: w.session, Params: p, Extra: w.extra})
+	if err != nil {
+		return nil
+	}
+	id, key, err := m.name(ctx, principal)
+	if err != nil {
+		return nil
+	}
+	now := time.Now()
+	rec := &record{
+		Principal: principal, Name: p.Name, Arguments: p.Arguments, Engine: engine, State: p.RequestState,
+		Status: working, Created: now, Updated: now, Expires: now.Add(m.o.TTL), Holder: newHolder(),
+	}
+	if rec.Meta, err = json.Marshal(p.Meta); err != nil {
+		return nil
+	}
+	if p.InputResponses != nil {
+		answers, err := json.Marshal(p.InputResponses)
+		if err != nil || json.Unmarshal(answers, &rec.Answers) != nil {
+			return nil
+		}
+	}
+	if !m.ledger.admit(key, principal, rec.Expires) {
+		return nil
+	}
+	at, err := m.save(ctx, key, rec, 0)
+	if err == nil {
+		err = m.readable(ctx, key)
+	}
+	if err != nil {
+		m.ledger.leave(key)
+		return nil
+	}
+	shown := rec.show(id, m.o.PollInterval)
+	shown.ResultType = "task"
+	if !m.start(key, rec, at, w, running) {
+		m.ledger.leave(key)
+		return nil
+	}
+	return shown
+}
+
+// readable waits until the record of a new task can be read: its id resolves at once then, also
+// where a store lags.
+func (m *Manager) readable(ctx context.Context, key store.Key) error {
+	if !m.shared {
+		return nil
+	}
+	_, _, err := m.load(ctx, key)
+	return err
+}

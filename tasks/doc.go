@@ -1,0 +1,24 @@
+// Package tasks serves tools as tasks: the extension io.modelcontextprotocol/tasks (SEP-2663)
+// of revision 2026-07-28. A client that declares the extension gets the id of a task instead
+// of the result, polls it with tasks/get, answers its questions with tasks/update, and may
+// end it with tasks/cancel.
+//
+//	mcp.AddTool(server, tool, mrtr.Tool(rt, mrtr.Journal(book), &mrtr.HandlerOptions{
+//		Task: mrtr.TaskPolicy{After: 2 * time.Second},
+//	}))
+//	m, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+//	...
+//	defer m.Close() // before the runtime
+//
+// A task is a modern client inside the server: it calls the handler, shows the questions of
+// its result in tasks/get, and calls again with the answers and the state. So a handler of
+// any style is a task without a change, and a task keeps what a client keeps. With a store
+// that several instances share, each of them answers for every task, and whichever is asked
+// takes over a task whose instance has fallen silent.
+//
+//   - A task that nobody polls is not taken over: it waits for its next poll.
+//   - The session that a handler sees after a takeover is that of the request which took the
+//     task over.
+//   - A coroutine ends with its process, and its task says so.
+//   - OnStop runs when a task is cancelled, and not when one expires that waits.
+package tasks

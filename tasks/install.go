@@ -1,0 +1,271 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/sighting"
+	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/sse/era"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// Runtime gives tasks their keys, their store, and the names of their callers. An
+// mrtr.Runtime is one.
+type Runtime interface {
+	Sender(ctx context.Context, req mcp.Request) (string, error)
+	Codec(purpose string, ttl time.Duration, maxToken int) (*statecodec.Codec, error)
+	StateTTL() time.Duration
+	Remembers() (s store.Store, lease, patience time.Duration)
+}
+
+// Policy says when a call of a tool becomes a task whose handler is not made by package mrtr:
+// AtOnce, or when it has run for the time of After. Required refuses the clients that take no
+// tasks.
+type Policy struct {
+	AtOnce   bool
+	After    time.Duration
+	Required bool
+}
+
+// Options configure the tasks of a server. A negative value is an error.
+type Options struct {
+	// Runtime is that of the server's tools. Its store keeps the tasks; without a Runtime or
+	// a store, memory does, and they end with the process.
+	Runtime Runtime
+	// Policy is for tools by name that have no policy of their own (mrtr.HandlerOptions).
+	// What the engine knows of a call is not known of theirs: such a task fails where its
+	// instance dies in the first round, and one that is cancelled while it waits ends
+	// without its handler.
+	Policy map[string]Policy
+	// TTL is how long a task is kept after it was created; 1 hour if zero, or as long as a
+	// state opens where that is less. It cannot be more.
+	TTL time.Duration
+	// PollInterval is what clients are told; 1 second if zero.
+	PollInterval time.Duration
+	// MaxTasks bounds the tasks of this instance that have not ended; 10,000 if zero. The
+	// callers without a principal share three quarters of them. MaxTasksPerPrincipal bounds
+	// those of one known principal; 100 if zero, or MaxTasks where that is less. A call
+	// beyond a limit is served as for a client without tasks.
+	MaxTasks, MaxTasksPerPrincipal int
+	// Logger gets the panics of handlers, of which clients are told that there was no result;
+	// slog.Default() if nil.
+	Logger *slog.Logger
+}
+
+func (o *Options) resolve() error {
+	state := statecodec.DefaultTTL
+	if o.Runtime != nil {
+		state = o.Runtime.StateTTL()
+	}
+	u := usage.Of("tasks", "Options")
+	usage.Default(u, "TTL", &o.TTL, min(time.Hour, state))
+	usage.Default(u, "PollInterval", &o.PollInterval, time.Second)
+	usage.Default(u, "MaxTasks", &o.MaxTasks, 10_000)
+	usage.Default(u, "MaxTasksPerPrincipal", &o.MaxTasksPerPrincipal, min(100, max(o.MaxTasks, 1)))
+	if err := u.Err(); err != nil {
+		return err
+	}
+	switch {
+	case o.TTL > state:
+		return usage.New("tasks", "Options.TTL is %v, and the state of a call opens for %v", o.TTL, state)
+	case o.TTL < store.MinTTL:
+		return usage.New("tasks", "Options.TTL is %v: it is at least %v", o.TTL, store.MinTTL)
+	case o.MaxTasksPerPrincipal > o.MaxTasks:
+		return usage.New("tasks", "Options.MaxTasksPerPrincipal is %d, and MaxTasks %d", o.MaxTasksPerPrincipal, o.MaxTasks)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	o.Policy = maps.Clone(o.Policy)
+	for name, p := range o.Policy {
+		if p.After < 0 || p.AtOnce == (p.After > 0) {
+			return usage.New("tasks", "Options.Policy of tool %q: set one of AtOnce and After", name)
+		}
+	}
+	return nil
+}
+
+// Manager serves the tasks of a server.
+type Manager struct {
+	o        Options
+	store    store.Store
+	shared   bool // other processes may work on the tasks
+	lease    time.Duration
+	patience time.Duration
+	ids      *statecodec.Codec
+	records  *statecodec.Codec // nil where the records do not leave the process
+	seen     sighting.Log[store.Key, store.Revision]
+	ledger   ledger
+
+	ctx  context.Context // ends with Close
+	stop context.CancelCauseFunc
+
+	mu     sync.Mutex
+	closed bool
+	runs   map[store.Key]*run
+	ending sync.WaitGroup
+}
+
+// Install serves the tools of a server as tasks. Call it before the server is connected, and
+// after boundary.Install, so that each round of a task passes the boundary: one that is
+// installed later takes a task for a result that is none. Call Close before the Close of the
+// runtime.
+func Install(server *mcp.Server, opts *Options) (*Manager, error) {
+	m := &Manager{runs: map[store.Key]*run{}, lease: 15 * time.Second, patience: 2 * time.Second}
+	if opts != nil {
+		m.o = *opts
+	}
+	if err := m.o.resolve(); err != nil {
+		return nil, err
+	}
+	m.ledger.max, m.ledger.maxPrincipal = m.o.MaxTasks, m.o.MaxTasksPerPrincipal
+	if err := m.keep(); err != nil {
+		return nil, err
+	}
+	m.ctx, m.stop = context.WithCancelCause(context.Background())
+	answered := func(context.Context, *mcp.ServerSession, *params) (*acknowledged, error) {
+		return nil, errors.New("tasks: the middleware of Install answers this method")
+	}
+	for _, method := range []string{tasksGet, tasksUpdate, tasksCancel} {
+		if err := mcp.AddReceivingCustomMethod(server, method, answered); err != nil {
+			return nil, err
+		}
+	}
+	server.AddReceivingMiddleware(m.receive)
+	server.AddSendingMiddleware(showProgress)
+	return m, nil
+}
+
+// keep decides where the tasks are kept, and with which keys.
+func (m *Manager) keep() (err error) {
+	rt := m.o.Runtime
+	if rt != nil {
+		if s, lease, patience := rt.Remembers(); s != nil {
+			m.store, m.lease, m.patience = s, lease, patience
+		}
+	}
+	if m.store == nil {
+		m.store = store.NewMemory(nil)
+	}
+	m.shared = m.store.Scope() != store.Process
+	if rt == nil {
+		codec, err := statecodec.New(&statecodec.Options{Ephemeral: true, TTL: m.o.TTL})
+		if err != nil {
+			return err
+		}
+		m.ids = codec.For(idPurpose)
+		return nil
+	}
+	if m.ids, err = rt.Codec(idPurpose, m.o.TTL, 0); err != nil || !m.shared {
+		return err
+	}
+	m.records, err = rt.Codec("task_record", m.o.TTL+time.Hour, statecodec.MaxMaxToken)
+	return err
+}
+
+var errClosing = errors.New("the server is shutting down")
+
+// closing bounds how long Close waits for handlers.
+const closing = 10 * time.Second
+
+// Close lets go of the tasks that run here: their rounds are cancelled as a request is whose
+// client hangs up, and with a store that others share the next poll at another instance goes
+// on with them. It waits 10 seconds at most.
+func (m *Manager) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.stop(errClosing)
+	ended := make(chan struct{})
+	go func() {
+		m.ending.Wait()
+		close(ended)
+	}()
+	late := time.NewTimer(closing)
+	defer late.Stop()
+	select {
+	case <-ended:
+		return nil
+	case <-late.C:
+		return errors.New("tasks: Close: handlers still run 10s after their cancellation")
+	}
+}
+
+func (m *Manager) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case toolsCall:
+			if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
+				if declares(req) {
+					return m.call(ctx, next, call)
+				}
+				if m.o.Policy[call.Params.Name].Required {
+					return nil, needsExtension()
+				}
+			}
+		case "server/discover", "initialize":
+			res, err := next(ctx, method, req)
+			if err == nil {
+				announce(res)
+			}
+			return res, err
+		case tasksGet, tasksUpdate, tasksCancel:
+			return m.serve(ctx, next, method, req)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// announce puts the extension into the capabilities of a modern server.
+func announce(res mcp.Result) {
+	switch res := res.(type) {
+	case *mcp.DiscoverResult:
+		res.Capabilities = withExtension(res.Capabilities)
+	case *mcp.InitializeResult:
+		if res.ProtocolVersion >= era.FirstModern {
+			res.Capabilities = withExtension(res.Capabilities)
+		}
+	}
+}
+
+// withExtension returns a copy, since the server may hand out the same capabilities again.
+func withExtension(c *mcp.ServerCapabilities) *mcp.ServerCapabilities {
+	var own mcp.ServerCapabilities
+	if c != nil {
+		own = *c
+	}
+	own.Extensions = maps.Clone(own.Extensions)
+	own.AddExtension(Extension, nil)
+	return &own
+}
+
+// showProgress makes the progress of a task its status message: notifications about the
+// progress of a task are not allowed.
+func showProgress(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == "notifications/progress" {
+			if r := taskround.Of(ctx); r != nil {
+				if p, ok := req.GetParams().(*mcp.ProgressNotificationParams); ok && r.Report(p.Message) {
+					return nil, nil
+				}
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// unknownMethod is the answer to a legacy client: the methods of its revision's own tasks
+// have the same names.
+func unknownMethod(method string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: " + method}
+}

@@ -1,0 +1,343 @@
+package tasks_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/tasks"
+)
+
+type trip struct {
+	To string `json:"to"`
+}
+
+type plan struct {
+	Plan string `json:"plan"`
+}
+
+// ledger lists the effects that happened.
+type ledger struct {
+	mu  sync.Mutex
+	did []string
+	at  func(ctx context.Context) // called where the handler works, nil for nothing
+}
+
+func (l *ledger) note(what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.did = append(l.did, what)
+}
+
+func (l *ledger) all() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.did, " ")
+}
+
+// work is code of the handler's outside effects that heeds its context.
+func (l *ledger) work(ctx context.Context) error {
+	if l.at != nil {
+		l.at(ctx)
+	}
+	return ctx.Err()
+}
+
+func (l *ledger) do(what string) func(context.Context, string) (string, error) {
+	return func(context.Context, string) (string, error) {
+		l.note(what)
+		return what, nil
+	}
+}
+
+func (l *ledger) undo(what string) func(context.Context, string, error) error {
+	return func(context.Context, string, error) error {
+		l.note("un" + what)
+		return nil
+	}
+}
+
+var (
+	seat = mrtr.Choose("seat", "Which seat?", mrtr.Choices("window", "aisle")...)
+	meal = mrtr.Choose("meal", "Which meal?", mrtr.Choices("fish", "pasta")...)
+)
+
+// styleNames are those of the tool, which holds a seat, asks for the seat, works, asks for
+// the meal, and sells the ticket. Only what is asked before the handler differs for "given".
+var styleNames = []string{"native", "once", "steps", "coroutine", "journal", "resumable", "given"}
+
+func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
+	booked := func(in trip, chosen, dish string) plan { return plan{"to " + in.To + ": " + chosen + ", " + dish} }
+	guarded := func(ctx context.Context, c *mrtr.Call, in trip) (*mrtr.IncompleteResult, plan, error) {
+		if _, err := mrtr.Once(ctx, c, "hold", l.do("hold")); err != nil {
+			return nil, plan{}, err
+		}
+		c.OnStop("hold", l.undo("hold"))
+		chosen, ok := mrtr.Answer(c, seat)
+		if !ok {
+			return mrtr.Need(seat), plan{}, nil
+		}
+		if err := l.work(ctx); err != nil {
+			return nil, plan{}, err
+		}
+		dish, ok := mrtr.Answer(c, meal)
+		if !ok {
+			return mrtr.Need(meal), plan{}, nil
+		}
+		if _, err := mrtr.Once(ctx, c, "ticket", l.do("ticket")); err != nil {
+			return nil, plan{}, err
+		}
+		return nil, booked(in, chosen, dish), nil
+	}
+	linear := func(ctx context.Context, c *mrtr.Call, in trip) (plan, error) {
+		if _, err := mrtr.Once(ctx, c, "hold", l.do("hold")); err != nil {
+			return plan{}, err
+		}
+		c.OnStop("hold", l.undo("hold"))
+		chosen, err := mrtr.Ask(ctx, c, seat)
+		if err != nil {
+			return plan{}, err
+		}
+		if err := l.work(ctx); err != nil {
+			return plan{}, err
+		}
+		dish, err := mrtr.Ask(ctx, c, meal)
+		if err != nil {
+			return plan{}, err
+		}
+		if _, err := mrtr.Once(ctx, c, "ticket", l.do("ticket")); err != nil {
+			return plan{}, err
+		}
+		return booked(in, chosen, dish), nil
+	}
+	switch name {
+	case "native":
+		return mrtr.Native(guarded), mrtr.InterruptedInherit
+	case "once":
+		return mrtr.Native(guarded), mrtr.InterruptedAgain
+	case "coroutine":
+		return mrtr.Coroutine(linear), mrtr.InterruptedInherit
+	case "journal":
+		return mrtr.Journal(linear), mrtr.InterruptedInherit
+	case "resumable":
+		return mrtr.Resumable(linear), mrtr.InterruptedInherit
+	case "given":
+		return mrtr.Given2(mrtr.ResolveQuestion[trip](seat), mrtr.ResolveQuestion[trip](meal),
+			func(ctx context.Context, c *mrtr.Call, in trip, chosen, dish string) (plan, error) {
+				for _, effect := range []string{"hold", "ticket"} {
+					if _, err := mrtr.Once(ctx, c, effect, l.do(effect)); err != nil {
+						return plan{}, err
+					}
+					c.OnStop(effect, l.undo(effect))
+					if err := l.work(ctx); err != nil {
+						return plan{}, err
+					}
+				}
+				return booked(in, chosen, dish), nil
+			}), mrtr.InterruptedAgain
+	}
+	var b mrtr.Steps[trip, plan]
+	do := func(what string) {
+		mrtr.DoStep(&b, what, func(ctx context.Context, _ *mrtr.At[trip], idem string) (string, error) { return l.do(what)(ctx, idem) })
+	}
+	do("hold")
+	chosen := mrtr.AskQuestion(&b, "seat", seat)
+	dish := mrtr.AskStep(&b, "meal", func(ctx context.Context, _ *mrtr.At[trip]) (mrtr.Question[string], error) {
+		return meal, l.work(ctx)
+	})
+	do("ticket")
+	b.OnStop("hold", func(ctx context.Context, _ *mrtr.At[trip], idem string, err error) error {
+		return l.undo("hold")(ctx, idem, err)
+	})
+	b.End(func(_ context.Context, at *mrtr.At[trip]) (plan, error) {
+		return booked(at.In, chosen.Of(at), dish.Of(at)), nil
+	})
+	return b.MustBuild(), mrtr.InterruptedInherit
+}
+
+// site is one instance of a server with the tool.
+type site struct {
+	server  *mcp.Server
+	rt      *mrtr.Runtime
+	manager *tasks.Manager
+	did     *ledger
+}
+
+// setting is how a site is set up.
+type setting struct {
+	style   string
+	records store.Store // nil for none
+	keys    []statecodec.Key
+	policy  mrtr.TaskPolicy
+	options tasks.Options
+	sender  func(context.Context, mcp.Request) (string, error)
+	did     *ledger
+}
+
+func newSite(t testing.TB, s setting) *site {
+	t.Helper()
+	here := &site{did: s.did}
+	if here.did == nil {
+		here.did = &ledger{}
+	}
+	o := &mrtr.Options{Store: s.records, Principal: s.sender}
+	if s.keys != nil {
+		o.State = &statecodec.Options{Keys: s.keys}
+	}
+	var err error
+	here.rt, err = mrtr.New(o)
+	require.NoError(t, err)
+	here.server = mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+	style, interrupted := here.did.style(s.style)
+	mcp.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, Interrupted: interrupted}))
+	s.options.Runtime = here.rt
+	here.manager, err = tasks.Install(here.server, &s.options)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, here.manager.Close())
+		require.NoError(t, here.rt.Close())
+	})
+	return here
+}
+
+// machine is a memory store that several runtimes may share as several processes would.
+type machine struct{ *store.Memory }
+
+func (machine) Scope() store.Scope { return store.Machine }
+
+var atOnce = mrtr.TaskPolicy{AtOnce: true}
+
+const takesTasks wire.Capabilities = `{"elicitation":{"form":{}},"extensions":{"` + tasks.Extension + `":{}}}`
+
+// client is a raw client that takes tasks: go-sdk's cannot receive one.
+type client struct {
+	testing.TB
+	*wire.Client
+}
+
+func connect(t testing.TB, server *mcp.Server) client {
+	t.Helper()
+	c, err := wire.Connect(context.Background(), server, &wire.Options{Capabilities: takesTasks})
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	return client{t, c}
+}
+
+// seen is what a client sees of a task, or of a call that is none.
+type seen struct {
+	ResultType    string
+	TaskID        string
+	Status        string
+	StatusMessage string
+	TTLMs         int64
+	InputRequests map[string]struct {
+		Method string
+		Params struct {
+			Message         string
+			RequestedSchema json.RawMessage
+		}
+	}
+	RequestState string
+	Result       json.RawMessage
+	Error        *jsonrpc.Error
+	raw          json.RawMessage
+}
+
+func (s seen) keys() []string { return slices.Sorted(maps.Keys(s.InputRequests)) }
+
+// send sends one request.
+func (c client) send(method string, params map[string]any) (s seen, failed *jsonrpc.Error) {
+	c.Helper()
+	params["_meta"] = c.Meta()
+	res, err := c.Exchange(context.Background(), wire.Request{Method: method, Params: params})
+	require.NoError(c, err)
+	if res.Error != nil {
+		require.ErrorAs(c, res.Error, &failed)
+		return s, failed
+	}
+	require.NoError(c, json.Unmarshal(res.Result, &s), string(res.Result))
+	s.raw = res.Result
+	return s, nil
+}
+
+func (c client) must(method string, params map[string]any) seen {
+	c.Helper()
+	s, failed := c.send(method, params)
+	require.Nil(c, failed, "%v", failed)
+	return s
+}
+
+func (c client) call() seen {
+	c.Helper()
+	return c.must("tools/call", map[string]any{"name": "book", "arguments": trip{"Lisbon"}})
+}
+
+func (c client) get(id string) seen {
+	c.Helper()
+	return c.must("tasks/get", map[string]any{"taskId": id})
+}
+
+func (c client) update(id string, answers map[string]any) {
+	c.Helper()
+	require.Equal(c, "complete", c.must("tasks/update", map[string]any{"taskId": id, "inputResponses": answers}).ResultType)
+}
+
+func (c client) cancel(id string) {
+	c.Helper()
+	require.Equal(c, "complete", c.must("tasks/cancel", map[string]any{"taskId": id}).ResultType)
+}
+
+// settle polls until the task waits or has ended.
+func (c client) settle(id string) seen {
+	c.Helper()
+	end := time.Now().Add(30 * time.Second)
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		if s := c.get(id); s.Status != "working" {
+			return s
+		}
+		require.True(c, time.Now().Before(end), "the task neither asks nor ends")
+		time.Sleep(pause)
+	}
+}
+
+func accept(property, value string) map[string]any {
+	return map[string]any{"action": "accept", "content": map[string]any{property: value}}
+}
+
+var answers = map[string]string{"seat": "window", "meal": "fish"}
+
+// answer answers what a task asks, by the key that the question has for its handler.
+func (c client) answer(s seen) {
+	c.Helper()
+	responses := map[string]any{}
+	for key := range s.InputRequests {
+		own, _, _ := strings.Cut(key, "-")
+		responses[key] = accept(own, answers[own])
+	}
+	require.NotEmpty(c, responses)
+	c.update(s.TaskID, responses)
+}
+
+// finish answers everything until the task has ended.
+func (c client) finish(id string) seen {
+	c.Helper()
+	s := c.settle(id)
+	for s.Status == "input_required" {
+		c.answer(s)
+		s = c.settle(id)
+	}
+	return s
+}

@@ -1,0 +1,74 @@
+package tasks
+
+import (
+	"sync"
+	"time"
+
+	"github.com/mrtr-go/sdk/store"
+)
+
+// ledger counts the tasks that this instance has created and that have not ended, as far as
+// it knows: one that ends at another instance counts until it is asked for here, or expires.
+type ledger struct {
+	max, maxPrincipal int
+
+	mu    sync.Mutex
+	tasks map[store.Key]entry
+	of    map[string]int // by principal, "" for all that are not known
+}
+
+type entry struct {
+	principal string
+	expires   time.Time
+}
+
+// admit counts in a task, unless there are too many. The callers without a principal share
+// three quarters of all places.
+func (l *ledger) admit(key store.Key, principal string, expires time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	most := l.maxPrincipal
+	if principal == "" {
+		most = l.max - l.max/4
+	}
+	if len(l.tasks) >= l.max || l.of[principal] >= most {
+		l.forgetExpired()
+	}
+	if len(l.tasks) >= l.max || l.of[principal] >= most {
+		return false
+	}
+	if l.tasks == nil {
+		l.tasks, l.of = map[store.Key]entry{}, map[string]int{}
+	}
+	l.tasks[key] = entry{principal, expires}
+	l.of[principal]++
+	return true
+}
+
+// leave counts out a task that has ended, if it was counted in.
+func (l *ledger) leave(key store.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove(key)
+}
+
+// forgetExpired counts out those that have expired. The caller holds l.mu.
+func (l *ledger) forgetExpired() {
+	now := time.Now()
+	for key, e := range l.tasks {
+		if now.After(e.expires) {
+			l.remove(key)
+		}
+	}
+}
+
+func (l *ledger) remove(key store.Key) {
+	e, counted := l.tasks[key]
+	if !counted {
+		return
+	}
+	delete(l.tasks, key)
+	if l.of[e.principal]--; l.of[e.principal] == 0 {
+		delete(l.of, e.principal)
+	}
+}

@@ -1,0 +1,162 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/sse/era"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// serve answers tasks/get, tasks/update and tasks/cancel.
+func (m *Manager) serve(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	if version, _ := metaOf(req)[mcp.MetaKeyProtocolVersion].(string); version < era.FirstModern {
+		return nil, unknownMethod(method)
+	}
+	if !declares(req) {
+		return nil, needsExtension()
+	}
+	p, ok := req.GetParams().(*params)
+	if !ok || p == nil {
+		return nil, unknownTask()
+	}
+	principal, err := m.sender(ctx, req)
+	if err != nil {
+		return nil, unknownTask()
+	}
+	id := p.taskID()
+	key, err := m.find(id, principal)
+	if err != nil {
+		return nil, unknownTask()
+	}
+	w := m.wayOf(ctx, next, req)
+	switch method {
+	case tasksGet:
+		r, err := m.get(ctx, key, w)
+		if err != nil {
+			return nil, unreachable(ctx, err)
+		}
+		return r.show(id, m.o.PollInterval), nil
+	case tasksUpdate:
+		answers, ok := p.responses()
+		if !ok {
+			return nil, badResponses()
+		}
+		err = m.update(ctx, key, answers, w)
+	case tasksCancel:
+		err = m.cancel(ctx, key, w)
+	}
+	if err != nil {
+		return nil, unreachable(ctx, err)
+	}
+	return acknowledge(), nil
+}
+
+// get reads a task. Whoever asks for one whose holder is silent goes on with it.
+func (m *Manager) get(ctx context.Context, key store.Key, w *way) (*record, error) {
+	r, at, err := m.load(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if r.Status.terminal() {
+		m.ledger.leave(key)
+	}
+	m.rescue(ctx, key, r, at, w)
+	return r, nil
+}
+
+// rescue takes over a task that somebody should work on and nobody does.
+func (m *Manager) rescue(ctx context.Context, key store.Key, r *record, at store.Revision, w *way) {
+	if !m.abandoned(key, r, at) {
+		return
+	}
+	silent := r.Holder
+	mine := false
+	r, at, err := m.change(ctx, key, func(r *record) bool {
+		mine = r.Status == working && r.Holder == silent
+		if mine && !r.Engine && r.Round == 0 { // nobody knows what its first round has done
+			mine = false
+			r.Error = marshal(wireError(errCutOff))
+			r.end(failed, errCutOff.Error())
+			return true
+		}
+		if mine {
+			r.Holder = newHolder()
+		}
+		return mine
+	})
+	if err == nil && mine {
+		m.start(key, r, at, w, nil)
+	}
+}
+
+var errCutOff = errors.New("the server that ran this call was cut off, and nobody knows what the call has done")
+
+// abandoned reports whether the holder of a task let go of it or has fallen silent.
+func (m *Manager) abandoned(key store.Key, r *record, at store.Revision) bool {
+	switch {
+	case r.Status != working || m.running(key) != nil:
+		return false
+	case r.Holder == "":
+		return true
+	case !m.shared: // whoever holds it is in this process, and at work
+		return false
+	}
+	return time.Since(m.seen.Note(key, at)) >= m.lease
+}
+
+// update takes answers. With the last of them the task goes on.
+func (m *Manager) update(ctx context.Context, key store.Key, answers map[string]json.RawMessage, w *way) error {
+	goesOn := false
+	r, at, err := m.change(ctx, key, func(r *record) bool {
+		goesOn = false
+		if r.Status != inputRequired || !r.answer(answers) {
+			return false
+		}
+		if goesOn = r.answered(); goesOn {
+			r.proceed(newHolder())
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	if goesOn {
+		m.start(key, r, at, w, nil)
+	} else {
+		m.rescue(ctx, key, r, at, w)
+	}
+	return nil
+}
+
+// cancel ends a task: at once where it waits, and otherwise when its handler obeys.
+func (m *Manager) cancel(ctx context.Context, key store.Key, w *way) error {
+	waited := false
+	r, at, err := m.change(ctx, key, func(r *record) bool {
+		waited = false
+		if r.Status.terminal() || r.Cancel {
+			return false
+		}
+		r.Cancel = true
+		if waited = r.Status == inputRequired; waited {
+			r.Open, r.Answers, r.Status, r.Holder = nil, nil, working, newHolder()
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	if waited {
+		m.start(key, r, at, w, nil)
+		return nil
+	}
+	if run := m.running(key); run != nil {
+		run.stop()
+	}
+	m.rescue(ctx, key, r, at, w)
+	return nil
+}

@@ -1,0 +1,188 @@
+package tasks
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// recordFormat is the version of the encoding. A record of another version is not read.
+const recordFormat = 1
+
+// record is all that is kept of a task: what a client would keep of its call, and what its
+// own client is told.
+type record struct {
+	Format    int             `json:"v"`
+	Principal string          `json:"principal,omitempty"`
+	Name      string          `json:"name"` // of the tool
+	Meta      json.RawMessage `json:"meta,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Engine: the handler's state is there before the handler is entered, and it can be
+	// told that its call ends.
+	Engine bool `json:"engine,omitempty"`
+
+	State   string                     `json:"state,omitempty"`   // of the next request to the handler
+	Answers map[string]json.RawMessage `json:"answers,omitempty"` // that go with it
+	Round   int                        `json:"round,omitempty"`   // rounds so far that asked
+	Open    map[string]question        `json:"open,omitempty"`    // by the keys that the client sees
+
+	Status  status          `json:"status"`
+	Message string          `json:"message,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   json.RawMessage `json:"error,omitempty"`
+	Created time.Time       `json:"created"`
+	Updated time.Time       `json:"updated"`
+	Expires time.Time       `json:"expires"`
+
+	// Holder names the run that works on the task, "" where none does.
+	Holder string `json:"holder,omitempty"`
+	// Cancel: tasks/cancel came before the task had an end.
+	Cancel bool `json:"cancel,omitempty"`
+}
+
+// question is one that a task asks. Its key for the client is that of the handler's question
+// with the number of the round, so that none is used twice in a task.
+type question struct {
+	Key      string          `json:"key"` // as the handler asked
+	Request  json.RawMessage `json:"request"`
+	Answered bool            `json:"answered,omitempty"`
+	Answer   json.RawMessage `json:"answer,omitempty"` // none where what came could not be read
+}
+
+func (r *record) encode() ([]byte, error) {
+	r.Format = recordFormat
+	return json.Marshal(r)
+}
+
+func decodeRecord(b []byte) (*record, bool) {
+	r := &record{}
+	if json.Unmarshal(b, r) != nil || r.Format != recordFormat {
+		return nil, false
+	}
+	known := r.Status == working || r.Status == inputRequired || r.Status.terminal()
+	return r, known && r.Name != "" && !r.Expires.IsZero()
+}
+
+// ask makes the questions of a result those of the task.
+func (r *record) ask(res *mcp.CallToolResult) error {
+	requests, err := json.Marshal(res.InputRequests)
+	if err != nil {
+		return err
+	}
+	var asked map[string]json.RawMessage
+	if err := json.Unmarshal(requests, &asked); err != nil {
+		return err
+	}
+	r.Round++
+	r.State, r.Answers, r.Open = res.RequestState, nil, map[string]question{}
+	for key, request := range asked {
+		r.Open[key+"-"+strconv.Itoa(r.Round)] = question{Key: key, Request: request}
+	}
+	r.Status, r.Holder = inputRequired, ""
+	return nil
+}
+
+// answer takes answers to questions that are open. Any other key is ignored. It reports
+// whether any was taken.
+func (r *record) answer(answers map[string]json.RawMessage) (took bool) {
+	r.Open = maps.Clone(r.Open)
+	for key, answer := range answers {
+		q, asked := r.Open[key]
+		if !asked || q.Answered {
+			continue
+		}
+		q.Answered = true
+		if readable(answer) {
+			q.Answer = answer
+		}
+		r.Open[key] = q
+		took = true
+	}
+	return took
+}
+
+// answered reports whether every question has an answer.
+func (r *record) answered() bool {
+	return !slices.ContainsFunc(slices.Collect(maps.Values(r.Open)), func(q question) bool { return !q.Answered })
+}
+
+// proceed makes a task that waits one that somebody works on, with the answers it has.
+func (r *record) proceed(holder string) {
+	r.Answers = nil
+	for _, q := range r.Open {
+		if q.Answer != nil {
+			if r.Answers == nil {
+				r.Answers = map[string]json.RawMessage{}
+			}
+			r.Answers[q.Key] = q.Answer
+		}
+	}
+	r.Open, r.Status, r.Holder = nil, working, holder
+}
+
+// end makes the status the last one, and drops what the task needed to go on.
+func (r *record) end(s status, message string) {
+	r.Status, r.Message = s, message
+	r.Meta, r.Arguments, r.State, r.Answers, r.Open, r.Holder = nil, nil, "", nil, nil, ""
+}
+
+// tooLarge is the result of a task whose own does not fit into the store.
+var tooLarge = json.RawMessage(`{"content":[{"type":"text","text":"The tool completed, and its result was too large to be kept for this task. Do not call it again."}],"isError":true,"resultType":"complete"}`)
+
+var errTooLarge = errors.New("the call holds more than the server can keep of a task")
+
+// shrink ends a task that does not fit into the store.
+func (r *record) shrink() {
+	if r.Status == completed {
+		r.Result = tooLarge
+		return
+	}
+	r.Error = marshal(wireError(errTooLarge))
+	r.end(failed, errTooLarge.Error())
+}
+
+// params are those of the next request to the handler.
+func (r *record) params() (*mcp.CallToolParamsRaw, error) {
+	p := &mcp.CallToolParamsRaw{Name: r.Name, Arguments: r.Arguments, RequestState: r.State}
+	if r.Meta != nil {
+		if err := json.Unmarshal(r.Meta, &p.Meta); err != nil {
+			return nil, err
+		}
+	}
+	if r.Answers == nil {
+		return p, nil
+	}
+	answers, err := json.Marshal(r.Answers)
+	if err != nil {
+		return nil, err
+	}
+	return p, json.Unmarshal(answers, &p.InputResponses)
+}
+
+// show is the task as its client sees it.
+func (r *record) show(id string, poll time.Duration) *taskResult {
+	t := &taskResult{
+		ResultType: "complete", TaskID: id, Status: r.Status, StatusMessage: r.Message,
+		CreatedAt: timestamp(r.Created), LastUpdatedAt: timestamp(r.Updated),
+		TTLMs: r.Expires.Sub(r.Created).Milliseconds(), PollIntervalMs: poll.Milliseconds(),
+	}
+	switch r.Status {
+	case inputRequired:
+		t.InputRequests = map[string]json.RawMessage{}
+		for key, q := range r.Open {
+			if !q.Answered {
+				t.InputRequests[key] = q.Request
+			}
+		}
+	case completed:
+		t.Result = r.Result
+	case failed:
+		t.Error = r.Error
+	}
+	return t
+}

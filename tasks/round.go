@@ -1,0 +1,86 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/taskround"
+)
+
+// way is how a handler is reached: through the rest of the server's middleware, with the
+// session and the context of the request that created the task or was the first to ask for
+// it here.
+type way struct {
+	log     *slog.Logger
+	next    mcp.MethodHandler
+	session *mcp.ServerSession
+	extra   *mcp.RequestExtra
+	ctx     context.Context
+}
+
+func (m *Manager) wayOf(ctx context.Context, next mcp.MethodHandler, req mcp.Request) *way {
+	session, _ := req.GetSession().(*mcp.ServerSession)
+	return &way{log: m.o.Logger, next: next, session: session, extra: req.GetExtra(), ctx: context.WithoutCancel(ctx)}
+}
+
+// round is one request to the handler, under way.
+type round struct {
+	*taskround.Round
+	done   chan outcome
+	cancel context.CancelCauseFunc // as a client that hangs up
+}
+
+type outcome struct {
+	res mcp.Result
+	err error
+}
+
+// isError reports whether the handler failed. go-sdk makes a result of most errors.
+func (o outcome) isError() bool {
+	res, ok := o.res.(*mcp.CallToolResult)
+	return o.err != nil || ok && res.IsError
+}
+
+var errNoEnd = errors.New("the handler ended without a result")
+
+// begin sends a request to the handler.
+func (w *way) begin(p *mcp.CallToolParamsRaw, ending bool) *round {
+	r := &round{Round: taskround.New(ending), done: make(chan outcome, 1)}
+	ctx, cancel := context.WithCancelCause(taskround.With(w.ctx, r.Round))
+	r.cancel = cancel
+	req := &mcp.CallToolRequest{Session: w.session, Params: p, Extra: w.extra}
+	go func() {
+		out := outcome{err: errNoEnd}
+		defer func() {
+			if panicked := recover(); panicked != nil {
+				w.log.Error("a handler panicked in a task", "tool", p.Name, "panic", panicked, "stack", string(debug.Stack()))
+			}
+			cancel(context.Canceled)
+			r.done <- out
+		}()
+		out.res, out.err = w.next(ctx, toolsCall, req)
+	}()
+	return r
+}
+
+// knowsItsPolicy reports whether the handler is one that declared a policy by itself.
+func (r *round) knowsItsPolicy() bool {
+	select {
+	case <-r.Declared():
+		return true
+	default:
+		return false
+	}
+}
+
+// stop tells the handler that the task was cancelled.
+func (r *round) stop() {
+	r.Cancel()
+	if !r.knowsItsPolicy() { // nobody else tells it
+		r.cancel(context.Canceled)
+	}
+}

@@ -1,0 +1,218 @@
+package tasks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// mortal is the store of one of several processes. When the process dies, nothing of it is
+// written any more.
+type mortal struct {
+	machine
+	dead atomic.Bool
+}
+
+// live fails at once: whoever waited here would hold a lock that synctest does not see
+// through.
+func (s *mortal) live() error {
+	if s.dead.Load() {
+		return errDead
+	}
+	return nil
+}
+
+var errDead = errors.New("the process is dead")
+
+func (s *mortal) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
+	if err := s.live(); err != nil {
+		return 0, err
+	}
+	return s.machine.Create(ctx, key, value, ttl)
+}
+
+func (s *mortal) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	if err := s.live(); err != nil {
+		return 0, err
+	}
+	return s.machine.Update(ctx, key, at, value, ttl)
+}
+
+// pair are two instances on one store, of which the first can die.
+type pair struct {
+	first, second client
+	store         *mortal
+	did           *ledger
+}
+
+func newPair(t *testing.T, style string) *pair {
+	records := store.NewMemory(nil)
+	p := &pair{store: &mortal{machine: machine{records}}, did: &ledger{}}
+	keys := []statecodec.Key{statecodec.GenerateKey()}
+	s := setting{style: style, policy: atOnce, did: p.did, keys: keys, records: p.store}
+	p.first = connect(t, newSite(t, s).server)
+	s.records = machine{records}
+	p.second = connect(t, newSite(t, s).server)
+	return p
+}
+
+// poll polls a second instance as often as a client would, until the task waits or has ended.
+func (p *pair) poll(t *testing.T, id string) seen {
+	for range 240 {
+		s := p.second.get(id)
+		if s.Status != "working" {
+			return s
+		}
+		time.Sleep(time.Second)
+	}
+	require.Fail(t, "the task does not go on")
+	return seen{}
+}
+
+// finish answers everything at the second instance.
+func (p *pair) finish(t *testing.T, id string) seen {
+	s := p.poll(t, id)
+	for s.Status == "input_required" {
+		p.second.answer(s)
+		s = p.poll(t, id)
+	}
+	return s
+}
+
+// An instance dies, and the next poll at another one goes on with its task: where it waited,
+// in every style but a coroutine, and where it was at work, in those that can run again. Any
+// other says that nobody knows, and none has an effect twice.
+func TestATaskOutlivesItsInstance(t *testing.T) {
+	const goesOn, gone, unknown = "to Lisbon: window, fish", "frame is gone", "was cut off"
+	ends := map[string]map[moment]string{
+		"native":    {asksFirst: goesOn, asksSecond: goesOn, atWork: unknown},
+		"once":      {asksFirst: goesOn, asksSecond: goesOn, atWork: goesOn},
+		"steps":     {asksFirst: goesOn, asksSecond: goesOn, atWork: goesOn},
+		"coroutine": {asksFirst: gone, asksSecond: gone, atWork: unknown},
+		"journal":   {asksFirst: goesOn, asksSecond: goesOn, atWork: goesOn},
+		"resumable": {asksFirst: goesOn, asksSecond: goesOn, atWork: goesOn},
+		"given":     {asksFirst: goesOn, atWork: goesOn},
+	}
+	cells := 0
+	for _, style := range styleNames {
+		require.NotEmpty(t, ends[style])
+		for m, want := range ends[style] {
+			cells++
+			t.Run(fmt.Sprintf("%s/%s", style, m), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := newPair(t, style)
+					id, release := stands(t, p.first, p.did, m)
+					time.Sleep(time.Second) // the end of an effect is noted soon, and not at once
+					p.store.dead.Store(true)
+					p.did.at = nil
+					end := p.finish(t, id)
+					require.Equal(t, "completed", end.Status)
+					require.Contains(t, string(end.Result), want)
+					if want == goesOn {
+						require.Equal(t, "hold ticket", p.did.all())
+					}
+					release()
+					time.Sleep(time.Minute)
+					require.Equal(t, end, p.second.get(id))
+					require.LessOrEqual(t, len(p.did.all()), len("hold ticket unhold"))
+				})
+			})
+		}
+	}
+	require.Equal(t, 20, cells)
+	t.Logf("%d cells", cells)
+}
+
+// Every request of a task may reach another instance. A held handler is reached where it is.
+func TestATaskIsServedByEveryInstance(t *testing.T) {
+	cells := 0
+	for _, style := range styleNames {
+		for _, cancels := range []moment{"", asksFirst, asksSecond, atWork} {
+			if style == "given" && cancels == asksSecond {
+				continue
+			}
+			cells++
+			t.Run(fmt.Sprintf("%s/cancelled: %s", style, cancels), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := newPair(t, style)
+					if cancels == "" {
+						require.Equal(t, "completed", p.finish(t, p.first.call().TaskID).Status)
+						require.Equal(t, "hold ticket", p.did.all())
+						return
+					}
+					id, _ := stands(t, p.first, p.did, cancels)
+					p.second.cancel(id)
+					end := p.poll(t, id)
+					require.Equal(t, "cancelled", end.Status)
+					require.Contains(t, end.StatusMessage, "the task was cancelled")
+					require.Equal(t, end, p.first.get(id))
+					require.Equal(t, undoneAfter(style, cancels), p.did.all())
+				})
+			})
+		}
+	}
+	require.Equal(t, 27, cells)
+	t.Logf("%d cells", cells)
+}
+
+// An instance that closes leaves its tasks to the next poll elsewhere, which need not wait
+// for a lease.
+func TestAnInstanceThatClosesLetsGoOfItsTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		records := store.NewMemory(nil)
+		did := &ledger{}
+		s := setting{style: "journal", policy: atOnce, did: did, records: machine{records}, keys: []statecodec.Key{statecodec.GenerateKey()}}
+		first, second := newSite(t, s), newSite(t, s)
+		c := connect(t, first.server)
+		id, _ := stands(t, c, did, atWork)
+		require.NoError(t, first.manager.Close())
+		require.Equal(t, "input_required", c.call().ResultType, "a call is served without a task")
+		require.NoError(t, first.rt.Close())
+		did.at = nil
+		began := time.Now()
+		other := connect(t, second.server)
+		end := other.finish(id)
+		require.Equal(t, "completed", end.Status)
+		require.Less(t, time.Since(began), 5*time.Second)
+		require.Equal(t, "hold hold ticket", did.all(), "of both calls")
+	})
+}
+
+// A cancellation and the last answers race, many times. The task ends, and its effects are
+// those of a call that completed, or are undone.
+func TestACancellationRacesWithAnswers(t *testing.T) {
+	ends := map[string]int{}
+	for _, style := range styleNames {
+		for range 10 {
+			did := &ledger{}
+			c := connect(t, newSite(t, setting{style: style, policy: atOnce, did: did, records: store.NewMemory(nil)}).server)
+			s := c.settle(c.call().TaskID)
+			raced := make(chan struct{})
+			go func() {
+				defer close(raced)
+				_, _ = c.send("tasks/cancel", map[string]any{"taskId": s.TaskID})
+			}()
+			c.answer(s)
+			<-raced
+			end := c.finish(s.TaskID)
+			ends[end.Status]++
+			if end.Status == "completed" {
+				require.Equal(t, "hold ticket", did.all())
+				continue
+			}
+			require.Equal(t, "cancelled", end.Status, string(end.raw))
+			require.Contains(t, cancelledInTheMiddle, did.all())
+		}
+	}
+	require.NotZero(t, ends["cancelled"])
+	t.Logf("%d races: %v", len(styleNames)*10, ends)
+}
