@@ -294,11 +294,16 @@ func (r *linearRun) receive(ctx context.Context, round *Call) (handover, error) 
 		}
 		if givenUp != nil || round.isTaskCancelled(ctx) {
 			r.stop(context.Cause(ctx))
-			select {
-			case t := <-r.handovers:
-				return t, nil
-			case <-givenUp:
-				return handover{}, ctx.Err()
+			for {
+				select {
+				case t := <-r.handovers:
+					if t.ended() || !r.how.parks {
+						return t, nil
+					}
+					// It asked just before it was told: nobody holds it now, and its end follows.
+				case <-givenUp:
+					return handover{}, ctx.Err()
+				}
 			}
 		}
 		r.end(context.Cause(ctx))

@@ -210,7 +210,7 @@ func TestACancellationRacesWithAnswers(t *testing.T) {
 				continue
 			}
 			require.Equal(t, "cancelled", end.Status, string(end.raw))
-			require.Contains(t, cancelledInTheMiddle, did.all())
+			require.Contains(t, cancelledInTheMiddle, did.all(), "%s: %s", style, string(end.raw))
 		}
 	}
 	require.NotZero(t, ends["cancelled"])
