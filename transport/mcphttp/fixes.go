@@ -160,22 +160,21 @@ func fixRefusal(body []byte) []byte {
 // name it. go-sdk compares the header for methods of its own alone, and a proxy in front of
 // the server may route a request by it.
 func refuseOtherTask(w http.ResponseWriter, r *http.Request, messages []json.RawMessage) bool {
-	if !strings.HasPrefix(r.Header.Get(methodHeader), "tasks/") || len(messages) != 1 {
+	switch r.Header.Get(methodHeader) {
+	case "tasks/get", "tasks/update", "tasks/cancel":
+	default:
 		return false
 	}
-	var request struct {
-		ID     json.RawMessage `json:"id"`
-		Params struct {
-			TaskID *string `json:"taskId"`
-		} `json:"params"`
-	}
-	if json.Unmarshal(messages[0], &request) != nil || request.Params.TaskID == nil { // which its method refuses
+	decoded, _ := message.Decode(messages[0]) // go-sdk refuses a batch, and what is no message
+	request, ok := decoded.(*jsonrpc.Request)
+	if !ok {
 		return false
 	}
-	if r.Header.Get(nameHeader) == *request.Params.TaskID {
+	task, named := message.Text(request.Params, "taskId")
+	if !named || r.Header.Get(nameHeader) == task { // the method refuses a request without an id
 		return false
 	}
-	writeError(w, request.ID, mcp.CodeHeaderMismatch, "header mismatch: "+nameHeader+" is not the taskId of the request")
+	writeError(w, idOf(messages[0]), mcp.CodeHeaderMismatch, "header mismatch: "+nameHeader+" is not the taskId of the request")
 	return true
 }
 
