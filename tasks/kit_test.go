@@ -48,6 +48,15 @@ func (l *ledger) all() string {
 	return strings.Join(l.did, " ")
 }
 
+// take is all, and begins anew.
+func (l *ledger) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	did := strings.Join(l.did, " ")
+	l.did = nil
+	return did
+}
+
 // work is code of the handler's outside effects that heeds its context.
 func (l *ledger) work(ctx context.Context) error {
 	if l.at != nil {
