@@ -40,7 +40,7 @@ func Install(server *mcp.Server, opts *Options) error {
 const methodListTools = "tools/list"
 
 // An endpoint answers one tool call, with a result or an error and never both or
-// neither. Only the innermost endpoint may return a malformed result, which
+// neither. The error may be a result, a [passed] one. Only the innermost endpoint may return a malformed result, which
 // normalize repairs.
 type endpoint func(ctx context.Context, c *call) (*mcp.CallToolResult, error)
 
@@ -122,6 +122,9 @@ func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method s
 		return answered(ctx, b, c, next, b.otherwise)
 	}
 	res, err := b.answer(ctx, c)
+	if other, ok := err.(*passed); ok {
+		return other.res, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +140,13 @@ func (b *boundary) tool(next mcp.MethodHandler) endpoint {
 			return nil, err
 		}
 		tool, ok := res.(*mcp.CallToolResult)
-		if !ok || tool == nil {
-			return nil, errNoResult
+		if ok && tool != nil {
+			return tool, nil
 		}
-		return tool, nil
+		if other := c.passes(res); other != nil {
+			return nil, other
+		}
+		return nil, errNoResult
 	}
 }
 

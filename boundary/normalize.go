@@ -19,6 +19,9 @@ func (b *boundary) normalize(next endpoint) endpoint {
 		res, err := next(ctx, c)
 		switch {
 		case err != nil:
+			if _, ok := err.(*passed); ok {
+				return nil, err
+			}
 			if endless(err) {
 				return c.errorResult(failureOf(ctx, c, err)), nil
 			}
