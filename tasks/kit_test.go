@@ -3,6 +3,7 @@ package tasks_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -194,7 +196,12 @@ type setting struct {
 	options tasks.Options
 	sender  func(context.Context, mcp.Request) (string, error)
 	did     *ledger
+	// boundary is when one is installed, "" for never.
+	boundary string
 }
+
+// The times of a boundary: before the tasks, so that it is inside them, and after.
+const before, after = "before", "after"
 
 func newSite(t testing.TB, s setting) *site {
 	t.Helper()
@@ -213,8 +220,15 @@ func newSite(t testing.TB, s setting) *site {
 	style, interrupted := here.did.style(s.style)
 	mcp.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, Interrupted: interrupted}))
 	s.options.Runtime = here.rt
+	bounded := func(when string) {
+		if s.boundary == when {
+			require.NoError(t, boundary.Install(here.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
+		}
+	}
+	bounded(before)
 	here.manager, err = tasks.Install(here.server, &s.options)
 	require.NoError(t, err)
+	bounded(after)
 	t.Cleanup(func() {
 		require.NoError(t, here.manager.Close())
 		require.NoError(t, here.rt.Close())
