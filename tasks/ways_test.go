@@ -195,20 +195,24 @@ func TestListeningToTasksIsForClientsThatTakeThem(t *testing.T) {
 			capabilities wire.Capabilities
 			named        any
 			refused      bool
+			version      string
 		}{
-			"not declared":              {wire.FormOnly, []string{"x"}, true},
-			"no tasks, not declared":    {wire.FormOnly, []string{}, true},
-			"nothing of the kind named": {wire.FormOnly, nil, false},
-			"declared":                  {takesTasks, []string{"x"}, false},
+			"not declared":              {wire.FormOnly, []string{"x"}, true, ""},
+			"no tasks, not declared":    {wire.FormOnly, []string{}, true, ""},
+			"nothing of the kind named": {wire.FormOnly, nil, false, ""},
+			"declared":                  {takesTasks, []string{"x"}, false, ""},
+			"legacy":                    {wire.FormOnly, []string{"x"}, false, wire.Legacy},
 		} {
 			cells++
 			t.Run(transport+"/"+explanation, func(t *testing.T) {
-				w := dial(t, newSite(t, setting{style: "native", policy: atOnce}), transport, &wire.Options{Capabilities: test.capabilities})
+				w := dial(t, newSite(t, setting{style: "native", policy: atOnce}), transport, &wire.Options{Capabilities: test.capabilities, Version: test.version})
+				params := map[string]any{"notifications": map[string]any{"toolsListChanged": true, "taskIds": test.named}}
+				if test.version == "" {
+					params["_meta"] = w.Meta()
+				}
 				ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 				defer cancel()
-				call, err := w.Start(ctx, wire.Request{Method: "subscriptions/listen", Params: map[string]any{
-					"_meta": w.Meta(), "notifications": map[string]any{"toolsListChanged": true, "taskIds": test.named},
-				}})
+				call, err := w.Start(ctx, wire.Request{Method: "subscriptions/listen", Params: params})
 				require.NoError(t, err)
 				const acknowledged = "notifications/subscriptions/acknowledged"
 				if !test.refused {
@@ -226,7 +230,7 @@ func TestListeningToTasksIsForClientsThatTakeThem(t *testing.T) {
 			})
 		}
 	}
-	require.Equal(t, 4*4, cells)
+	require.Equal(t, 4*5, cells)
 }
 
 // A client that does not take tasks never gets one, and neither does any for a tool without
