@@ -200,8 +200,8 @@ type setting struct {
 	boundary string
 }
 
-// The times of a boundary: before the tasks, so that it is inside them, and after.
-const before, after = "before", "after"
+// The times of a boundary: before the tasks, so that it is inside them, after, or both.
+const before, after, both = "before", "after", "both"
 
 func newSite(t testing.TB, s setting) *site {
 	t.Helper()
@@ -221,7 +221,7 @@ func newSite(t testing.TB, s setting) *site {
 	mcp.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, Interrupted: interrupted}))
 	s.options.Runtime = here.rt
 	bounded := func(when string) {
-		if s.boundary == when {
+		if s.boundary == when || s.boundary == both {
 			require.NoError(t, boundary.Install(here.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
 		}
 	}

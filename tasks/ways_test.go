@@ -134,13 +134,13 @@ func canonical(t *testing.T, result json.RawMessage) string {
 }
 
 // The same handler is asked in three ways over each transport, with a store and without, and
-// with a boundary on either side of the tasks: the same questions, the same result byte for
+// with a boundary on either side of the tasks or both: the same questions, the same result byte for
 // byte, and each effect once.
 func TestTheSameHandlerIsAskedInThreeWays(t *testing.T) {
 	cells := 0
 	for _, style := range styleNames {
 		for _, stored := range []bool{false, true} {
-			for _, bounded := range []string{"", before, after} {
+			for _, bounded := range []string{"", before, after, both} {
 				for _, transport := range transports {
 					var want *dialogue
 					for _, way := range ways {
@@ -165,24 +165,30 @@ func TestTheSameHandlerIsAskedInThreeWays(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, len(styleNames)*2*3*len(transports)*len(ways), cells)
+	require.Equal(t, len(styleNames)*2*4*len(transports)*len(ways), cells)
 	t.Logf("%d cells", cells)
 }
 
 // Each round of a task passes a boundary that was there before the tasks, so that an error
 // result has its hints and its report. One that came later knows nothing of the rounds.
 func TestATaskPassesTheBoundary(t *testing.T) {
-	for when, alike := range map[string]string{before: before, after: ""} {
-		out, err := dial(t, newSite(t, setting{style: "journal", policy: atOnce, boundary: alike}), "memory", &wire.Options{Capabilities: wire.FormOnly}).
-			Call(context.Background(), "book", trip{"Lisbon"}, wire.Answers{"seat": wire.Decline})
-		require.NoError(t, err)
+	decline := wire.Answers{"seat": wire.Decline}
+	for when, alike := range map[string]string{before: before, after: "", both: before} {
+		call := func(policy mrtr.TaskPolicy, bounded string, declared wire.Capabilities) string {
+			here := newSite(t, setting{style: "journal", policy: policy, boundary: bounded})
+			out, err := dial(t, here, "memory", &wire.Options{Capabilities: declared}).Call(context.Background(), "book", trip{"Lisbon"}, decline)
+			require.NoError(t, err)
+			return canonical(t, out.Result)
+		}
+		want := call(atOnce, alike, wire.FormOnly)
 		c := connect(t, newSite(t, setting{style: "journal", policy: atOnce, boundary: when}).server)
 		s := c.settle(c.call().TaskID)
 		c.update(s.TaskID, map[string]any{"seat-1": map[string]any{"action": "decline"}})
 		result := c.settle(s.TaskID).Result
-		require.Equal(t, canonical(t, out.Result), canonical(t, result), when)
+		require.Equal(t, want, canonical(t, result), when)
 		require.Contains(t, string(result), `"isError":true`)
-		require.Equal(t, when == before, strings.Contains(string(result), boundary.MetaKey), "%s: %s", when, result)
+		require.Equal(t, when != after, strings.Contains(string(result), boundary.MetaKey), "%s: %s", when, result)
+		require.Equal(t, call(atOnce, before, wire.FormOnly), call(mrtr.TaskPolicy{Detached: true}, when, takesTasks), "%s: a call that may become a task, and does not", when)
 	}
 }
 
