@@ -192,6 +192,32 @@ func TestATaskPassesTheBoundary(t *testing.T) {
 	}
 }
 
+// The connection that a task was created over ends, while the task asks or works, and another
+// one goes on with it.
+func TestATaskOutlivesItsConnection(t *testing.T) {
+	cells := 0
+	for _, style := range styleNames {
+		for _, transport := range transports {
+			for _, m := range []moment{asksFirst, atWork} {
+				cells++
+				t.Run(fmt.Sprintf("%s/%s/%s", style, transport, m), func(t *testing.T) {
+					here := newSite(t, setting{style: style, policy: atOnce})
+					first := client{t, dial(t, here, transport, &wire.Options{Capabilities: takesTasks})}
+					id, release := stands(t, first, here.did, m)
+					require.NoError(t, first.Close())
+					second := client{t, dial(t, here, transport, &wire.Options{Capabilities: takesTasks})}
+					release()
+					s := second.finish(id)
+					require.Equal(t, "completed", s.Status, string(s.raw))
+					require.Contains(t, string(s.Result), "to Lisbon: window, fish")
+					require.Equal(t, "hold ticket", here.did.all())
+				})
+			}
+		}
+	}
+	require.Equal(t, len(styleNames)*len(transports)*2, cells)
+}
+
 // Nobody may listen to tasks who does not declare that it takes them. For others a
 // subscription leaves them out, over each transport.
 func TestListeningToTasksIsForClientsThatTakeThem(t *testing.T) {
