@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/faultlog"
+	"github.com/mrtr-go/sdk/internal/taskround"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -54,8 +55,9 @@ type call struct {
 	tool      string   // the name of the tool or prompt, the resource's URI, or another method
 	requestID string
 	start     time.Time
-	sink      *sink         // for records beside that of the call
-	limit     time.Duration // of the handler; set before it runs
+	sink      *sink            // for records beside that of the call
+	round     *taskround.Round // that this is, nil for a request of a client
+	limit     time.Duration    // of the handler; set before it runs
 
 	arguments json.RawMessage
 	answers   int

@@ -25,6 +25,9 @@
 //   - arguments judges the arguments by the tool's schema: all problems at once, by
 //     JSON pointer, without the values.
 //
+// A result of a resultType that the boundary does not know, such as a task, passes all of
+// them as it is, if it marshals and is not too large.
+//
 // [Handler] wraps a single tool, for retries and an earlier check of its output.
 //
 // Prompts and resources get the same isolation, deadlines and limits, and the same

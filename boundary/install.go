@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/progress"
+	"github.com/mrtr-go/sdk/internal/taskround"
 )
 
 // Install puts the boundary around every request to the server: its tools, prompts and
@@ -16,7 +17,8 @@ import (
 // middleware: middleware that is added later runs outside the boundary.
 //
 // Installing twice is harmless: the outermost boundary does the work and the
-// inner ones pass the call on. A nil server and invalid options are a
+// inner ones pass the call on. Only the rounds of a task, which go on when its call has had its
+// answer, are the work of the inner one. A nil server and invalid options are a
 // [*UsageError], and nothing is installed.
 func Install(server *mcp.Server, opts *Options) error {
 	if server == nil {
@@ -40,7 +42,7 @@ func Install(server *mcp.Server, opts *Options) error {
 const methodListTools = "tools/list"
 
 // An endpoint answers one tool call, with a result or an error and never both or
-// neither. Only the innermost endpoint may return a malformed result, which
+// neither. The error may be a result, a [passed] one. Only the innermost endpoint may return a malformed result, which
 // normalize repairs.
 type endpoint func(ctx context.Context, c *call) (*mcp.CallToolResult, error)
 
@@ -102,14 +104,14 @@ func newBoundary(opts Options, next mcp.MethodHandler) *boundary {
 // receive sends tool calls through the layers, and all other requests through isolation
 // and a check of their results.
 func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
-	if c := callFrom(ctx); c != nil && c.session == req.GetSession() {
+	if c := callFrom(ctx); c != nil && c.session == req.GetSession() && c.round == taskround.Of(ctx) {
 		return next(ctx, method, req) // a boundary further out has this call
 	}
 	if strings.HasPrefix(method, "notifications/") {
 		return nil, b.notified(ctx, next, method, req)
 	}
 	c := callOf(method, req)
-	c.sink = b.sink
+	c.sink, c.round = b.sink, taskround.Of(ctx)
 	ctx = context.WithValue(ctx, callKey{}, c)
 	switch c.kind {
 	case promptCall:
@@ -122,6 +124,9 @@ func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method s
 		return answered(ctx, b, c, next, b.otherwise)
 	}
 	res, err := b.answer(ctx, c)
+	if other, ok := err.(*passed); ok {
+		return other.res, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +142,13 @@ func (b *boundary) tool(next mcp.MethodHandler) endpoint {
 			return nil, err
 		}
 		tool, ok := res.(*mcp.CallToolResult)
-		if !ok || tool == nil {
-			return nil, errNoResult
+		if ok && tool != nil {
+			return tool, nil
 		}
-		return tool, nil
+		if other := c.passes(res); other != nil {
+			return nil, other
+		}
+		return nil, errNoResult
 	}
 }
 

@@ -26,6 +26,10 @@ func (b *boundary) log(next endpoint) endpoint {
 		if b.sink.logger == nil {
 			return res, err
 		}
+		if other, ok := err.(*passed); ok {
+			b.logEnd(ctx, c, ending{measured: func() (int, string) { return len(other.data), digest(other.data) }})
+			return res, err
+		}
 		if err != nil {
 			b.logEnd(ctx, c, ending{err: err})
 			return res, err

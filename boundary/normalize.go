@@ -19,6 +19,9 @@ func (b *boundary) normalize(next endpoint) endpoint {
 		res, err := next(ctx, c)
 		switch {
 		case err != nil:
+			if _, ok := err.(*passed); ok {
+				return nil, err
+			}
 			if endless(err) {
 				return c.errorResult(failureOf(ctx, c, err)), nil
 			}
@@ -67,6 +70,9 @@ func (b *boundary) asking(c *call, res *mcp.CallToolResult) (*mcp.CallToolResult
 // built from the error the tool returned.
 func (b *boundary) erroneous(ctx context.Context, c *call, res *mcp.CallToolResult) (*mcp.CallToolResult, error) {
 	f := &failure{kind: "execution"}
+	if _, ok := res.GetError().(*resultError); ok {
+		return res, nil // of a boundary further in, which tasks are around
+	}
 	if err := res.GetError(); err != nil {
 		if _, bare := err.(*jsonrpc.Error); !bare && !endless(err) {
 			if wire := c.protocolError(err); wire != nil {

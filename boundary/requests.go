@@ -214,6 +214,37 @@ func (c *call) customResult(res mcp.Result) (mcp.Result, error) {
 	return made, err
 }
 
+// A passed result is of a resultType that the boundary does not know, such as a task. It
+// goes outwards through the layers in place of an error, and the client gets it as it is.
+type passed struct {
+	res  mcp.Result
+	data []byte // as JSON
+}
+
+func (*passed) Error() string { return "a result of another type" }
+
+// passes returns nil for a result that has to be judged: one of a usual type or of none, and
+// any for a legacy client, which knows no types.
+func (c *call) passes(res mcp.Result) *passed {
+	if c.revision == legacy || isNil(res) {
+		return nil
+	}
+	made, err := c.customResult(res)
+	settled, ok := made.(*settledResult)
+	if err != nil || !ok {
+		return nil
+	}
+	var name string
+	if json.Unmarshal(settled.members["resultType"], &name) != nil || name == "" || name == "complete" || name == "input_required" {
+		return nil
+	}
+	data, err := json.Marshal(settled)
+	if err != nil {
+		return nil
+	}
+	return &passed{settled, data}
+}
+
 // A settledResult is a result as JSON, with a _meta that go-sdk can write to.
 type settledResult struct {
 	mcp.ResultBase

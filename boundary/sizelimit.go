@@ -26,6 +26,9 @@ func (b *boundary) sizeLimit(next endpoint) endpoint {
 		if wire, ok := err.(*jsonrpc.Error); ok {
 			return nil, within(b.opts.MaxResultBytes, wire)
 		}
+		if other, ok := err.(*passed); ok && len(other.data) > b.opts.MaxResultBytes {
+			return c.errorResult(b.tooLarge(len(other.data))), nil
+		}
 		if err != nil || res.InputRequests != nil {
 			return res, err
 		}
@@ -42,14 +45,7 @@ func (b *boundary) sizeLimit(next endpoint) endpoint {
 		if !res.IsError && c.definition().hasOutput() {
 			// A shortened output breaks the output schema, and a strict client
 			// would reject it.
-			return c.errorResult(&failure{
-				kind:        "too_large",
-				text:        fmt.Sprintf("The tool ran, but its result of %d bytes is larger than the %d this server sends.", size, b.opts.MaxResultBytes),
-				expected:    true,
-				hints:       []string{"Ask for less in one call, if the tool's arguments allow it."},
-				undelivered: true,
-				cause:       fmt.Sprintf("result of %d bytes", size),
-			}), nil
+			return c.errorResult(b.tooLarge(size)), nil
 		}
 		copied := *res
 		if res.StructuredContent == nil {
@@ -60,6 +56,18 @@ func (b *boundary) sizeLimit(next endpoint) endpoint {
 		copied.Content = append(keepEnd(res.Content, budget-markerSize),
 			marker("[The structured content was dropped: the result was too large.]"))
 		return &copied, nil
+	}
+}
+
+// tooLarge is the failure of a result that cannot be shortened.
+func (b *boundary) tooLarge(size int) *failure {
+	return &failure{
+		kind:        "too_large",
+		text:        fmt.Sprintf("The tool ran, but its result of %d bytes is larger than the %d this server sends.", size, b.opts.MaxResultBytes),
+		expected:    true,
+		hints:       []string{"Ask for less in one call, if the tool's arguments allow it."},
+		undelivered: true,
+		cause:       fmt.Sprintf("result of %d bytes", size),
 	}
 }
 

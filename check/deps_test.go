@@ -65,7 +65,7 @@ var importStair = []struct {
 	{"transport/mcphttp", []string{gosdk, "sse/era", "transport/internal/inflight", "internal/jsontext", "transport/internal/message", "transport/mcphttp/internal/lean", "transport/internal/origin", "internal/progress", "internal/rpcerror", "internal/usage", "statecodec"}, "a transport knows nothing of rounds; its router reads the name off a state"},
 	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/progress", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"transport/stdio", []string{gosdk, "transport/internal/inflight", "transport/internal/message", "internal/usage"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/dependency", "internal/faultlog", "internal/jsontext", "internal/progress", "internal/rpcerror", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/errormethods", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/dependency", "internal/faultlog", "internal/jsontext", "internal/progress", "internal/rpcerror", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/taskround", "internal/errormethods", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
 	{"mrtr/internal/digest", nil, "it hashes bytes"},

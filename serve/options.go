@@ -40,7 +40,9 @@ type Options struct {
 	Bare bool
 
 	// Tasks serves the tools that have a policy for it as tasks, outside of the boundary, and
-	// lets go of those that run before the runtime drains. Do not install them besides.
+	// lets go of those that run before the runtime drains. Do not install them besides. Each
+	// round of a task passes the boundary, and has its Deadline: give tools that work for
+	// longer a place in ToolDeadlines.
 	Tasks *tasks.Options
 
 	// Logger gets the causes of faults and the complaints of the HTTP server;

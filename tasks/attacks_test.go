@@ -1,7 +1,6 @@
 package tasks_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -20,7 +19,6 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
-	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 // userOf takes the sender of a request from its _meta.
@@ -100,51 +98,63 @@ func TestAnIDThatIsNotTheCallersIsUnknown(t *testing.T) {
 	}
 }
 
-// Over HTTP a header names the task, and one that names another is refused before anything
-// reads it.
+// Over HTTP headers name the method and the task, and a request that they do not fit is refused
+// before anything reads it.
 func TestTheHeaderNamesTheTask(t *testing.T) {
 	cells := 0
 	for _, stock := range []bool{false, true} {
 		here := newSite(t, setting{style: "native", policy: atOnce})
-		h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return here.server }, &mcphttp.HandlerOptions{StockFront: stock})
-		require.NoError(t, err)
-		web := httptest.NewServer(h)
+		web := httptest.NewServer(front(t, here.server, stock))
 		defer web.Close()
 		c := connect(t, here.server)
 		id := c.call().TaskID
-		for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		methods := []string{"tasks/get", "tasks/update", "tasks/cancel"}
+		for i, method := range methods {
+			other := methods[(i+1)%len(methods)]
+			encoded := "=?base64?" + base64.StdEncoding.EncodeToString([]byte(id)) + "?="
 			for explanation, test := range map[string]struct {
-				name   string
-				status int
+				method, name []string // of the headers
+				more         string   // members of the params
+				refused      bool
 			}{
-				"the task":           {id, 200},
-				"the task in base64": {"=?base64?" + base64.StdEncoding.EncodeToString([]byte(id)) + "?=", 200},
-				"another":            {id + "A", 400},
-				"none":               {"", 400},
+				"the task":                          {[]string{method}, []string{id}, "", false},
+				"the task in base64":                {[]string{method}, []string{encoded}, "", false},
+				"the task twice":                    {[]string{method}, []string{id, id}, "", false},
+				"another":                           {[]string{method}, []string{id + "A"}, "", true},
+				"another, and a member like the id": {[]string{method}, []string{"other"}, `,"TASKID":"other"`, true},
+				"two":                               {[]string{method}, []string{id, "other"}, "", true},
+				"base64 of nothing":                 {[]string{method}, []string{"=?base64?*?="}, "", true},
+				"none":                              {[]string{method}, nil, "", true},
+				"another method":                    {[]string{other}, []string{id}, "", true},
+				"no method of tasks":                {[]string{"tools/list"}, []string{id}, "", true},
+				"no method":                         {nil, []string{id}, "", true},
 			} {
 				cells++
-				body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 7, "method": method, "params": map[string]any{"taskId": id, "inputResponses": map[string]any{}, "_meta": c.Meta()}})
+				meta, err := json.Marshal(c.Meta())
 				require.NoError(t, err)
-				req, err := http.NewRequest(http.MethodPost, web.URL, bytes.NewReader(body))
+				body := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":{"taskId":%q,"inputResponses":{},"_meta":%s%s}}`, method, id, meta, test.more)
+				req, err := http.NewRequest(http.MethodPost, web.URL, strings.NewReader(body))
 				require.NoError(t, err)
 				req.Header = http.Header{
 					"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
-					"Mcp-Protocol-Version": {wire.Modern}, "Mcp-Method": {method}, "Mcp-Name": {test.name},
+					"Mcp-Protocol-Version": {wire.Modern}, "Mcp-Method": test.method, "Mcp-Name": test.name,
 				}
 				res, err := web.Client().Do(req)
 				require.NoError(t, err)
 				text, err := io.ReadAll(res.Body)
 				require.NoError(t, err)
 				require.NoError(t, res.Body.Close())
-				require.Equal(t, test.status, res.StatusCode, "%s: %s: %s", method, explanation, text)
-				if test.status == 400 {
-					require.Contains(t, string(text), `"code":-32020`)
-					require.Contains(t, string(text), `"id":7`)
+				if !test.refused {
+					require.Equal(t, 200, res.StatusCode, "%s: %s: %s", method, explanation, text)
+					continue
 				}
+				require.Equal(t, 400, res.StatusCode, "%s: %s: %s", method, explanation, text)
+				require.Contains(t, string(text), `"code":-32020`, "%s: %s", method, explanation)
 			}
 		}
+		require.Equal(t, "cancelled", c.settle(id).Status, "by the one that was taken")
 	}
-	require.Equal(t, 24, cells)
+	require.Equal(t, 2*3*11, cells)
 	t.Logf("%d cells", cells)
 }
 

@@ -117,9 +117,11 @@ type Manager struct {
 }
 
 // Install serves the tools of a server as tasks. Call it before the server is connected, and
-// after boundary.Install, so that each round of a task passes the boundary: one that is
-// installed later takes a task for a result that is none. Call Close before the Close of the
-// runtime.
+// Close before the Close of the runtime.
+//
+// Call it after boundary.Install: each round of a task passes a boundary that is there
+// already, and its Deadline. One that is installed later lets the task through to its client,
+// but then a panic fails the task, and its results have no report.
 func Install(server *mcp.Server, opts *Options) (*Manager, error) {
 	m := &Manager{runs: map[store.Key]*run{}, lease: 15 * time.Second, patience: 2 * time.Second}
 	if opts != nil {

@@ -3,6 +3,7 @@ package tasks_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -46,6 +48,15 @@ func (l *ledger) all() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.did, " ")
+}
+
+// take is all, and begins anew.
+func (l *ledger) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	did := strings.Join(l.did, " ")
+	l.did = nil
+	return did
 }
 
 // work is code of the handler's outside effects that heeds its context.
@@ -185,7 +196,12 @@ type setting struct {
 	options tasks.Options
 	sender  func(context.Context, mcp.Request) (string, error)
 	did     *ledger
+	// boundary is when one is installed, "" for never.
+	boundary string
 }
+
+// The times of a boundary: before the tasks, so that it is inside them, after, or both.
+const before, after, both = "before", "after", "both"
 
 func newSite(t testing.TB, s setting) *site {
 	t.Helper()
@@ -204,8 +220,15 @@ func newSite(t testing.TB, s setting) *site {
 	style, interrupted := here.did.style(s.style)
 	mcp.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, Interrupted: interrupted}))
 	s.options.Runtime = here.rt
+	bounded := func(when string) {
+		if s.boundary == when || s.boundary == both {
+			require.NoError(t, boundary.Install(here.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
+		}
+	}
+	bounded(before)
 	here.manager, err = tasks.Install(here.server, &s.options)
 	require.NoError(t, err)
+	bounded(after)
 	t.Cleanup(func() {
 		require.NoError(t, here.manager.Close())
 		require.NoError(t, here.rt.Close())

@@ -4,14 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -21,6 +23,8 @@ import (
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
+	"github.com/mrtr-go/sdk/transport/stdio"
+	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
 // dialogue is a call as its client sees it.
@@ -32,20 +36,40 @@ type dialogue struct {
 // ways are those to be asked.
 var ways = []string{"round trips", "legacy session", "task"}
 
+var transports = []string{"memory", "HTTP lean", "HTTP stock", "WebSocket", "stdio"}
+
 // dial connects a client by a transport.
 func dial(t *testing.T, here *site, transport string, o *wire.Options) *wire.Client {
 	t.Helper()
-	if transport == "memory" {
-		c, err := wire.Connect(context.Background(), here.server, o)
+	ctx := context.Background()
+	serveWeb := func(h http.Handler, err error) *httptest.Server {
 		require.NoError(t, err)
-		t.Cleanup(func() { c.Close() })
-		return c
+		web := httptest.NewServer(h)
+		t.Cleanup(web.Close)
+		return web
 	}
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return here.server }, &mcphttp.HandlerOptions{StockFront: transport == "HTTP stock"})
-	require.NoError(t, err)
-	web := httptest.NewServer(h)
-	t.Cleanup(web.Close)
-	c, err := wire.DialHTTP(context.Background(), web.URL, web.Client(), o)
+	server := func(*http.Request) *mcp.Server { return here.server }
+	var c *wire.Client
+	var err error
+	switch transport {
+	case "memory":
+		c, err = wire.Connect(ctx, here.server, o)
+	case "WebSocket":
+		web := serveWeb(wstransport.NewHandler(server, nil))
+		link, failed := wstransport.Dial(ctx, "ws"+strings.TrimPrefix(web.URL, "http"), nil)
+		require.NoError(t, failed)
+		c, err = wire.Dial(ctx, link, o)
+	case "stdio":
+		fromClient, in := io.Pipe()
+		out, toClient := io.Pipe()
+		link, failed := stdio.New(&stdio.Options{Reader: fromClient, Writer: toClient})
+		require.NoError(t, failed)
+		go func() { _ = here.server.Run(ctx, link) }()
+		c, err = wire.Dial(ctx, &mcp.IOTransport{Reader: out, Writer: in}, o)
+	default:
+		web := serveWeb(mcphttp.NewHandler(server, &mcphttp.HandlerOptions{StockFront: transport == "HTTP stock"}))
+		c, err = wire.DialHTTP(ctx, web.URL, web.Client(), o)
+	}
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -109,74 +133,136 @@ func canonical(t *testing.T, result json.RawMessage) string {
 	return string(b)
 }
 
-// The same handler is asked in three ways: the same questions, the same result byte for
+// The same handler is asked in three ways over each transport, with a store and without, and
+// with a boundary on either side of the tasks or both: the same questions, the same result byte for
 // byte, and each effect once.
 func TestTheSameHandlerIsAskedInThreeWays(t *testing.T) {
 	cells := 0
 	for _, style := range styleNames {
 		for _, stored := range []bool{false, true} {
-			for _, transport := range []string{"memory", "HTTP lean", "HTTP stock"} {
-				var want *dialogue
-				for _, way := range ways {
-					cells++
-					t.Run(fmt.Sprintf("%s/store=%t/%s/%s", style, stored, transport, way), func(t *testing.T) {
-						s := setting{style: style, policy: atOnce}
-						if stored {
-							s.records = store.NewMemory(nil)
-						}
-						here := newSite(t, s)
-						d := play(t, here, transport, way)
-						slices.Sort(d.asked)
-						if want == nil {
-							want = &d
-						}
-						require.Equal(t, *want, d)
-						require.Equal(t, []string{"Which meal?", "Which seat?"}, d.asked)
-						require.Equal(t, "hold ticket", here.did.all())
-					})
+			for _, bounded := range []string{"", before, after, both} {
+				for _, transport := range transports {
+					var want *dialogue
+					for _, way := range ways {
+						cells++
+						t.Run(fmt.Sprintf("%s/store=%t/boundary=%s/%s/%s", style, stored, bounded, transport, way), func(t *testing.T) {
+							s := setting{style: style, policy: atOnce, boundary: bounded}
+							if stored {
+								s.records = store.NewMemory(nil)
+							}
+							here := newSite(t, s)
+							d := play(t, here, transport, way)
+							slices.Sort(d.asked)
+							if want == nil {
+								want = &d
+							}
+							require.Equal(t, *want, d)
+							require.Equal(t, []string{"Which meal?", "Which seat?"}, d.asked)
+							require.Equal(t, "hold ticket", here.did.all())
+						})
+					}
 				}
 			}
 		}
 	}
-	require.Equal(t, len(styleNames)*2*3*len(ways), cells)
+	require.Equal(t, len(styleNames)*2*4*len(transports)*len(ways), cells)
 	t.Logf("%d cells", cells)
 }
 
-// Behind a boundary that was installed first each round of a task passes the boundary, and
-// has the result that it has by round trips.
+// Each round of a task passes a boundary that was there before the tasks, so that an error
+// result has its hints and its report. One that came later knows nothing of the rounds.
 func TestATaskPassesTheBoundary(t *testing.T) {
-	for _, decline := range []bool{false, true} {
-		var results []string
-		for _, way := range []string{"round trips", "task"} {
-			rt, err := mrtr.New(nil)
+	decline := wire.Answers{"seat": wire.Decline}
+	for when, alike := range map[string]string{before: before, after: "", both: before} {
+		call := func(policy mrtr.TaskPolicy, bounded string, declared wire.Capabilities) string {
+			here := newSite(t, setting{style: "journal", policy: policy, boundary: bounded})
+			out, err := dial(t, here, "memory", &wire.Options{Capabilities: declared}).Call(context.Background(), "book", trip{"Lisbon"}, decline)
 			require.NoError(t, err)
-			defer rt.Close()
-			here := &site{server: mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil), did: &ledger{}}
-			require.NoError(t, boundary.Install(here.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
-			style, _ := here.did.style("journal")
-			mcp.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, style, &mrtr.HandlerOptions{Task: atOnce}))
-			m, err := tasks.Install(here.server, &tasks.Options{Runtime: rt})
-			require.NoError(t, err)
-			defer m.Close()
-			if !decline {
-				results = append(results, play(t, here, "memory", way).result)
-				continue
-			}
-			if way == "task" {
-				c := connect(t, here.server)
-				s := c.settle(c.call().TaskID)
-				c.update(s.TaskID, map[string]any{"seat-1": map[string]any{"action": "decline"}})
-				results = append(results, canonical(t, c.settle(s.TaskID).Result))
-				continue
-			}
-			out, err := dial(t, here, "memory", &wire.Options{Capabilities: wire.FormOnly}).Call(context.Background(), "book", trip{"Lisbon"}, wire.Answers{"seat": wire.Decline})
-			require.NoError(t, err)
-			results = append(results, canonical(t, out.Result))
+			return canonical(t, out.Result)
 		}
-		require.Len(t, results, 2)
-		require.Equal(t, results[0], results[1])
-		require.Equal(t, decline, strings.Contains(results[0], `"isError":true`), results[0])
+		want := call(atOnce, alike, wire.FormOnly)
+		c := connect(t, newSite(t, setting{style: "journal", policy: atOnce, boundary: when}).server)
+		s := c.settle(c.call().TaskID)
+		c.update(s.TaskID, map[string]any{"seat-1": map[string]any{"action": "decline"}})
+		result := c.settle(s.TaskID).Result
+		require.Equal(t, want, canonical(t, result), when)
+		require.Contains(t, string(result), `"isError":true`)
+		require.Equal(t, when != after, strings.Contains(string(result), boundary.MetaKey), "%s: %s", when, result)
+		require.Equal(t, call(atOnce, before, wire.FormOnly), call(mrtr.TaskPolicy{Detached: true}, when, takesTasks), "%s: a call that may become a task, and does not", when)
 	}
+}
+
+// The connection that a task was created over ends, while the task asks or works, and another
+// one goes on with it.
+func TestATaskOutlivesItsConnection(t *testing.T) {
+	cells := 0
+	for _, style := range styleNames {
+		for _, transport := range transports {
+			for _, m := range []moment{asksFirst, atWork} {
+				cells++
+				t.Run(fmt.Sprintf("%s/%s/%s", style, transport, m), func(t *testing.T) {
+					here := newSite(t, setting{style: style, policy: atOnce})
+					first := client{t, dial(t, here, transport, &wire.Options{Capabilities: takesTasks})}
+					id, release := stands(t, first, here.did, m)
+					require.NoError(t, first.Close())
+					second := client{t, dial(t, here, transport, &wire.Options{Capabilities: takesTasks})}
+					release()
+					s := second.finish(id)
+					require.Equal(t, "completed", s.Status, string(s.raw))
+					require.Contains(t, string(s.Result), "to Lisbon: window, fish")
+					require.Equal(t, "hold ticket", here.did.all())
+				})
+			}
+		}
+	}
+	require.Equal(t, len(styleNames)*len(transports)*2, cells)
+}
+
+// Nobody may listen to tasks who does not declare that it takes them. For others a
+// subscription leaves them out, over each transport.
+func TestListeningToTasksIsForClientsThatTakeThem(t *testing.T) {
+	cells := 0
+	for _, transport := range transports[1:] { // in memory there are no bytes to read it from
+		for explanation, test := range map[string]struct {
+			capabilities wire.Capabilities
+			named        any
+			refused      bool
+			version      string
+		}{
+			"not declared":              {wire.FormOnly, []string{"x"}, true, ""},
+			"no tasks, not declared":    {wire.FormOnly, []string{}, true, ""},
+			"nothing of the kind named": {wire.FormOnly, nil, false, ""},
+			"declared":                  {takesTasks, []string{"x"}, false, ""},
+			"legacy":                    {wire.FormOnly, []string{"x"}, false, wire.Legacy},
+		} {
+			cells++
+			t.Run(transport+"/"+explanation, func(t *testing.T) {
+				w := dial(t, newSite(t, setting{style: "native", policy: atOnce}), transport, &wire.Options{Capabilities: test.capabilities, Version: test.version})
+				params := map[string]any{"notifications": map[string]any{"toolsListChanged": true, "taskIds": test.named}}
+				if test.version == "" {
+					params["_meta"] = w.Meta()
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+				defer cancel()
+				call, err := w.Start(ctx, wire.Request{Method: "subscriptions/listen", Params: params})
+				require.NoError(t, err)
+				const acknowledged = "notifications/subscriptions/acknowledged"
+				if !test.refused {
+					require.Eventually(t, func() bool { return len(w.Notifications(acknowledged)) > 0 }, 30*time.Second, time.Millisecond)
+					require.NotContains(t, string(w.Notifications(acknowledged)[0]), "taskIds")
+					return
+				}
+				res, err := call.Wait(ctx)
+				require.NoError(t, err)
+				var failed *jsonrpc.Error
+				require.ErrorAs(t, res.Error, &failed)
+				require.EqualValues(t, mcp.CodeMissingRequiredClientCapabilities, failed.Code)
+				require.JSONEq(t, `{"requiredCapabilities":{"extensions":{"`+tasks.Extension+`":{}}}}`, string(failed.Data))
+				require.Empty(t, w.Notifications(acknowledged))
+			})
+		}
+	}
+	require.Equal(t, 4*5, cells)
 }
 
 // A client that does not take tasks never gets one, and neither does any for a tool without

@@ -12,7 +12,7 @@ import (
 )
 
 // Extension is the name of the extension, in the capabilities of clients and servers.
-const Extension = "io.modelcontextprotocol/tasks"
+const Extension = rpcerror.TasksExtension
 
 const (
 	toolsCall   = "tools/call"
@@ -129,12 +129,7 @@ func badResponses() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: inputResponses is no object"}
 }
 
-func needsExtension() error {
-	return &jsonrpc.Error{
-		Code: mcp.CodeMissingRequiredClientCapabilities, Message: "Missing required client capability",
-		Data: json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + Extension + `":{}}}}`),
-	}
-}
+func needsExtension() error { return rpcerror.NeedsTasks() }
 
 // storeFailed answers a request whose task cannot be read or written now.
 func storeFailed() error {

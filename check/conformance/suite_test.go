@@ -44,8 +44,9 @@ func findSuite(t *testing.T) suite {
 type outcome struct {
 	required, passed         int
 	unscored, unscoredPassed int
-	failures, warnings       []string // of required scenarios, as "scenario: check"
-	verdict                  error    // the suite's own
+	tasks                    map[string]int // checks that succeeded, by scenario of the tasks extension
+	failures, warnings       []string       // of required scenarios and those of tasks, as "scenario: check"
+	verdict                  error          // the suite's own
 }
 
 // check is one line of a scenario's protocol.
@@ -72,12 +73,20 @@ func (s suite) run(t *testing.T, revision, url string) outcome {
 	for _, line := range unscoredLine.FindAllStringSubmatch(string(printed), -1) {
 		unscored = append(unscored, line[1])
 	}
-	o := outcome{verdict: verdict}
+	o := outcome{verdict: verdict, tasks: map[string]int{}}
 	for scenario, checks := range readResults(t, results) {
 		passed := slices.ContainsFunc(checks, func(c check) bool { return c.Status == "SUCCESS" })
+		ofTasks := strings.HasPrefix(scenario, "tasks-")
+		if ofTasks {
+			o.tasks[scenario] = 0
+		}
 		var failures, warnings []string
 		for _, c := range checks {
 			switch c.Status {
+			case "SUCCESS":
+				if ofTasks {
+					o.tasks[scenario]++
+				}
 			case "FAILURE":
 				passed = false
 				failures = append(failures, scenario+": "+c.ID+": "+c.Message)
@@ -89,6 +98,9 @@ func (s suite) run(t *testing.T, revision, url string) outcome {
 			o.unscored++
 			if passed {
 				o.unscoredPassed++
+			}
+			if ofTasks {
+				o.failures, o.warnings = append(o.failures, failures...), append(o.warnings, warnings...)
 			}
 			continue
 		}

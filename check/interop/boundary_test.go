@@ -1,7 +1,6 @@
 package interop_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
@@ -212,21 +210,7 @@ func serveMisbehaving(t *testing.T) string {
 	t.Helper()
 	server := exec.Command(buildTest(t, "./boundary"))
 	server.Env = append(os.Environ(), "BOUNDARY_TEST_SERVE=http")
-	server.WaitDelay = 15 * time.Second
-	var logs strings.Builder
-	server.Stderr = &logs
-	stdin := must(server.StdinPipe())(t)
-	stdout := must(server.StdoutPipe())(t)
-	require.NoError(t, server.Start())
-	t.Cleanup(func() {
-		stdin.Close()
-		require.NoError(t, server.Wait(), "the server did not live to the end: %s", &logs)
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err, "the server said nothing")
-	url, found := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	require.True(t, found, "the server's first line: %q", line)
-	return url
+	return serveWhileOpen(t, server)
 }
 
 func misbehavioursAt(t *testing.T, url string) []misbehaviour {

@@ -46,6 +46,7 @@ type cell struct {
 	Location string            `json:"location"`
 	Answers  map[string]string `json:"answers"`
 	Decline  string            `json:"decline,omitempty"`
+	Then     string            `json:"then,omitempty"` // with a task that asks
 }
 
 // reply is the result as the client returned it.
@@ -54,6 +55,7 @@ type reply struct {
 	Structured   json.RawMessage `json:"structured"`
 	IsError      bool            `json:"isError"`
 	Elicitations []elicitation   `json:"elicitations"`
+	Status       string          `json:"status"` // of a task
 	Error        string          `json:"error"`
 }
 
@@ -79,7 +81,7 @@ func installed() error {
 	if major < 22 || major == 22 && minor < 19 {
 		return fmt.Errorf("the peers need Node 22.19 or later, this is %s", bytes.TrimSpace(output))
 	}
-	for _, p := range peers {
+	for _, p := range append(slices.Clone(peers), extTasks) {
 		if p.name == "mcp-go" {
 			continue // built with the Go tool, from its own go.mod
 		}

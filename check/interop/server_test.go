@@ -65,6 +65,31 @@ func serveHTTP(t *testing.T, program string) string {
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	require.NoError(t, err, "the server said nothing")
+	return listeningOn(t, line)
+}
+
+// serveWhileOpen starts tests that serve, and returns their base URL. They end with their
+// input, and nothing may end them before.
+func serveWhileOpen(t *testing.T, server *exec.Cmd) string {
+	t.Helper()
+	server.WaitDelay = 15 * time.Second
+	var logs strings.Builder
+	server.Stderr = &logs
+	stdin := must(server.StdinPipe())(t)
+	stdout := must(server.StdoutPipe())(t)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		stdin.Close()
+		require.NoError(t, server.Wait(), "the server did not live to the end: %s", &logs)
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err, "the server said nothing")
+	return listeningOn(t, line)
+}
+
+// listeningOn reads the first line of a server.
+func listeningOn(t *testing.T, line string) string {
+	t.Helper()
 	url, found := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	require.True(t, found, "the server's first line: %q", line)
 	return url

@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 )
@@ -36,6 +37,17 @@ const CodeRetryable = -31001
 func Retryable(message, reason string) *jsonrpc.Error {
 	data := append(jsontext.AppendString([]byte(`{"reason":`), reason), `,"retryable":true}`...)
 	return &jsonrpc.Error{Code: CodeRetryable, Message: message, Data: json.RawMessage(data)}
+}
+
+// TasksExtension is the name of the tasks extension.
+const TasksExtension = "io.modelcontextprotocol/tasks"
+
+// NeedsTasks refuses a request of a client that does not declare the tasks extension.
+func NeedsTasks() *jsonrpc.Error {
+	return &jsonrpc.Error{
+		Code: mcp.CodeMissingRequiredClientCapabilities, Message: "Missing required client capability",
+		Data: json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + TasksExtension + `":{}}}}`),
+	}
 }
 
 // Stopped makes an outcome of cause.

@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
@@ -93,11 +92,15 @@ func decodeHeader(value string) (string, bool) {
 // writeError answers with a JSON-RPC error. id is the request's as it was sent,
 // nil if it is not known.
 func writeError(w http.ResponseWriter, id json.RawMessage, code int64, message string) {
-	body, _ := json.Marshal(struct { // strings and numbers, whose encoding cannot fail
+	writeRefusal(w, id, &jsonrpc.Error{Code: code, Message: message})
+}
+
+func writeRefusal(w http.ResponseWriter, id json.RawMessage, why *jsonrpc.Error) {
+	body, _ := json.Marshal(struct { // whose encoding cannot fail
 		JSONRPC string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id,omitempty"`
 		Error   *jsonrpc.Error  `json:"error"`
-	}{"2.0", id, &jsonrpc.Error{Code: code, Message: message}})
+	}{"2.0", id, why})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
 	_, _ = w.Write(body) // the client may be gone
@@ -160,22 +163,17 @@ func fixRefusal(body []byte) []byte {
 // name it. go-sdk compares the header for methods of its own alone, and a proxy in front of
 // the server may route a request by it.
 func refuseOtherTask(w http.ResponseWriter, r *http.Request, messages []json.RawMessage) bool {
-	if !strings.HasPrefix(r.Header.Get(methodHeader), "tasks/") || len(messages) != 1 {
+	switch r.Header.Get(methodHeader) {
+	case "tasks/get", "tasks/update", "tasks/cancel":
+	default:
 		return false
 	}
-	var request struct {
-		ID     json.RawMessage `json:"id"`
-		Params struct {
-			TaskID *string `json:"taskId"`
-		} `json:"params"`
-	}
-	if json.Unmarshal(messages[0], &request) != nil || request.Params.TaskID == nil { // which its method refuses
+	// go-sdk refuses a batch, and what is no message.
+	task, named := message.Text(message.Member(messages[0], "params"), "taskId")
+	if !named || r.Header.Get(nameHeader) == task { // the method refuses a request without an id
 		return false
 	}
-	if r.Header.Get(nameHeader) == *request.Params.TaskID {
-		return false
-	}
-	writeError(w, request.ID, mcp.CodeHeaderMismatch, "header mismatch: "+nameHeader+" is not the taskId of the request")
+	writeError(w, idOf(messages[0]), mcp.CodeHeaderMismatch, "header mismatch: "+nameHeader+" is not the taskId of the request")
 	return true
 }
 
@@ -208,16 +206,7 @@ func alteredID(messages []json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// idOf reads the last member that is named id, as go-sdk does.
-func idOf(message []byte) (id json.RawMessage) {
-	w := jsontext.Walk(message, jsontext.MaxDepth)
-	for name := range w.Members {
-		if string(name) == "id" {
-			id = w.Value()
-		}
-	}
-	return id
-}
+func idOf(raw []byte) json.RawMessage { return message.Member(raw, "id") }
 
 // survives reports whether go-sdk keeps the value of an id. Null, a string and
 // values that are no id at all are not this function's matter.

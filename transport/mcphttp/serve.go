@@ -10,6 +10,7 @@ import (
 
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
+	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
 const (
@@ -105,8 +106,8 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte
 			refuseWork(w)
 			return
 		}
-		if err := inflight.Listening(raw); err != nil {
-			writeError(w, idOf(raw), err.Code, err.Message)
+		if why := inflight.Listening(message.Member(raw, "params")); why != nil {
+			writeRefusal(w, idOf(raw), why)
 			return
 		}
 		h.admit(w, r, raw, calls, h.listening, through(h.stateless))

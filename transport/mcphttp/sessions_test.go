@@ -237,11 +237,13 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	many := `[` + initializeBody + strings.Repeat(`,{"jsonrpc":"2.0","id":5,"method":"resources/subscribe","params":{"uri":"x"}}`, 5) + `]`
 	require.Equal(t, http.StatusBadRequest, o.post("", "", many).Code)
 
-	listen := fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[%q]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, strings.Repeat("x", 70_000))
-	res := send(t, http.MethodPost, url, listen, func(r *http.Request) {
-		r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
-		r.Header.Set("Mcp-Method", "subscriptions/listen")
-	})
-	require.Equal(t, http.StatusBadRequest, res.status)
-	require.Contains(t, res.body, `"id":2,"error":{"code":-32602`)
+	for filter, code := range map[string]int{`"resourceSubscriptions":["` + strings.Repeat("x", 70_000) + `"]`: -32602, `"taskIds":["x"]`: -32021} {
+		res := send(t, http.MethodPost, url, `{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{`+filter+
+			`},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, func(r *http.Request) {
+			r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+			r.Header.Set("Mcp-Method", "subscriptions/listen")
+		})
+		require.Equal(t, http.StatusBadRequest, res.status)
+		require.Contains(t, res.body, fmt.Sprintf(`"id":2,"error":{"code":%d`, code))
+	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -49,6 +50,10 @@ func serve(ctx context.Context, address string, bounded, stock bool) error {
 			return err
 		}
 	}
+	manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+	if err != nil {
+		return err
+	}
 	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{StockFront: stock})
 	if err != nil {
 		return err
@@ -71,5 +76,5 @@ func serve(ctx context.Context, address string, bounded, stock bool) error {
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return errors.Join(handler.Shutdown(ending), web.Shutdown(ending), rt.Close())
+	return errors.Join(handler.Shutdown(ending), web.Shutdown(ending), manager.Close(), rt.Close())
 }

@@ -40,6 +40,7 @@ func newServer(rt *mrtr.Runtime) *mcp.Server {
 	add(s, "test_input_required_result_capabilities", "Asks what the client declared.", mrtr.Tool(rt, mrtr.Native(whatever), nil))
 	s.AddPrompt(&mcp.Prompt{Name: "test_input_required_result_prompt", Description: "A prompt that asks for its context."},
 		mrtr.Prompt(rt, mrtr.Native(contextual), nil))
+	addTasks(s, rt)
 	return s
 }
 

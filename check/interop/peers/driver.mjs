@@ -71,6 +71,7 @@ export async function run(connect) {
         text: textOf(blocksOf(result)),
         structured: result.structuredContent,
         isError: result.isError ?? false,
+        status: result.status,
         elicitations: user.elicitations,
       });
     } catch (error) {

@@ -6,7 +6,9 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
@@ -68,10 +70,17 @@ func (s *Subscriptions) Note(method string, params json.RawMessage) *jsonrpc.Err
 }
 
 // Listening returns an error when the params of a subscriptions/listen name more than
-// a server should keep.
+// a server should keep, or tasks for a modern client that does not declare their extension.
+// go-sdk drops the tasks when it decodes the params, so that nobody after it can tell.
 func Listening(params json.RawMessage) *jsonrpc.Error {
-	if len(params) <= maxSubscribed {
+	if len(params) > maxSubscribed {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("invalid params: a subscription may have %d bytes", maxSubscribed)}
+	}
+	named, meta := message.Member(params, "notifications", "taskIds"), message.Member(params, "_meta")
+	if named == nil || string(named) == "null" ||
+		message.Member(meta, mcp.MetaKeyProtocolVersion) == nil || // legacy revisions know no tasks like these
+		message.Member(meta, mcp.MetaKeyClientCapabilities, "extensions", rpcerror.TasksExtension) != nil {
 		return nil
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("invalid params: a subscription may have %d bytes", maxSubscribed)}
+	return rpcerror.NeedsTasks()
 }

@@ -138,17 +138,26 @@ func Event(body []byte) []byte {
 	return append(append([]byte("event: message\ndata: "), body...), "\n\n"...)
 }
 
-// Text returns the member of a JSON object that is a string, the last of that name as
-// in go-sdk, and false if there is none. object must be valid JSON.
-func Text(object []byte, name string) (text string, ok bool) {
-	w := jsontext.Walk(object, jsontext.MaxDepth)
-	for member := range w.Members {
-		if string(member) != name {
-			continue
-		}
-		if ok = w.Kind() == '"'; ok {
-			text = string(w.Text())
+// Member returns the member of a JSON object that a path of names leads to, the last of each
+// name as in go-sdk; nil if there is none. object must be valid JSON.
+func Member(object []byte, path ...string) []byte {
+	for _, name := range path {
+		w := jsontext.Walk(object, jsontext.MaxDepth)
+		object = nil
+		for member := range w.Members {
+			if string(member) == name {
+				object = w.Value()
+			}
 		}
 	}
-	return text, ok
+	return object
+}
+
+// Text returns the member of a JSON object that is a string, and false if it is none.
+func Text(object []byte, name string) (text string, ok bool) {
+	value := Member(object, name)
+	if len(value) == 0 || value[0] != '"' {
+		return "", false
+	}
+	return string(jsontext.Walk(value, 1).Text()), true
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -160,4 +161,21 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(t, err)
 		require.True(t, json.Valid(again), "%q", again)
 	})
+}
+
+func TestMember(t *testing.T) {
+	const object = `{"a":{"b":[1],"c":null,"b":"last"},"A":1,"d":"x\u0041","a2":{}}`
+	for _, test := range []struct{ path, want string }{
+		{"a b", `"last"`}, {"a c", "null"}, {"A", "1"}, {"a B", ""}, {"b", ""}, {"a b c", ""}, {"a2 x", ""}, {"d", `"x\u0041"`},
+	} {
+		require.Equal(t, test.want, string(Member([]byte(object), strings.Fields(test.path)...)), test.path)
+	}
+	for _, none := range []string{``, `null`, `[]`, `"a"`, `7`} {
+		require.Nil(t, Member([]byte(none), "a"), none)
+	}
+	text, ok := Text([]byte(object), "d")
+	require.True(t, ok)
+	require.Equal(t, "xA", text)
+	_, ok = Text([]byte(object), "A")
+	require.False(t, ok)
 }
