@@ -27,7 +27,7 @@ func (broken) MarshalJSON() ([]byte, error) { panic("boom") }
 
 // A result of a type that the boundary does not know reaches a modern client as it is, with
 // one line in the log. One of a usual type that is none of its method's is replaced, as are all
-// for a legacy client, and what is too large or does not marshal.
+// for a legacy client, and anything too large or that does not marshal.
 func TestAResultOfAnotherTypePasses(t *testing.T) {
 	t.Parallel()
 	passes := `{"resultType":"task","handle":"h","_meta":{"a":1,"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}`

@@ -14,7 +14,7 @@ import (
 )
 
 // A handler asks in the very moment in which its round's time is up. Either its question goes
-// out, and the handler is there for the answer, or the call ends and undoes what it did.
+// out, and the handler is there for the answer, or the call ends and undoes its effects.
 func TestAHandlerAsksAsItsTimeIsUp(t *testing.T) {
 	ends := map[bool]int{}
 	for range 200 {

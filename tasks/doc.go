@@ -12,7 +12,7 @@
 //
 // A task is a modern client inside the server: it calls the handler, shows the questions of
 // its result in tasks/get, and calls again with the answers and the state. So a handler of
-// any style is a task without a change, and a task keeps what a client keeps. With a store
+// any style is a task without a change, and a task keeps the same things as a client. With a store
 // that several instances share, each of them answers for every task, and whichever is asked
 // takes over a task whose instance has fallen silent.
 //

@@ -43,7 +43,7 @@ type Options struct {
 	// a store, memory does, and they end with the process.
 	Runtime Runtime
 	// Policy is for tools by name that have no policy of their own (mrtr.HandlerOptions).
-	// What the engine knows of a call is not known of theirs: such a task fails where its
+	// The engine knows nothing of their calls: such a task fails where its
 	// instance dies in the first round, and one that is cancelled while it waits ends
 	// without its handler.
 	Policy map[string]Policy

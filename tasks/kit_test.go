@@ -87,7 +87,7 @@ var (
 )
 
 // styleNames are those of the tool, which holds a seat, asks for the seat, works, asks for
-// the meal, and sells the ticket. Only what is asked before the handler differs for "given".
+// the meal, and sells the ticket. Only "given" asks everything before its handler is entered.
 var styleNames = []string{"native", "once", "steps", "coroutine", "journal", "resumable", "given"}
 
 func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
@@ -259,7 +259,7 @@ func connect(t testing.TB, server *mcp.Server) client {
 	return client{t, c}
 }
 
-// seen is what a client sees of a task, or of a call that is none.
+// seen is a task as its client sees it, or a call that is none.
 type seen struct {
 	ResultType    string
 	TaskID        string
@@ -342,7 +342,7 @@ func accept(property, value string) map[string]any {
 
 var answers = map[string]string{"seat": "window", "meal": "fish"}
 
-// answer answers what a task asks, by the key that the question has for its handler.
+// answer answers the questions of a task, by the keys that they have for its handler.
 func (c client) answer(s seen) {
 	c.Helper()
 	responses := map[string]any{}

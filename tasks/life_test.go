@@ -167,7 +167,7 @@ func TestEveryTransitionOfATask(t *testing.T) {
 	t.Logf("%d cells", cells)
 }
 
-// Answers may come one by one. A task waits for the last of them, and shows what is missing.
+// Answers may come one by one. A task waits for the last of them, and shows the questions that are still open.
 func TestAnswersComeInParts(t *testing.T) {
 	did := &ledger{}
 	c := connect(t, newSite(t, setting{style: "given", policy: atOnce, did: did}).server)
@@ -260,7 +260,7 @@ func TestAnErrorForNowIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A call becomes a task when its round has run for a while. What it asks before is asked by
+// A call becomes a task when its round has run for a while. Earlier questions are asked by
 // round trips.
 func TestACallBecomesATaskAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -360,7 +360,7 @@ func TestATaskExpires(t *testing.T) {
 	})
 }
 
-// What the store does not take ends the task with words that say so: a result, an error, and
+// A value that the store does not take ends the task with words that say so: a result, an error, and
 // questions.
 func TestATaskThatIsTooLargeEnds(t *testing.T) {
 	long := strings.Repeat("x", 8<<10)

@@ -14,8 +14,8 @@ import (
 // recordFormat is the version of the encoding. A record of another version is not read.
 const recordFormat = 1
 
-// record is all that is kept of a task: what a client would keep of its call, and what its
-// own client is told.
+// record is all that is kept of a task: its call, as a client would keep it, and the words for
+// its own client.
 type record struct {
 	Format    int             `json:"v"`
 	Principal string          `json:"principal,omitempty"`

@@ -359,7 +359,7 @@ func marshal(wire *jsonrpc.Error) json.RawMessage {
 	return b
 }
 
-// textOf is what a call that was cancelled says of its end.
+// textOf is the text with which a cancelled call ended.
 func textOf(out outcome) string {
 	if res, ok := out.res.(*mcp.CallToolResult); ok && out.err == nil {
 		for _, content := range res.Content {

@@ -21,7 +21,7 @@ var (
 	meal       = elicitation{"Which meal?", []string{"meal"}}
 )
 
-// taskEnd is what a client has of a task, and what the tool has done.
+// taskEnd is the end of a task as its client sees it, with the effects of the tool.
 type taskEnd struct {
 	Status, Text, Effects string
 	IsError               bool
