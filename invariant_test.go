@@ -29,6 +29,29 @@ func TestInvariant(t *testing.T) {
 	mrtrtest.Alike(t, invariant.OrderStyles(), invariant.OrderContracts(), invariant.OneInstance)
 }
 
+// The same handlers are asked as tasks: the same questions, results and effects.
+func TestInvariantOfTasks(t *testing.T) {
+	styles := append(invariant.AllStyles(), invariant.Resumable())
+	mrtrtest.Alike(t, styles, invariant.TaskContracts(invariant.ModernContracts()), invariant.AsTask)
+	mrtrtest.Alike(t, invariant.OrderStyles(), invariant.TaskContracts(invariant.OrderContracts()), invariant.AsTask)
+	for _, s := range styles {
+		saw := mrtrtest.Call(t, s.Build, invariant.ModernContracts()[0].Script, invariant.AsTask)
+		require.Contains(t, saw.Transcript(), "client tasks/update", s.Name)
+	}
+}
+
+// With a store that the instances share, a task goes on at any of them.
+func TestInvariantOfTasksAcrossInstances(t *testing.T) {
+	var styles []mrtrtest.Subject
+	for _, o := range options.All {
+		if o.Name != "coroutine" {
+			styles = append(styles, invariant.SubjectUnder(mrtr.Options{Store: invariant.SharedStore()}, o.Name, invariant.EffectAt[o.Name], o.New))
+		}
+	}
+	require.Len(t, styles, len(options.All)-1)
+	mrtrtest.Alike(t, styles, invariant.TaskContracts(invariant.ModernContracts()), invariant.FreshTask)
+}
+
 // Every style but the coroutine goes on at any instance, and its client sees
 // the same messages as with one instance.
 func TestInvariantAcrossInstances(t *testing.T) {

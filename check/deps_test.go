@@ -102,7 +102,7 @@ var importStair = []struct {
 	{"check/interop", nil, "it is tests alone"},
 	{"check/load", nil, "it is tests alone"},
 	{"check/size", nil, "it counts lines"},
-	{"check/invariant", []string{gosdk, "mrtr", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store"}, "it plays every style, as its importers would write them"},
+	{"check/invariant", []string{gosdk, "mrtr", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them"},
 	{"check/interop/bare", []string{gosdk}, "it is the server without us, to compare with"},
 }
 

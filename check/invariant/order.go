@@ -76,6 +76,7 @@ func orderSubject(name string, handler func(*mrtr.Runtime, holding) orderHandler
 			w.Effect(fmt.Sprintf("held %d %s", n, item))
 			return fmt.Sprintf("%s-%d", item, n)
 		}))
+		installTasks(w, server, rt, "order")
 		return server
 	}}
 }

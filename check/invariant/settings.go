@@ -13,6 +13,11 @@ var (
 	// first reply for the result.
 	Legacy = &mrtrtest.Options{Era: mrtrtest.Legacy}
 
+	// AsTask is a client that takes tasks, of which every call becomes one.
+	AsTask = &mrtrtest.Options{Era: mrtrtest.TakesTasks}
+	// FreshTask sends each update of a task, and the polls behind it, to another instance.
+	FreshTask = &mrtrtest.Options{Era: mrtrtest.TakesTasks, FreshInstances: true}
+
 	// The clients that cannot be asked: those that declare no capability, and
 	// those that offered 2026-07-28 in a handshake and were negotiated down,
 	// whom go-sdk does not ask.

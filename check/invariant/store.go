@@ -13,6 +13,9 @@ type instancesStore struct{ *store.Memory }
 
 func (instancesStore) Scope() store.Scope { return store.Machine }
 
+// SharedStore is a new one that the instances of a deployment share.
+func SharedStore() store.Store { return instancesStore{store.NewMemory(nil)} }
+
 var forcedStore = store.NewMemory(nil)
 
 // OnForcedStore puts a store under a runtime that has none, with

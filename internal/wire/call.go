@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,8 @@ type Reply struct {
 	ResultType string
 	Asks       []Question // of this reply, by key
 	State      string
+	// Task is the id of the task that asks, for a client that takes tasks.
+	Task       string
 	IsError    bool
 	Text       string // the text contents, joined
 	Structured json.RawMessage
@@ -47,12 +50,21 @@ const maxRounds = 50
 // Send makes one request and returns its reply, a JSON-RPC error included. An
 // error means that there was no reply, or one that is no result of a call;
 // [Client.Exchange] returns that too.
+//
+// A client that takes tasks has the reply of a task when it asks or has ended.
 func (c *Client) Send(ctx context.Context, r Request) (*Reply, error) {
+	if r.Task != "" {
+		return c.answerTask(ctx, r)
+	}
 	res, err := c.Exchange(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return ReadReply(res)
+	reply, err := ReadReply(res)
+	if err != nil || !c.opts.TakesTasks {
+		return reply, err
+	}
+	return c.settle(ctx, reply)
 }
 
 // Call calls a tool and goes on until the result is final.
@@ -89,7 +101,7 @@ func (c *Client) Run(ctx context.Context, r Request, answers Answers) (*Outcome,
 		if r.Responses, err = answers.Responses(reply.Asks); err != nil {
 			return nil, err
 		}
-		r.State = reply.State
+		r.State, r.Task = reply.State, reply.Task
 	}
 }
 
@@ -104,7 +116,7 @@ func (a Answers) Responses(questions []Question) (any, error) {
 			return nil, fmt.Errorf("the answer to %q: %w", q.Key, err)
 		}
 		if answer != nil {
-			responses[q.Key] = answer
+			responses[cmp.Or(q.numbered, q.Key)] = answer
 		}
 	}
 	if len(responses) == 0 {

@@ -63,6 +63,8 @@ type Options struct {
 	Version string
 	// Capabilities are those it declares; Everything if empty.
 	Capabilities Capabilities
+	// TakesTasks declares the extension of tasks too, and follows a call that becomes one.
+	TakesTasks bool
 	// Handshake makes a modern client send initialize, as a legacy one does, and
 	// leave out the _meta of its requests.
 	Handshake bool
@@ -154,6 +156,9 @@ func newClient(opts *Options) *Client {
 	}
 	if c.opts.Capabilities == "" {
 		c.opts.Capabilities = Everything
+	}
+	if c.opts.TakesTasks {
+		c.opts.Capabilities = withTasks(c.opts.Capabilities)
 	}
 	if c.opts.Name == "" {
 		c.opts.Name = "client"

@@ -18,9 +18,10 @@ type Request struct {
 
 	Name      string // of the tool or prompt, or the resource's address
 	Arguments any
-	// State and Responses make it a later round. Responses is anything that
-	// encodes as JSON; nil leaves it out.
+	// State and Responses make it a later round, and Task and Responses one of a task.
+	// Responses is anything that encodes as JSON; nil leaves it out.
 	State     string
+	Task      string
 	Responses any
 }
 

@@ -23,6 +23,8 @@ type Question struct {
 	Schema             json.RawMessage
 	// Params is the question whole.
 	Params json.RawMessage
+
+	numbered string // the key that it has in its task, "" outside of one
 }
 
 // Properties are the names of the form's properties, sorted.

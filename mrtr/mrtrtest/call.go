@@ -69,7 +69,7 @@ func Play(ctx context.Context, build Build, s Script, opts *Options) (*Outcome, 
 	if opts == nil {
 		opts = &Options{}
 	}
-	if opts.Era < Modern || opts.Era > NegotiatedDown || opts.Timeout < 0 {
+	if opts.Era < Modern || opts.Era > TakesTasks || opts.Timeout < 0 {
 		return nil, fmt.Errorf("mrtrtest: there is no era %d, or the timeout %s is negative", opts.Era, opts.Timeout)
 	}
 	ctx, cancel := context.WithTimeout(ctx, opts.timeout())
@@ -81,6 +81,7 @@ func Play(ctx context.Context, build Build, s Script, opts *Options) (*Outcome, 
 		return nil, fmt.Errorf("mrtrtest: %s (%s): %w", s.Tool, opts, err)
 	}
 	p.out.effects = p.deployment.all()
+	p.out.placeEffects()
 	for _, e := range p.out.effects {
 		p.out.Effects = append(p.out.Effects, e.name)
 	}
@@ -116,7 +117,7 @@ func (p *player) play(ctx context.Context, request wire.Request) error {
 				if more && p.out.Requests == maxRequests {
 					return fmt.Errorf("it still asks after %d requests", maxRequests)
 				}
-				if request.State, request.Responses, err = reply.State, nil, nil; more {
+				if request.State, request.Task, request.Responses, err = reply.State, reply.Task, nil, nil; more {
 					request.Responses, err = p.answers().Responses(reply.Asks)
 				}
 				if err != nil || p.opts.FreshInstances {
@@ -182,7 +183,7 @@ func (p *player) connected(ctx context.Context, talk func(*wire.Client) error) e
 		return died
 	}
 	err = errors.Join(err, hangs)
-	messages := client.Messages()
+	messages := withoutPolls(client.Messages())
 	p.mu.Lock()
 	p.exchanged += settled(messages)
 	p.client = nil
@@ -212,7 +213,7 @@ func (p *player) during() (request, message int) {
 	defer p.mu.Unlock()
 	message = p.exchanged
 	if p.client != nil {
-		message += settled(p.client.Messages())
+		message += settled(withoutPolls(p.client.Messages()))
 	}
 	return p.requests, message
 }

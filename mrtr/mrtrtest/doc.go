@@ -32,7 +32,8 @@
 // # One call
 //
 // [Call] calls a tool, answers its questions from a script and returns the
-// outcome. The same script serves clients of both eras ([Options]):
+// outcome. The same script serves clients of both eras, and those that
+// take tasks ([Options]):
 //
 //	script := mrtrtest.Script{
 //		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},

@@ -40,6 +40,11 @@ const (
 	// NegotiatedDown is a client that offered 2026-07-28 in a handshake, as no
 	// client should. go-sdk asks it nothing.
 	NegotiatedDown
+	// TakesTasks is a modern client that declares the extension of tasks. It polls a call that
+	// became a task, and answers its questions there; any other call goes as for Modern. Each
+	// update of the task counts as a request, and polls do not. A question that the script
+	// leaves open is found again by the next poll.
+	TakesTasks
 )
 
 // Sets of capabilities that tests need often.
@@ -55,7 +60,7 @@ func (o *Options) String() string {
 	if o == nil {
 		o = &Options{}
 	}
-	words := []string{[]string{"modern client", "legacy client", "client negotiated down"}[o.Era]}
+	words := []string{[]string{"modern client", "legacy client", "client negotiated down", "client that takes tasks"}[o.Era]}
 	switch o.Capabilities {
 	case "", Everything:
 	case Nothing:
@@ -80,6 +85,8 @@ func (o *Options) wire(script wire.Answers) *wire.Options {
 		w.Version = wire.Legacy
 	case NegotiatedDown:
 		w.Handshake = true
+	case TakesTasks:
+		w.TakesTasks = true
 	}
 	return w
 }

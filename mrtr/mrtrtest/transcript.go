@@ -149,10 +149,18 @@ func masked(raw json.RawMessage) (string, error) {
 	}
 	for _, part := range []string{"params", "result"} {
 		var fields map[string]json.RawMessage
-		if json.Unmarshal(message[part], &fields) != nil || fields["requestState"] == nil {
+		if json.Unmarshal(message[part], &fields) != nil {
 			continue
 		}
-		fields["requestState"] = mask
+		differs := false
+		for _, name := range differing {
+			if fields[name] != nil {
+				fields[name], differs = mask, true
+			}
+		}
+		if !differs {
+			continue
+		}
 		whole, err := json.Marshal(fields)
 		if err != nil {
 			return "", err
@@ -164,6 +172,9 @@ func masked(raw json.RawMessage) (string, error) {
 }
 
 var mask = json.RawMessage(`"*"`)
+
+// differing are the members of params and results in which equal calls differ.
+var differing = []string{"requestState", "taskId", "createdAt", "lastUpdatedAt"}
 
 // settled counts the messages that are no notifications. A server acts on the
 // request, or on the answer, that it had last, so their number says how far a call

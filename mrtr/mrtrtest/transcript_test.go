@@ -60,6 +60,7 @@ func TestTranscript(t *testing.T) {
 		{"modern.txtar", nil},
 		{"modern.txtar", &mrtrtest.Options{FreshInstances: true}},
 		{"legacy.txtar", &mrtrtest.Options{Era: mrtrtest.Legacy}},
+		{"modern_taking_tasks.txtar", &mrtrtest.Options{Era: mrtrtest.TakesTasks}}, // of a server that has none
 	} {
 		for range 10 {
 			out := mrtrtest.Call(t, sealed(t), dinner(), c.opts)
