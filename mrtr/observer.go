@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/internal/faultlog"
+	"github.com/mrtr-go/sdk/internal/taskround"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -111,6 +112,8 @@ type Event struct {
 	// query and fragment, which may hold secrets, and cut after 256 bytes.
 	Name string
 	Era  era.Era
+	// Task: the round runs for a task, and in no request.
+	Task bool
 	// Revision is the protocol revision of the request, and Client the name and version
 	// that its client gives itself: each as the client spells it, and cut.
 	Revision, Client string
@@ -145,7 +148,7 @@ func (c *Call) observe(ctx context.Context, e Event) {
 }
 
 func (c *Call) tellObserver(ctx context.Context, e Event) {
-	c.describe(&e)
+	c.describe(ctx, &e)
 	_ = guard(func() error { c.rt.observer.Observe(ctx, e); return nil })
 }
 
@@ -165,7 +168,7 @@ func (c *Call) startRound(ctx context.Context) (round context.Context) {
 
 // roundContext is the observer's context of a round, and ctx where that panics.
 func roundContext(ctx context.Context, c *Call, o ContextObserver, e Event) context.Context {
-	c.describe(&e)
+	c.describe(ctx, &e)
 	var round context.Context
 	if guard(func() error { round = o.RoundContext(ctx, e); return nil }) != nil || round == nil {
 		return ctx
@@ -174,12 +177,14 @@ func roundContext(ctx context.Context, c *Call, o ContextObserver, e Event) cont
 }
 
 // describe fills in the facts of the call.
-func (c *Call) describe(e *Event) {
+func (c *Call) describe(ctx context.Context, e *Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.Call, e.Method, e.Name = c.st.id, c.ex.method, nameInLog(c.ex.method, c.ex.name)
 	e.Era, e.Revision = c.ex.client.Era, cut(c.ex.client.Version, maxRevisionInLog)
 	e.Principal, e.Round = c.principal, c.st.round
+	r := taskround.Of(ctx)
+	e.Task = r != nil && r.IsTask()
 	e.HasEffects = c.running.any() || c.st.hasEffects()
 	if s := c.st.seen; s != nil {
 		e.Client, e.TraceParent = s.client, s.trace
@@ -258,8 +263,11 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 	if !o.logger.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 12)
+	attrs := make([]slog.Attr, 0, 13)
 	attrs = append(attrs, slog.String("method", e.Method), slog.String("name", e.Name), slog.String("era", e.Era.String()))
+	if e.Task {
+		attrs = append(attrs, slog.Bool("task", true))
+	}
 	if e.Revision != "" {
 		attrs = append(attrs, slog.String("revision", e.Revision))
 	}

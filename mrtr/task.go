@@ -51,7 +51,8 @@ func (p TaskPolicy) resolve() (taskround.Policy, error) {
 // Detach makes the call a task from here on, if its handler has a [TaskPolicy] other than
 // zero and its client takes tasks: the client has its answer at once, and the questions that
 // follow are asked in the task. It returns at once, and does nothing for any other call and
-// for one that is a task already. A handler that is entered again calls it again.
+// for one that is a task already; and the result of a handler that ends right behind it is
+// sent as it is. A handler that is entered again calls it again.
 func Detach(ctx context.Context) {
 	if r := taskround.Of(ctx); r != nil {
 		r.Detach()

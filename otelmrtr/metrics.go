@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/tasks"
 )
 
 // instruments are those that events feed.
@@ -124,32 +125,47 @@ func (in *instruments) round(ctx context.Context, e mrtr.Event, outcome string) 
 // that held ones take, the rounds whose clients have left, and the requests that are served. They end with the function that
 // it returns. The name distinguishes several runtimes.
 func (o *Observer) Watch(rt *mrtr.Runtime, name string) (stop func() error, _ error) {
-	gauges := make([]metric.Observable, 0, 5)
-	var values []func(mrtr.Stats) int
-	add := func(gauge, text, unit string, value func(mrtr.Stats) int) error {
-		g, err := o.meter.Int64ObservableGauge(gauge, metric.WithDescription(text), metric.WithUnit(unit))
-		gauges, values = append(gauges, g), append(values, value)
-		return err
-	}
-	for _, err := range []error{
-		add("mrtr.frames.held", "Handlers that wait for an answer.", "{handler}", func(s mrtr.Stats) int { return s.Held }),
-		add("mrtr.frames.size", "Memory of the handlers that wait.", "By", func(s mrtr.Stats) int { return s.HeldBytes }),
-		add("mrtr.handlers.running", "Linear handlers that run.", "{handler}", func(s mrtr.Stats) int { return s.Running }),
-		add("mrtr.rounds.orphaned", "Rounds that go on though their clients have left.", "{round}", func(s mrtr.Stats) int { return s.Orphans }),
-		add("mrtr.rounds.running", "Requests that are served.", "{request}", func(s mrtr.Stats) int { return s.Rounds }),
-	} {
+	return watch(o.meter, name, rt.Stats, []gauge[mrtr.Stats]{
+		{"mrtr.frames.held", "Handlers that wait for an answer.", "{handler}", func(s mrtr.Stats) int { return s.Held }},
+		{"mrtr.frames.size", "Memory of the handlers that wait.", "By", func(s mrtr.Stats) int { return s.HeldBytes }},
+		{"mrtr.handlers.running", "Linear handlers that run.", "{handler}", func(s mrtr.Stats) int { return s.Running }},
+		{"mrtr.rounds.orphaned", "Rounds that go on though their clients have left.", "{round}", func(s mrtr.Stats) int { return s.Orphans }},
+		{"mrtr.rounds.running", "Requests that are served.", "{request}", func(s mrtr.Stats) int { return s.Rounds }},
+	})
+}
+
+// WatchTasks adds the gauges of the tasks of a server: those that are open, and those that
+// are worked on here. The others wait for their users.
+func (o *Observer) WatchTasks(m *tasks.Manager, name string) (stop func() error, _ error) {
+	return watch(o.meter, name, m.Stats, []gauge[tasks.Stats]{
+		{"mrtr.tasks.open", "Tasks that were created here and have not ended.", "{task}", func(s tasks.Stats) int { return s.Open }},
+		{"mrtr.tasks.working", "Tasks with a round that runs here.", "{task}", func(s tasks.Stats) int { return s.Working }},
+	})
+}
+
+// gauge shows one value of some statistics.
+type gauge[S any] struct {
+	name, text, unit string
+	value            func(S) int
+}
+
+func watch[S any](meter metric.Meter, name string, stats func() S, gauges []gauge[S]) (stop func() error, _ error) {
+	observables := make([]metric.Observable, 0, len(gauges))
+	for _, g := range gauges {
+		observable, err := meter.Int64ObservableGauge(g.name, metric.WithDescription(g.text), metric.WithUnit(g.unit))
 		if err != nil {
 			return nil, err
 		}
+		observables = append(observables, observable)
 	}
 	attrs := metric.WithAttributes(attribute.String("mrtr.runtime", name))
-	registration, err := o.meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
-		stats := rt.Stats()
+	registration, err := meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+		now := stats()
 		for i, g := range gauges {
-			to.ObserveInt64(g.(metric.Int64Observable), int64(values[i](stats)), attrs)
+			to.ObserveInt64(observables[i].(metric.Int64Observable), int64(g.value(now)), attrs)
 		}
 		return nil
-	}, gauges...)
+	}, observables...)
 	if err != nil {
 		return nil, err
 	}

@@ -117,6 +117,9 @@ func of(e mrtr.Event) []attribute.KeyValue {
 	if name := nameOf(e); name != "" {
 		attrs = append(attrs, attribute.String("mrtr.name", name))
 	}
+	if e.Task {
+		attrs = append(attrs, attribute.Bool("mrtr.task", true))
+	}
 	return attrs
 }
 

@@ -39,7 +39,7 @@ func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.Cal
 
 // wait runs a round in its request, until the policy makes it a task.
 func (m *Manager) wait(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, policy taskround.Policy, engine bool) (mcp.Result, error) {
-	r := w.begin(p, false)
+	r := w.begin(p, false, nil)
 	declared, detached := r.Declared(), r.Detached()
 	var after <-chan time.Time
 	if policy.After > 0 {

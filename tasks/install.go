@@ -175,6 +175,20 @@ func (m *Manager) keep() (err error) {
 	return err
 }
 
+// Stats are the tasks of an instance.
+type Stats struct {
+	Open    int // created here, and not known to have ended
+	Working int // with a round that runs here
+}
+
+// Stats counts the tasks of this instance.
+func (m *Manager) Stats() Stats {
+	m.mu.Lock()
+	working := len(m.runs)
+	m.mu.Unlock()
+	return Stats{Open: m.ledger.open(), Working: working}
+}
+
 var errClosing = errors.New("the server is shutting down")
 
 // closing bounds how long Close waits for handlers.

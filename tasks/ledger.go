@@ -45,6 +45,14 @@ func (l *ledger) admit(key store.Key, principal string, expires time.Time) bool 
 	return true
 }
 
+// open is how many are counted in and have not expired.
+func (l *ledger) open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgetExpired()
+	return len(l.tasks)
+}
+
 // leave counts out a task that has ended, if it was counted in.
 func (l *ledger) leave(key store.Key) {
 	l.mu.Lock()

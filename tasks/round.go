@@ -47,9 +47,13 @@ func (o outcome) isError() bool {
 
 var errNoEnd = errors.New("the handler ended without a result")
 
-// begin sends a request to the handler.
-func (w *way) begin(p *mcp.CallToolParamsRaw, ending bool) *round {
+// begin sends a request to the handler. The round of a task reports to it, and one of a call
+// that is none yet to nobody.
+func (w *way) begin(p *mcp.CallToolParamsRaw, ending bool, report func(message string)) *round {
 	r := &round{Round: taskround.New(ending), done: make(chan outcome, 1)}
+	if report != nil {
+		r.ReportTo(report)
+	}
 	ctx, cancel := context.WithCancelCause(taskround.With(w.ctx, r.Round))
 	r.cancel = cancel
 	req := &mcp.CallToolRequest{Session: w.session, Params: p, Extra: w.extra}

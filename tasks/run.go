@@ -126,8 +126,7 @@ func (t *run) main(r *round) {
 				t.fail(err)
 				return
 			}
-			r = t.way.begin(p, t.rec.Cancel)
-			r.ReportTo(t.tell)
+			r = t.way.begin(p, t.rec.Cancel, t.tell)
 		}
 		out, ok := t.await(r)
 		if !ok {

@@ -95,6 +95,14 @@ func (r *Round) Ended() bool {
 	return r.ended
 }
 
+// IsTask reports whether the round runs for a task, rather than in the request of a call that
+// may become one.
+func (r *Round) IsTask() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.report != nil
+}
+
 // Report hands over a message about the progress of the round. It is false where there is
 // no task yet that could show it.
 func (r *Round) Report(message string) bool {
