@@ -28,6 +28,7 @@ var goldens = map[string][]invocation{
 	"survive":    {{"survive", ""}},
 	"cost":       {{"cost", ""}},
 	"quadrant":   {{"quadrant", ""}},
+	"ways":       {{"ways", ""}},
 	"version":    {{"version", ""}, {"--version", ""}},
 	"errors":     {{"errors", ""}},
 	"levels":     {{"levels", ""}},
@@ -52,7 +53,7 @@ var goldens = map[string][]invocation{
 	},
 	"help": {
 		{"help", ""}, {"help show", ""}, {"table -h", ""}, {"help basic", ""}, {"help multiround", ""},
-		{"help lesson", ""}, {"help survive", ""}, {"help cost", ""}, {"help quadrant", ""}, {"help compare", ""}, {"help errors", ""}, {"help levels", ""}, {"help batch", ""}, {"help check", ""},
+		{"help lesson", ""}, {"help survive", ""}, {"help cost", ""}, {"help quadrant", ""}, {"help ways", ""}, {"help compare", ""}, {"help errors", ""}, {"help levels", ""}, {"help batch", ""}, {"help check", ""},
 		{"help page", ""}, {"help serve", ""}, {"help version", ""}, {"help help", ""},
 	},
 	"mistakes": {

@@ -114,6 +114,7 @@ func commands() []command {
 		{"survive", "", "duplicates, restarts and deployments, in every style", surviveAbout, simple(survive)},
 		{"cost", "", "how the cost of a style grows with its questions", costAbout, simple(cost)},
 		{"quadrant", "", "modern and legacy clients, with and without a stream", quadrantAbout, simple(quadrant)},
+		{"ways", "", "one call by round trips, over a session, and as a task", waysAbout, simple(ways)},
 		{"compare", "STYLE STYLE", "show the code of two styles, differences marked", compareAbout, compare},
 		{"errors", "", "provoke every error, and print it as an agent sees it", errorsAbout, simple(showErrors)},
 		{"levels", "", "which end of a call the client gets, and which the log", levelsAbout, simple(levels)},

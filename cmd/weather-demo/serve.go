@@ -73,6 +73,7 @@ func serveTools(ctx context.Context, c command, args []string, t terminal) error
 	onlyReading := f.Bool("read-only", false, "offer read-only tools alone, as -deny write -deny destructive does")
 	tracing := f.Bool("trace", false, "print the messages of calls on stderr, with their arguments and answers")
 	remember := f.String("store", "", "remember rounds, so that one that is sent again runs nothing, in this `store`: memory, which ends with the process and goes with a key of its own")
+	asTasks := f.Bool("tasks", false, "make every call of a tool that asks a task, for clients that take tasks")
 	public := f.Bool("page", false, "with -http: serve the page to other machines too; a loopback address always serves it")
 	var proof fixture
 	proof.define(f)
@@ -120,6 +121,17 @@ func serveTools(ctx context.Context, c command, args []string, t terminal) error
 	server := newServer(rt, audit, *withLandmine)
 	if err := boundary.Install(server, &boundary.Options{Logger: logger, Deny: deny}); err != nil {
 		return err
+	}
+	if *asTasks {
+		m, err := serveTasks(server, rt)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if err := m.Close(); err != nil {
+				logger.Error("closing", "error", err)
+			}
+		}()
 	}
 	server.AddReceivingMiddleware(log.middleware)
 	if *tracing {

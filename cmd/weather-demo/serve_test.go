@@ -80,6 +80,51 @@ func TestServeHTTPServesWebSockets(t *testing.T) {
 	s.stops(syscall.SIGTERM)
 }
 
+// With -tasks a call becomes a task for the clients that take tasks, and no others.
+func TestServeTasks(t *testing.T) {
+	s := serveHTTPOnAnyPort(t, nil, "-tasks")
+	piped := startServing(t, nil, "-tasks")
+	dials := map[string]func(*wire.Options) (*wire.Client, error){
+		"HTTP": func(o *wire.Options) (*wire.Client, error) {
+			return wire.DialHTTP(within(t), s.url+"/mcp", http.DefaultClient, o)
+		},
+		"WebSocket": func(o *wire.Options) (*wire.Client, error) {
+			transport, err := wstransport.Dial(within(t), "ws"+strings.TrimPrefix(s.url, "http")+"/ws", nil)
+			require.NoError(t, err)
+			return wire.Dial(within(t), transport, o)
+		},
+		"stdio": func(o *wire.Options) (*wire.Client, error) {
+			return wire.Dial(within(t), &mcp.IOTransport{Reader: piped.stdout, Writer: piped.stdin}, o)
+		},
+	}
+	require.NotEmpty(t, dials)
+	for name, dial := range dials {
+		for _, takes := range []bool{true, false} {
+			if name == "stdio" && !takes {
+				continue // its one connection has served a client
+			}
+			client, err := dial(&wire.Options{TakesTasks: takes})
+			require.NoError(t, err)
+			out, err := client.Call(within(t), "weather_journal", map[string]string{"location": "Springfield"}, firstChoices)
+			require.NoError(t, err)
+			require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text, name)
+			updates := 0
+			if takes {
+				updates = 2
+			}
+			require.Equal(t, updates, client.Requests("tasks/update"), "%s, takes tasks: %t", name, takes)
+			if name != "stdio" {
+				require.NoError(t, client.Close())
+			}
+		}
+	}
+	require.NoError(t, piped.stdin.Close())
+	piped.ends()
+	s.stops(syscall.SIGTERM)
+	require.Contains(t, s.log.String(), "audit line 4 written")
+	require.NotContains(t, s.log.String(), "audit line 5 written")
+}
+
 func TestServeWarnsOfAKeyOfItsOwn(t *testing.T) {
 	s := serveHTTPOnAnyPort(t, nil)
 	s.logs("warning: MRTR_KEYS is not set")

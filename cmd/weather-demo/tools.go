@@ -9,6 +9,7 @@ import (
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/tasks"
 )
 
 // newServer is a server with the tools of the demo.
@@ -48,6 +49,15 @@ func addTools(server *mcp.Server, rt *mrtr.Runtime, audit *options.Audit, withLa
 		Description: "The weather at several places, in metric units. A place may fail alone. Asks nothing.",
 		Annotations: weather.ReadOnly,
 	}, forecasts)
+}
+
+// serveTasks makes every call of a tool that asks a task, for the clients that take tasks.
+func serveTasks(server *mcp.Server, rt *mrtr.Runtime) (*tasks.Manager, error) {
+	policy := map[string]tasks.Policy{"greet": {AtOnce: true}, "resolve_work_item": {AtOnce: true}}
+	for _, o := range weather.Styles() {
+		policy[weather.Tool(o).Name] = tasks.Policy{AtOnce: true}
+	}
+	return tasks.Install(server, &tasks.Options{Runtime: rt, Policy: policy})
 }
 
 type placeList struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,4 +135,33 @@ func (q *Question) unnumber() {
 	if i := strings.LastIndexByte(q.Key, '-'); i > 0 {
 		q.Key = q.Key[:i]
 	}
+}
+
+// WithoutPolls leaves out the polls that found the task working: how many there are is a
+// matter of time.
+func WithoutPolls(messages []Message) []Message {
+	read := func(m Message) (id, status string) {
+		var fields struct {
+			ID     json.RawMessage `json:"id"`
+			Result struct {
+				Status string `json:"status"`
+			} `json:"result"`
+		}
+		_ = json.Unmarshal(m.JSON, &fields) // the client encoded it
+		return string(fields.ID), fields.Result.Status
+	}
+	polls, inVain := map[string]bool{}, map[string]bool{} // by id
+	for _, m := range messages {
+		id, status := read(m)
+		if m.Sent && m.Method == "tasks/get" {
+			polls[id] = true
+		}
+		if !m.Sent && polls[id] && status == "working" {
+			inVain[id] = true
+		}
+	}
+	return slices.DeleteFunc(messages, func(m Message) bool {
+		id, _ := read(m)
+		return inVain[id]
+	})
 }

@@ -183,7 +183,7 @@ func (p *player) connected(ctx context.Context, talk func(*wire.Client) error) e
 		return died
 	}
 	err = errors.Join(err, hangs)
-	messages := withoutPolls(client.Messages())
+	messages := wire.WithoutPolls(client.Messages())
 	p.mu.Lock()
 	p.exchanged += settled(messages)
 	p.client = nil
@@ -213,7 +213,7 @@ func (p *player) during() (request, message int) {
 	defer p.mu.Unlock()
 	message = p.exchanged
 	if p.client != nil {
-		message += settled(withoutPolls(p.client.Messages()))
+		message += settled(wire.WithoutPolls(p.client.Messages()))
 	}
 	return p.requests, message
 }
