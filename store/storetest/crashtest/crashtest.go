@@ -66,6 +66,7 @@ func (b *Backend) Run(t *testing.T) {
 	t.Run("frozen", func(t *testing.T) { checkDocs(t, freeze(t, b.Addresses(t))) })
 	t.Run("elsewhere", func(t *testing.T) { checkDocs(t, Elsewhere(t, b.Addresses(t))) })
 	t.Run("fleet", func(t *testing.T) { runFleets(t, b.Addresses(t)) })
+	t.Run("storm", func(t *testing.T) { runStorms(t, b.Addresses(t)) })
 	t.Run("outage", b.runOutages)
 }
 

@@ -55,7 +55,7 @@ func start(ctx context.Context, j job) (*process, error) {
 	}
 	p := &process{cmd: cmd, reap: sync.OnceFunc(func() { _ = cmd.Wait() })}
 	p.tool = toolName
-	p.conn, err = wire.Dial(ctx, &mcp.IOTransport{Reader: out, Writer: in}, &wire.Options{Unrecorded: true})
+	p.conn, err = wire.Dial(ctx, &mcp.IOTransport{Reader: out, Writer: in}, &wire.Options{Unrecorded: true, TakesTasks: j.Tasks})
 	if err != nil {
 		p.end()
 		return nil, err

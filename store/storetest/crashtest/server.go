@@ -24,6 +24,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/tasks"
 )
 
 // job is the task of a process.
@@ -41,6 +42,7 @@ type job struct {
 
 	Point Point
 	Stop  bool // rather than kill
+	Tasks bool // every call is one
 
 	// Bell is where its rounds ring. A process with one serves the rows of the outcomes,
 	// each as a tool of its own, over HTTP too.
@@ -80,6 +82,7 @@ func (j job) serve(ctx context.Context, b *Backend) error {
 		if !ok {
 			return fmt.Errorf("there is no row %q", j.Row)
 		}
+		row.Opts.Task.AtOnce = j.Tasks
 		tools = map[string]Row{toolName: row}
 	}
 	key, err := statecodec.ParseKey(j.Key)
@@ -110,6 +113,13 @@ func (j job) serve(ctx context.Context, b *Backend) error {
 	mcp.AddTool(server, &mcp.Tool{Name: haltTool}, trap.halt)
 	server.AddReceivingMiddleware(afterResult(trap))
 	flush := func(context.Context) error { return nil }
+	if j.Tasks {
+		m, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+		if err != nil {
+			return err
+		}
+		flush = func(context.Context) error { return m.Close() }
+	}
 	if j.Bell != "" {
 		server.AddReceivingMiddleware(till.ringRequests)
 		if flush, err = till.listen(server); err != nil {
@@ -120,6 +130,9 @@ func (j job) serve(ctx context.Context, b *Backend) error {
 	till.ring("", draining)
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
+	if j.Tasks { // before the runtime, to which no more answers come
+		return errors.Join(flush(ctx), rt.Close())
+	}
 	return errors.Join(rt.Drain(ctx), flush(ctx))
 }
 

@@ -1,0 +1,207 @@
+//go:build unix
+
+package crashtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
+
+// stormTasks is how many tasks a storm has of each row; MRTR_STORM changes it.
+const stormTasks = 24
+
+// storms are the rows that are tasks in a storm, and whether each task of them completes that
+// is not cancelled: a payment that was cut off can be looked up.
+var storms = map[string]bool{"journal + Check": true, "resumable": false, "steps": false, "coroutine": false}
+
+// runStorms serves calls as tasks at three processes, of which one is killed or drained every
+// 0.4 seconds. Each request goes to any of them, each answer to two at once, and some clients
+// hang up on them; every fifth task is cancelled meanwhile. No order may be paid twice, no key
+// asks two things, and every task that is polled ends, for good.
+func runStorms(t *testing.T, addresses func() string) {
+	tasks := stormTasks
+	if text := os.Getenv("MRTR_STORM"); text != "" {
+		var err error
+		tasks, err = strconv.Atoi(text)
+		require.NoError(t, err)
+		require.Positive(t, tasks)
+	}
+	for _, name := range slices.Sorted(maps.Keys(storms)) {
+		address := addresses()
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			s := &storm{fleet: fleet{
+				job:    job{Address: address, Till: filepath.Join(t.TempDir(), "payments"), Key: newKey(), Row: name, Lease: lease, Tries: fleetTries, Slow: effectTime, Tasks: true},
+				wanted: tasks,
+			}, ends: map[string]int{}}
+			s.serve = s.task
+			require.NoError(t, s.play(ctx))
+			paid, err := readPayments(s.job.Till)
+			require.NoError(t, err)
+			t.Logf("%d tasks, each answered twice, %d kills and drains: %v; %d paid", s.calls, s.kills.Load(), s.ends, len(paid))
+			require.GreaterOrEqual(t, s.calls, tasks)
+			orders := map[string]bool{}
+			for _, p := range paid {
+				require.Falsef(t, orders[p.Order], "%s was paid twice", p.Order)
+				orders[p.Order] = true
+			}
+			for order, receipt := range s.receipts {
+				require.Equal(t, order, receipt.Order)
+				require.Contains(t, paid, receipt, "a receipt for no payment")
+			}
+			if storms[name] {
+				require.Zero(t, s.ends["not completed"], "%v", s.ends)
+			}
+		})
+	}
+}
+
+// storm is a fleet whose calls are tasks.
+type storm struct {
+	fleet
+	ends map[string]int // how many tasks ended in which way; guarded by mu
+}
+
+// shown is a task as its client sees it.
+type shown struct {
+	TaskID        string
+	Status        string
+	InputRequests map[string]json.RawMessage
+	Result        struct {
+		IsError    bool
+		Structured json.RawMessage `json:"structuredContent"`
+	}
+}
+
+// task creates a task, answers it, and waits for its end.
+func (s *storm) task(ctx context.Context, order string) (Answer, error) {
+	created, err := s.request(ctx, wire.Request{Name: toolName, Arguments: Order{order}})
+	if err != nil {
+		return Answer{}, err
+	}
+	id, asked := created.TaskID, map[string]string{}
+	var working sync.WaitGroup
+	cancels := rand.IntN(5) == 0
+	var failed error
+	if cancels {
+		working.Go(func() {
+			if failed = pause(ctx, rand.N(2*effectTime)); failed == nil {
+				_, failed = s.request(ctx, wire.Request{Method: "tasks/cancel", Task: id})
+			}
+		})
+	}
+	end, err := s.follow(ctx, id, asked)
+	working.Wait()
+	if err = errors.Join(err, failed); err != nil {
+		return Answer{}, err
+	}
+	again, err := s.request(ctx, wire.Request{Method: "tasks/get", Task: id})
+	if err != nil || again.Status != end.Status || string(again.Result.Structured) != string(end.Result.Structured) {
+		return Answer{}, fmt.Errorf("it was %v, and is %v: %w", end, again, err)
+	}
+	if end.Status == "failed" || end.Status == "cancelled" && !cancels {
+		return Answer{}, fmt.Errorf("its end is %v", end)
+	}
+	completed := end.Status == "completed" && !end.Result.IsError
+	s.mu.Lock()
+	s.ends[end.Status]++
+	if !completed && !cancels {
+		s.ends["not completed"]++
+	}
+	s.mu.Unlock()
+	if !completed {
+		return Answer{}, nil
+	}
+	a := Answer{Class: "ok"}
+	return a, json.Unmarshal(end.Result.Structured, &a.Receipt)
+}
+
+// follow polls a task until its end, and answers what it asks.
+func (s *storm) follow(ctx context.Context, id string, asked map[string]string) (shown, error) {
+	for {
+		now, err := s.request(ctx, wire.Request{Method: "tasks/get", Task: id})
+		switch {
+		case err != nil:
+			return now, err
+		case now.Status == "input_required":
+			if err := s.answer(ctx, now, asked); err != nil {
+				return now, err
+			}
+		case now.Status != "working":
+			return now, nil
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return now, fmt.Errorf("it is %q without an end: %w", now.Status, err)
+		}
+	}
+}
+
+// answer sends each answer to two processes at once.
+func (s *storm) answer(ctx context.Context, now shown, asked map[string]string) error {
+	responses := map[string]any{}
+	for key, request := range now.InputRequests {
+		if before, known := asked[key]; known && before != string(request) {
+			return fmt.Errorf("key %s asked %s, and asks %s", key, before, request)
+		}
+		asked[key] = string(request)
+		responses[key] = map[string]any{"action": "accept", "content": map[string]any{mayPay.Key(): true}}
+	}
+	var errs [2]error
+	var both sync.WaitGroup
+	for i := range errs {
+		both.Go(func() {
+			_, errs[i] = s.request(ctx, wire.Request{Method: "tasks/update", Task: now.TaskID, Responses: responses})
+		})
+	}
+	both.Wait()
+	return errors.Join(errs[:]...)
+}
+
+// request sends a request to any process until one has answered it. Every third attempt is
+// given up after a moment.
+func (s *storm) request(ctx context.Context, r wire.Request) (now shown, err error) {
+	for {
+		sent, giveUp := ctx, context.CancelFunc(func() {})
+		if rand.IntN(3) == 0 {
+			sent, giveUp = context.WithTimeout(ctx, rand.N(effectTime))
+		}
+		conn := s.at(rand.IntN(fleetSize)).conn
+		if r.Task != "" {
+			r.Params = map[string]any{"_meta": conn.Meta(), "taskId": r.Task, "inputResponses": r.Responses}
+		}
+		res, err := conn.Exchange(sent, r)
+		giveUp()
+		switch {
+		case err != nil:
+			if ctx.Err() != nil {
+				return now, err
+			}
+		case res.Error == nil:
+			return now, json.Unmarshal(res.Result, &now)
+		default:
+			if a, err := wire.ReadReply(res); err != nil || a.Error == nil || !retryable(a.Error) {
+				return now, fmt.Errorf("%s was refused: %w", r.Method, res.Error)
+			}
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return now, err
+		}
+	}
+}
