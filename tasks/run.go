@@ -185,11 +185,14 @@ func (t *run) await(r *round) (out outcome, ok bool) {
 			r.stop()
 		}
 	}
-	var beat, due <-chan time.Time
+	var beat, due, long <-chan time.Time
+	var changed <-chan struct{}
+	watching, unwatch := context.WithCancel(t.m.ctx)
+	defer unwatch()
 	if t.m.shared {
 		ticker := time.NewTicker(t.m.lease / 3)
 		defer ticker.Stop()
-		beat = ticker.C
+		beat, long = ticker.C, time.After(watchAfter)
 	}
 	news := t.news
 	for {
@@ -215,6 +218,10 @@ func (t *run) await(r *round) (out outcome, ok bool) {
 				continue
 			}
 		case <-beat:
+		case <-changed:
+		case <-long:
+			long, changed = nil, t.watch(watching)
+			continue
 		}
 		if message := t.told(); message != "" { // else it is that of another instance
 			t.rec.Message = message
@@ -223,7 +230,26 @@ func (t *run) await(r *round) (out outcome, ok bool) {
 			r.cancel(context.Canceled) // a client that leaves: the round is another's now
 			return out, false
 		}
+		if changed != nil {
+			changed = t.watch(watching)
+		}
 	}
+}
+
+// watchAfter is how long a round works before its record is watched.
+const watchAfter = time.Second
+
+// watch returns a channel that is closed once somebody else has written the record: the task
+// was cancelled at another instance. A store that cannot be watched leaves it open, and the
+// next sign of life finds the cancellation.
+func (t *run) watch(ctx context.Context) <-chan struct{} {
+	changed, at := make(chan struct{}), t.at
+	go func() {
+		if store.Wait(ctx, t.m.store, t.key, at) == nil {
+			close(changed)
+		}
+	}()
+	return changed
 }
 
 // pause waits before the same request is sent again. It is false where the run is over.

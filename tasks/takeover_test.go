@@ -164,6 +164,21 @@ func TestATaskIsServedByEveryInstance(t *testing.T) {
 	t.Logf("%d cells", cells)
 }
 
+// A cancellation that reaches another instance is heard where the handler works, long before
+// the next sign of life is due, and before and after one was given.
+func TestACancellationElsewhereIsHeardSoon(t *testing.T) {
+	for _, works := range []time.Duration{0, 2 * time.Second, 45 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, "journal")
+			id, _ := stands(t, p.first, p.did, atWork)
+			time.Sleep(works)
+			p.second.cancel(id)
+			time.Sleep(1500 * time.Millisecond)
+			require.Equal(t, "cancelled", p.second.get(id).Status, "after %s", works)
+		})
+	}
+}
+
 // An instance that closes leaves its tasks to the next poll elsewhere, which need not wait
 // for a lease.
 func TestAnInstanceThatClosesLetsGoOfItsTasks(t *testing.T) {
