@@ -69,6 +69,8 @@ const (
 	transplant action = "transplants"
 	// legacy: a legacy client makes a whole call.
 	legacy action = "calls as a legacy client"
+	// task: a client that takes tasks makes a whole call.
+	task action = "calls as a task"
 	// leave: a round is answered, and its client hangs up at the Nth effect, before it or
 	// After. Where a store remembers the round, it is sent again at once, at its own
 	// instance or another (At) or at Both.
@@ -139,11 +141,12 @@ var (
 	actions = []action{
 		start, start, start, retry, retry, retry, retry, retry, retry, retry, retry, again, again, twice, twice,
 		leave, leave, dies, stalls,
-		alter, transplant, transplant, legacy, legacy, legacy, restart, restart, restart, desks, desks, wait,
+		alter, transplant, transplant, legacy, legacy, legacy, task, task, task, restart, restart, restart, desks, desks, wait,
 	}
 	mannersOfUsers = []manner{
 		right, right, right, right, other, other, other, declined, cancelled, missing, missing, misfit, misfit, wrongKind, undefined, shapeless,
 	}
+	mannersOfTaskUsers   = []manner{right, right, right, right, right, other, other, declined, cancelled, misfit, wrongKind, undefined}
 	mannersOfLegacyUsers = []manner{right, right, right, right, other, other, declined, cancelled, missing, missing, misfit, misfit}
 	alterations          = []alteration{flipped, cut, extended, respelt}
 	moves                = []move{toTool, toArgs, toUser, toServer, toLegacy, toItself, toSibling}
@@ -174,13 +177,18 @@ var commands = rapid.Custom(func(t *rapid.T) Command {
 	c := Command{Do: rapid.SampledFrom(actions).Draw(t, "do")}
 	number := func(name string, below int) int { return rapid.IntRange(0, below-1).Draw(t, name) }
 	switch c.Do {
-	case start, legacy:
+	case start, legacy, task:
 		c.Tool, c.User, c.Args = number("tool", 4), number("user", len(users)), number("args", len(refs))
 		c.At = rapid.SampledFrom([]int{0, 0, 1, elsewhere}).Draw(t, "at")
 		// One client in four declares less.
 		c.Caps = max(0, number("caps", 4+len(capabilities))-4)
 		if c.Do == legacy {
 			c.Manners = rapid.SliceOfN(rapid.SampledFrom(mannersOfLegacyUsers), 1, 4).Draw(t, "manners")
+		}
+		if c.Do == task {
+			c.Manners = rapid.SliceOfN(rapid.SampledFrom(mannersOfTaskUsers), 1, 4).Draw(t, "manners")
+			c.Both, c.Nth = rapid.Bool().Draw(t, "both"), number("nth", 5)
+			c.After, c.Killed = number("after", 4) == 3, rapid.Bool().Draw(t, "killed")
 		}
 	case retry:
 		c.Latest, c.Times = latest.Draw(t, "latest"), rapid.SampledFrom([]int{1, 1, 1, 2, 3, 10}).Draw(t, "times")

@@ -11,7 +11,7 @@ func (w *world) effect(p *prediction, s *state, i int, ran map[string]*effectRun
 	run, failed, goesOn := remembered[it.effect], s.failures[i], true
 	if run == nil && !failed {
 		run, failed, goesOn = w.settle(p, s, it)
-		if run == nil && !failed {
+		if run == nil && !failed && goesOn {
 			run, failed, goesOn = w.run(p, s, it, bare)
 		}
 		if failed {
@@ -47,7 +47,7 @@ func (w *world) settle(p *prediction, s *state, it item) (run *effectRun, failed
 		p.stop(stopUnknown)
 		p.free = true
 	}
-	return nil, true, goesOn
+	return nil, goesOn, goesOn
 }
 
 // entitled is the same for two attempts if they have the same idempotency key.

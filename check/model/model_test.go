@@ -120,6 +120,9 @@ func reachable() []string {
 		for _, o := range outcomes {
 			all = append(all, string(s)+" "+o.class())
 		}
+		for _, o := range []outcome{{kind: completes}, {kind: stops, reason: stopDeclined}, {kind: stops, reason: stopCancelled}, {kind: stops, reason: stopUnanswered}, {kind: stops, reason: failedEffect}, {kind: refuses, code: lacksCapability}} {
+			all = append(all, string(s+asTask)+" "+o.class())
+		}
 	}
 	return all
 }

@@ -98,6 +98,8 @@ func (p *player) play(c Command) (steps int, err error) {
 		return 1, err
 	case legacy:
 		return 1, p.legacy(c)
+	case task:
+		return p.task(c)
 	case again:
 		if len(p.sent) == 0 {
 			return 0, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/tasks"
 )
 
 // Members of the _meta of requests and results, for the tests alone.
@@ -63,6 +64,7 @@ type instance struct {
 	runtime *mrtr.Runtime
 	link    *link
 	server  *mcp.Server
+	tasks   *tasks.Manager
 	worded  int
 	clients map[caller]*wire.Client
 	hungUp  int // requests whose clients did not wait for their answers
@@ -72,6 +74,7 @@ type instance struct {
 type caller struct {
 	user, caps int
 	legacy     bool
+	tasks      bool
 }
 
 // schemas spares every server to resolve the tools' schemas again.
@@ -115,11 +118,15 @@ func (s *site) start(at, worded int) *instance {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
 	for _, t := range s.tools {
-		tool := mrtr.Tool(rt, t.build(&door{s.desk, l}, worded), &mrtr.HandlerOptions{Version: strconv.Itoa(worded), Within: roundTime})
+		tool := mrtr.Tool(rt, t.build(&door{s.desk, l}, worded), &mrtr.HandlerOptions{Version: strconv.Itoa(worded), Within: roundTime, Task: atOnce})
 		mcp.AddTool(server, &mcp.Tool{Name: t.name}, tool)
 	}
 	server.AddReceivingMiddleware(tellReason, s.desk.hangsUp)
-	return &instance{runtime: rt, link: l, server: server, worded: worded, clients: map[caller]*wire.Client{}}
+	manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+	if err != nil {
+		panic(err)
+	}
+	return &instance{runtime: rt, link: l, server: server, tasks: manager, worded: worded, clients: map[caller]*wire.Client{}}
 }
 
 // stop ends an instance and the connections of its clients.
@@ -128,7 +135,7 @@ func (s *site) stop(at int) {
 	if i == nil {
 		return
 	}
-	s.closing = errors.Join(s.closing, i.runtime.Close())
+	s.closing = errors.Join(s.closing, i.tasks.Close(), i.runtime.Close())
 	for who, client := range i.clients {
 		if n := client.Surplus(); n > i.hungUp {
 			s.closing = errors.Join(s.closing, fmt.Errorf("%s got %d responses beyond one for each request", users[who.user], n))
@@ -152,7 +159,7 @@ func (s *site) client(ctx context.Context, at int, who caller) (*wire.Client, er
 	if client := i.clients[who]; client != nil {
 		return client, nil
 	}
-	o := &wire.Options{Name: users[who.user], Capabilities: capabilities[who.caps]}
+	o := &wire.Options{Name: users[who.user], Capabilities: capabilities[who.caps], TakesTasks: who.tasks}
 	if who.legacy {
 		o.Version = wire.Legacy
 	}

@@ -103,15 +103,31 @@ func (s *state) take(left *state) {
 	}
 }
 
-// trim drops the failures after the last effect that happened: code that runs again does
-// not meet them.
+// trim drops the failures after the last effect that happened or may have: code that runs
+// again does not meet them.
 func (s *state) trim() {
 	for _, i := range slices.Backward(s.tool.order()) {
-		if key := s.tool.plan.items[i].effect; key != "" && !s.failures[i] && s.effects[key] != nil {
+		key := s.tool.plan.items[i].effect
+		switch doubt := s.doubts[key] != nil; {
+		case s.failures[i]:
+			delete(s.failures, i)
+			if doubt {
+				return
+			}
+		case s.effects[key] != nil, doubt && !s.failed(key):
 			return
 		}
-		delete(s.failures, i)
 	}
+}
+
+// failed reports whether code meets a failure of an effect again.
+func (s *state) failed(key string) bool {
+	for i, failed := range s.failures {
+		if failed && s.tool.plan.items[i].effect == key {
+			return true
+		}
+	}
+	return false
 }
 
 // stalled ends a round whose time is up before its handler goes on.

@@ -35,6 +35,9 @@ func withTasks(c Capabilities) Capabilities {
 	return Capabilities(whole)
 }
 
+// ErrCancelled is the end of a task that was cancelled.
+var ErrCancelled = errors.New("wire: the task was cancelled")
+
 // The pauses between two polls of a task that works.
 const (
 	firstPause = time.Millisecond
@@ -123,7 +126,7 @@ func readTask(id string, result json.RawMessage) (_ *Reply, ended bool, _ error)
 			return &Reply{Error: task.Error}, true, nil
 		}
 	case "cancelled":
-		return nil, true, errors.New("wire: the task was cancelled")
+		return nil, true, ErrCancelled
 	}
 	return nil, true, fmt.Errorf("wire: a task of status %q: %s", task.Status, result)
 }
