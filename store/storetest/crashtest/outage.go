@@ -4,6 +4,7 @@ package crashtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -193,6 +194,27 @@ func (d *delay) around(ctx context.Context, _ operation, run, _ func() error) er
 		return err
 	}
 	return run()
+}
+
+// unsteady is a tap that fails for 0.2 seconds of each second, at all processes at once. Of
+// the operations that fail then, one in three was not run, one has been, and one will be.
+type unsteady struct{}
+
+var errUnsteady = errors.New("the store has stopped")
+
+func (unsteady) around(_ context.Context, _ operation, run, late func() error) error {
+	if time.Now().UnixMilli()%1000 >= 200 {
+		return run()
+	}
+	switch rand.IntN(3) {
+	case 0:
+		_ = run()
+	case 1:
+		if late != nil {
+			time.AfterFunc(rand.N(100*time.Millisecond), func() { _ = late() })
+		}
+	}
+	return errUnsteady
 }
 
 // Interrupt makes calls at two instances while something befalls their backend. A

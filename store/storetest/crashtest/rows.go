@@ -28,7 +28,10 @@ type Row struct {
 	Paid func(ctx context.Context, address, order string) ([]Receipt, error)
 }
 
-var mayPay = mrtr.Confirm("pay", "Pay?")
+var (
+	mayPay  = mrtr.Confirm("pay", "Pay?")
+	mayMail = mrtr.Confirm("mail", "Mail the receipt?")
+)
 
 // Linear makes the tool as a linear function out of its effect.
 func Linear(till *Till, pay func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error)) mrtr.LinearFunc[Order, Receipt] {
@@ -40,6 +43,9 @@ func Linear(till *Till, pay func(ctx context.Context, c *mrtr.Call, order string
 		receipt, err := pay(ctx, c, in.Order)
 		till.ring(in.Order, afterTheEffect)
 		till.Leaves()
+		if err == nil && till.mails {
+			_, err = mrtr.Ask(ctx, c, mayMail)
+		}
 		return receipt, err
 	}
 }
@@ -54,6 +60,11 @@ func guarded(till *Till, pay func(ctx context.Context, c *mrtr.Call, order strin
 		receipt, err := pay(ctx, c, in.Order)
 		till.ring(in.Order, afterTheEffect)
 		till.Leaves()
+		if err == nil && till.mails {
+			if _, ok := mrtr.Answer(c, mayMail); !ok {
+				return mrtr.Need(mayMail), Receipt{}, nil
+			}
+		}
 		return nil, receipt, err
 	})
 }
@@ -105,6 +116,9 @@ func steps(till *Till) mrtr.Style[Order, Receipt] {
 		till.Leaves()
 		return mrtr.Known(""), nil
 	})
+	if till.mails {
+		mrtr.AskQuestion(&list, "mail", mayMail)
+	}
 	list.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) { return receipt.Of(at), nil })
 	return list.MustBuild()
 }
@@ -142,6 +156,7 @@ type Till struct {
 	// remembered: the rounds are, in a store.
 	remembered bool
 	hook       func() // runs when the effect has happened
+	mails      bool   // there is a question behind the effect
 	bell       string // the URL of a bell; "" for none
 }
 

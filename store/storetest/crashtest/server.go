@@ -42,7 +42,9 @@ type job struct {
 
 	Point Point
 	Stop  bool // rather than kill
-	Tasks bool // every call is one
+	Tasks bool // every call is one, and has a question behind its effect
+	// Unsteady: the store stops now and then.
+	Unsteady bool
 
 	// Bell is where its rounds ring. A process with one serves the rows of the outcomes,
 	// each as a tool of its own, over HTTP too.
@@ -78,7 +80,7 @@ func (j job) serve(ctx context.Context, b *Backend) error {
 	}
 	tools := outcomeTools()
 	if j.Bell == "" {
-		row, ok := rowOf(slices.Concat(Rows, b.Rows), j.Row)
+		row, ok := rowOf(slices.Concat(Rows, stormRows, b.Rows), j.Row)
 		if !ok {
 			return fmt.Errorf("there is no row %q", j.Row)
 		}
@@ -94,6 +96,9 @@ func (j job) serve(ctx context.Context, b *Backend) error {
 	if err != nil {
 		return err
 	}
+	if j.Unsteady {
+		s = tapped{s, unsteady{}}
+	}
 	if s != nil {
 		opts.Store = tapped{s, trap}
 		opts.Remember = &mrtr.RememberOptions{Lease: j.Lease, MaxAttempts: j.Tries}
@@ -105,7 +110,7 @@ func (j job) serve(ctx context.Context, b *Backend) error {
 	if err != nil {
 		return err
 	}
-	till := &Till{path: j.Till, trap: trap, slow: j.Slow, remembered: opts.Store != nil, bell: j.Bell}
+	till := &Till{path: j.Till, trap: trap, slow: j.Slow, remembered: opts.Store != nil, mails: j.Tasks, bell: j.Bell}
 	server, err := newServer(rt, till, tools)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
 )
 
 // stormTasks is how many tasks a storm has of each row; MRTR_STORM changes it.
@@ -27,12 +29,28 @@ const stormTasks = 24
 
 // storms are the rows that are tasks in a storm, and whether each task of them completes that
 // is not cancelled: a payment that was cut off can be looked up.
-var storms = map[string]bool{"journal + Check": true, "resumable": false, "steps": false, "coroutine": false}
+var storms = map[string]bool{
+	"journal + Check": true, "resumable + Check": true, "once + Check, told to run again": true, "steps": false, "coroutine": false,
+}
+
+// stormRows are the rows of storms that are in no table.
+var stormRows = []Row{
+	{Name: "resumable + Check", Style: func(till *Till) mrtr.Style[Order, Receipt] {
+		return mrtr.Resumable(Linear(till, once(till, &mrtr.EffectOptions[Receipt]{Check: till.Find})))
+	}},
+	{
+		Name: "once + Check, told to run again", Opts: mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain},
+		Style: func(till *Till) mrtr.Style[Order, Receipt] {
+			return guarded(till, once(till, &mrtr.EffectOptions[Receipt]{Check: till.Find}))
+		},
+	},
+}
 
 // runStorms serves calls as tasks at three processes, of which one is killed or drained every
-// 0.4 seconds. Each request goes to any of them, each answer to two at once, and some clients
-// hang up on them; every fifth task is cancelled meanwhile. No order may be paid twice, no key
-// asks two things, and every task that is polled ends, for good.
+// 0.4 seconds, and all lose their store for 0.2 seconds of each second. A task asks before its
+// payment and behind it. Each request goes to any of them, each answer to two at once, and
+// some clients hang up on them; every fifth task is cancelled meanwhile. No order may be paid
+// twice, no key asks two things, and every task that is polled ends, for good.
 func runStorms(t *testing.T, addresses func() string) {
 	tasks := stormTasks
 	if text := os.Getenv("MRTR_STORM"); text != "" {
@@ -48,7 +66,7 @@ func runStorms(t *testing.T, addresses func() string) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			s := &storm{fleet: fleet{
-				job:    job{Address: address, Till: filepath.Join(t.TempDir(), "payments"), Key: newKey(), Row: name, Lease: lease, Tries: fleetTries, Slow: effectTime, Tasks: true},
+				job:    job{Address: address, Till: filepath.Join(t.TempDir(), "payments"), Key: newKey(), Row: name, Lease: lease, Tries: fleetTries, Slow: effectTime, Tasks: true, Unsteady: true},
 				wanted: tasks,
 			}, ends: map[string]int{}}
 			s.serve = s.task
@@ -161,7 +179,7 @@ func (s *storm) answer(ctx context.Context, now shown, asked map[string]string) 
 			return fmt.Errorf("key %s asked %s, and asks %s", key, before, request)
 		}
 		asked[key] = string(request)
-		responses[key] = map[string]any{"action": "accept", "content": map[string]any{mayPay.Key(): true}}
+		responses[key] = map[string]any{"action": "accept", "content": map[string]any{questionOf(key): true}}
 	}
 	var errs [2]error
 	var both sync.WaitGroup
@@ -172,6 +190,12 @@ func (s *storm) answer(ctx context.Context, now shown, asked map[string]string) 
 	}
 	both.Wait()
 	return errors.Join(errs[:]...)
+}
+
+// questionOf is the handler's key of a question of a task, which adds the number of the round.
+func questionOf(key string) string {
+	name, _, _ := strings.Cut(key, "-")
+	return name
 }
 
 // request sends a request to any process until one has answered it. Every third attempt is
