@@ -182,7 +182,9 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 		}
 		answers, err := sse.Ask(ctx, s, mcp.InputRequestMap{p.key: request}, nil)
 		if err != nil {
-			if err = p.standIn(err); err != nil {
+			err = p.standIn(err)
+			reportOver(ctx, &p, nil, err)
+			if err != nil {
 				return none, err
 			}
 			continue
@@ -190,7 +192,11 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 		if p.form != nil { // the other kinds of question have none
 			form.Keep(p.schema, p.form)
 		}
-		if err := p.judge(ctx, answers[p.key], maxAnswerOver); err != nil {
+		err = p.judge(ctx, answers[p.key], maxAnswerOver)
+		if answers[p.key] != nil {
+			reportOver(ctx, &p, answers[p.key], err)
+		}
+		if err != nil {
 			return none, err
 		}
 	}
@@ -336,7 +342,7 @@ func (c *Call) take(need *IncompleteResult) (answered bool, _ error) {
 			c.st.pending[i].settle(kept)
 			continue
 		}
-		standIn, err := c.gate(s)
+		standIn, err := c.gateOrReport(s)
 		if err != nil {
 			return false, err
 		}

@@ -75,6 +75,7 @@ func (c *Call) refuseUnaskable() error {
 	}
 	for _, s := range specs {
 		if _, err := c.gate(s); err != nil {
+			c.report(c.life, s, AnswerNotAsked)
 			return err
 		}
 	}

@@ -37,6 +37,7 @@ func (c *Call) judgeAnswers(ctx context.Context) (settled bool, _ error) {
 		}
 		tries := p.tries
 		err := p.judge(ctx, c.ex.answers[p.key], c.rt.opts.MaxStateBytes/2)
+		p.tell(p.answered(c.ex.answers[p.key], err))
 		if p.tries > tries {
 			c.observe(ctx, Event{Kind: AnswerRefused, Question: p.key, Reason: refusalOf(ctx, p.key, c.ex.answers[p.key])})
 		}
@@ -67,7 +68,7 @@ func (c *Call) gateAgain() (settled bool, _ error) {
 		if p.settled() {
 			continue
 		}
-		standIn, err := c.gate(p.spec)
+		standIn, err := c.gateOrReport(p.spec)
 		if err != nil {
 			return false, err
 		}

@@ -39,6 +39,11 @@ const (
 	// AnswerRefused is an answer that is missing or does not fit, so that its question is
 	// asked again, unless that was done too often. Question names it, and Reason tells why.
 	AnswerRefused EventKind = "answer refused"
+	// QuestionAnswered is a question that has its answer, or that gets none: Question names
+	// it, Answer says how, and Wording what was shown. Values are never told. It comes once
+	// for each time that the round of the answer runs, so that it comes again when the round
+	// is taken over, or sent again without a store.
+	QuestionAnswered EventKind = "question answered"
 	// HandlerEntered comes each time a function of the author's is started.
 	HandlerEntered EventKind = "handler entered"
 	// EffectStarted comes before the function of a [Once], or of a step that does
@@ -125,7 +130,9 @@ type Event struct {
 	// Waited is the time from the round before to this one, in RoundStarted: that of the
 	// user, with the way to the client and back.
 	Waited     time.Duration
-	Question   string        // AnswerRefused: its key
+	Question   string        // QuestionAnswered, AnswerRefused: its key
+	Answer     string        // QuestionAnswered: [AnswerAccepted] and so on
+	Wording    string        // QuestionAnswered: identifies the words that were shown, see [Wording]
 	Effect     string        // EffectStarted, -Done, -Failed, -Undone, StopFailed: its key, or that of the step
 	Handler    string        // HandlerEntered: the key of the step or the Given; "end" for that of a list, "" for a handler
 	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
@@ -163,6 +170,9 @@ func (c *Call) startRound(ctx context.Context) (round context.Context) {
 		ctx = roundContext(ctx, c, o, e)
 	}
 	c.observe(ctx, e)
+	if c.rt.observer != nil {
+		ctx = context.WithValue(ctx, callKey{}, c)
+	}
 	return ctx
 }
 
@@ -286,6 +296,9 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 	if e.Question != "" {
 		attrs = append(attrs, slog.String("question", e.Question))
 	}
+	if e.Answer != "" {
+		attrs = append(attrs, slog.String("answer", e.Answer), slog.String("wording", e.Wording))
+	}
 	if e.Effect != "" {
 		attrs = append(attrs, slog.String("effect", e.Effect))
 	}
@@ -320,7 +333,7 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 
 func (o logObserver) level(e Event) slog.Level {
 	switch e.Kind {
-	case QuestionsAsked, CallCompleted, RoundRepeated, EffectUndone:
+	case QuestionsAsked, QuestionAnswered, CallCompleted, RoundRepeated, EffectUndone:
 		return slog.LevelInfo
 	case StateRefused, CallAbandoned, RoundTakenOver, RoundRefused, EffectFailed:
 		return slog.LevelWarn

@@ -42,9 +42,9 @@ func TestEventsComeInOrder(t *testing.T) {
 	require.Equal(t, []mrtr.EventKind{
 		mrtr.RoundStarted, mrtr.HandlerEntered, mrtr.EffectStarted, mrtr.EffectDone, mrtr.QuestionsAsked,
 		mrtr.RoundStarted, mrtr.AnswerRefused, mrtr.QuestionsAsked, // the answer did not fit
-		mrtr.RoundStarted, mrtr.HandlerEntered, mrtr.CallCompleted,
+		mrtr.RoundStarted, mrtr.QuestionAnswered, mrtr.HandlerEntered, mrtr.CallCompleted,
 	}, kinds)
-	require.Equal(t, []int{1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3}, func() (rounds []int) {
+	require.Equal(t, []int{1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3}, func() (rounds []int) {
 		for _, e := range events {
 			rounds = append(rounds, e.Round)
 		}

@@ -110,10 +110,12 @@ func TestEventsOfRememberedRounds(t *testing.T) {
 	require.Equal(t, []mrtr.EventKind{
 		mrtr.RoundStarted, mrtr.HandlerEntered, mrtr.QuestionsAsked,
 		mrtr.RoundStarted, mrtr.AnswerRefused, mrtr.QuestionsAsked,
-		mrtr.RoundStarted, mrtr.RoundClaimed, mrtr.HandlerEntered, mrtr.CallCompleted,
-		mrtr.RoundStarted, mrtr.RoundRepeated,
+		mrtr.RoundStarted, mrtr.RoundClaimed, mrtr.QuestionAnswered, mrtr.HandlerEntered, mrtr.CallCompleted,
+		mrtr.RoundStarted, mrtr.QuestionAnswered, mrtr.RoundRepeated,
 		mrtr.RoundStarted, mrtr.RoundRefused,
 	}, kinds)
+	answered := seen.of(mrtr.QuestionAnswered)
+	require.Equal(t, []string{mrtr.AnswerAccepted, mrtr.AnswerRepeated}, []string{answered[0].Answer, answered[1].Answer})
 }
 
 // The states of one turn are worth the same: the one that was sent first, and the one

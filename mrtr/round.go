@@ -31,6 +31,7 @@ func (rt *Runtime) run(ctx context.Context, ex exchange, t *target, r round) (*a
 	if err := c.openRound(ctx); err != nil {
 		return nil, err
 	}
+	c.life = ctx
 	if out, err := c.offerTask(ctx); out != nil || err != nil {
 		return out, err
 	}
@@ -148,6 +149,7 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 					return out, err
 				}
 			}
+			c.reportAnswers(ctx, "")
 			return c.suspend()
 		}
 	}
@@ -159,6 +161,7 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 			return out, err
 		}
 	}
+	c.reportAnswers(ctx, "")
 	if ended == nil && c.wasUndoing() {
 		ended = &Error{Reason: OutcomeUnknown, Detail: "the server that ran this round was cut off while it undid its effects"}
 	}

@@ -120,7 +120,9 @@ type pending struct {
 	note   string          // tells the user why the last one did not fit
 	answer json.RawMessage // held until the rest of the round is answered
 
-	refusedBy string // in this round: why the handler could not read it
+	// Of this round:
+	refusedBy string // why the handler could not read it
+	how       how    // it was answered, until the observer knows
 }
 
 // All writes to a state are below. Elsewhere a state is read, or copied whole: from
@@ -359,6 +361,9 @@ func (st *state) unshare() { st.done = slices.Clone(st.done) }
 func (p *pending) settle(answer json.RawMessage) { p.answer = answer }
 
 func (p *pending) useForm(f *form.Form) { p.form = f }
+
+// tell notes how the question was answered, for the observer.
+func (p *pending) tell(h how) { p.how = h }
 
 // refuse notes why the handler could not read the answer.
 func (p *pending) refuse(note string) { p.refusedBy = note }

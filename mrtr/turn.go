@@ -161,6 +161,9 @@ func (c *Call) storeFailed(ctx context.Context, err error) error {
 
 // recall answers a request with the outcome of the turn that another one ran.
 func (c *Call) recall(ctx context.Context, answer claim.Answer, to round) (*asked, error) {
+	if !answer.Sent { // else whoever took the letter has reported them
+		c.reportAnswers(ctx, AnswerRepeated)
+	}
 	if answer.Unknown {
 		left := state{done: readEffects(answer.Left)}
 		done := left.outcome(nil)

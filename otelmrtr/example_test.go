@@ -95,6 +95,7 @@ func Example() {
 	//      mrtr.round = 1
 	//      mrtr.outcome = asked
 	// span tools/call book 4bf92f3577b34da6a3ce929d0e0e4736 below 00f067aa0ba902b7
+	//      question answered
 	//      effect started
 	//      effect done
 	//      mrtr.round = 2

@@ -13,7 +13,7 @@ import (
 
 // instruments are those that events feed.
 type instruments struct {
-	rounds, stops, refusals, store, effects, abandoned metric.Int64Counter
+	rounds, stops, answers, refusals, store, effects, abandoned metric.Int64Counter
 	duration, waited                                   metric.Float64Histogram
 	state                                              metric.Int64Histogram
 }
@@ -25,6 +25,7 @@ func newInstruments(m metric.Meter) (in instruments, err error) {
 	}{
 		{&in.rounds, "mrtr.rounds", "Rounds served, by outcome."},
 		{&in.stops, "mrtr.calls.stopped", "Calls that ended without a result, by the type of the error."},
+		{&in.answers, "mrtr.answers", "Questions that were answered, or got no answer, by how."},
 		{&in.refusals, "mrtr.refusals", "Refused states, principals, requests, rounds and answers, by reason."},
 		{&in.store, "mrtr.store.rounds", "Rounds that the store decided about, by outcome."},
 		{&in.effects, "mrtr.effects", "Effects that ended, by outcome."},
@@ -86,6 +87,8 @@ func (in *instruments) count(ctx context.Context, e mrtr.Event) {
 		}
 	case mrtr.QuestionsAsked:
 		in.state.Record(ctx, int64(e.StateBytes), metric.WithAttributes(of(e)...))
+	case mrtr.QuestionAnswered:
+		in.answers.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.answer", e.Answer))...))
 	case mrtr.CallStopped:
 		in.stops.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("error.type", errorType(e.Err)))...))
 	case mrtr.CallAbandoned:

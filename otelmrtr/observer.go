@@ -163,7 +163,7 @@ func (r *round) add(e mrtr.Event) {
 	}
 	var attrs []attribute.KeyValue
 	for key, value := range map[string]string{
-		"mrtr.step": e.Handler, "mrtr.question": e.Question, "mrtr.effect": e.Effect,
+		"mrtr.step": e.Handler, "mrtr.question": e.Question, "mrtr.answer": e.Answer, "mrtr.wording": e.Wording, "mrtr.effect": e.Effect,
 		"mrtr.reason": e.Reason, "error.type": errorType(e.Err),
 	} {
 		if value != "" {

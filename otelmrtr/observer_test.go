@@ -160,6 +160,7 @@ func TestADeclineIsNoError(t *testing.T) {
 	require.Equal(t, codes.Unset, last.Status.Code)
 	require.Contains(t, last.Attributes, attribute.String("error.type", "declined"))
 	require.Contains(t, last.Attributes, attribute.String("mrtr.outcome", "stopped"))
+	require.Contains(t, s.metrics(), "mrtr.answers{mcp.method.name=tools/call,mrtr.answer=declined,mrtr.era=modern,mrtr.name=book} 1")
 }
 
 func TestRefusalsAreCountedByReason(t *testing.T) {

@@ -22,6 +22,7 @@ type Held struct {
 	unsure bool           // a later write may have been done, or may yet be
 	fenced bool           // another request holds the turn
 	ended  bool
+	sent   bool // the record has its letter
 	beat   *time.Timer
 	// encoded is the buffer of the record in JSON, for one write after another: no store
 	// keeps a value.

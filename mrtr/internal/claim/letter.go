@@ -46,6 +46,7 @@ func (h *Held) send(ctx context.Context, r *record, at store.Revision) (again bo
 	err := h.update(ctx)
 	switch {
 	case err == nil:
+		h.sent = true
 		return false, nil
 	case errors.Is(err, store.ErrConflict):
 		h.at = 0

@@ -108,6 +108,8 @@ type Answer struct {
 	TookOver bool
 	// Result is that of the turn where it is done. It is empty where it was not kept.
 	Result json.RawMessage
+	// Sent: another instance ran the turn for this request.
+	Sent bool
 	// Unknown tells that the turn was cut off, and that it cannot go on.
 	Unknown bool
 }
@@ -141,6 +143,7 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 			h.start()
 			return Answer{Held: h}, nil
 		case err == nil:
+			h.sent = true
 		case errors.Is(err, store.ErrTooLarge) && h.record.status == sent:
 			h.keep() // nobody else can get it
 			continue
@@ -255,7 +258,7 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":
 			return answer, false, ErrOtherwise
 		case r.status == done:
-			return Answer{Result: r.result}, false, nil
+			return Answer{Result: r.result, Sent: h.sent}, false, nil
 		case (r.status == free || r.status == sent) && h.fenced:
 			return answer, false, ErrInFlight
 		case r.status == free && h.turn.Letter != nil:

@@ -92,7 +92,7 @@ func (w watcher) Observe(_ context.Context, e mrtr.Event) {
 		return
 	}
 	switch e.Kind {
-	case mrtr.EffectStarted, mrtr.EffectDone, mrtr.EffectFailed, mrtr.AnswerRefused:
+	case mrtr.EffectStarted, mrtr.EffectDone, mrtr.EffectFailed, mrtr.QuestionAnswered, mrtr.AnswerRefused:
 		return // the page shows the audits, and the questions that are asked again
 	}
 	w.to.add(event{

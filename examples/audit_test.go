@@ -1,0 +1,103 @@
+package examples_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
+)
+
+// trail is an audit trail of approvals: who answered which words how, and what ran on it. It
+// gets no value of an answer, and knows words by their digest: a tool notes what it shows.
+type trail struct {
+	mu    sync.Mutex
+	words map[string]string // by mrtr.Wording
+	lines []string
+}
+
+func (t *trail) shows(q mrtr.AnyQuestion, words string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.words[mrtr.Wording(q)] = words
+}
+
+func (t *trail) Observe(_ context.Context, e mrtr.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch e.Kind {
+	case mrtr.QuestionAnswered:
+		t.lines = append(t.lines, fmt.Sprintf("%s, %q: %s", e.Principal, t.words[e.Wording], e.Answer))
+	case mrtr.EffectDone:
+		t.lines = append(t.lines, fmt.Sprintf("%s: %s", e.Principal, e.Effect))
+	}
+}
+
+// deletion is a tool that deletes a file if its user says yes, and keeps a copy where the user
+// wants it.
+func (t *trail) deletion(ctx context.Context, c *mrtr.Call, in struct {
+	Path string `json:"path"`
+}) (struct{}, error) {
+	words := "Delete " + in.Path + "?"
+	sure := mrtr.Confirm("sure", words)
+	t.shows(sure, words)
+	if yes, err := mrtr.Ask(ctx, c, sure); err != nil || !yes {
+		return struct{}{}, err
+	}
+	place := mrtr.Choose("place", "Keep a copy?", mrtr.Choices("here", "there")...).Default("here")
+	t.shows(place, "Keep a copy?")
+	if _, err := mrtr.Ask(ctx, c, place); err != nil {
+		return struct{}{}, err
+	}
+	return mrtr.Once(ctx, c, "deleted", func(context.Context, string) (struct{}, error) { return struct{}{}, nil })
+}
+
+// An audit of approvals is an Observer: a yes, a no, a decline and a cancel are different
+// lines, and a client that cannot show a form is none of them.
+func Example_audit() {
+	t := &trail{words: map[string]string{}}
+	build := func(w *mrtrtest.World) *mcp.Server {
+		rt, err := mrtr.New(&mrtr.Options{Observer: t, Unaskable: mrtr.UnaskableDefaults})
+		if err != nil {
+			panic(err)
+		}
+		w.Cleanup(func() { _ = rt.Close() })
+		server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
+		mcp.AddTool(server, &mcp.Tool{Name: "delete"}, mrtr.Tool(rt, mrtr.Journal(t.deletion), nil))
+		return server
+	}
+	yes, there := mrtrtest.Value(true), mrtrtest.Value("there")
+	for _, call := range []struct {
+		user         string
+		capabilities string
+		answers      mrtrtest.Answers
+	}{
+		{"ann", mrtrtest.Everything, mrtrtest.Answers{"sure": {yes}, "place": {there}}},
+		{"ben", mrtrtest.Everything, mrtrtest.Answers{"sure": {mrtrtest.Value(false)}}},
+		{"cho", mrtrtest.Everything, mrtrtest.Answers{"sure": {mrtrtest.Decline}}},
+		{"dan", mrtrtest.Everything, mrtrtest.Answers{"sure": {yes}, "place": {mrtrtest.Cancel}}},
+		{"eve", mrtrtest.Nothing, nil},
+	} {
+		_, err := mrtrtest.Play(context.Background(), build, mrtrtest.Script{
+			Tool: "delete", Arguments: map[string]any{"path": "a.txt"}, Answers: call.answers,
+		}, &mrtrtest.Options{User: call.user, Capabilities: call.capabilities})
+		if err != nil {
+			panic(err)
+		}
+	}
+	for _, line := range t.lines {
+		fmt.Println(line)
+	}
+	// Output:
+	// ann, "Delete a.txt?": accepted
+	// ann, "Keep a copy?": accepted
+	// ann: deleted
+	// ben, "Delete a.txt?": no
+	// cho, "Delete a.txt?": declined
+	// dan, "Delete a.txt?": accepted
+	// dan, "Keep a copy?": cancelled
+	// eve, "Delete a.txt?": not asked
+}
