@@ -58,7 +58,7 @@ func (r Rule) Group() string {
 // Rules are all rules, in the order in which they are tried.
 func Rules() []Rule {
 	var all []Rule
-	for _, group := range [][]Rule{stateRules, answerRules, roundRules, effectRules, clientRules, inputRules, resultRules, serverRules} {
+	for _, group := range [][]Rule{stateRules, answerRules, roundRules, effectRules, clientRules, inputRules, resultRules, taskRules, serverRules} {
 		all = append(all, group...)
 	}
 	return all

@@ -55,6 +55,9 @@ func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options)
 	}
 	report := &Report{Tool: scenario.Tool}
 	for _, rule := range rules {
+		if rule.Group() == taskGroup && !p.tasks && len(o.Only) == 0 {
+			continue // they are about a server of another kind
+		}
 		f := Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended before"}
 		if ctx.Err() == nil {
 			if f = p.try(ctx, rule); ctx.Err() != nil { // a request that was cut off proves nothing
@@ -98,6 +101,8 @@ type prover struct {
 	// without are the replies to the requests of the honest call sent without
 	// their state, by round.
 	without []exchange
+	// tasks says that the server offers tasks.
+	tasks bool
 	// varies says that two honest calls end differently, so that only the kinds of
 	// replies are compared.
 	varies bool
@@ -110,6 +115,7 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 	f := p.try(ctx, Rule{Name: "prepare", try: func(t *trial) {
 		c := t.client()
 		t.tool = t.findTool(c)
+		t.tasks = t.offersTasks(c)
 		if p.scenario.Arguments == nil {
 			p.scenario.Arguments = t.madeArguments()
 		}

@@ -39,7 +39,7 @@ func serves(t *testing.T, o options.Option, stored bool) mrtrtest.Build {
 	return func(w *mrtrtest.World) *mcp.Server {
 		var remembers store.Store
 		if stored {
-			remembers = mrtrtest.Shared(w, "store", func() store.Store { return shared{store.NewMemory(nil)} })
+			remembers = w.Store()
 		}
 		key := must(statecodec.NewKey(w.Key()))(t)
 		rt := must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: remembers}))(t)
@@ -52,11 +52,6 @@ func serves(t *testing.T, o options.Option, stored bool) mrtrtest.Build {
 		return server
 	}
 }
-
-// shared is a store in memory that stands for a machine's.
-type shared struct{ *store.Memory }
-
-func (shared) Scope() store.Scope { return store.Machine }
 
 // inMemory is the proof of a style by all rules, which several tests judge. Each
 // style is proved once.
