@@ -55,7 +55,7 @@ var faultsOfGoSDK = map[string]func(t *testing.T) bool{
 }
 
 // Every fault that docs/go-sdk.md lists has a reproduction that shows it. When a
-// release of go-sdk mends one this test fails: the fault is struck from the page,
+// release of go-sdk fixes one this test fails: the fault is struck from the page,
 // and so is whatever stands in front of it.
 func TestFaultsOfGoSDK(t *testing.T) {
 	page := must(os.ReadFile("docs/go-sdk.md"))(t)
@@ -66,7 +66,7 @@ func TestFaultsOfGoSDK(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(faultsOfGoSDK)), listed, "what docs/go-sdk.md lists, and what is reproduced")
 	for name, shows := range faultsOfGoSDK {
 		t.Run(name, func(t *testing.T) {
-			require.True(t, shows(t), "go-sdk has mended this one: strike it from docs/go-sdk.md, and remove what mends it here")
+			require.True(t, shows(t), "go-sdk has fixed this one: strike it from docs/go-sdk.md, and remove what fixes it here")
 		})
 	}
 }

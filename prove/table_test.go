@@ -102,7 +102,7 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 	var withoutStore []*prove.Report
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		reports := proveAll(t, groups[name])
-		part := legend(groups[name]) + "\n" + table(groups[name], reports, prove.Rules())
+		part := legend(groups[name]) + "\n" + table(groups[name], reports, notable(reports))
 		switch name {
 		case "foreign":
 			condemned := 0
@@ -192,6 +192,18 @@ func differing(before, after []*prove.Report) []prove.Rule {
 	})
 }
 
+// notable are the rules that did not simply pass, or go untried, with every subject.
+func notable(reports []*prove.Report) []prove.Rule {
+	return slices.DeleteFunc(prove.Rules(), func(r prove.Rule) bool {
+		for _, report := range reports {
+			if f, _ := report.Of(r.Name); f.Outcome == prove.Fail || f.Outcome == prove.Note {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 var marks = map[prove.Outcome]string{prove.Pass: "·", prove.Fail: "**FAIL**", prove.Note: "note", prove.Skip: "–"}
 
 // legend says which subject each column is.
@@ -225,21 +237,26 @@ func table(columns []column, reports []*prove.Report, rules []prove.Rule) string
 	return b.String() + "\n"
 }
 
-// quotes are all failures, each with the request that shows it.
+// quotes are all failures, below the clause that each breaks, with the request that shows it.
 func quotes(columns []column, reports []*prove.Report) string {
 	var b strings.Builder
 	for i, c := range columns {
 		fmt.Fprintf(&b, "### %s: %s\n\n", c.title, c.what)
+		clause := ""
 		for _, f := range reports[i].Findings {
 			if f.Outcome != prove.Fail {
 				continue
 			}
-			fmt.Fprintf(&b, "- `%s` (%s): %s\n", f.Rule.Name, f.Rule.Level, f.Detail)
-			if len(f.Request) > 0 {
-				fmt.Fprintf(&b, "  - request: `%s`\n", short(string(compact(f.Request))))
+			if f.Rule.Clause != clause {
+				clause = f.Rule.Clause
+				fmt.Fprintf(&b, "- %s\n", clause)
 			}
-			if f.Reply != "" {
-				fmt.Fprintf(&b, "  - reply: `%s`\n", short(f.Reply))
+			fmt.Fprintf(&b, "  - `%s` (%s): %s\n", f.Rule.Name, f.Rule.Level, f.Detail)
+			if len(f.Request) > 0 {
+				fmt.Fprintf(&b, "    - request: `%s`\n", short(string(compact(f.Request))))
+			}
+			if f.Reply != "" && f.Reply != f.Detail {
+				fmt.Fprintf(&b, "    - reply: `%s`\n", short(f.Reply))
 			}
 		}
 		b.WriteString("\n")

@@ -18,8 +18,8 @@
 // may read, and [TokenError.Reason] is for the log. An [*InternalError] is neither's
 // fault.
 //
-// The construction is that of Go's TLS session tickets: AES-256-CTR under
-// HMAC-SHA256, encrypt-then-MAC, with sub-keys from HKDF. SPEC.md fixes every
+// A token is encrypted with AES-256 in counter mode, then authenticated with
+// HMAC-SHA256, under sub-keys from HKDF. SPEC.md fixes every
 // byte, and the files in testdata hold an implementation to it.
 package statecodec
 

@@ -51,27 +51,32 @@ func TestTargets(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// docs/performance.md shows the table as the program prints it: the same rows with
-// the same targets, in the same order.
+// docs/performance.md has every row that has a target. All of its rows are rows of the
+// program, with the targets that the program gives them. A section is a row in bold.
 func TestDocumentShowsTheTable(t *testing.T) {
 	document, err := os.ReadFile("../../docs/performance.md")
 	require.NoError(t, err)
-	shown := map[string]string{} // name and target, by section and name
+	shown := map[string]string{} // target, by section and name
 	section := ""
 	for line := range strings.Lines(string(document)) {
-		if title, ok := strings.CutPrefix(line, "### "); ok {
-			section = strings.TrimSpace(title)
-		}
 		cells := strings.Split(line, "|")
 		if len(cells) != 8 || strings.HasPrefix(cells[1], "--") || strings.TrimSpace(cells[1]) == "" {
 			continue
 		}
-		shown[section+": "+strings.TrimSpace(cells[1])] = strings.TrimSpace(cells[5])
+		name := strings.TrimSpace(cells[1])
+		if title, bold := strings.CutPrefix(name, "**"); bold {
+			section = strings.TrimSuffix(title, "**")
+			continue
+		}
+		shown[section+": "+name] = strings.TrimSpace(cells[5])
 	}
+	require.NotEmpty(t, shown)
 	for _, r := range rows() {
 		target, ok := shown[r.section+": "+r.name]
-		require.True(t, ok, "not in the document: %s: %s", r.section, r.name)
-		require.Equal(t, r.targetText(), target, r.name)
+		require.True(t, ok || r.target == nil, "not in the document: %s: %s", r.section, r.name)
+		if ok {
+			require.Equal(t, r.targetText(), target, r.name)
+		}
 		delete(shown, r.section+": "+r.name)
 	}
 	require.Empty(t, shown, "in the document, and no rows of the program")
