@@ -1,0 +1,248 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/sse/era"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// attempt is one request for a gated tool.
+type attempt struct {
+	req    *mcp.CallToolRequest
+	tool   *mcp.Tool
+	next   mcp.MethodHandler
+	failed atomic.Pointer[error] // how the tool failed, if it was called for this request
+}
+
+type attemptKey struct{}
+
+// serve lets the request through if its call is approved. Any other is a round of the handler
+// that asks, under a name of its own: its states and those of the tool, which may have the same
+// runtime, do not open for one another.
+func (g *Gate) serve(ctx context.Context, a *attempt) (mcp.Result, error) {
+	p := a.req.Params
+	if principal, err := g.rt.Sender(ctx, a.req); err == nil { // else the handler refuses it
+		if p.RequestState == "" {
+			if g.approvals.has(ctx, principal, p) {
+				return g.forward(ctx, a, principal, "", p.InputResponses)
+			}
+		} else if state, err := g.passes.Open(g.binding(a, principal), p.RequestState); err == nil {
+			return g.forward(ctx, a, principal, string(state), p.InputResponses)
+		}
+	}
+	asked := *p
+	asked.Name = "gate:" + p.Name
+	res, err := g.handler(context.WithValue(ctx, attemptKey{}, a), &mcp.CallToolRequest{Session: a.req.Session, Params: &asked, Extra: a.req.Extra})
+	if err != nil {
+		return nil, err
+	}
+	return a.unpack(res)
+}
+
+// decide is the handler of a gated call. It calls the tool once it is approved.
+func (g *Gate) decide(ctx context.Context, c *mrtr.Call, arguments json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+	a := ctx.Value(attemptKey{}).(*attempt)
+	lasting := g.approvals != nil && c.Principal() != ""
+	question := mrtr.ElicitAs[decision](questionKey, g.o.Message(a.tool, arguments), g.form(lasting))
+	said, ok := mrtr.Answer(c, question)
+	switch {
+	case !ok:
+		return mrtr.Need(question), nil, nil
+	case !said.Approve:
+		return nil, nil, &mrtr.Error{Reason: mrtr.Declined, Key: questionKey}
+	}
+	if err := g.spend(ctx, c.ID()); err != nil {
+		return nil, nil, err
+	}
+	if said.Remember && lasting {
+		g.approvals.grant(ctx, c.Principal(), a.req.Params)
+	}
+	res, err := g.forward(ctx, a, c.Principal(), "", nil)
+	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && wire.Code == rpcerror.CodeRetryable {
+		return nil, nil, wire // the tool was not begun, and the same approval may come again
+	}
+	return nil, a.pack(res, err), nil
+}
+
+// spend uses up the approval of a call, if no store does.
+func (g *Gate) spend(ctx context.Context, call string) error {
+	if g.spent == nil {
+		return nil
+	}
+	epoch, err := g.spent.Epoch(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = g.spent.Create(ctx, store.Key{Epoch: epoch, Name: call}, nil, g.rt.StateTTL()+2*statecodec.MaxSkew)
+	if errors.Is(err, store.ErrExists) {
+		return &mrtr.Error{Reason: mrtr.ResultNotKept}
+	}
+	return err
+}
+
+// forward calls the tool, with the state that it gave its client. If it asks, its next state
+// is sealed into one that says that the call is approved.
+func (g *Gate) forward(ctx context.Context, a *attempt, principal, state string, answers mcp.InputResponseMap) (mcp.Result, error) {
+	own := *a.req.Params
+	own.RequestState, own.InputResponses = state, answers
+	res, err := a.next(ctx, toolsCall, &mcp.CallToolRequest{Session: a.req.Session, Params: &own, Extra: a.req.Extra})
+	tool, ok := res.(*mcp.CallToolResult)
+	switch {
+	case err != nil:
+		return nil, err
+	case res == nil || ok && tool == nil:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "The tool returned neither a result nor an error."}
+	case !ok || tool.InputRequests == nil:
+		return res, nil
+	}
+	made := *tool
+	made.RequestState, err = g.passes.Seal(g.binding(a, principal), []byte(tool.RequestState))
+	return &made, err
+}
+
+// binding ties an approval to its call. That of a legacy client, which some bridge asks, is
+// tied to the session too.
+func (g *Gate) binding(a *attempt, principal string) statecodec.Binding {
+	b := statecodec.Binding{
+		Method: toolsCall, Target: a.req.Params.Name, Arguments: a.req.Params.Arguments,
+		Principal: principal, Audience: g.audience(),
+	}
+	if of := era.Of(a.req); of != era.Modern {
+		b.Session = of.String()
+		if a.req.Session != nil {
+			b.Session += " " + a.req.Session.ID()
+		}
+	}
+	return b
+}
+
+func (g *Gate) audience() string { return strconv.Quote(g.rt.Audience()) + strconv.Quote(g.o.Audience) }
+
+// carriedKey is the _meta of a result that stands for something else: the engine remembers
+// results of tools, and a call may also end as a task or with a JSON-RPC error.
+const carriedKey = "mrtr/gate"
+
+type carried struct {
+	Result map[string]json.RawMessage `json:"result,omitempty"`
+	Error  *jsonrpc.Error             `json:"error,omitempty"`
+}
+
+func (a *attempt) pack(res mcp.Result, err error) *mcp.CallToolResult {
+	if tool, ok := res.(*mcp.CallToolResult); ok && err == nil {
+		return tool
+	}
+	var c carried
+	if err == nil {
+		var raw []byte
+		if raw, err = json.Marshal(res); err == nil {
+			err = json.Unmarshal(raw, &c.Result)
+		}
+	}
+	if err != nil {
+		a.failed.Store(&err)
+		if !errors.As(err, &c.Error) {
+			c.Error = &jsonrpc.Error{Message: err.Error()} // as go-sdk sends it
+		}
+	}
+	raw, err := json.Marshal(c)
+	if err != nil { // the error's data is no JSON
+		raw, _ = json.Marshal(carried{Error: &jsonrpc.Error{Code: c.Error.Code, Message: c.Error.Message}})
+	}
+	return &mcp.CallToolResult{Meta: mcp.Meta{carriedKey: json.RawMessage(raw)}}
+}
+
+// unpack is the answer that a result of the handler stands for.
+func (a *attempt) unpack(res *mcp.CallToolResult) (mcp.Result, error) {
+	raw, ok := res.Meta[carriedKey].(json.RawMessage)
+	if !ok {
+		return a.stamp(res), nil
+	}
+	var c carried
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return nil, err
+	}
+	if err := a.failed.Load(); err != nil {
+		return nil, *err
+	}
+	if c.Error != nil {
+		return nil, c.Error
+	}
+	return &otherResult{members: c.Result}, nil
+}
+
+// otherResult is a result that is no tool's, such as a task.
+type otherResult struct {
+	mcp.ResultBase
+	members map[string]json.RawMessage
+}
+
+func (r *otherResult) MarshalJSON() ([]byte, error) { return json.Marshal(r.members) }
+
+// Empty results with a resultType. The field is unexported, so that only go-sdk's decoder can
+// set it; copies keep it.
+var (
+	complete = stamped(`{"resultType":"complete","content":[]}`)
+	asking   = stamped(`{"resultType":"input_required","content":[]}`)
+)
+
+func stamped(text string) (res mcp.CallToolResult) {
+	if err := json.Unmarshal([]byte(text), &res); err != nil {
+		panic(err) // go-sdk no longer reads its own results
+	}
+	return res
+}
+
+// stamp gives the results that the handler makes itself their resultType: go-sdk does so only
+// for those of tools. The legacy revisions have none.
+func (a *attempt) stamp(res *mcp.CallToolResult) *mcp.CallToolResult {
+	made := mcp.CallToolResult{}
+	modern := true
+	if version := era.ClientOf(a.req).Version; version != "" && version < era.FirstModern {
+		modern = false
+	}
+	switch {
+	case res.InputRequests != nil && !res.NeedsInput():
+		if modern {
+			made = asking
+		}
+		made.Content, made.InputRequests, made.RequestState = nil, res.InputRequests, res.RequestState
+	case res.IsError:
+		if modern {
+			made = complete
+		}
+		made.Meta, made.Content, made.StructuredContent = res.Meta, res.Content, res.StructuredContent
+		made.IsError = true
+		if err := a.explained(res.GetError()); err != nil {
+			if err != res.GetError() {
+				made.Content = nil // its text
+			}
+			made.SetError(err)
+		}
+	default:
+		return res
+	}
+	return &made
+}
+
+// explained tells a decline in words of this call.
+func (a *attempt) explained(err error) error {
+	var e *mrtr.Error
+	if !errors.As(err, &e) || e.Key != questionKey || e.Reason != mrtr.Declined && e.Reason != mrtr.Cancelled {
+		return err
+	}
+	own := *e
+	own.Detail = fmt.Sprintf("the user did not approve the call of %q, and it was not made", a.req.Params.Name)
+	return &own
+}
