@@ -150,8 +150,8 @@ func (a *attempt) pack(res mcp.Result, err error) *mcp.CallToolResult {
 			err = json.Unmarshal(raw, &c.Result)
 		}
 	}
-	if err != nil {
-		a.failed.Store(&err)
+	if failed := err; failed != nil {
+		a.failed.Store(&failed)
 		if !errors.As(err, &c.Error) {
 			c.Error = &jsonrpc.Error{Message: err.Error()} // as go-sdk sends it
 		}

@@ -80,8 +80,11 @@ type Gate struct {
 }
 
 // Install puts a gate around a server's tools, also those that are added later. Install the
-// boundary after the gate, and invalid arguments are refused before anybody is asked. Package
-// tasks may be installed before or after.
+// boundary after the gate, and invalid arguments are refused before anybody is asked.
+//
+// Tasks that are installed after the gate ask in the task, for tools that tasks.Options name.
+// Those installed before it begin after the approval. A tool with a policy of its own
+// (mrtr.HandlerOptions) is approved before it becomes a task, and wants the tasks first.
 func Install(server *mcp.Server, rt *mrtr.Runtime, opts *Options) (*Gate, error) {
 	if server == nil {
 		return nil, misuse("Install on a nil server")

@@ -2,12 +2,10 @@ package gate_test
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"sync"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -193,6 +191,3 @@ func badState(t testing.TB, reply *wire.Reply) {
 	require.EqualValues(t, -32602, reply.Error.Code)
 	require.Equal(t, statecodec.Refusal, reply.Error.Message)
 }
-
-var _ = auth.TokenInfo{}
-var _ = json.Marshal
