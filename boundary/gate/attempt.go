@@ -112,20 +112,12 @@ func (g *Gate) forward(ctx context.Context, a *attempt, principal, state string,
 	return &made, err
 }
 
-// binding ties an approval to its call. That of a legacy client, which some bridge asks, is
-// tied to the session too.
+// binding ties an approval to its call.
 func (g *Gate) binding(a *attempt, principal string) statecodec.Binding {
-	b := statecodec.Binding{
+	return statecodec.Binding{
 		Method: toolsCall, Target: a.req.Params.Name, Arguments: a.req.Params.Arguments,
 		Principal: principal, Audience: g.audience(),
 	}
-	if of := era.Of(a.req); of != era.Modern {
-		b.Session = of.String()
-		if a.req.Session != nil {
-			b.Session += " " + a.req.Session.ID()
-		}
-	}
-	return b
 }
 
 func (g *Gate) audience() string { return strconv.Quote(g.rt.Audience()) + strconv.Quote(g.o.Audience) }

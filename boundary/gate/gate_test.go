@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/boundary/gate"
+	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
@@ -304,4 +306,47 @@ func TestOneYesIsOneCall(t *testing.T) {
 			require.Equal(t, map[bool]int{true: times, false: 1}[records != nil], done)
 		})
 	}
+}
+
+// A tool that says it was not begun may be called again with the same approval.
+func TestAToolThatWasNotBegun(t *testing.T) {
+	s := newSite(t, setting{store: machine{store.NewMemory(nil)}})
+	tries := 0
+	s.server.AddTool(&mcp.Tool{Name: "busy", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if tries++; tries == 1 {
+			return nil, rpcerror.Retryable("Later.", "busy")
+		}
+		return &mcp.CallToolResult{}, nil
+	})
+	c := s.client(nil)
+	out := s.call(c, "busy", nil, yes)
+	require.EqualValues(t, rpcerror.CodeRetryable, out.Error.Code)
+	for range 2 {
+		require.Equal(t, "complete", s.send(c, wire.Request{Name: "busy", Arguments: path{"/a"}, State: out.States[0], Responses: response}).ResultType)
+		require.Equal(t, 2, tries)
+	}
+}
+
+// With a store an approved call runs on when its client has left, for as long as Within.
+func TestWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began time.Time
+		s := newSite(t, setting{store: store.NewMemory(nil), gate: gate.Options{Within: time.Minute}, during: func(ctx context.Context) {
+			began = time.Now()
+			<-ctx.Done()
+		}})
+		c := s.client(nil)
+		asked := s.send(c, wire.Request{Name: "wipe", Arguments: path{"/a"}})
+		_, err := c.Start(context.Background(), wire.Request{Name: "wipe", Arguments: path{"/a"}, State: asked.State, Responses: response})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.NoError(t, c.Close())
+		time.Sleep(59 * time.Second)
+		synctest.Wait()
+		require.Empty(t, s.called())
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"wipe /a"}, s.called())
+		require.Equal(t, 61*time.Second, time.Since(began))
+	})
 }

@@ -36,6 +36,8 @@ type site struct {
 	server *mcp.Server
 	gate   *gate.Gate
 	rt     *mrtr.Runtime
+	during func(context.Context)
+	asks   mcp.ToolHandlerFor[path, map[string]string]
 
 	mu    sync.Mutex
 	calls []string
@@ -68,27 +70,9 @@ func newSite(t testing.TB, s setting) *site {
 	var err error
 	here.rt, err = mrtr.New(&s.options)
 	require.NoError(t, err)
-	no := false
-	for name, annotations := range map[string]*mcp.ToolAnnotations{
-		"read": {ReadOnlyHint: true}, "write": {DestructiveHint: &no}, "wipe": {Title: "Wipe a file"}, "bare": nil,
-	} {
-		mcp.AddTool(here.server, &mcp.Tool{Name: name, Annotations: annotations}, func(ctx context.Context, _ *mcp.CallToolRequest, in path) (*mcp.CallToolResult, any, error) {
-			if s.during != nil {
-				s.during(ctx)
-			}
-			here.note(name + " " + in.Path)
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name + " done"}}}, nil, nil
-		})
-	}
-	mcp.AddTool(here.server, &mcp.Tool{Name: "asks"}, mrtr.Tool(here.rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, in path) (*mrtr.IncompleteResult, map[string]string, error) {
-		chosen, ok := mrtr.Answer(c, bin)
-		if !ok {
-			here.note("asks")
-			return mrtr.Need(bin), nil, nil
-		}
-		here.note("asks " + in.Path + " " + chosen)
-		return nil, map[string]string{"bin": chosen}, nil
-	}), nil))
+	here.during = s.during
+	here.addPlain(here.server)
+	here.addAsks()
 	if s.layers == nil {
 		s.layers = []string{"gate"}
 	}
@@ -108,6 +92,50 @@ func newSite(t testing.TB, s setting) *site {
 	}
 	t.Cleanup(func() { require.NoError(t, here.rt.Close()) })
 	return here
+}
+
+func (s *site) addPlain(server *mcp.Server) {
+	no := false
+	for name, annotations := range map[string]*mcp.ToolAnnotations{
+		"read": {ReadOnlyHint: true}, "write": {DestructiveHint: &no}, "wipe": {Title: "Wipe a file"}, "bare": nil,
+	} {
+		mcp.AddTool(server, &mcp.Tool{Name: name, Annotations: annotations}, func(ctx context.Context, _ *mcp.CallToolRequest, in path) (*mcp.CallToolResult, any, error) {
+			if s.during != nil {
+				s.during(ctx)
+			}
+			s.note(name + " " + in.Path)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name + " done"}}}, nil, nil
+		})
+	}
+}
+
+func (s *site) addAsks() {
+	s.asks = mrtr.Tool(s.rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, in path) (*mrtr.IncompleteResult, map[string]string, error) {
+		chosen, ok := mrtr.Answer(c, bin)
+		if !ok {
+			s.note("asks")
+			return mrtr.Need(bin), nil, nil
+		}
+		s.note("asks " + in.Path + " " + chosen)
+		return nil, map[string]string{"bin": chosen}, nil
+	}), nil)
+	mcp.AddTool(s.server, &mcp.Tool{Name: "asks"}, s.asks)
+}
+
+// another is a server with the tools of this one, the same runtime, and no gate.
+func (s *site) another() *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "another", Version: "1"}, nil)
+	s.addPlain(server)
+	mcp.AddTool(server, &mcp.Tool{Name: "asks"}, s.asks)
+	return server
+}
+
+func connect(t testing.TB, server *mcp.Server, o *wire.Options) *wire.Client {
+	t.Helper()
+	c, err := wire.Connect(context.Background(), server, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
 }
 
 func testKey(t testing.TB) statecodec.Key {
@@ -141,10 +169,7 @@ func (s *site) as(user string) *site {
 
 func (s *site) client(o *wire.Options) *wire.Client {
 	s.Helper()
-	c, err := wire.Connect(context.Background(), s.server, o)
-	require.NoError(s, err)
-	s.Cleanup(func() { c.Close() })
-	return c
+	return connect(s.TB, s.server, o)
 }
 
 // ways are the three kinds of clients.

@@ -101,7 +101,7 @@ func Describe(tool *mcp.Tool, arguments json.RawMessage) string {
 		}
 	}
 	if more > 0 {
-		fmt.Fprintf(&b, "\nand %d more values, which are not shown", more)
+		fmt.Fprintf(&b, "\nnot shown: %d values", more)
 	}
 	return b.String()
 }
@@ -147,7 +147,8 @@ func shown(value any) string {
 	case string:
 		return quoted(v, maxValue)
 	case json.Number:
-		return strings.Trim(quoted(v.String(), maxValue), `"`)
+		digits, note := ends(v.String(), maxValue)
+		return digits + note
 	case map[string]any:
 		return "{}"
 	case []any:
@@ -171,38 +172,43 @@ func plain(name string) string {
 
 // quoted is a text in quotation marks, with everything in it visible.
 func quoted(text string, limit int) string {
-	head := forwards(text, limit)
-	if len(head.rest) == 0 {
-		return `"` + head.written + `"`
+	shown, note := ends(text, limit)
+	return `"` + shown + `"` + note
+}
+
+// ends is a text with everything in it visible. If it is too long, these are its two ends, and
+// a note of its length.
+func ends(text string, limit int) (shown, note string) {
+	head, rest := beginning(text, limit)
+	if rest == "" {
+		return head, ""
 	}
-	head = forwards(text, limit*2/3)
-	tail, left, last := "", limit/3, rune(0)
-	for rest := head.rest; rest != ""; {
+	head, rest = beginning(text, limit*2/3)
+	tail, room, last := "", limit/3, rune(0)
+	for rest != "" {
 		r, size := utf8.DecodeLastRuneInString(rest)
 		piece := visible(r, last)
-		if left -= utf8.RuneCountInString(piece); left < 0 {
+		if room -= utf8.RuneCountInString(piece); room < 0 {
 			break
 		}
 		tail, rest, last = piece+tail, rest[:len(rest)-size], r
 	}
-	return fmt.Sprintf(`"%s … %s" (cut: %d characters)`, head.written, tail, utf8.RuneCountInString(text))
+	return head + " … " + tail, fmt.Sprintf(" (cut: %d characters)", utf8.RuneCountInString(text))
 }
 
-// beginning is as much of a text as there is room for.
-type beginning struct{ written, rest string }
-
-func forwards(text string, room int) beginning {
+// beginning is as much of a text as there is room for, and the rest of the text.
+func beginning(text string, room int) (shown, rest string) {
 	var b strings.Builder
 	last := rune(0)
 	for i, r := range text {
 		piece := visible(r, last)
 		if room -= utf8.RuneCountInString(piece); room < 0 {
-			return beginning{b.String(), text[i:]}
+			return b.String(), text[i:]
 		}
 		b.WriteString(piece)
 		last = r
 	}
-	return beginning{written: b.String()}
+	return b.String(), ""
 }
 
 // visible is a character as it is, or as an escape if it shows nothing, moves others, or ends
