@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"maps"
 	"strconv"
 	"time"
 
@@ -72,10 +71,8 @@ func (m *approvals) has(ctx context.Context, principal string, p *mcp.CallToolPa
 	if m.PerArguments {
 		at = a.Args[arguments]
 	}
-	return m.lasts(at)
+	return time.Since(time.UnixMilli(at)) < m.For
 }
-
-func (m *approvals) lasts(at int64) bool { return time.Since(time.UnixMilli(at)) < m.For }
 
 // grant remembers a call. If the store does not take it, the user is asked again next time.
 func (m *approvals) grant(ctx context.Context, principal string, p *mcp.CallToolParamsRaw) {
@@ -89,7 +86,6 @@ func (m *approvals) grant(ctx context.Context, principal string, p *mcp.CallTool
 			a.Tool = now
 			return
 		}
-		maps.DeleteFunc(a.Args, func(_ string, at int64) bool { return !m.lasts(at) })
 		for len(a.Args) >= maxArguments {
 			oldest := ""
 			for digest, at := range a.Args {

@@ -16,18 +16,21 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// An approval opens its call and no other, as the question's state before the answer and as
-// the pass that a tool which asks gets after it. Every other use has the answer of a bad state.
+// An approval opens its call and no other: as the question's state before the answer, and
+// after it as the pass of a tool that asks, here one which would believe anything. Every other
+// use has the answer of a bad state.
 func TestAnApprovalOpensItsCallAlone(t *testing.T) {
 	for kind, records := range map[string]store.Store{"no store": nil, "store": machine{store.NewMemory(nil)}} {
 		t.Run(kind, func(t *testing.T) {
 			s := newSite(t, setting{store: records}).as("ann")
-			c, open := s.client(nil), connect(t, s.another(), nil)
-			answers := map[string]any{"gate.approve": response["gate.approve"], "bin": map[string]any{"action": "accept", "content": map[string]any{"bin": "glass"}}}
-			asked := s.send(c, wire.Request{Name: "asks", Arguments: path{"/a"}})
-			passed := s.send(c, wire.Request{Name: "asks", Arguments: path{"/a"}, State: asked.State, Responses: response})
+			s.addNaive(s.server, "naive", "gullible")
+			c := s.client(nil)
+			answers := map[string]any{"gate.approve": response["gate.approve"], "bin": map[string]any{"action": "accept", "content": map[string]any{}}}
+			asked := s.send(c, wire.Request{Name: "naive", Arguments: path{"/a"}})
+			passed := s.send(c, wire.Request{Name: "naive", Arguments: path{"/a"}, State: asked.State, Responses: response})
 			require.Equal(t, "bin", passed.Asks[0].Key)
-			own := s.send(open, wire.Request{Name: "asks", Arguments: path{"/a"}})
+			require.NotEqual(t, "inner", passed.State)
+			foreign := s.send(connect(t, s.another(), nil), wire.Request{Name: "asks", Arguments: path{"/a"}})
 			s.called()
 
 			flipped := func(token string) string {
@@ -36,32 +39,30 @@ func TestAnApprovalOpensItsCallAlone(t *testing.T) {
 			}
 			for name, state := range map[string]string{"question": asked.State, "pass": passed.State} {
 				for attack, r := range map[string]wire.Request{
-					"another tool": {Name: "wipe", Arguments: path{"/a"}, State: state},
-					"other":        {Name: "asks", Arguments: path{"/b"}, State: state},
-					"none":         {Name: "asks", State: state},
-					"flipped":      {Name: "asks", Arguments: path{"/a"}, State: flipped(state)},
-					"cut":          {Name: "asks", Arguments: path{"/a"}, State: state[:len(state)-1]},
-					"joined":       {Name: "asks", Arguments: path{"/a"}, State: state + passed.State},
+					"another tool":    {Name: "gullible", Arguments: path{"/a"}, State: state},
+					"other arguments": {Name: "naive", Arguments: path{"/b"}, State: state},
+					"none":            {Name: "naive", State: state},
+					"flipped":         {Name: "naive", Arguments: path{"/a"}, State: flipped(state)},
+					"cut":             {Name: "naive", Arguments: path{"/a"}, State: state[:len(state)-1]},
+					"joined":          {Name: "naive", Arguments: path{"/a"}, State: state + passed.State},
+					"the tool's own":  {Name: "naive", Arguments: path{"/a"}, State: "inner"},
+					"another's":       {Name: "asks", Arguments: path{"/a"}, State: foreign.State},
 				} {
-					r.Responses = answers
 					t.Log(name, attack)
+					r.Responses = answers
 					badState(t, s.send(c, r))
 				}
 				s.as("bob")
-				badState(t, s.send(c, wire.Request{Name: "asks", Arguments: path{"/a"}, State: state, Responses: answers}))
+				badState(t, s.send(c, wire.Request{Name: "naive", Arguments: path{"/a"}, State: state, Responses: answers}))
 				s.as("ann")
 			}
-			badState(t, s.send(c, wire.Request{Name: "asks", Arguments: path{"/a"}, State: own.State, Responses: answers}))
-			badState(t, s.send(open, wire.Request{Name: "asks", Arguments: path{"/a"}, State: asked.State, Responses: answers}))
-			badState(t, s.send(open, wire.Request{Name: "asks", Arguments: path{"/a"}, State: passed.State, Responses: answers}))
-
-			ahead := s.send(c, wire.Request{Name: "asks", Arguments: path{"/a"}, Responses: answers})
+			ahead := s.send(c, wire.Request{Name: "naive", Arguments: path{"/a"}, Responses: answers})
 			require.Equal(t, "gate.approve", ahead.Asks[0].Key, "answers without a state are none")
 			require.Empty(t, s.called())
 
-			done := s.send(c, wire.Request{Name: "asks", Arguments: path{"/a"}, State: passed.State, Responses: answers})
-			require.JSONEq(t, `{"bin":"glass"}`, string(done.Structured))
-			require.Equal(t, []string{"asks /a glass"}, s.called())
+			done := s.send(c, wire.Request{Name: "naive", Arguments: path{"/a"}, State: passed.State, Responses: answers})
+			require.Equal(t, "complete", done.ResultType)
+			require.Equal(t, []string{"naive with state inner"}, s.called())
 		})
 	}
 }
@@ -70,13 +71,14 @@ func TestAnApprovalOpensItsCallAlone(t *testing.T) {
 func TestAnApprovalExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, setting{options: mrtr.Options{State: &statecodec.Options{Ephemeral: true, TTL: time.Hour}}})
+		s.addNaive(s.server, "naive")
 		c := s.client(nil)
-		asked := s.send(c, wire.Request{Name: "asks", Arguments: path{"/a"}})
-		passed := s.send(c, wire.Request{Name: "asks", Arguments: path{"/a"}, State: asked.State, Responses: response})
+		asked := s.send(c, wire.Request{Name: "naive", Arguments: path{"/a"}})
+		passed := s.send(c, wire.Request{Name: "naive", Arguments: path{"/a"}, State: asked.State, Responses: response})
 		time.Sleep(time.Hour + time.Minute)
 		s.called()
 		for _, state := range []string{asked.State, passed.State} {
-			badState(t, s.send(c, wire.Request{Name: "asks", Arguments: path{"/a"}, State: state, Responses: response}))
+			badState(t, s.send(c, wire.Request{Name: "naive", Arguments: path{"/a"}, State: state, Responses: response}))
 		}
 		require.Empty(t, s.called())
 		require.NoError(t, c.Close())
@@ -86,15 +88,18 @@ func TestAnApprovalExpires(t *testing.T) {
 // Two servers with one runtime do not take each other's approvals. Unless their gates have
 // audiences, the second is refused.
 func TestTwoServersDoNotShareApprovals(t *testing.T) {
-	s := newSite(t, setting{gate: gate.Options{Audience: "one"}})
+	keys := &statecodec.Options{Keys: []statecodec.Key{testKey(t)}}
+	s := newSite(t, setting{gate: gate.Options{Audience: "one"}, options: mrtr.Options{State: keys}})
+	s.addNaive(s.server, "naive")
 	c := s.client(nil)
-	asked := s.send(c, wire.Request{Name: "asks", Arguments: path{"/a"}})
-	passed := s.send(c, wire.Request{Name: "asks", Arguments: path{"/a"}, State: asked.State, Responses: response})
+	asked := s.send(c, wire.Request{Name: "naive", Arguments: path{"/a"}})
+	passed := s.send(c, wire.Request{Name: "naive", Arguments: path{"/a"}, State: asked.State, Responses: response})
 	another := s.another()
+	s.addNaive(another, "naive")
 	_, err := gate.Install(another, s.rt, &gate.Options{Audience: "two"})
 	require.NoError(t, err)
 	for _, state := range []string{asked.State, passed.State} {
-		badState(t, s.send(connect(t, another, nil), wire.Request{Name: "asks", Arguments: path{"/a"}, State: state, Responses: response}))
+		badState(t, s.send(connect(t, another, nil), wire.Request{Name: "naive", Arguments: path{"/a"}, State: state, Responses: response}))
 	}
 
 	s = newSite(t, setting{})

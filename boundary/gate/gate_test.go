@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -98,10 +97,12 @@ func TestAClientThatCannotBeAsked(t *testing.T) {
 
 func TestAskDecidesByTheArguments(t *testing.T) {
 	ask := func(tool *mcp.Tool, arguments json.RawMessage) bool {
-		if strings.Contains(string(arguments), "panic") {
+		var in path
+		require.NoError(t, json.Unmarshal(arguments, &in))
+		if in.Path == "panic" {
 			panic("on purpose")
 		}
-		return tool.Name == "read" && strings.Contains(string(arguments), "/etc")
+		return tool.Name == "read" && in.Path == "/etc"
 	}
 	s := newSite(t, setting{gate: gate.Options{Ask: ask, Message: func(tool *mcp.Tool, _ json.RawMessage) string { return "Really " + tool.Name + "?" }}})
 	c := s.client(nil)
@@ -110,7 +111,7 @@ func TestAskDecidesByTheArguments(t *testing.T) {
 	require.Len(t, s.called(), 2)
 	require.Equal(t, "Really read?", s.call(c, "read", path{"/etc"}, no).Questions[0].Message)
 	require.Len(t, s.call(c, "read", path{"panic"}, no).Questions, 1)
-	twice := s.call(c, "read", json.RawMessage(`{"path":"/a","path":"/etc"}`), yes)
+	twice := s.call(c, "read", json.RawMessage(`{"path":"/etc","path":"/a"}`), yes)
 	require.EqualValues(t, jsonrpc.CodeInvalidParams, twice.Error.Code, "whoever reads it otherwise than Ask could pass it")
 	require.Empty(t, s.called())
 
@@ -155,8 +156,12 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 			}
 			open, gated := newSite(t, s), newSite(t, s)
 			tool := &mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}
+			calls := 0
 			open.server.AddTool(tool, handler)
-			gated.server.AddTool(tool, handler)
+			gated.server.AddTool(tool, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				calls++
+				return handler(ctx, req)
+			})
 			_, err := gate.Install(gated.server, gated.rt, nil)
 			require.NoError(t, err)
 			why := wire.Answers{"gate.approve": yes["approve"], "q": wire.Accept(struct{}{})}
@@ -166,6 +171,7 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 				why["elicitation/create"], why["approve"] = wire.Accept(struct{}{}), yes["approve"]
 				got := gated.call(c, name, nil, why)
 				require.Equal(t, want.Error, got.Error, name)
+				require.Len(t, got.Questions, len(want.Questions)+1, name)
 				if want.Error == nil {
 					require.JSONEq(t, string(want.Result), string(got.Result), name)
 				}
@@ -174,6 +180,7 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 				}
 				again := gated.send(c, wire.Request{Name: name, Arguments: path{"/a"}, State: got.States[0], Responses: response})
 				require.Equal(t, got.Replies[1], again)
+				require.Equal(t, got.Rounds-1, calls, name)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"sync"
 	"testing"
@@ -105,6 +106,20 @@ func (s *site) addPlain(server *mcp.Server) {
 			}
 			s.note(name + " " + in.Path)
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name + " done"}}}, nil, nil
+		})
+	}
+}
+
+// addNaive adds a tool that asks, and believes every state.
+func (s *site) addNaive(server *mcp.Server, names ...string) {
+	for _, name := range names {
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if req.Params.RequestState == "" {
+				form := json.RawMessage(`{"type":"object","properties":{}}`)
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"bin": &mcp.ElicitParams{Message: "Which bin?", RequestedSchema: form}}, RequestState: "inner"}, nil
+			}
+			s.note(name + " with state " + req.Params.RequestState)
+			return &mcp.CallToolResult{}, nil
 		})
 	}
 }

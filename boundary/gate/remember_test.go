@@ -103,6 +103,22 @@ func TestWhichArgumentsAreTheSame(t *testing.T) {
 	require.False(t, s.asked(c, "wipe", path{"149"}))
 }
 
+// Each arguments have a time of their own.
+func TestArgumentsExpireOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, setting{gate: gate.Options{Remember: gate.Remember{For: time.Hour, PerArguments: true}}}).as("ann")
+		c := s.client(nil)
+		s.call(c, "wipe", nil, forever)
+		time.Sleep(40 * time.Minute)
+		s.call(c, "wipe", path{"/b"}, forever)
+		time.Sleep(40 * time.Minute)
+		s.called()
+		require.True(t, s.asked(c, "wipe", nil))
+		require.False(t, s.asked(c, "wipe", path{"/b"}))
+		require.NoError(t, c.Close())
+	})
+}
+
 // A program that starts again, or another instance, knows what was approved, and what was
 // revoked.
 func TestApprovalsLiveInTheStore(t *testing.T) {
@@ -118,6 +134,38 @@ func TestApprovalsLiveInTheStore(t *testing.T) {
 	other := newSite(t, at).as("ann")
 	one.call(one.client(nil), "wipe", nil, forever)
 	require.True(t, other.asked(other.client(nil), "wipe", nil), "a server of another audience")
+}
+
+// An approval that comes while another one is revoked is revoked too, whether the record was
+// there or not.
+func TestRevokeWinsARace(t *testing.T) {
+	records := &racing{Memory: store.NewMemory(nil)}
+	s := newSite(t, setting{store: records, gate: gate.Options{Remember: gate.Remember{For: time.Hour}}}).as("ann")
+	c := s.client(nil)
+	for range 2 {
+		records.meanwhile = func() { s.call(c, "wipe", nil, forever) }
+		require.NoError(t, s.gate.Revoke(context.Background(), "ann", "wipe"))
+		require.Nil(t, records.meanwhile)
+		require.Len(t, s.called(), 1)
+		require.True(t, s.asked(c, "wipe", nil))
+	}
+}
+
+// racing is a store in which something happens behind the next read.
+type racing struct {
+	*store.Memory
+	meanwhile func()
+}
+
+func (*racing) Scope() store.Scope { return store.Machine }
+
+func (r *racing) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
+	value, at, err := r.Memory.Get(ctx, key)
+	if f := r.meanwhile; f != nil {
+		r.meanwhile = nil
+		f()
+	}
+	return value, at, err
 }
 
 // A store that fails makes the gate ask, and Revoke say so.
