@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync/atomic"
 
@@ -13,7 +12,6 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -121,120 +119,3 @@ func (g *Gate) binding(a *attempt, principal string) statecodec.Binding {
 }
 
 func (g *Gate) audience() string { return strconv.Quote(g.rt.Audience()) + strconv.Quote(g.o.Audience) }
-
-// carriedKey is the _meta of a result that stands for something else: the engine remembers
-// results of tools, and a call may also end as a task or with a JSON-RPC error.
-const carriedKey = "mrtr/gate"
-
-type carried struct {
-	Result map[string]json.RawMessage `json:"result,omitempty"`
-	Error  *jsonrpc.Error             `json:"error,omitempty"`
-}
-
-func (a *attempt) pack(res mcp.Result, err error) *mcp.CallToolResult {
-	if tool, ok := res.(*mcp.CallToolResult); ok && err == nil {
-		return tool
-	}
-	var c carried
-	if err == nil {
-		var raw []byte
-		if raw, err = json.Marshal(res); err == nil {
-			err = json.Unmarshal(raw, &c.Result)
-		}
-	}
-	if failed := err; failed != nil {
-		a.failed.Store(&failed)
-		if !errors.As(err, &c.Error) {
-			c.Error = &jsonrpc.Error{Message: err.Error()} // as go-sdk sends it
-		}
-	}
-	raw, err := json.Marshal(c)
-	if err != nil { // the error's data is no JSON
-		raw, _ = json.Marshal(carried{Error: &jsonrpc.Error{Code: c.Error.Code, Message: c.Error.Message}})
-	}
-	return &mcp.CallToolResult{Meta: mcp.Meta{carriedKey: json.RawMessage(raw)}}
-}
-
-// unpack is the answer that a result of the handler stands for.
-func (a *attempt) unpack(res *mcp.CallToolResult) (mcp.Result, error) {
-	raw, ok := res.Meta[carriedKey].(json.RawMessage)
-	if !ok {
-		return a.stamp(res), nil
-	}
-	var c carried
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return nil, err
-	}
-	if err := a.failed.Load(); err != nil {
-		return nil, *err
-	}
-	if c.Error != nil {
-		return nil, c.Error
-	}
-	return &otherResult{members: c.Result}, nil
-}
-
-// otherResult is a result that is no tool's, such as a task.
-type otherResult struct {
-	mcp.ResultBase
-	members map[string]json.RawMessage
-}
-
-func (r *otherResult) MarshalJSON() ([]byte, error) { return json.Marshal(r.members) }
-
-// Empty results with a resultType. The field is unexported, so that only go-sdk's decoder can
-// set it; copies keep it.
-var (
-	complete = stamped(`{"resultType":"complete","content":[]}`)
-	asking   = stamped(`{"resultType":"input_required","content":[]}`)
-)
-
-func stamped(text string) (res mcp.CallToolResult) {
-	if err := json.Unmarshal([]byte(text), &res); err != nil {
-		panic(err) // go-sdk no longer reads its own results
-	}
-	return res
-}
-
-// stamp gives the results that the handler makes itself their resultType: go-sdk does so only
-// for those of tools. The legacy revisions have none.
-func (a *attempt) stamp(res *mcp.CallToolResult) *mcp.CallToolResult {
-	made := mcp.CallToolResult{}
-	modern := true
-	if version := era.ClientOf(a.req).Version; version != "" && version < era.FirstModern {
-		modern = false
-	}
-	switch {
-	case res.InputRequests != nil && !res.NeedsInput():
-		if modern {
-			made = asking
-		}
-		made.Content, made.InputRequests, made.RequestState = nil, res.InputRequests, res.RequestState
-	case res.IsError:
-		if modern {
-			made = complete
-		}
-		made.Meta, made.Content, made.StructuredContent = res.Meta, res.Content, res.StructuredContent
-		made.IsError = true
-		if err := a.explained(res.GetError()); err != nil {
-			if err != res.GetError() {
-				made.Content = nil // its text
-			}
-			made.SetError(err)
-		}
-	default:
-		return res
-	}
-	return &made
-}
-
-// explained tells a decline in words of this call.
-func (a *attempt) explained(err error) error {
-	var e *mrtr.Error
-	if !errors.As(err, &e) || e.Key != questionKey || e.Reason != mrtr.Declined && e.Reason != mrtr.Cancelled {
-		return err
-	}
-	own := *e
-	own.Detail = fmt.Sprintf("the user did not approve the call of %q, and it was not made", a.req.Params.Name)
-	return &own
-}

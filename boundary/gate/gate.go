@@ -1,20 +1,18 @@
-// Package gate asks the user before a destructive tool is called. The tools may be anybody's:
-// they are not touched, and need not know.
+// Package gate asks the user before a destructive tool is called, without touching the tool.
 //
-//	g, err := gate.Install(server, rt, nil) // before boundary.Install, which then judges first
+//	g, err := gate.Install(server, rt, nil) // rt is an mrtr.Runtime
 //
-// A tool is destructive unless its annotations say otherwise ([boundary.TierOf]);
-// [Options.Ask] decides by something else. The user reads the tool's title and the arguments
-// in words. Unless they approve, the tool is not called. The question is one of package mrtr:
-// modern clients are asked by a round trip, legacy ones over their session, and a task asks in
-// the task. A client that cannot be asked is refused.
+// Every tool counts as destructive unless its annotations say otherwise; [Options.Ask] may
+// decide differently. The user reads the tool's title and its arguments in words. Unless they
+// approve, the tool is not called. Modern clients are asked by a round trip, legacy ones over
+// their session, and a task in the task. A client that cannot be asked is refused.
 //
-// An approval opens one call: of this tool, with these arguments, by this principal, for as
-// long as a state of the runtime lives. With a store, a repeat of it gets the first result;
-// without one it is refused, by the instance that made the call. A tool that asks questions of
-// its own asks them after the approval, and repeats of its rounds are its own matter.
+// An approval is for one call: this tool, these arguments, this principal. If it comes again,
+// it gets the first result with a store, and without one an error from the instance that made
+// the call. A tool with questions of its own asks them afterwards, and what a repeat of those
+// rounds does is up to the tool. The gate trusts the client to ask its user.
 //
-// "Do not ask again" is [Options.Remember]. Nothing is remembered without a principal.
+// "Do not ask again" is [Options.Remember], for callers with a principal.
 package gate
 
 import (
@@ -46,7 +44,7 @@ type Options struct {
 	// Remember lets the user say "do not ask again".
 	Remember Remember
 	// Within bounds an approved call with a store, which runs to its end even if its client
-	// leaves; 5 minutes if zero.
+	// leaves or cancels it; 5 minutes if zero.
 	Within time.Duration
 	// Audience names the server if several servers with different tools share a Runtime.
 	// Without it, the second of their gates refuses the tools that both have.
@@ -82,9 +80,10 @@ type Gate struct {
 // Install puts a gate around a server's tools, also those that are added later. Install the
 // boundary after the gate, and invalid arguments are refused before anybody is asked.
 //
-// Tasks that are installed after the gate ask in the task, for tools that tasks.Options name.
-// Those installed before it begin after the approval. A tool with a policy of its own
-// (mrtr.HandlerOptions) is approved before it becomes a task, and wants the tasks first.
+// Tasks that are installed after the gate, as package serve does, ask in the task if
+// tasks.Options name the tool. A tool with a policy of its own (mrtr.HandlerOptions) is
+// approved first, and its call becomes a task if it takes long enough. So is every call if the
+// tasks are installed before the gate.
 func Install(server *mcp.Server, rt *mrtr.Runtime, opts *Options) (*Gate, error) {
 	if server == nil {
 		return nil, misuse("Install on a nil server")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"sync"
 	"testing"
@@ -21,6 +23,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
+	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 // What is asked, in three ways, with and without a store, around and inside of a boundary and
@@ -184,6 +187,36 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 			}
 		}
 	}
+}
+
+// So does a result of another type, with all that it has.
+func TestAResultOfAnotherType(t *testing.T) {
+	type other struct {
+		mcp.ResultBase
+		ResultType string `json:"resultType"`
+		Due        int64  `json:"due"`
+	}
+	instead := func(mcp.MethodHandler) mcp.MethodHandler {
+		return func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" {
+				return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "own"}}}, nil
+			}
+			return &other{mcp.ResultBase{Meta: mcp.Meta{"a": 1}}, "later", 1 << 60}, nil
+		}
+	}
+	at := setting{store: machine{store.NewMemory(nil)}, layers: []string{}}
+	open, gated := newSite(t, at), newSite(t, at)
+	for _, s := range []*site{open, gated} {
+		s.server.AddReceivingMiddleware(instead)
+	}
+	_, err := gate.Install(gated.server, gated.rt, nil)
+	require.NoError(t, err)
+	want, c := open.call(open.client(nil), "own", nil, nil), gated.client(nil)
+	require.Contains(t, string(want.Result), `"a":1`)
+	got := gated.call(c, "own", nil, yes)
+	require.JSONEq(t, string(want.Result), string(got.Result))
+	again := gated.send(c, wire.Request{Name: "own", Arguments: path{"/a"}, State: got.States[0], Responses: response})
+	require.JSONEq(t, string(want.Result), string(again.Result))
 }
 
 // A tool that panics or ends its goroutine has had its call.
@@ -356,4 +389,39 @@ func TestWithin(t *testing.T) {
 		require.Equal(t, []string{"wipe /a"}, s.called())
 		require.Equal(t, 61*time.Second, time.Since(began))
 	})
+}
+
+// Over HTTP a gate is on both ways to the server, and asks both eras.
+func TestOverHTTP(t *testing.T) {
+	for _, stock := range []bool{false, true} {
+		s := newSite(t, setting{layers: []string{"gate", "boundary"}})
+		handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return s.server }, &mcphttp.HandlerOptions{StockFront: stock})
+		require.NoError(t, err)
+		web := httptest.NewServer(handler)
+		for way, o := range ways {
+			c, err := wire.DialHTTP(context.Background(), web.URL, nil, o)
+			require.NoError(t, err)
+			require.Equal(t, "wipe done", s.call(c, "wipe", nil, yes).Text, way)
+			require.True(t, s.call(c, "wipe", nil, saying(wire.Decline)).IsError)
+			require.Equal(t, []string{"wipe /a"}, s.called())
+			require.NoError(t, c.Close())
+		}
+		web.Close()
+	}
+}
+
+// A question that cannot be asked, and a caller who cannot be identified, end the call.
+func TestWithoutAQuestionThereIsNoCall(t *testing.T) {
+	for why, message := range map[string]func(*mcp.Tool, json.RawMessage) string{
+		"empty":  func(*mcp.Tool, json.RawMessage) string { return "" },
+		"binary": func(*mcp.Tool, json.RawMessage) string { return "\xff" },
+		"panic":  func(*mcp.Tool, json.RawMessage) string { panic("on purpose") },
+	} {
+		s := newSite(t, setting{gate: gate.Options{Message: message}})
+		require.True(t, s.call(s.client(nil), "wipe", nil, yes).IsError, why)
+		require.Empty(t, s.called())
+	}
+	s := newSite(t, setting{gate: gate.Options{Remember: gate.Remember{For: time.Hour}}}).as("unknown")
+	require.Contains(t, s.call(s.client(nil), "wipe", nil, yes).Text, "its sender is not identified")
+	require.Empty(t, s.called())
 }

@@ -3,6 +3,7 @@ package gate_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -66,6 +67,9 @@ func newSite(t testing.TB, s setting) *site {
 	s.options.Principal = func(context.Context, mcp.Request) (string, error) {
 		here.mu.Lock()
 		defer here.mu.Unlock()
+		if here.user == "unknown" {
+			return "", errors.New("who is it?")
+		}
 		return here.user, nil
 	}
 	var err error
