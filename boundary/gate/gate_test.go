@@ -219,6 +219,13 @@ func TestAResultOfAnotherType(t *testing.T) {
 	require.JSONEq(t, string(want.Result), string(again.Result))
 }
 
+// A handler that returns nothing leaves an error.
+func TestAToolThatReturnsNothing(t *testing.T) {
+	s := newSite(t, setting{})
+	s.server.AddTool(&mcp.Tool{Name: "silent", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil })
+	require.Contains(t, s.call(s.client(nil), "silent", nil, yes).Error.Message, "neither a result nor an error")
+}
+
 // A tool that panics or ends its goroutine has had its call.
 func TestABrokenToolIsCalledOnce(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("on purpose") }, "Goexit": runtime.Goexit} {
@@ -407,6 +414,14 @@ func TestOverHTTP(t *testing.T) {
 			require.NoError(t, c.Close())
 		}
 		web.Close()
+	}
+}
+
+// A boundary outside knows a decline from a fault.
+func TestABoundaryReadsADecline(t *testing.T) {
+	s := newSite(t, setting{layers: []string{"gate", "boundary"}})
+	for _, client := range ways {
+		require.Contains(t, string(s.call(s.client(client), "wipe", nil, saying(wire.Decline)).Result), `"type":"declined"`)
 	}
 }
 
