@@ -39,7 +39,7 @@ type Options struct {
 	// answer for one call must not change from round to round. A call is gated if Ask panics.
 	Ask func(tool *mcp.Tool, arguments json.RawMessage) bool
 	// Message is the question; [Describe] if nil. Set it to keep secrets out of the question,
-	// which shows every argument. Like Ask, it gives one call the same text each time.
+	// which shows the arguments as they are. Like Ask, it gives one call the same text each time.
 	Message func(tool *mcp.Tool, arguments json.RawMessage) string
 	// Remember lets the user say "do not ask again".
 	Remember Remember
