@@ -23,7 +23,8 @@ const (
 	Destructive Tier = "destructive"
 )
 
-func tierOf(tool *mcp.Tool) Tier {
+// TierOf is the tier of a tool.
+func TierOf(tool *mcp.Tool) Tier {
 	switch a := tool.Annotations; {
 	case a == nil:
 		return Destructive
@@ -58,14 +59,14 @@ func (b *boundary) tiers(next endpoint) endpoint {
 		case def == nil:
 			return nil, c.unknownTool(b.opts.MaxResultBytes)
 		case b.denied(def.tool):
-			return nil, &tierDenied{tool: c.tool, tier: tierOf(def.tool)}
+			return nil, &tierDenied{tool: c.tool, tier: TierOf(def.tool)}
 		}
 		return next(ctx, c)
 	}
 }
 
 func (b *boundary) denied(tool *mcp.Tool) bool {
-	return slices.Contains(b.opts.Deny, tierOf(tool))
+	return slices.Contains(b.opts.Deny, TierOf(tool))
 }
 
 type tierDenied struct {

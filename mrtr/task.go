@@ -181,6 +181,9 @@ func (rt *Runtime) Sender(ctx context.Context, req mcp.Request) (string, error) 
 	return rt.principal(ctx, req)
 }
 
+// Audience is that of [Options]. It is for layers that seal with a Codec.
+func (rt *Runtime) Audience() string { return rt.opts.Audience }
+
 // Codec makes a codec for another purpose, with the keys of the runtime's states. It is for
 // package tasks. Without keys its tokens open in this process alone. A maxToken of 0 is that
 // of states.

@@ -36,6 +36,7 @@ var rooms = []room{
 	{"transport/wstransport transport/stdio", 1700},
 	{"transport/internal", 700},
 	{"boundary", 4600},
+	{"boundary/gate", 900},
 	{"boundary/transcript", 800},
 	{"prove cmd/mrtr", 9300},
 	{"otelmrtr", 360},

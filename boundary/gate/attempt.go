@@ -1,0 +1,121 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// attempt is one request for a gated tool.
+type attempt struct {
+	req    *mcp.CallToolRequest
+	tool   *mcp.Tool
+	next   mcp.MethodHandler
+	failed atomic.Pointer[error] // how the tool failed, if it was called for this request
+}
+
+type attemptKey struct{}
+
+// serve lets the request through if its call is approved. Any other is a round of the handler
+// that asks, under a name of its own: its states and those of the tool, which may have the same
+// runtime, do not open for one another.
+func (g *Gate) serve(ctx context.Context, a *attempt) (mcp.Result, error) {
+	p := a.req.Params
+	if principal, err := g.rt.Sender(ctx, a.req); err == nil { // else the handler refuses it
+		if p.RequestState == "" {
+			if g.approvals.has(ctx, principal, p) {
+				return g.forward(ctx, a, principal, "", p.InputResponses)
+			}
+		} else if state, err := g.passes.Open(g.binding(a, principal), p.RequestState); err == nil {
+			return g.forward(ctx, a, principal, string(state), p.InputResponses)
+		}
+	}
+	asked := *p
+	asked.Name = "gate:" + p.Name
+	res, err := g.handler(context.WithValue(ctx, attemptKey{}, a), &mcp.CallToolRequest{Session: a.req.Session, Params: &asked, Extra: a.req.Extra})
+	if err != nil {
+		return nil, err
+	}
+	return a.unpack(res)
+}
+
+// decide is the handler of a gated call. It calls the tool once it is approved.
+func (g *Gate) decide(ctx context.Context, c *mrtr.Call, arguments json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+	a := ctx.Value(attemptKey{}).(*attempt)
+	lasting := g.approvals != nil && c.Principal() != ""
+	question := mrtr.ElicitAs[decision](questionKey, g.o.Message(a.tool, arguments), g.form(lasting))
+	said, ok := mrtr.Answer(c, question)
+	switch {
+	case !ok:
+		return mrtr.Need(question), nil, nil
+	case !said.Approve:
+		return nil, nil, &mrtr.Error{Reason: mrtr.Declined, Key: questionKey}
+	}
+	if err := g.spend(ctx, c.ID()); err != nil {
+		return nil, nil, err
+	}
+	if said.Remember && lasting {
+		g.approvals.grant(ctx, c.Principal(), a.req.Params)
+	}
+	res, err := g.forward(ctx, a, c.Principal(), "", nil)
+	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && wire.Code == rpcerror.CodeRetryable {
+		return nil, nil, wire // the tool was not begun, and the same approval may come again
+	}
+	return nil, a.pack(res, err), nil
+}
+
+// spend uses up the approval of a call, if no store does.
+func (g *Gate) spend(ctx context.Context, call string) error {
+	if g.spent == nil {
+		return nil
+	}
+	epoch, err := g.spent.Epoch(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = g.spent.Create(ctx, store.Key{Epoch: epoch, Name: call}, nil, g.rt.StateTTL()+2*statecodec.MaxSkew)
+	if errors.Is(err, store.ErrExists) {
+		return &mrtr.Error{Reason: mrtr.ResultNotKept}
+	}
+	return err
+}
+
+// forward calls the tool, with the state that it gave its client. If it asks, its next state
+// is sealed into one that says that the call is approved.
+func (g *Gate) forward(ctx context.Context, a *attempt, principal, state string, answers mcp.InputResponseMap) (mcp.Result, error) {
+	own := *a.req.Params
+	own.RequestState, own.InputResponses = state, answers
+	res, err := a.next(ctx, toolsCall, &mcp.CallToolRequest{Session: a.req.Session, Params: &own, Extra: a.req.Extra})
+	tool, ok := res.(*mcp.CallToolResult)
+	switch {
+	case err != nil:
+		return nil, err
+	case res == nil || ok && tool == nil:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "The tool returned neither a result nor an error."}
+	case !ok || tool.InputRequests == nil:
+		return res, nil
+	}
+	made := *tool
+	made.RequestState, err = g.passes.Seal(g.binding(a, principal), []byte(tool.RequestState))
+	return &made, err
+}
+
+// binding ties an approval to its call.
+func (g *Gate) binding(a *attempt, principal string) statecodec.Binding {
+	return statecodec.Binding{
+		Method: toolsCall, Target: a.req.Params.Name, Arguments: a.req.Params.Arguments,
+		Principal: principal, Audience: g.audience(),
+	}
+}
+
+func (g *Gate) audience() string { return strconv.Quote(g.rt.Audience()) + strconv.Quote(g.o.Audience) }
