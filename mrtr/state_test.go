@@ -249,7 +249,7 @@ func FuzzHostileTexts(f *testing.F) {
 			require.NoError(t, err)
 			require.Equal(t, wanted, got)
 			own := *asked.spec // the state has nothing of the Go type
-			own.form, own.fallback, own.confirms = nil, nil, false
+			own.form, own.fallback, own.confirms = nil, "", false
 			c.st.pending[i].spec = &own
 			back.pending[i].form = nil
 		}
