@@ -197,6 +197,8 @@ func TestLabels(t *testing.T) {
 		`{"type":"string","title":"Name"}`:                                                                                     mrtr.Reply(mrtr.Elicit[string]("q", "?").Default("x").Label("Name")),
 		`{"type":"number","minimum":1,"title":"Size"}`:                                                                         mrtr.ElicitAs[float64]("q", "?", json.RawMessage(`{"type":"object","properties":{"q":{"type":"number","minimum":1,"title":"q"}}}`)).Label("Size"),
 		`{"type":"array","items":{"type":"string","enum":["a","b"]},"uniqueItems":true,"maxItems":2,"minItems":1,"title":"T"}`: mrtr.ChooseSome("q", "?", mrtr.Choices("a", "b")...).Between(1, 2).Label("T"),
+		`{"type":"string","oneOf":[{"const":"a","title":"a"},{"const":"\u202e","title":"\\u202e"}]}`:                           mrtr.Choose("q", "?", mrtr.Choices("a", "\u202e")...),
+		`{"type":"array","items":{"anyOf":[{"const":"\u202e","title":"\\u202e"}]},"uniqueItems":true,"maxItems":1}`:            mrtr.ChooseSome("q", "?", mrtr.Choices("\u202e")...),
 	} {
 		var form struct{ Properties struct{ Q json.RawMessage } }
 		require.NoError(t, json.Unmarshal(sent(t, q).Schema, &form))
