@@ -28,7 +28,8 @@ func Choices(values ...string) []Choice {
 
 // Elicit asks a form question. T gives the shape of the answer:
 //
-//   - a string, bool, integer or number: a form of one property, named key;
+//   - a string, bool, integer or number: a form of one property, named key, which
+//     [Question.Label] gives a name for people;
 //   - a string type with a method Choices() []Choice: an enum;
 //   - a struct of such fields, slices of an enum, and [time.Time], named by
 //     their json tags, described by their jsonschema tags, and optional where

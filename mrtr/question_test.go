@@ -339,7 +339,7 @@ func TestAConfirmationIsForItsWordsAlone(t *testing.T) {
 
 // A question of any text is asked once and answered, in every style.
 func TestAQuestionOfAnyTextIsAnswered(t *testing.T) {
-	question := func(words string) mrtr.Question[string] { return mrtr.Elicit[string]("send", words) }
+	question := func(words string) mrtr.Question[string] { return mrtr.Elicit[string]("send", words).Verbatim() }
 	styles := everyStyle(func(s *stage, in input) (output, error) { return output{ask(s, question(in.Location))}, nil })
 	styles["once"] = mrtr.Native(guardedOf(func(s *stage, in input) (output, error) {
 		return output{ask(s, question(once(s, "look", func(context.Context, string) (string, error) { return in.Location, nil })))}, nil
