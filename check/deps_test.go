@@ -37,6 +37,7 @@ var importStair = []struct {
 	// For any program.
 	{"internal/spelling", nil, "it compares words"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
+	{"internal/plaintext", nil, "it looks at characters"},
 	{"internal/stacktrace", nil, "it reads the stack"},
 	{"internal/errormethods", nil, "it declares interfaces"},
 	{"internal/dependency", []string{"internal/errormethods"}, "it reads errors of the standard library, and those that describe themselves"},
@@ -44,7 +45,7 @@ var importStair = []struct {
 	{"internal/sighting", nil, "it counts silence, whoever is silent"},
 	{"internal/taskround", nil, "the engine and the tasks meet in it, and neither imports the other"},
 	{"internal/faultlog", nil, "the boundary and the engine meet in it, and neither imports the other"},
-	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext"}, "a form is judged without knowing who asks"},
+	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext", "internal/plaintext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"boundary/transcript", []string{"internal/jsontext"}, "a conversation is text, and checking it needs no protocol"},
 	{"store", []string{"internal/usage"}, "a backend, and whoever writes one, needs no protocol and no other backend; misuse is one error in every package"},
@@ -72,7 +73,7 @@ var importStair = []struct {
 	{"mrtr/internal/failure", []string{"internal/dependency", "internal/errormethods", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
 	{"mrtr/internal/weight", nil, "it weighs values"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
-	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "internal/taskround", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/snapshot", "internal/stacktrace", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "internal/taskround", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/plaintext", "internal/snapshot", "internal/stacktrace", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
 	{"boundary/gate", []string{gosdk, "boundary", "internal/rpcerror", "internal/usage", "mrtr", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
 	{"tasks", []string{gosdk, "internal/rpcerror", "internal/sighting", "internal/taskround", "internal/usage", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever engine it has"},

@@ -30,7 +30,7 @@ type removal struct {
 
 func remover(done *did) mrtr.GuardedFunc[file, removal] {
 	return func(ctx context.Context, c *mrtr.Call, in file) (*mrtr.IncompleteResult, removal, error) {
-		sure := mrtr.Confirm("sure", "Delete "+in.Path+"?")
+		sure := mrtr.Confirm("sure", "Delete "+mrtr.Quote(in.Path)+"?")
 		yes, answered := mrtr.Answer(c, sure)
 		if !answered {
 			return mrtr.Need(sure), removal{}, nil

@@ -48,7 +48,7 @@ var (
 
 // size is asked for each item, under a key of its own.
 func size(i int, item string) mrtr.Question[string] {
-	return mrtr.Choose(fmt.Sprintf("size.%d", i), "Which size of "+item+"?", mrtr.Choices("S", "M", "L")...)
+	return mrtr.Choose(fmt.Sprintf("size.%d", i), "Which size of "+mrtr.Quote(item)+"?", mrtr.Choices("S", "M", "L")...)
 }
 
 // checked refuses an order that cannot be filled, before anything is asked or done.

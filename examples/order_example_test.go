@@ -9,16 +9,16 @@ func ExampleOrderNative() {
 	run(mrtr.Native(examples.OrderNative), two, buyer)
 	run(mrtr.Native(examples.OrderNative), two, leaver) // who does not pay
 	// Output:
-	// Which size of chair?
-	// Which size of table?
+	// Which size of "chair"?
+	// Which size of "table"?
 	// Where shall it go?
 	// A note for the card?
 	// Please pay.
 	// (reserved chair, table)
 	// (shipped)
 	// result: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
-	// Which size of chair?
-	// Which size of table?
+	// Which size of "chair"?
+	// Which size of "table"?
 	// Where shall it go?
 	// A note for the card?
 	// Please pay.
@@ -30,16 +30,16 @@ func ExampleOrderOnce() {
 	run(mrtr.Native(examples.OrderOnce), two, leaver) // who does not pay
 	// Output:
 	// (reserved chair, table)
-	// Which size of chair?
-	// Which size of table?
+	// Which size of "chair"?
+	// Which size of "table"?
 	// Where shall it go?
 	// A note for the card?
 	// Please pay.
 	// (shipped)
 	// result: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
 	// (reserved chair, table)
-	// Which size of chair?
-	// Which size of table?
+	// Which size of "chair"?
+	// Which size of "table"?
 	// Where shall it go?
 	// A note for the card?
 	// Please pay.
@@ -53,16 +53,16 @@ func ExampleOrderLinear() {
 	run(mrtr.Journal(examples.OrderLinear), two, leaver) // who does not pay
 	// Output:
 	// (reserved chair, table)
-	// Which size of chair?
-	// Which size of table?
+	// Which size of "chair"?
+	// Which size of "table"?
 	// Where shall it go?
 	// A note for the card?
 	// Please pay.
 	// (shipped)
 	// result: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
 	// (reserved chair, table)
-	// Which size of chair?
-	// Which size of table?
+	// Which size of "chair"?
+	// Which size of "table"?
 	// Where shall it go?
 	// A note for the card?
 	// Please pay.
@@ -75,16 +75,16 @@ func ExampleOrderSteps() {
 	run(examples.OrderSteps(), two, leaver) // who does not pay
 	// Output:
 	// (reserved chair, table)
-	// Which size of chair?
-	// Which size of table?
+	// Which size of "chair"?
+	// Which size of "table"?
 	// Where shall it go?
 	// A note for the card?
 	// Please pay.
 	// (shipped)
 	// result: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
 	// (reserved chair, table)
-	// Which size of chair?
-	// Which size of table?
+	// Which size of "chair"?
+	// Which size of "table"?
 	// Where shall it go?
 	// A note for the card?
 	// Please pay.
@@ -97,16 +97,16 @@ func ExampleOrderGiven() {
 	run(examples.OrderGiven(), two, buyer)
 	run(examples.OrderGiven(), two, leaver) // who does not pay
 	// Unordered output:
-	// Which size of chair?
-	// Which size of table?
+	// Which size of "chair"?
+	// Which size of "table"?
 	// Where shall it go?
 	// A note for the card?
 	// Please pay.
 	// (reserved chair, table)
 	// (shipped)
 	// result: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
-	// Which size of chair?
-	// Which size of table?
+	// Which size of "chair"?
+	// Which size of "table"?
 	// Where shall it go?
 	// A note for the card?
 	// Please pay.

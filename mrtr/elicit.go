@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"net/url"
 	"reflect"
-	"unicode/utf8"
 
+	"github.com/mrtr-go/sdk/internal/plaintext"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
 )
 
@@ -28,7 +28,8 @@ func Choices(values ...string) []Choice {
 
 // Elicit asks a form question. T gives the shape of the answer:
 //
-//   - a string, bool, integer or number: a form of one property, named key;
+//   - a string, bool, integer or number: a form of one property, named key, which
+//     [Question.Label] gives a name for people;
 //   - a string type with a method Choices() []Choice: an enum;
 //   - a struct of such fields, slices of an enum, and [time.Time], named by
 //     their json tags, described by their jsonschema tags, and optional where
@@ -81,13 +82,26 @@ func formChoices(choices []Choice) []form.Choice {
 }
 
 // Choose asks for one of a few values, given at run time. On the wire the answer
-// is an object with one property, named as the key.
+// is an object with one property, named as the key. A value is never altered, since
+// the answer is compared with it: one that has characters which no message may have
+// (see [Question.Verbatim]) gets a title that spells them out.
 func Choose(key, message string, choices ...Choice) Question[string] {
 	schema, err := form.OfChoices(key, formChoices(choices))
 	if err != nil {
 		return Question[string]{err: misuse("question %q: %v", key, err)}
 	}
 	return elicit[string](key, message, schema)
+}
+
+// ChooseSome asks for any number of a few values, given at run time: none, all, or as
+// many as [Question.Between] says. The answer has each value once, in the order in
+// which the client sent them.
+func ChooseSome(key, message string, choices ...Choice) Question[[]string] {
+	schema, err := form.OfSeveralChoices(key, formChoices(choices))
+	if err != nil {
+		return Question[[]string]{err: misuse("question %q: %v", key, err)}
+	}
+	return elicit[[]string](key, message, schema)
 }
 
 // Confirm asks for a yes. The answer is true only when a person said yes. A
@@ -104,7 +118,8 @@ func Confirm(key, message string) Question[bool] {
 
 // ElicitAs asks a form question whose schema is made at run time: a JSON Schema
 // object with primitive properties, as the protocol restricts it. It is sent as it
-// is, but for the space between its tokens.
+// is, but for the space between its tokens, and for what [Question.Verbatim] says of
+// its titles and descriptions.
 //
 // If T is map[string]any, the answer holds the properties that the schema names and
 // no others. A struct has a field for each property of the schema, of its kind; its
@@ -135,29 +150,33 @@ func ElicitURL(key, message, address string) Question[struct{}] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[struct{}]{err: err}
 	}
-	if u, err := url.Parse(address); err != nil || u.Scheme == "" || u.Host == "" || !utf8.ValidString(address) {
-		return Question[struct{}]{err: misuse("question %q: ElicitURL needs an absolute address", key)}
+	if u, err := url.Parse(address); err != nil || u.Scheme == "" || u.Host == "" || plaintext.Text(address) != address {
+		return Question[struct{}]{err: misuse("question %q: ElicitURL needs an absolute address, with special characters percent-encoded", key)}
 	}
-	return Question[struct{}]{spec: &spec{kind: urlKind, key: key, message: message, url: address}}
+	s := &spec{kind: urlKind, key: key, url: address}
+	s.say(message, nil)
+	return Question[struct{}]{spec: s}
 }
 
 func elicit[T any](key, message string, schema json.RawMessage) Question[T] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[T]{err: err}
 	}
-	f, err := form.Of(schema)
-	if err != nil {
+	s := &spec{kind: formKind, key: key, typ: answerTypeName[T]()}
+	s.say(message, schema)
+	var err error
+	if s.form, err = form.Of(s.schema); err != nil {
 		return Question[T]{err: misuse("question %q: %v", key, err)}
 	}
-	return Question[T]{spec: &spec{kind: formKind, key: key, message: message, schema: schema, typ: answerTypeName[T](), form: f}}
+	return Question[T]{spec: s}
 }
 
 func checkQuestion(key, message string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	if message == "" || !utf8.ValidString(message) {
-		return misuse("question %q: its message is empty or not UTF-8", key)
+	if message == "" {
+		return misuse("question %q: its message is empty", key)
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func ExampleGiven3() {
 	count := mrtr.ResolveQuestion[Order](howMany)
 	express := mrtr.ResolveQuestion[Order](mrtr.Confirm("express", "Send it by express?"))
 	insured := mrtr.Resolve("insured", func(_ context.Context, in Order) (mrtr.Question[bool], error) {
-		return mrtr.Confirm("insured", "Insure the "+in.Item+"?"), nil
+		return mrtr.Confirm("insured", "Insure "+mrtr.Quote(in.Item)+"?"), nil
 	})
 	order(mrtr.Given3(count, express, insured, func(_ context.Context, c *mrtr.Call, in Order, count int, express, insured bool) (Receipt, error) {
 		return Receipt{fmt.Sprintf("%d %s, express: %t, insured: %t, in round %d", count, in.Item, express, insured, c.Round())}, nil
@@ -166,7 +166,7 @@ func ExampleGiven3() {
 	// Unordered output:
 	// user is asked: How many?
 	// user is asked: Send it by express?
-	// user is asked: Insure the chairs?
+	// user is asked: Insure "chairs"?
 	// 3 chairs, express: true, insured: true, in round 2
 }
 
@@ -240,13 +240,13 @@ func ExampleCall_OnStop() {
 			fmt.Println("releasing", seat)
 			return nil
 		})
-		name, err := mrtr.Ask(ctx, c, mrtr.Elicit[string]("name", "Who flies to "+in.Location+"?"))
+		name, err := mrtr.Ask(ctx, c, mrtr.Elicit[string]("name", "Who flies to "+mrtr.Quote(in.Location)+"?"))
 		return forecast{name + " sits in " + seat}, err
 	}
 	callWeather(newWeather(mrtr.Journal(handler)), nil)
 	// Output:
 	// holding 12A
-	// asked: Who flies to Lisbon?
+	// asked: Who flies to "Lisbon"?
 	// releasing 12A
 	// error: Stopped: "name" was declined.
 }

@@ -237,8 +237,8 @@ func TestNeedsThatDoNothingAreRefused(t *testing.T) {
 		"mrtr: HandlerOptions.Needs has a question that is Known: nobody is asked it":                         mrtr.Known("x"),
 		`mrtr: HandlerOptions.Needs has question "sure", which goes on without an answer: it refuses nobody`:  mrtr.Confirm("sure", "Sure?"),
 		`mrtr: HandlerOptions.Needs has question "units", which goes on without an answer: it refuses nobody`: mrtr.Optional(units),
-		"mrtr: a question is nil":                               nil,
-		`mrtr: question "q": its message is empty or not UTF-8`: mrtr.Elicit[string]("q", ""),
+		"mrtr: a question is nil":                  nil,
+		`mrtr: question "q": its message is empty`: mrtr.Elicit[string]("q", ""),
 	} {
 		require.PanicsWithError(t, want, func() {
 			mrtr.Tool(rt, mrtr.Native(asking(units, itself)), &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{q}})
@@ -249,7 +249,7 @@ func TestNeedsThatDoNothingAreRefused(t *testing.T) {
 func TestAStepThatAlwaysAsksIsCheckedWhenItIsBuilt(t *testing.T) {
 	for want, q := range map[string]mrtr.Question[string]{
 		`mrtr: step "unit" asks a question with another key, "units"`: units,
-		`mrtr: question "unit": its message is empty or not UTF-8`:    mrtr.Elicit[string]("unit", ""),
+		`mrtr: question "unit": its message is empty`:                 mrtr.Elicit[string]("unit", ""),
 	} {
 		var b mrtr.Steps[input, output]
 		mrtr.AskQuestion(&b, "unit", q)

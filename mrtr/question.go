@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/plaintext"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -77,7 +78,7 @@ func (q Question[T]) Default(v T) Question[T] {
 		return q
 	}
 	s := *q.spec
-	s.fallback = value
+	s.fallback = string(value)
 	q.spec = &s
 	return q
 }
@@ -94,20 +95,12 @@ func (q Question[T]) Prefill(v T) Question[T] {
 		q.err = misuse("question %q: only an Elicit, a Choose and the like can be prefilled, inside a Reply", q.spec.key)
 		return q
 	}
-	s := *q.spec
-	content, err := form.Encode(v, s.key)
-	if err == nil {
-		s.schema, err = form.Prefill(s.schema, content)
-	}
-	if err == nil {
-		s.form, err = form.Of(s.schema)
-	}
+	content, err := form.Encode(v, q.spec.key)
 	if err != nil {
-		q.err = misuse("question %q: it cannot be prefilled: %v", s.key, err)
+		q.err = misuse("question %q: it cannot be prefilled: %v", q.spec.key, err)
 		return q
 	}
-	q.spec = &s
-	return q
+	return q.reshape("it cannot be prefilled", func(s json.RawMessage) (json.RawMessage, error) { return form.Prefill(s, content) })
 }
 
 // Known is a question with the answer v, which is never sent. It lets code that
@@ -169,12 +162,15 @@ type spec struct {
 	lenient bool            // a decline, a cancel and a client that cannot be asked are answers
 	tells   bool            // a decline and a cancel are answers that are told apart
 
-	confirms bool   // it is a Confirm: set where the question is made, and in no state
-	typ      string // names a type that decodes its answer itself, see answerType
+	confirms bool // it is a Confirm: set where the question is made, and in no state
+	verbatim bool // see Verbatim: likewise
+
+	typ string // names a type that decodes its answer itself, see answerType
 
 	// Set where the question is made. No state carries them.
 	form     *form.Form
-	fallback json.RawMessage
+	fallback string   // JSON, "" for none
+	written  *wording // nil if message and schema are as the author wrote them
 }
 
 // A spec is itself AnyQuestion: linear code hands over its questions so, since the
@@ -208,7 +204,7 @@ func (s *spec) digestBytes() [digest.Len]byte {
 func (s *spec) request(note string) (mcp.InputRequest, error) {
 	message := s.message
 	if note != "" {
-		message += "\n\n" + note
+		message += "\n\n" + plaintext.Text(note) // a type's own words may repeat the answer
 	}
 	switch s.kind {
 	case formKind:

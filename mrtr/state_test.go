@@ -215,7 +215,7 @@ func FuzzHostileTexts(f *testing.F) {
 		c.st.carry(quoted)
 		var specs []*spec
 		for _, q := range []AnyQuestion{
-			Elicit[string]("message", text), Confirm("confirm", text), Choose("choice", "?", Choice{Value: text, Title: text}),
+			Elicit[string]("message", text), Confirm("confirm", text).Verbatim(), Choose("choice", "?", Choice{Value: text, Title: text}).Verbatim(),
 			Elicit[string]("prefilled", "?").Prefill(text), ElicitURL("url", text, "https://example.com/"+text),
 			ElicitAs[map[string]any]("schema", "?", json.RawMessage(`{"type":"object","properties":{"x":{"type":"string","title":`+string(quoted)+`}}}`)),
 			Sample("sample", &mcp.CreateMessageWithToolsParams{MaxTokens: 1, SystemPrompt: text}),
@@ -249,7 +249,7 @@ func FuzzHostileTexts(f *testing.F) {
 			require.NoError(t, err)
 			require.Equal(t, wanted, got)
 			own := *asked.spec // the state has nothing of the Go type
-			own.form, own.fallback, own.confirms = nil, nil, false
+			own.form, own.fallback, own.written, own.confirms, own.verbatim = nil, "", nil, false, false
 			c.st.pending[i].spec = &own
 			back.pending[i].form = nil
 		}

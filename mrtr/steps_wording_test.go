@@ -245,7 +245,7 @@ func TestStepsBuildRefusesAQuestionOfAnotherKey(t *testing.T) {
 		want     string
 	}{
 		"another key": {text("other"), `mrtr: step "q" asks a question with another key, "other"`},
-		"malformed":   {mrtr.Elicit[string]("q", ""), `mrtr: question "q": its message is empty or not UTF-8`},
+		"malformed":   {mrtr.Elicit[string]("q", ""), `mrtr: question "q": its message is empty`},
 		"its own key": {text("q"), ""},
 		"known":       {mrtr.Known("x"), ""},
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/internal/plaintext"
 )
 
 // field is one field of a form that is being derived.
@@ -118,11 +119,8 @@ func (d *Types) valueSchema(t reflect.Type, description string) (json.RawMessage
 		if !ok || t.Elem().Kind() != reflect.String {
 			return nil, fmt.Errorf("%s: a list can only hold an enum (a string type with a method Choices)", t)
 		}
-		items, err := itemsSchema(c)
-		if err != nil {
-			return nil, err
-		}
-		s = `{"type":"array","items":` + string(items) + `,"uniqueItems":true,"maxItems":` + strconv.Itoa(len(c)) + `}`
+		list, err := listSchema(c)
+		return describe(list, description), err
 	default:
 		return nil, fmt.Errorf("%s cannot be asked for in a form: only strings, booleans, numbers, enums and lists of enums can", t)
 	}
@@ -177,6 +175,15 @@ func OfChoices(name string, choices []Choice) (json.RawMessage, error) {
 	return objectSchema([]field{{name: name, schema: values, required: true}}), nil
 }
 
+// OfSeveralChoices is the schema of a form with one property, a list of the choices.
+func OfSeveralChoices(name string, choices []Choice) (json.RawMessage, error) {
+	list, err := listSchema(choices)
+	if err != nil {
+		return nil, err
+	}
+	return objectSchema([]field{{name: name, schema: list, required: true}}), nil
+}
+
 // enumSchema is a string of which the schema lists the values, with titles where
 // any choice has one.
 func enumSchema(choices []Choice) (json.RawMessage, error) {
@@ -185,6 +192,15 @@ func enumSchema(choices []Choice) (json.RawMessage, error) {
 		return nil, err
 	}
 	return appendChoices(json.RawMessage(`{"type":"string",`), choices, titled, "oneOf"), nil
+}
+
+// listSchema is a list that takes each of the choices once.
+func listSchema(choices []Choice) (json.RawMessage, error) {
+	items, err := itemsSchema(choices)
+	if err != nil {
+		return nil, err
+	}
+	return json.RawMessage(`{"type":"array","items":` + string(items) + `,"uniqueItems":true,"maxItems":` + strconv.Itoa(len(choices)) + `}`), nil
 }
 
 // itemsSchema is enumSchema for the items of a list, where the protocol has
@@ -207,11 +223,13 @@ func checkChoices(choices []Choice) (titled bool, _ error) {
 	}
 	seen := make(map[string]bool, len(choices))
 	for _, c := range choices {
-		if c.Value == "" || seen[c.Value] || !utf8.ValidString(c.Value) || !utf8.ValidString(c.Title) {
+		if c.Value == "" || seen[c.Value] || !utf8.ValidString(c.Value) {
 			return false, fmt.Errorf("choice %q is empty, given twice or not UTF-8", c.Value)
 		}
 		seen[c.Value] = true
-		titled = titled || c.Title != ""
+		// A value is sent as it is, for answers are compared with it. One that would steer
+		// what shows it has a title, which is shown instead and is put right by Plain.
+		titled = titled || c.Title != "" || plaintext.Text(c.Value) != c.Value
 	}
 	return titled, nil
 }

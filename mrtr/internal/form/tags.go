@@ -185,14 +185,6 @@ func (m members) encode() json.RawMessage {
 // finds them filled in. A value that is empty leaves its property empty; one for a
 // property that the form lacks is an error.
 func Prefill(schema, answer json.RawMessage) (json.RawMessage, error) {
-	form, err := membersOf(schema)
-	if err != nil {
-		return nil, err
-	}
-	properties, err := membersOf(form.get("properties"))
-	if err != nil {
-		return nil, err
-	}
 	values, err := membersOf(answer)
 	if err != nil {
 		return nil, err
@@ -201,17 +193,47 @@ func Prefill(schema, answer json.RawMessage) (json.RawMessage, error) {
 		if isEmpty(v.value) {
 			continue
 		}
-		described := properties.get(v.name)
-		if described == nil {
-			return nil, fmt.Errorf("the form has no property %q", v.name)
-		}
-		property, err := membersOf(described)
-		if err != nil {
+		if schema, err = Set(schema, v.name, "default", v.value); err != nil {
 			return nil, err
 		}
-		properties.set(v.name, property.set("default", v.value).encode())
 	}
+	return schema, nil
+}
+
+// Set sets a keyword of one property of a form.
+func Set(schema json.RawMessage, name, keyword string, value json.RawMessage) (json.RawMessage, error) {
+	form, err := membersOf(schema)
+	if err != nil {
+		return nil, err
+	}
+	properties, err := membersOf(form.get("properties"))
+	if err != nil {
+		return nil, err
+	}
+	described := properties.get(name)
+	if described == nil {
+		return nil, fmt.Errorf("the form has no property %q", name)
+	}
+	property, err := membersOf(described)
+	if err != nil {
+		return nil, err
+	}
+	properties.set(name, property.set(keyword, value).encode())
 	return form.set("properties", properties.encode()).encode(), nil
+}
+
+// SetText sets a keyword whose value is text.
+func SetText(schema json.RawMessage, name, keyword, text string) (json.RawMessage, error) {
+	return Set(schema, name, keyword, jsontext.AppendString(nil, text))
+}
+
+// Limit bounds how many items one property of a form takes, which is a list of choices.
+func Limit(schema json.RawMessage, name string, least, most int) (json.RawMessage, error) {
+	schema, err := Set(schema, name, "minItems", json.RawMessage(strconv.Itoa(least)))
+	if err != nil {
+		return nil, err
+	}
+	return Set(schema, name, "maxItems", json.RawMessage(strconv.Itoa(most)))
 }
 
 // isEmpty reports whether a value is the zero value of its Go type.

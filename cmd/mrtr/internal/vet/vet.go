@@ -1,5 +1,5 @@
 // Package vet finds the mistakes that tools which ask their users are made
-// with: five analyzers over handlers written with go-sdk alone or with mrtr.
+// with: six analyzers over handlers written with go-sdk alone or with mrtr.
 //
 // They prefer to miss a mistake over reporting one that is none. Each follows a
 // value or a call only as far as the source of the one package shows where it
@@ -30,6 +30,7 @@ var Analyzers = []*analysis.Analyzer{
 	SessionAsk,
 	BareEffect,
 	AskGoroutine,
+	BareArgument,
 }
 
 // analyzer is an analyzer on the shared SSA form.
