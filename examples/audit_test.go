@@ -41,7 +41,7 @@ func (t *trail) Observe(_ context.Context, e mrtr.Event) {
 func (t *trail) deletion(ctx context.Context, c *mrtr.Call, in struct {
 	Path string `json:"path"`
 }) (struct{}, error) {
-	words := "Delete " + in.Path + "?"
+	words := "Delete " + mrtr.Quote(in.Path) + "?"
 	sure := mrtr.Confirm("sure", words)
 	t.shows(sure, words)
 	if yes, err := mrtr.Ask(ctx, c, sure); err != nil || !yes {
@@ -92,12 +92,12 @@ func Example_audit() {
 		fmt.Println(line)
 	}
 	// Output:
-	// ann, "Delete a.txt?": accepted
+	// ann, "Delete \"a.txt\"?": accepted
 	// ann, "Keep a copy?": accepted
 	// ann: deleted
-	// ben, "Delete a.txt?": no
-	// cho, "Delete a.txt?": declined
-	// dan, "Delete a.txt?": accepted
+	// ben, "Delete \"a.txt\"?": no
+	// cho, "Delete \"a.txt\"?": declined
+	// dan, "Delete \"a.txt\"?": accepted
 	// dan, "Keep a copy?": cancelled
-	// eve, "Delete a.txt?": not asked
+	// eve, "Delete \"a.txt\"?": not asked
 }
