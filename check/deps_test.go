@@ -89,7 +89,7 @@ var importStair = []struct {
 	{"check/trip", []string{gosdk, "internal/wire"}, "it is a tool written without our help"},
 	{"internal/judge", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
 	{"prove", []string{gosdk, jsonschema, "internal/judge", "internal/wire"}, "it judges any server, and must not know the engine it also judges"},
-	{"mrtr/mrtrtest", []string{gosdk, "internal/wire", "prove"}, "it tests any go-sdk server, ours or not"},
+	{"mrtr/mrtrtest", []string{gosdk, "internal/wire", "prove", "store"}, "it tests any go-sdk server, ours or not, and has a store for those that remember"},
 	{"store/storetest/crashtest", []string{gosdk, "boundary", "internal/wire", "mrtr", "statecodec", "store", "store/storetest", "tasks", testify, "transport/mcphttp"}, "it serves a tool of ours on any store, for the tests of the stores"},
 	{"check/roundcost", []string{gosdk, "mrtr", "statecodec", "store"}, "it makes calls with any store, for the benchmarks of the stores"},
 

@@ -14,8 +14,8 @@ import (
 // instruments are those that events feed.
 type instruments struct {
 	rounds, stops, answers, refusals, store, effects, abandoned metric.Int64Counter
-	duration, waited                                   metric.Float64Histogram
-	state                                              metric.Int64Histogram
+	duration, waited                                            metric.Float64Histogram
+	state                                                       metric.Int64Histogram
 }
 
 func newInstruments(m metric.Meter) (in instruments, err error) {

@@ -2,6 +2,7 @@ package prove
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -55,19 +56,25 @@ func (r Rule) Group() string {
 	return group
 }
 
-// Rules are all rules, in the order in which they are tried.
+// Rules are the rules for any server, in the order in which they are tried.
 func Rules() []Rule {
-	var all []Rule
-	for _, group := range [][]Rule{stateRules, answerRules, roundRules, effectRules, clientRules, inputRules, resultRules, taskRules, serverRules} {
-		all = append(all, group...)
-	}
-	return all
+	return slices.Concat(stateRules, answerRules, roundRules, effectRules, clientRules, inputRules, resultRules, serverRules)
+}
+
+// TaskRules are the rules for a server that offers tasks (SEP-2663). They are tried before
+// those of the group server.
+func TaskRules() []Rule { return slices.Clone(taskRules) }
+
+// everyRule has those of tasks in their place.
+func everyRule() []Rule {
+	all := Rules()
+	return slices.Insert(all, len(all)-len(serverRules), taskRules...)
 }
 
 // selected are the rules that the options ask for.
 func selected(only []string, level Level) ([]Rule, error) {
 	known := map[string]bool{}
-	for _, r := range Rules() {
+	for _, r := range everyRule() {
 		known[r.Name], known[r.Group()] = true, true
 	}
 	wanted := map[string]bool{}
@@ -78,7 +85,7 @@ func selected(only []string, level Level) ([]Rule, error) {
 		wanted[name] = true
 	}
 	var chosen []Rule
-	for _, r := range Rules() {
+	for _, r := range everyRule() {
 		if level.Covers(r.Level) && (len(wanted) == 0 || wanted[r.Name] || wanted[r.Group()]) {
 			chosen = append(chosen, r)
 		}

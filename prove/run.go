@@ -121,6 +121,9 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 		}
 		before := t.count()
 		p.honest = t.play(c, p.scenario.Arguments, p.scenario.Answers)
+		if end := p.honest.end(); end.reply != nil && end.reply.ResultType == "task" {
+			t.failAt(end, "the call became a task for a client that takes none")
+		}
 		if end := p.honest.end(); !end.complete() {
 			t.failAt(end, "an honest call of %q does not complete: %s", p.scenario.Tool, end.outline())
 		}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,7 +25,7 @@ import (
 
 func TestEveryRuleOfASweepHasItsPromise(t *testing.T) {
 	seen := map[string]bool{}
-	for _, r := range append(prove.Rules(), prove.SweepRules()...) {
+	for _, r := range slices.Concat(prove.Rules(), prove.TaskRules(), prove.SweepRules()) {
 		require.False(t, seen[r.Name], r.Name)
 		seen[r.Name] = true
 		require.NotEmpty(t, r.Says, r.Name)

@@ -283,7 +283,7 @@ func short(text string) string {
 func ruleList() string {
 	var b strings.Builder
 	b.WriteString("| rule | level | promise | clause |\n|---|---|---|---|\n")
-	for _, r := range prove.Rules() {
+	for _, r := range slices.Concat(prove.Rules(), prove.TaskRules()) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, r.Level, r.Says, r.Clause)
 	}
 	return b.String()

@@ -111,7 +111,7 @@ func (p *proof) addTimes(text string) error {
 func (p *proof) addOnly(text string) error {
 	for _, name := range strings.Split(text, ",") {
 		name = strings.TrimSpace(name)
-		if !slices.ContainsFunc(prove.Rules(), func(r prove.Rule) bool { return r.Name == name || r.Group() == name }) {
+		if !slices.ContainsFunc(append(prove.Rules(), prove.TaskRules()...), func(r prove.Rule) bool { return r.Name == name || r.Group() == name }) {
 			return fmt.Errorf("there is no rule and no group %q", name)
 		}
 		p.options.Only = append(p.options.Only, name)

@@ -164,11 +164,13 @@ func helpProve(w io.Writer, args []string) error {
 			}
 		}
 		list(prove.Rules())
+		fmt.Fprint(w, "\nThe rules about tasks, for a server that offers them:\n\n")
+		list(prove.TaskRules())
 		fmt.Fprint(w, "\nThe rules of a sweep:\n\n")
 		list(prove.SweepRules())
 		return nil
 	}
-	for _, r := range append(prove.Rules(), prove.SweepRules()...) {
+	for _, r := range slices.Concat(prove.Rules(), prove.TaskRules(), prove.SweepRules()) {
 		if r.Name == args[0] {
 			fmt.Fprintf(w, "%s (%s)\n\n%s\n\n%s\n", r.Name, r.Level, r.Says, r.Clause)
 			return nil
