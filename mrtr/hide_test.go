@@ -43,6 +43,27 @@ func listed(t testing.TB, client *wire.Client, pages int) (names []string) {
 	return names
 }
 
+// keepingLists is middleware that gives everybody the list that it made first.
+func keepingLists() mcp.Middleware {
+	kept := map[string]mcp.Result{}
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			list, ok := req.(*mcp.ListToolsRequest)
+			if !ok || list.Params == nil {
+				return next(ctx, method, req)
+			}
+			if kept[list.Params.Cursor] == nil {
+				res, err := next(ctx, method, req)
+				if err != nil {
+					return nil, err
+				}
+				kept[list.Params.Cursor] = res
+			}
+			return kept[list.Params.Cursor], nil
+		}
+	}
+}
+
 func TestToolsThatCannotBeUsedAreNotOffered(t *testing.T) {
 	rt, seen := newRuntime(t, &mrtr.Options{Narrow: byName})
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{PageSize: 1})
@@ -56,10 +77,11 @@ func TestToolsThatCannotBeUsedAreNotOffered(t *testing.T) {
 	add("c.has.default", native, &mrtr.HandlerOptions{Name: "c.has.default", Unaskable: mrtr.UnaskableDefaults, Needs: []mrtr.AnyQuestion{units.Default("metric")}})
 	add("d.nameless", native, &mrtr.HandlerOptions{Needs: always})
 	add("e.steps", chargingSteps(func() {}), &mrtr.HandlerOptions{Name: "e.steps"})
-	mrtr.Tool(rt, native, &mrtr.HandlerOptions{Name: "f.twice", Needs: always, Audience: "other"})
 	add("f.twice", native, &mrtr.HandlerOptions{Name: "f.twice", Audience: "own"})
+	mrtr.Tool(rt, native, &mrtr.HandlerOptions{Name: "f.twice", Needs: always, Audience: "other"})
 	all := []string{"a.needs", "b.may.ask", "c.has.default", "d.nameless", "e.steps", "f.twice"}
 	usable := []string{"b.may.ask", "c.has.default", "d.nameless", "f.twice"}
+	server.AddReceivingMiddleware(keepingLists())
 	rt.HideUnaskable(server)
 
 	for _, c := range []struct {
