@@ -98,7 +98,8 @@ type Options struct {
 // then the second request gets the result of the first.
 //
 // An answer that does not fit its question is asked for again without the handler,
-// three times at most. A call ends after 9 rounds that ask and 2 that only carry state,
+// three times at most, and once where it has nothing in it, which is how clients answer
+// that show no forms. A call ends after 9 rounds that ask and 2 that only carry state,
 // since go-sdk's client follows no further. [Limits] MaxRounds allows more to legacy
 // clients, and with FollowsRounds to the modern ones that do.
 type Runtime struct {
