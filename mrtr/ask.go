@@ -11,6 +11,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/misfit"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // Answer reads the answer to q, in a guarded handler. It is false when there is
@@ -174,13 +175,14 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 		return none, err
 	}
 	p := pending{spec: q.spec}
+	client := clientOver(ctx, s)
 	ctx = misfit.Collect(ctx)
 	for !p.settled() {
-		request, err := p.request(p.note)
+		request, err := p.request(p.note, client)
 		if err != nil {
 			return none, err
 		}
-		answers, err := sse.Ask(ctx, s, mcp.InputRequestMap{p.key: request}, nil)
+		answers, err := askOver(ctx, s, client, p.spec, request)
 		if err != nil {
 			err = p.standIn(err)
 			reportOver(ctx, &p, nil, err)
@@ -192,7 +194,7 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 		if p.form != nil { // the other kinds of question have none
 			form.Keep(p.schema, p.form)
 		}
-		err = p.judge(ctx, answers[p.key], maxAnswerOver)
+		err = p.judge(ctx, client, answers[p.key], maxAnswerOver)
 		if answers[p.key] != nil {
 			reportOver(ctx, &p, answers[p.key], err)
 		}
@@ -201,6 +203,15 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 		}
 	}
 	return decodeAnswer[T](p.answer, p.key)
+}
+
+// askOver puts one question to a legacy client. [Options.Narrow] may have taken away what
+// its session declares.
+func askOver(ctx context.Context, s *mcp.ServerSession, client era.Client, q *spec, request mcp.InputRequest) (mcp.InputResponseMap, error) {
+	if client.Era == era.Legacy && !client.Declared(q.kind.capability()) {
+		return nil, &sse.Error{Reason: sse.Undeclared, Key: q.key}
+	}
+	return sse.Ask(ctx, s, mcp.InputRequestMap{q.key: request}, nil)
 }
 
 // standIn settles a lenient question that its client cannot be asked. Any other

@@ -225,27 +225,33 @@ func (c *Call) identify() {
 	c.st.see(seen)
 }
 
-// clientName is the name and version that the client gives itself: in the request,
-// or in the initialize of its session.
+// clientName is the name and version of the client, for the observer.
 func clientName(ex exchange) string {
-	name, version := "", ""
-	switch info := requestMeta(ex.request)[mcp.MetaKeyClientInfo].(type) {
+	info := clientInfo(ex.request, ex.session)
+	return cut(strings.TrimSpace(cut(info.Name, maxClientInLog)+" "+cut(info.Version, maxClientInLog)), maxClientInLog)
+}
+
+// clientInfo is what the client calls itself: in the request, or in the initialize of its
+// session.
+func clientInfo(req mcp.Request, session *mcp.ServerSession) (own mcp.Implementation) {
+	switch info := requestMeta(req)[mcp.MetaKeyClientInfo].(type) {
 	case map[string]any:
-		name, _ = info["name"].(string)
-		version, _ = info["version"].(string)
+		own.Name, _ = info["name"].(string)
+		own.Title, _ = info["title"].(string)
+		own.Version, _ = info["version"].(string)
 	case *mcp.Implementation:
 		if info != nil {
-			name, version = info.Name, info.Version
+			own = *info
 		}
 	default:
-		if ex.session == nil {
+		if session == nil {
 			break
 		}
-		if p := ex.session.InitializeParams(); p != nil && p.ClientInfo != nil {
-			name, version = p.ClientInfo.Name, p.ClientInfo.Version
+		if p := session.InitializeParams(); p != nil && p.ClientInfo != nil {
+			own = *p.ClientInfo
 		}
 	}
-	return cut(strings.TrimSpace(cut(name, maxClientInLog)+" "+cut(version, maxClientInLog)), maxClientInLog)
+	return own
 }
 
 // requestMeta is the _meta of a request, nil for one without.

@@ -72,7 +72,9 @@ const (
 	Declined Reason = "declined"
 	// Cancelled: the user dismissed the question without an answer.
 	Cancelled Reason = "cancelled"
-	// Unanswered: the question was asked four times without an answer that fits.
+	// Unanswered: the question was asked four times without an answer that fits, or was
+	// accepted twice in a row with no required field filled in. Detail tells of the second,
+	// which is how clients answer that show no forms, and is "" for the first.
 	Unanswered Reason = "unanswered"
 	// CannotBeAsked: this client cannot be asked the question, and the policy
 	// gives it no default. Detail names the capability or revision that is missing.
@@ -112,6 +114,9 @@ func (e *Error) Error() string {
 		}
 		return fmt.Sprintf("Stopped: %q was %s.", e.Key, e.Reason)
 	case Unanswered:
+		if e.Detail != "" {
+			return fmt.Sprintf("Stopped: %q was %s.", e.Key, e.Detail)
+		}
 		return fmt.Sprintf("Stopped: %q was asked %d times without a usable answer.", e.Key, maxTries+1)
 	case CannotBeAsked:
 		return fmt.Sprintf("This client cannot be asked for %q: it lacks %s.", e.Key, e.Detail)
@@ -149,6 +154,9 @@ func outcomeUnknown(detail string, applied, unknown []string) error {
 	e := &Error{Reason: OutcomeUnknown, Detail: detail, Applied: effectNames(applied), Unknown: effectNames(unknown)}
 	return &effectsReported{error: e, effect: effectUnknown}
 }
+
+// neverFilledIn is the detail of a question that its client accepts without an answer.
+const neverFilledIn = "accepted twice with no required field filled in, so this client does not seem to show forms"
 
 func limitExceeded(limit int, what string) error {
 	return &Error{Reason: LimitExceeded, Detail: fmt.Sprintf("%d %s", limit, what)}

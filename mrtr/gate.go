@@ -69,15 +69,24 @@ func (n *needs) add(questions []AnyQuestion) error {
 // refuseUnaskable ends a call, before its handler is entered, whose client cannot be
 // asked what every call asks. Later, an effect above the question would have run.
 func (c *Call) refuseUnaskable() error {
+	s, err := c.unaskable()
+	if err != nil {
+		c.report(c.life, s, AnswerNotAsked)
+	}
+	return err
+}
+
+// unaskable is the first question that every call asks and that this client cannot be asked,
+// with the error of such a call.
+func (c *Call) unaskable() (*spec, error) {
 	specs := c.target.needs.others
 	if c.Modern() {
 		specs = c.target.needs.modern
 	}
 	for _, s := range specs {
 		if _, err := c.gate(s); err != nil {
-			c.report(c.life, s, AnswerNotAsked)
-			return err
+			return s, err
 		}
 	}
-	return nil
+	return nil, nil
 }

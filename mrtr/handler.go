@@ -32,6 +32,9 @@ type HandlerOptions struct {
 	// the question has run. The words of a question do not matter here, only its key,
 	// its kind and its default. Those of [AskQuestion] are known without being listed.
 	Needs []AnyQuestion
+	// Name is that of the tool, for [Runtime.HideUnaskable], which go-sdk does not tell which
+	// handler a tool has. It does nothing else.
+	Name string
 	// Audience names the server, or servers, that this handler belongs to, where one
 	// Runtime has several handlers under one name: a state sealed by one of them opens
 	// for those of the same audience alone. Without it a handler that is not the first
@@ -75,6 +78,7 @@ const (
 
 // target is one registered tool, prompt or resource.
 type target struct {
+	name      string // as HandlerOptions give it
 	policy    LegacyPolicy
 	unaskable UnaskablePolicy
 	version   string
@@ -127,6 +131,9 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	if o.Audience != "" {
 		t.audience, t.ownAudience = strconv.Quote(rt.opts.Audience)+strconv.Quote(o.Audience), true
 	}
+	if t.name = o.Name; t.name != "" {
+		rt.registrations.name(t)
+	}
 	task, err := o.Task.resolve()
 	if err != nil {
 		panic(err)
@@ -167,7 +174,8 @@ var buildVersion = func() string {
 type registrations struct {
 	mu     sync.RWMutex
 	served map[registration]*target
-	read   int // addresses of resources among them
+	read   int                  // addresses of resources among them
+	named  map[string][]*target // the tools that say their name
 }
 
 type registration struct {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/misfit"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // judgeAnswers checks the answers that came back against the questions that were sent. It
@@ -36,7 +37,7 @@ func (c *Call) judgeAnswers(ctx context.Context) (settled bool, _ error) {
 			return false, err
 		}
 		tries := p.tries
-		err := p.judge(ctx, c.ex.answers[p.key], c.rt.opts.MaxStateBytes/2)
+		err := p.judge(ctx, c.ex.client, c.ex.answers[p.key], c.rt.opts.MaxStateBytes/2)
 		p.tell(p.answered(c.ex.answers[p.key], err))
 		if p.tries > tries {
 			c.observe(ctx, Event{Kind: AnswerRefused, Question: p.key, Reason: refusalOf(ctx, p.key, c.ex.answers[p.key])})
@@ -147,7 +148,7 @@ func (c *Call) file() (bool, error) {
 // judge takes one response. Anything may have arrived: nothing, null, the
 // response to another kind of question, an action nobody defined. An answer of more
 // than limit bytes is asked for again.
-func (p *pending) judge(ctx context.Context, response mcp.InputResponse, limit int) error {
+func (p *pending) judge(ctx context.Context, client era.Client, response mcp.InputResponse, limit int) error {
 	switch r := response.(type) {
 	case *mcp.ElicitResult:
 		if r == nil || p.kind != formKind && p.kind != urlKind {
@@ -155,7 +156,7 @@ func (p *pending) judge(ctx context.Context, response mcp.InputResponse, limit i
 		}
 		switch r.Action {
 		case "accept":
-			return p.accept(r.Content, limit)
+			return p.accept(client, r.Content, limit)
 		case "decline", "cancel":
 			if p.lenient || p.tells {
 				p.settle(p.outcome(r.Action))
@@ -173,26 +174,29 @@ func (p *pending) judge(ctx context.Context, response mcp.InputResponse, limit i
 			return keep(p, r, limit)
 		}
 	case nil:
-		return p.again(p.misfit(ctx))
+		return p.misfit(ctx)
 	}
 	return p.again("The answer was of another kind than the question.")
 }
 
-// misfit is the note on an answer that did not reach this package because it did not fit,
-// "" where none came.
-func (p *pending) misfit(ctx context.Context) string {
-	properties, came := misfit.Of(ctx, p.key)
+// misfit takes an answer that did not reach this package because it did not fit, or none.
+func (p *pending) misfit(ctx context.Context) error {
+	answer, came := misfit.Of(ctx, p.key)
 	if !came {
-		return ""
+		return p.again("")
 	}
 	f, err := form.Of(p.schema)
 	if err != nil {
-		return ""
+		return p.again("")
 	}
-	return f.Misfit(properties).Error()
+	note := f.Misfit(answer.Properties).Error()
+	if answer.Missing && f.LacksAll(answer.Properties) {
+		return p.empty(note)
+	}
+	return p.again(note)
 }
 
-func (p *pending) accept(content map[string]any, limit int) error {
+func (p *pending) accept(client era.Client, content map[string]any, limit int) error {
 	if p.kind == urlKind {
 		p.settle(json.RawMessage("{}"))
 		return nil
@@ -205,8 +209,19 @@ func (p *pending) accept(content map[string]any, limit int) error {
 		}
 		p.useForm(f)
 	}
-	answer, err := f.Accept(content, limit)
-	if err != nil {
+	values := content
+	if client.TextsOnly {
+		var err error
+		if values, err = form.FromTexts(p.schema, content, limit); err != nil {
+			return err
+		}
+	}
+	answer, err := f.Accept(values, limit)
+	switch {
+	case err == nil:
+	case len(content) == 0:
+		return p.empty(err.Error())
+	default:
 		return p.again(err.Error())
 	}
 	if note := p.refusal(answer); note != "" {
@@ -214,6 +229,19 @@ func (p *pending) accept(content map[string]any, limit int) error {
 	}
 	p.settle(answer)
 	return nil
+}
+
+// notShown ends the note on an accept with nothing in it.
+const notShown = " If you saw nothing to fill in, this client does not seem to show forms."
+
+// empty takes an accept that has nothing of what the form requires. Many clients answer so
+// because they show no forms. To ask on would be in vain: the second in a row ends the call.
+// Its note is in the state, and tells it from any other answer that did not fit.
+func (p *pending) empty(note string) error {
+	if strings.HasSuffix(p.note, notShown) {
+		return p.giveUp(neverFilledIn)
+	}
+	return p.again(note + notShown)
 }
 
 // keep stores a sampling or roots result that survives a JSON round trip. Any other

@@ -215,7 +215,7 @@ func TestLegacyClientsAreToldWhyTheyAreAskedAgain(t *testing.T) {
 		for content, note := range map[string]string{
 			`{"days":12,"seat":"aisle"}`: "days must be of type integer, at most 9",
 			`{"seat":"aisle"}`:           "days must be of type integer, at most 9",
-			`{}`:                         "days must be of type integer, at most 9, seat must be of type string",
+			`{}`:                         "days must be of type integer, at most 9, seat must be of type string. If you saw nothing to fill in, " + showsNoForms,
 			`{"days":3,"seat":"validating /properties/tags: x","tags":["sun"]}`: "tags must be a list of the choices",
 			`{"days":3,"seat":7}`: "seat must be of type string",
 		} {

@@ -71,6 +71,9 @@ const (
 	// have no canonical form, or its handler is registered wrongly. Reason and Err tell
 	// why; the client does not learn it.
 	RequestRefused EventKind = "request refused"
+	// ToolHidden is a tool that [Runtime.HideUnaskable] left out of a tools/list. Reason tells
+	// what its client lacks.
+	ToolHidden EventKind = "tool hidden"
 	// CallAbandoned is a held handler unwound without an answer: its time was up, or
 	// the runtime closed. HasEffects tells whether its effects may need undoing.
 	CallAbandoned EventKind = "call abandoned"

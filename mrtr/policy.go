@@ -7,8 +7,8 @@ import "github.com/mrtr-go/sdk/sse/era"
 //
 // Some of those clients cannot be asked at all: a stateless HTTP server has no
 // stream to ask over, and go-sdk refuses to ask a client that requested a newer
-// revision and was negotiated down. Under every policy tools/list is complete, and
-// a tool that asks nothing works.
+// revision and was negotiated down. Under every policy a tool that asks nothing works,
+// and tools/list is complete, unless [Runtime.HideUnaskable] says otherwise.
 type LegacyPolicy int
 
 const (

@@ -200,15 +200,23 @@ func (s *spec) digestBytes() [digest.Len]byte {
 }
 
 // request is the question as go-sdk sends it, fresh each time because go-sdk
-// may write to it. The note tells the user why the last answer did not fit.
-func (s *spec) request(note string) (mcp.InputRequest, error) {
+// may write to it. The note tells the user why the last answer did not fit. A client of
+// texts alone is sent the form in texts, which changes nothing in the question.
+func (s *spec) request(note string, client era.Client) (mcp.InputRequest, error) {
 	message := s.message
 	if note != "" {
 		message += "\n\n" + plaintext.Text(note) // a type's own words may repeat the answer
 	}
 	switch s.kind {
 	case formKind:
-		return &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: s.schema}, nil
+		schema := s.schema
+		if client.TextsOnly {
+			var err error
+			if schema, err = form.OfTexts(schema); err != nil {
+				return nil, err
+			}
+		}
+		return &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: schema}, nil
 	case urlKind:
 		return &mcp.ElicitParams{Mode: "url", Message: message, URL: s.url}, nil
 	case sampleKind, toolsKind:

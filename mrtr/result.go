@@ -66,7 +66,7 @@ func (c *Call) readOutcome(b json.RawMessage, to round) (*asked, error) {
 		if err != nil || !ok {
 			return nil, badState()
 		}
-		requests, err := st.requests()
+		requests, err := st.requests(c.ex.client)
 		if err != nil {
 			return nil, err
 		}

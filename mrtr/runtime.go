@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -40,6 +41,26 @@ type Options struct {
 	Legacy LegacyPolicy
 	// Unaskable is the policy for clients that cannot be asked; UnaskableRefuse if zero.
 	Unaskable UnaskablePolicy
+	// Narrow takes from a client what it declares and cannot do: some declare forms and show
+	// none. It gets the name and version that the client gives itself, which prove nothing,
+	// and returns the client with less. What it adds is ignored. To set TextsOnly takes
+	// something away too: the forms of such a client are sent with texts alone, and the
+	// answers read from those, so that a handler gets the value it would get from any other
+	// client. Everything that depends on a client goes by the result: [Call.Client],
+	// [HandlerOptions] Needs, the asking of legacy clients, [Question.AskOver] and tasks.
+	// A handler that asks a session by itself does not. It is called for each request, must
+	// be quick, and must say the same for all rounds of a call. A panic refuses the request.
+	//
+	//	Narrow: func(who mcp.Implementation, client era.Client) era.Client {
+	//		switch who.Name {
+	//		case "shows-no-forms":
+	//			client.Form = false
+	//		case "shows-texts":
+	//			client.TextsOnly = true
+	//		}
+	//		return client
+	//	},
+	Narrow func(who mcp.Implementation, client era.Client) era.Client
 	// Bridge bounds the asking of legacy clients, within the bounds that hold for
 	// every call: MaxRounds that ask, and 2 that only carry state.
 	Bridge *sse.BridgeOptions
@@ -77,7 +98,8 @@ type Options struct {
 // then the second request gets the result of the first.
 //
 // An answer that does not fit its question is asked for again without the handler,
-// three times at most. A call ends after 9 rounds that ask and 2 that only carry state,
+// three times at most, and once where it has nothing in it, which is how clients answer
+// that show no forms. A call ends after 9 rounds that ask and 2 that only carry state,
 // since go-sdk's client follows no further. [Limits] MaxRounds allows more to legacy
 // clients, and with FollowsRounds to the modern ones that do.
 type Runtime struct {

@@ -119,7 +119,7 @@ type asked struct {
 // suspend makes the requests for the questions that are still open, holds the handler
 // where its style does so, and seals the state.
 func (c *Call) suspend() (*asked, error) {
-	requests, err := c.st.requests()
+	requests, err := c.st.requests(c.ex.client)
 	if err != nil {
 		return nil, err
 	}
@@ -142,15 +142,16 @@ func (c *Call) suspend() (*asked, error) {
 	return &c.out, nil
 }
 
-// requests are those for the questions that are still open.
-func (st *state) requests() (mcp.InputRequestMap, error) {
+// requests are those for the questions that are still open, as this client can be shown
+// them.
+func (st *state) requests(client era.Client) (mcp.InputRequestMap, error) {
 	requests := make(mcp.InputRequestMap, len(st.pending))
 	for i := range st.pending {
 		p := &st.pending[i]
 		if p.settled() {
 			continue
 		}
-		request, err := p.request(p.note)
+		request, err := p.request(p.note, client)
 		if err != nil {
 			return nil, err
 		}

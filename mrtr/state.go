@@ -379,6 +379,12 @@ func (p *pending) again(note string) error {
 	return nil
 }
 
+// giveUp ends the call rather than ask again.
+func (p *pending) giveUp(detail string) error {
+	p.tries++
+	return &Error{Reason: Unanswered, Key: p.key, Detail: detail}
+}
+
 func (p *pending) settled() bool { return p.answer != nil }
 
 func (st *state) settled() bool {

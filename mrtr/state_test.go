@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -243,9 +244,9 @@ func FuzzHostileTexts(f *testing.F) {
 		for i := range specs {
 			sent, asked := back.pending[i], c.st.pending[i]
 			require.Equal(t, asked.digest(), sent.digest())
-			wanted, err := asked.request(asked.note)
+			wanted, err := asked.request(asked.note, era.Client{})
 			require.NoError(t, err)
-			got, err := sent.request(sent.note)
+			got, err := sent.request(sent.note, era.Client{})
 			require.NoError(t, err)
 			require.Equal(t, wanted, got)
 			own := *asked.spec // the state has nothing of the Go type

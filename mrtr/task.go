@@ -68,8 +68,11 @@ func (b *Steps[In, Out]) Detach() {
 	b.detach[len(b.steps)] = true
 }
 
-// forToolsAlone panics where a prompt or resource has a policy for tasks.
+// forToolsAlone panics where a prompt or resource has an option for tools.
 func (t *target) forToolsAlone() {
+	if t.name != "" {
+		panic(misuse("HandlerOptions.Name is set, and only a tool has one: a prompt or resource is not hidden"))
+	}
 	if t.task != (taskround.Policy{}) {
 		panic(misuse("HandlerOptions.Task is set, and only a call of a tool can become a task"))
 	}

@@ -115,7 +115,7 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap) (mcp
 	type ending struct {
 		key      string
 		answer   mcp.InputResponse // nil if there is none to pass on
-		misfit   []string          // the properties of one that did not fit
+		misfit   misfit.Answer     // one that did not fit
 		err      error
 		panicked any
 	}
@@ -135,7 +135,7 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap) (mcp
 	var failed error
 	var panicked any
 	var answers mcp.InputResponseMap
-	var misfits map[string][]string
+	var misfits map[string]misfit.Answer
 	for range questions {
 		e := <-ended
 		switch {
@@ -154,7 +154,7 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap) (mcp
 			answers[e.key] = e.answer
 		default:
 			if misfits == nil {
-				misfits = map[string][]string{}
+				misfits = map[string]misfit.Answer{}
 			}
 			misfits[e.key] = e.misfit
 		}
@@ -168,22 +168,22 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap) (mcp
 
 // await sends a question and waits for its answer. Without one and without an error the
 // answer did not fit.
-func (r *Rounds) await(call, waiting context.Context, key string, send sender) (answer mcp.InputResponse, properties []string, _ error) {
+func (r *Rounds) await(call, waiting context.Context, key string, send sender) (answer mcp.InputResponse, unfit misfit.Answer, _ error) {
 	ctx, cancel := context.WithTimeoutCause(waiting, r.options.AnswerTimeout, errAnswerTimeout)
 	defer cancel()
 	answer, err := send(ctx)
 	switch {
 	case err == nil:
-		return answer, nil, nil
+		return answer, unfit, nil
 	case call.Err() != nil:
-		return nil, nil, interrupted(call)
+		return nil, unfit, interrupted(call)
 	case errors.Is(context.Cause(ctx), errAnswerTimeout):
-		return nil, nil, &Error{Reason: TimedOut, Key: key, text: fmt.Sprintf("not answered within %v", r.options.AnswerTimeout)}
+		return nil, unfit, &Error{Reason: TimedOut, Key: key, text: fmt.Sprintf("not answered within %v", r.options.AnswerTimeout)}
 	}
-	if properties, ok := misfit.Read(err); ok {
-		return nil, properties, nil
+	if unfit, ok := misfit.Read(err); ok {
+		return nil, unfit, nil
 	}
-	return nil, nil, &Error{Reason: Failed, Key: key, Err: err, text: "got no answer"}
+	return nil, unfit, &Error{Reason: Failed, Key: key, Err: err, text: "got no answer"}
 }
 
 func interrupted(ctx context.Context) *Error {

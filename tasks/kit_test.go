@@ -18,6 +18,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
@@ -195,6 +196,8 @@ type setting struct {
 	policy  mrtr.TaskPolicy
 	options tasks.Options
 	sender  func(context.Context, mcp.Request) (string, error)
+	narrow  func(mcp.Implementation, era.Client) era.Client
+	needs   []mrtr.AnyQuestion
 	did     *ledger
 	// boundary is when one is installed, "" for never.
 	boundary string
@@ -209,7 +212,7 @@ func newSite(t testing.TB, s setting) *site {
 	if here.did == nil {
 		here.did = &ledger{}
 	}
-	o := &mrtr.Options{Store: s.records, Principal: s.sender}
+	o := &mrtr.Options{Store: s.records, Principal: s.sender, Narrow: s.narrow}
 	if s.keys != nil {
 		o.State = &statecodec.Options{Keys: s.keys}
 	}
@@ -218,7 +221,7 @@ func newSite(t testing.TB, s setting) *site {
 	require.NoError(t, err)
 	here.server = mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 	style, interrupted := here.did.style(s.style)
-	mcp.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, Interrupted: interrupted}))
+	mcp.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, Interrupted: interrupted, Name: "book", Needs: s.needs}))
 	s.options.Runtime = here.rt
 	bounded := func(when string) {
 		if s.boundary == when || s.boundary == both {

@@ -11,10 +11,16 @@ import (
 	"sync"
 )
 
+// Answer is one that did not fit.
+type Answer struct {
+	Properties []string // those that are known not to have fitted
+	Missing    bool     // they were required, and the answer lacked them
+}
+
 // Answers are those of the last round that did not fit.
 type Answers struct {
 	mu sync.Mutex
-	of map[string][]string // the properties by the question's key
+	of map[string]Answer // by the question's key
 }
 
 type key struct{}
@@ -25,7 +31,7 @@ func Collect(ctx context.Context) context.Context {
 }
 
 // Set replaces the answers of the round before, where the context has a place for them.
-func Set(ctx context.Context, of map[string][]string) {
+func Set(ctx context.Context, of map[string]Answer) {
 	if a, ok := ctx.Value(key{}).(*Answers); ok {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -33,17 +39,16 @@ func Set(ctx context.Context, of map[string][]string) {
 	}
 }
 
-// Of reports whether the answer to a question did not fit, and the properties that are
-// known not to have.
-func Of(ctx context.Context, question string) (properties []string, ok bool) {
+// Of is the answer to a question, if it did not fit.
+func Of(ctx context.Context, question string) (answer Answer, ok bool) {
 	a, found := ctx.Value(key{}).(*Answers)
 	if !found {
-		return nil, false
+		return answer, false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	properties, ok = a.of[question]
-	return properties, ok
+	answer, ok = a.of[question]
+	return answer, ok
 }
 
 // refused begins the error of [mcp.ServerSession.Elicit] for an answer that broke its
@@ -56,10 +61,10 @@ const refused = "elicitation result content does not match requested schema: "
 // Read reports whether an error of go-sdk's is an answer that did not fit, and the
 // properties that it names: one, or all that are missing. They are read from the path
 // in the schema, which comes before any value.
-func Read(err error) (properties []string, ok bool) {
+func Read(err error) (answer Answer, ok bool) {
 	text, ok := strings.CutPrefix(err.Error(), refused)
 	if !ok {
-		return nil, false
+		return answer, false
 	}
 	for {
 		inner, found := strings.CutPrefix(text, "validating ")
@@ -72,21 +77,22 @@ func Read(err error) (properties []string, ok bool) {
 		}
 		if _, name, found := strings.Cut(at, "/properties/"); found {
 			name, _, _ = strings.Cut(name, "/")
-			return []string{unescape.Replace(name)}, true
+			return Answer{Properties: []string{unescape.Replace(name)}}, true
 		}
 		text = rest
 	}
 	if text, ok = strings.CutPrefix(text, "required: missing properties: ["); ok {
+		answer.Missing = true
 		for {
 			quoted, err := strconv.QuotedPrefix(text)
 			if err != nil {
 				break
 			}
 			name, _ := strconv.Unquote(quoted)
-			properties, text = append(properties, name), strings.TrimPrefix(text[len(quoted):], " ")
+			answer.Properties, text = append(answer.Properties, name), strings.TrimPrefix(text[len(quoted):], " ")
 		}
 	}
-	return properties, true
+	return answer, true
 }
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")

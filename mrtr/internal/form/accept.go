@@ -71,6 +71,16 @@ func (f *Form) Check(answer json.RawMessage) error {
 	return err
 }
 
+// LacksAll reports whether these are all properties that the form requires.
+func (f *Form) LacksAll(missing []string) bool {
+	for name, p := range f.properties {
+		if p.required && !slices.Contains(missing, name) {
+			return false
+		}
+	}
+	return true
+}
+
 // Misfit says why an answer is of no use, in words for the user.
 type Misfit struct{ note string }
 

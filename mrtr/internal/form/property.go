@@ -263,17 +263,22 @@ func expected(p *jsonschema.Schema) string {
 	if p.Format != "" {
 		text = "must be a string in the format " + p.Format
 	}
-	if p.Minimum != nil {
-		text += ", at least " + number(*p.Minimum)
-	}
-	if p.Maximum != nil {
-		text += ", at most " + number(*p.Maximum)
-	}
+	text += limits(p)
 	if p.MinLength != nil {
 		text += ", at least " + strconv.Itoa(*p.MinLength) + " long"
 	}
 	if p.MaxLength != nil {
 		text += ", at most " + strconv.Itoa(*p.MaxLength) + " long"
+	}
+	return text
+}
+
+func limits(p *jsonschema.Schema) (text string) {
+	if p.Minimum != nil {
+		text += ", at least " + number(*p.Minimum)
+	}
+	if p.Maximum != nil {
+		text += ", at most " + number(*p.Maximum)
 	}
 	return text
 }

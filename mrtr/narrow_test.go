@@ -1,0 +1,237 @@
+package mrtr_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
+)
+
+type wrapping string
+
+func (wrapping) Choices() []mrtr.Choice {
+	return []mrtr.Choice{{Value: "box", Title: "A box"}, {Value: "bow", Title: "A bow"}}
+}
+
+// parcel is a form with an input of each kind.
+type parcel struct {
+	To     string     `json:"to" minLength:"2"`
+	Floor  int        `json:"floor" minimum:"0" maximum:"99"`
+	Weight *float64   `json:"weight,omitempty"`
+	Gift   bool       `json:"gift"`
+	Wrap   wrapping   `json:"wrap"`
+	Extras []wrapping `json:"extras,omitempty"`
+}
+
+var (
+	whereTo = mrtr.Elicit[parcel]("parcel", "Where to?")
+	agreed  = mrtr.Confirm("agreed", "Send it?")
+)
+
+// sending is a tool in every style: it asks for a parcel and for a yes, and sends it.
+func sending(send func(idem string)) map[string]mrtr.Style[input, output] {
+	ship := func(p parcel, yes bool) func(context.Context, string) (output, error) {
+		return func(_ context.Context, idem string) (output, error) {
+			send(idem)
+			weight := 0.0
+			if p.Weight != nil {
+				weight = *p.Weight
+			}
+			return output{fmt.Sprintf("%s, floor %d, %g kg, gift %t in %s %v: %t", p.To, p.Floor, weight, p.Gift, p.Wrap, p.Extras, yes)}, nil
+		}
+	}
+	styles := everyStyle(func(s *stage, _ input) (output, error) {
+		p := ask(s, whereTo)
+		yes := ask(s, agreed)
+		return once(s, "ship", ship(p, yes)), nil
+	})
+	var b mrtr.Steps[input, output]
+	to, yes := mrtr.AskQuestion(&b, "parcel", whereTo), mrtr.AskQuestion(&b, "agreed", agreed)
+	shipped := mrtr.DoStep(&b, "ship", func(ctx context.Context, at *mrtr.At[input], idem string) (output, error) {
+		return ship(to.Of(at), yes.Of(at))(ctx, idem)
+	})
+	b.End(func(_ context.Context, at *mrtr.At[input]) (output, error) { return shipped.Of(at), nil })
+	styles["steps"] = b.MustBuild()
+	styles["given"] = mrtr.Given2(mrtr.ResolveQuestion[input](whereTo), mrtr.ResolveQuestion[input](agreed),
+		func(ctx context.Context, c *mrtr.Call, _ input, p parcel, yes bool) (output, error) {
+			return mrtr.Once(ctx, c, "ship", ship(p, yes))
+		})
+	return styles
+}
+
+// byName is an operator's list of clients.
+func byName(who mcp.Implementation, client era.Client) era.Client {
+	switch who.Name + " " + who.Version {
+	case "shows no forms 1":
+		client.Form = false
+	case "shows texts 1":
+		client.TextsOnly = true
+	case "declares too little 1":
+		client.Form, client.Era, client.Version = true, era.Modern, "9"
+	}
+	return client
+}
+
+var (
+	formParcel = wire.Accept(map[string]any{"to": "Ann", "floor": 3, "weight": 2.5, "gift": true, "wrap": "box", "extras": []string{"bow", "box"}})
+	textParcel = wire.Accept(map[string]any{"to": "Ann", "floor": "3", "weight": "2.5", "gift": "yes", "wrap": "A box", "extras": "bow, a box"})
+	emptyForm  = wire.Raw(`{"action":"accept","content":{}}`)
+)
+
+// Whatever a client really can, each call ends well or with one true sentence, in both
+// eras and in every style.
+func TestWhatAClientReallyCan(t *testing.T) {
+	const (
+		sent      = "Ann, floor 3, 2.5 kg, gift true in box [bow box]: true"
+		emptyText = `Stopped: "parcel" was accepted twice with no required field filled in, so this client does not seem to show forms.`
+		cannot    = `This client cannot be asked for "parcel": it lacks form elicitation.`
+	)
+	forms := wire.Answers{"parcel": formParcel, "agreed": wire.Value(true)}
+	texts := wire.Answers{"parcel": textParcel, "agreed": wire.Value("Yes")}
+	for _, c := range []struct {
+		explanation, name string
+		capabilities      wire.Capabilities
+		first             wire.Answer // to "parcel", if it is another than the next
+		answers           wire.Answers
+		text              string
+		asked             int // of "parcel"
+		missing           bool
+	}{
+		{"fills in forms", "", wire.Everything, nil, forms, sent, 1, false},
+		{"shows texts", "shows texts", wire.Everything, nil, texts, sent, 1, false},
+		{"shows texts, and one cannot be read", "shows texts", wire.FormOnly, wire.Accept(map[string]any{"to": "Ann", "floor": "third", "gift": ""}), texts, sent, 2, false},
+		{"shows texts, and all are left empty", "shows texts", wire.FormOnly, wire.Accept(map[string]any{"to": "", "floor": "", "gift": "", "wrap": ""}), texts, sent, 2, false},
+		{"accepts what it does not show", "", wire.Everything, nil, wire.Answers{"parcel": emptyForm}, emptyText, 2, false},
+		{"accepts it once", "", wire.Everything, emptyForm, forms, sent, 2, false},
+		{"declares nothing", "", wire.Nothing, nil, nil, cannot, 0, true},
+		{"is known to show no forms", "shows no forms", wire.Everything, nil, nil, cannot, 0, true},
+		{"declares less than the hook says", "declares too little", wire.URLOnly, nil, nil, cannot, 0, true},
+	} {
+		for _, version := range []string{wire.Modern, wire.Legacy} {
+			ships := 0
+			styles := sending(func(string) { ships++ })
+			require.Len(t, styles, 6)
+			for name, style := range styles {
+				t.Run(fmt.Sprintf("%s/%s/%s", c.explanation, version, name), func(t *testing.T) {
+					ships = 0
+					rt, seen := newRuntime(t, &mrtr.Options{Narrow: byName})
+					server := newServer()
+					needs := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{whereTo}}
+					mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, needs))
+					client := connect(t, server, &wire.Options{Version: version, Name: c.name, Capabilities: c.capabilities})
+					filled := c.answers["parcel"]
+					if c.first != nil {
+						filled = wire.InTurn(c.first, filled)
+					}
+					// A form of several properties has no key over a session.
+					out := call(t, client, wire.Answers{"*": filled, "agreed": c.answers["agreed"]})
+					asked := 0
+					for _, q := range out.Questions {
+						if q.Key != "agreed" {
+							asked++
+						}
+						require.Equal(t, c.name == "shows texts", !containsAny(string(q.Schema), `"integer"`, `"boolean"`, `"enum"`, `"oneOf"`, `"array"`), string(q.Schema))
+					}
+					require.Equal(t, c.asked, asked)
+					switch {
+					case c.missing && version == wire.Modern:
+						refusedWith(t, out.Error, -32021)
+						require.Zero(t, seen.entries(), "entered though it could not be asked")
+					case c.text == sent:
+						said(t, out, sent)
+						require.Equal(t, 1, ships)
+						return
+					default:
+						failsWith(t, out, c.text)
+					}
+					require.Zero(t, ships)
+				})
+			}
+		}
+	}
+}
+
+func containsAny(text string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// A legacy client that drops its questions is waited for as long as Options.Bridge says. A
+// modern one that does so never calls again: nothing runs meanwhile, and a held handler
+// waits for FrameTTL.
+func TestALegacyClientThatDropsItsQuestionsIsNotWaitedForForLong(t *testing.T) {
+	for name, style := range sending(func(string) { t.Error("sent") }) {
+		t.Run(name, func(t *testing.T) {
+			rt, _ := newRuntime(t, &mrtr.Options{Bridge: &sse.BridgeOptions{AnswerTimeout: 20 * time.Millisecond}})
+			server := newServer()
+			mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
+			out := call(t, connect(t, server, legacyClient), wire.Answers{"*": wire.Silent, "agreed": wire.Silent})
+			require.True(t, out.IsError)
+			require.Contains(t, out.Text, "not answered within 20ms")
+		})
+	}
+}
+
+// A round that is answered by texts leaves the state that a form leaves: one state answered
+// both ways gives an effect one key.
+func TestTextsLeaveTheSameKey(t *testing.T) {
+	for _, name := range []string{"native", "journal", "steps", "given"} {
+		t.Run(name, func(t *testing.T) {
+			var idems []string
+			style := sending(func(idem string) { idems = append(idems, idem) })[name]
+			rt, _ := newRuntime(t, &mrtr.Options{Narrow: byName})
+			server := newServer()
+			mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, &mrtr.HandlerOptions{Unstored: true}))
+			forms, texts := connect(t, server, nil), connect(t, server, &wire.Options{Name: "shows texts"})
+			begun := send(t, forms, wire.Request{Name: "tool"})
+			for _, way := range []struct {
+				client        *wire.Client
+				parcel, agree wire.Answer
+			}{{forms, formParcel, wire.Value(true)}, {texts, textParcel, wire.Value("yes")}} {
+				reply := begun
+				for reply.State != "" {
+					answers := map[string]any{}
+					for _, q := range reply.Asks {
+						answers[q.Key] = map[string]wire.Answer{"parcel": way.parcel, "agreed": way.agree}[q.Key](q)
+					}
+					reply = send(t, way.client, wire.Request{Name: "tool", State: reply.State, Responses: answers})
+				}
+				require.Nil(t, reply.Error)
+			}
+			require.Len(t, idems, 2)
+			require.Equal(t, idems[0], idems[1])
+		})
+	}
+}
+
+// Code that asks a session by AskOver heeds the hook too, and what a hook breaks is refused.
+func TestNarrowReachesAskOverAndItsPanicsAreRefused(t *testing.T) {
+	over := func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		p, err := whereTo.AskOver(ctx, c.Session())
+		return nil, output{p.To}, err
+	}
+	rt, _ := newRuntime(t, &mrtr.Options{Narrow: byName})
+	server := serveTool(rt, over, nil)
+	out := call(t, connect(t, server, &wire.Options{Version: wire.Legacy, Name: "shows no forms"}), wire.Answers{"*": formParcel})
+	failsWith(t, out, `This client cannot be asked for "parcel": it lacks form elicitation.`)
+	require.Empty(t, out.Questions)
+	said(t, call(t, connect(t, server, &wire.Options{Version: wire.Legacy, Name: "shows texts"}), wire.Answers{"*": textParcel}), "Ann")
+
+	rt, seen := newRuntime(t, &mrtr.Options{Narrow: func(mcp.Implementation, era.Client) era.Client { panic("secret") }})
+	failsWith(t, call(t, connect(t, serveTool(rt, over, nil), nil), nil), "The tool failed unexpectedly.")
+	require.Len(t, seen.of(mrtr.RequestRefused), 1)
+	require.Zero(t, seen.entries())
+}
