@@ -128,12 +128,6 @@ func (r *restaurant) noted(name string) int {
 	return r.notes[name]
 }
 
-func (r *restaurant) set(name string, n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.notes[name] = n
-}
-
 // last is the id of the task that was created last.
 func (r *restaurant) last() string {
 	r.mu.Lock()

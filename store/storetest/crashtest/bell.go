@@ -82,6 +82,7 @@ func (t *Till) ring(order, place string) {
 	if t.bell == "" {
 		return
 	}
+	//mrtr:allow bareeffect it tells the test how far a round is, as often as it runs
 	res, err := ringer.Get(t.bell + "?" + url.Values{"order": {order}, "place": {place}}.Encode())
 	if err == nil {
 		_ = res.Body.Close()

@@ -61,6 +61,7 @@ func (t *trap) at(p Point) {
 		standStill()
 		return
 	}
+	//mrtr:allow bareeffect a killed process does it once
 	_ = syscall.Kill(os.Getpid(), t.signal)
 	select {} // the signal is on its way
 }
@@ -71,6 +72,7 @@ func standStill() {
 	woken := make(chan os.Signal, 1)
 	signal.Notify(woken, syscall.SIGCONT)
 	defer signal.Stop(woken)
+	//mrtr:allow bareeffect a killed process does it once
 	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	<-woken
 }
