@@ -15,7 +15,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-var updateDeploys = flag.Bool("update-deploys", false, "write the table of docs/deploys.md")
+var updateDeploys = flag.Bool("update-deploys", false, "write the table of docs/what-can-happen-twice.md")
 
 // part is an effect of a handler, or a question with its words and choices.
 type part struct {
@@ -104,7 +104,7 @@ var deployments = []struct {
 }
 
 // The handler is deployed anew in the middle of a call, in every style. This prints the
-// table of docs/deploys.md.
+// table of docs/what-can-happen-twice.md.
 func TestDeployments(t *testing.T) {
 	columns := []string{"Native", "Steps", "Journal", "Resumable", "Coroutine"}
 	var table strings.Builder
@@ -125,7 +125,7 @@ func TestDeployments(t *testing.T) {
 		}
 		table.WriteString(" |\n")
 	}
-	const docs, begin, end = "../docs/deploys.md", "<!-- table -->\n", "<!-- end of table -->\n"
+	const docs, begin, end = "../docs/what-can-happen-twice.md", "<!-- table -->\n", "<!-- end of table -->\n"
 	text, err := os.ReadFile(docs)
 	require.NoError(t, err)
 	above, rest, ok := strings.Cut(string(text), begin)

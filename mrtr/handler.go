@@ -23,7 +23,7 @@ type HandlerOptions struct {
 	Unaskable UnaskablePolicy
 	// Version names this version of the handler; if empty, it is that of the build. A
 	// call that another version began is checked for questions that changed, as
-	// docs/deploys.md tells, and an [Event] of a call that diverged names the version.
+	// docs/what-can-happen-twice.md says, and an [Event] of a call that diverged names the version.
 	// A build without a version control stamp looks like every other: set it there.
 	Version string
 	// Needs are questions that every call asks. A client that cannot be asked one of

@@ -250,7 +250,7 @@ func init() {
 
 // A call may begin in one version of its handler and go on in another: after a
 // deployment, or between two instances while one is under way. The version is that of
-// HandlerOptions, and else of the build. docs/deploys.md tells which changes a call
+// HandlerOptions, and else of the build. docs/what-can-happen-twice.md says which changes a call
 // survives.
 
 // changed reports whether some round of this call was served by another version than
