@@ -50,22 +50,42 @@ func unindented(s string) string {
 
 // A relative link in a document leads to a file that exists.
 func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^):#]+)(?:#[^)]*)?\)`)
+	link := regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]*))?\)`)
 	docs, err := filepath.Glob("*.md")
 	require.NoError(t, err)
 	inDocs, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
-	links := 0
+	links, anchors := 0, 0
 	for _, doc := range append(docs, inDocs...) {
 		text, err := os.ReadFile(doc)
 		require.NoError(t, err)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			links++
-			_, err := os.Stat(filepath.Join(filepath.Dir(doc), m[1]))
+			to := doc
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(doc), m[1])
+			}
+			_, err := os.Stat(to)
 			require.NoErrorf(t, err, "%s links to %s", doc, m[1])
+			if m[2] != "" {
+				anchors++
+				require.Containsf(t, headings(t, to), m[2], "%s links to %s#%s", doc, m[1], m[2])
+			}
 		}
 	}
 	require.NotZero(t, links)
+	require.NotZero(t, anchors)
+}
+
+// headings are the anchors of a page, as GitHub makes them.
+func headings(t *testing.T, page string) (anchors []string) {
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(string(text), -1) {
+		anchor := regexp.MustCompile(`[^\w \-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		anchors = append(anchors, strings.ReplaceAll(anchor, " ", "-"))
+	}
+	return anchors
 }
 
 // The documents name files by their path from the top of the module.
