@@ -26,11 +26,10 @@ type HandlerOptions struct {
 	// docs/what-can-happen-twice.md says, and an [Event] of a call that diverged names the version.
 	// A build without a version control stamp looks like every other: set it there.
 	Version string
-	// Needs are questions that every call asks. A client that cannot be asked one of
-	// them, and for whom no default stands in, is refused before the handler is
-	// entered, with the error that it would get at the question, so that no effect above
-	// the question has run. The words of a question do not matter here, only its key,
-	// its kind and its default. Those of [AskQuestion] are known without being listed.
+	// Needs are questions that every call asks. A client that can't answer one of them is
+	// refused before the handler runs, so no effect above the question happens; one with a
+	// default that stands in is not. Only the key, kind and default of a question matter
+	// here. Those of [AskQuestion] need not be listed.
 	Needs []AnyQuestion
 	// Name is that of the tool, for [Runtime.HideUnaskable], which go-sdk does not tell which
 	// handler a tool has. It does nothing else.

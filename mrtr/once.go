@@ -42,12 +42,11 @@ import (
 //     this instance or another: asked for again it is [OutcomeUnknown], unless
 //     [EffectOptions] settle it. A dial that failed did nothing, and [NotDone] says so of
 //     any error.
-//   - An error is returned in the form in which a replay meets it, the first time
-//     as well as later. It keeps its text. [errors.Is] finds the errors in its chain by
-//     their type and text; an Is method of theirs is asked for the sentinels of
-//     packages context and io/fs alone. [errors.As] finds those whose type survives a
-//     round trip through JSON with the same text, and those that describe themselves
-//     by Timeout or a method named ToolError…. Compare with errors.Is, not with ==.
+//   - An error is returned as a later replay will return it. It keeps its text.
+//     [errors.Is] compares the errors in its chain by type and text. Their own Is methods
+//     count only for sentinels of packages context and io/fs. [errors.As] finds errors
+//     that survive a round trip through JSON, and those with a Timeout or a ToolError…
+//     method. Compare with errors.Is, not with ==.
 //   - A panic of f goes on as a panic with a [*PanicError], also in a replay.
 //   - The error that ends a call names its effects in doubt.
 //   - ctx in f has the values of Once's, and is not cancelled by a client that hangs up
