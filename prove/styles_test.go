@@ -37,20 +37,25 @@ func strictWeather() prove.Scenario {
 // serves builds the servers of a style, which share a store where stored is set.
 func serves(t *testing.T, o options.Option, stored bool) mrtrtest.Build {
 	return func(w *mrtrtest.World) *mcp.Server {
-		var remembers store.Store
-		if stored {
-			remembers = w.Store()
-		}
-		key := must(statecodec.NewKey(w.Key()))(t)
-		rt := must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: remembers}))(t)
-		w.Cleanup(func() { require.NoError(t, rt.Close()) })
-		handler := o.New(rt, &options.Audit{Out: func(string) { w.Effect("audit") }})
-		server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-		for _, name := range []string{weather.Tool, weather.OtherTool} {
-			mcp.AddTool(server, &mcp.Tool{Name: name}, handler)
-		}
+		_, server := serve(t, w, o, stored)
 		return server
 	}
+}
+
+func serve(t *testing.T, w *mrtrtest.World, o options.Option, stored bool) (*mrtr.Runtime, *mcp.Server) {
+	var remembers store.Store
+	if stored {
+		remembers = w.Store()
+	}
+	key := must(statecodec.NewKey(w.Key()))(t)
+	rt := must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: remembers}))(t)
+	w.Cleanup(func() { require.NoError(t, rt.Close()) })
+	handler := o.New(rt, &options.Audit{Out: func(string) { w.Effect("audit") }})
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
+	for _, name := range []string{weather.Tool, weather.OtherTool} {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, handler)
+	}
+	return rt, server
 }
 
 // inMemory is the proof of a style by all rules, which several tests judge. Each

@@ -23,29 +23,17 @@ import (
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/prove"
 	"github.com/mrtr-go/sdk/statecodec"
-	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
-// servesTasks builds servers whose calls are tasks.
+// servesTasks builds the same servers, whose calls are tasks.
 func servesTasks(t *testing.T, o options.Option, stored bool) mrtrtest.Build {
 	return func(w *mrtrtest.World) *mcp.Server {
-		var remembers store.Store
-		if stored {
-			remembers = w.Store()
-		}
-		key := must(statecodec.NewKey(w.Key()))(t)
-		rt := must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: remembers}))(t)
-		w.Cleanup(func() { require.NoError(t, rt.Close()) })
-		handler := o.New(rt, &options.Audit{Out: func(string) { w.Effect("audit") }})
-		server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-		policies := map[string]tasks.Policy{}
-		for _, name := range []string{weather.Tool, weather.OtherTool} {
-			mcp.AddTool(server, &mcp.Tool{Name: name}, handler)
-			policies[name] = tasks.Policy{AtOnce: true}
-		}
-		manager := must(tasks.Install(server, &tasks.Options{Runtime: rt, Policy: policies}))(t)
+		rt, server := serve(t, w, o, stored)
+		manager := must(tasks.Install(server, &tasks.Options{Runtime: rt, Policy: map[string]tasks.Policy{
+			weather.Tool: {AtOnce: true}, weather.OtherTool: {AtOnce: true},
+		}}))(t)
 		w.Cleanup(func() { require.NoError(t, manager.Close()) }) // before the runtime
 		return server
 	}

@@ -102,7 +102,7 @@ func (m *approvals) grant(ctx context.Context, principal string, p *mcp.CallTool
 	})
 }
 
-// Revoke forgets what a principal approved of a tool: the next call asks again. Calls that
+// Revoke takes back a principal's lasting approval of a tool: the next call asks again. Calls that
 // have begun go on. With a store that serves reads from a replica, a call may still pass for
 // as long as the replica lags.
 func (g *Gate) Revoke(ctx context.Context, principal, tool string) error {

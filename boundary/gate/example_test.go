@@ -35,15 +35,15 @@ func ExampleInstall() {
 		panic(err)
 	}
 
-	call(server, "/tmp/draft", "accept")
-	call(server, "/etc\nand /tmp/draft", "decline")
+	call(server, "draft.txt", "accept")
+	call(server, "/etc\nand draft.txt", "decline")
 	// Output:
 	// user:  Allow the call of "Delete a file" (delete)?
-	// user:  path: "/tmp/draft"
-	// tool:  deleting /tmp/draft
+	// user:  path: "draft.txt"
+	// tool:  deleting draft.txt
 	// agent: deleted
 	// user:  Allow the call of "Delete a file" (delete)?
-	// user:  path: "/etc\nand /tmp/draft"
+	// user:  path: "/etc\nand draft.txt"
 	// agent: Stopped: the user did not approve the call of "delete", and it was not made.
 }
 

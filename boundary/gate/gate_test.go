@@ -26,7 +26,7 @@ import (
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
-// What is asked, in three ways, with and without a store, around and inside of a boundary and
+// The gate asks in three ways, with and without a store, around and inside of a boundary and
 // tasks: an approved call runs once, and no other runs.
 func TestADestructiveCallAsksFirst(t *testing.T) {
 	orders := map[string][]string{

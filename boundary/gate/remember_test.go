@@ -119,8 +119,8 @@ func TestArgumentsExpireOneByOne(t *testing.T) {
 	})
 }
 
-// A program that starts again, or another instance, knows what was approved, and what was
-// revoked.
+// A program that starts again, or another instance, knows the approvals, and which of them
+// were revoked.
 func TestApprovalsLiveInTheStore(t *testing.T) {
 	at := setting{store: machine{store.NewMemory(nil)}, gate: gate.Options{Remember: gate.Remember{For: time.Hour}}}
 	one, two := newSite(t, at).as("ann"), newSite(t, at).as("ann")

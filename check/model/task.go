@@ -130,7 +130,7 @@ func (w *world) predictCancel(r *request) *prediction {
 	return p
 }
 
-// observedTask reads what a task has come to.
+// observedTask reads how a task stands.
 func observedTask(r *wire.Reply, err error) (outcome, error) {
 	switch {
 	case errors.Is(err, wire.ErrCancelled):
