@@ -22,9 +22,11 @@ func TestKeepAliveTakesNoAnswer(t *testing.T) {
 	arguments := []string{"", `"arguments":{},`, `"arguments":{"a":%d},`}
 	cells := 0
 	ways := everyWay(t, func(w way, modern bool) *mcp.ServerOptions {
-		o := &mcp.ServerOptions{KeepAlive: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
+		// A ping that a busy machine was too slow to send is no dead client: go-sdk gives each
+		// half its interval, and closes the session when so many in a row have failed.
+		o := &mcp.ServerOptions{KeepAlive: 10 * time.Millisecond, KeepAliveFailureThreshold: 4, Logger: slog.New(slog.DiscardHandler)}
 		if answers(w, modern) {
-			o.KeepAlive, o.KeepAliveFailureThreshold = 50*time.Millisecond, 100 // a busy machine is no dead client
+			o.KeepAlive, o.KeepAliveFailureThreshold = 50*time.Millisecond, 100
 		}
 		return o
 	}, func(t *testing.T, w way, modern bool, server *mcp.Server) {
@@ -44,7 +46,7 @@ func TestKeepAliveTakesNoAnswer(t *testing.T) {
 			case <-pinged:
 			case <-time.After(30 * time.Millisecond): // a session that was found unable is pinged no more
 			}
-			time.Sleep(20 * time.Millisecond) // for the end of the session
+			time.Sleep(60 * time.Millisecond) // for the end of the session
 			return ran(ctx, req)
 		})
 		send := w.open(t, server)
@@ -57,7 +59,8 @@ func TestKeepAliveTakesNoAnswer(t *testing.T) {
 				cells++
 			}
 		}
-		require.NotZero(t, pings.Load(), "nobody was pinged")
+		sessionless := strings.HasPrefix(w.name, "HTTP") && w.name != "HTTP, in a session"
+		require.Equal(t, !sessionless, pings.Load() > 0, "%d pings were tried", pings.Load())
 	})
 	require.Equal(t, 16, ways)
 	require.Equal(t, 16*3*len(arguments), cells)

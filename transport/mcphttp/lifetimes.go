@@ -97,8 +97,13 @@ func (t *lifetimes) install(server *mcp.Server) {
 
 // keepsCalls keeps the sessions of a server with KeepAlive whose clients cannot be pinged:
 // those of modern requests, those without sessions, and those that hold no stream open.
+// Without a session there is nothing to try, and a ping that is not tried cannot run out of
+// time on a busy machine.
 func keepsCalls(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == "ping" && req.GetSession().ID() == "" {
+			return nil, message.ErrUnpingable
+		}
 		result, err := next(ctx, method, req)
 		if method == "ping" {
 			err = message.Unpinged(err)

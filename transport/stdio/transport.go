@@ -140,7 +140,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return err
 	}
 	if message.IsPing(msg) && !c.pinged.Load() {
-		return message.ErrModern
+		return message.ErrUnpingable
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()

@@ -32,7 +32,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		return nil
 	}
 	if c.extra != nil && message.IsPing(msg) && !c.pinged.Load() {
-		return message.ErrModern
+		return message.ErrUnpingable
 	}
 	size := sizeOf(msg)
 	if waiting := c.unread.Add(size); waiting > c.limits.MaxUnreadBytes && waiting > size {

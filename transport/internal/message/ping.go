@@ -11,10 +11,10 @@ import (
 // that the connection itself is sound.
 var Rejected = &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}
 
-// ErrModern is the error of a ping for a client that did not initialize: the modern
-// revision has no requests of servers. With it a session lives on under
+// ErrUnpingable is the error of a ping for a client without a session, as those of the
+// modern revision are: it has no requests of servers. With it a session lives on under
 // mcp.ServerOptions.KeepAlive, which would close it, with the answers of its calls.
-var ErrModern = Unpinged(fmt.Errorf("%w: a client of this revision is not pinged", Rejected))
+var ErrUnpingable = Unpinged(fmt.Errorf("%w: a client without a session is not pinged", Rejected))
 
 // Unpinged is the error of a ping, and if it could not be sent, one that ends go-sdk's
 // pings and not its session: nothing was learned about the client.
