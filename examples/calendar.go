@@ -35,7 +35,10 @@ func (c *Calendar) Agenda(ctx context.Context, call *mrtr.Call, in Day) (Agenda,
 		return Agenda{}, err
 	}
 	if !connected {
-		page := c.begin(ctx, call, "calendar")
+		page, err := c.begin(ctx, call, "calendar")
+		if err != nil {
+			return Agenda{}, err
+		}
 		if _, err := mrtr.Ask(ctx, call, mrtr.ElicitURL("calendar", "May this server read your calendar?", page)); err != nil {
 			return Agenda{}, err
 		}
@@ -56,7 +59,7 @@ func (c *Calendar) granted(call *mrtr.Call) func(context.Context, string) (bool,
 	return func(ctx context.Context, _ string) (bool, error) {
 		ctx, cancel := context.WithTimeout(ctx, c.Wait)
 		defer cancel()
-		switch refusal, err := c.visits.Wait(ctx, call.ElicitationID("calendar")); {
+		switch refusal, err := c.visits.Wait(ctx, call, "calendar"); {
 		case errors.Is(err, context.DeadlineExceeded):
 			return false, errors.New("the calendar was not connected in time: call the tool again when it is")
 		case err != nil:

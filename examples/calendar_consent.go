@@ -50,8 +50,11 @@ type consent struct {
 }
 
 // begin makes the visit known, for this user alone, and returns the page's address.
-func (c *Calendar) begin(ctx context.Context, call *mrtr.Call, key string) (page string) {
-	visit := c.visits.Begin(ctx, call, key)
+func (c *Calendar) begin(ctx context.Context, call *mrtr.Call, key string) (page string, _ error) {
+	visit, err := c.visits.Begin(ctx, call, key)
+	if err != nil {
+		return "", err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, other := range c.asking {
@@ -65,7 +68,7 @@ func (c *Calendar) begin(ctx context.Context, call *mrtr.Call, key string) (page
 	if c.asking[visit] == nil {
 		c.asking[visit] = &consent{user: call.Principal(), began: time.Now()}
 	}
-	return c.URL + "/connect?visit=" + visit
+	return c.URL + "/connect?visit=" + visit, nil
 }
 
 // Connect sends the user on to the authorization server. The address is no secret: only
@@ -109,7 +112,7 @@ func (c *Calendar) Callback(w http.ResponseWriter, r *http.Request) {
 	} else {
 		c.tokens.keep(user, token)
 	}
-	if !c.visits.Done(visit, refusal) {
+	if err := c.visits.Done(r.Context(), visit, user, refusal); err != nil {
 		http.Error(w, "Nobody waits for this any more.", http.StatusNotFound)
 		return
 	}

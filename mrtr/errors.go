@@ -25,9 +25,6 @@ var (
 	// the effect happened. A timeout, the error of a context and that of a connection that
 	// ended say the same, unless [NotDone] says otherwise.
 	ErrIndeterminate = errors.New("mrtr: nobody knows whether the effect happened")
-	// ErrNoVisit is the error of [Visits.Wait] for a visit that has not begun here, or
-	// that began too long ago.
-	ErrNoVisit error = &noVisit{}
 )
 
 // Error ends a call for a reason that lies outside the program. Its text is for

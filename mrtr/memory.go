@@ -62,6 +62,7 @@ func (o *RememberOptions) resolve() error {
 type roundMemory struct {
 	store     store.Store
 	turns     *claim.Table
+	sealer    claim.Sealer // nil where the records are those of this process
 	patience  time.Duration
 	maxResult int
 	ttl, skew time.Duration // of the states that ask for a turn
@@ -109,7 +110,8 @@ func newRoundMemory(o *Options) (*roundMemory, error) {
 		if err != nil {
 			return nil, err
 		}
-		table.Sealer = recordSealer{codec.For("round_record")}
+		m.sealer = recordSealer{codec.For("round_record")}
+		table.Sealer = m.sealer
 	}
 	m.turns = claim.New(table)
 	return m, nil

@@ -71,7 +71,9 @@ func (s *hookedStore) Create(ctx context.Context, key store.Key, value []byte, t
 }
 
 func (s *hookedStore) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	if err := s.meet(operation{ctx, "update", key, bytes.Clone(value), nil}); err != nil {
+	value = bytes.Clone(value)
+	late := func() { _, _ = s.Memory.Update(context.Background(), key, at, value, ttl) }
+	if err := s.meet(operation{ctx, "update", key, value, late}); err != nil {
 		return 0, err
 	}
 	return s.Memory.Update(ctx, key, at, value, ttl)

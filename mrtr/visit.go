@@ -1,16 +1,18 @@
 package mrtr
 
 import (
-	"container/list"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/sse/era"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // ElicitationID names the visit that an [ElicitURL] question of this call asks for: in
@@ -20,7 +22,7 @@ import (
 //
 // Nobody can guess it. It is in the address, so it proves nothing about who comes with it:
 // a page that acts for a user has to know the user by other means, and compare with
-// [Call.Principal].
+// [Call.Principal], as [Visits.Done] does.
 func (c *Call) ElicitationID(key string) string {
 	sum := sha256.Sum256([]byte("elicitation\x00" + c.ID() + "\x00" + key))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
@@ -41,146 +43,190 @@ func (c *Call) nameVisits(requests mcp.InputRequestMap) {
 // Visits tell a handler that its user is done at a page, and with what: a receipt, an
 // authorization code. The accept of an [ElicitURL] tells only that the user agreed to go.
 //
-//	id := visits.Begin(ctx, c, "pay")
-//	_, err := mrtr.Ask(ctx, c, mrtr.ElicitURL("pay", "Please pay.", shop+"/pay?visit="+id))
+//	id, err := visits.Begin(ctx, c, "pay")
+//	...
+//	_, err = mrtr.Ask(ctx, c, mrtr.ElicitURL("pay", "Please pay.", shop+"/pay?visit="+id))
 //	...
 //	receipt, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (Receipt, error) {
-//		return visits.Wait(ctx, id)
+//		return visits.Wait(ctx, c, "pay")
 //	})
 //
-// and in the page's callback, once the payment has been checked: visits.Done(id, receipt).
-// A legacy client is then told by notifications/elicitation/complete, as revision 2025-11-25
-// has it, so that it can close its page. Revision 2026-07-28 has no such message.
+// and in the page's callback, once the payment has been checked:
 //
-// Visits are those of one process. Where a callback may arrive at another instance, keep
-// the outcome in a database, by the same id. The zero value is ready to use.
+//	err := visits.Done(ctx, id, user, receipt)
+//
+// A legacy client whose session is in the process of Done or Wait is then told by
+// notifications/elicitation/complete, as revision 2025-11-25 has it, so that it can close
+// its page. Revision 2026-07-28 has no such message.
+//
+// The zero value is ready to use, and its visits are known to this process alone.
 type Visits[T any] struct {
-	// MaxAge is how long a visit is known after it began; 1 hour if zero.
+	// Runtime lends its store, if it has one: then the callback may arrive at any instance,
+	// and a visit outlives the one that it began at. Values are kept as JSON.
+	Runtime *Runtime
+	// MaxAge is how long a visit is known after it began, and again after it is done; 1 hour
+	// if zero.
 	MaxAge time.Duration
-	// Max bounds the visits that are known; 10,000 if zero. A principal has three quarters
-	// of them at most, and its own oldest makes room for the next. If all are taken, the
-	// oldest of the principal with the most makes room. The callers that nobody knows count
-	// as one principal.
+	// Max is how many visits a principal may begin in MaxAge at this instance; 5,000 if zero.
+	// The callers that nobody knows count as one.
 	Max int
 
-	// All guarded by mu.
-	mu    sync.Mutex
-	known map[string]*list.Element // of *visit[T], in order
-	order list.List                // oldest first
-	of    map[string]*list.List    // of *visit[T], by principal, oldest first; none is empty
+	once  sync.Once
+	kept  *roundMemory
+	begun tally
+	tells sync.Map // of *telling, by id: the clients that are to be told
 }
 
-type visit[T any] struct {
-	id    string
-	who   string        // the principal, "" for all that are not known
-	own   *list.Element // in the list of its principal
-	began time.Time
-	ended bool
-	done  chan struct{} // closed when the client was told
-	value T
-	tell  func() // tells the client that it is done; nil for a modern one
-}
+// The errors of [Visits], beside those of its store and its context.
+var (
+	// ErrNoVisit is the error of a visit that has not begun, that began too long ago, or, for
+	// [Visits.Done], that another user began.
+	ErrNoVisit error = &visitError{"no_visit", "The page of this question is not waited for any more. " + atThePage}
+	// ErrVisitDone is the error of [Visits.Done] for a visit that is done: its value stands. A
+	// callback that may come twice takes it for success.
+	ErrVisitDone error = &visitError{"visit_done", "This page is done already."}
+	// ErrManyVisits is the error of [Visits.Begin] for a caller that has begun too many.
+	ErrManyVisits error = &visitError{"many_visits", "The server has sent this user to too many pages." + tryLater}
+
+	errVisitUnkept error = &visitError{"store_unavailable", "The server cannot wait for a user at a page now." + tryLater}
+)
+
+// visitError is no fault of the program's.
+type visitError struct{ kind, text string }
+
+func (e *visitError) Error() string           { return e.text }
+func (e *visitError) ToolErrorType() string   { return e.kind }
+func (e *visitError) ToolErrorExpected() bool { return true }
 
 // Begin makes the visit of a question known, so that Done can end it, and returns its
 // id. ctx is the handler's own: over HTTP that is how a legacy client is told on the
-// stream of its call. To begin a visit again changes nothing else.
-func (v *Visits[T]) Begin(ctx context.Context, c *Call, key string) (id string) {
+// stream of its call. To begin a visit again changes nothing.
+func (v *Visits[T]) Begin(ctx context.Context, c *Call, key string) (id string, _ error) {
+	m := v.memory()
 	id = c.ElicitationID(key)
-	tell := c.tellVisited(ctx, id)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.forget()
-	if at := v.known[id]; at != nil {
-		if one := at.Value.(*visit[T]); !one.ended {
-			one.tell = tell
+	limited, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	if v.begun.admits(c.Principal(), v.max(), v.maxAge()) {
+		created, err := m.beginVisit(limited, id, visit{Principal: c.Principal()}, v.maxAge())
+		if err != nil {
+			return "", err
 		}
-		return id
+		if created {
+			v.begun.add(c.Principal())
+		}
+	} else if _, _, _, err := m.visit(limited, id); err != nil {
+		return "", ErrManyVisits
 	}
-	if v.known == nil {
-		v.known, v.of = map[string]*list.Element{}, map[string]*list.List{}
-	}
-	v.makeRoom(c.principal)
-	one := &visit[T]{id: id, who: c.principal, began: time.Now(), done: make(chan struct{}), tell: tell}
-	v.known[id] = v.order.PushBack(one)
-	if v.of[one.who] == nil {
-		v.of[one.who] = list.New()
-	}
-	one.own = v.of[one.who].PushBack(one)
-	return id
-}
-
-// makeRoom drops visits until a principal may begin one. So one that begins many forgets
-// its own, and no others as long as those are fewer than its own. The caller holds v.mu.
-func (v *Visits[T]) makeRoom(who string) {
-	most := v.Max
-	if most == 0 {
-		most = 10_000
-	}
-	for own := v.of[who]; own != nil && own.Len() >= most-most/4; own = v.of[who] {
-		v.dropOldest(who)
-	}
-	for len(v.known) >= most && len(v.known) > 0 {
-		largest := who
-		for other, visits := range v.of {
-			if at := v.of[largest]; at == nil || visits.Len() > at.Len() {
-				largest = other
+	if send := c.tellVisited(ctx, id); send != nil {
+		if one, _, _, err := m.visit(limited, id); err != nil || !one.Done {
+			if _, known := v.tells.LoadOrStore(id, &telling{send: send}); !known {
+				time.AfterFunc(v.maxAge(), func() { v.tells.Delete(id) })
 			}
 		}
-		v.dropOldest(largest)
 	}
+	return id, nil
 }
 
-// dropOldest drops the oldest visit of a principal that has one. The caller holds v.mu.
-func (v *Visits[T]) dropOldest(who string) {
-	v.drop(v.known[v.of[who].Front().Value.(*visit[T]).id])
+// Done ends a visit with a value. user is who the page knows its visitor to be, and has to be
+// the [Call.Principal] of the call; "" for callers that nobody knows. ErrNoVisit and
+// ErrVisitDone say that nothing was changed. Any other error is that of a store which did not
+// answer in time, and the visit may be done or not: call Done again.
+//
+// A legacy client whose session is here is told before Wait returns, so that it hears of it
+// before the result of its call. One that does not read holds up both for 5 seconds.
+func (v *Visits[T]) Done(ctx context.Context, id, user string, value T) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return misuse("Visits.Done: the value cannot be kept: %v", err)
+	}
+	m := v.memory()
+	limited, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	if err := m.endVisit(limited, id, visit{Principal: user, Done: true, Value: text}, v.maxAge()); err != nil {
+		return err
+	}
+	v.tell(id)
+	return nil
 }
 
-// Done ends a visit with a value. It is false for a visit that is not known, or that
-// has ended before: then the first value stands. A legacy client is told before Wait
-// returns, so that it hears of it before the result of its call. One that does not read
-// holds up both for 5 seconds.
-func (v *Visits[T]) Done(id string, value T) bool {
-	one, tell := v.end(id, value)
-	if one == nil {
-		return false
+// Wait returns the value of a visit of this call when it is done. Where ctx ends first, also
+// because the store does not answer, the error is that of ctx marked with [NotDone]; for a
+// visit that is not known it is [ErrNoVisit]. A client waits for a round as long as its own
+// timeout: bound ctx below that, and ask the user again.
+func (v *Visits[T]) Wait(ctx context.Context, c *Call, key string) (value T, _ error) {
+	id := c.ElicitationID(key)
+	m := v.memory()
+	one, err := m.awaitVisit(ctx, id)
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrNoVisit):
+		return value, err
+	default:
+		return value, NotDone(err) // [Once] may wait again
 	}
-	defer close(one.done)
-	if tell == nil {
-		return true
+	if err := json.Unmarshal(one.Value, &value); err != nil {
+		return value, misuse("Visits.Wait: the visit of %q is done with a value of another type: %v", key, err)
 	}
-	told := make(chan struct{})
-	go func() { // not every transport gives up a message when a context ends
-		defer close(told)
-		tell()
-	}()
-	select {
-	case <-told:
-	case <-time.After(tellTime):
+	v.tell(id)
+	return value, nil
+}
+
+func (v *Visits[T]) maxAge() time.Duration {
+	if v.MaxAge == 0 {
+		return time.Hour
 	}
-	return true
+	return v.MaxAge
+}
+
+func (v *Visits[T]) max() int {
+	if v.Max == 0 {
+		return 5_000
+	}
+	return v.Max
+}
+
+// memory is that of the runtime, or one of its own.
+func (v *Visits[T]) memory() *roundMemory {
+	v.once.Do(func() {
+		if v.Runtime != nil && v.Runtime.memory != nil {
+			v.kept = v.Runtime.memory
+		} else {
+			v.kept = &roundMemory{store: store.NewMemory(nil), patience: 2 * time.Second}
+		}
+	})
+	return v.kept
+}
+
+// telling is a message that a client gets once.
+type telling struct {
+	once sync.Once
+	send func()
+}
+
+// tell tells the client of a visit, if it is to be told by this process and was not yet. It
+// returns when that is done, also if somebody else does it.
+func (v *Visits[T]) tell(id string) {
+	found, ok := v.tells.Load(id)
+	if !ok {
+		return
+	}
+	one := found.(*telling)
+	one.once.Do(func() {
+		told := make(chan struct{})
+		go func() { // not every transport gives up a message when a context ends
+			defer close(told)
+			one.send()
+		}()
+		select {
+		case <-told:
+		case <-time.After(tellTime):
+		}
+		v.tells.Delete(id)
+	})
 }
 
 // tellTime is for a message to a client that reads.
 const tellTime = 5 * time.Second
-
-// end is nil where there is no visit to end. The function tells the client, and is not
-// kept, because it keeps the session.
-func (v *Visits[T]) end(id string, value T) (one *visit[T], tell func()) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.forget()
-	at := v.known[id]
-	if at == nil {
-		return nil, nil
-	}
-	one = at.Value.(*visit[T])
-	if one.ended {
-		return nil, nil
-	}
-	tell, one.tell = one.tell, nil
-	one.ended, one.value = true, value
-	return one, tell
-}
 
 // tellVisited returns the function that tells the client of this call that its user is
 // done at a page. It is nil for a client that knows no such message.
@@ -200,56 +246,25 @@ func (c *Call) tellVisited(ctx context.Context, id string) func() {
 	}
 }
 
-// Wait returns the value of a visit when it is done. Where ctx ends first the error is
-// that of ctx marked with [NotDone], and for a visit that is not known [ErrNoVisit]. A client waits for a
-// round as long as its own timeout: bound ctx below that, and ask the user again.
-func (v *Visits[T]) Wait(ctx context.Context, id string) (T, error) {
-	var none T
-	v.mu.Lock()
-	v.forget()
-	at := v.known[id]
-	v.mu.Unlock()
-	if at == nil {
-		return none, ErrNoVisit
-	}
-	one := at.Value.(*visit[T])
-	select {
-	case <-one.done:
-	case <-ctx.Done():
-		select {
-		case <-one.done: // both have come, and this one first
-		default:
-			return none, NotDone(ctx.Err()) // [Once] may wait again
-		}
-	}
-	return one.value, nil
+// tally counts by principal, in one span of time after another.
+type tally struct {
+	mu    sync.Mutex
+	since time.Time
+	count map[string]int
 }
 
-type noVisit struct{}
-
-func (*noVisit) Error() string {
-	return "The page of this question is not waited for any more. " + atThePage
-}
-func (*noVisit) ToolErrorType() string   { return "no_visit" }
-func (*noVisit) ToolErrorExpected() bool { return true }
-
-// forget drops the visits that are too old. The caller holds v.mu.
-func (v *Visits[T]) forget() {
-	age := v.MaxAge
-	if age == 0 {
-		age = time.Hour
+// admits reports whether one more of this principal's is admitted.
+func (t *tally) admits(who string, most int, span time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if time.Since(t.since) >= span {
+		t.since, t.count = time.Now(), map[string]int{}
 	}
-	for at := v.order.Front(); at != nil && time.Since(at.Value.(*visit[T]).began) >= age; at = v.order.Front() {
-		v.drop(at)
-	}
+	return t.count[who] < most
 }
 
-func (v *Visits[T]) drop(at *list.Element) {
-	one := at.Value.(*visit[T])
-	delete(v.known, one.id)
-	v.order.Remove(at)
-	own := v.of[one.who]
-	if own.Remove(one.own); own.Len() == 0 {
-		delete(v.of, one.who)
-	}
+func (t *tally) add(who string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.count[who]++
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,6 +21,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -30,20 +33,24 @@ func ExampleVisits() {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Println("somebody is at the page")
 		// A real page knows its user by a cookie, and asks the payment provider here.
-		if !visits.Done(r.URL.Query().Get("visit"), "receipt 17") {
+		const user = "" // nobody logs in here
+		if err := visits.Done(r.Context(), r.URL.Query().Get("visit"), user, "receipt 17"); err != nil {
 			http.Error(w, "This payment is not waited for.", http.StatusNotFound)
 		}
 	}))
 	defer page.Close()
 	server := newWeather(mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
-		id := visits.Begin(ctx, c, "pay")
+		id, err := visits.Begin(ctx, c, "pay")
+		if err != nil {
+			return forecast{}, err
+		}
 		if _, err := mrtr.Ask(ctx, c, mrtr.ElicitURL("pay", "Forecasts cost a euro.", page.URL+"/pay?visit="+id)); err != nil {
 			return forecast{}, err
 		}
 		receipt, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (string, error) {
 			ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 			defer cancel()
-			return visits.Wait(ctx, id)
+			return visits.Wait(ctx, c, "pay")
 		})
 		return forecast{"Sun, for " + receipt}, err
 	}))
@@ -149,61 +156,102 @@ func inCallOf(t *testing.T, principal string, f func(ctx context.Context, c *mrt
 	require.NoError(t, err)
 }
 
-func TestVisits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		visits := &mrtr.Visits[string]{MaxAge: time.Minute, Max: 2}
-		begin := func(key string) (id string) {
-			inCall(t, func(ctx context.Context, c *mrtr.Call) {
-				id = visits.Begin(ctx, c, key)
-				require.Equal(t, id, visits.Begin(ctx, c, key))
+// eachKindOfVisits plays with visits in memory, in a store of the process, and in a shared one.
+func eachKindOfVisits(t *testing.T, play func(t *testing.T, visits *mrtr.Visits[string])) {
+	keys := []statecodec.Key{statecodec.GenerateKey()}
+	kinds := map[string]*mrtr.Options{
+		"no runtime": nil, "no store": {}, "memory": {Store: store.NewMemory(nil)},
+		"shared": {Store: shared{store.NewMemory(nil)}, State: &statecodec.Options{Keys: keys}},
+	}
+	for name, opts := range kinds {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				visits := &mrtr.Visits[string]{}
+				if opts != nil {
+					visits.Runtime, _ = newRuntime(t, opts)
+				}
+				play(t, visits)
 			})
-			return id
-		}
-		wait := func(id string) (string, error) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			return visits.Wait(ctx, id)
-		}
-		first := begin("a")
-		_, err := wait(first)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		time.AfterFunc(time.Second/2, func() { require.True(t, visits.Done(first, "one")) })
-		value, err := wait(first)
-		require.NoError(t, err)
-		require.Equal(t, "one", value)
-		require.False(t, visits.Done(first, "two"), "a visit ends once")
-		value, err = wait(first)
-		require.NoError(t, err, "a replay waits again")
-		require.Equal(t, "one", value)
+		})
+	}
+}
 
-		require.False(t, visits.Done("made up", "x"), "nobody waits for it")
-		_, err = wait("made up")
-		require.ErrorIs(t, err, mrtr.ErrNoVisit)
+func TestVisits(t *testing.T) {
+	eachKindOfVisits(t, func(t *testing.T, visits *mrtr.Visits[string]) {
+		visits.MaxAge = time.Minute
+		inCallOf(t, "ann", func(ctx context.Context, c *mrtr.Call) {
+			begin := func(key string) string {
+				id, err := visits.Begin(ctx, c, key)
+				require.NoError(t, err)
+				again, err := visits.Begin(ctx, c, key)
+				require.NoError(t, err)
+				require.Equal(t, id, again)
+				return id
+			}
+			wait := func(key string) (string, error) {
+				ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+				defer cancel()
+				return visits.Wait(ctx, c, key)
+			}
+			first := begin("a")
+			_, err := wait("a")
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			time.AfterFunc(time.Second/2, func() { noError(t, visits.Done(ctx, first, "ann", "one")) })
+			value, err := wait("a")
+			require.NoError(t, err)
+			require.Equal(t, "one", value)
+			require.ErrorIs(t, visits.Done(ctx, first, "ann", "two"), mrtr.ErrVisitDone)
+			value, err = wait("a")
+			require.NoError(t, err, "a replay waits again")
+			require.Equal(t, "one", value)
 
-		second := begin("b")
-		third := begin("c")
-		_, err = wait(first)
-		require.ErrorIs(t, err, mrtr.ErrNoVisit, "the oldest made room")
-		require.True(t, visits.Done(second, "in time"))
-		time.Sleep(time.Minute)
-		_, err = wait(second)
-		require.ErrorIs(t, err, mrtr.ErrNoVisit, "it is too old, and done")
-		require.False(t, visits.Done(third, "late"), "it is too old")
+			second := begin("b")
+			for _, user := range []string{"bob", ""} {
+				require.ErrorIs(t, visits.Done(ctx, second, user, "x"), mrtr.ErrNoVisit)
+				require.ErrorIs(t, visits.Done(ctx, first, user, "x"), mrtr.ErrNoVisit, "another user learns nothing")
+			}
+			for _, id := range []string{"", "made-up", "not a key \n", strings.Repeat("x", 1<<16)} {
+				require.ErrorIs(t, visits.Done(ctx, id, "ann", "x"), mrtr.ErrNoVisit, "nobody waits for it")
+			}
+			_, err = wait("never begun")
+			require.ErrorIs(t, err, mrtr.ErrNoVisit)
+			inCallOf(t, "ann", func(ctx context.Context, other *mrtr.Call) {
+				_, err := visits.Wait(ctx, other, "a")
+				require.ErrorIs(t, err, mrtr.ErrNoVisit, "it is another call's")
+			})
+
+			third := begin("c")
+			time.Sleep(time.Minute - 1)
+			require.NoError(t, visits.Done(ctx, third, "ann", "in time"))
+			time.Sleep(1) // now the second is too old
+			require.ErrorIs(t, visits.Done(ctx, second, "ann", "late"), mrtr.ErrNoVisit)
+			_, err = wait("b")
+			require.ErrorIs(t, err, mrtr.ErrNoVisit, "it is too old")
+			time.Sleep(time.Minute - 10*time.Second)
+			value, err = wait("c")
+			require.NoError(t, err, "it is known for as long again")
+			require.Equal(t, "in time", value)
+			time.Sleep(10 * time.Second)
+			_, err = wait("c")
+			require.ErrorIs(t, err, mrtr.ErrNoVisit, "it is too old, and done")
+		})
 	})
 }
 
 // A handler that is entered again begins its visits again, which may be done by then.
 func TestAVisitThatBeginsAgainKeepsItsValue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var visits mrtr.Visits[string]
+	eachKindOfVisits(t, func(t *testing.T, visits *mrtr.Visits[string]) {
 		inCall(t, func(ctx context.Context, c *mrtr.Call) {
-			id := visits.Begin(ctx, c, "visit")
-			require.True(t, visits.Done(id, "done"))
-			require.Equal(t, id, visits.Begin(ctx, c, "visit"))
+			id, err := visits.Begin(ctx, c, "visit")
+			require.NoError(t, err)
+			require.NoError(t, visits.Done(ctx, id, "", "done"))
+			again, err := visits.Begin(ctx, c, "visit")
+			require.NoError(t, err)
+			require.Equal(t, id, again)
 			ended, end := context.WithCancel(t.Context())
 			end()
 			for range 50 { // it came first, whatever select takes
-				value, err := visits.Wait(ended, id)
+				value, err := visits.Wait(ended, c, "visit")
 				require.NoError(t, err)
 				require.Equal(t, "done", value)
 			}
@@ -211,93 +259,83 @@ func TestAVisitThatBeginsAgainKeepsItsValue(t *testing.T) {
 	})
 }
 
-// The zero value knows 10,000 visits for an hour, and 7,500 of one principal.
-func TestVisitsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var visits mrtr.Visits[string]
-		inCall(t, func(ctx context.Context, c *mrtr.Call) {
-			for i := range 7_500 {
-				visits.Begin(ctx, c, fmt.Sprint(i))
-			}
-			time.Sleep(time.Hour - 1)
-			done := func(key string) bool { return visits.Done(c.ElicitationID(key), "done") }
-			require.True(t, done("1"))
-			visits.Begin(ctx, c, "one more")
-			require.False(t, done("0"), "it has made room")
-			visits.Begin(ctx, c, "another")
-			require.False(t, done("1"), "it has made room, and was done")
-			require.True(t, done("2"))
-			time.Sleep(time.Nanosecond)
-			require.False(t, done("3"), "it is too old")
-			require.True(t, done("one more"))
-		})
-	})
-}
-
-// A caller that begins 10,000 visits forgets its own, whether it is known or not.
-func TestACallerForgetsNobodyElsesVisit(t *testing.T) {
+// A caller that begins visit after visit is refused, whether it is known or not, and nobody
+// else is.
+func TestACallerBeginsSoManyVisits(t *testing.T) {
 	for _, flood := range []string{"mallory", ""} {
-		t.Run("flood of "+flood, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				visits := &mrtr.Visits[string]{}
-				var ids []string // of the others
-				begin := func(who string, n int) (all []string) {
-					inCallOf(t, who, func(ctx context.Context, c *mrtr.Call) {
-						require.Equal(t, who, c.Principal())
-						for i := range n {
-							all = append(all, visits.Begin(ctx, c, fmt.Sprint(i)))
-						}
-					})
-					return all
-				}
-				for i := range 500 {
-					ids = append(ids, begin(fmt.Sprint("user ", i), 4)...)
-				}
-				if flood != "" {
-					ids = append(ids, begin("", 500)...)
-				}
-				flooded := begin(flood, 10_000)
-				// All places are taken now, and another one comes.
-				ids = append(ids, begin("late", 600)...)
-				for _, id := range ids {
-					require.True(t, visits.Done(id, "done"))
-				}
-				known := 0
-				for i, id := range flooded {
-					if visits.Done(id, "done") {
-						known++
-						require.GreaterOrEqual(t, i, 2_500, "its oldest made room")
+		eachKindOfVisits(t, func(t *testing.T, visits *mrtr.Visits[string]) {
+			begin := func(who string, n int) {
+				inCallOf(t, who, func(ctx context.Context, c *mrtr.Call) {
+					for i := range n {
+						_, err := visits.Begin(ctx, c, fmt.Sprint(i))
+						require.NoError(t, err)
+					}
+				})
+			}
+			inCallOf(t, flood, func(ctx context.Context, c *mrtr.Call) {
+				for i := range 5_100 {
+					_, err := visits.Begin(ctx, c, fmt.Sprint(i))
+					if i < 5_000 {
+						require.NoError(t, err)
+					} else {
+						require.ErrorIs(t, err, mrtr.ErrManyVisits)
 					}
 				}
-				require.Equal(t, min(7_500, 10_000-len(ids)), known, "nothing was dropped without need")
+				id, err := visits.Begin(ctx, c, "17")
+				require.NoError(t, err, "it has begun")
+				require.NoError(t, visits.Done(ctx, id, flood, "done"))
 			})
+			begin("ann", 100)
+			time.Sleep(time.Hour)
+			begin(flood, 5_000)
 		})
 	}
 }
 
-// Whoever has the most makes room if all places are taken.
-func TestTheLargestHolderOfVisitsMakesRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		visits := &mrtr.Visits[string]{Max: 8}
-		ids := map[string]string{}
-		begin := func(who string, keys ...string) {
-			inCallOf(t, who, func(ctx context.Context, c *mrtr.Call) {
-				for _, key := range keys {
-					ids[key] = visits.Begin(ctx, c, key)
-				}
+// A store that does what it is asked, and says of most operations that they failed: a visit
+// begins, is done once and waited for. Of one that always fails a client learns nothing else.
+func TestVisitsOfAnUnsteadyStore(t *testing.T) {
+	const line = "the line to 10.0.0.7 was cut"
+	for _, every := range []int{2, 3, 1 << 40} {
+		t.Run(fmt.Sprint(every), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newHookedStore()
+				s.scope = store.Machine
+				ops, random := 0, rand.New(rand.NewPCG(uint64(every), 1))
+				s.on(func(op operation) error {
+					if ops++; random.IntN(every) == 0 {
+						return nil
+					}
+					if every <= 3 && op.do != nil {
+						op.do()
+					}
+					return errors.New(line)
+				})
+				rt, _ := newRuntime(t, &mrtr.Options{Store: s, State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}})
+				visits := &mrtr.Visits[string]{Runtime: rt}
+				inCall(t, func(ctx context.Context, c *mrtr.Call) {
+					began := time.Now()
+					id, err := visits.Begin(ctx, c, "pay")
+					ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+					defer cancel()
+					if every > 3 {
+						require.Error(t, err)
+						require.NotContains(t, err.Error(), "10.0.0.7")
+						require.LessOrEqual(t, time.Since(began), 3*time.Second)
+						_, err = visits.Wait(ctx, c, "pay")
+						require.ErrorIs(t, err, context.DeadlineExceeded)
+						require.NotContains(t, err.Error(), "10.0.0.7")
+						return
+					}
+					require.NoError(t, err)
+					require.NoError(t, visits.Done(ctx, id, "", "receipt"))
+					value, err := visits.Wait(ctx, c, "pay")
+					require.NoError(t, err)
+					require.Equal(t, "receipt", value)
+				})
 			})
-		}
-		begin("a", "a1", "a2", "a3", "a4", "a5")
-		begin("b", "b1", "b2", "b3")
-		begin("c", "c1", "c2", "c3", "c4") // a1, a2, a3 and one of the largest, which are then all alike
-		known := ""
-		for _, key := range []string{"a1", "a2", "b3", "c4"} {
-			if visits.Done(ids[key], "done") {
-				known += key
-			}
-		}
-		require.Equal(t, "b3c4", known)
-	})
+		})
+	}
 }
 
 // An end of the wait leaves nothing in doubt: the next round waits again, in every style.
@@ -306,11 +344,11 @@ func TestAVisitIsWaitedForAgain(t *testing.T) {
 		visits := &mrtr.Visits[string]{}
 		var id string
 		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			id = visits.Begin(ctx, c, "pay")
+			id, _ = visits.Begin(ctx, c, "pay")
 			receipt, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (string, error) {
 				ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 				defer cancel()
-				return visits.Wait(ctx, id)
+				return visits.Wait(ctx, c, "pay")
 			})
 			if errors.Is(err, context.DeadlineExceeded) {
 				return "", nil
@@ -321,11 +359,61 @@ func TestAVisitIsWaitedForAgain(t *testing.T) {
 		require.NoError(t, asked.err)
 		asked = tool.answer(asked, "x")
 		require.NoError(t, asked.err)
-		require.True(t, visits.Done(id, "receipt"))
+		require.NoError(t, visits.Done(t.Context(), id, "", "receipt"))
 		last := tool.answer(asked, "x")
 		require.NoError(t, last.err)
 		require.Empty(t, effectOf(last.err))
 	})
+}
+
+// A payment that is done at another instance, after the one that asked has ended, completes
+// the call at a third.
+func TestAVisitIsDoneAtAnotherInstance(t *testing.T) {
+	for _, name := range []string{"native", "journal", "resumable"} {
+		t.Run(name, func(t *testing.T) {
+			shop := shared{store.NewMemory(nil)}
+			ids := make(chan string, 10)
+			instance := func() (*tripTool, *mrtr.Visits[string]) {
+				visits := &mrtr.Visits[string]{Runtime: newTripRuntime(t, &mrtr.Options{Store: shop})}
+				return newTrip(visits.Runtime, everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+					id, err := visits.Begin(s.ctx, s.Call, "pay")
+					if err != nil {
+						return tripOut{}, err
+					}
+					ids <- id
+					ask(s, text("agreed"))
+					return tripOut{Plan: once(s, "paid", func(ctx context.Context, _ string) (string, error) {
+						ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+						defer cancel()
+						return visits.Wait(ctx, s.Call, "pay")
+					})}, nil
+				})[name], ""), visits
+			}
+			first, _ := instance()
+			asked := first.begin()
+			require.NoError(t, asked.err)
+			asked = first.ends(t, asked)
+			id := <-ids
+
+			_, page := instance()
+			require.ErrorIs(t, page.Done(t.Context(), id, "somebody else", "nothing"), mrtr.ErrNoVisit)
+			require.NoError(t, page.Done(t.Context(), id, "", "receipt"))
+			_, other := instance()
+			require.ErrorIs(t, other.Done(t.Context(), id, "", "another"), mrtr.ErrVisitDone)
+
+			third, _ := instance()
+			last := third.answer(asked, "yes")
+			require.NoError(t, last.err)
+			require.Equal(t, "receipt", last.plan)
+			require.Equal(t, id, <-ids)
+
+			epoch, err := shop.Epoch(t.Context())
+			require.NoError(t, err)
+			record, _, err := shop.Get(t.Context(), store.Key{Epoch: epoch, Name: "visit." + id})
+			require.NoError(t, err)
+			require.NotContains(t, string(record), "receipt", "the record is sealed")
+		})
+	}
 }
 
 // Its user begins again, so the error is no fault.
@@ -347,13 +435,16 @@ func sendingAway(t *testing.T, style func(mrtr.LinearFunc[input, output]) mrtr.S
 	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style(linearOf(func(s *stage, _ input) (output, error) {
 		ctx, c := s.ctx, s.Call
-		id := visits.Begin(ctx, c, "pay")
+		id, err := visits.Begin(ctx, c, "pay")
+		if err != nil {
+			return output{}, err
+		}
 		ask(s, mrtr.ElicitURL("pay", "Please pay.", "https://shop.example/?visit="+id))
 		ids <- id
 		if late {
 			return output{"later"}, nil
 		}
-		paid, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (string, error) { return visits.Wait(ctx, id) })
+		paid, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (string, error) { return visits.Wait(ctx, c, "pay") })
 		return output{paid}, err
 	})), nil))
 	return server
@@ -406,8 +497,8 @@ func TestALegacyClientIsToldThatItsVisitIsDone(t *testing.T) {
 						want = `{"said":"later"}`
 						require.Equal(t, want, textOf(<-done))
 					}
-					require.True(t, visits.Done(id, "receipt"))
-					require.False(t, visits.Done(id, "again"), "it is told once")
+					require.NoError(t, visits.Done(t.Context(), id, "", "receipt"))
+					require.ErrorIs(t, visits.Done(t.Context(), id, "", "again"), mrtr.ErrVisitDone, "it is told once")
 					select {
 					case got := <-told:
 						require.Equal(t, id, got)
@@ -460,7 +551,7 @@ func TestAVisitIsDoneBeforeItsCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			visits, ids := &mrtr.Visits[string]{}, make(chan string, 1)
 			client := connect(t, sendingAway(t, mrtr.Journal[input, output], visits, false, ids), opts)
-			go func() { visits.Done(<-ids, "receipt") }()
+			go func() { noError(t, visits.Done(context.Background(), <-ids, "", "receipt")) }()
 			said(t, call(t, client, wire.Answers{"pay": wire.Accept(nil), "elicitation/create": wire.Accept(nil)}), "receipt")
 			told, result := -1, -1
 			for i, m := range client.Messages() {
@@ -527,20 +618,20 @@ func TestAClientThatDoesNotReadHoldsUpNoPage(t *testing.T) {
 			done <- result
 		}()
 		id := <-ids
-		returned := make(chan bool, 1)
-		go func() { returned <- visits.Done(id, "receipt") }()
+		returned := make(chan error, 1)
+		go func() { returned <- visits.Done(context.Background(), id, "", "receipt") }()
 		select {
-		case ended := <-returned:
-			require.True(t, ended)
+		case err := <-returned:
+			require.NoError(t, err)
 		case <-time.After(time.Minute):
 			t.Error("the page waits for a client that does not read")
 		}
-		waited, end := context.WithTimeout(t.Context(), time.Minute)
-		defer end()
-		value, err := visits.Wait(waited, id)
+		select {
+		case result := <-done:
+			require.Fail(t, "a client that does not read has a result", textOf(result))
+		default:
+		}
 		close(until)
-		require.NoError(t, err)
-		require.Equal(t, "receipt", value)
 		require.Equal(t, `{"said":"receipt"}`, textOf(<-done))
 	})
 }
@@ -551,14 +642,23 @@ func TestAVisitBeginsAgainWhileItEnds(t *testing.T) {
 	inCall(t, func(ctx context.Context, c *mrtr.Call) {
 		for i := range 100 {
 			key := fmt.Sprint(i)
-			id := visits.Begin(ctx, c, key)
+			id, err := visits.Begin(ctx, c, key)
+			require.NoError(t, err)
 			var both sync.WaitGroup
-			both.Go(func() { visits.Begin(ctx, c, key) })
-			both.Go(func() { visits.Done(id, key) })
+			both.Go(func() { _, err := visits.Begin(ctx, c, key); noError(t, err) })
+			both.Go(func() { noError(t, visits.Done(ctx, id, "", key)) })
 			both.Wait()
-			value, err := visits.Wait(ctx, id)
+			value, err := visits.Wait(ctx, c, key)
 			require.NoError(t, err)
 			require.Equal(t, key, value)
 		}
 	})
+}
+
+// noError is for goroutines, which cannot end their test.
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
 }
