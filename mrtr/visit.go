@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -119,7 +120,7 @@ func (v *Visits[T]) Begin(ctx context.Context, c *Call, key string) (id string, 
 	}
 	if send := c.tellVisited(ctx, id); send != nil {
 		if one, _, _, err := m.visit(limited, id); err != nil || !one.Done {
-			if _, known := v.tells.LoadOrStore(id, &telling{send: send}); !known {
+			if _, known := v.tells.LoadOrStore(id, &telling{send: send, told: make(chan struct{})}); !known {
 				time.AfterFunc(v.maxAge(), func() { v.tells.Delete(id) })
 			}
 		}
@@ -199,30 +200,34 @@ func (v *Visits[T]) memory() *roundMemory {
 
 // telling is a message that a client gets once.
 type telling struct {
-	once sync.Once
-	send func()
+	send  func()
+	begun atomic.Bool
+	told  chan struct{} // closed when it was sent, or given up
 }
 
-// tell tells the client of a visit, if it is to be told by this process and was not yet. It
-// returns when that is done, also if somebody else does it.
+// tell tells the client of a visit, if this process is to tell it and has not yet. It returns
+// when that is done, also where somebody else does it.
 func (v *Visits[T]) tell(id string) {
 	found, ok := v.tells.Load(id)
 	if !ok {
 		return
 	}
 	one := found.(*telling)
-	one.once.Do(func() {
-		told := make(chan struct{})
-		go func() { // not every transport gives up a message when a context ends
-			defer close(told)
-			one.send()
-		}()
-		select {
-		case <-told:
-		case <-time.After(tellTime):
-		}
-		v.tells.Delete(id)
-	})
+	if one.begun.Swap(true) {
+		<-one.told
+		return
+	}
+	defer v.tells.Delete(id)
+	defer close(one.told)
+	sent := make(chan struct{})
+	go func() { // not every transport gives up a message when a context ends
+		defer close(sent)
+		one.send()
+	}()
+	select {
+	case <-sent:
+	case <-time.After(tellTime):
+	}
 }
 
 // tellTime is for a message to a client that reads.
