@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,11 +19,10 @@ import (
 // account is all that can be told of a request with a fate. Its exported fields have to be
 // the same on both ways. Times count from the request.
 type account struct {
-	Received []*received     // by each client
-	Handled  []*handled      // by each handler that ran
-	Pings    []time.Duration `json:",omitempty"` // by the server's own clock
-	Shutdown string          // its error
-	ShutDown time.Duration   // when it returned
+	Received []*received   // by each client
+	Handled  []*handled    // by each handler that ran
+	Shutdown string        // its error
+	ShutDown time.Duration // when it returned
 }
 
 // handled is a request as its handler saw it.
@@ -73,7 +69,7 @@ func (h *handled) hungUp() bool {
 
 // allEnds are the ends to which a request can come, as its handlers saw them.
 var allEnds = []string{
-	"slow", "slow, and the server pinged", "drained by a shutdown", "cut off by a shutdown", "cut off before it began",
+	"slow", "slow, and the server keeps alive", "drained by a shutdown", "cut off by a shutdown", "cut off before it began",
 	"hung up", "hung up before it began", cameTooLate, "hung up with another cause",
 	"sent again while the first ran", "sent again after the first",
 }
@@ -96,7 +92,7 @@ func (a account) ends(f fate) (ends []string) {
 	early, whole := first.Cancelled == first.Began, first.Cancelled < 0
 	cutOff := errors.Is(first.cause, mcphttp.ErrShuttingDown)
 	add("slow", whole)
-	add("slow, and the server pinged", whole && len(a.Pings) > 0)
+	add("slow, and the server keeps alive", whole && f.keepAlive > 0)
 	add("drained by a shutdown", whole && f.shutsDown > 0 && a.Shutdown == "<nil>" && a.ShutDown == first.Ended)
 	add("cut off by a shutdown", cutOff && !early)
 	add("cut off before it began", cutOff && early)
@@ -110,25 +106,6 @@ func (a account) ends(f fate) (ends []string) {
 	return ends
 }
 
-// isLatePing reports whether the server pinged then for a request that was over and was still
-// being served.
-func (a account) isLatePing(f fate, at time.Duration) bool {
-	cut := time.Duration(math.MaxInt64)
-	if a.Shutdown != "" && a.Shutdown != "<nil>" {
-		cut = a.ShutDown
-	}
-	for i, r := range a.Received {
-		over := cut
-		if i == 0 && f.hangsUp > 0 {
-			over = min(cut, f.hangsUp)
-		}
-		if at > over && at <= r.Over {
-			return true
-		}
-	}
-	return false
-}
-
 // dropUnread drops what go-sdk wrote as the first client hung up, if that is an answer.
 func (a account) dropUnread(hungUp time.Duration) {
 	first := a.Received[0]
@@ -140,15 +117,11 @@ func (a account) dropUnread(hungUp time.Duration) {
 
 // The reasons for which the two ways may differ.
 const (
-	lengthKnown   = "an answer that comes at once has its length"
-	answerUnread  = "go-sdk may still write an answer as its client hangs up"
-	sessionClosed = "go-sdk closes the session of a request that is over, and the lean front when its handler returns"
+	lengthKnown  = "an answer that comes at once has its length"
+	answerUnread = "go-sdk may still write an answer as its client hangs up"
 )
 
-var allReasons = []string{lengthKnown, answerUnread, sessionClosed}
-
-// pingFails finds the error of a ping that a handler sent, in the text of an account.
-var pingFails = regexp.MustCompile(`PingFails\\*":\\*"(connection closed: calling \\*"ping\\*": client is closing|context canceled)\\*"`)
+var allReasons = []string{lengthKnown, answerUnread}
 
 // settle takes from two accounts what differs for a reason, and names the reasons.
 func settle(t *testing.T, f fate, stock, lean account) (stockText, leanText string, reasons []string) {
@@ -164,21 +137,13 @@ func settle(t *testing.T, f fate, stock, lean account) (stockText, leanText stri
 		}
 	}
 	stockText, leanText = stock.text(t), lean.text(t)
-	try := func(reason string, without func(a account) string) {
-		if stockText == leanText {
-			return
-		}
-		before := stockText + leanText
-		if stockText, leanText = without(stock), without(lean); stockText+leanText != before {
-			reasons = append(reasons, reason)
-		}
-	}
-	if f.hangsUp > 0 {
+	if f.hangsUp > 0 && stockText != leanText {
+		before := stockText
 		stock.dropUnread(f.hangsUp)
-		lean.dropUnread(f.hangsUp)
-		try(answerUnread, func(a account) string { return a.text(t) })
+		if stockText = stock.text(t); stockText != before {
+			reasons = append(reasons, answerUnread)
+		}
 	}
-	try(sessionClosed, func(a account) string { return a.withoutLatePings(t, f) })
 	return stockText, leanText, reasons
 }
 
@@ -187,10 +152,4 @@ func (a account) text(t *testing.T) string {
 	text, err := json.MarshalIndent(a, "", " ")
 	require.NoError(t, err)
 	return string(text)
-}
-
-func (a account) withoutLatePings(t *testing.T, f fate) string {
-	t.Helper()
-	a.Pings = slices.DeleteFunc(slices.Clone(a.Pings), func(at time.Duration) bool { return a.isLatePing(f, at) })
-	return pingFails.ReplaceAllString(a.text(t), "")
 }

@@ -41,7 +41,7 @@ const (
 // intents are the fates that are generated, in turn. What they come to depends on the
 // request, see [account.ends].
 var intents = []string{
-	"slow", "pinged", "drained", "cut off", "cut off before it began", "hung up",
+	"slow", "kept alive", "drained", "cut off", "cut off before it began", "hung up",
 	"hung up before it began", "hung up before it came", "sent again", "sent again later",
 }
 
@@ -72,7 +72,7 @@ func (g *generator) fate(intent string) fate {
 	if g.IntN(2) == 0 {
 		f.heartbeat = 2*time.Second + clockOffset
 	}
-	if intent == "pinged" || g.IntN(4) == 0 {
+	if intent == "kept alive" || g.IntN(4) == 0 {
 		f.keepAlive = time.Second + clockOffset
 	}
 	if g.IntN(4) == 0 {

@@ -74,18 +74,6 @@ func (s *stage) handle(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// notePings is the sending middleware. The server's clock alone pings at such a time.
-func (s *stage) notePings(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if now := s.now(); method == "ping" && now%time.Second != 0 && now%time.Second != againOffset {
-			s.mu.Lock()
-			s.account.Pings = append(s.account.Pings, now)
-			s.mu.Unlock()
-		}
-		return next(ctx, method, req)
-	}
-}
-
 // play lets the fate of a request happen, on one of the ways.
 func (f fate) play(t *testing.T, p post, stock bool, wrap func(http.Handler) http.Handler) account {
 	s := &stage{fate: f}
@@ -93,7 +81,6 @@ func (f fate) play(t *testing.T, p post, stock bool, wrap func(http.Handler) htt
 		s.start = time.Now()
 		server := leanSubjectWith(&mcp.ServerOptions{KeepAlive: f.keepAlive})
 		server.AddReceivingMiddleware(s.handle)
-		server.AddSendingMiddleware(s.notePings)
 		h := must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{StockFront: stock, Heartbeat: f.heartbeat}))(t)
 		front := wrap(h)
 		serve(front, p)
