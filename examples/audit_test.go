@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -14,9 +15,10 @@ import (
 // trail is an audit trail of approvals: who answered which words how, and what ran on it. It
 // gets no value of an answer, and knows words by their digest: a tool notes what it shows.
 type trail struct {
-	mu    sync.Mutex
-	words map[string]string // by mrtr.Wording
-	lines []string
+	mu       sync.Mutex
+	words    map[string]string // by mrtr.Wording
+	lines    []string
+	patience time.Duration
 }
 
 func (t *trail) shows(q mrtr.AnyQuestion, words string) {
@@ -36,27 +38,27 @@ func (t *trail) Observe(_ context.Context, e mrtr.Event) {
 	}
 }
 
-// deletion is a tool that deletes a file if its user says yes, and keeps a copy where the user
-// wants it.
+// deletion is a tool that deletes a file if its user says yes in time, and keeps a copy where
+// the user wants it.
 func (t *trail) deletion(ctx context.Context, c *mrtr.Call, in struct {
 	Path string `json:"path"`
 }) (struct{}, error) {
-	words := "Delete " + mrtr.Quote(in.Path) + "?"
-	sure := mrtr.Confirm("sure", words)
-	t.shows(sure, words)
-	if yes, err := mrtr.Ask(ctx, c, sure); err != nil || !yes {
-		return struct{}{}, err
-	}
 	place := mrtr.Choose("place", "Keep a copy?", mrtr.Choices("here", "there")...).Default("here")
 	t.shows(place, "Keep a copy?")
 	if _, err := mrtr.Ask(ctx, c, place); err != nil {
 		return struct{}{}, err
 	}
+	words := "Delete " + mrtr.Quote(in.Path) + "?"
+	sure := mrtr.Confirm("sure", words).Within(t.patience)
+	t.shows(sure, words)
+	if yes, err := mrtr.Ask(ctx, c, sure); err != nil || !yes {
+		return struct{}{}, err
+	}
 	return mrtr.Once(ctx, c, "deleted", func(context.Context, string) (struct{}, error) { return struct{}{}, nil })
 }
 
-// An audit of approvals is an Observer: a yes, a no, a decline and a cancel are different
-// lines, and a client that cannot show a form is none of them.
+// An audit of approvals is an Observer: a yes, a no, a decline, a cancel and silence are
+// different lines, and a client that cannot show a form is none of them.
 func Example_audit() {
 	t := &trail{words: map[string]string{}}
 	build := func(w *mrtrtest.World) *mcp.Server {
@@ -70,17 +72,24 @@ func Example_audit() {
 		return server
 	}
 	yes, there := mrtrtest.Value(true), mrtrtest.Value("there")
+	tooLate := func(q mrtrtest.Question) any {
+		time.Sleep(2 * t.patience)
+		return yes(q)
+	}
 	for _, call := range []struct {
 		user         string
 		capabilities string
+		patience     time.Duration
 		answers      mrtrtest.Answers
 	}{
-		{"ann", mrtrtest.Everything, mrtrtest.Answers{"sure": {yes}, "place": {there}}},
-		{"ben", mrtrtest.Everything, mrtrtest.Answers{"sure": {mrtrtest.Value(false)}}},
-		{"cho", mrtrtest.Everything, mrtrtest.Answers{"sure": {mrtrtest.Decline}}},
-		{"dan", mrtrtest.Everything, mrtrtest.Answers{"sure": {yes}, "place": {mrtrtest.Cancel}}},
-		{"eve", mrtrtest.Nothing, nil},
+		{"ann", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {there}, "sure": {yes}}},
+		{"ben", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {there}, "sure": {mrtrtest.Value(false)}}},
+		{"cho", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {there}, "sure": {mrtrtest.Decline}}},
+		{"dan", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {mrtrtest.Cancel}}},
+		{"eve", mrtrtest.Nothing, time.Hour, nil},
+		{"fay", mrtrtest.Everything, time.Millisecond, mrtrtest.Answers{"place": {there}, "sure": {tooLate}}},
 	} {
+		t.patience = call.patience
 		_, err := mrtrtest.Play(context.Background(), build, mrtrtest.Script{
 			Tool: "delete", Arguments: map[string]any{"path": "a.txt"}, Answers: call.answers,
 		}, &mrtrtest.Options{User: call.user, Capabilities: call.capabilities})
@@ -92,12 +101,16 @@ func Example_audit() {
 		fmt.Println(line)
 	}
 	// Output:
-	// ann, "Delete \"a.txt\"?": accepted
 	// ann, "Keep a copy?": accepted
+	// ann, "Delete \"a.txt\"?": accepted
 	// ann: deleted
+	// ben, "Keep a copy?": accepted
 	// ben, "Delete \"a.txt\"?": no
+	// cho, "Keep a copy?": accepted
 	// cho, "Delete \"a.txt\"?": declined
-	// dan, "Delete \"a.txt\"?": accepted
 	// dan, "Keep a copy?": cancelled
+	// eve, "Keep a copy?": default
 	// eve, "Delete \"a.txt\"?": not asked
+	// fay, "Keep a copy?": accepted
+	// fay, "Delete \"a.txt\"?": silence
 }

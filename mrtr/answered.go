@@ -18,6 +18,7 @@ const (
 	AnswerCancelled = "cancelled" // the user dismissed the question
 	AnswerDefault   = "default"   // the client cannot be asked, and the question's Default stands in
 	AnswerNotAsked  = "not asked" // the client cannot be asked, and there is no answer
+	AnswerSilence   = "silence"   // nobody answered in time ([Question.Within]); a Default may stand in
 	AnswerRepeated  = "repeated"  // the answer came in a request whose round an earlier one ran
 )
 
@@ -30,10 +31,11 @@ const (
 	saidNo
 	declinedIt
 	cancelledIt
+	wasSilent
 )
 
 func (h how) String() string {
-	return [...]string{"", AnswerAccepted, AnswerNo, AnswerDeclined, AnswerCancelled}[h]
+	return [...]string{"", AnswerAccepted, AnswerNo, AnswerDeclined, AnswerCancelled, AnswerSilence}[h]
 }
 
 // Wording identifies what a question shows its user, "" for [Known]: its message, its form and
@@ -121,7 +123,10 @@ func reportOver(ctx context.Context, p *pending, response mcp.InputResponse, err
 		return
 	}
 	answer := p.answered(response, err).String()
-	if response == nil && (err != nil || p.settled()) {
+	switch {
+	case p.how == wasSilent:
+		answer = AnswerSilence
+	case response == nil && (err != nil || p.settled()):
 		answer = AnswerNotAsked
 	}
 	if answer != "" {

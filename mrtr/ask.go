@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -174,7 +175,9 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 	if err := q.Err(); err != nil {
 		return none, err
 	}
-	p := pending{spec: q.spec}
+	asks := state{}
+	asks.open([]*spec{q.spec})
+	p := asks.pending[0]
 	client := clientOver(ctx, s)
 	ctx = misfit.Collect(ctx)
 	for !p.settled() {
@@ -182,7 +185,7 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 		if err != nil {
 			return none, err
 		}
-		answers, err := askOver(ctx, s, client, p.spec, request)
+		answers, err := askOver(ctx, s, client, &p, request)
 		if err != nil {
 			err = p.standIn(err)
 			reportOver(ctx, &p, nil, err)
@@ -207,18 +210,25 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 
 // askOver puts one question to a legacy client. [Options.Narrow] may have taken away what
 // its session declares.
-func askOver(ctx context.Context, s *mcp.ServerSession, client era.Client, q *spec, request mcp.InputRequest) (mcp.InputResponseMap, error) {
+func askOver(ctx context.Context, s *mcp.ServerSession, client era.Client, q *pending, request mcp.InputRequest) (mcp.InputResponseMap, error) {
 	if client.Era == era.Legacy && !client.Declared(q.kind.capability()) {
 		return nil, &sse.Error{Reason: sse.Undeclared, Key: q.key}
 	}
-	return sse.Ask(ctx, s, mcp.InputRequestMap{q.key: request}, nil)
+	o := &sse.BridgeOptions{}
+	if q.lapses != 0 {
+		o.AnswerTimeout = max(time.Until(time.UnixMilli(q.lapses)), time.Nanosecond)
+	}
+	return sse.Ask(ctx, s, mcp.InputRequestMap{q.key: request}, o)
 }
 
-// standIn settles a lenient question that its client cannot be asked. Any other
-// failure ends the call.
+// standIn settles a question whose deadline has passed, and a lenient one that its client
+// cannot be asked. Any other failure ends the call.
 func (p *pending) standIn(err error) error {
 	var failed *sse.Error
-	if !errors.As(err, &failed) || failed.Reason != sse.Undeclared && failed.Reason != sse.Unreachable {
+	if errors.As(err, &failed) && failed.Reason == sse.TimedOut && p.lapses != 0 {
+		return p.lapse()
+	}
+	if failed == nil || failed.Reason != sse.Undeclared && failed.Reason != sse.Unreachable {
 		return err
 	}
 	switch {

@@ -39,6 +39,7 @@ type Call struct {
 	linear      *linearRun      // nil in other styles
 	given       *any            // has the *resolution of this round, nil in other styles
 	answered    []pending       // the questions whose answers came in this round
+	arrival     *arrival        // of the answers, nil unless a question has a deadline
 	looked      *spec           // the last question that this entry looked for and found no answer to
 	claim       *turnClaim      // of the turn that this round runs, nil without a store
 	out         asked           // where this round asks
@@ -78,11 +79,19 @@ type exchange struct {
 	token     string
 	answers   mcp.InputResponseMap
 	client    era.Client
-	session   *mcp.ServerSession
 	request   mcp.Request
 	letter    *delivered    // nil for a request that came from its client
 	work      *work         // nil for a round that lives with its request
 	legacy    *legacyRounds // nil unless the state stays here between two rounds
+}
+
+// session is that of the request, nil where it has none.
+func (ex *exchange) session() *mcp.ServerSession {
+	if ex.request == nil {
+		return nil
+	}
+	session, _ := ex.request.GetSession().(*mcp.ServerSession)
+	return session
 }
 
 // The methods of an exchange.
@@ -129,7 +138,7 @@ func (c *Call) Principal() string {
 func (c *Call) Session() *mcp.ServerSession {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ex.session
+	return c.ex.session()
 }
 
 // Request is this round's request, as go-sdk gave it.
@@ -227,7 +236,7 @@ func (c *Call) identify() {
 
 // clientName is the name and version of the client, for the observer.
 func clientName(ex exchange) string {
-	info := clientInfo(ex.request, ex.session)
+	info := clientInfo(ex.request, ex.session())
 	return cut(strings.TrimSpace(cut(info.Name, maxClientInLog)+" "+cut(info.Version, maxClientInLog)), maxClientInLog)
 }
 

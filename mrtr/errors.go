@@ -71,7 +71,8 @@ const (
 	Cancelled Reason = "cancelled"
 	// Unanswered: the question was asked four times without an answer that fits, or was
 	// accepted twice in a row with no required field filled in. Detail tells of the second,
-	// which is how clients answer that show no forms, and is "" for the first.
+	// which is how clients answer that show no forms, and is "" for the first. Or it was not
+	// answered in the time that [Question.Within] gives, as Detail tells then.
 	Unanswered Reason = "unanswered"
 	// CannotBeAsked: this client cannot be asked the question, and the policy
 	// gives it no default. Detail names the capability or revision that is missing.
@@ -154,6 +155,9 @@ func outcomeUnknown(detail string, applied, unknown []string) error {
 
 // neverFilledIn is the detail of a question that its client accepts without an answer.
 const neverFilledIn = "accepted twice with no required field filled in, so this client does not seem to show forms"
+
+// notInTime is the detail of a question whose deadline has passed.
+const notInTime = "not answered in time"
 
 func limitExceeded(limit int, what string) error {
 	return &Error{Reason: LimitExceeded, Detail: fmt.Sprintf("%d %s", limit, what)}

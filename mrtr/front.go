@@ -44,7 +44,7 @@ func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (*roundO
 	if ex.client.Era == era.Modern || !f.target.policy.loops() {
 		return f.round(ctx, ex, in)
 	}
-	rounds := sse.NewRounds(ex.client, ex.session, ex.request.GetParams().(mcp.RequestParams), f.rt.opts.bridgeOptions())
+	rounds := sse.NewRounds(ex.client, ex.session(), ex.request.GetParams().(mcp.RequestParams), f.rt.opts.bridgeOptions())
 	ctx, ex.legacy = misfit.Collect(ctx), &legacyRounds{}
 	for {
 		r, questions, err := f.round(ctx, ex, in)
@@ -52,7 +52,7 @@ func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (*roundO
 			return r, nil, err
 		}
 		*ex.legacy, in = legacyRounds{last: &r.call, asked: time.Now()}, r.in
-		if ex.answers, err = rounds.Ask(ctx, questions.requests); err != nil {
+		if ex.answers, err = rounds.Ask(ctx, questions.requests, r.call.st.deadlines()); err != nil {
 			return r, nil, r.call.abandon(ctx, err)
 		}
 	}

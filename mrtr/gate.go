@@ -16,8 +16,8 @@ func (c *Call) gate(s *spec) (standIn json.RawMessage, _ error) {
 	switch {
 	case asks && client.Declared(capability):
 		return nil, nil
-	case s.fallback != "" && c.target.usesDefaults(client.Era):
-		return json.RawMessage(s.fallback), nil
+	case s.fallback() != nil && c.target.usesDefaults(client.Era):
+		return s.fallback(), nil
 	case s.lenient:
 		return s.outcome(notAsked), nil
 	case client.Era == era.Modern:

@@ -38,7 +38,7 @@ func (rt *Runtime) HideUnaskable(server *mcp.Server) {
 			}
 			own := *list // the server's own stays whole
 			own.Tools = slices.DeleteFunc(append([]*mcp.Tool{}, list.Tools...), func(tool *mcp.Tool) bool {
-				return tool != nil && rt.hides(ctx, exchange{method: method, name: tool.Name, client: client, session: asks.Session, request: req})
+				return tool != nil && rt.hides(ctx, exchange{method: method, name: tool.Name, client: client, request: req})
 			})
 			if own.CacheScope == "public" {
 				own.CacheScope = "private"

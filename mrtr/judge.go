@@ -28,6 +28,9 @@ import (
 // The work on one answer is bounded by its question and its size. It is not begun
 // for a client that has hung up.
 func (c *Call) judgeAnswers(ctx context.Context) (settled bool, _ error) {
+	if c.arrival == nil {
+		c.arrival = c.arrive()
+	}
 	for i := range c.st.pending {
 		p := &c.st.pending[i]
 		if p.settled() {
@@ -36,17 +39,28 @@ func (c *Call) judgeAnswers(ctx context.Context) (settled bool, _ error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		tries := p.tries
-		err := p.judge(ctx, c.ex.client, c.ex.answers[p.key], c.rt.opts.MaxStateBytes/2)
-		p.tell(p.answered(c.ex.answers[p.key], err))
-		if p.tries > tries {
-			c.observe(ctx, Event{Kind: AnswerRefused, Question: p.key, Reason: refusalOf(ctx, p.key, c.ex.answers[p.key])})
-		}
-		if err != nil {
+		if err := c.judgeAnswer(ctx, p); err != nil {
 			return false, err
 		}
 	}
 	return c.gateAgain()
+}
+
+func (c *Call) judgeAnswer(ctx context.Context, p *pending) error {
+	late := c.arrival != nil && c.arrival.isLate(p)
+	if late && !c.arrival.Punctual {
+		return p.lapse()
+	}
+	answer, tries := c.ex.answers[p.key], p.tries
+	err := p.judge(ctx, c.ex.client, answer, c.rt.opts.MaxStateBytes/2)
+	if late && err == nil && !p.settled() {
+		return p.lapse()
+	}
+	p.tell(p.answered(answer, err))
+	if p.tries > tries {
+		c.observe(ctx, Event{Kind: AnswerRefused, Question: p.key, Reason: refusalOf(ctx, p.key, answer)})
+	}
+	return err
 }
 
 // refusalOf tells the observer why an answer is asked for again: the note to the user

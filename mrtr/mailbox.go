@@ -113,6 +113,7 @@ type request struct {
 	Expires   time.Time            `json:"expires"` // of the record
 	Task      bool                 `json:"task,omitempty"`
 	Ending    bool                 `json:"ending,omitempty"` // of a task that was cancelled
+	Arrival   *arrival             `json:"arrival,omitempty"`
 }
 
 // letter is the request for the instance that holds the frame of this call, nil if that is
@@ -125,7 +126,7 @@ func (c *Call) letter(expires time.Time) (*claim.Letter, error) {
 	text, err := json.Marshal(request{
 		Method: c.ex.method, Name: c.ex.name, Arguments: c.ex.arguments, Token: c.ex.token, Answers: c.ex.answers,
 		Client: c.ex.client, Principal: c.principal, Expires: expires,
-		Task: c.task() != nil, Ending: c.endsTask() != nil,
+		Task: c.task() != nil, Ending: c.endsTask() != nil, Arrival: c.arrival,
 	})
 	return &claim.Letter{To: inboxOf(holder), Frame: c.st.frame, Text: text}, err
 }
@@ -134,6 +135,7 @@ func (c *Call) letter(expires time.Time) (*claim.Letter, error) {
 type delivered struct {
 	*claim.Delivery
 	principal string
+	arrival   *arrival
 }
 
 // take runs a round that another instance has left to this one. Whoever sent it finds the
@@ -162,7 +164,7 @@ func (m *mailbox) take(ctx context.Context, n claim.Notice) {
 	}
 	ex := exchange{
 		method: q.Method, name: q.Name, arguments: q.Arguments, token: q.Token, answers: q.Answers,
-		client: q.Client, request: q.forHandler(), letter: &delivered{d, q.Principal}, work: newWork(ctx),
+		client: q.Client, request: q.forHandler(), letter: &delivered{d, q.Principal, q.Arrival}, work: newWork(ctx),
 	}
 	go func() { // it is one of the rounds that Close has a bound for
 		defer turns.Return(ctx, d, q.Expires)

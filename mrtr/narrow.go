@@ -11,7 +11,7 @@ import (
 // narrow applies [Options.Narrow] to the client of an exchange, before anything else looks at
 // it. The context hands the client to code that asks over its session.
 func (rt *Runtime) narrow(ctx context.Context, ex *exchange, t *target) (context.Context, error) {
-	client, err := rt.narrowed(ex.client, ex.request, ex.session)
+	client, err := rt.narrowed(ex.client, ex.request, ex.session())
 	if err != nil {
 		c := &Call{rt: rt, target: t, ex: *ex}
 		return ctx, c.refuse(ctx, "Options.Narrow panicked", err, err)

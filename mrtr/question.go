@@ -3,6 +3,7 @@ package mrtr
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -53,8 +54,8 @@ func (q Question[T]) asking() *spec { return q.spec }
 
 // Default gives the question an answer for clients that cannot be asked. It is used
 // only if the [UnaskablePolicy] says so: a person who can be asked is asked, without
-// a preselection. A [Confirm] has no default, since its yes
-// must be a person's.
+// a preselection. It also answers for a person who is silent ([Question.Within]). A
+// [Confirm] has no default, since its yes must be a person's.
 func (q Question[T]) Default(v T) Question[T] {
 	if q.Err() != nil || q.spec == nil {
 		return q
@@ -78,7 +79,7 @@ func (q Question[T]) Default(v T) Question[T] {
 		return q
 	}
 	s := *q.spec
-	s.fallback = string(value)
+	s.absence = &absence{answer: value, after: s.patience()}
 	q.spec = &s
 	return q
 }
@@ -101,6 +102,29 @@ func (q Question[T]) Prefill(v T) Question[T] {
 		return q
 	}
 	return q.reshape("it cannot be prefilled", func(s json.RawMessage) (json.RawMessage, error) { return form.Prefill(s, content) })
+}
+
+// Within gives the user d to answer, from when the question is sent. After that it counts
+// as not answered, whatever still comes: its Default stands in, whoever the client is; else
+// a [Confirm] is false, an [Optional] nil, and a [Reply] tells [Unanswered]; and any other
+// question ends the call with that reason.
+//
+// A client of round trips is not waited for: the server finds out when it calls again, and
+// takes all answers of a request as of that time. The session of a legacy client is waited
+// for until then, and no longer than sse.BridgeOptions.AnswerTimeout. A task goes on when its
+// client polls.
+func (q Question[T]) Within(d time.Duration) Question[T] {
+	if q.Err() != nil || q.spec == nil {
+		return q
+	}
+	if d < time.Millisecond {
+		q.err = misuse("question %q: nobody answers within %v", q.spec.key, d)
+		return q
+	}
+	s := *q.spec
+	s.absence = &absence{answer: s.fallback(), after: d}
+	q.spec = &s
+	return q
 }
 
 // Known is a question with the answer v, which is never sent. It lets code that
@@ -168,9 +192,31 @@ type spec struct {
 	typ string // names a type that decodes its answer itself, see answerType
 
 	// Set where the question is made. No state carries them.
-	form     *form.Form
-	fallback string   // JSON, "" for none
-	written  *wording // nil if message and schema are as the author wrote them
+	form    *form.Form
+	absence *absence // nil if the question waits for its user; a state has it with a deadline
+	written *wording // nil if message and schema are as the author wrote them
+}
+
+// absence is what becomes of a question that nobody answers.
+type absence struct {
+	answer json.RawMessage // that stands in, nil for none
+	after  time.Duration   // 0 if a user may take any time
+}
+
+// fallback is the answer that stands in, nil for none.
+func (s *spec) fallback() json.RawMessage {
+	if s.absence == nil {
+		return nil
+	}
+	return s.absence.answer
+}
+
+// patience is how long a user has to answer, 0 for any time.
+func (s *spec) patience() time.Duration {
+	if s.absence == nil {
+		return 0
+	}
+	return s.absence.after
 }
 
 // A spec is itself AnyQuestion: linear code hands over its questions so, since the

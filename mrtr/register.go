@@ -76,7 +76,7 @@ func toolExchange(req *mcp.CallToolRequest) exchange {
 	return exchange{
 		method: toolsCall, name: req.Params.Name, arguments: req.Params.Arguments,
 		token: req.Params.RequestState, answers: req.Params.InputResponses,
-		client: era.ClientOf(req), session: req.Session, request: req,
+		client: era.ClientOf(req), request: req,
 	}
 }
 
@@ -150,7 +150,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		round, questions, err := f.serve(ctx, exchange{
 			method: promptsGet, name: req.Params.Name, arguments: arguments,
 			token: req.Params.RequestState, answers: req.Params.InputResponses,
-			client: era.ClientOf(req), session: req.Session, request: req,
+			client: era.ClientOf(req), request: req,
 		}, maps.Clone(req.Params.Arguments))
 		switch {
 		case err != nil:
@@ -173,7 +173,7 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		round, questions, err := f.serve(ctx, exchange{
 			method: resourcesRead, name: req.Params.URI,
 			token: req.Params.RequestState, answers: req.Params.InputResponses,
-			client: era.ClientOf(req), session: req.Session, request: req,
+			client: era.ClientOf(req), request: req,
 		}, req.Params.URI)
 		switch {
 		case err != nil:

@@ -15,8 +15,8 @@ import (
 type Replied[T any] struct {
 	// Value is the answer, and zero where there is none.
 	Value T `json:"value"`
-	// Reason is "" where the user accepted; else it is [Declined], [Cancelled] or
-	// [CannotBeAsked].
+	// Reason is "" where the user accepted; else it is [Declined], [Cancelled],
+	// [CannotBeAsked], or [Unanswered] after [Question.Within].
 	Reason Reason `json:"reason,omitempty"`
 }
 
@@ -43,7 +43,8 @@ func Reply[T any](q Question[T]) Question[Replied[T]] {
 
 // ElicitRaw asks what code written for mcp.ServerSession.Elicit asks with, and gives
 // the result that the code expects: its Action is "accept", "decline" or "cancel",
-// and the call goes on with each. An accepted form fits its schema. A client that
+// and the call goes on with each. An accepted form fits its schema. Silence, after
+// [Question.Within], is a cancel. A client that
 // cannot be asked ends the call, as it gave an error before; so does an answer that
 // never fits.
 //
@@ -83,10 +84,14 @@ var (
 	declinedOutcome  = json.RawMessage(`"declined"`)
 	cancelledOutcome = json.RawMessage(`"cancelled"`)
 	unaskedOutcome   = json.RawMessage(`"client_cannot_be_asked"`)
+	silentOutcome    = json.RawMessage(`"unanswered"`)
 )
 
-// notAsked stands beside the actions of a user.
-const notAsked = "not asked"
+// These stand beside the actions of a user.
+const (
+	notAsked = "not asked"
+	silence  = "silence"
+)
 
 // outcome is the value that the state keeps for an action without an answer.
 func (s *spec) outcome(action string) json.RawMessage {
@@ -97,6 +102,8 @@ func (s *spec) outcome(action string) json.RawMessage {
 		return cancelledOutcome
 	case action == notAsked:
 		return unaskedOutcome
+	case action == silence:
+		return silentOutcome
 	}
 	return declinedOutcome
 }
@@ -111,6 +118,8 @@ func reason(value json.RawMessage) Reason {
 		return Cancelled
 	case bytes.Equal(value, unaskedOutcome):
 		return CannotBeAsked
+	case bytes.Equal(value, silentOutcome):
+		return Unanswered
 	}
 	return Declined
 }
@@ -153,10 +162,10 @@ func decodeOutcome[T any](value json.RawMessage, key string) (T, error) {
 	switch {
 	case !isOutcome(value):
 		result.Content, err = form.Decode[map[string]any](value, key)
-	case reason(value) == Cancelled:
-		result.Action = "cancel"
-	default:
+	case reason(value) == Declined:
 		result.Action = "decline"
+	default:
+		result.Action = "cancel"
 	}
 	*any(v).(**mcp.ElicitResult) = result
 	return *v, err

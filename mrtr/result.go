@@ -70,6 +70,7 @@ func (c *Call) readOutcome(b json.RawMessage, to round) (*asked, error) {
 		if err != nil {
 			return nil, err
 		}
+		c.tellTask(&st)
 		return &asked{requests: requests, token: saved.token}, nil
 	case saved.failed != nil:
 		f, err := failure.Read(saved.failed)

@@ -145,7 +145,7 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 		settled, ended = c.judgeAnswers(ctx)
 		if ended == nil && !settled && cancelled == nil {
 			if c.ex.letter != nil { // its sender could not judge the answers, and waits
-				if out, answered, err := c.takeTurn(ctx, nil, r); answered {
+				if out, answered, err := c.takeTurn(ctx, &ended, r); answered {
 					return out, err
 				}
 			}
@@ -157,7 +157,7 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 		ended = cancelled
 	}
 	if c.remembered() && !c.begins() && (ended == nil || endedByAnswers(ended)) {
-		if out, answered, err := c.takeTurn(ctx, ended, r); answered {
+		if out, answered, err := c.takeTurn(ctx, &ended, r); answered {
 			return out, err
 		}
 	}

@@ -138,6 +138,7 @@ func (c *Call) suspend() (*asked, error) {
 		return nil, err
 	}
 	c.st.keepForms()
+	c.tellTask(&c.st)
 	c.out = asked{requests: requests, token: token}
 	return &c.out, nil
 }
@@ -194,8 +195,8 @@ func (c *Call) binding() statecodec.Binding {
 	// a legacy call in its session.
 	if e := c.ex.client.Era; e != era.Modern {
 		b.Session = e.String()
-		if c.ex.session != nil {
-			b.Session += " " + c.ex.session.ID()
+		if session := c.ex.session(); session != nil {
+			b.Session += " " + session.ID()
 		}
 	}
 	return b

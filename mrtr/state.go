@@ -116,13 +116,14 @@ const (
 // handler may meanwhile word otherwise.
 type pending struct {
 	*spec                  // shared with the question, and not changed, unless the state brought it
-	tries  int             // answers that did not fit
-	note   string          // tells the user why the last one did not fit
+	note   string          // tells the user why the last answer did not fit
 	answer json.RawMessage // held until the rest of the round is answered
+	lapses int64           // in Unix milliseconds, when silence is an answer; 0 for never
+	tries  int32           // answers that did not fit
 
 	// Of this round:
-	refusedBy string // why the handler could not read it
 	how       how    // it was answered, until the observer knows
+	refusedBy string // why the handler could not read it
 }
 
 // All writes to a state are below. Elsewhere a state is read, or copied whole: from
@@ -184,6 +185,9 @@ func (st *state) open(specs []*spec) {
 	st.pending = make([]pending, len(specs))
 	for i, s := range specs {
 		st.pending[i].spec = s
+		if d := s.patience(); d > 0 {
+			st.pending[i].lapses = time.Now().Add(d).UnixMilli()
+		}
 	}
 }
 
@@ -357,6 +361,13 @@ func (st *state) release(claimed map[string]bool) {
 // unshare separates the entries from those of the state that this is a copy of.
 func (st *state) unshare() { st.done = slices.Clone(st.done) }
 
+// unjudged is the state before its questions are judged.
+func (st *state) unjudged() *state {
+	before := *st
+	before.done, before.pending = slices.Clone(st.done), slices.Clone(st.pending)
+	return &before
+}
+
 // settle holds an answer until the rest of the round has one.
 func (p *pending) settle(answer json.RawMessage) { p.answer = answer }
 
@@ -376,6 +387,20 @@ func (p *pending) again(note string) error {
 		return &Error{Reason: Unanswered, Key: p.key}
 	}
 	p.note = strings.ToValidUTF8(note, "\ufffd") // it may quote anything
+	return nil
+}
+
+// lapse takes silence for an answer.
+func (p *pending) lapse() error {
+	p.how = wasSilent
+	switch {
+	case p.fallback() != nil:
+		p.answer = p.fallback()
+	case p.lenient || p.tells:
+		p.answer = p.outcome(silence)
+	default:
+		return &Error{Reason: Unanswered, Key: p.key, Detail: notInTime}
+	}
 	return nil
 }
 
@@ -452,7 +477,7 @@ func (st *state) weight() int {
 	}
 	for i := range st.pending {
 		p := &st.pending[i]
-		sum += int(unsafe.Sizeof(spec{})) + len(p.key) + len(p.message) + len(p.url) + len(p.schema) + len(p.note) + len(p.answer)
+		sum += int(unsafe.Sizeof(spec{})) + len(p.key) + len(p.message) + len(p.url) + len(p.schema) + len(p.fallback()) + len(p.note) + len(p.answer)
 	}
 	return sum
 }

@@ -75,8 +75,11 @@ func randomState(r *rand.Rand) state {
 		kinds := []kind{formKind, urlKind, sampleKind, toolsKind, rootsKind}
 		st.pending = append(st.pending, pending{
 			spec:  &spec{kind: kinds[r.IntN(len(kinds))], key: text(), message: text(), url: text(), schema: value(), lenient: r.IntN(2) == 0, tells: r.IntN(2) == 0, typ: identifier(r)},
-			tries: r.IntN(4), note: text(), answer: value(),
+			tries: int32(r.IntN(4)), note: text(), answer: value(),
 		})
+		if p := &st.pending[len(st.pending)-1]; r.IntN(3) == 0 {
+			p.lapses, p.absence = 1+r.Int64N(1<<42), &absence{answer: value()}
+		}
 	}
 	return st
 }
@@ -250,7 +253,7 @@ func FuzzHostileTexts(f *testing.F) {
 			require.NoError(t, err)
 			require.Equal(t, wanted, got)
 			own := *asked.spec // the state has nothing of the Go type
-			own.form, own.fallback, own.written, own.confirms, own.verbatim = nil, "", nil, false, false
+			own.form, own.absence, own.written, own.confirms, own.verbatim = nil, nil, nil, false, false
 			c.st.pending[i].spec = &own
 			back.pending[i].form = nil
 		}

@@ -132,9 +132,13 @@ func (p *pending) write(w *jsontext.Writer, i int) {
 	w.Flag("lenient", p.lenient)
 	w.Flag("tells", p.tells)
 	w.Text("type", p.typ)
-	w.Number("tries", p.tries)
+	w.Number("tries", int(p.tries))
 	w.Text("note", p.note)
 	w.Raw("answer", p.answer)
+	if p.lapses != 0 {
+		w.Number("until", int(p.lapses))
+		w.Raw("default", p.fallback())
+	}
 	w.EndObject()
 }
 
@@ -162,6 +166,9 @@ func (p *pending) read(r *jsontext.Reader) {
 		}
 	}
 	p.lenient, p.tells, p.typ = r.Flag("lenient"), r.Flag("tells"), r.Text("type")
-	p.tries, p.note, p.answer = r.Number("tries"), r.Text("note"), r.Raw("answer")
+	p.tries, p.note, p.answer = int32(r.Number("tries")), r.Text("note"), r.Raw("answer")
+	if p.lapses = int64(r.Number("until")); p.lapses != 0 {
+		p.absence = &absence{answer: r.Raw("default")}
+	}
 	r.EndObject()
 }

@@ -36,16 +36,10 @@ type turnClaim struct {
 
 // takeTurn claims the turn of a round whose answers have been judged. It is answered
 // where the turn has run, or does not run here. ended is the error by which the answers
-// end the call, such as a decline.
-func (c *Call) takeTurn(ctx context.Context, ended error, to round) (out *asked, answered bool, _ error) {
-	answers := ""
-	if l := c.ex.letter; l != nil { // they are those in it, whatever this instance makes of them
-		answers = l.Fingerprint()
-	} else {
-		answers = c.answersOf(ended)
-	}
-	turn := c.turn(answers)
-	answer, err := c.claimTurn(ctx, turn)
+// end the call, such as a decline; an earlier claim may decide it otherwise.
+func (c *Call) takeTurn(ctx context.Context, ended *error, to round) (out *asked, answered bool, _ error) {
+	turn, answer, judged, err := c.claimAnswers(ctx, *ended)
+	*ended = judged
 	if err != nil {
 		c.phase = elsewhere
 		return nil, true, c.turnRefused(ctx, err)
@@ -73,7 +67,7 @@ func (c *Call) takeTurn(ctx context.Context, ended error, to round) (out *asked,
 		kind = RoundTakenOver
 	}
 	c.observe(ctx, Event{Kind: kind})
-	if ended != nil && c.ex.letter != nil {
+	if judged != nil && c.ex.letter != nil {
 		// Its functions of OnStop come with it: a drain may let go of it at any moment.
 		if c.linear = c.rt.frames.take(c.st.frame); c.linear == nil && c.target.replays {
 			return nil, true, &Error{Reason: FrameGone} // whoever sent the letter replays it

@@ -130,8 +130,8 @@ func (q Question[T]) reshape(wrong string, change func(schema json.RawMessage) (
 		s.say(message, schema)
 	}
 	if err == nil && s.kind == formKind {
-		if s.form, err = form.Of(s.schema); err == nil && s.fallback != "" {
-			err = s.form.Check(json.RawMessage(s.fallback))
+		if s.form, err = form.Of(s.schema); err == nil && s.fallback() != nil {
+			err = s.form.Check(s.fallback())
 		}
 	}
 	if err != nil {

@@ -151,7 +151,7 @@ func run[P mcp.RequestParams, R any](ctx context.Context, o BridgeOptions, req *
 		case content:
 			return fail(&Error{Reason: Malformed, text: "the handler returned content and questions in one result"})
 		}
-		answers, err := rounds.Ask(ctx, questions)
+		answers, err := rounds.Ask(ctx, questions, nil)
 		if err != nil {
 			return fail(err.(*Error))
 		}

@@ -55,13 +55,14 @@ func Ask(ctx context.Context, session *mcp.ServerSession, questions mcp.InputReq
 	if err != nil {
 		return nil, err
 	}
-	return newRounds(o, era.OfSession(session), session, nil).Ask(ctx, questions)
+	return newRounds(o, era.OfSession(session), session, nil).Ask(ctx, questions, nil)
 }
 
 // Ask puts the questions of one round, all at once. An empty map is a round that only
-// carries state. The answers are those that the handler of a [Bridge] gets, and the error
+// carries state. A question with a deadline in until is given up then, and its answer
+// is missing. The answers are those that the handler of a [Bridge] gets, and the error
 // is an [*Error].
-func (r *Rounds) Ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+func (r *Rounds) Ask(ctx context.Context, questions mcp.InputRequestMap, until map[string]time.Time) (mcp.InputResponseMap, error) {
 	if ctx.Err() != nil {
 		return nil, interrupted(ctx)
 	}
@@ -79,7 +80,7 @@ func (r *Rounds) Ask(ctx context.Context, questions mcp.InputRequestMap) (mcp.In
 			return nil, failed
 		}
 	}
-	return r.askAll(ctx, questions)
+	return r.askAll(ctx, questions, until)
 }
 
 // canAnswer says why this client cannot be put the question, before anybody was
@@ -97,13 +98,17 @@ func (r *Rounds) canAnswer(key string, q mcp.InputRequest) *Error {
 	return nil
 }
 
-var errAnswerTimeout = errors.New("answer timeout")
+// Why a question is given up.
+var (
+	errAnswerTimeout = errors.New("answer timeout")
+	errSilence       = errors.New("its deadline has passed")
+)
 
 // askAll puts all questions at once and returns when every one has ended. The first
 // that fails cancels the rest and is the one reported. A panic on the way, in a
 // schema's own marshalling for one, surfaces on the caller's goroutine, where
 // the code that guards the handler can recover it.
-func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap, until map[string]time.Time) (mcp.InputResponseMap, error) {
 	var beating sync.WaitGroup
 	defer beating.Wait()
 	waiting, cancel := context.WithCancel(ctx)
@@ -128,7 +133,12 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap) (mcp
 				e.panicked = recover()
 				ended <- e
 			}()
-			e.answer, e.misfit, e.err = r.await(ctx, waiting, key, send)
+			asking, cancel := waiting, context.CancelFunc(func() {})
+			if at, ok := until[key]; ok {
+				asking, cancel = context.WithDeadlineCause(waiting, at, errSilence)
+			}
+			defer cancel()
+			e.answer, e.misfit, e.err = r.await(ctx, asking, key, send)
 		}()
 	}
 
@@ -142,6 +152,7 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap) (mcp
 		case e.panicked != nil:
 			panicked = e.panicked
 			cancel()
+		case e.err == errSilence:
 		case e.err != nil:
 			if failed == nil {
 				failed = e.err
@@ -177,6 +188,8 @@ func (r *Rounds) await(call, waiting context.Context, key string, send sender) (
 		return answer, unfit, nil
 	case call.Err() != nil:
 		return nil, unfit, interrupted(call)
+	case context.Cause(ctx) == errSilence:
+		return nil, unfit, errSilence
 	case errors.Is(context.Cause(ctx), errAnswerTimeout):
 		return nil, unfit, &Error{Reason: TimedOut, Key: key, text: fmt.Sprintf("not answered within %v", r.options.AnswerTimeout)}
 	}

@@ -56,9 +56,14 @@ func (m *Manager) serve(ctx context.Context, next mcp.MethodHandler, method stri
 	return acknowledge(), nil
 }
 
-// get reads a task. Whoever asks for one whose holder is silent goes on with it.
+// get reads a task. Whoever asks for one whose holder or user is silent goes on with it.
 func (m *Manager) get(ctx context.Context, key store.Key, w *way) (*record, error) {
 	r, at, err := m.load(ctx, key)
+	if err == nil && r.answered() {
+		if err = m.update(ctx, key, nil, w); err == nil {
+			r, at, err = m.load(ctx, key)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -109,18 +114,15 @@ func (m *Manager) abandoned(key store.Key, r *record, at store.Revision) bool {
 	return time.Since(m.seen.Note(key, at)) >= m.lease
 }
 
-// update takes answers. With the last of them the task goes on.
+// update takes answers. With the last of them, or the silence in its place, the task goes on.
 func (m *Manager) update(ctx context.Context, key store.Key, answers map[string]json.RawMessage, w *way) error {
 	goesOn := false
 	r, at, err := m.change(ctx, key, func(r *record) bool {
-		goesOn = false
-		if r.Status != inputRequired || !r.answer(answers) {
-			return false
-		}
+		took := r.Status == inputRequired && r.answer(answers)
 		if goesOn = r.answered(); goesOn {
 			r.proceed(newHolder())
 		}
-		return true
+		return took || goesOn
 	})
 	if err != nil {
 		return err

@@ -52,6 +52,13 @@ type question struct {
 	Request  json.RawMessage `json:"request"`
 	Answered bool            `json:"answered,omitempty"`
 	Answer   json.RawMessage `json:"answer,omitempty"` // none where what came could not be read
+	// Until is when silence answers it, zero for never.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// open reports whether the question waits for its answer.
+func (q question) open() bool {
+	return !q.Answered && (q.Until.IsZero() || time.Now().Before(q.Until))
 }
 
 func (r *record) encode() ([]byte, error) {
@@ -68,8 +75,8 @@ func decodeRecord(b []byte) (*record, bool) {
 	return r, known && r.Name != "" && !r.Expires.IsZero()
 }
 
-// ask makes the questions of a result those of the task.
-func (r *record) ask(res *mcp.CallToolResult) error {
+// ask makes the questions of a result those of the task, with their deadlines.
+func (r *record) ask(res *mcp.CallToolResult, deadline func(question string) time.Time) error {
 	requests, err := json.Marshal(res.InputRequests)
 	if err != nil {
 		return err
@@ -81,19 +88,19 @@ func (r *record) ask(res *mcp.CallToolResult) error {
 	r.Round++
 	r.State, r.Answers, r.Open = res.RequestState, nil, map[string]question{}
 	for key, request := range asked {
-		r.Open[key+"-"+strconv.Itoa(r.Round)] = question{Key: key, Request: request}
+		r.Open[key+"-"+strconv.Itoa(r.Round)] = question{Key: key, Request: request, Until: deadline(key)}
 	}
 	r.Status, r.Holder = inputRequired, ""
 	return nil
 }
 
-// answer takes answers to questions that are open. Any other key is ignored. It reports
+// answer takes answers to questions that are open, before their deadlines. Any other key is ignored. It reports
 // whether any was taken.
 func (r *record) answer(answers map[string]json.RawMessage) (took bool) {
 	r.Open = maps.Clone(r.Open)
 	for key, answer := range answers {
 		q, asked := r.Open[key]
-		if !asked || q.Answered {
+		if !asked || !q.open() {
 			continue
 		}
 		q.Answered = true
@@ -106,9 +113,9 @@ func (r *record) answer(answers map[string]json.RawMessage) (took bool) {
 	return took
 }
 
-// answered reports whether every question has an answer.
+// answered reports whether every question of a task that waits has its answer, or silence.
 func (r *record) answered() bool {
-	return !slices.ContainsFunc(slices.Collect(maps.Values(r.Open)), func(q question) bool { return !q.Answered })
+	return r.Status == inputRequired && !slices.ContainsFunc(slices.Collect(maps.Values(r.Open)), question.open)
 }
 
 // proceed makes a task that waits one that somebody works on, with the answers it has.
@@ -175,7 +182,7 @@ func (r *record) show(id string, poll time.Duration) *taskResult {
 	case inputRequired:
 		t.InputRequests = map[string]json.RawMessage{}
 		for key, q := range r.Open {
-			if !q.Answered {
+			if q.open() {
 				t.InputRequests[key] = q.Request
 			}
 		}

@@ -168,7 +168,7 @@ func (t *run) main(r *round) {
 			t.rec.State, t.rec.Answers = res.RequestState, nil // which is to be ended now
 		default:
 			idle = 0
-			if !t.ask(res) {
+			if !t.ask(res, last.Deadline) {
 				return
 			}
 		}
@@ -266,9 +266,9 @@ func (t *run) pause() bool {
 
 // ask shows the questions of a round. It is true where the task was cancelled meanwhile, and
 // goes on to be ended.
-func (t *run) ask(res *mcp.CallToolResult) bool {
+func (t *run) ask(res *mcp.CallToolResult, deadline func(question string) time.Time) bool {
 	waiting := *t.rec
-	if err := waiting.ask(res); err != nil {
+	if err := waiting.ask(res, deadline); err != nil {
 		t.fail(err)
 		return false
 	}

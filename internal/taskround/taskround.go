@@ -33,6 +33,7 @@ type Round struct {
 
 	mu      sync.Mutex
 	ended   bool
+	until   map[string]time.Time
 	report  func(message string)
 	message string // the last one, until there is a task to show it
 }
@@ -93,6 +94,20 @@ func (r *Round) Ended() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ended
+}
+
+// AnswerBy tells the deadlines of those questions of the round that have one.
+func (r *Round) AnswerBy(until map[string]time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.until = until
+}
+
+// Deadline is when the silence of its user answers a question, zero for never.
+func (r *Round) Deadline(question string) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.until[question]
 }
 
 // IsTask reports whether the round runs for a task, rather than in the request of a call that
