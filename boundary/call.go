@@ -61,6 +61,7 @@ type call struct {
 
 	arguments json.RawMessage
 	answers   int
+	retry     bool // it goes on with a read of a resource
 
 	revision revision
 
@@ -153,7 +154,7 @@ func callOf(method string, req mcp.Request) *call {
 	case *mcp.ReadResourceRequest:
 		c.kind = resourceCall
 		if p := r.Params; p != nil {
-			c.tool, c.answers = p.URI, len(p.InputResponses)
+			c.tool, c.answers, c.retry = p.URI, len(p.InputResponses), p.RequestState != "" || len(p.InputResponses) > 0
 		}
 	case *mcp.CompleteRequest:
 		c.kind = completionCall

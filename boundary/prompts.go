@@ -191,7 +191,8 @@ func (b *boundary) prompt(c *call, res *mcp.GetPromptResult) (*mcp.GetPromptResu
 	return &made, size + metaSize(made.Meta), nil
 }
 
-// resource makes the result of a resource plain.
+// resource makes the result of a resource plain. One that was made of somebody's answers is
+// not cached: its address does not tell it from another's.
 func (b *boundary) resource(c *call, res *mcp.ReadResourceResult) (*mcp.ReadResourceResult, int, *failure) {
 	made := resourceStamp
 	if c.revision == legacy {
@@ -210,6 +211,9 @@ func (b *boundary) resource(c *call, res *mcp.ReadResourceResult) (*mcp.ReadReso
 	}
 	if err := checkCacheable(made.Cacheable); err != nil {
 		return nil, 0, malformed(err.Error())
+	}
+	if c.retry {
+		made.Cacheable = mcp.Cacheable{CacheScope: "private"}
 	}
 	made.Contents = make([]*mcp.ResourceContents, len(res.Contents))
 	size := 0

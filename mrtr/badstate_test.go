@@ -5,17 +5,21 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/taskround"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
 func mustJSON(v any) []byte {
@@ -331,4 +335,66 @@ func TestKeysOfAProcessStayInIt(t *testing.T) {
 	other, seen := newRuntime(t, nil)
 	retry := begin(t, connect(t, everything(one), nil), methods[0].first)
 	requireRefused(t, connect(t, everything(other), nil), seen, retry, "unknown_key")
+}
+
+// A handler may have a time of its own for its states, shorter or longer than the others'.
+// With a store a round is remembered as long; as a task, whose state no client holds, it
+// waits no shorter than any other.
+func TestAHandlersOwnTimeForItsStates(t *testing.T) {
+	const other = 20 * time.Minute // of the runtime
+	for _, ttl := range []time.Duration{time.Minute, 3 * time.Hour} {
+		for _, way := range []string{"no store", "store", "task"} {
+			t.Run(fmt.Sprint(ttl, ", ", way), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					o := &mrtr.Options{State: &statecodec.Options{TTL: other, Keys: []statecodec.Key{sharedKey}}}
+					if way == "store" {
+						o.Store = &hookedStore{Memory: store.NewMemory(nil), scope: store.Machine}
+					}
+					opens := ttl
+					ctx := t.Context()
+					h := &mrtr.HandlerOptions{StateTTL: ttl}
+					if way == "task" {
+						opens = max(ttl, other)
+						h.Task = taskPolicy
+						r := taskround.New(false)
+						r.ReportTo(func(string) {})
+						ctx = taskround.With(ctx, r)
+					}
+					var did deeds
+					style := guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
+						return mrtr.Once(ctx, c, "pay", did.do("paid"))
+					}, "seat")
+					tool := &tripTool{handler: mrtr.Tool(newTripRuntime(t, o), style, h)}
+					begin := func() tripReply {
+						asked := tool.round(ctx, "", "", nil)
+						if way == "task" { // its first answer is a state alone
+							asked = tool.round(ctx, "", asked.state, nil)
+						}
+						require.NoError(t, asked.err)
+						require.Equal(t, []string{"seat"}, asked.asks)
+						return asked
+					}
+					asked := begin()
+					time.Sleep(opens - time.Second)
+					answered := tool.round(ctx, "", asked.state, accepting(asked, "aisle"))
+					require.NoError(t, answered.err)
+					if way == "store" {
+						require.Equal(t, answered, tool.round(ctx, "", asked.state, accepting(asked, "aisle")))
+						require.Equal(t, 1, did.count("paid"))
+					}
+					asked = begin()
+					time.Sleep(opens + statecodec.DefaultSkew + time.Second)
+					refused := tool.round(ctx, "", asked.state, accepting(asked, "aisle"))
+					var wire *jsonrpc.Error
+					require.ErrorAs(t, refused.err, &wire)
+					require.Equal(t, statecodec.Refusal, wire.Message)
+				})
+			})
+		}
+	}
+	for _, ttl := range []time.Duration{-1, time.Microsecond} {
+		require.Panics(t, func() {
+			mrtr.Tool(newTripRuntime(t, nil), guardedTrip(func(context.Context, *mrtr.Call) (string, error) { return "", nil }), &mrtr.HandlerOptions{StateTTL: ttl})
+		})
+	}
 }

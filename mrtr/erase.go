@@ -35,7 +35,7 @@ func (rt *Runtime) erase(ctx context.Context, principal, call string) (erased in
 	if err != nil {
 		return 0, err
 	}
-	expires := rt.memory.lastUse(time.Now().Add(rt.memory.ttl))
+	expires := rt.memory.lastUse(time.Now().Add(time.Duration(rt.memory.ttl.Load())))
 	var failed []error
 	rt.audiences.Range(func(audience, _ any) bool {
 		for turn := range rt.opts.MaxRounds + maxCarries + 2 {

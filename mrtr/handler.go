@@ -41,6 +41,10 @@ type HandlerOptions struct {
 	// share their states. One handler may be registered with many servers, and needs
 	// no audience for that.
 	Audience string
+	// StateTTL is how long a state of this handler opens, and so how long its user has to
+	// answer; statecodec.Options.TTL if zero. The state of a task, which no client holds,
+	// opens as long as any other. [Limits].FrameTTL bounds a held handler.
+	StateTTL time.Duration
 	// Unstored serves the calls of this handler as without [Options.Store]: a repeated
 	// round runs again, and a store that is down refuses none.
 	Unstored bool
@@ -92,6 +96,8 @@ type target struct {
 	cancel      bool          // its client's cancellation reaches the handler
 	within      time.Duration // of a round with a store
 	task        taskround.Policy
+	codec       sealer        // nil for that of the runtime
+	ttl         time.Duration // of the states
 	// served is the name that this was found to serve alone last, nil for a resource.
 	served atomic.Pointer[string]
 	// held makes a round of a handler whose frame is here, for another instance.
@@ -114,7 +120,7 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	if !o.Unaskable.valid() {
 		panic(misuse("HandlerOptions.Unaskable is not a policy: %d", o.Unaskable))
 	}
-	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: strings.ToValidUTF8(o.Version, "\ufffd"), audience: rt.opts.Audience, needs: s.needs, replays: s.replays, unstored: o.Unstored, cancel: o.Cancel, within: cmp.Or(o.Within, defaultWithin)}
+	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: strings.ToValidUTF8(o.Version, "\ufffd"), audience: rt.opts.Audience, needs: s.needs, replays: s.replays, unstored: o.Unstored, cancel: o.Cancel, within: cmp.Or(o.Within, defaultWithin), ttl: cmp.Or(o.StateTTL, rt.StateTTL())}
 	switch {
 	case o.Within < 0:
 		panic(misuse("HandlerOptions.Within is negative: %v", o.Within))
@@ -122,6 +128,9 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 		panic(misuse("HandlerOptions.Interrupted is not a policy: %d", o.Interrupted))
 	case o.Interrupted == InterruptedAgain && s.cutOff == cannotRunAgain:
 		panic(misuse("HandlerOptions.Interrupted is InterruptedAgain, and a Coroutine cannot run again: use Resumable"))
+	}
+	if o.StateTTL != 0 {
+		rt.sealFor(t)
 	}
 	t.again = o.Interrupted == InterruptedAgain || o.Interrupted == InterruptedInherit && s.cutOff == runsAgain
 	if err := t.needs.add(o.Needs); err != nil {

@@ -1,6 +1,7 @@
 package mrtr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -65,7 +66,8 @@ type roundMemory struct {
 	sealer    claim.Sealer // nil where the records are those of this process
 	patience  time.Duration
 	maxResult int
-	ttl, skew time.Duration // of the states that ask for a turn
+	ttl       atomic.Int64  // the longest of the states that ask for a turn
+	skew      time.Duration // of the clocks that they are read by
 	epoch     atomic.Pointer[string]
 }
 
@@ -91,10 +93,8 @@ func newRoundMemory(o *Options) (*roundMemory, error) {
 	case !inProcess && o.State.Ephemeral:
 		return nil, misuse("Options.Store outlives this process, and the key of its states does not: set State.Keys")
 	}
-	m := &roundMemory{store: o.Store, patience: r.Patience, maxResult: r.MaxResult, ttl: o.State.TTL, skew: o.State.Skew}
-	if m.ttl == 0 {
-		m.ttl = statecodec.DefaultTTL
-	}
+	m := &roundMemory{store: o.Store, patience: r.Patience, maxResult: r.MaxResult, skew: o.State.Skew}
+	m.ttl.Store(int64(cmp.Or(o.State.TTL, statecodec.DefaultTTL)))
 	if m.skew == 0 {
 		m.skew = statecodec.DefaultSkew
 	}
@@ -203,6 +203,16 @@ func turnName(audience, principal, call string, turn int) string {
 	name := append(text[:0], owner[:]...)
 	name = append(append(append(name, '.'), call...), '.')
 	return string(strconv.AppendInt(name, int64(turn), 10))
+}
+
+// lengthen notes states that live for ttl.
+func (m *roundMemory) lengthen(ttl time.Duration) {
+	for {
+		longest := m.ttl.Load()
+		if int64(ttl) <= longest || m.ttl.CompareAndSwap(longest, int64(ttl)) {
+			return
+		}
+	}
 }
 
 // lastUse is when no instance takes a state any more that ends at until by the clock of

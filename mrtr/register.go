@@ -51,7 +51,8 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 // RawTool makes a style into a raw tool handler, for mcp.Server.AddTool and
 // schemas made at run time: the arguments come as they arrived, unchecked
 // but for what no state can be bound to ([statecodec.Binding]), and the result goes
-// out as it is. An error becomes an error result.
+// out as it is. An error becomes an error result. A result that asks, as a gateway may get
+// from another server, is a [UsageError]: its questions are asked with [Need].
 func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
 	f := newFront(rt, s, opts, rawFormat{})
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -165,7 +166,8 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 }
 
 // Resource makes a style into a resource handler. Its input is the address that is
-// read. As with [Prompt], every error is a JSON-RPC error.
+// read. As with [Prompt], every error is a JSON-RPC error. The result of a call that asked
+// goes out uncached.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
 	f := newFront(rt, s, opts, wholeFormat[mcp.ReadResourceResult]{})
 	f.target.forToolsAlone()
@@ -183,6 +185,10 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		case round.out == nil:
 			return &mcp.ReadResourceResult{}, nil
 		}
-		return snapshot.Result(round.out), nil
+		made := snapshot.Result(round.out)
+		if round.call.Round() > 1 { // it was made of somebody's answers
+			made.Cacheable = mcp.Cacheable{CacheScope: "private"}
+		}
+		return made, nil
 	}
 }

@@ -194,10 +194,29 @@ func (typedFormat[Out]) load(r *result[Out], saved json.RawMessage) (err error) 
 	return err
 }
 
+// refuseQuestions refuses a whole result that asks: that of another server, as a gateway gets
+// it. Its questions would reach the client with a state that does not open here, so that their
+// answers would be refused.
+func refuseQuestions(whole any) error {
+	asks := false
+	switch res := whole.(type) {
+	case *mcp.CallToolResult:
+		asks = res != nil && (res.NeedsInput() || res.InputRequests != nil || res.RequestState != "")
+	case *mcp.GetPromptResult:
+		asks = res != nil && (res.NeedsInput() || res.InputRequests != nil || res.RequestState != "")
+	case *mcp.ReadResourceResult:
+		asks = res != nil && (res.NeedsInput() || res.InputRequests != nil || res.RequestState != "")
+	}
+	if asks {
+		return misuse("the handler returned a result with questions or a state, such as that of another server: ask its questions with Need, Carry its state, and hand both on in the next round")
+	}
+	return nil
+}
+
 // wholeFormat is that of a prompt or resource, whose handler makes the whole result.
 type wholeFormat[R any] struct{}
 
-func (wholeFormat[R]) complete(*result[*R]) error { return nil }
+func (wholeFormat[R]) complete(r *result[*R]) error { return refuseQuestions(r.out) }
 
 func (wholeFormat[R]) save(r *result[*R]) (json.RawMessage, error) {
 	return settledJSON(&r.out, decodeExactly[*R])
@@ -212,7 +231,7 @@ func (wholeFormat[R]) load(r *result[*R], saved json.RawMessage) (err error) {
 // look at.
 type rawFormat struct{}
 
-func (rawFormat) complete(*result[*mcp.CallToolResult]) error { return nil }
+func (rawFormat) complete(r *result[*mcp.CallToolResult]) error { return refuseQuestions(r.out) }
 
 func (rawFormat) save(r *result[*mcp.CallToolResult]) (json.RawMessage, error) {
 	var carried error

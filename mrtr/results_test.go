@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -13,8 +14,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // A handler may return the same result to every call: go-sdk writes to results, and
@@ -383,4 +386,141 @@ func TestAResultIsNoOutput(t *testing.T) {
 	require.NotNil(t, mrtr.RawTool(rt, mrtr.Native(func(context.Context, *mrtr.Call, json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
 		return nil, nil, nil
 	}), nil))
+}
+
+// incomplete are the ways in which a result of go-sdk asks, as those of another server may.
+var incomplete = map[string]string{
+	"questions":            `{"inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"s","resultType":"input_required"}`,
+	"an unmarked question": `{"inputRequests":{"q":{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}}}`,
+	"no questions":         `{"inputRequests":{},"requestState":"s"}`,
+	"a state alone":        `{"requestState":"s"}`,
+	"a mark alone":         `{"resultType":"input_required"}`,
+}
+
+// A gateway that hands on another server's questions as its result would have its client
+// answer to a state that does not open. It is told so before anybody is asked.
+func TestAWholeResultDoesNotAsk(t *testing.T) {
+	const told = "returned a result with questions or a state"
+	for explanation, text := range incomplete {
+		for way, client := range map[string]*wire.Options{"modern": nil, "legacy": legacyClient} {
+			t.Run(explanation+", "+way, func(t *testing.T) {
+				rt, seen := newRuntime(t, nil)
+				server := newServer()
+				server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, mrtr.RawTool(rt, wholeResult[json.RawMessage, mcp.CallToolResult](t, text), nil))
+				server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, wholeResult[map[string]string, mcp.GetPromptResult](t, text), nil))
+				server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, wholeResult[string, mcp.ReadResourceResult](t, text), nil))
+				c := connect(t, server, client)
+				failsWith(t, call(t, c, nil), "mrtr: the handler "+told+", such as that of another server: ask its questions with Need, Carry its state, and hand both on in the next round")
+				for _, r := range []wire.Request{{Method: "prompts/get", Name: "p"}, {Method: "resources/read", Name: "mem://r"}} {
+					reply := send(t, c, r)
+					require.NotNil(t, reply.Error)
+					require.Contains(t, reply.Error.Message, told)
+				}
+				require.Empty(t, c.Asked())
+				require.Len(t, seen.of(mrtr.CallStopped), 3)
+			})
+		}
+	}
+}
+
+func wholeResult[In, R any](t *testing.T, text string) mrtr.Style[In, *R] {
+	result := new(R)
+	require.NoError(t, json.Unmarshal([]byte(text), result))
+	return mrtr.Native(func(context.Context, *mrtr.Call, In) (*mrtr.IncompleteResult, *R, error) { return nil, result, nil })
+}
+
+// The way that the error names: the questions of another server become questions here, for
+// clients of both eras.
+func TestAGatewayAsksForAnotherServer(t *testing.T) {
+	upstream := mrtr.RawTool(newTripRuntime(t, nil), mrtr.Native(func(_ context.Context, c *mrtr.Call, _ json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+		said, ok := mrtr.Answer(c, units)
+		if !ok {
+			return mrtr.Need(units), nil, nil
+		}
+		return nil, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil
+	}), nil)
+	type asked struct {
+		State     string
+		Questions map[string]*mcp.ElicitParams
+	}
+	gateway := mrtr.Native(func(ctx context.Context, c *mrtr.Call, arguments json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+		p := &mcp.CallToolParamsRaw{Meta: modernMeta(), Name: "upstream", Arguments: arguments}
+		if before, ok := mrtr.Carried[asked](c); ok {
+			p.RequestState, p.InputResponses = before.State, mcp.InputResponseMap{}
+			for key, question := range before.Questions {
+				answer, _ := mrtr.Answer(c, mrtr.ElicitRaw(key, question))
+				p.InputResponses[key] = answer
+			}
+		}
+		res, err := upstream(ctx, &mcp.CallToolRequest{Params: p})
+		if err != nil || res.InputRequests == nil {
+			return nil, res, err
+		}
+		next := asked{res.RequestState, map[string]*mcp.ElicitParams{}}
+		var questions []mrtr.AnyQuestion
+		for key, request := range res.InputRequests {
+			next.Questions[key] = request.(*mcp.ElicitParams)
+			questions = append(questions, mrtr.ElicitRaw(key, next.Questions[key]))
+		}
+		return mrtr.Need(questions...).Carry(next), nil, nil
+	})
+	for way, client := range map[string]*wire.Options{"modern": nil, "legacy": legacyClient} {
+		t.Run(way, func(t *testing.T) {
+			rt, _ := newRuntime(t, nil)
+			server := newServer()
+			server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, mrtr.RawTool(rt, gateway, nil))
+			out := call(t, connect(t, server, client), imperialInPlace)
+			require.False(t, out.IsError, out.Text)
+			require.Equal(t, "imperial", out.Text)
+		})
+	}
+}
+
+// What was made of a user's answers is nobody else's, and its address does not tell so: the
+// read that asked is not cached. One that did not ask keeps its hints.
+func TestTheResultOfARetryIsNotCached(t *testing.T) {
+	hints := mcp.Cacheable{TTLMs: 60_000, CacheScope: "public"}
+	for _, stored := range []bool{false, true} {
+		for _, bounded := range []bool{false, true} {
+			o := &mrtr.Options{}
+			if stored {
+				o.Store = store.NewMemory(nil)
+			}
+			rt, _ := newRuntime(t, o)
+			server := newServer()
+			if bounded {
+				require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
+			}
+			server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+				said, ok := mrtr.Answer(c, units)
+				if !ok {
+					return mrtr.Need(units), nil, nil
+				}
+				return nil, &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://r", Text: said}}}, nil
+			}), nil))
+			server.AddResource(&mcp.Resource{Name: "plain", URI: "mem://plain"}, mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+				return nil, &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://plain", Text: "x"}}}, nil
+			}), nil))
+			server.AddResource(&mcp.Resource{Name: "by hand", URI: "mem://hand"}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+				if req.Params.RequestState == "" {
+					return &mcp.ReadResourceResult{RequestState: "s", InputRequests: mcp.InputRequestMap{"units": &mcp.ElicitParams{Message: "Which?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)}}}, nil
+				}
+				return &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://hand", Text: "x"}}}, nil
+			})
+			client := connect(t, server, nil)
+			for uri, want := range map[string]mcp.Cacheable{"mem://r": {CacheScope: "private"}, "mem://plain": hints, "mem://hand": {CacheScope: "private"}} {
+				if uri == "mem://hand" && !bounded {
+					continue // it is not ours
+				}
+				for range 2 { // as with a store, which remembers the first
+					out, err := client.Run(t.Context(), wire.Request{Method: "resources/read", Name: uri}, wire.Answers{"units": wire.Value("metric")})
+					require.NoError(t, err)
+					require.Nil(t, out.Error)
+					var got mcp.Cacheable
+					require.NoError(t, json.Unmarshal(out.Result, &got))
+					require.Equal(t, want, got, uri)
+				}
+			}
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/taskround"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -125,7 +126,8 @@ func (c *Call) suspend() (*asked, error) {
 	}
 	c.nameVisits(requests)
 	if c.remembered() && (c.begins() || c.claim != nil) {
-		c.st.nextTurn(time.Now().Add(c.rt.memory.ttl))
+		_, ttl := c.states()
+		c.st.nextTurn(time.Now().Add(ttl))
 	}
 	if err := c.countRound(len(requests) > 0); err != nil {
 		return nil, err
@@ -161,6 +163,36 @@ func (st *state) requests(client era.Client) (mcp.InputRequestMap, error) {
 	return requests, nil
 }
 
+// states is what seals the states of this round, and how long they open.
+func (c *Call) states() (sealer, time.Duration) {
+	t := c.target
+	if t.codec == nil {
+		return c.rt.codec, t.ttl
+	}
+	if r := taskround.Of(c.life); r != nil && r.IsTask() {
+		if ttl := c.rt.StateTTL(); ttl > t.ttl {
+			return c.rt.codec, ttl
+		}
+	}
+	return t.codec, t.ttl
+}
+
+// sealFor gives a handler the codec of its own StateTTL.
+func (rt *Runtime) sealFor(t *target) {
+	codec, sealed := rt.codec.(*statecodec.Codec)
+	if !sealed { // a test leaves states open
+		return
+	}
+	own, err := codec.Lasting(t.ttl)
+	if err != nil {
+		panic(misuse("HandlerOptions.StateTTL is %v: %v", t.ttl, err))
+	}
+	t.codec = own
+	if m := rt.memory; m != nil {
+		m.lengthen(t.ttl)
+	}
+}
+
 func (c *Call) seal() (string, error) {
 	c.st.sealBy(c.target.version)
 	p := payloads.Get().(*payloadBuffer)
@@ -172,7 +204,8 @@ func (c *Call) seal() (string, error) {
 	if c.ex.legacy != nil {
 		return "", nil
 	}
-	token, err := c.rt.codec.Seal(c.binding(), p.b)
+	codec, _ := c.states()
+	token, err := codec.Seal(c.binding(), p.b)
 	switch {
 	case errors.Is(err, statecodec.ErrArguments):
 		return "", badArguments()

@@ -106,7 +106,8 @@ func (c *Call) offerTask(ctx context.Context) (*asked, error) {
 	}
 	c.st.unenter()
 	if c.remembered() {
-		c.st.nextTurn(time.Now().Add(c.rt.memory.ttl))
+		_, ttl := c.states()
+		c.st.nextTurn(time.Now().Add(ttl))
 	}
 	token, err := c.seal()
 	if err != nil {

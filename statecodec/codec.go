@@ -77,6 +77,17 @@ func (c *Codec) For(purpose string) *Codec {
 	return &derived
 }
 
+// Lasting returns a codec with the same keys whose tokens live for ttl. Both open the tokens
+// of either, since a token carries its own end.
+func (c *Codec) Lasting(ttl time.Duration) (*Codec, error) {
+	if err := checkTTL("Lasting: its argument", ttl); err != nil {
+		return nil, err
+	}
+	other := *c
+	other.opts.TTL = ttl
+	return &other, nil
+}
+
 // Seal makes a token that opens to the payload, for this binding alone, until
 // the TTL has passed. A payload too large for MaxToken is a [*UsageError] that
 // wraps [ErrTooLarge], arguments without a canonical form one that wraps

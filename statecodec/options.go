@@ -95,13 +95,21 @@ func (o *Options) resolve() error {
 	o.TTL = cmp.Or(o.TTL, DefaultTTL)
 	o.Skew = cmp.Or(o.Skew, DefaultSkew)
 	o.MaxToken = cmp.Or(o.MaxToken, DefaultMaxToken)
+	if err := checkTTL("Options.TTL", o.TTL); err != nil {
+		return err
+	}
 	switch {
-	case o.TTL < time.Millisecond: // as finely as tokens count
-		return misuse("Options.TTL must be at least 1ms, not %v", o.TTL)
 	case o.Skew < 0 || o.Skew > MaxSkew:
 		return misuse("Options.Skew must be between 0 and %v, not %v", MaxSkew, o.Skew)
 	case o.MaxToken < smallest || o.MaxToken > MaxMaxToken:
 		return misuse("Options.MaxToken must be between %d and %d, not %d", smallest, MaxMaxToken, o.MaxToken)
+	}
+	return nil
+}
+
+func checkTTL(name string, ttl time.Duration) error {
+	if ttl < time.Millisecond { // as finely as tokens count
+		return misuse("%s must be at least 1ms, not %v", name, ttl)
 	}
 	return nil
 }

@@ -18,19 +18,24 @@ import (
 const carriedKey = "mrtr/gate"
 
 type carried struct {
+	Tool   json.RawMessage            `json:"tool,omitempty"` // that asks
 	Result map[string]json.RawMessage `json:"result,omitempty"`
 	Error  *jsonrpc.Error             `json:"error,omitempty"`
 }
 
 // pack makes the outcome of a call a result that the engine can remember.
 func (a *attempt) pack(res mcp.Result, err error) *mcp.CallToolResult {
-	if tool, ok := res.(*mcp.CallToolResult); ok && err == nil {
+	tool, ok := res.(*mcp.CallToolResult)
+	asks := ok && (tool.InputRequests != nil || tool.RequestState != "" || tool.NeedsInput())
+	if ok && err == nil && !asks {
 		return tool
 	}
 	var c carried
 	if err == nil {
 		var raw []byte
-		if raw, err = json.Marshal(res); err == nil {
+		if raw, err = json.Marshal(res); err == nil && asks {
+			c.Tool = raw
+		} else if err == nil {
 			err = json.Unmarshal(raw, &c.Result)
 		}
 	}
@@ -63,6 +68,13 @@ func (a *attempt) unpack(res *mcp.CallToolResult) (mcp.Result, error) {
 	}
 	if c.Error != nil {
 		return nil, c.Error
+	}
+	if c.Tool != nil {
+		tool := &mcp.CallToolResult{}
+		if err := json.Unmarshal(c.Tool, tool); err != nil {
+			return nil, err
+		}
+		return a.stamp(tool), nil
 	}
 	other := &otherResult{members: c.Result}
 	if meta, ok := c.Result["_meta"]; ok {
