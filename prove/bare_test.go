@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -28,6 +29,7 @@ import (
 // stands, it breaks one rule where broken names one.
 type world struct {
 	broken string
+	design string // another one that is as right, see designs
 
 	mu      sync.Mutex
 	main    *instance
@@ -54,8 +56,10 @@ type payment struct {
 	result         any // nil where the server died before it was known
 }
 
-func newWorld(broken string) *world {
-	w := &world{broken: broken, effects: map[string]int{}, ledger: map[string]*payment{}, waiting: map[string]time.Duration{}, handles: map[string]sealed{}, seals: map[string]bool{}, busy: make(chan struct{}, 1)}
+func newWorld(broken string) *world { return newWorldOf("", broken) }
+
+func newWorldOf(design, broken string) *world {
+	w := &world{broken: broken, design: design, effects: map[string]int{}, ledger: map[string]*payment{}, waiting: map[string]time.Duration{}, handles: map[string]sealed{}, seals: map[string]bool{}, busy: make(chan struct{}, 1)}
 	w.main = w.instance("a")
 	return w
 }
@@ -199,6 +203,7 @@ func (in *instance) dial(ctx context.Context, who *prove.Caller) (*prove.Endpoin
 // sealed is the content of a state.
 type sealed struct {
 	Call, Tool, To, Who, Amount string
+	Asked                       string // the key of the question, where that is another each time
 	Round, Tries                int
 	Until                       time.Duration
 }
@@ -216,6 +221,15 @@ func (in *instance) seal(s sealed) string {
 	nonce := make([]byte, 12)
 	_, _ = rand.Read(nonce)
 	token := base64.RawURLEncoding.EncodeToString(append(nonce, in.gcm().Seal(nil, nonce, plain, nil)...))
+	switch w.design {
+	case signed:
+		token = in.sign(plain)
+	case opaque:
+		token = base64.RawURLEncoding.EncodeToString(append(nonce, nonce...))
+		w.mu.Lock()
+		w.handles[in.secret+token] = s
+		w.mu.Unlock()
+	}
 	switch {
 	case w.is("state/never-same"):
 		sum := sha256.Sum256(fmt.Append(nil, s.Tool, s.To, s.Who, s.Round, s.Tries))
@@ -273,7 +287,36 @@ func (in *instance) open(token string) (s sealed, err error) {
 	return s, json.Unmarshal(plain, &s)
 }
 
+// sign makes a JSON Web Token, which its holder can read.
+func (in *instance) sign(plain []byte) string {
+	e := base64.RawURLEncoding
+	text := e.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + e.EncodeToString(plain)
+	mac := hmac.New(sha256.New, []byte(in.secret))
+	mac.Write([]byte(text))
+	return text + "." + e.EncodeToString(mac.Sum(nil))
+}
+
 func (in *instance) unseal(token string) ([]byte, error) {
+	switch w := in.world; w.design {
+	case signed:
+		parts := strings.Split(token, ".")
+		if len(parts) != 3 {
+			return nil, errState
+		}
+		plain, err := base64.RawURLEncoding.Strict().DecodeString(parts[1])
+		if err != nil || in.sign(plain) != token {
+			return nil, errState
+		}
+		return plain, nil
+	case opaque:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		s, ok := w.handles[in.secret+token]
+		if !ok {
+			return nil, errState
+		}
+		return json.Marshal(s)
+	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) < 12 || strings.ContainsAny(token, "\r\n") {
 		return nil, errState

@@ -122,6 +122,8 @@ func (s *session) gate(caps object, round int) error {
 		w.is("client/other-mode") && declared,
 		w.is("client/dropped") && round > 0:
 		return nil
+	case w.is("effect/unasked") && round == 0:
+		s.effect("pay")
 	case w.is("client/capability-named"):
 		return refusal(-32021, "elicitation is needed")
 	}

@@ -2,6 +2,7 @@ package prove_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -10,6 +11,13 @@ import (
 func (s *session) goOn(state sealed, token, to string, responses, caps object) (any, error) {
 	w := s.world
 	s.perInstance(state)
+	key := keys[state.Round]
+	if proto, ok := responses["__proto__"].(object); ok && w.is("answer/prototype-keys") {
+		responses = proto
+	}
+	if w.design == freshKeys {
+		responses = renamed(responses, state.Asked, key)
+	}
 	if w.is("server/alive") {
 		if poison, ok := responses["amount"].(object); ok && poison["of"] != nil {
 			s.instance.mu.Lock()
@@ -17,12 +25,8 @@ func (s *session) goOn(state sealed, token, to string, responses, caps object) (
 			s.instance.mu.Unlock()
 		}
 	}
-	key := keys[state.Round]
 	if w.is("answer/extra-keys") && len(responses) > 0 && responses["nobody_asked"] != nil {
 		return nil, refusal(-32602, "nobody asked that")
-	}
-	if proto, ok := responses["__proto__"].(object); ok && w.is("answer/prototype-keys") {
-		responses = proto
 	}
 	value, verdict := s.judge(key, responses)
 	if state.Round == 0 && w.is("round/swapped") && verdict == askAgain && responses["when"] != nil {
@@ -62,6 +66,16 @@ func (s *session) goOn(state sealed, token, to string, responses, caps object) (
 		}
 	}
 	return s.pay(state, token, to, value, responses)
+}
+
+// renamed gives the answer under the key of this round the name that the tool knows it by.
+func renamed(responses object, asked, key string) object {
+	own := maps.Clone(responses)
+	delete(own, key)
+	if answer, given := own[asked]; given {
+		own[key] = answer
+	}
+	return own
 }
 
 // perInstance has the effect unless this instance had it, where that is broken.

@@ -145,10 +145,19 @@ func (s *session) done(amount, to, when string) any {
 	if s.world.is("result/schema") {
 		kind = "done"
 	}
-	return s.typed(object{"content": []object{{"type": "text", "text": "Paid " + amount + " to " + to + " " + when + "."}}, "structuredContent": structured}, kind)
+	text := "Paid " + amount + " to " + to + " " + when + "."
+	if s.world.design == numbered {
+		receipt := s.world.next()
+		text, structured["receipt"] = text+" Receipt: "+receipt+".", receipt
+	}
+	return s.typed(object{"content": []object{{"type": "text", "text": text}}, "structuredContent": structured}, kind)
 }
 
 func (s *session) text(text string, failed bool) any {
+	if s.world.design == numbered && !failed {
+		text += " Reference: " + s.world.next() + "."
+	}
+	failed = failed || s.world.design == failingNo
 	return s.typed(object{"content": []object{{"type": "text", "text": text}}, "isError": failed}, "complete")
 }
 
@@ -168,7 +177,15 @@ var choices = map[string][]string{"amount": {"10", "20"}, "when": {"today", "tom
 func (s *session) ask(state sealed) any {
 	key := keys[state.Round]
 	state.Until = s.world.now() + time.Minute
-	return s.typed(object{"inputRequests": object{key: object{"method": "elicitation/create", "params": s.form(key)}}, "requestState": s.seal(state)}, "input_required")
+	form := s.form(key)
+	switch s.world.design {
+	case freshKeys:
+		state.Asked = key + "-" + s.world.next()
+		key = state.Asked
+	case worded:
+		form["message"] = fmt.Sprint("For ", s.world.next(), ": ", form["message"])
+	}
+	return s.typed(object{"inputRequests": object{key: object{"method": "elicitation/create", "params": form}}, "requestState": s.seal(state)}, "input_required")
 }
 
 func (w *world) now() time.Duration {

@@ -65,6 +65,7 @@ var breaking = []struct {
 	{"effect/instances", "the call pays above its questions, once for each instance", []string{"round/elsewhere", "effect/declined"}},
 	{"effect/asked-again", "the call pays when it asks again", nil},
 	{"effect/refused", "a refusal has an effect", nil},
+	{"effect/unasked", "a client that cannot be asked has paid", nil},
 	{"effect/declined", "a decline has an effect", nil},
 	{"client/capability-missing", "the first round asks any client", nil},
 	{"client/capability-named", "the error has no data", nil},
@@ -209,7 +210,7 @@ func TestWithoutAbilitiesRulesAreSkipped(t *testing.T) {
 			"state/other-principal": "needs a second caller", "state/expired": "needs a way to let states expire",
 			"state/other-deployment": "needs a server with other secrets", "state/another-instance": fresh,
 			"round/final-again": count, "round/changed-answers": count, "round/at-once": count, "round/elsewhere": count, "round/old-round": count, "round/crash": count,
-			"effect/once": count, "effect/instances": count, "effect/asked-again": count, "effect/refused": count, "effect/declined": count,
+			"effect/once": count, "effect/instances": count, "effect/asked-again": count, "effect/refused": count, "effect/unasked": count, "effect/declined": count,
 			"server/apart": "needs other arguments", "server/leaves-nothing": "needs a count of what the server holds",
 		}, lacks)
 	})

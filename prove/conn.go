@@ -29,8 +29,16 @@ func HTTP(url string, client *http.Client) Dial {
 		if who != nil && who.Token != "" {
 			base = bearer{base, who.Token}
 		}
-		return &Endpoint{URL: url, HTTP: &http.Client{Transport: base}}, nil
+		return &Endpoint{URL: url, HTTP: &http.Client{Transport: base, CheckRedirect: sameHost}}, nil
 	}
+}
+
+// sameHost follows no redirect to another server, which has no business with the token.
+func sameHost(r *http.Request, via []*http.Request) error {
+	if first := via[0].URL; r.URL.Host != first.Host || r.URL.Scheme != first.Scheme || len(via) > 5 {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 type bearer struct {
@@ -194,6 +202,10 @@ func (t *trial) reply(ctx context.Context, c *wire.Client, r wire.Request) (*wir
 		return nil, err
 	}
 	res, err := pending.Response(ctx)
+	if status := (*wire.StatusError)(nil); errors.As(err, &status) && status.Code/100 == 4 {
+		// The transport allows it, with or without a JSON-RPC error as its body.
+		return &wire.Reply{Error: &jsonrpc.Error{Code: int64(status.Code), Message: status.Error()}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

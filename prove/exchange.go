@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -63,13 +64,17 @@ func (s exchange) outline() string {
 	return outline
 }
 
-// same compares two replies. Where results vary from call to call, any two are
-// the same.
+// same compares two replies, but for what varies between equal calls.
 func (p *prover) same(a, b exchange) bool {
-	if p.varies && a.complete() && b.complete() {
-		return true
-	}
-	return a.outline() == b.outline()
+	one, other := a.outline(), b.outline()
+	return one == other || slices.ContainsFunc(p.likenesses, func(l likeness) bool { return l.fits(one) && l.fits(other) })
+}
+
+// surely compares two replies as same does, and is false where too little stays the same in
+// equal calls to tell them from others.
+func (p *prover) surely(a, b exchange) bool {
+	one, other := a.outline(), b.outline()
+	return one == other || slices.ContainsFunc(p.likenesses, func(l likeness) bool { return l.tells() && l.fits(one) && l.fits(other) })
 }
 
 // shown is the request's params, in which a sealed state is described rather

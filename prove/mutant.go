@@ -65,7 +65,7 @@ func respelled(t *trial) {
 				all = append(all, mutant{what, other})
 			}
 		}
-		if read(state) != nil {
+		if !isBase64(state) {
 			return nil
 		}
 		add("with padding appended", state+"=")
@@ -89,6 +89,11 @@ func trailingBits(state string) (string, bool) {
 		return "", false
 	}
 	return state[:len(state)-1] + string((base64Alphabet + "-_")[i^1]), true
+}
+
+// isBase64 says that a state is spelled in base64, in parts or whole.
+func isBase64(state string) bool {
+	return !strings.ContainsFunc(state, func(c rune) bool { return !strings.ContainsRune(base64Alphabet+"+/-_=.", c) })
 }
 
 // reading is a part of a state that whoever holds it can read, and can write
@@ -121,7 +126,7 @@ func read(state string) *reading {
 			}}
 		}
 	}
-	if len(state) <= 40 && isWords(state) {
+	if len(state) <= 40 && isWords(state) && !isRandom(state) {
 		return &reading{state, func(s string) string { return s }}
 	}
 	return nil
@@ -145,6 +150,32 @@ func isJSON(text string) bool {
 // isWords reports whether text is for people. Sealed states are longer.
 func isWords(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
+}
+
+// isRandom reports whether a text is a handle that was drawn: its letters change between
+// capitals, small letters and digits as no word's do.
+func isRandom(text string) bool {
+	if len(text) < 16 {
+		return false
+	}
+	kind := func(c byte) int {
+		switch {
+		case c >= '0' && c <= '9':
+			return 1
+		case c >= 'A' && c <= 'Z':
+			return 2
+		case c >= 'a' && c <= 'z':
+			return 3
+		}
+		return 0
+	}
+	changes := 0
+	for i := 1; i < len(text); i++ {
+		if a, b := kind(text[i-1]), kind(text[i]); a != b && a != 0 && b != 0 {
+			changes++
+		}
+	}
+	return 4*changes >= len(text)
 }
 
 // forgeries are other states that say something else, each with a description.

@@ -15,6 +15,7 @@ import (
 type playedCall struct {
 	exchanges []exchange
 	effects   map[string]int
+	above     map[string]int // the effects before the first question
 	// constant says that the states are plain text, and the same in another call: a
 	// report can quote them and is the same each time.
 	constant bool
@@ -113,7 +114,7 @@ func (t *trial) reach(c *wire.Client, round int) wire.Request {
 		if !s.asks() {
 			t.failAt(s, "the honest call stopped in round %d: %s", i+1, s.outline())
 		}
-		r = t.next(s, t.honestly)
+		r, t.asks = t.next(s, t.honestly), s.reply.Asks
 	}
 	return r
 }

@@ -75,8 +75,12 @@ func (r *Report) String() string {
 	if r.Client != "" {
 		name += " (" + r.Client + " client)"
 	}
-	fmt.Fprintf(&b, "%s: %d rules tried, %d failed, %d notes, %d skipped\n", name,
-		len(r.Findings)-r.Count(Skip), r.Count(Fail), r.Count(Note), r.Count(Skip))
+	failed := fmt.Sprint(r.Count(Fail), " failed")
+	if ours := r.Count(Fail) - len(r.Failures(Should)); ours > 0 {
+		failed += fmt.Sprintf(" (%d of them by rules of ours)", ours)
+	}
+	fmt.Fprintf(&b, "%s: %d rules tried, %s, %d notes, %d skipped\n", name,
+		len(r.Findings)-r.Count(Skip), failed, r.Count(Note), r.Count(Skip))
 	return b.String()
 }
 
@@ -140,6 +144,15 @@ func (all Reports) Count(o Outcome) int {
 		n += r.Count(o)
 	}
 	return n
+}
+
+// Failures are the findings that failed at this level or a stronger one.
+func (all Reports) Failures(at Level) []Finding {
+	var failed []Finding
+	for _, r := range all {
+		failed = append(failed, r.Failures(at)...)
+	}
+	return failed
 }
 
 // String is the text of one report after the other.

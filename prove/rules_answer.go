@@ -70,7 +70,7 @@ func (t *trial) instead(of func(q wire.Question, honest any) []badAnswer) {
 		for _, bad := range of(q, t.honestly(q)) {
 			tried++
 			r := t.reach(t.client(), i)
-			t.notTaken(i, q, bad.what, t.send(t.client(), withResponse(r, q.Key, bad.response)))
+			t.takesNot(i, q, bad.what, withResponse(r, t.here(q).Key, t.retold(q, bad.response)))
 		}
 	})
 	if tried == 0 {
@@ -96,6 +96,50 @@ func withResponse(r wire.Request, key string, response any) wire.Request {
 // absent marks a response to be left out.
 var absent any = new(int)
 
+// takesNot sends a request without a valid answer to q, and fails if it was taken for one:
+// by its effect, or by the reply.
+func (t *trial) takesNot(round int, q wire.Question, what string, r wire.Request) exchange {
+	before := t.count()
+	s := t.send(t.client(), r)
+	t.answered(s)
+	if effect := t.charged(before); effect != "" {
+		t.failAt(s, "%s was taken for an answer to %q: %q happened", what, q.Key, effect)
+	}
+	t.notTaken(round, q, what, s)
+	return s
+}
+
+// charged names an effect of an honest call that has happened since; "" if none has, or nobody
+// counts. An effect that an honest call does not have undoes another, or tells of it.
+func (t *trial) charged(before map[string]int) string {
+	if t.subject.Effects == nil {
+		return ""
+	}
+	effects := t.since(before)
+	for _, name := range slices.Sorted(maps.Keys(effects)) {
+		if effects[name] > 0 && t.honest.effects[name] > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+// retold is a response to a question of the honest call, for the call that was reached last,
+// whose form may have another name for its only property.
+func (t *trial) retold(q wire.Question, response any) any {
+	here := t.here(q)
+	accepted, ok := response.(map[string]any)
+	content, has := accepted["content"].(map[string]any)
+	value, named := content[q.Key]
+	if !ok || !has || !named || here.Key == q.Key || !slices.Contains(here.Properties(), here.Key) {
+		return response
+	}
+	moved := maps.Clone(content)
+	delete(moved, q.Key)
+	moved[here.Key] = value
+	return with(accepted, "content", moved)
+}
+
 // notTaken fails if the call went on without a valid answer to q. It may end
 // in an error, ask again, or end as it does for a user who says no.
 func (t *trial) notTaken(round int, q wire.Question, what string, s exchange) {
@@ -103,20 +147,20 @@ func (t *trial) notTaken(round int, q wire.Question, what string, s exchange) {
 	switch {
 	case s.refused():
 	case s.asks():
-		asked := slices.ContainsFunc(s.reply.Asks, func(again wire.Question) bool { return again.Key == q.Key })
+		asked := slices.ContainsFunc(s.reply.Asks, func(again wire.Question) bool { return t.isQuestion(q, again) })
 		if !asked && t.same(s, t.honest.exchanges[round]) {
 			t.failAt(s, "%s was taken for an answer to %q: the call goes on", what, q.Key)
 		}
-	case s.outline() == t.honest.end().outline():
+	case t.surely(s, t.honest.end()):
 		t.failAt(s, "%s was taken for an answer to %q: the call completes as if it was answered", what, q.Key)
-	case !slices.Contains(t.unwillingEnds(round, q), s.outline()):
+	case !slices.ContainsFunc(t.unwillingEnds(round, q), func(end likeness) bool { return end.fits(s.outline()) }):
 		t.failAt(s, "%s was taken for an answer to %q: the call completes, and not as for a user who says no", what, q.Key)
 	}
 }
 
 // unwillingEnds are the replies to a user who says no: who declines or cancels the
 // question, or answers false.
-func (t *trial) unwillingEnds(round int, q wire.Question) []string {
+func (t *trial) unwillingEnds(round int, q wire.Question) (ends []likeness) {
 	noes := []any{map[string]any{"action": "decline"}, map[string]any{"action": "cancel"}}
 	if honest, ok := t.honestly(q).(map[string]any); ok {
 		given, _ := honest["content"].(map[string]any)
@@ -126,10 +170,13 @@ func (t *trial) unwillingEnds(round int, q wire.Question) []string {
 			}
 		}
 	}
-	var ends []string
 	for _, no := range noes {
-		r := t.reach(t.client(), round)
-		ends = append(ends, t.send(t.client(), withResponse(r, q.Key, no)).outline())
+		var texts []string
+		for range 2 {
+			r := t.reach(t.client(), round)
+			texts = append(texts, t.send(t.client(), withResponse(r, t.here(q).Key, t.retold(q, no))).outline())
+		}
+		ends = append(ends, likenessOf(texts...))
 	}
 	return ends
 }
@@ -137,12 +184,11 @@ func (t *trial) unwillingEnds(round int, q wire.Question) []string {
 func missing(t *trial) {
 	t.eachNeeded(func(i int, q wire.Question) {
 		r := t.reach(t.client(), i)
-		r = withResponse(r, q.Key, absent)
+		r = withResponse(r, t.here(q).Key, absent)
 		if len(r.Responses.(map[string]any)) == 0 {
 			r.Responses = nil
 		}
-		s := t.send(t.client(), r)
-		t.notTaken(i, q, "no response", s)
+		s := t.takesNot(i, q, "no response", r)
 		if !s.asks() {
 			t.failAt(s, "the question %q is not asked again", q.Key)
 		}
@@ -267,7 +313,7 @@ func noMap(t *trial) {
 	for _, q := range t.asked(1) {
 		for _, responses := range []any{7, "accept", []any{map[string]any{"action": "accept"}}, true} {
 			r := t.reach(t.client(), 1)
-			t.notTaken(1, q, "a "+jsonKind(responses), t.send(t.client(), withParam(t.client(), r, "inputResponses", responses)))
+			t.takesNot(1, q, "a "+jsonKind(responses), withParam(t.client(), r, "inputResponses", responses))
 		}
 	}
 }
@@ -287,9 +333,30 @@ func jsonKind(v any) string {
 func prototypeKeys(t *trial) {
 	t.eachNeeded(func(i int, q wire.Question) {
 		r := t.reach(t.client(), i)
-		r.Responses = map[string]any{"__proto__": map[string]any{q.Key: t.honestly(q)}}
-		t.notTaken(i, q, "an answer nested under __proto__", t.send(t.client(), r))
+		r.Responses = map[string]any{"__proto__": map[string]any{t.here(q).Key: t.honestly(t.here(q))}}
+		t.takesNot(i, q, "an answer nested under __proto__", r)
 	})
+}
+
+// sayNo plays a call in which q is answered so whenever it comes. It names an effect of an
+// honest call that happened since q was asked.
+func (t *trial) sayNo(q wire.Question, no any) (end exchange, effect string) {
+	var asked map[string]int
+	said := false
+	played := t.playWith(t.client(), t.scenario.Arguments, func(other wire.Question) any {
+		if !t.isQuestion(q, other) {
+			return t.honestly(other)
+		}
+		if !said {
+			said, asked = true, t.count()
+		}
+		return no
+	})
+	t.answered(played.end())
+	if said {
+		effect = t.charged(asked)
+	}
+	return played.end(), effect
 }
 
 // unwilling declines or cancels each question, whenever it comes, and plays the
@@ -301,18 +368,13 @@ func (t *trial) unwilling(action string) {
 			continue
 		}
 		tried = true
-		played := t.playWith(t.client(), t.scenario.Arguments, func(asked wire.Question) any {
-			if asked.Key == q.Key {
-				return map[string]any{"action": action}
-			}
-			return t.honestly(asked)
-		})
-		end := played.end()
-		t.answered(end)
+		end, effect := t.sayNo(q, map[string]any{"action": action})
 		switch {
+		case effect != "":
+			t.failAt(end, "%q happened after a %s of %q", effect, action, q.Key)
 		case end.asks():
 			t.failAt(end, "%q is asked for ever after a %s", q.Key, action)
-		case end.complete() && end.outline() == t.honest.end().outline():
+		case end.complete() && t.surely(end, t.honest.end()):
 			t.failAt(end, "the call completes after a %s of %q as if it was accepted", action, q.Key)
 		}
 	}

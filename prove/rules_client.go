@@ -177,13 +177,16 @@ func legacyDeclined(t *trial) {
 		}
 		return t.honestly(q)
 	}
+	before := t.count()
 	s, asked := t.legacy(legacyForms, decline)
-	switch {
+	switch effect := t.charged(t.andAbove(before)); {
+	case len(asked) > 0 && effect != "":
+		t.failAt(s, "%q happened", effect)
 	case len(asked) == 0:
 		t.skip("needs a legacy client that is asked")
 	case s.asks():
 		t.skip("needs a server that keeps to the revision: see client/legacy-leak")
-	case s.complete() && s.outline() == t.honest.end().outline():
+	case s.complete() && t.surely(s, t.honest.end()):
 		t.failAt(s, "the call completes as if it was accepted")
 	}
 }

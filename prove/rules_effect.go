@@ -15,6 +15,7 @@ var effectRules = []Rule{
 	{"effect/instances", "The same holds where each round reaches another instance.", Ours, reentry, effectInstances},
 	{"effect/asked-again", "The same holds where each question has to be asked twice.", Ours, reentry, effectAskedAgain},
 	{"effect/refused", "A request that is refused has no effect.", Must, integrity, effectRefused},
+	{"effect/unasked", "A call whose client cannot be asked has no effect that waits for an answer.", Ours, "nobody has agreed to it", effectUnasked},
 	{"effect/declined", "A call whose last question is declined has had no effect.", Ours, "effects wait for the last answer, or are named as done", effectDeclined},
 }
 
@@ -85,10 +86,11 @@ func effectAskedAgain(t *trial) {
 	before := t.count()
 	asked := map[string]bool{}
 	played := t.playWith(t.client(), t.scenario.Arguments, func(q wire.Question) any {
-		if asked[q.Key] {
+		key := t.inHonest(q).Key
+		if asked[key] {
 			return t.honestly(q)
 		}
-		asked[q.Key] = true
+		asked[key] = true
 		return nil
 	})
 	t.answered(played.end())
@@ -127,11 +129,47 @@ func effectDeclined(t *trial) {
 		if q.Method != "elicitation/create" {
 			t.skip("needs a last question that can be declined")
 		}
-		r = withResponse(r, q.Key, map[string]any{"action": "decline"})
+		r = withResponse(r, t.here(q).Key, map[string]any{"action": "decline"})
 	}
 	s := t.send(c, r)
 	t.answered(s)
 	if effects := t.since(before); len(effects) > 0 {
 		t.endAt(Note, s, "%s happened", strings.Join(slices.Sorted(maps.Keys(effects)), ", "))
 	}
+}
+
+// effectUnasked comes as the clients of both eras that declare nothing.
+func effectUnasked(t *trial) {
+	t.counted()
+	needed := func(q wire.Question) bool { return !slices.Contains(t.scenario.Optional, q.Key) }
+	if !slices.ContainsFunc(t.honest.questions(), needed) {
+		t.skip("needs a question that is not optional")
+	}
+	before := t.andAbove(t.count())
+	s := t.undeclared(wire.Nothing)
+	if effect := t.charged(before); effect != "" {
+		t.failAt(s, "%q happened, and nobody was asked", effect)
+	}
+	c, err := t.tryDial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, Capabilities: wire.Nothing})
+	if err != nil {
+		return
+	}
+	before = t.andAbove(t.count())
+	s = t.send(c, t.request(t.scenario.Arguments))
+	t.answered(s)
+	if effect := t.charged(before); effect != "" && len(c.Asked()) == 0 {
+		t.failAt(s, "%q happened for a legacy client, and nobody was asked", effect)
+	}
+}
+
+// andAbove adds to a count the effects that an honest call has before it asks anything.
+func (t *trial) andAbove(before map[string]int) map[string]int {
+	sum := maps.Clone(before)
+	for name, n := range t.honest.above {
+		if sum == nil {
+			sum = map[string]int{}
+		}
+		sum[name] += n
+	}
+	return sum
 }

@@ -40,7 +40,7 @@ func resultSchema(t *trial) {
 	replies := slices.Clone(t.honest.exchanges)
 	r := t.reach(t.client(), 1)
 	for _, q := range t.asked(1) {
-		replies = append(replies, t.send(t.client(), withResponse(r, q.Key, map[string]any{"action": "decline"})))
+		replies = append(replies, t.send(t.client(), withResponse(r, t.here(q).Key, map[string]any{"action": "decline"})))
 	}
 	for _, s := range replies {
 		if s.reply == nil || s.protocol() {
@@ -114,7 +114,8 @@ func (t *trial) malformed(c *wire.Client) []wire.Request {
 		withParam(c, r, "name", ""),
 	}
 	for _, q := range t.asked(1) {
-		bad = append(bad, withResponse(r, q.Key, map[string]any{"of": "no known kind"}), withResponse(r, q.Key, 7))
+		key := t.here(q).Key
+		bad = append(bad, withResponse(r, key, map[string]any{"of": "no known kind"}), withResponse(r, key, 7))
 	}
 	for _, m := range garbage(r.State) {
 		altered := r

@@ -143,7 +143,7 @@ func changedAnswers(t *trial) {
 	changed := false
 	for _, q := range t.asked(t.last()) {
 		if other := t.otherwise(q); other != nil {
-			r, changed = withResponse(r, q.Key, other), true
+			r, changed = withResponse(r, t.here(q).Key, t.retold(q, other)), true
 		}
 	}
 	if !changed {

@@ -103,9 +103,8 @@ type prover struct {
 	without []exchange
 	// tasks says that the server offers tasks.
 	tasks bool
-	// varies says that two honest calls end differently, so that only the kinds of
-	// replies are compared.
-	varies bool
+	// likenesses are those of the replies to honest calls that vary, by round.
+	likenesses []likeness
 	// openStream says that a stream stayed open after its answer.
 	openStream atomic.Bool
 }
@@ -134,8 +133,9 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 			t.fail("an honest call is asked %d questions, more than %d", asked, maxQuestions)
 		}
 		p.honest.effects = t.since(before)
+		p.honest.above = t.effectsAbove()
 		again := t.play(t.another(t.subject.Dial), p.scenario.Arguments, p.scenario.Answers)
-		p.varies = again.end().outline() != p.honest.end().outline()
+		p.likenesses = likenessesOf(p.honest, again, t.play(c, p.scenario.Arguments, p.scenario.Answers))
 		p.honest.constant = slices.Equal(p.honest.states(), again.states()) && !slices.ContainsFunc(p.honest.states(), func(state string) bool {
 			r := read(state)
 			return state != "" && (r == nil || r.text != state)
@@ -153,6 +153,32 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 		return ctx.Err()
 	}
 	return errors.New("prove: nothing could be proved: " + f.Detail)
+}
+
+// effectsAbove are those of a call before it asks anything.
+func (t *trial) effectsAbove() map[string]int {
+	if len(t.honest.effects) == 0 {
+		return nil
+	}
+	before := t.count()
+	t.send(t.another(t.subject.Dial), t.request(t.scenario.Arguments))
+	return t.since(before)
+}
+
+// likenessesOf are those of the replies that vary between equal calls.
+func likenessesOf(calls ...*playedCall) (all []likeness) {
+	for i := range calls[0].exchanges {
+		var texts []string
+		for _, call := range calls {
+			if i < len(call.exchanges) {
+				texts = append(texts, call.exchanges[i].outline())
+			}
+		}
+		if l := likenessOf(texts...); !l.steady() {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 // madeArguments are made from the input schema.
@@ -197,6 +223,7 @@ type trial struct {
 	finding Finding
 	conns   []conn
 	main    *wire.Client
+	asks    []wire.Question // of the call that was reached last: those that its next request answers
 }
 
 func (t *trial) end(o Outcome, format string, args ...any) {

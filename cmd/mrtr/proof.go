@@ -66,7 +66,7 @@ func (p *proof) flags() *flag.FlagSet {
 	fs.StringVar(&p.effects, "effects", "", "`where` the effects are counted; see below")
 
 	fs.Func("only", "try these `rules` and groups alone, with commas between them", p.addOnly)
-	fs.Func("level", "try rules of this `level` and above: must, should or ours (default ours)", p.setLevel)
+	fs.Func("level", "try rules of this `level` and above alone, and fail by them: must, should or ours (default: try all, fail by should)", p.setLevel)
 	fs.DurationVar(&p.options.Patience, "patience", 10*time.Second, "how long to wait for an answer")
 	fs.DurationVar(&p.limit, "limit", 10*time.Minute, "how long the whole proof may take; the rules that are left then are skipped")
 	fs.StringVar(&p.client, "client", "", "sweep as this `kind` of client alone: modern or legacy (default: as both)")

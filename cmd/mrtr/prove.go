@@ -52,7 +52,8 @@ An expression for stderr fits the line of the effect and no line of the log, whi
 is often written there too: 'stderr:^charged ', say, and not 'stderr:charge'.
 
 It exits with 0 if no rule failed, with 1 if one did, and with 2 if nothing could be
-proved.
+proved. A rule of ours, which no specification demands, is tried and shown, and decides
+that with -level ours alone, or where -only asks for it.
 `
 
 // runProve proves one tool of one server.
@@ -82,16 +83,27 @@ func runProve(args []string, out, errOut io.Writer) status {
 		fmt.Fprintln(errOut, "mrtr prove:", strings.TrimPrefix(err.Error(), "prove: "))
 		return statusMisused
 	}
-	if report.Count(prove.Fail) > 0 {
+	if len(report.Failures(p.decisive())) > 0 {
 		return statusFound
 	}
 	return statusClean
 }
 
+// decisive is the weakest level of a rule that decides the exit status.
+func (p *proof) decisive() prove.Level {
+	switch {
+	case p.options.Level != "":
+		return p.options.Level
+	case len(p.options.Only) > 0:
+		return prove.Ours
+	}
+	return prove.Should
+}
+
 // reported is a proof's report, or those of a sweep.
 type reported interface {
 	fmt.Stringer
-	Count(prove.Outcome) int
+	Failures(prove.Level) []prove.Finding
 	WriteJSON(io.Writer) error
 	WriteJUnit(io.Writer) error
 }
@@ -182,7 +194,7 @@ func helpProve(w io.Writer, args []string) error {
 // inASweep are the flags that a sweep knows. The proof of one tool knows all but those
 // of onlySweep.
 var (
-	inASweep  = []string{"arguments", "client", "json", "junit", "limit", "patience", "token"}
+	inASweep  = []string{"arguments", "client", "json", "junit", "level", "limit", "patience", "token"}
 	onlySweep = []string{"client"}
 )
 

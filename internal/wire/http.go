@@ -200,11 +200,19 @@ func (l *httpLink) readEvents(res *http.Response) error {
 func (l *httpLink) take(text []byte, res *http.Response) error {
 	m, err := jsonrpc.DecodeMessage(text)
 	if err != nil {
-		return fmt.Errorf("wire: HTTP status %s, and no JSON-RPC message: %q", res.Status, bytes.TrimSpace(text))
+		return &StatusError{res.StatusCode, fmt.Sprintf("wire: HTTP status %s, and no JSON-RPC message: %q", res.Status, bytes.TrimSpace(text))}
 	}
 	l.client.receive(l.open, m, res.StatusCode)
 	return nil
 }
+
+// StatusError is an HTTP response that is no JSON-RPC message, such as one of a proxy.
+type StatusError struct {
+	Code int
+	text string
+}
+
+func (e *StatusError) Error() string { return e.text }
 
 // The limits of a client with [Options.Bounded].
 const (
