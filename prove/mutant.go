@@ -2,6 +2,7 @@ package prove
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,30 +19,52 @@ type mutant struct {
 	state string
 }
 
+// mostFlips are the places of one state that are changed.
+const mostFlips = 48
+
+// flipped changes one character at a time, in every part of the state and at both of its ends:
+// to another of its kind, so that what is encoded still decodes.
 func flipped(state string) []mutant {
 	var all []mutant
-	for _, at := range []struct {
-		what string
-		i    int
-	}{{"with its first character changed", 0}, {"with a character in the middle changed", len(state) / 2}, {"with a character near its end changed", len(state) * 9 / 10}} {
-		c := byte('A')
-		if state[at.i] == c {
-			c = 'B'
+	places := min(len(state), mostFlips)
+	for n := range places {
+		i := n
+		if places > 1 {
+			i = n * (len(state) - 1) / (places - 1)
 		}
-		all = append(all, mutant{at.what, state[:at.i] + string(c) + state[at.i+1:]})
+		if last := i+1 == len(state) || strings.IndexByte(".~|:$=", state[i+1]) >= 0; last && len(state) > 1 {
+			continue // it may have bits that encode nothing, see respelled
+		}
+		all = append(all, mutant{fmt.Sprintf("with character %d of %d changed", i+1, len(state)), state[:i] + string(neighbor(state[i])) + state[i+1:]})
 	}
 	return all
+}
+
+// neighbor is another character of the same kind.
+func neighbor(c byte) byte {
+	for _, kind := range []string{"0123456789", "abcdef", "ABCDEF", "ghijklmnopqrstuvwxyz", "GHIJKLMNOPQRSTUVWXYZ"} {
+		if i := strings.IndexByte(kind, c); i >= 0 {
+			return kind[(i+len(kind)/2)%len(kind)]
+		}
+	}
+	return 'A'
 }
 
 func cut(state string) []mutant {
 	if len(state) < 2 {
 		return nil
 	}
-	return []mutant{
+	all := []mutant{
 		{"without its last quarter", state[:len(state)-(len(state)+3)/4]},
 		{"without its first half", state[len(state)/2:]},
 		{"cut to its first character", state[:1]},
 	}
+	for _, n := range []int{1, 2, 4, 8} { // a tag that is compared as far as it goes
+		if n < len(state) {
+			all = append(all, mutant{fmt.Sprintf("without its last %d characters", n), state[:len(state)-n]})
+		}
+	}
+	return all
 }
 
 func extended(state string) []mutant {
@@ -65,7 +88,7 @@ func respelled(t *trial) {
 				all = append(all, mutant{what, other})
 			}
 		}
-		if !isBase64(state) {
+		if r := read(state); !isBase64(state) || r != nil && r.text == state {
 			return nil
 		}
 		add("with padding appended", state+"=")
@@ -109,27 +132,41 @@ var encodings = []*base64.Encoding{base64.RawURLEncoding, base64.URLEncoding, ba
 // of several parts between dots, or a few plain words. It is nil if a state
 // looks sealed.
 func read(state string) *reading {
-	if isJSON(state) {
-		return &reading{state, func(s string) string { return s }}
-	}
-	parts := strings.Split(state, ".")
-	for i, part := range parts {
-		for _, e := range encodings {
-			plain, err := e.DecodeString(part)
-			if err != nil || !isJSON(string(plain)) {
-				continue
-			}
-			return &reading{string(plain), func(s string) string {
-				changed := slices.Clone(parts)
-				changed[i] = e.EncodeToString([]byte(s))
-				return strings.Join(changed, ".")
-			}}
-		}
-	}
-	if len(state) <= 40 && isWords(state) && !isRandom(state) {
-		return &reading{state, func(s string) string { return s }}
+	if all := readings(state); len(all) > 0 {
+		return &all[0]
 	}
 	return nil
+}
+
+// readings are all of its legible parts.
+func readings(state string) (all []reading) {
+	whole := reading{state, func(s string) string { return s }}
+	if isJSON(state) {
+		return []reading{whole}
+	}
+	p := partsOf(state)
+	for i, part := range p.parts {
+		if plain, write := decoded(part); isJSON(plain) {
+			all = append(all, reading{plain, func(s string) string { return p.with(i, write(s)) }})
+		}
+	}
+	if len(all) == 0 && len(state) <= 40 && isWords(state) && !isRandom(state) {
+		all = append(all, whole)
+	}
+	return all
+}
+
+// decoded is what a part says, and how another text is written in its place.
+func decoded(part string) (plain string, write func(string) string) {
+	for _, e := range encodings {
+		if b, err := e.DecodeString(part); err == nil && isJSON(string(b)) {
+			return string(b), func(s string) string { return e.EncodeToString([]byte(s)) }
+		}
+	}
+	if b, err := hex.DecodeString(part); err == nil && isJSON(string(b)) {
+		return string(b), func(s string) string { return hex.EncodeToString([]byte(s)) }
+	}
+	return part, func(s string) string { return s }
 }
 
 // says names the parts of a JSON object, whose values may be others each time, and

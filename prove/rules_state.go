@@ -15,6 +15,9 @@ var stateRules = []Rule{
 	{"state/extended", "A state with something appended is refused.", Must, integrity,
 		func(t *trial) { t.tampered(extended) }},
 	{"state/forged", "A state that was read, changed and written anew is refused.", Must, integrity, forged},
+	{"state/parts", "A state without one of its parts, or that says it needs no signature, is refused.", Must, integrity,
+		func(t *trial) { t.tampered(dismembered) }},
+	{"state/spliced", "A state of the parts of two calls is refused.", Must, integrity, spliced},
 	{"state/garbage", "A state that the server never made is refused.", Must, integrity,
 		func(t *trial) { t.tampered(garbage) }},
 	{"state/large", "A state of a megabyte is refused.", Must, integrity,
@@ -113,11 +116,11 @@ func forged(t *trial) {
 	if !t.stateless() && !t.honest.legible() {
 		t.skip("needs a legible state")
 	}
-	t.tampered(func(state string) []mutant {
-		if r := read(state); r != nil {
-			return r.forgeries()
+	t.tampered(func(state string) (all []mutant) {
+		for _, r := range readings(state) {
+			all = append(all, r.forgeries()...)
 		}
-		return nil
+		return all
 	})
 }
 

@@ -1,0 +1,109 @@
+package prove
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// parts are those of a state that is put together with a separator, as a JSON Web Token is.
+type parts struct {
+	parts     []string
+	separator string
+}
+
+// partsOf splits a state at its most telling separator. A state without one is a single part.
+func partsOf(state string) parts {
+	if isJSON(state) {
+		return parts{parts: []string{state}}
+	}
+	for _, separator := range []string{".", "~", "|", ":", "$"} {
+		if all := strings.Split(state, separator); len(all) > 1 && len(all) < 8 {
+			return parts{all, separator}
+		}
+	}
+	return parts{parts: []string{state}}
+}
+
+func (p parts) join() string { return strings.Join(p.parts, p.separator) }
+
+// with is the state with another part in the place of one.
+func (p parts) with(i int, part string) string {
+	changed := slices.Clone(p.parts)
+	changed[i] = part
+	return strings.Join(changed, p.separator)
+}
+
+// dismembered leaves out parts, empties them and exchanges them.
+func dismembered(state string) []mutant {
+	p := partsOf(state)
+	if len(p.parts) == 1 {
+		return nil
+	}
+	var all []mutant
+	add := func(what, other string) {
+		if other != state {
+			all = append(all, mutant{what, other})
+		}
+	}
+	for i := range p.parts {
+		name := fmt.Sprintf("its part %d of %d", i+1, len(p.parts))
+		add("without "+name, strings.Join(slices.Delete(slices.Clone(p.parts), i, i+1), p.separator))
+		add("with "+name+" empty", p.with(i, ""))
+	}
+	reversed := slices.Clone(p.parts)
+	slices.Reverse(reversed)
+	add("with its parts in the other order", strings.Join(reversed, p.separator))
+	return append(all, unsigned(p)...)
+}
+
+// unsigned says of a token whose header names its algorithm that it needs none, and says so
+// with the token's own claim and with other ones.
+func unsigned(p parts) []mutant {
+	header, write := decoded(p.parts[0])
+	if !strings.Contains(header, `"alg"`) {
+		return nil
+	}
+	var all []mutant
+	for _, alg := range []string{"none", "None", "NONE", ""} {
+		bare := parts{slices.Clone(p.parts), p.separator}
+		bare.parts[0] = write(`{"alg":` + marshal(alg) + `,"typ":"JWT"}`)
+		bare.parts[len(bare.parts)-1] = ""
+		all = append(all, mutant{"with the algorithm " + marshal(alg) + " and no signature", bare.join()})
+		if claim, rewrite := decoded(p.parts[1]); isJSON(claim) && len(p.parts) > 2 {
+			r := reading{claim, func(s string) string { return bare.with(1, rewrite(s)) }}
+			for _, m := range r.forgeries() {
+				all = append(all, mutant{"with the algorithm " + marshal(alg) + ", " + m.what, m.state})
+			}
+		}
+	}
+	return all
+}
+
+// spliced puts a state together of the parts of two calls.
+func spliced(t *trial) {
+	t.needsState()
+	tried, decorative := 0, true
+	for _, i := range t.rounds() {
+		one, two := t.reach(t.client(), i), t.reach(t.client(), i)
+		a, b := partsOf(one.State), partsOf(two.State)
+		if len(a.parts) == 1 || len(a.parts) != len(b.parts) {
+			continue
+		}
+		for n := range a.parts {
+			state := a.with(n, b.parts[n])
+			if state == one.State || state == two.State {
+				continue
+			}
+			tried++
+			s := t.sendAltered(t.client(), two, mutant{fmt.Sprintf("with its part %d from another call", n+1), state})
+			if t.judgeAltered(i, s) {
+				decorative = false
+			}
+		}
+	}
+	if tried == 0 {
+		t.skip("needs a state of several parts, which differ from call to call")
+	}
+	t.decides(!decorative)
+}
