@@ -49,6 +49,7 @@ var breaking = []struct {
 	{"answer/bad-action", "the action is not looked at where there is content", nil},
 	{"answer/without-content", "accepting without content is taken for the first choice", nil},
 	{"answer/against-schema", "content is taken as it comes", nil},
+	{"answer/wrong-key", "the only answer is taken, under whatever key", nil},
 	{"answer/extra-keys", "an answer that nobody asked for is a protocol error", nil},
 	{"answer/no-map", "responses that are no map are taken for the first choices", nil},
 	{"answer/prototype-keys", "answers under __proto__ are looked up", nil},
@@ -102,8 +103,8 @@ func TestASafeToolKeepsEveryRule(t *testing.T) {
 	report := proved(t, "", strict)
 	require.Len(t, report.Findings, len(prove.Rules()))
 	for _, f := range report.Findings {
-		if slices.Contains([]string{"state/forged", "state/parts", "state/spliced"}, f.Rule.Name) {
-			require.Equal(t, prove.Skip, f.Outcome, "its state is sealed, and of one part")
+		if slices.Contains([]string{"state/forged", "state/parts", "state/spliced", "answer/false"}, f.Rule.Name) {
+			require.Equal(t, prove.Skip, f.Outcome, "its state is sealed, and of one part, and no question is for a yes or no")
 			continue
 		}
 		require.Equal(t, prove.Pass, f.Outcome, f.String())
@@ -119,6 +120,7 @@ func TestEveryRuleHasAMistakeThatBreaksIt(t *testing.T) {
 		broken = append(broken, b.rule)
 		require.NotEmpty(t, b.explanation)
 	}
+	rules = slices.DeleteFunc(rules, func(rule string) bool { return rule == "answer/false" }) // see desk_test.go
 	require.GreaterOrEqual(t, len(rules), 55)
 	require.Equal(t, rules, broken)
 }
@@ -132,6 +134,9 @@ func TestARuleCondemnsTheMistakeThatBreaksIt(t *testing.T) {
 			condemned := []string{b.rule}
 			for _, f := range report.Findings {
 				failed := f.Outcome == prove.Fail || f.Outcome == prove.Note
+				if b.rule == "state/forged" && f.Rule.Name == "state/flipped" {
+					continue // a changed character may be one of the claim's
+				}
 				if f.Rule.Name == b.rule {
 					require.True(t, failed, "%s: %s", b.explanation, f)
 				} else if failed {
@@ -210,6 +215,7 @@ func TestWithoutAbilitiesRulesAreSkipped(t *testing.T) {
 		const count, fresh = "needs a count of the effects", "needs another instance with the same secrets"
 		require.Equal(t, map[string]string{
 			"state/forged": "needs a legible state", "state/parts": "needs a state that can be altered so",
+			"answer/false":  "needs a question that is answered with yes or no",
 			"state/spliced": "needs a state of several parts, which differ from call to call", "state/other-arguments": "needs other arguments", "state/other-tool": "needs another tool",
 			"state/other-principal": "needs a second caller", "state/expired": "needs a way to let states expire",
 			"state/other-deployment": "needs a server with other secrets", "state/another-instance": fresh,

@@ -206,13 +206,16 @@ func isRandom(text string) bool {
 		}
 		return 0
 	}
-	changes := 0
+	pairs, changes := 0, 0
 	for i := 1; i < len(text); i++ {
-		if a, b := kind(text[i-1]), kind(text[i]); a != b && a != 0 && b != 0 {
-			changes++
+		if a, b := kind(text[i-1]), kind(text[i]); a != 0 && b != 0 {
+			pairs++
+			if a != b {
+				changes++
+			}
 		}
 	}
-	return 4*changes >= len(text)
+	return 6*changes >= pairs
 }
 
 // forgeries are other states that say something else, each with a description.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 )
@@ -29,6 +30,7 @@ var answerRules = []Rule{
 		func(t *trial) { t.instead(withoutContent) }},
 	{"answer/against-schema", "Content that breaks the question's own schema is not taken.", Should, "Elicitation: servers should validate content against the requested schema",
 		func(t *trial) { t.instead(againstSchema) }},
+	{"answer/wrong-key", "An answer under another key than its question's is not taken.", Should, ignoring, wrongKey},
 	{"answer/extra-keys", "Well-formed answers to questions that were not asked change nothing.", Should, ignoring, extraKeys},
 	{"answer/no-map", "Responses that are no map answer nothing.", Must, "JSON schema: inputResponses is an object", noMap},
 	{"answer/prototype-keys", "An answer that is nested under __proto__ is not taken.", Ours, "a key is a name and reaches no prototype", prototypeKeys},
@@ -36,6 +38,7 @@ var answerRules = []Rule{
 		func(t *trial) { t.unwilling("decline") }},
 	{"answer/cancelled", "A call whose question is cancelled ends, and not as if it was accepted.", Should, actions,
 		func(t *trial) { t.unwilling("cancel") }},
+	{"answer/false", "A yes-or-no question that is answered no is not taken for a yes.", Ours, "nobody has agreed to it", answeredNo},
 }
 
 // badAnswer is a response that does not answer a question.
@@ -102,7 +105,8 @@ func (t *trial) takesNot(round int, q wire.Question, what string, r wire.Request
 	before := t.count()
 	s := t.send(t.client(), r)
 	t.answered(s)
-	if effect := t.charged(before); effect != "" {
+	again := s.asks() && slices.ContainsFunc(s.reply.Asks, func(asked wire.Question) bool { return t.isQuestion(q, asked) })
+	if effect := t.charged(before); effect != "" && !again {
 		t.failAt(s, "%s was taken for an answer to %q: %q happened", what, q.Key, effect)
 	}
 	t.notTaken(round, q, what, s)
@@ -261,6 +265,9 @@ func formOf(q wire.Question) (f form) {
 
 func required(q wire.Question) []string { return formOf(q).Required }
 
+// longestText is as long as a text gets that is made here.
+const longestText = 1 << 16
+
 // againstSchema breaks one property of the honest content at a time.
 func againstSchema(q wire.Question, honest any) []badAnswer {
 	accepted, ok := honest.(map[string]any)
@@ -282,6 +289,12 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 			if p["enum"] != nil || p["oneOf"] != nil {
 				add(name, "none of the choices", "none-of-the-choices")
 			}
+			if least, ok := p["minLength"].(float64); ok && least > 0 && least < longestText {
+				add(name, "too short", strings.Repeat("x", int(least)-1))
+			}
+			if most, ok := p["maxLength"].(float64); ok && most < longestText {
+				add(name, "too long", strings.Repeat("x", int(most)+1))
+			}
 		case "boolean":
 			add(name, "a text", "yes")
 		case "integer", "number":
@@ -289,12 +302,64 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 			if p["type"] == "integer" {
 				add(name, "a fraction", 1.5)
 			}
+			if least, ok := p["minimum"].(float64); ok {
+				add(name, "less than its minimum", least-1)
+			}
+			if most, ok := p["maximum"].(float64); ok {
+				add(name, "more than its maximum", most+1)
+			}
 		case "array":
 			add(name, "a text", "none-of-the-choices")
 			add(name, "a list of other things", []any{"none-of-the-choices"})
 		}
 	}
 	return all
+}
+
+func wrongKey(t *trial) {
+	t.eachNeeded(func(i int, q wire.Question) {
+		r := t.reach(t.client(), i)
+		here := t.here(q)
+		r = withResponse(r, here.Key, absent)
+		t.takesNot(i, q, "an answer under another key", withResponse(r, "another_"+here.Key, t.honestly(here)))
+	})
+}
+
+// answeredNo answers each question that is for a yes with a no.
+func answeredNo(t *trial) {
+	tried := false
+	for _, q := range t.honest.questions() {
+		honest, _ := t.honestly(q).(map[string]any)
+		content, _ := honest["content"].(map[string]any)
+		yes := wants(q)
+		if yes == "" || content[yes] != true || slices.Contains(t.scenario.Optional, q.Key) {
+			continue
+		}
+		tried = true
+		end, effect := t.sayNo(q, accepting(with(content, yes, false)))
+		switch {
+		case effect != "":
+			t.failAt(end, "%q happened after a no to %q", effect, q.Key)
+		case end.complete() && t.surely(end, t.honest.end()):
+			t.failAt(end, "the call completes after a no to %q as after a yes", q.Key)
+		}
+	}
+	if !tried {
+		t.skip("needs a question that is answered with yes or no")
+	}
+}
+
+// wants is the property that a question is for: the only one, or the only one that it requires;
+// "" where it has several.
+func wants(q wire.Question) string {
+	properties := q.Properties()
+	if len(properties) > 1 {
+		properties = required(q)
+	}
+	if !isForm(q) || len(properties) != 1 {
+		return ""
+	}
+	return properties[0]
 }
 
 func extraKeys(t *trial) {

@@ -97,6 +97,9 @@ func (t *trial) keysMeet(i, j int) bool {
 }
 
 func askedAhead(t *trial) {
+	if !t.stateless() { // else a server cannot know what it has asked
+		t.answeredUnasked()
+	}
 	t.twoRounds()
 	tried := false
 	for _, i := range t.rounds()[:len(t.rounds())-1] {
@@ -116,6 +119,20 @@ func askedAhead(t *trial) {
 	}
 	if !tried {
 		t.skip("needs two rounds that ask under different keys")
+	}
+}
+
+// answeredUnasked begins a call with all of its answers.
+func (t *trial) answeredUnasked() {
+	r := t.request(t.scenario.Arguments)
+	for _, q := range t.honest.questions() {
+		r = withResponse(r, q.Key, t.honestly(q))
+	}
+	before := t.andAbove(t.count())
+	s := t.send(t.client(), r)
+	t.answered(s)
+	if effect := t.charged(before); effect != "" {
+		t.failAt(s, "%q happened by answers to nothing that was asked", effect)
 	}
 }
 

@@ -60,7 +60,7 @@ func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options)
 		}
 		f := Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended before"}
 		if ctx.Err() == nil {
-			if f = p.try(ctx, rule); ctx.Err() != nil { // a request that was cut off proves nothing
+			if f = p.mourn(ctx, p.try(ctx, rule)); ctx.Err() != nil { // a request that was cut off proves nothing
 				f = Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended meanwhile"}
 			}
 		}
@@ -105,6 +105,8 @@ type prover struct {
 	tasks bool
 	// likenesses are those of the replies to honest calls that vary, by round.
 	likenesses []likeness
+	// lost is the rule after which the server was gone, and "" while it is there.
+	lost string
 	// openStream says that a stream stayed open after its answer.
 	openStream atomic.Bool
 }
@@ -209,8 +211,30 @@ func (p *prover) try(ctx context.Context, rule Rule) (f Finding) {
 			}
 		}
 	}()
+	if p.lost != "" {
+		t.skip("not tried: the server is gone since %s", p.lost)
+	}
 	rule.try(t)
 	return t.finding
+}
+
+// mourn looks for a server that is gone and that nobody can start again. The rule after which
+// it is not there any more has failed, and those that follow are not tried.
+func (p *prover) mourn(ctx context.Context, f Finding) Finding {
+	if p.lost != "" || p.subject.Revive != nil || f.Outcome == Pass || f.Outcome == Skip {
+		return f
+	}
+	gone := p.try(ctx, Rule{Name: "a look at the server", try: func(t *trial) {
+		if l := t.list(t.another(t.subject.Dial), 1); l.last.reply == nil {
+			t.fail("%s", l.last.outline())
+		}
+	}})
+	if gone.Outcome != Fail || ctx.Err() != nil {
+		return f
+	}
+	p.lost = f.Rule.Name
+	f.Outcome, f.Detail = Fail, "the server is gone after this: "+gone.Detail
+	return f
 }
 
 // verdict ends a trial from any depth, as FailNow ends a test.

@@ -149,7 +149,7 @@ func TestProveWritesJUnit(t *testing.T) {
 	require.Len(t, suites.Suites, 2)
 	require.Equal(t, "weather_naive/state", suites.Suites[0].Name)
 	require.Equal(t, "weather_naive/effect", suites.Suites[1].Name)
-	require.Equal(t, 5, suites.Suites[1].Tests)
+	require.Equal(t, 6, suites.Suites[1].Tests)
 	require.Equal(t, 1, suites.Suites[1].Failures)
 	require.Equal(t, "effect/once", suites.Suites[1].Cases[0].Name)
 	require.Contains(t, *suites.Suites[1].Cases[0].Failure, "happened 2 times")
