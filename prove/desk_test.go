@@ -246,3 +246,18 @@ func TestATokenFollowsNoRedirectElsewhere(t *testing.T) {
 	require.ErrorContains(t, err, "307")
 	require.Nil(t, stolen.Load(), "the other server was not asked")
 }
+
+// A file for a CI has the failures that decide, and the others as output.
+func TestJUnitFailsByTheLevelAskedFor(t *testing.T) {
+	rule := func(name string, level prove.Level) prove.Finding {
+		return prove.Finding{Rule: prove.Rule{Name: name, Level: level}, Outcome: prove.Fail, Detail: "why"}
+	}
+	report := &prove.Report{Tool: "t", Findings: []prove.Finding{rule("state/a", prove.Must), rule("state/b", prove.Should), rule("state/c", prove.Ours)}}
+	for level, want := range map[prove.Level]int{prove.Must: 1, prove.Should: 2, prove.Ours: 3} {
+		var file strings.Builder
+		require.NoError(t, report.WriteJUnit(&file, level))
+		require.Equal(t, want, strings.Count(file.String(), "<failure "), "%s\n%s", level, file.String())
+		require.Contains(t, file.String(), fmt.Sprintf(`failures="%d"`, want))
+		require.Equal(t, 3-want, strings.Count(file.String(), "<system-out>FAIL"), "a weaker one is told as output")
+	}
+}

@@ -168,11 +168,11 @@ func (all Reports) String() string {
 func (all Reports) WriteJSON(w io.Writer) error { return writeJSON(w, all) }
 
 // WriteJUnit writes the reports as JUnit XML, one suite for each group of rules of
-// each report.
-func (all Reports) WriteJUnit(w io.Writer) error {
+// each report. See [Report.WriteJUnit].
+func (all Reports) WriteJUnit(w io.Writer, at Level) error {
 	var suites junitSuites
 	for _, r := range all {
-		suites.add(r)
+		suites.add(r, at)
 	}
 	return suites.write(w)
 }
@@ -218,10 +218,11 @@ type junitSkipped struct {
 }
 
 // WriteJUnit writes the report as JUnit XML, one suite for each group of rules. A
-// note is a case that passed, with the note as its output.
-func (r *Report) WriteJUnit(w io.Writer) error { return Reports{r}.WriteJUnit(w) }
+// note is a case that passed, with the note as its output; so is a rule that failed and is
+// weaker than the level, since the files of a CI know no other grade.
+func (r *Report) WriteJUnit(w io.Writer, at Level) error { return Reports{r}.WriteJUnit(w, at) }
 
-func (all *junitSuites) add(r *Report) {
+func (all *junitSuites) add(r *Report, at Level) {
 	name := r.name()
 	if r.Client != "" {
 		name = r.Client + "/" + name
@@ -234,13 +235,15 @@ func (all *junitSuites) add(r *Report) {
 		suite := &all.Suites[len(all.Suites)-1]
 		suite.Tests++
 		c := junitCase{Name: f.Rule.Name, Class: group}
-		switch f.Outcome {
-		case Fail:
+		switch {
+		case f.Outcome == Fail && at.Covers(f.Rule.Level):
 			suite.Failures++
 			c.Failure = &junitFailure{Message: f.Detail, Text: f.String()}
-		case Skip:
+		case f.Outcome == Skip:
 			suite.Skipped++
 			c.Skipped = &junitSkipped{Message: f.Detail}
+		case f.Outcome == Fail:
+			c.Output = f.String()
 		default:
 			c.Output = f.Detail
 		}

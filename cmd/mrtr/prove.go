@@ -105,7 +105,7 @@ type reported interface {
 	fmt.Stringer
 	Failures(prove.Level) []prove.Finding
 	WriteJSON(io.Writer) error
-	WriteJUnit(io.Writer) error
+	WriteJUnit(io.Writer, prove.Level) error
 }
 
 func (p *proof) run(ctx context.Context, target []string, errOut io.Writer) (reported, error) {
@@ -124,7 +124,7 @@ func (p *proof) run(ctx context.Context, target []string, errOut io.Writer) (rep
 	}
 	var next func(prove.Finding)
 	if f, ok := errOut.(*os.File); ok && isTerminal(f) {
-		bar := &progress{to: f}
+		bar := &progress{to: f, level: p.decisive()}
 		defer bar.clear()
 		next = bar.next
 	}
@@ -151,7 +151,7 @@ func (p *proof) write(report reported, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(report.WriteJUnit(f), f.Close()); err != nil {
+		if err := errors.Join(report.WriteJUnit(f, p.decisive()), f.Close()); err != nil {
 			return err
 		}
 	}
@@ -238,12 +238,13 @@ func (p *proof) sweep(ctx context.Context, subject prove.Subject, next func(prov
 // progress is one line on a terminal that says how far the proof is.
 type progress struct {
 	to          io.Writer
+	level       prove.Level // of the rules that decide
 	tried, fail int
 }
 
 func (p *progress) next(f prove.Finding) {
 	p.tried++
-	if f.Outcome == prove.Fail {
+	if f.Outcome == prove.Fail && p.level.Covers(f.Rule.Level) {
 		p.fail++
 	}
 	fmt.Fprintf(p.to, "\r\x1b[K%d rules, %d failed: %s", p.tried, p.fail, f.Rule.Name)

@@ -163,3 +163,21 @@ func TestProgressIsOneLineThatGoesAway(t *testing.T) {
 	p.clear()
 	require.Equal(t, "\r\x1b[K1 rules, 0 failed: state/cut\r\x1b[K2 rules, 1 failed: state/forged\r\x1b[K", screen.String())
 }
+
+// A rule of ours decides the exit status where it was asked for.
+func TestWhatDecidesTheExitStatus(t *testing.T) {
+	for args, want := range map[string]prove.Level{
+		"":                            prove.Should,
+		"-level must":                 prove.Must,
+		"-level should":               prove.Should,
+		"-level ours":                 prove.Ours,
+		"-only effect":                prove.Ours,
+		"-only effect -level must":    prove.Must,
+		"-strict -single-use":         prove.Should,
+		"-only state/cut -level ours": prove.Ours,
+	} {
+		p := newProof()
+		require.NoError(t, p.flags().Parse(strings.Fields(args)))
+		require.Equal(t, want, p.decisive(), args)
+	}
+}
