@@ -164,7 +164,7 @@ func (o *Options) resolveState() {
 	if o.State != nil {
 		s = *o.State
 	}
-	s.Ephemeral = s.Ephemeral || len(s.Keys) == 0
+	s.Ephemeral = s.Ephemeral || len(s.Keys) == 0 && s.Keyring == nil
 	if s.MaxToken == 0 {
 		s.MaxToken = max(statecodec.DefaultMaxToken, tokenFor(o.MaxStateBytes))
 	}

@@ -28,14 +28,16 @@ import (
 	"crypto/subtle"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
 // Codec seals and opens tokens. It may be used from several goroutines at once.
 type Codec struct {
-	opts  Options // with the defaults filled in
-	flags byte
-	ring  []*ringKey // of the keys; the first seals
+	opts    Options // with the defaults filled in
+	flags   byte
+	purpose string
+	derived *atomic.Pointer[derived] // never nil inside; see current
 }
 
 // New makes a codec. Invalid options are a [*UsageError]. So are nil options, since a
@@ -69,12 +71,10 @@ func (c *Codec) Ephemeral() bool { return c.opts.Ephemeral }
 // of c; a codec from New has the empty one. Deriving keys takes time: call For once
 // and keep the result.
 func (c *Codec) For(purpose string) *Codec {
-	derived := *c
-	derived.ring = make([]*ringKey, len(c.opts.Keys))
-	for i, key := range c.opts.Keys {
-		derived.ring[i] = newRingKey(key, purpose)
-	}
-	return &derived
+	other := *c
+	other.purpose, other.derived = purpose, new(atomic.Pointer[derived])
+	other.current()
+	return &other
 }
 
 // Lasting returns a codec with the same keys whose tokens live for ttl. Both open the tokens
@@ -93,7 +93,8 @@ func (c *Codec) Lasting(ttl time.Duration) (*Codec, error) {
 // wraps [ErrTooLarge], arguments without a canonical form one that wraps
 // [ErrArguments]; a random source that fails is an [*InternalError].
 func (c *Codec) Seal(b Binding, payload []byte) (string, error) {
-	h := header{flags: c.flags, key: c.ring[0].key.id, bodyLen: len(payload), instance: c.opts.Instance}
+	sealing := c.current()[0]
+	h := header{flags: c.flags, key: sealing.key.id, bodyLen: len(payload), instance: c.opts.Instance}
 	if h.flags&flagReadable == 0 {
 		h.bodyLen += nonceLen
 	}
@@ -102,7 +103,7 @@ func (c *Codec) Seal(b Binding, payload []byte) (string, error) {
 	}
 	now := time.Now()
 	h.issued, h.expires = now.UnixMilli(), now.Add(c.opts.TTL).UnixMilli()
-	keys := c.ring[0].subkeys(h.flags, &b)
+	keys := sealing.subkeys(h.flags, &b)
 	w := keys.get()
 	defer keys.put(w)
 	if err := b.appendTo(w); err != nil {
@@ -144,11 +145,12 @@ func (c *Codec) AppendOpen(dst []byte, b Binding, token string) ([]byte, error) 
 	if refused != nil {
 		return dst, refused
 	}
-	at := slices.IndexFunc(c.ring, func(k *ringKey) bool { return k.key.id == h.key })
+	ring := c.current()
+	at := slices.IndexFunc(ring, func(k *ringKey) bool { return k.key.id == h.key })
 	if at < 0 {
 		return dst, errUnknownKey
 	}
-	keys := c.ring[at].subkeys(h.flags, &b)
+	keys := ring[at].subkeys(h.flags, &b)
 	w := keys.get()
 	defer keys.put(w)
 	if err := b.appendTo(w); err != nil {

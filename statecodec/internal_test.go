@@ -82,7 +82,7 @@ func TestScopesAreBounded(t *testing.T) {
 	for i := range tokens {
 		tokens[i], err = c.Seal(Binding{Principal: fmt.Sprint(i)}, nil)
 		require.NoError(t, err)
-		most = max(most, len(c.ring[0].scoped))
+		most = max(most, len(c.current()[0].scoped))
 	}
 	require.Equal(t, maxScopes, most)
 	for i, token := range tokens {
@@ -94,10 +94,10 @@ func TestScopesAreBounded(t *testing.T) {
 func TestHugeBuffersAreNotKept(t *testing.T) {
 	c, err := New(&Options{Ephemeral: true, MaxToken: MaxMaxToken})
 	require.NoError(t, err)
-	w := c.ring[0].plain.get()
+	w := c.current()[0].plain.get()
 	w.buf = make([]byte, 0, maxRetained+1)
-	c.ring[0].plain.put(w)
+	c.current()[0].plain.put(w)
 	for range 100 {
-		require.NotSame(t, w, c.ring[0].plain.get())
+		require.NotSame(t, w, c.current()[0].plain.get())
 	}
 }

@@ -210,9 +210,5 @@ func (c Codec) LogValue() slog.Value { return slog.StringValue(c.redacted()) }
 func (c Codec) MarshalText() ([]byte, error) { return []byte(c.redacted()), nil }
 
 func (c Codec) redacted() string {
-	ids := make([]string, len(c.ring))
-	for i, key := range c.ring {
-		ids[i] = key.key.id.String()
-	}
-	return "statecodec.Codec(keys " + strings.Join(ids, " ") + ", redacted)"
+	return "statecodec.Codec(keys " + c.opts.Keyring.ids() + ", redacted)"
 }

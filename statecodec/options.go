@@ -2,7 +2,6 @@ package statecodec
 
 import (
 	"cmp"
-	"slices"
 	"time"
 )
 
@@ -31,6 +30,8 @@ type Options struct {
 	// without refusing a token, append the new key on every instance, then move
 	// it to the front, and remove the old one when its last token has expired.
 	Keys []Key
+	// Keyring is a ring that can be replaced while it is used, in place of Keys.
+	Keyring *Keyring
 	// Ephemeral makes a random key for this process in place of Keys. Its tokens
 	// do not open in another process or after a restart.
 	Ephemeral bool
@@ -64,26 +65,33 @@ type Options struct {
 	Instance string
 }
 
-// resolve fills in the defaults, and the key of an ephemeral codec.
-func (o *Options) resolve() error {
+// resolveKeys makes a ring of the keys that there are.
+func (o *Options) resolveKeys() (err error) {
+	keys := o.Keys
 	switch {
-	case o.Ephemeral && len(o.Keys) > 0:
-		return misuse("Options.Ephemeral makes its own key: give no Keys beside it")
+	case o.Ephemeral && (len(keys) > 0 || o.Keyring != nil):
+		return misuse("Options.Ephemeral makes its own key: give no Keys and no Keyring beside it")
+	case o.Keyring != nil && len(keys) > 0:
+		return misuse("Options.Keyring is in place of Keys: give one of them")
+	case o.Keyring != nil && o.Keyring.keys.Load() == nil:
+		return misuse("Options.Keyring is empty: make it with NewKeyring")
+	case o.Keyring != nil:
+		return nil
 	case o.Ephemeral:
-		o.Keys = []Key{GenerateKey()}
-	case len(o.Keys) == 0:
+		keys = []Key{GenerateKey()}
+	case len(keys) == 0:
 		return misuse("Options.Keys is empty: give a key, or set Ephemeral")
 	}
-	o.Keys = slices.Clone(o.Keys)
-	for i, key := range o.Keys {
-		if key.material == nil {
-			return misuse("Options.Keys: key %d is the zero Key", i+1)
-		}
-		// Two different secrets have the same id once in four billion
-		// pairs, and another key is easily made.
-		if first := slices.IndexFunc(o.Keys, func(k Key) bool { return k.id == key.id }); first < i {
-			return misuse("Options.Keys: keys %d and %d have the same id, %s", first+1, i+1, key.ID())
-		}
+	if o.Keyring, err = NewKeyring(keys...); err != nil {
+		return misuse("Options.Keys: %v", err)
+	}
+	return nil
+}
+
+// resolve fills in the defaults, and the key of an ephemeral codec.
+func (o *Options) resolve() error {
+	if err := o.resolveKeys(); err != nil {
+		return err
 	}
 	smallest := tokenLen(nonceLen)
 	if o.Instance != "" {
