@@ -3,6 +3,7 @@
 //	mrtr prove -tool NAME URL
 //	mrtr prove -tool NAME -- COMMAND
 //	mrtr vet ./...
+//	mrtr version
 //
 // Run `mrtr help` for the commands, and `mrtr help vet` for one of them.
 package main
@@ -24,6 +25,7 @@ type command struct {
 var commands = []command{
 	{"prove", "prove a running server by the rules for tools that ask", helpProve, runProve},
 	{"vet", "find mistakes in the source of tools that ask", helpVet, runVet},
+	{"version", "print the versions of mrtr, of Go and of go-sdk", helpVersion, runVersion},
 }
 
 // status is the exit status.
@@ -82,7 +84,7 @@ func help(args []string, out io.Writer) error {
 func usage(w io.Writer) {
 	fmt.Fprint(w, "mrtr judges tools that ask their users.\n\nusage: mrtr COMMAND [arguments]\n\n")
 	for _, c := range commands {
-		fmt.Fprintf(w, "  %-8s%s\n", c.name, c.short)
+		fmt.Fprintf(w, "  %-9s%s\n", c.name, c.short)
 	}
-	fmt.Fprintf(w, "  %-8s%s\n", "help", "say more about a command: mrtr help vet")
+	fmt.Fprintf(w, "  %-9s%s\n", "help", "say more about a command: mrtr help vet")
 }
