@@ -16,13 +16,46 @@
 //	...
 //	mcp.AddTool(server, tool, mrtr.Tool(rt, mrtr.Native(handler), nil))
 //
-// [New] makes the [Runtime] of a server, which seals the states, opens those that come
-// back, and judges the answers. [Tool], [RawTool], [Prompt] and [Resource] register a handler with it. A
-// handler has a [Style], which no client can tell from another: [Native] as above; named
-// [Steps]; linear code that is held where it asks ([Coroutine]), run again ([Journal]),
-// or both ([Resumable]). [Elicit] and its kin make a [Question], and [Optional], [Reply]
-// and [Known] change one. [Once] guards an effect that must not happen twice, and
-// [Call.OnStop] undoes it where the call ends without completing. Such a call ends with
-// an [Error], which has a [Reason]. [HandlerOptions] Needs refuse a client that cannot be
-// asked before anything has happened.
+// # Nine words
+//
+// Most tools need no more than these:
+//
+//   - [New] makes the [Runtime] of a server. It seals the states, opens those that come back,
+//     and judges the answers.
+//   - [Tool] registers a handler with it. [Prompt], [Resource] and [RawTool] do the same.
+//   - [Native] is the style of the handler above. No client can tell one [Style] from another.
+//   - [Choose], [Confirm] and [Elicit] make a [Question].
+//   - [Answer] reads its answer, and [Need] asks where there is none.
+//   - [Once] guards an effect that must not happen twice, such as a payment.
+//   - [Call.OnStop] undoes it where the call ends without completing.
+//   - Options.Store has each round run once, however often its request comes.
+//
+// # What a question may be
+//
+// [Optional] and [Reply] go on without an answer, [Question.Default] stands in for a client
+// that cannot be asked, and [Question.Within] for a user who is silent. [Known] asks nothing.
+// [ElicitURL] sends the user to a page, and [Visits] tell when they are done there. [Quote]
+// puts somebody's text into a message.
+//
+// # Other styles
+//
+// Linear code asks with [Ask] and reads from top to bottom. It is held where it asks
+// ([Coroutine]), run again with everything replayed ([Journal]), or both ([Resumable]).
+// [Steps] are a list with names, and [Given1] enters a handler once, when all of its
+// questions are answered. docs/styles.md says when to take which.
+//
+// # How a call ends
+//
+// With a result, or with an [Error], which has a [Reason] and names the effects that stand,
+// are undone, or are in doubt. A mistake of the handler is a [UsageError] and a panic a
+// [PanicError]. A handler says no by returning an Error of the reason [Declined], with its
+// own words as the Detail.
+//
+// # For operators
+//
+// [Options] have the keys of the states, the store, the policies for legacy clients and for
+// those that cannot be asked, and the [Limits]; [HandlerOptions] those of one handler.
+// [Observer] hears of everything that happens, and [LogObserver] writes it to a log.
+// [Runtime.Drain] and Close stop an instance, [Runtime.Stats] says what it holds, and
+// [Runtime.Erase] forgets a call.
 package mrtr

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -329,6 +330,51 @@ func ExampleQuestion_Default() {
 	// asked: Which units?
 	// 2026-07-28 map[summary:imperial]
 	// 2025-11-25 map[summary:metric]
+}
+
+// A user who takes longer than a question allows has not answered it, whatever still comes.
+func ExampleQuestion_Within() {
+	sure := mrtr.Reply(mrtr.Confirm("sure", "Cancel the booking?").Within(20 * time.Millisecond))
+	server := newWeather(mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
+		said, err := mrtr.Ask(ctx, c, sure)
+		switch {
+		case err != nil:
+			return forecast{}, err
+		case said.Reason == mrtr.Unanswered:
+			return forecast{"nobody answered, so it stands"}, nil
+		case !said.Value:
+			return forecast{"it stands"}, nil
+		}
+		return forecast{"it is cancelled"}, nil
+	}))
+	session := connectSlowly(server, 50*time.Millisecond)
+	defer session.Close()
+	result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "weather", Arguments: lookup{"Lisbon"}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(result.StructuredContent)
+	// Output:
+	// map[summary:nobody answered, so it stands]
+}
+
+// connectSlowly connects a client whose user says yes after a while.
+func connectSlowly(server *mcp.Server, after time.Duration) *mcp.ClientSession {
+	serverSide, clientSide := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(context.Background(), serverSide, nil); err != nil {
+		panic(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			time.Sleep(after)
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"sure": true}}, nil
+		},
+	})
+	session, err := client.Connect(context.Background(), clientSide, nil)
+	if err != nil {
+		panic(err)
+	}
+	return session
 }
 
 // Forecast is an output with a text, an image and metadata of its own, beside its
