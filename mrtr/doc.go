@@ -32,8 +32,10 @@
 //
 // # What a question may be
 //
-// [Optional] and [Reply] go on without an answer, [Question.Default] stands in for a client
-// that cannot be asked, and [Question.Within] for a user who is silent. [Known] asks nothing.
+// A no ends the call, unless the question is a [Confirm] (false), an [Optional] (nil), a [Reply]
+// (which tells why) or an [ElicitRaw] (which tells what the user did). [Question.Default]
+// answers for a client that cannot be asked, and [Question.Within] says how long its user has.
+// [Known] asks nothing.
 // [ElicitURL] sends the user to a page, and [Visits] tell when they are done there. [Quote]
 // puts somebody's text into a message.
 //

@@ -18,7 +18,7 @@ import (
 // records how it ended. Its value is encoded in there, and decoded when it is recorded: the
 // author's methods may panic.
 func runEffect[T any](ctx context.Context, run *effectRun, idem string, opt *EffectOptions[T], f func(ctx context.Context, idem string) (T, error)) (value json.RawMessage, _ error) {
-	defer func() { run.finish(recover()) }()
+	defer func(ctx context.Context) { run.finish(ctx, recover()) }(ctx)
 	ctx, release, err := run.shield(ctx, opt.within())
 	if err != nil {
 		run.unbegun = true
@@ -98,7 +98,7 @@ func (r *effectRun) failWith(f *failure.Failure, unknown bool) {
 }
 
 // finish records the outcome, and passes on the panic of a function that panicked.
-func (r *effectRun) finish(panicked any) {
+func (r *effectRun) finish(ctx context.Context, panicked any) {
 	var err error
 	switch {
 	case r.unbegun && panicked == nil:
@@ -116,6 +116,9 @@ func (r *effectRun) finish(panicked any) {
 	}
 	r.call.finish(r.outcome)
 	r.call.journalEnd(r.open())
+	if r.outcome.unknown {
+		r.doubt(ctx)
+	}
 	if err != nil {
 		panic(err)
 	}
@@ -136,7 +139,9 @@ func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *Effe
 		}
 		switch {
 		case failed != nil:
-			run.unbegun = run.call.currentClaim() != nil // else a replay has to meet the error
+			if run.unbegun = run.call.currentClaim() != nil; run.unbegun { // else a replay has to meet the error
+				run.doubt(ctx)
+			}
 			return v, run.call.unknown(run.key)
 		case happened:
 			run.foundDone(ctx)
@@ -187,6 +192,11 @@ func perform[T any](ctx context.Context, run *effectRun, idem string, f func(ctx
 	v, err = f(ctx, idem)
 	returned = true
 	return v, err
+}
+
+// doubt tells the observer that nobody knows whether the effect happened.
+func (r *effectRun) doubt(ctx context.Context) {
+	r.call.observe(ctx, Event{Kind: EffectInDoubt, Effect: effectName(r.key)})
 }
 
 // foundDone tells the observer that a check has found the effect done.

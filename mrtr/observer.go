@@ -55,6 +55,9 @@ const (
 	// EffectFailed is an effect whose function returned an error, which is Err, or did
 	// not return.
 	EffectFailed EventKind = "effect failed"
+	// EffectInDoubt is an effect of which nobody knows whether it happened: of this run, or
+	// of one before that was cut off, where no Check could tell. Somebody has to look.
+	EffectInDoubt EventKind = "effect in doubt"
 	// QuestionsAsked ends a round that is not the last.
 	QuestionsAsked EventKind = "questions asked"
 	// CallCompleted ends a call with a result.
@@ -136,7 +139,7 @@ type Event struct {
 	Question   string        // QuestionAnswered, AnswerRefused: its key
 	Answer     string        // QuestionAnswered: [AnswerAccepted] and so on
 	Wording    string        // QuestionAnswered: identifies the words that were shown, see [Wording]
-	Effect     string        // EffectStarted, -Done, -Failed, -Undone, StopFailed: its key, or that of the step
+	Effect     string        // EffectStarted, -Done, -Failed, -InDoubt, -Undone, StopFailed: its key, or that of the step
 	Handler    string        // HandlerEntered: the key of the step or the Given; "end" for that of a list, "" for a handler
 	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
 	StateBytes int           // QuestionsAsked: the size of the token
@@ -269,7 +272,7 @@ type logObserver struct{ logger *slog.Logger }
 
 func (o logObserver) Observe(ctx context.Context, e Event) {
 	level := o.level(e)
-	reported := level == slog.LevelError && e.Kind != StopFailed && !e.Kind.ofStore() && faultlog.Recorded(ctx)
+	reported := level == slog.LevelError && !e.Kind.isLoud() && faultlog.Recorded(ctx)
 	if reported {
 		level = slog.LevelInfo
 	}
@@ -340,7 +343,7 @@ func (o logObserver) level(e Event) slog.Level {
 		return slog.LevelInfo
 	case StateRefused, CallAbandoned, RoundTakenOver, RoundRefused, EffectFailed:
 		return slog.LevelWarn
-	case StopFailed, RoundUnknown, RoundNotRecorded:
+	case StopFailed, EffectInDoubt, RoundUnknown, RoundNotRecorded:
 		return slog.LevelError
 	case PrincipalRefused, RequestRefused:
 		if isFault(e.Err) {
@@ -359,8 +362,10 @@ func (o logObserver) level(e Event) slog.Level {
 	return slog.LevelDebug
 }
 
-// ofStore reports whether an event tells of the store, of which no boundary knows.
-func (k EventKind) ofStore() bool { return k == RoundUnknown || k == RoundNotRecorded }
+// isLoud reports whether an event tells of something that no boundary logs.
+func (k EventKind) isLoud() bool {
+	return k == StopFailed || k == EffectInDoubt || k == RoundUnknown || k == RoundNotRecorded
+}
 
 // isFault reports whether the program has to be mended.
 func isFault(err error) bool {

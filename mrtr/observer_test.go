@@ -305,7 +305,7 @@ func TestEventsOfEffects(t *testing.T) {
 		{"a step is done", steps(func() (int, error) { return 1, nil }), []seen{{mrtr.EffectStarted, "book", "", nil}, {mrtr.EffectDone, "book", "", nil}}},
 		{"a step is skipped", steps(func() (int, error) { return 1, mrtr.ErrSkip }), []seen{{mrtr.EffectStarted, "book", "", nil}, {mrtr.EffectDone, "book", "skipped", nil}}},
 		{"a step failed", steps(func() (int, error) { return 0, failed }), []seen{{mrtr.EffectStarted, "book", "", nil}, {mrtr.EffectFailed, "book", "", failed}}},
-		{"panicked", once("book", func() (int, error) { panic("oh no") }), []seen{{mrtr.EffectStarted, "book", "", nil}, {mrtr.EffectFailed, "book", "it did not return", nil}}},
+		{"panicked", once("book", func() (int, error) { panic("oh no") }), []seen{{mrtr.EffectStarted, "book", "", nil}, {mrtr.EffectFailed, "book", "it did not return", nil}, {mrtr.EffectInDoubt, "book", "", nil}}},
 	} {
 		rt, events := newRuntime(t, nil)
 		_, _, _ = mrtr.Tool(rt, c.style, nil)(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, input{})

@@ -14,7 +14,7 @@ import (
 // instruments are those that events feed.
 type instruments struct {
 	rounds, stops, answers, refusals, store, effects, abandoned metric.Int64Counter
-	duration, waited                                            metric.Float64Histogram
+	duration, effect, waited                                    metric.Float64Histogram
 	state                                                       metric.Int64Histogram
 }
 
@@ -41,6 +41,7 @@ func newInstruments(m metric.Meter) (in instruments, err error) {
 		bounds     []float64
 	}{
 		{&in.duration, "mrtr.round.duration", "Time that a round took here.", []float64{.0005, .001, .005, .01, .05, .1, .5, 1, 5, 10, 60}},
+		{&in.effect, "mrtr.effect.duration", "Time that an effect took.", []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 60}},
 		{&in.waited, "mrtr.user.wait", "Time between two rounds: that of the user.", []float64{1, 2, 5, 10, 30, 60, 300, 900, 3600}},
 	} {
 		if *h.to, err = m.Float64Histogram(h.name, metric.WithDescription(h.text), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(h.bounds...)); err != nil {
@@ -93,15 +94,24 @@ func (in *instruments) count(ctx context.Context, e mrtr.Event) {
 		in.stops.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("error.type", errorType(e.Err)))...))
 	case mrtr.CallAbandoned:
 		in.abandoned.Add(ctx, 1, metric.WithAttributes(attribute.String("mrtr.reason", e.Reason)))
-	case mrtr.EffectDone:
-		in.effects.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", "done"))...))
-	case mrtr.EffectUndone:
-		in.effects.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", "undone"))...))
-	case mrtr.StopFailed:
-		in.effects.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", "not undone"))...))
-	case mrtr.EffectFailed:
-		in.effects.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", "failed"))...))
 	}
+	if outcome, ok := effects[e.Kind]; ok {
+		attrs := metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", outcome))...)
+		in.effects.Add(ctx, 1, attrs)
+		if e.Duration > 0 {
+			in.effect.Record(ctx, e.Duration.Seconds(), attrs)
+		}
+	}
+}
+
+// effects are the events of effects, by the outcome that the metric names. One in doubt was
+// done or has failed before, and is counted as that too.
+var effects = map[mrtr.EventKind]string{
+	mrtr.EffectDone:    "done",
+	mrtr.EffectFailed:  "failed",
+	mrtr.EffectInDoubt: "in doubt",
+	mrtr.EffectUndone:  "undone",
+	mrtr.StopFailed:    "not undone",
 }
 
 // reasonOf has few values. The reason of a RequestRefused may name a resource.
