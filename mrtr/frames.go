@@ -27,7 +27,7 @@ type frameTable struct {
 	max, maxPrincipal, maxBytes int
 	ttl                         time.Duration
 	began                       time.Time // when the table's clock was set to zero
-	abandoned                   func(r *linearRun, reason string)
+	unwound                     func(r *linearRun, reason string, goesOn bool)
 
 	// owner begins each token: the name of this instance, where others may ask for it.
 	owner string
@@ -61,10 +61,10 @@ func (h holding) plus(places, bytes int) holding {
 	return holding{h.places + places, h.bytes + bytes}
 }
 
-func newFrameTable(o *Options, abandoned func(*linearRun, string)) *frameTable {
+func newFrameTable(o *Options, unwound func(r *linearRun, reason string, goesOn bool)) *frameTable {
 	return &frameTable{
 		max: o.MaxFrames, maxPrincipal: o.MaxFramesPerPrincipal, maxBytes: o.MaxFrameBytes,
-		ttl: o.FrameTTL, began: time.Now(), abandoned: abandoned,
+		ttl: o.FrameTTL, began: time.Now(), unwound: unwound,
 		byToken: map[string]*linearRun{}, of: map[string]holding{},
 		empty:    make(chan struct{}),
 		draining: draining{ephemeral: o.State.Ephemeral},
@@ -368,9 +368,14 @@ func (c *Call) abandonFrame(cause error) (held bool, stops []stop) {
 	return true, stops
 }
 
-// abandoned tells the observer of a frame that was unwound without an answer.
-func (rt *Runtime) abandoned(r *linearRun, reason string) {
-	r.call.observe(context.Background(), Event{Kind: CallAbandoned, Reason: reason})
+// unwound tells the observer of a frame that was unwound without an answer, and whether its
+// call can go on without it.
+func (rt *Runtime) unwound(r *linearRun, reason string, goesOn bool) {
+	kind := CallAbandoned
+	if goesOn {
+		kind = FrameReleased
+	}
+	r.call.observe(context.Background(), Event{Kind: kind, Reason: reason})
 }
 
 // takeFrame finds the linear run of this call, nil where one has to be started. A
@@ -421,7 +426,7 @@ func (t *frameTable) evict() {
 	t.schedule()
 	t.mu.Unlock()
 	for _, r := range expired {
-		t.abandoned(r, "no answer came in time")
+		t.unwound(r, "no answer came in time", r.how.replays)
 		r.release(context.DeadlineExceeded)
 	}
 }
@@ -430,7 +435,7 @@ func (t *frameTable) evict() {
 func (t *frameTable) close(grace time.Duration) error {
 	parked, running := t.shut()
 	for _, r := range parked {
-		t.abandoned(r, "the server is shutting down")
+		t.unwound(r, "the server is shutting down", r.how.replays && !t.ephemeral)
 		r.release(&Error{Reason: ShuttingDown})
 	}
 	for _, r := range running {
@@ -548,7 +553,7 @@ func (t *frameTable) takeNoFrames() <-chan struct{} {
 	t.drained()
 	t.mu.Unlock()
 	for _, r := range moved {
-		t.abandoned(r, "the server drains: its call goes on from its journal")
+		t.unwound(r, "the server drains", true)
 		r.release(&Error{Reason: ShuttingDown})
 	}
 	return done

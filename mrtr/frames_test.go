@@ -463,3 +463,44 @@ func TestDrainServesTheOtherStyles(t *testing.T) {
 		require.NoError(t, native.begin().err)
 	})
 }
+
+// Only a call that ends with its held handler is abandoned. A Resumable goes on from its
+// journal: after its time, and after a drain or a close, unless the key of its state ends with
+// the process.
+func TestACallThatGoesOnIsNotAbandoned(t *testing.T) {
+	for name, style := range linearStyles {
+		for explanation, end := range map[string]func(*testing.T, *mrtr.Runtime){
+			"time is up": func(*testing.T, *mrtr.Runtime) { time.Sleep(2 * time.Minute); synctest.Wait() },
+			"closed":     func(t *testing.T, rt *mrtr.Runtime) { require.NoError(t, rt.Close()) },
+			"drained": func(t *testing.T, rt *mrtr.Runtime) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_ = rt.Drain(ctx) // a coroutine outlasts it
+				require.NoError(t, rt.Close())
+			},
+		} {
+			for _, shared := range []bool{true, false} {
+				synctest.Test(t, func(t *testing.T) {
+					var did deeds
+					var log recorder
+					o := &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}, Observer: &log}
+					if !shared {
+						o.State = &statecodec.Options{Ephemeral: true}
+					}
+					rt := newTripRuntime(t, o)
+					require.NoError(t, newTrip(rt, style(twoStops(&did)), "").begin().err)
+					end(t, rt)
+					abandoned, released := 1, 0
+					switch {
+					case name == "journal": // which holds nothing
+						abandoned = 0
+					case name == "resumable" && (shared || explanation == "time is up"):
+						abandoned, released = 0, 1
+					}
+					require.Len(t, log.of(mrtr.CallAbandoned), abandoned, "%s, %s, shared %t", name, explanation, shared)
+					require.Len(t, log.of(mrtr.FrameReleased), released, "%s, %s, shared %t", name, explanation, shared)
+				})
+			}
+		}
+	}
+}

@@ -77,9 +77,12 @@ const (
 	// ToolHidden is a tool that [Runtime.HideUnaskable] left out of a tools/list. Reason tells
 	// what its client lacks.
 	ToolHidden EventKind = "tool hidden"
-	// CallAbandoned is a held handler unwound without an answer: its time was up, or
-	// the runtime closed. HasEffects tells whether its effects may need undoing.
+	// CallAbandoned is a held handler unwound without an answer, whose call ends with it: its
+	// time was up, or the runtime closed. HasEffects tells whether its effects may need undoing.
 	CallAbandoned EventKind = "call abandoned"
+	// FrameReleased is a held handler unwound whose call goes on: from its journal, or at
+	// another instance. Reason tells why.
+	FrameReleased EventKind = "frame released"
 	// EffectUndone is an effect that a function of [Call.OnStop] has undone.
 	EffectUndone EventKind = "effect undone"
 	// StopFailed is an effect that a function of [Call.OnStop] could not undo, or of which
