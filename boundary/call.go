@@ -284,7 +284,7 @@ func (c *call) timings() []slog.Attr {
 	defer c.mu.Unlock()
 	var attrs []slog.Attr
 	for _, op := range c.operations {
-		attrs = append(attrs, slog.Float64(op.name, milliseconds(op.spent)))
+		attrs = append(attrs, slog.Float64(op.name, faultlog.Milliseconds(op.spent)))
 	}
 	return attrs
 }

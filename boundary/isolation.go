@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/faultlog"
 	"github.com/mrtr-go/sdk/internal/stacktrace"
 )
 
@@ -65,7 +66,7 @@ func (b *boundary) logLate(c *call, f *failure) {
 		level = slog.LevelError
 		attrs = append(attrs, slog.String("cause", truncated(f.cause, maxLoggedText)), slog.String("stack", string(f.stack)))
 	} else {
-		attrs = append(attrs, slog.Float64("durationMs", milliseconds(time.Since(c.start))))
+		attrs = append(attrs, slog.Float64("durationMs", faultlog.Milliseconds(time.Since(c.start))))
 	}
 	b.sink.log(context.Background(), level, "abandoned "+c.kind.attr+" call ended", attrs...)
 }

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/faultlog"
 )
 
 // log writes one record per call: INFO for a result and for a declined question,
@@ -81,7 +83,7 @@ func (c *call) record(e ending) []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String(c.kind.attr, c.loggedTool()),
 		slog.String("requestId", c.requestID),
-		slog.Float64("durationMs", milliseconds(time.Since(c.start))),
+		slog.Float64("durationMs", faultlog.Milliseconds(time.Since(c.start))),
 	}
 	if c.kind == toolCall {
 		attrs = append(attrs, slog.Int("argumentBytes", len(c.arguments)), slog.String("argumentDigest", digest(c.arguments)))
@@ -118,10 +120,6 @@ func (c *call) record(e ending) []slog.Attr {
 		attrs = append(attrs, slog.String("stack", string(f.stack)))
 	}
 	return attrs
-}
-
-func milliseconds(d time.Duration) float64 {
-	return float64(d.Microseconds()) / 1000
 }
 
 // digest makes equal values recognizable in a log. Although it is cut short, a

@@ -280,7 +280,7 @@ func ExampleByVersion() {
 func ExampleLogObserver() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		switch a.Key { // these differ from run to run
-		case slog.TimeKey, "call", "duration", "state_bytes":
+		case slog.TimeKey, "call", "durationMs", "state_bytes":
 			return slog.Attr{}
 		}
 		return a

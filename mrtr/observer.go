@@ -300,7 +300,7 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 		attrs = append(attrs, slog.String("call", e.Call), slog.Int("round", e.Round))
 	}
 	if e.Waited > 0 {
-		attrs = append(attrs, slog.Duration("waited", e.Waited))
+		attrs = append(attrs, slog.Float64("waitedMs", faultlog.Milliseconds(e.Waited)))
 	}
 	if e.Question != "" {
 		attrs = append(attrs, slog.String("question", e.Question))
@@ -318,7 +318,7 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 		attrs = append(attrs, slog.Any("questions", e.Questions), slog.Int("state_bytes", e.StateBytes))
 	}
 	if e.Duration > 0 {
-		attrs = append(attrs, slog.Duration("duration", e.Duration))
+		attrs = append(attrs, slog.Float64("durationMs", faultlog.Milliseconds(e.Duration)))
 	}
 	if e.Reason != "" {
 		attrs = append(attrs, slog.String("reason", e.Reason))

@@ -3,7 +3,13 @@
 // the other.
 package faultlog
 
-import "context"
+import (
+	"context"
+	"time"
+)
+
+// Milliseconds is the unit of every duration in a log, with its thousandths.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // Key is the context key of the boundary's call.
 type Key struct{}
