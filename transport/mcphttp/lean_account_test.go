@@ -138,9 +138,10 @@ func settle(t *testing.T, f fate, stock, lean account) (stockText, leanText stri
 	}
 	stockText, leanText = stock.text(t), lean.text(t)
 	if f.hangsUp > 0 && stockText != leanText {
-		before := stockText
+		before := stockText + leanText
 		stock.dropUnread(f.hangsUp)
-		if stockText = stock.text(t); stockText != before {
+		lean.dropUnread(f.hangsUp) // its own requests take go-sdk's way too, where they have to
+		if stockText, leanText = stock.text(t), lean.text(t); stockText+leanText != before {
 			reasons = append(reasons, answerUnread)
 		}
 	}
