@@ -28,7 +28,7 @@ func (b *both) Observe(ctx context.Context, e mrtr.Event) {
 	b.log.Observe(ctx, e)
 }
 
-// An effect of which nobody knows whether it happened is one error in the log and one event,
+// An effect of which nobody knows whether it happened is one warning in the log and one event,
 // with its name: in every style, as Once and as a step, with a store and without. An effect
 // whose end is known is none.
 func TestAnEffectInDoubtIsLoud(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAnEffectInDoubtIsLoud(t *testing.T) {
 					}
 					events := seen.of(mrtr.EffectInDoubt)
 					require.Len(t, events, want)
-					require.Equal(t, want, strings.Count(log.String(), `level=ERROR msg="effect in doubt"`), log.String())
+					require.Equal(t, want, strings.Count(log.String(), `level=WARN msg="effect in doubt"`), log.String())
 					for _, e := range events {
 						require.Equal(t, "pay", e.Effect)
 						require.NotEmpty(t, e.Call)

@@ -254,7 +254,7 @@ func withoutUser(address string) string {
 }
 
 // LogObserver logs events: calls that stop for a fault as errors; refused requests,
-// failed effects and other calls that end early as warnings; declines, and the ends of
+// effects that failed or are in doubt, and other calls that end early, as warnings; declines, and the ends of
 // rounds and calls, as information; the rest as debugging. A nil logger is the default
 // one.
 //
@@ -344,9 +344,9 @@ func (o logObserver) level(e Event) slog.Level {
 	switch e.Kind {
 	case QuestionsAsked, QuestionAnswered, CallCompleted, RoundRepeated, EffectUndone:
 		return slog.LevelInfo
-	case StateRefused, CallAbandoned, RoundTakenOver, RoundRefused, EffectFailed:
+	case StateRefused, CallAbandoned, RoundTakenOver, RoundRefused, EffectFailed, EffectInDoubt:
 		return slog.LevelWarn
-	case StopFailed, EffectInDoubt, RoundUnknown, RoundNotRecorded:
+	case StopFailed, RoundUnknown, RoundNotRecorded:
 		return slog.LevelError
 	case PrincipalRefused, RequestRefused:
 		if isFault(e.Err) {
@@ -367,7 +367,7 @@ func (o logObserver) level(e Event) slog.Level {
 
 // isLoud reports whether an event tells of something that no boundary logs.
 func (k EventKind) isLoud() bool {
-	return k == StopFailed || k == EffectInDoubt || k == RoundUnknown || k == RoundNotRecorded
+	return k == StopFailed || k == RoundUnknown || k == RoundNotRecorded
 }
 
 // isFault reports whether the program has to be mended.
