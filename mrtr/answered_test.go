@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -18,7 +20,7 @@ import (
 )
 
 var (
-	deletes = mrtr.Confirm("sure", "Delete it?")
+	deletes = mrtr.Confirm("sure", "Delete it?").Within(deadline)
 	keeps   = mrtr.Choose("keep", "Keep a copy?", mrtr.Choices("here", "there")...).Default("here")
 )
 
@@ -67,6 +69,7 @@ func TestTheObserverHearsHowQuestionsWereAnswered(t *testing.T) {
 		"misfit":    {answers: wire.Answers{"sure": wire.InTurn(wire.Value(7), yes), "keep": here}, want: "sure accepted, keep accepted"},
 		"default":   {mute: true, policy: mrtr.UnaskableDefaults, want: "sure not asked, keep default"},
 		"unasked":   {mute: true, want: "sure not asked, keep not asked"},
+		"silence":   {answers: wire.Answers{"sure": after(2*deadline, yes), "keep": here}, want: "sure silence, keep accepted"},
 	}
 	cells := 0
 	for way, client := range ways {
@@ -74,39 +77,76 @@ func TestTheObserverHearsHowQuestionsWereAnswered(t *testing.T) {
 			for name, c := range cases {
 				cells++
 				t.Run(way+"/"+style+"/"+name, func(t *testing.T) {
-					rt, seen := newRuntime(t, &mrtr.Options{Unaskable: c.policy})
-					server := newServer()
-					mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, handler, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}}))
-					manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
-					require.NoError(t, err)
-					t.Cleanup(func() { require.NoError(t, manager.Close()) })
-					o := *client
-					if c.mute {
-						o.Capabilities = wire.Nothing
-					}
-					call(t, connect(t, server, &o), c.answers)
-					var heard []string
-					for _, e := range seen.of(mrtr.QuestionAnswered) {
-						heard = append(heard, e.Question+" "+e.Answer)
-						words := map[string]string{"sure": mrtr.Wording(deletes), "keep": mrtr.Wording(keeps)}
-						require.Equal(t, words[e.Question], e.Wording)
-						require.NotEmpty(t, e.Wording)
-						require.NotContains(t, fmt.Sprint(e), "there")
-					}
-					want := c.want
-					if style == "steps" && name == "unasked" { // it is refused before its first question
-						want = "keep not asked"
-					}
-					if style == "given" { // which asks both at once
-						want = sorted(want)
-						heard = strings.Split(sorted(strings.Join(heard, ", ")), ", ")
-					}
-					require.Equal(t, want, strings.Join(heard, ", "))
+					synctest.Test(t, func(t *testing.T) {
+						rt, seen := newRuntime(t, &mrtr.Options{Unaskable: c.policy})
+						server := newServer()
+						mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, handler, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}}))
+						manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+						require.NoError(t, err)
+						t.Cleanup(func() { require.NoError(t, manager.Close()) })
+						o := *client
+						if c.mute {
+							o.Capabilities = wire.Nothing
+						}
+						_, err = connect(t, server, &o).Call(t.Context(), "tool", map[string]any{}, c.answers)
+						require.NoError(t, err)
+						time.Sleep(2 * deadline) // until whoever is too late has answered
+						var heard []string
+						for _, e := range seen.of(mrtr.QuestionAnswered) {
+							heard = append(heard, e.Question+" "+e.Answer)
+							words := map[string]string{"sure": mrtr.Wording(deletes), "keep": mrtr.Wording(keeps)}
+							require.Equal(t, words[e.Question], e.Wording)
+							require.NotEmpty(t, e.Wording)
+							require.NotContains(t, fmt.Sprint(e), "there")
+						}
+						want := c.want
+						if style == "steps" && name == "unasked" { // it is refused before its first question
+							want = "keep not asked"
+						}
+						if style == "given" { // which asks both at once
+							want = sorted(want)
+							heard = strings.Split(sorted(strings.Join(heard, ", ")), ", ")
+						}
+						require.Equal(t, want, strings.Join(heard, ", "))
+					})
 				})
 			}
 		}
 	}
 	require.Equal(t, len(ways)*6*len(cases), cells)
+}
+
+// An answer that comes again, in a request whose round has run, is told as that, in every style.
+func TestTheObserverHearsOfARepeatedAnswer(t *testing.T) {
+	for style, handler := range deleters(t) {
+		t.Run(style, func(t *testing.T) {
+			rt, seen := newRuntime(t, &mrtr.Options{Store: store.NewMemory(nil)})
+			tool := mrtr.Tool(rt, handler, nil)
+			round := func(state string, answers mcp.InputResponseMap) *mcp.CallToolResult {
+				res, _, err := tool(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
+					Meta: modernMeta(), Name: "tool", Arguments: []byte(`{}`), RequestState: state, InputResponses: answers,
+				}}, input{})
+				require.NoError(t, err)
+				return res
+			}
+			asked := round("", nil)
+			answers := mcp.InputResponseMap{}
+			for key := range asked.InputRequests {
+				value := map[string]any{"sure": true, "keep": "there"}[key]
+				answers[key] = &mcp.ElicitResult{Action: "accept", Content: map[string]any{key: value}}
+			}
+			round(asked.RequestState, answers)
+			first := len(seen.of(mrtr.QuestionAnswered))
+			require.Equal(t, len(answers), first)
+			round(asked.RequestState, answers)
+			again := seen.of(mrtr.QuestionAnswered)[first:]
+			require.Len(t, again, len(answers))
+			for _, e := range again {
+				require.Equal(t, mrtr.AnswerRepeated, e.Answer)
+				require.NotContains(t, fmt.Sprint(e), "there")
+			}
+		})
+	}
 }
 
 // A handler that asks in place is heard too.
