@@ -2,6 +2,7 @@ package statecodec
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,21 +38,28 @@ func NewKeyring(keys ...Key) (*Keyring, error) {
 // Replace puts other keys in the place of all. Tokens that are sealed and opened meanwhile are
 // so with either. Keys that cannot be used are a [*UsageError], and leave the ring as it was.
 func (r *Keyring) Replace(keys ...Key) error {
-	if len(keys) == 0 {
-		return misuse("a keyring needs a key")
+	if err := checkKeys(keys); err != nil {
+		return misuse("a keyring: %w", err)
 	}
 	keys = slices.Clone(keys)
+	r.keys.Store(&keys)
+	return nil
+}
+
+func checkKeys(keys []Key) error {
+	if len(keys) == 0 {
+		return errors.New("it needs a key")
+	}
 	for i, key := range keys {
 		if key.material == nil {
-			return misuse("key %d is the zero Key", i+1)
+			return fmt.Errorf("key %d is the zero Key", i+1)
 		}
 		// Two different secrets have the same id once in four billion
 		// pairs, and another key is easily made.
 		if first := slices.IndexFunc(keys, func(k Key) bool { return k.id == key.id }); first < i {
-			return misuse("keys %d and %d have the same id, %s", first+1, i+1, key.ID())
+			return fmt.Errorf("keys %d and %d have the same id, %s", first+1, i+1, key.ID())
 		}
 	}
-	r.keys.Store(&keys)
 	return nil
 }
 

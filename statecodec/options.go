@@ -82,10 +82,11 @@ func (o *Options) resolveKeys() (err error) {
 	case len(keys) == 0:
 		return misuse("Options.Keys is empty: give a key, or set Ephemeral")
 	}
-	if o.Keyring, err = NewKeyring(keys...); err != nil {
-		return misuse("Options.Keys: %v", err)
+	if err := checkKeys(keys); err != nil {
+		return misuse("Options.Keys: %w", err)
 	}
-	return nil
+	o.Keyring, err = NewKeyring(keys...)
+	return err
 }
 
 // resolve fills in the defaults, and the key of an ephemeral codec.
