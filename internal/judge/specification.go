@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -71,14 +72,32 @@ type Specification struct {
 	asking, question *jsonschema.Resolved // nil if no result can ask
 }
 
+// specifications keeps each specification that was made: there are few.
+var specifications sync.Map
+
 // SpecificationOf is the specification of the answers to a method: tools/call,
 // prompts/get, resources/read, completion/complete, a list, or "other".
 func SpecificationOf(method string, era Era) (*Specification, error) {
+	type key struct {
+		method string
+		era    Era
+	}
+	if made, ok := specifications.Load(key{method, era}); ok {
+		return made.(*Specification), nil
+	}
+	made, err := resolve(method, era)
+	if err == nil {
+		specifications.Store(key{method, era}, made)
+	}
+	return made, err
+}
+
+func resolve(method string, era Era) (*Specification, error) {
 	defs := fmt.Sprintf(definitions, "", `{"type": "object"}`, "", "", "")
 	if era == Modern {
 		defs = fmt.Sprintf(definitions, `, "resultType"`, "true", `, "resultType": {"const": "complete"}`, `, "cacheScope", "ttlMs"`, `, "required": ["resultType"]`)
 	}
-	resolve := func(name string) (*jsonschema.Resolved, error) {
+	definition := func(name string) (*jsonschema.Resolved, error) {
 		var s jsonschema.Schema
 		text := `{"$ref": "#/$defs/` + strings.ReplaceAll(name, "/", "~1") + `", "$defs": ` + defs + `}`
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -86,15 +105,15 @@ func SpecificationOf(method string, era Era) (*Specification, error) {
 		}
 		return s.Resolve(nil)
 	}
-	final, err := resolve(method)
+	final, err := definition(method)
 	if err != nil || era == Legacy {
 		return &Specification{final: final}, err
 	}
-	asking, err := resolve("asking")
+	asking, err := definition("asking")
 	if err != nil {
 		return nil, err
 	}
-	question, err := resolve("question")
+	question, err := definition("question")
 	return &Specification{final, asking, question}, err
 }
 
