@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,16 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
+
+// tried reports whether the nth cell of a long table is played here: one in three is, others
+// each time where the table is a map, and in CI all are.
+func tried(n int) bool { return n%3 == 0 || os.Getenv("MRTR_CI") == "1" }
+
+// TestMain collects garbage rarely: these tests allocate much and keep little.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // recorder is an Observer that keeps everything.
 type recorder struct {

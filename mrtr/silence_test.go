@@ -20,8 +20,8 @@ const deadline = time.Minute
 
 var size = mrtr.Choose("q", "How big?", mrtr.Choices("small", "large")...)
 
-// silences are the kinds of questions: what their handler reads, and what it says after an
-// answer and after silence. Where it says nothing, the call ends.
+// silences are the kinds of questions, with the words of their handler after an answer and after
+// silence. Without words for silence, the call ends.
 var silences = map[string]struct {
 	read             func(*stage) string
 	yes              any
@@ -81,15 +81,19 @@ func after(d time.Duration, answer wire.Answer) wire.Answer {
 	}
 }
 
-// Silence is an outcome, in every style and every way to be asked, and the same one: what came
-// in time is an answer, and what came later is none.
+// Silence is one outcome, in every style and every way to be asked. An answer that comes in time
+// counts, and one that comes later does not.
 func TestSilenceIsAnOutcome(t *testing.T) {
 	require.Len(t, silences, 10)
 	require.Len(t, silentWays, 7)
+	cells := 0
 	for kind, k := range silences {
 		for style := range everyStyle(silent(k.read, nil)) {
 			for way, w := range silentWays {
 				for _, stored := range []bool{false, true} {
+					if cells++; !tried(cells) {
+						continue
+					}
 					t.Run(fmt.Sprintf("%s, %s, %s, store %t", kind, style, way, stored), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							value := wire.Value(k.yes)
@@ -180,7 +184,7 @@ func TestSilenceOverTheSession(t *testing.T) {
 	}
 }
 
-// trips with a deadline: a confirmation that something is paid on.
+// confirmedTrip pays after a yes, which has a deadline.
 func confirmedTrip(i *instance, did *deeds) stageFunc[tripIn, tripOut] {
 	return func(s *stage, _ tripIn) (tripOut, error) {
 		if !ask(s, mrtr.Confirm("q", "Pay?").Within(deadline)) {
@@ -252,8 +256,8 @@ func TestARepeatIsJudgedAsItsRoundWas(t *testing.T) {
 
 func noAnswers(tripReply) mcp.InputResponseMap { return nil }
 
-// What came in time is paid on, also where the instance stops in the middle and the repeat
-// that goes on comes after the deadline.
+// A yes in time counts, also where the instance stops in the middle and the repeat that goes on
+// comes after the deadline.
 func TestATakeoverJudgesAsTheRoundDid(t *testing.T) {
 	for _, style := range []string{"journal", "resumable"} {
 		t.Run(style, func(t *testing.T) {

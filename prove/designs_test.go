@@ -31,7 +31,7 @@ func provedOf(t *testing.T, design, broken string, only ...string) (report *prov
 	return report
 }
 
-// A server is not condemned for what it may decide.
+// No rule condemns a design that the specification leaves to the server.
 func TestRightDesignsAreNotCondemned(t *testing.T) {
 	for _, design := range designs {
 		t.Run(design, func(t *testing.T) {
@@ -53,11 +53,14 @@ var outOfReach = map[string][]string{
 	signed: {"round/old-round"},
 }
 
-// A mistake is found behind each design as behind any other.
+// A mistake is found behind each design as behind any other: here behind one, in CI behind all.
 func TestAMistakeIsFoundBehindEachDesign(t *testing.T) {
 	require.NotEmpty(t, breaking)
-	for _, design := range designs {
-		for _, b := range breaking {
+	for i, design := range designs {
+		for j, b := range breaking {
+			if !thorough && j%len(designs) != i {
+				continue
+			}
 			t.Run(design+"/"+b.rule, func(t *testing.T) {
 				t.Parallel()
 				f, ok := provedOf(t, design, b.rule, b.rule).Of(b.rule)

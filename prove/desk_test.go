@@ -121,7 +121,7 @@ func failing(text string) *mcp.CallToolResult {
 }
 
 // provedDesk proves a desk over HTTP, through a handler in front of it.
-func provedDesk(t *testing.T, mistake string, front func(http.Handler) http.Handler) *prove.Report {
+func provedDesk(t *testing.T, mistake string, front func(http.Handler) http.Handler, only ...string) *prove.Report {
 	t.Helper()
 	d := &desk{mistake: mistake, calls: map[string]int{}}
 	server := d.serve()
@@ -138,7 +138,7 @@ func provedDesk(t *testing.T, mistake string, front func(http.Handler) http.Hand
 			defer d.mu.Unlock()
 			return map[string]int{"pay": d.paid}, nil
 		},
-	}, prove.Scenario{Tool: "buy", Answers: map[string]any{"count": 2, "sure": true}}, nil))(t)
+	}, prove.Scenario{Tool: "buy", Answers: map[string]any{"count": 2, "sure": true}}, &prove.Options{Only: only}))(t)
 	return report
 }
 
@@ -167,7 +167,7 @@ func TestADeskIsJudgedByWhatItDoes(t *testing.T) {
 	} {
 		t.Run(c.mistake+", "+c.rule, func(t *testing.T) {
 			require.NotContains(t, append(spec, ours...), c.rule)
-			report := provedDesk(t, c.mistake, nil)
+			report := provedDesk(t, c.mistake, nil, unlessThorough(c.rule)...)
 			f, ok := report.Of(c.rule)
 			require.True(t, ok)
 			require.Equal(t, prove.Fail, f.Outcome, report.String())

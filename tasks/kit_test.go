@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +32,16 @@ type trip struct {
 
 type plan struct {
 	Plan string `json:"plan"`
+}
+
+// tried reports whether the nth setting of a long table is played here: one in three is, and
+// in CI all are.
+func tried(n int) bool { return n%3 == 0 || os.Getenv("MRTR_CI") == "1" }
+
+// TestMain collects garbage rarely: these tests allocate much and keep little.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
 }
 
 // ledger lists the effects that happened.

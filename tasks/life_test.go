@@ -89,7 +89,9 @@ func TestEveryTransitionOfATask(t *testing.T) {
 					continue // it asks once
 				}
 				for _, message := range []string{"get", "cancel", "cancel twice", "answers", "foreign keys", "answers, then cancel", "nothing that can be read"} {
-					cells++
+					if cells++; !tried(cells) {
+						continue
+					}
 					t.Run(fmt.Sprintf("%s/store=%t/%s/%s", style, stored, m, message), func(t *testing.T) {
 						did := &ledger{}
 						s := setting{style: style, policy: atOnce, did: did}

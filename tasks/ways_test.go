@@ -116,11 +116,15 @@ func canonical(t *testing.T, result json.RawMessage) string {
 // with a boundary on either side of the tasks or both: the same questions, the same result byte for
 // byte, and each effect once.
 func TestTheSameHandlerIsAskedInThreeWays(t *testing.T) {
-	cells := 0
+	settings, cells := 0, 0
 	for _, style := range styleNames {
 		for _, stored := range []bool{false, true} {
 			for _, bounded := range []string{"", before, after, both} {
 				for _, transport := range transports {
+					settings++
+					if !tried(settings) {
+						continue
+					}
 					var want *dialogue
 					for _, way := range ways {
 						cells++
@@ -144,7 +148,7 @@ func TestTheSameHandlerIsAskedInThreeWays(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, len(styleNames)*2*4*len(transports)*len(ways), cells)
+	require.Equal(t, len(styleNames)*2*4*len(transports), settings)
 	t.Logf("%d cells", cells)
 }
 
