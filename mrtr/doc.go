@@ -16,9 +16,7 @@
 //	...
 //	mcp.AddTool(server, tool, mrtr.Tool(rt, mrtr.Native(handler), nil))
 //
-// # Nine words
-//
-// Most tools need no more than these:
+// # Most tools need no more
 //
 //   - [New] makes the [Runtime] of a server. It seals the states, opens those that come back,
 //     and judges the answers.
@@ -30,14 +28,13 @@
 //   - [Call.OnStop] undoes it where the call ends without completing.
 //   - Options.Store has each round run once, however often its request comes.
 //
-// # What a question may be
+// # Questions
 //
-// A no ends the call, unless the question is a [Confirm] (false), an [Optional] (nil), a [Reply]
-// (which tells why) or an [ElicitRaw] (which tells what the user did). [Question.Default]
-// answers for a client that cannot be asked, and [Question.Within] says how long its user has.
-// [Known] asks nothing.
-// [ElicitURL] sends the user to a page, and [Visits] tell when they are done there. [Quote]
-// puts somebody's text into a message.
+// A no ends the call, except for a [Confirm], which is false then, an [Optional], which is nil, a
+// [Reply], which gives the reason, and an [ElicitRaw], which gives the user's action.
+// [Question.Default] answers for a client that cannot be asked, and [Question.Within] bounds the
+// time of its user. [Known] asks nothing. [ElicitURL] sends the user to a page, and [Visits] hear
+// when they are done there. [Quote] puts somebody's text into a message.
 //
 // # Other styles
 //
@@ -58,6 +55,6 @@
 // [Options] have the keys of the states, the store, the policies for legacy clients and for
 // those that cannot be asked, and the [Limits]; [HandlerOptions] those of one handler.
 // [Observer] hears of everything that happens, and [LogObserver] writes it to a log.
-// [Runtime.Drain] and Close stop an instance, [Runtime.Stats] says what it holds, and
-// [Runtime.Erase] forgets a call.
+// [Runtime.Drain] and Close stop an instance, [Runtime.Stats] counts the handlers that it holds,
+// and [Runtime.Erase] forgets a call.
 package mrtr

@@ -365,7 +365,7 @@ func (o logObserver) level(e Event) slog.Level {
 	return slog.LevelDebug
 }
 
-// isLoud reports whether an event tells of something that no boundary logs.
+// isLoud reports whether an event is an error that no boundary logs.
 func (k EventKind) isLoud() bool {
 	return k == StopFailed || k == RoundUnknown || k == RoundNotRecorded
 }

@@ -476,8 +476,8 @@ func TestAGatewayAsksForAnotherServer(t *testing.T) {
 	}
 }
 
-// What was made of a user's answers is nobody else's, and its address does not tell so: the
-// read that asked is not cached. One that did not ask keeps its hints.
+// A read that asked is not cached: its result is for whoever answered, and its address is the
+// same for everybody. One that did not ask keeps its hints.
 func TestTheResultOfARetryIsNotCached(t *testing.T) {
 	hints := mcp.Cacheable{TTLMs: 60_000, CacheScope: "public"}
 	for _, stored := range []bool{false, true} {

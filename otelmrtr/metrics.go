@@ -104,8 +104,8 @@ func (in *instruments) count(ctx context.Context, e mrtr.Event) {
 	}
 }
 
-// effects are the events of effects, by the outcome that the metric names. One in doubt was
-// done or has failed before, and is counted as that too.
+// effects are the events of effects, by the outcome that the metric names. An effect whose own
+// run left it in doubt is counted as failed too, or as done.
 var effects = map[mrtr.EventKind]string{
 	mrtr.EffectDone:    "done",
 	mrtr.EffectFailed:  "failed",

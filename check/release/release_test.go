@@ -85,7 +85,7 @@ func tooNew(t *testing.T, tree, dir string) bool {
 	return newer
 }
 
-// copyTree copies the files that are kept, with what has changed since the last commit.
+// copyTree copies the files of the tree as they are, committed or not.
 func copyTree(t *testing.T, to string) {
 	t.Helper()
 	from := filepath.Join("..", "..")

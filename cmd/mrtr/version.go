@@ -9,7 +9,7 @@ import (
 	"github.com/mrtr-go/sdk/prove"
 )
 
-// runVersion prints what a report was made with.
+// runVersion prints the versions that a report was made with.
 func runVersion(args []string, out, errOut io.Writer) status {
 	info, known := debug.ReadBuildInfo()
 	if len(args) > 0 || !known {
