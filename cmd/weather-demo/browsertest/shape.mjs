@@ -15,7 +15,7 @@ export function shapeChecks(check, url, { must, same, eventually }) {
     await call(page);
     await asked(page, "Which units?");
     await press(page, "Start over");
-    must(await page.locator(".tiles").first().isVisible(), "the styles are there after a call");
+    await eventually(async () => must(await page.locator(".tiles").first().isVisible(), "the styles are there after a call"));
   });
 
   check("titles", {}, async (page) => {
