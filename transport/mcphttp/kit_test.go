@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -126,7 +127,7 @@ func dial(t *testing.T, url string, opts *wire.Options) *wire.Client {
 // rawServer is a server whose tool "tool" has the handler h.
 func rawServer(h mcp.ToolHandler) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "raw", Version: "1"}, nil)
-	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, h)
+	mrtr.AddRawTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, h)
 	return server
 }
 

@@ -2,13 +2,17 @@ package mcphttp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -86,7 +91,7 @@ func TestResultsAreCompletedAlike(t *testing.T) {
 		"a server of modern ones, alone": {mcp.NewServer(named, &mcp.ServerOptions{SupportedProtocolVersions: []string{"2026-07-28"}}), mcp.CallToolResult{}, 1},
 	} {
 		t.Run(explanation, func(t *testing.T) {
-			c.server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			mrtr.AddRawTool(c.server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				fresh := c.result
 				if fresh.Meta != nil {
 					fresh.Meta = mcp.Meta{}
@@ -221,7 +226,7 @@ func TestCallsWithoutAnAnswer(t *testing.T) {
 func TestCallsOutliveKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{KeepAlive: time.Second})
-		server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		mrtr.AddRawTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			time.Sleep(10 * time.Second)
 			if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "p", Progress: 1}); err != nil {
 				return nil, err
@@ -263,7 +268,6 @@ func TestNotificationsAfterTheAnswerAreRefused(t *testing.T) {
 func TestAUsualCallAllocatesLittle(t *testing.T) {
 	h := known(t, rawServer(ran), false)
 	call := callOf("tool", `"arguments":{"a":1},"inputResponses":{"a":{"action":"accept","content":{"b":"c"}}},"requestState":"x",`)
-	serve(h, call) // go-sdk judges the arguments
 	const calls = 200
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -284,7 +288,7 @@ func TestARequestWithinACallHasItsOwnServer(t *testing.T) {
 	bothWays(t, func(t *testing.T, stock bool) {
 		named := func(name string, tool mcp.ToolHandler) *mcphttp.Handler {
 			server := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
-			server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, tool)
+			mrtr.AddRawTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, tool)
 			h := must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{StockFront: stock}))(t)
 			return h
 		}
@@ -301,4 +305,92 @@ func TestARequestWithinACallHasItsOwnServer(t *testing.T) {
 			require.Contains(t, serve(outer, callOf("tool", ``)).body, "inner server")
 		}
 	})
+}
+
+// listPost asks for a page of the tools.
+func listPost(cursor string) post {
+	if cursor != "" {
+		cursor = fmt.Sprintf(`"cursor":%q,`, cursor)
+	}
+	return post{
+		"Content-Type: application/json\nAccept: application/json, text/event-stream\nMcp-Protocol-Version: 2026-07-28\nMcp-Method: tools/list\n",
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{%s"_meta":{%s:"2026-07-28",%s:{}}}}`, cursor, versionMember, capabilitiesMember),
+	}
+}
+
+// A list is encoded once, until it changes, and is always the one that go-sdk would send.
+func TestListsOfToolsAreAlike(t *testing.T) {
+	named := func(name, description string) *mcp.Tool {
+		return &mcp.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{ "type": "object", "description": "<&>\u2028" }`)}
+	}
+	hidden := ""
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
+				list.Tools = slices.DeleteFunc(list.Tools, func(tool *mcp.Tool) bool { return tool.Name == hidden })
+			}
+			return result, err
+		}
+	})
+	w := newWays(t, server, plainly)
+	serve(w.lean, listPost("")) // the first request shows the server
+	asked := 0
+	requireAlike := func() {
+		for cursor := range 2 {
+			for range 2 {
+				page := listPost("")
+				if cursor == 1 {
+					_, next, more := strings.Cut(serve(w.lean, listPost("")).body, `"nextCursor":"`)
+					asked++
+					if !more {
+						continue
+					}
+					next, _, _ = strings.Cut(next, `"`)
+					page = listPost(next)
+					asked++
+				}
+				w.requireAlike(t, page)
+				asked++
+			}
+		}
+	}
+	requireAlike()
+	for n := range 20 {
+		mrtr.AddRawTool(server, named(fmt.Sprintf("tool%d", n%7), fmt.Sprintf("é %d", n)), ran)
+		requireAlike()
+		hidden = fmt.Sprintf("tool%d", n%5)
+		requireAlike()
+		hidden = ""
+		requireAlike()
+	}
+	server.RemoveTools("tool1", "tool3", "tool5")
+	requireAlike()
+	server.RemoveTools("tool0", "tool2", "tool4", "tool6")
+	requireAlike()
+	require.EqualValues(t, asked, mcphttp.LeanCalls(w.handler))
+	require.Greater(t, asked, 200)
+}
+
+func TestAnUnchangedListIsNotEncodedAgain(t *testing.T) {
+	encoded := 0
+	server := rawServer(ran)
+	server.AddTool(&mcp.Tool{Name: "counting", InputSchema: &countingSchema{&encoded}}, ran)
+	h := known(t, server, false)
+	for range 5 {
+		require.Contains(t, serve(h, listPost("")).body, "counting")
+	}
+	require.LessOrEqual(t, encoded, 4, "go-sdk's AddTool looks at it, and each of two ways encodes it")
+	before := encoded
+	server.AddTool(&mcp.Tool{Name: "another", InputSchema: map[string]any{"type": "object"}}, ran)
+	require.Contains(t, serve(h, listPost("")).body, "another")
+	require.Equal(t, before+1, encoded)
+}
+
+type countingSchema struct{ encoded *int }
+
+func (s *countingSchema) MarshalJSON() ([]byte, error) {
+	*s.encoded++
+	return []byte(`{"type":"object"}`), nil
 }

@@ -56,7 +56,7 @@ func (g *generator) usualPost() post { return g.postAgainst([]int{60, 500}[g.Int
 
 func (g *generator) postAgainst(odds int) post {
 	g.odds = odds
-	method := g.mostly(g.one("tools/call", "tools/call", "prompts/get", "resources/read"), "tools/list", "server/discover", "subscriptions/", "ping", "nothing")
+	method := g.mostly(g.one("tools/call", "tools/call", "tools/call", "prompts/get", "resources/read", "tools/list"), "server/discover", "subscriptions/", "ping", "nothing")
 	name := "observe"
 	switch method {
 	case "tools/call":
@@ -65,6 +65,8 @@ func (g *generator) postAgainst(odds int) post {
 		name = g.mostly("observe", "unknown", "")
 	case "resources/read":
 		name = g.mostly("test://x", "test://gone", "other://y", "test://ü", "")
+	case "tools/list":
+		name = ""
 	}
 	version := g.mostly("2026-07-28", "2025-11-25", "2027-01-01", "")
 	return post{g.headers(method, name, version), g.damage(g.message(method, name, version))}
@@ -78,6 +80,9 @@ func (g *generator) headers(method, name, version string) string {
 		g.mostly("Mcp-Method: "+method, "Mcp-Method: tools/list", "Mcp-Method: Tools/Call", "X: y", "Mcp-Method: "+method+"\nMcp-Method: "+method),
 		g.mostly("Mcp-Name: "+name, "Mcp-Name: other", "Mcp-Name: =?base64?b2JzZXJ2ZQ==?=", "Mcp-Name: =?base64?dGVzdDovL8O8?=", "Mcp-Name: ", "X: y"),
 		g.mostly("Mcp-Protocol-Version: "+version, "Mcp-Protocol-Version: 2026-07-28", "X: y"),
+	}
+	if method == "tools/list" {
+		lines[3] = g.mostly("X: y", "Mcp-Name: ", "Mcp-Name: observe")
 	}
 	if (name == "bound" || name == "nested") && g.IntN(2) == 0 || g.rarely() {
 		lines = append(lines, g.one("Mcp-Param-Region: eu", "Mcp-Param-Zone: 3", "Mcp-Param-Region: eu\nMcp-Param-Zone: 3", "Mcp-Param-Other: x", "Mcp-Param-Region: =?base64?ZXU=?="))
@@ -123,6 +128,9 @@ func (g *generator) params(method, name, version string) string {
 		`"` + g.mostly(key, "name", "uri", "Name", `n\u0061me`) + `":` + g.mostly(fmt.Sprintf("%q", name), `"observ\u0065"`, `7`, `null`, `"other"`),
 		`"_meta":` + g.mostly(g.meta(version), `{}`, `null`, `7`),
 	}
+	if method == "tools/list" {
+		return g.page(version)
+	}
 	if g.IntN(4) > 0 {
 		members = append(members, `"arguments":`+g.mostly(g.arguments(name), `null`, `[1]`, `"x"`, `{}`, `{"a":1,"a":null}`, `{"a":"x"}`))
 	}
@@ -133,6 +141,14 @@ func (g *generator) params(method, name, version string) string {
 		members = append(members, `"requestState":`+g.mostly(`"Lisbon"`, `null`, `7`, `"\ud800"`, `""`))
 	}
 	return g.object(members, `"task":{"ttl":1}`, `"Arguments":{"a":1}`, `"x":`+g.value(3), `"_Meta":{}`)
+}
+
+func (g *generator) page(version string) string {
+	members := []string{`"_meta":` + g.mostly(g.meta(version), `{}`, `null`, `7`)}
+	if g.IntN(4) == 0 {
+		members = append(members, `"cursor":`+g.mostly(`""`, `"x"`, `null`, `7`, `"\ud800"`))
+	}
+	return g.object(members, `"name":"observe"`, `"Cursor":"x"`)
 }
 
 func (g *generator) meta(version string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/check/trip"
+	"github.com/mrtr-go/sdk/mrtr"
 )
 
 // observed is all that a handler can see of its call, so that two ways by which a
@@ -70,7 +71,7 @@ func leanSubjectWith(opts *mcp.ServerOptions) *mcp.Server {
 		}
 	})
 	anything := map[string]any{"type": "object"}
-	server.AddTool(&mcp.Tool{Name: "observe", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	mrtr.AddRawTool(server, &mcp.Tool{Name: "observe", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return say(observe(ctx, req.Session, req.Extra, req.Params))
 	})
 	// An argument of these two has to be repeated in a header. With two in one schema
@@ -80,11 +81,11 @@ func leanSubjectWith(opts *mcp.ServerOptions) *mcp.Server {
 		"nested": `"deep":{"type":"object","properties":{"zone":{"type":"integer","x-mcp-header":"Zone"}}}`,
 	} {
 		schema := json.RawMessage(`{"type":"object","properties":{` + properties + `}}`)
-		server.AddTool(&mcp.Tool{Name: name, InputSchema: schema}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		mrtr.AddRawTool(server, &mcp.Tool{Name: name, InputSchema: schema}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return say(string(req.Params.Arguments))
 		})
 	}
-	server.AddTool(&mcp.Tool{Name: "notify", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	mrtr.AddRawTool(server, &mcp.Tool{Name: "notify", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var failures []error
 		for i := range 3 {
 			failures = append(failures, req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "<é\u2028>", Progress: float64(i)}))
@@ -93,7 +94,7 @@ func leanSubjectWith(opts *mcp.ServerOptions) *mcp.Server {
 		failures = append(failures, req.Session.NotifyProgress(context.Background(), &mcp.ProgressNotificationParams{ProgressToken: 1, Progress: 9}))
 		return say(fmt.Sprint(failures))
 	})
-	server.AddTool(&mcp.Tool{Name: "fail", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	mrtr.AddRawTool(server, &mcp.Tool{Name: "fail", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var how struct {
 			Code   int64
 			Wrap   bool
@@ -112,7 +113,7 @@ func leanSubjectWith(opts *mcp.ServerOptions) *mcp.Server {
 		}
 		return nil, err
 	})
-	mcp.AddTool(server, &mcp.Tool{Name: "trip"}, trip.Handler)
+	mrtr.AddTool(server, &mcp.Tool{Name: "trip"}, trip.Handler)
 	server.AddPrompt(&mcp.Prompt{Name: "observe"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: observe(ctx, req.Session, req.Extra, req.Params)}}}}, nil
 	})

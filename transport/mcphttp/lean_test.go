@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -211,7 +212,6 @@ func TestUnusualCallsAreNotLean(t *testing.T) {
 		"a member twice":                   callOf("observe", `"requestState":"a","requestState":"b",`),
 		"an escape in a name":              callOf("observe", `"request\u0053tate":"a",`),
 		"a body of two values":             {callOf("observe", ``).headers, callOf("observe", ``).body + "{}"},
-		"more names than are noted":        callOf("observe", `"arguments":{`+many.String()+`"z":1},`),
 		"names under a name of great size": callOf("observe", `"arguments":{"`+strings.Repeat("x", 1<<20)+`":{`+many.String()+`"z":1}},`),
 		"great depth":                      callOf("observe", `"arguments":[`+strings.Repeat("[", 200)+strings.Repeat("]", 200)+`],`),
 	} {
@@ -316,42 +316,82 @@ func TestTheEndOfARequestHasItsCause(t *testing.T) {
 	}
 }
 
-// A tool that is replaced by one whose argument a header has to repeat is judged by
-// its new schema after a second, however often it is called meanwhile.
-func TestVerdictsAboutHeadersExpire(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := rawServer(nil)
-		add := func(property string) {
-			schema := json.RawMessage(`{"type":"object","properties":{"region":{"type":"string"` + property + `}}}`)
-			server.AddTool(&mcp.Tool{Name: "tool", InputSchema: schema}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				return say("ran")
-			})
-		}
-		add("")
-		w := newWays(t, server, plainly)
-		call := callOf("tool", `"arguments":{"region":"eu"},`)
-		for range 10 {
-			require.Equal(t, http.StatusOK, serve(w.lean, call).status)
-		}
-		require.EqualValues(t, 9, mcphttp.LeanCalls(w.handler))
+// A tool that takes another's name is judged by its own schema, whoever added it. One that
+// go-sdk's own AddTool added is noticed by the first call that it answers.
+func TestAToolThatIsReplacedIsJudgedByItsSchema(t *testing.T) {
+	add := map[string]func(*mcp.Server, *mcp.Tool, mcp.ToolHandler){"ours": mrtr.AddRawTool, "go-sdk's": (*mcp.Server).AddTool}
+	for by, replace := range add {
+		t.Run(by, func(t *testing.T) {
+			server := rawServer(nil)
+			tool := func(property string) *mcp.Tool {
+				return &mcp.Tool{Name: "tool", InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string"` + property + `}}}`)}
+			}
+			ran := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("ran") }
+			mrtr.AddRawTool(server, tool(""), ran)
+			w := newWays(t, server, plainly)
+			call := callOf("tool", `"arguments":{"region":"eu"},`)
+			for range 10 {
+				require.Equal(t, http.StatusOK, serve(w.lean, call).status)
+			}
+			require.EqualValues(t, 9, mcphttp.LeanCalls(w.handler))
 
-		add(`,"x-mcp-header":"Region"`)
-		for range 99 {
-			time.Sleep(10 * time.Millisecond)
-			serve(w.lean, call)
-		}
-		time.Sleep(10 * time.Millisecond)
-		require.Equal(t, http.StatusBadRequest, serve(w.lean, call).status)
-		w.requireAlike(t, call)
-		call = call.with("Mcp-Param-Region: eu")
-		require.Equal(t, http.StatusOK, serve(w.lean, call).status)
-		w.requireAlike(t, call)
-	})
+			replace(server, tool(`,"x-mcp-header":"Region"`), ran)
+			if by != "ours" {
+				require.Equal(t, http.StatusOK, serve(w.lean, call).status)
+			}
+			for range 3 {
+				require.Equal(t, http.StatusBadRequest, serve(w.lean, call).status)
+				w.requireAlike(t, call)
+			}
+			named := call.with("Mcp-Param-Region: eu")
+			require.Equal(t, http.StatusOK, serve(w.lean, named).status)
+			w.requireAlike(t, named)
+
+			mrtr.AddRawTool(server, tool(""), ran)
+			before := mcphttp.LeanCalls(w.handler)
+			require.Equal(t, http.StatusOK, serve(w.lean, call).status)
+			require.Equal(t, before+1, mcphttp.LeanCalls(w.handler))
+		})
+	}
 }
 
-// A call that was allowed says nothing about another argument, about the same one
-// where it was null, or about another tool.
-func TestVerdictsAboutHeadersAreNarrow(t *testing.T) {
+// Middleware that answers in a tool's place makes its calls go through go-sdk until the tool
+// is entered again. A refusal says nothing about who answers to a name.
+func TestMiddlewareThatAnswersForATool(t *testing.T) {
+	server := rawServer(ran)
+	var answer func() (mcp.Result, error)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if answer != nil {
+				return answer()
+			}
+			return next(ctx, method, req)
+		}
+	})
+	h := known(t, server, false)
+	call := callOf("tool", `"arguments":{"a":1},`)
+	isLean := func() bool {
+		before := mcphttp.LeanCalls(h)
+		serve(h, call)
+		return mcphttp.LeanCalls(h) > before
+	}
+	require.True(t, isLean())
+	answer = func() (mcp.Result, error) { return nil, errors.New("no") }
+	require.True(t, isLean())
+	answer = func() (mcp.Result, error) { return &mcp.CallToolResult{IsError: true}, nil }
+	require.True(t, isLean())
+	answer = nil
+	require.True(t, isLean(), "refusals changed nothing")
+	answer = func() (mcp.Result, error) { return &mcp.CallToolResult{}, nil }
+	require.True(t, isLean())
+	require.False(t, isLean(), "somebody answered in its place")
+	answer = nil
+	require.False(t, isLean())
+	require.True(t, isLean(), "it was entered again")
+}
+
+// Calls of a tool that binds an argument are judged by go-sdk, whatever was allowed before.
+func TestBoundArgumentsAreAlwaysJudged(t *testing.T) {
 	w := newWays(t, leanSubject(), plainly)
 	to := func(tool, arguments string) post { return callOf(tool, `"arguments":`+arguments+`,`) }
 	allowed := []post{to("observe", `{"region":"eu","deep":{"zone":3}}`)}
@@ -368,7 +408,7 @@ func TestVerdictsAboutHeadersAreNarrow(t *testing.T) {
 			require.Equal(t, http.StatusOK, serve(w.lean, p).status, p.body)
 		}
 	}
-	require.Greater(t, mcphttp.LeanCalls(w.handler), uint64(len(allowed)/2))
+	require.EqualValues(t, 1, mcphttp.LeanCalls(w.handler), "the second call of observe")
 	for _, refused := range []post{
 		to("bound", `{"region":"eu"}`), to("bound", `{"n":3,"region":"eu"}`), to("nested", `{"deep":{"zone":3}}`),
 	} {

@@ -16,17 +16,20 @@ import (
 
 // Call is a call that was read.
 type Call struct {
-	front     *Front
-	body      []byte
-	method    string
-	id        jsonrpc.ID
-	rawID     []byte // as it was sent
-	name      string // of the tool or prompt, or the URI of the resource
-	arguments []byte // notes about a tool's arguments, see readArguments
+	front  *Front
+	body   []byte
+	method string
+	id     jsonrpc.ID
+	rawID  []byte // as it was sent
+	name   string // of the tool or prompt, or the URI of the resource
+	takes  bool   // a tool's arguments have a member, which a header may have to repeat
 
 	version string
 
-	rawParams, rawInfo, rawCapabilities []byte // parts of the body; the latter two of _meta
+	// Parts of the body, nil for those that are left out.
+	rawParams                                     []byte
+	rawMeta, rawArguments, rawResponses, rawState []byte // of the params
+	rawInfo, rawCapabilities                      []byte // of _meta
 
 	// After decode.
 	params mcp.Params
@@ -48,7 +51,16 @@ func (f *Front) Read(r *http.Request, body []byte) *Call {
 		return nil
 	}
 	method, version, name := r.Header.Get(methodHeader), r.Header.Get(versionHeader), r.Header.Get(nameHeader)
-	if method != "tools/call" && method != "prompts/get" && method != "resources/read" || name == "" {
+	switch method {
+	case "tools/call", "prompts/get", "resources/read":
+		if name == "" {
+			return nil
+		}
+	case "tools/list":
+		if r.Header.Values(nameHeader) != nil {
+			return nil
+		}
+	default:
 		return nil
 	}
 	if r.Header.Get("Content-Type") != "application/json" || !acceptsBoth(r.Header.Values("Accept")) {
@@ -77,7 +89,9 @@ func (f *Front) Read(r *http.Request, body []byte) *Call {
 func (c *Call) decode() bool {
 	switch c.method {
 	case "tools/call":
-		c.params = &mcp.CallToolParamsRaw{}
+		return c.decodeToolCall() && c.describeClient()
+	case "tools/list":
+		c.params = &mcp.ListToolsParams{}
 	case "prompts/get":
 		c.params = &mcp.GetPromptParams{}
 	default:
@@ -85,6 +99,24 @@ func (c *Call) decode() bool {
 	}
 	_, err := json.Parse(c.rawParams, c.params, json.DontMatchCaseInsensitiveStructFields)
 	return err == nil && c.describeClient()
+}
+
+// decodeToolCall decodes the members where they were found.
+func (c *Call) decodeToolCall() bool {
+	params := &mcp.CallToolParamsRaw{Name: c.name, Arguments: bytes.Clone(c.rawArguments)}
+	c.params = params
+	if _, err := json.Parse(c.rawMeta, &params.Meta, json.DontMatchCaseInsensitiveStructFields); err != nil {
+		return false
+	}
+	if c.rawResponses != nil && params.InputResponses.UnmarshalJSON(c.rawResponses) != nil {
+		return false
+	}
+	if c.rawState != nil {
+		if _, err := json.Parse(c.rawState, &params.RequestState, 0); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // describeClient makes the params of an initialize out of _meta, as go-sdk's session does.
@@ -115,6 +147,8 @@ func (c *Call) request(session *mcp.ServerSession, extra *mcp.RequestExtra) mcp.
 	switch params := c.params.(type) {
 	case *mcp.CallToolParamsRaw:
 		return &mcp.CallToolRequest{Session: session, Params: params, Extra: extra}
+	case *mcp.ListToolsParams:
+		return &mcp.ListToolsRequest{Session: session, Params: params, Extra: extra}
 	case *mcp.GetPromptParams:
 		return &mcp.GetPromptRequest{Session: session, Params: params, Extra: extra}
 	default:
@@ -217,6 +251,9 @@ func (c *Call) readID(w *jsontext.Walker) bool {
 }
 
 func (c *Call) readParams(w *jsontext.Walker) bool {
+	if c.method == "tools/list" {
+		return c.readPage(w)
+	}
 	key := "name"
 	if c.method == "resources/read" {
 		key = "uri"
@@ -225,23 +262,27 @@ func (c *Call) readParams(w *jsontext.Walker) bool {
 	members, others := 0, jsontext.NameSet{}
 	for name := range w.Members {
 		members++
-		ok := members <= maxMembers
+		start, ok := w.Offset(), members <= maxMembers
 		switch string(name) {
 		case "_meta":
 			ok = once(&seen.meta) && c.readMeta(w)
+			c.rawMeta = c.body[start:w.Offset()]
 		case key:
 			ok = once(&seen.name) && is(w, c.name)
 		case "inputResponses":
 			ok = once(&seen.responses) && readResponses(w)
+			c.rawResponses = c.body[start:w.Offset()]
 		case "requestState":
 			ok = once(&seen.state) && w.Kind() == '"'
+			c.rawState = w.Value()
 		case "arguments":
 			ok = once(&seen.arguments)
 			switch c.method {
 			case "prompts/get":
 				ok = readTexts(w) && ok
 			case "tools/call":
-				ok = c.readArguments(w, 0, 0) && ok
+				ok = c.readArguments(w) && ok
+				c.rawArguments = c.body[start:w.Offset()]
 			default:
 				_, repeated := w.Repeated()
 				ok = ok && !repeated
@@ -255,6 +296,24 @@ func (c *Call) readParams(w *jsontext.Walker) bool {
 		}
 	}
 	return seen.meta && seen.name
+}
+
+// readPage reads the params of a list.
+func (c *Call) readPage(w *jsontext.Walker) bool {
+	var seen struct{ meta, cursor bool }
+	for name := range w.Members {
+		ok := false
+		switch string(name) {
+		case "_meta":
+			ok = once(&seen.meta) && c.readMeta(w)
+		case "cursor":
+			ok = once(&seen.cursor) && w.Kind() == '"'
+		}
+		if !ok {
+			return false
+		}
+	}
+	return seen.meta
 }
 
 // readMeta finds the description of the client. go-sdk takes the last of several members
@@ -328,39 +387,20 @@ func readTexts(w *jsontext.Walker) bool {
 	return true
 }
 
-// maxNotes bounds the notes of readArguments, and with them its work.
-const maxNotes = 4 << 10
-
-// readArguments reads an object and notes the path of each member, at any depth that
-// the properties of a schema can reach. A path is that of the object which the member
-// is in (from start to end in the notes), a zero byte and the name. A newline ends it,
-// with a byte before it that marks a null. No name has any of these bytes.
-func (c *Call) readArguments(w *jsontext.Walker, start, end int) bool {
+// readArguments reads an object, and notes whether it has a member.
+func (c *Call) readArguments(w *jsontext.Walker) bool {
+	var names jsontext.NameSet
 	if w.Kind() != '{' {
 		return false
 	}
-	var names jsontext.NameSet
 	for name := range w.Members {
-		from := len(c.arguments)
-		c.arguments = append(append(c.arguments, c.arguments[start:end]...), 0)
-		c.arguments = append(c.arguments, name...)
-		to := len(c.arguments)
-		if w.Kind() == 'n' {
-			c.arguments = append(c.arguments, nullMark)
-		}
-		c.arguments = append(c.arguments, '\n')
-		if len(c.arguments) > maxNotes || !names.Add(name) {
-			return false
-		}
-		isObject := w.Kind() == '{'
-		if isObject && !c.readArguments(w, from, to) || !isObject && !isExact(w) {
+		c.takes = true
+		if !names.Add(name) || !isExact(w) {
 			return false
 		}
 	}
 	return true
 }
-
-const nullMark = 1
 
 // isExact reads a value, and reports whether no name stands twice in one object of it,
 // and no number is one that readers round.
@@ -385,14 +425,4 @@ func isExact(w *jsontext.Walker) bool {
 		return !message.IsInexact(w.Value())
 	}
 	return true
-}
-
-// paths ranges over the notes of readArguments.
-func (c *Call) paths(yield func(path []byte, null bool) bool) {
-	for line := range bytes.Lines(c.arguments) {
-		path, null := bytes.CutSuffix(line[:len(line)-1], []byte{nullMark})
-		if !yield(path, null) {
-			return
-		}
-	}
 }

@@ -3,17 +3,18 @@ package lean
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/unbound"
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
@@ -23,6 +24,8 @@ import (
 type conn struct {
 	end     context.Context // of the request
 	call    *Call
+	tool    *unbound.Tool // that the call names, nil where no header could repeat an argument
+	entered atomic.Bool   // its handler
 	closing sync.Once
 	closed  chan struct{}
 
@@ -34,9 +37,13 @@ type conn struct {
 	done bool // the handler has returned
 }
 
-// connKey is for the connection of a call, in the context of its handler. It ties the
-// call's notifications to it.
-type connKey struct{}
+// Enter implements [unbound.Visit]. Its key in the context of the handler also ties the
+// notifications of the call to the connection.
+func (c *conn) Enter(tool *unbound.Tool) {
+	if tool == c.tool {
+		c.entered.Store(true)
+	}
+}
 
 func (c *conn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
 
@@ -68,7 +75,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if !ok {
 		return errClosed // it answers nothing that was asked
 	}
-	of, _ := ctx.Value(connKey{}).(*conn)
+	of, _ := ctx.Value(unbound.VisitKey{}).(*conn)
 	switch {
 	case notification.IsCall():
 		return errCalls
@@ -99,13 +106,13 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 // encode makes an event of the outcome of the call, or a body if the status is not
 // 0, as go-sdk's session completes and encodes it. It reports false if that cannot
 // be encoded.
-func (c *conn) encode(result mcp.Result, err error, info *mcp.Implementation) (status int, ok bool) {
+func (c *conn) encode(result mcp.Result, err error, info *serverInfo) (status int, ok bool) {
 	if err == nil && result == nil {
 		err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("internal error: %q has neither a result nor an error", c.call.method)}
 	}
 	if err == nil {
-		complete(result, info)
-		return 0, c.call.result(&c.event, result) == nil
+		complete(result, info.Implementation)
+		return 0, c.call.result(&c.event, result, info) == nil
 	}
 	if errors.Is(err, errMethodNotFound) || errors.Is(err, errNotHandled()) {
 		err = fmt.Errorf("%w: %q", errMethodNotFound, c.call.method)
@@ -197,7 +204,7 @@ func Answer(id jsonrpc.ID, result mcp.Result, err error, modern bool) *jsonrpc.R
 		complete(result, nil)
 	}
 	var text bytes.Buffer
-	if err := encodeResult(&text, result); err != nil {
+	if err := encodeResult(&text, result, nil, &lists{}); err != nil {
 		return &jsonrpc.Response{ID: id, Error: err}
 	}
 	return &jsonrpc.Response{ID: id, Result: text.Bytes()}
@@ -218,28 +225,12 @@ func statusOf(err error) int {
 	return 0
 }
 
-// encodeResult writes a result as go-sdk encodes it. The methods of its own types give
-// it as it is sent, which the encoder would only check.
-func encodeResult(event *bytes.Buffer, result mcp.Result) error {
-	switch own := result.(type) {
-	case *mcp.CallToolResult, *mcp.GetPromptResult, *mcp.ReadResourceResult:
-		text, err := own.(json.Marshaler).MarshalJSON()
-		event.Write(text)
-		return err
-	}
-	encoder := json.NewEncoder(event)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(result)
-	event.Truncate(len(bytes.TrimRight(event.Bytes(), "\n")))
-	return err
-}
-
 // result writes the event with a result. The buffer is empty.
-func (c *Call) result(event *bytes.Buffer, result mcp.Result) error {
+func (c *Call) result(event *bytes.Buffer, result mcp.Result, info *serverInfo) error {
 	event.WriteString("event: message\ndata: " + `{"jsonrpc":"2.0","id":`)
 	event.Write(c.rawID)
 	event.WriteString(`,"result":`)
-	if err := encodeResult(event, result); err != nil {
+	if err := encodeResult(event, result, info, &c.front.lists); err != nil {
 		return err
 	}
 	event.WriteString("}\n\n")

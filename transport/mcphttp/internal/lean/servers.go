@@ -38,7 +38,8 @@ type servedVersion struct {
 
 // serverInfo is nil in the map of [servers] if the server was seen once.
 type serverInfo struct {
-	*mcp.Implementation // nil if it is being asked for, or the version is not served
+	*mcp.Implementation        // nil if it is being asked for, or the version is not served
+	text                []byte // as JSON, as go-sdk's result of a tool has it
 }
 
 // supported are the versions that some server may serve.
@@ -47,7 +48,7 @@ var supported = mcp.SupportedProtocolVersions()
 // info is the name that a server gives itself in its results. It is nil if the
 // request has to go to go-sdk: the version is not known to be served, or the server
 // was never seen before, as every one of a program that makes one for each request.
-func (l *servers) info(server *mcp.Server, pointer weak.Pointer[mcp.Server], version string) *mcp.Implementation {
+func (l *servers) info(server *mcp.Server, pointer weak.Pointer[mcp.Server], version string) *serverInfo {
 	if !slices.Contains(supported, version) {
 		return nil
 	}
@@ -56,8 +57,10 @@ func (l *servers) info(server *mcp.Server, pointer weak.Pointer[mcp.Server], ver
 	defer l.mu.Unlock()
 	info, seen := l.known[key]
 	switch {
+	case info != nil && info.Implementation == nil:
+		return nil
 	case info != nil:
-		return info.Implementation
+		return info
 	case !seen:
 		if l.known == nil {
 			l.known = map[servedVersion]*serverInfo{}
@@ -66,12 +69,17 @@ func (l *servers) info(server *mcp.Server, pointer weak.Pointer[mcp.Server], ver
 		runtime.AddCleanup(server, l.forget, key)
 		return nil
 	}
-	info = &serverInfo{}
-	l.known[key] = info
+	l.known[key] = &serverInfo{}
 	l.mu.Unlock()
-	found := introduce(server, version)
+	found := &serverInfo{Implementation: introduce(server, version)}
+	if found.Implementation != nil {
+		found.text, _ = json.Marshal(found.Implementation) // it came out of JSON
+	}
 	l.mu.Lock()
-	info.Implementation = found
+	l.known[key] = found
+	if found.Implementation == nil {
+		return nil
+	}
 	return found
 }
 

@@ -1,0 +1,74 @@
+// Package unbound knows the tools of a server that bind no argument to a header.
+//
+// The schema of a tool may have a client repeat an argument in a Mcp-Param header, and a
+// server refuses a call that does not. go-sdk shows nobody the tool that a name stands for,
+// so a transport cannot tell whether it must look: whoever registers a tool says so here.
+package unbound
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Tool is one that was registered and binds no argument to a header. Another may have taken
+// its name since, which go-sdk tells nobody; [Tool.Missed] notices.
+type Tool struct {
+	stands atomic.Bool // it was the one that its name stands for when last seen
+}
+
+type named struct {
+	server weak.Pointer[mcp.Server]
+	name   string
+}
+
+var known sync.Map // of named to *Tool
+
+// Register notes that a tool is about to be added to a server, and returns the handler to add.
+func Register(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) mcp.ToolHandler {
+	key := named{weak.Make(server), t.Name}
+	if schema, err := json.Marshal(t.InputSchema); err != nil || bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
+		known.Delete(key)
+		return h
+	}
+	tool := &Tool{}
+	tool.stands.Store(true)
+	if _, replaced := known.Swap(key, tool); !replaced {
+		runtime.AddCleanup(server, func(key named) { known.Delete(key) }, key)
+	}
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if !tool.stands.Load() {
+			tool.stands.Store(true)
+		}
+		if visit, ok := ctx.Value(VisitKey{}).(Visit); ok {
+			visit.Enter(tool)
+		}
+		return h(ctx, req)
+	}
+}
+
+// Of is the tool of that name if it is known to bind no argument to a header, else nil.
+func Of(server weak.Pointer[mcp.Server], name string) *Tool {
+	found, ok := known.Load(named{server, name})
+	if !ok || !found.(*Tool).stands.Load() {
+		return nil
+	}
+	return found.(*Tool)
+}
+
+// Missed says that a call of the tool's name had a good result, and the tool's handler was
+// not entered: another tool answers to the name. It is not found by [Of] until it is entered
+// again.
+func (t *Tool) Missed() { t.stands.Store(false) }
+
+// VisitKey is for the [Visit] in the context of a call.
+type VisitKey struct{}
+
+// A Visit hears of the tool whose handler a call enters.
+type Visit interface{ Enter(*Tool) }

@@ -1,0 +1,139 @@
+// Package typed makes a typed tool handler into a raw one, as mcp.AddTool does, and reads
+// each call once.
+//
+// mcp.AddTool of go-sdk v1.8.0 decodes the arguments three times and the output twice, each
+// time through a buffer of 32 KiB: four fifths of the bytes that a call over HTTP allocates.
+// Here the usual arguments and the usual output are decoded from their bytes. Everything else
+// (arguments that two readers may understand differently, values that break the schema,
+// schemas with defaults) goes through mcp.AddTool itself, on a server that nobody connects
+// to, so no refusal and no text is written twice. A test compares the two ways.
+//
+// The package can be deleted when go-sdk decodes from the bytes; see docs/go-sdk.md.
+package typed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	segmentio "github.com/segmentio/encoding/json"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+)
+
+// Handler is the tool with the schemas that mcp.AddTool gives it, and the handler that
+// mcp.AddTool makes of h. It panics where that does.
+func Handler[In, Out any](t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) (*mcp.Tool, mcp.ToolHandler) {
+	var stock stock[In, Out]
+	described := stock.add(t, h)
+	arguments := schemaOf(described.InputSchema)
+	if !decodesAlike(reflect.TypeFor[In](), nil) {
+		arguments = nil
+	}
+	output := schemaOf(described.OutputSchema)
+	usualOutput := described.OutputSchema == nil || output != nil
+	return described, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		in, ok := read[In](arguments, req.Params.Arguments)
+		if !ok {
+			return stock.call(ctx, req, nil)
+		}
+		res, out, err := h(ctx, req, in)
+		switch refusal, isRefusal := err.(*jsonrpc.Error); {
+		case isRefusal: // itself, not one that it wraps
+			return nil, refusal
+		case err != nil:
+			res := &mcp.CallToolResult{}
+			res.SetError(err)
+			return res, nil
+		}
+		if usualOutput {
+			if res, ok := write(output, res, out); ok {
+				return res, nil
+			}
+		}
+		return stock.call(ctx, req, &outcome[Out]{res, out})
+	}
+}
+
+// read decodes the usual arguments. It reports false for all others.
+func read[In any](schema *jsonschema.Resolved, text json.RawMessage) (in In, ok bool) {
+	if len(text) == 0 {
+		text = json.RawMessage("{}") // as go-sdk takes arguments that are left out
+	}
+	if schema == nil {
+		return in, false
+	}
+	value, ok := usual(text)
+	if !ok || schema.Validate(value) != nil {
+		return in, false
+	}
+	if _, err := segmentio.Parse(text, &in, segmentio.DontMatchCaseInsensitiveStructFields); err != nil {
+		var none In
+		return none, false
+	}
+	return in, true
+}
+
+// write puts the usual output into the result. It reports false, and leaves the result
+// alone, for all others.
+func write[Out any](schema *jsonschema.Resolved, res *mcp.CallToolResult, out Out) (*mcp.CallToolResult, bool) {
+	if res == nil {
+		res = &mcp.CallToolResult{}
+	}
+	if res.InputRequests != nil {
+		return res, true
+	}
+	switch v := reflect.ValueOf(&out).Elem(); {
+	case v.Kind() == reflect.Interface && v.IsNil():
+		return res, true
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return nil, false
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, false
+	}
+	if schema != nil {
+		w := jsontext.Walk(text, maxDepth)
+		value := w.Decode()
+		object, isObject := value.(map[string]any)
+		if !isObject || !w.End() || schema.Validate(value) != nil {
+			return nil, false
+		}
+		if text, err = json.Marshal(object); err != nil { // as go-sdk spells it: names sorted
+			return nil, false
+		}
+	} else if text[0] != '{' {
+		return nil, false
+	}
+	res.StructuredContent = json.RawMessage(text)
+	if res.Content == nil {
+		res.Content = []mcp.Content{&mcp.TextContent{Text: string(text)}}
+	}
+	return res, true
+}
+
+// schemaOf compiles the schema for [read] and [write]. It is nil if they cannot judge by it:
+// there is none, or it has defaults, which change the value.
+func schemaOf(schema any) *jsonschema.Resolved {
+	text, err := json.Marshal(schema)
+	var copied *jsonschema.Schema
+	if err != nil || hasDefaults(schema) || json.Unmarshal(text, &copied) != nil || copied == nil {
+		return nil
+	}
+	resolved, err := copied.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	if err != nil {
+		return nil
+	}
+	return resolved
+}
+
+// hasDefaults reports whether the schema may have a default anywhere.
+func hasDefaults(schema any) bool {
+	text, err := json.Marshal(schema)
+	return err != nil || bytes.Contains(text, []byte(`"default"`))
+}
