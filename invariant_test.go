@@ -176,7 +176,7 @@ func TestInvariantOfTheDefinitions(t *testing.T) {
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 	for _, o := range options.All {
-		mcp.AddTool(server, &mcp.Tool{Name: o.Tool(), Description: o.Lesson}, o.New(rt, &options.Audit{}))
+		mrtr.AddTool(server, &mcp.Tool{Name: o.Tool(), Description: o.Lesson}, o.New(rt, &options.Audit{}))
 	}
 	var first []byte
 	for _, in := range []*wire.Options{

@@ -59,10 +59,10 @@ func shutdownStyles(rt *mrtr.Runtime, completed *sync.Map) *mcp.Server {
 		}
 		return nil, shutdownOut{v}, nil
 	}
-	mcp.AddTool(server, &mcp.Tool{Name: "native"}, mrtr.Tool(rt, mrtr.Native(native), nil))
-	mcp.AddTool(server, &mcp.Tool{Name: "coroutine"}, mrtr.Tool(rt, mrtr.Coroutine(linear), nil))
-	mcp.AddTool(server, &mcp.Tool{Name: "journal"}, mrtr.Tool(rt, mrtr.Journal(linear), nil))
-	mcp.AddTool(server, &mcp.Tool{Name: "resumable"}, mrtr.Tool(rt, mrtr.Resumable(linear), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "native"}, mrtr.Tool(rt, mrtr.Native(native), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "coroutine"}, mrtr.Tool(rt, mrtr.Coroutine(linear), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "journal"}, mrtr.Tool(rt, mrtr.Journal(linear), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "resumable"}, mrtr.Tool(rt, mrtr.Resumable(linear), nil))
 	return server
 }
 

@@ -32,7 +32,7 @@ func Example_once() {
 	defer rt.Close()
 	desk.held = 0
 	server := mcp.NewServer(&mcp.Implementation{Name: "travel", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(bookHeld), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(bookHeld), nil))
 	call(server, "book")
 	fmt.Println("seats held:", desk.held)
 	// Output:

@@ -23,7 +23,7 @@ func run(ctx context.Context, address string) error {
 		return err
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "travel", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(book), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(book), nil))
 	return serve.HTTP(ctx, address, server, &serve.Options{Runtime: rt})
 }
 

@@ -23,7 +23,7 @@ func register(server *mcp.Server) (*mrtr.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(book), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(book), nil))
 	return rt, nil
 }
 

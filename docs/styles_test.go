@@ -136,16 +136,16 @@ func TestToolsOfTheStylesDocument(t *testing.T) {
 		want      did
 	}{
 		{"a delete", func(s *mcp.Server, rt *mrtr.Runtime) {
-			mcp.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Native(remover(&removed)), nil))
+			mrtr.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Native(remover(&removed)), nil))
 		}, file{"a.txt"}, yes, 2, `{"removed":true}`, &removed, did{"removed a.txt"}},
 		{"a delete that is declined", func(s *mcp.Server, rt *mrtr.Runtime) {
-			mcp.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Native(remover(&kept)), nil))
+			mrtr.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Native(remover(&kept)), nil))
 		}, file{"a.txt"}, wire.Answers{"sure": wire.Decline}, 2, `{"removed":false}`, &kept, nil},
 		{"an onboarding", func(s *mcp.Server, rt *mrtr.Runtime) {
-			mcp.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, onboarding(&onboarded), nil))
+			mrtr.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, onboarding(&onboarded), nil))
 		}, newcomer{"Ada"}, ada, 5, `{"id":"account of Ada","answers":10}`, &onboarded, did{"account for x"}},
 		{"a wizard", func(s *mcp.Server, rt *mrtr.Runtime) {
-			mcp.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Coroutine(wizard(&wizarded)), nil))
+			mrtr.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Coroutine(wizard(&wizarded)), nil))
 		}, goal{"a house"}, turns, 4, `{"steps":["PLAN","BUILD"]}`, &wizarded, did{"plan", "build"}},
 	}
 	for _, c := range cases {

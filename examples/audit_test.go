@@ -68,7 +68,7 @@ func Example_audit() {
 		}
 		w.Cleanup(func() { _ = rt.Close() })
 		server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
-		mcp.AddTool(server, &mcp.Tool{Name: "delete"}, mrtr.Tool(rt, mrtr.Journal(t.deletion), nil))
+		mrtr.AddTool(server, &mcp.Tool{Name: "delete"}, mrtr.Tool(rt, mrtr.Journal(t.deletion), nil))
 		return server
 	}
 	yes, there := mrtrtest.Value(true), mrtrtest.Value("there")

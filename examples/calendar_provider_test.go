@@ -156,6 +156,6 @@ func newAgenda(c *examples.Calendar, user string, readable bool) (*mcp.Server, *
 		panic(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "agenda", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "agenda"}, mrtr.Tool(rt, mrtr.Journal(c.Agenda), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "agenda"}, mrtr.Tool(rt, mrtr.Journal(c.Agenda), nil))
 	return server, rt
 }

@@ -21,7 +21,7 @@ func run[In, Out any](style mrtr.Style[In, Out], in In, answers map[string]any) 
 	}
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
 	here, there := mcp.NewInMemoryTransports()
 	if _, err := server.Connect(ctx, here, nil); err != nil {
 		panic(err)

@@ -34,5 +34,5 @@ func BookAnywhere(ctx context.Context, c *mrtr.Call, in Booking) (Ticket, error)
 
 // RegisterBookAnywhere registers the tool.
 func RegisterBookAnywhere(server *mcp.Server, rt *mrtr.Runtime) {
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Resumable(BookAnywhere), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Resumable(BookAnywhere), nil))
 }

@@ -20,7 +20,7 @@ func ExampleOrderLinear_task() {
 			panic(err)
 		}
 		server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
-		mcp.AddTool(server, &mcp.Tool{Name: "order"}, mrtr.Tool(rt, mrtr.Journal(examples.OrderLinear), &mrtr.HandlerOptions{
+		mrtr.AddTool(server, &mcp.Tool{Name: "order"}, mrtr.Tool(rt, mrtr.Journal(examples.OrderLinear), &mrtr.HandlerOptions{
 			Task: mrtr.TaskPolicy{AtOnce: true},
 		}))
 		m, err := tasks.Install(server, &tasks.Options{Runtime: rt})

@@ -14,7 +14,7 @@
 //	}
 //	rt, err := mrtr.New(nil)
 //	...
-//	mcp.AddTool(server, tool, mrtr.Tool(rt, mrtr.Native(handler), nil))
+//	mrtr.AddTool(server, tool, mrtr.Tool(rt, mrtr.Native(handler), nil))
 //
 // # Most tools need no more
 //

@@ -26,7 +26,7 @@ func newWeather(style mrtr.Style[lookup, forecast]) *mcp.Server {
 		panic(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, style, nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, style, nil))
 	return server
 }
 
@@ -316,7 +316,7 @@ func ExampleQuestion_Default() {
 		panic(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, oneQuestion(units, func(u string) string { return u }), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, oneQuestion(units, func(u string) string { return u }), nil))
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		session := connectUser(server, map[string]any{"units": "imperial"}, version)
 		result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "weather", Arguments: lookup{"Lisbon"}})
@@ -398,7 +398,7 @@ func ExampleContentProvider() {
 		panic(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "forecast"}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, Forecast, error) {
+	mrtr.AddTool(server, &mcp.Tool{Name: "forecast"}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, Forecast, error) {
 		unit, ok := mrtr.Answer(c, units)
 		if !ok {
 			return mrtr.Need(units), Forecast{}, nil

@@ -102,7 +102,7 @@ func order(style mrtr.Style[Order, Receipt]) {
 func callOrder(handler mcp.ToolHandlerFor[Order, Receipt]) {
 	ctx := context.Background()
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "order"}, handler)
+	mrtr.AddTool(server, &mcp.Tool{Name: "order"}, handler)
 	client := mcp.NewClient(&mcp.Implementation{Name: "customer", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			fmt.Println("user is asked:", req.Params.Message)

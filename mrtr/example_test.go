@@ -30,7 +30,7 @@ func ExampleNative() {
 		panic(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, mrtr.Native(handler), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, mrtr.Native(handler), nil))
 
 	callTool(server, "weather", map[string]any{"units": "metric"})
 	// Output:
@@ -75,8 +75,8 @@ func Example_sideBySide() {
 		panic(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "bare"}, bare)
-	mcp.AddTool(server, &mcp.Tool{Name: "ours"}, mrtr.Tool(rt, mrtr.Native(ours), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "bare"}, bare)
+	mrtr.AddTool(server, &mcp.Tool{Name: "ours"}, mrtr.Tool(rt, mrtr.Native(ours), nil))
 
 	for _, name := range []string{"bare", "ours"} {
 		fmt.Println(name)
@@ -290,7 +290,7 @@ func ExampleLogObserver() {
 		panic(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, oneQuestion(units, func(unit string) string { return unit }), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, oneQuestion(units, func(unit string) string { return unit }), nil))
 	callWeather(server, nil)
 	// Output:
 	// level=INFO msg="questions asked" method=tools/call name=weather era=modern revision=2026-07-28 client="client 1" round=1 questions=[units]

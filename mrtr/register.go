@@ -25,7 +25,7 @@ type ContentProvider interface{ Content() []mcp.Content }
 // MetaProvider is an output with the _meta of its result.
 type MetaProvider interface{ Meta() mcp.Meta }
 
-// Tool makes a style into a tool handler, for mcp.AddTool. As that does, it panics
+// Tool makes a style into a tool handler, for [AddTool] or mcp.AddTool. As those do, it panics
 // where the program is wrong: on the zero Style, on an unknown policy, and where Out is
 // a whole result, which would be nested in the structured output of another: such a
 // style is for [RawTool], and [ContentProvider] for more than text. [RawTool], [Prompt]

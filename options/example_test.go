@@ -17,7 +17,7 @@ func ExampleBasic() {
 	}
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "greet"}, options.Basic(rt))
+	mrtr.AddTool(server, &mcp.Tool{Name: "greet"}, options.Basic(rt))
 
 	user := map[string]any{"name": "Ada"}
 	converse(server, user, &mcp.CallToolParams{Name: "greet"})
@@ -34,7 +34,7 @@ func ExampleMultiRound() {
 	}
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "tracker", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "resolve"}, options.MultiRound(rt))
+	mrtr.AddTool(server, &mcp.Tool{Name: "resolve"}, options.MultiRound(rt))
 
 	item := &mcp.CallToolParams{Name: "resolve", Arguments: options.WorkItem{ID: 7}}
 	converse(server, map[string]any{"resolution": "Fixed"}, item)

@@ -50,7 +50,7 @@ func Example() {
 	defer stop()
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, in trip) (seat, error) {
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, in trip) (seat, error) {
 		v, err := mrtr.Ask(ctx, c, where)
 		if err != nil {
 			return seat{}, err

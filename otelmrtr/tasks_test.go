@@ -18,7 +18,7 @@ func TestTheRoundsOfATask(t *testing.T) {
 	s := observe(t, mrtr.Options{})
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 	goOn, began := make(chan struct{}), make(chan struct{})
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(s.rt, native(func(context.Context) error {
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(s.rt, native(func(context.Context) error {
 		close(began)
 		<-goOn
 		return nil

@@ -59,11 +59,11 @@ func newStand(t *testing.T, opts *serve.Options) *stand {
 	t.Cleanup(func() { rt.Close() })
 	s.rt = rt
 	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "held"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ none) (report, error) {
+	mrtr.AddTool(server, &mcp.Tool{Name: "held"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ none) (report, error) {
 		chosen, err := mrtr.Ask(ctx, c, seat)
 		return report{chosen}, err
 	}), nil))
-	mcp.AddTool(server, &mcp.Tool{Name: "slow"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, report, error) {
+	mrtr.AddTool(server, &mcp.Tool{Name: "slow"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, report, error) {
 		close(s.entered)
 		select {
 		case <-s.goOn:
@@ -72,7 +72,7 @@ func newStand(t *testing.T, opts *serve.Options) *stand {
 			return nil, report{}, context.Cause(ctx)
 		}
 	})
-	mcp.AddTool(server, &mcp.Tool{Name: "panics"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, report, error) {
+	mrtr.AddTool(server, &mcp.Tool{Name: "panics"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, report, error) {
 		panic("secret")
 	})
 	o := serve.Options{Runtime: rt}

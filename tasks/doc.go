@@ -3,7 +3,7 @@
 // of the result, polls it with tasks/get, answers its questions with tasks/update, and may
 // end it with tasks/cancel.
 //
-//	mcp.AddTool(server, tool, mrtr.Tool(rt, mrtr.Journal(book), &mrtr.HandlerOptions{
+//	mrtr.AddTool(server, tool, mrtr.Tool(rt, mrtr.Journal(book), &mrtr.HandlerOptions{
 //		Task: mrtr.TaskPolicy{After: 2 * time.Second},
 //	}))
 //	m, err := tasks.Install(server, &tasks.Options{Runtime: rt})

@@ -233,7 +233,7 @@ func newSite(t testing.TB, s setting) *site {
 	require.NoError(t, err)
 	here.server = mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 	style, interrupted := here.did.style(s.style)
-	mcp.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, Interrupted: interrupted, Name: "book", Needs: s.needs}))
+	mrtr.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, Interrupted: interrupted, Name: "book", Needs: s.needs}))
 	s.options.Runtime = here.rt
 	bounded := func(when string) {
 		if s.boundary == when || s.boundary == both {

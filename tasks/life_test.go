@@ -205,7 +205,7 @@ func serve(t *testing.T, policy mrtr.TaskPolicy, o tasks.Options, h mrtr.Guarded
 	rt, err := mrtr.New(nil)
 	require.NoError(t, err)
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(h), &mrtr.HandlerOptions{Task: policy}))
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(h), &mrtr.HandlerOptions{Task: policy}))
 	o.Runtime = rt
 	m, err := tasks.Install(server, &o)
 	require.NoError(t, err)
@@ -385,7 +385,7 @@ func TestATaskThatIsTooLargeEnds(t *testing.T) {
 			require.NoError(t, err)
 			defer rt.Close()
 			server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-			mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(test.handler), &mrtr.HandlerOptions{Task: atOnce}))
+			mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(test.handler), &mrtr.HandlerOptions{Task: atOnce}))
 			m, err := tasks.Install(server, &tasks.Options{Runtime: rt})
 			require.NoError(t, err)
 			defer m.Close()

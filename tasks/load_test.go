@@ -188,7 +188,7 @@ func TestALongHandler(t *testing.T) {
 		rt, err := mrtr.New(nil)
 		require.NoError(t, err)
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-		mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in trip) (plan, error) {
+		mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in trip) (plan, error) {
 			var told []string
 			for _, name := range []string{"one", "two", "three"} {
 				done, err := mrtr.Once(ctx, c, name, func(ctx context.Context, _ string) (string, error) {

@@ -22,7 +22,7 @@ func pairing(t *testing.T, o *mrtr.Options) *mcp.Server {
 	rt, err := mrtr.New(o)
 	require.NoError(t, err)
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, plan, error) {
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, plan, error) {
 		one, ok := mrtr.Answer(c, first)
 		two, also := mrtr.Answer(c, second)
 		if !ok || !also {

@@ -29,7 +29,7 @@ func weatherSite(t *testing.T, o options.Option, stored, bounded bool) (here *si
 	require.NoError(t, err)
 	audited = &atomic.Int64{}
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, o.New(rt, &options.Audit{Out: func(string) { audited.Add(1) }}))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, o.New(rt, &options.Audit{Out: func(string) { audited.Add(1) }}))
 	if bounded {
 		require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
 	}

@@ -90,8 +90,8 @@ func TestBoundaryAroundTheEngine(t *testing.T) {
 				rows++
 				t.Run(fmt.Sprintf("%s/%s/%s", place.name, way, era), func(t *testing.T) {
 					server, log := boundedServer(t, true, func(rt *mrtr.Runtime, s *mcp.Server) {
-						mcp.AddTool(s, &mcp.Tool{Name: "t"}, mrtr.Tool(rt, place.style(there), nil))
-						mcp.AddTool(s, &mcp.Tool{Name: "healthy"}, mrtr.Tool(rt, boundedGuarded(nil, nil), nil))
+						mrtr.AddTool(s, &mcp.Tool{Name: "t"}, mrtr.Tool(rt, place.style(there), nil))
+						mrtr.AddTool(s, &mcp.Tool{Name: "healthy"}, mrtr.Tool(rt, boundedGuarded(nil, nil), nil))
 					})
 					client := boundedClient(t, server, era)
 					script := wire.Answers{"units": wire.Value("metric")}
@@ -171,7 +171,7 @@ func TestBoundaryTellsOfAnEffect(t *testing.T) {
 				entered := 0
 				server, _ := boundedServer(t, false, func(rt *mrtr.Runtime, s *mcp.Server) {
 					h := mrtr.Tool(rt, style, nil)
-					mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
+					mrtr.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
 						func(ctx context.Context, req *mcp.CallToolRequest, in boundedIn) (*mcp.CallToolResult, any, error) {
 							entered++
 							return h(ctx, req, in)
@@ -201,7 +201,7 @@ func TestBoundaryAndARefusingUser(t *testing.T) {
 					entered := 0
 					server, log := boundedServer(t, false, func(rt *mrtr.Runtime, s *mcp.Server) {
 						h := o.New(rt, &options.Audit{})
-						mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
+						mrtr.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
 							func(ctx context.Context, req *mcp.CallToolRequest, in options.Query) (*mcp.CallToolResult, options.Report, error) {
 								entered++
 								return h(ctx, req, in)
@@ -233,7 +233,7 @@ func TestBoundaryAndABadState(t *testing.T) {
 	for _, o := range options.All {
 		t.Run(o.Name, func(t *testing.T) {
 			server, log := boundedServer(t, false, func(rt *mrtr.Runtime, s *mcp.Server) {
-				mcp.AddTool(s, &mcp.Tool{Name: "t"}, o.New(rt, &options.Audit{}))
+				mrtr.AddTool(s, &mcp.Tool{Name: "t"}, o.New(rt, &options.Audit{}))
 			})
 			client := boundedClient(t, server, judge.Modern)
 			_, err := client.Send(t.Context(), wire.Request{Name: "t", Arguments: map[string]any{"location": "Lisbon"}, State: "forged"})

@@ -72,7 +72,7 @@ func orderSubject(name string, handler func(*mrtr.Runtime, holding) orderHandler
 	return mrtrtest.Subject{Name: name, EffectAt: at, Build: func(w *mrtrtest.World) *mcp.Server {
 		rt := runtimeOf(w, &mrtr.Options{})
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
-		mcp.AddTool(server, &mcp.Tool{Name: "order"}, handler(rt, func(item string, n int) string {
+		mrtr.AddTool(server, &mcp.Tool{Name: "order"}, handler(rt, func(item string, n int) string {
 			w.Effect(fmt.Sprintf("held %d %s", n, item))
 			return fmt.Sprintf("%s-%d", item, n)
 		}))

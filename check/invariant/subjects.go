@@ -68,7 +68,7 @@ func SubjectUnder(opts mrtr.Options, name string, at mrtrtest.Position, handler 
 		own := opts
 		rt := runtimeOf(w, &own)
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
-		mcp.AddTool(server, &mcp.Tool{Name: weather}, handler(rt, &options.Audit{Out: w.Effect}))
+		mrtr.AddTool(server, &mcp.Tool{Name: weather}, handler(rt, &options.Audit{Out: w.Effect}))
 		installTasks(w, server, rt, weather)
 		return server
 	}

@@ -71,12 +71,12 @@ func startServer(t *testing.T) *stand {
 	rt, err := mrtr.New(nil)
 	require.NoError(t, err)
 	server := mcp.NewServer(&mcp.Implementation{Name: "load", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "trip"}, mrtr.Tool(rt, mrtr.Native(s.trip), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "trip"}, mrtr.Tool(rt, mrtr.Native(s.trip), nil))
 	text := strings.Repeat("x", 256<<10)
-	mcp.AddTool(server, &mcp.Tool{Name: "large"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+	mrtr.AddTool(server, &mcp.Tool{Name: "large"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 	})
-	mcp.AddTool(server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
+	mrtr.AddTool(server, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(10 * time.Second):

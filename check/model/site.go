@@ -119,7 +119,7 @@ func (s *site) start(at, worded int) *instance {
 	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
 	for _, t := range s.tools {
 		tool := mrtr.Tool(rt, t.build(&door{s.desk, l}, worded), &mrtr.HandlerOptions{Version: strconv.Itoa(worded), Within: roundTime, Task: atOnce})
-		mcp.AddTool(server, &mcp.Tool{Name: t.name}, tool)
+		mrtr.AddTool(server, &mcp.Tool{Name: t.name}, tool)
 	}
 	server.AddReceivingMiddleware(tellReason, s.desk.hangsUp)
 	manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})

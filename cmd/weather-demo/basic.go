@@ -18,7 +18,7 @@ handler makes: read the answer, and ask for it if it is missing.`
 // basic runs the smallest handler and explains its two moves.
 func basic(ctx context.Context, p printer) error {
 	client, err := connect(ctx, nil, nil, func(rt *mrtr.Runtime, server *mcp.Server) error {
-		mcp.AddTool(server, &mcp.Tool{Name: "greet"}, options.Basic(rt))
+		mrtr.AddTool(server, &mcp.Tool{Name: "greet"}, options.Basic(rt))
 		return nil
 	}, nil)
 	if err != nil {
@@ -111,7 +111,7 @@ func answersIn(request wire.Request, earlier string) string {
 
 func onFreshServer(ctx context.Context, key statecodec.Key, request wire.Request) (*wire.Reply, error) {
 	client, err := connect(ctx, sharing(key), nil, func(rt *mrtr.Runtime, server *mcp.Server) error {
-		mcp.AddTool(server, &mcp.Tool{Name: "resolve_work_item"}, options.MultiRound(rt))
+		mrtr.AddTool(server, &mcp.Tool{Name: "resolve_work_item"}, options.MultiRound(rt))
 		return nil
 	}, nil)
 	if err != nil {

@@ -118,7 +118,7 @@ func (s survey) bill(ctx context.Context, n int) (b bill, err error) {
 		questions = append(questions, mrtr.Elicit[int](fmt.Sprintf("q%d", i+1), fmt.Sprintf("Question %d?", i+1)))
 	}
 	client, err := connect(ctx, &mrtr.Options{Observer: &b}, nil, func(rt *mrtr.Runtime, server *mcp.Server) error {
-		mcp.AddTool(server, &mcp.Tool{Name: "survey"}, mrtr.Tool(rt, s.style(questions, func(int) { b.saved++ }), nil))
+		mrtr.AddTool(server, &mcp.Tool{Name: "survey"}, mrtr.Tool(rt, s.style(questions, func(int) { b.saved++ }), nil))
 		return nil
 	}, nil)
 	if err != nil {

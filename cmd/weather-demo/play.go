@@ -64,7 +64,7 @@ func (s plannedCall) play(ctx context.Context) (*run, error) {
 	rec := &recorder{audit: audit, watch: s.watch, open: map[any]bool{}}
 	opts := &mrtr.Options{Observer: rec, State: &statecodec.Options{Readable: s.readable}}
 	link, err := connect(ctx, opts, s.era.Client(), func(rt *mrtr.Runtime, server *mcp.Server) error {
-		mcp.AddTool(server, weather.Tool(s.option), s.option.New(rt, audit))
+		mrtr.AddTool(server, weather.Tool(s.option), s.option.New(rt, audit))
 		return nil
 	}, rec.recording)
 	if err != nil {

@@ -82,7 +82,7 @@ func (s setup) play(ctx context.Context, a act) (*wire.Reply, error) {
 		addTools(server, rt, &options.Audit{}, false)
 		addBrokenTools(server)
 		if s.instead != nil {
-			mcp.AddTool(server, &mcp.Tool{Name: "weather_steps", Annotations: weather.ReadOnly}, s.instead(rt, &options.Audit{}))
+			mrtr.AddTool(server, &mcp.Tool{Name: "weather_steps", Annotations: weather.ReadOnly}, s.instead(rt, &options.Audit{}))
 		}
 		if s.boundary.Logger == nil {
 			s.boundary.Logger = slog.New(slog.DiscardHandler)
@@ -149,7 +149,7 @@ type anything struct {
 // that never returns.
 func addBrokenTools(server *mcp.Server) {
 	broken := func(name string, h mcp.ToolHandlerFor[struct{}, anything]) {
-		mcp.AddTool(server, &mcp.Tool{Name: name, Annotations: weather.ReadOnly}, h)
+		mrtr.AddTool(server, &mcp.Tool{Name: name, Annotations: weather.ReadOnly}, h)
 	}
 	broken("panics", func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, anything, error) {
 		panic("a secret that belongs in the log")

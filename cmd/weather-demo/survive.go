@@ -191,7 +191,7 @@ func (v survivor) serve(ctx context.Context, handler weatherMaker, audit *option
 	i = &instance{}
 	opts.Observer = i
 	i.connection, err = connect(ctx, opts, nil, func(rt *mrtr.Runtime, server *mcp.Server) error {
-		mcp.AddTool(server, &mcp.Tool{Name: "weather"}, handler(rt, audit))
+		mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, handler(rt, audit))
 		return nil
 	}, nil)
 	return i, err

@@ -27,24 +27,24 @@ func addTools(server *mcp.Server, rt *mrtr.Runtime, audit *options.Audit, withLa
 		styles = weather.Styles()
 	}
 	for _, o := range styles {
-		mcp.AddTool(server, weather.Tool(o), o.New(rt, audit))
+		mrtr.AddTool(server, weather.Tool(o), o.New(rt, audit))
 	}
-	mcp.AddTool(server, &mcp.Tool{
+	mrtr.AddTool(server, &mcp.Tool{
 		Name:        "greet",
 		Description: "A greeting. Asks for a name.",
 		Annotations: weather.ReadOnly,
 	}, options.Basic(rt))
-	mcp.AddTool(server, &mcp.Tool{
+	mrtr.AddTool(server, &mcp.Tool{
 		Name:        "resolve_work_item",
 		Description: "Resolves a work item. Asks how.",
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool), IdempotentHint: true},
 	}, options.MultiRound(rt))
-	mcp.AddTool(server, &mcp.Tool{
+	mrtr.AddTool(server, &mcp.Tool{
 		Name:        "places",
 		Description: "The places whose weather is known. Asks nothing.",
 		Annotations: weather.ReadOnly,
 	}, listPlaces)
-	mcp.AddTool(server, &mcp.Tool{
+	mrtr.AddTool(server, &mcp.Tool{
 		Name:        "forecasts",
 		Description: "The weather at several places, in metric units. A place may fail alone. Asks nothing.",
 		Annotations: weather.ReadOnly,

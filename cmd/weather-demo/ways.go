@@ -72,7 +72,7 @@ func messagesOf(questions []wire.Question) (messages []string) {
 func (w way) play(ctx context.Context, style options.Option) (out *wire.Outcome, audited int, messages []wire.Message, err error) {
 	stop := func() error { return nil }
 	c, err := connect(ctx, nil, w.client, func(rt *mrtr.Runtime, server *mcp.Server) error {
-		mcp.AddTool(server, weather.Tool(style), style.New(rt, &options.Audit{Out: func(string) { audited++ }}))
+		mrtr.AddTool(server, weather.Tool(style), style.New(rt, &options.Audit{Out: func(string) { audited++ }}))
 		m, err := serveTasks(server, rt)
 		if err == nil {
 			stop = m.Close

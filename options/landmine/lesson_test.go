@@ -34,7 +34,7 @@ func audits(t *testing.T, handler func(*mrtr.Runtime, *options.Audit) options.Ha
 	defer rt.Close()
 	audit := &options.Audit{}
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, handler(rt, audit))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, handler(rt, audit))
 	client, err := wire.Connect(t.Context(), server, nil)
 	require.NoError(t, err)
 	defer client.Close()

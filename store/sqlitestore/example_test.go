@@ -59,7 +59,7 @@ func run(ctx context.Context, address, file string, listening func(net.Addr)) er
 	}
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Resumable(book), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Resumable(book), nil))
 	return serve.HTTP(ctx, address, server, &serve.Options{Runtime: rt, Listening: listening})
 }
 

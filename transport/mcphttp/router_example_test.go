@@ -25,7 +25,7 @@ func startInstance(name string, keys []statecodec.Key) *httptest.Server {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"},
 		&mcp.ServerOptions{GetSessionID: mcphttp.SessionIDs(name)}) // of legacy clients
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ struct{}) (booking, error) {
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ struct{}) (booking, error) {
 		fmt.Println("asked at", name)
 		chosen, err := mrtr.Ask(ctx, c, seat)
 		fmt.Println("answered at", name)

@@ -62,9 +62,9 @@ func newFleet(t *testing.T, named bool, names ...string) *fleet {
 		}
 		rt := must(mrtr.New(&mrtr.Options{State: state}))(t)
 		server := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, serving)
-		mcp.AddTool(server, &mcp.Tool{Name: "coroutine"}, mrtr.Tool(rt, mrtr.Coroutine(book), nil))
-		mcp.AddTool(server, &mcp.Tool{Name: "resumable"}, mrtr.Tool(rt, mrtr.Resumable(book), nil))
-		mcp.AddTool(server, &mcp.Tool{Name: "where"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, booking, error) {
+		mrtr.AddTool(server, &mcp.Tool{Name: "coroutine"}, mrtr.Tool(rt, mrtr.Coroutine(book), nil))
+		mrtr.AddTool(server, &mcp.Tool{Name: "resumable"}, mrtr.Tool(rt, mrtr.Resumable(book), nil))
+		mrtr.AddTool(server, &mcp.Tool{Name: "where"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, booking, error) {
 			return nil, booking{name}, nil
 		})
 		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

@@ -319,7 +319,7 @@ func TestRouterLosesAnInstanceAtWork(t *testing.T) {
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = rt.Close() })
 				server := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
-				mcp.AddTool(server, &mcp.Tool{Name: "pay"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ struct{}) (booking, error) {
+				mrtr.AddTool(server, &mcp.Tool{Name: "pay"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ struct{}) (booking, error) {
 					if _, err := mrtr.Ask(ctx, c, seat); err != nil {
 						return booking{}, err
 					}

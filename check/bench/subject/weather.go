@@ -103,6 +103,6 @@ func weatherServer(name string) (*mcp.Server, error) {
 		return nil, err
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "weather"}, handler)
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, handler)
 	return server, nil
 }

@@ -45,7 +45,7 @@ func newServer(rt *mrtr.Runtime) *mcp.Server {
 }
 
 func add[In, Out any](s *mcp.Server, name, description string, h mcp.ToolHandlerFor[In, Out]) {
-	mcp.AddTool(s, &mcp.Tool{Name: name, Description: description}, h)
+	mrtr.AddTool(s, &mcp.Tool{Name: name, Description: description}, h)
 }
 
 // nothing is the input of a tool without arguments.

@@ -71,7 +71,7 @@ func runInstance(text string) error {
 		return err
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "cluster", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: toolName, Description: "The weather at a place."},
+	mrtr.AddTool(server, &mcp.Tool{Name: toolName, Description: "The weather at a place."},
 		mrtr.Tool(rt, mrtr.Journal(s.weather), &mrtr.HandlerOptions{Needs: options.Always}))
 	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{Stateless: true})
 	if err != nil {

@@ -71,7 +71,7 @@ func TestTheRowSettlesADoubtAfterTwoDeaths(t *testing.T) {
 							return nil
 						}}
 						server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
-						mcp.AddTool(server, &mcp.Tool{Name: "pay"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ struct{}) (map[string]int, error) {
+						mrtr.AddTool(server, &mcp.Tool{Name: "pay"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ struct{}) (map[string]int, error) {
 							if _, err := mrtr.Ask(ctx, c, mrtr.Confirm("ok", "Pay?")); err != nil {
 								return nil, err
 							}

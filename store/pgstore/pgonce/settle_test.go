@@ -215,7 +215,7 @@ func TestTheRowSettlesADoubtWhenTheDatabaseIsBack(t *testing.T) {
 					defer rt.Close()
 					db, ran := &rows{}, 0
 					server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
-					mcp.AddTool(server, &mcp.Tool{Name: "pay"}, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, map[string]int, error) {
+					mrtr.AddTool(server, &mcp.Tool{Name: "pay"}, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, map[string]int, error) {
 						ask := mrtr.Confirm("ok", "Pay?")
 						if _, ok := mrtr.Answer(c, ask); !ok {
 							return mrtr.Need(ask), nil, nil

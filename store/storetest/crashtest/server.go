@@ -115,7 +115,7 @@ func (j job) serve(ctx context.Context, b *Backend) error {
 	if err != nil {
 		return err
 	}
-	mcp.AddTool(server, &mcp.Tool{Name: haltTool}, trap.halt)
+	mrtr.AddTool(server, &mcp.Tool{Name: haltTool}, trap.halt)
 	server.AddReceivingMiddleware(afterResult(trap))
 	flush := func(context.Context) error { return nil }
 	if j.Tasks {
@@ -162,7 +162,7 @@ func (k taker) Observe(_ context.Context, e mrtr.Event) {
 func newServer(rt *mrtr.Runtime, till *Till, tools map[string]Row) (*mcp.Server, error) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
 	for name, row := range tools {
-		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, row.Style(till), &row.Opts))
+		mrtr.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, row.Style(till), &row.Opts))
 	}
 	// The boundary names the type of an error.
 	err := boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)})

@@ -90,7 +90,7 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	audit := &options.Audit{Out: watch.audited}
 	st.server = mcp.NewServer(weather.Implementation, nil)
 	for _, o := range everyStyle() {
-		mcp.AddTool(st.server, weather.Tool(o), o.New(st.rt, audit))
+		mrtr.AddTool(st.server, weather.Tool(o), o.New(st.rt, audit))
 	}
 	if err := boundary.Install(st.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err

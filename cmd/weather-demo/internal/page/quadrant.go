@@ -81,7 +81,7 @@ func playQuadrant(ctx context.Context) (calls []answered, _ error) {
 func everyTool(rt *mrtr.Runtime) *mcp.Server {
 	server := mcp.NewServer(weather.Implementation, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
 	for _, o := range options.All {
-		mcp.AddTool(server, &mcp.Tool{Name: o.Tool()}, o.New(rt, &options.Audit{}))
+		mrtr.AddTool(server, &mcp.Tool{Name: o.Tool()}, o.New(rt, &options.Audit{}))
 	}
 	return server
 }
