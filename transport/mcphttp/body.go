@@ -44,7 +44,7 @@ func peek(messages []json.RawMessage) (contents, error) {
 	var found contents
 	for i, raw := range messages {
 		// Not encoding/json, which takes "Method" for "method".
-		decoded, err := jsonrpc.DecodeMessage(raw)
+		decoded, err := message.Decode(raw)
 		if err != nil {
 			return contents{}, err
 		}

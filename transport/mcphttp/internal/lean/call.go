@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -105,7 +106,8 @@ func (c *Call) decode() bool {
 func (c *Call) decodeToolCall() bool {
 	params := &mcp.CallToolParamsRaw{Name: c.name, Arguments: bytes.Clone(c.rawArguments)}
 	c.params = params
-	if _, err := json.Parse(c.rawMeta, &params.Meta, json.DontMatchCaseInsensitiveStructFields); err != nil {
+	w := jsontext.Walk(c.rawMeta, maxDepth)
+	if params.Meta, _ = w.Decode().(map[string]any); !w.End() || !utf8.Valid(c.rawMeta) {
 		return false
 	}
 	if c.rawResponses != nil && params.InputResponses.UnmarshalJSON(c.rawResponses) != nil {

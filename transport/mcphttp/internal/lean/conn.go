@@ -227,6 +227,7 @@ func statusOf(err error) int {
 
 // result writes the event with a result. The buffer is empty.
 func (c *Call) result(event *bytes.Buffer, result mcp.Result, info *serverInfo) error {
+	event.Grow(usualResult)
 	event.WriteString("event: message\ndata: " + `{"jsonrpc":"2.0","id":`)
 	event.Write(c.rawID)
 	event.WriteString(`,"result":`)

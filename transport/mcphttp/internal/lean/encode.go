@@ -19,7 +19,6 @@ import (
 func encodeResult(event *bytes.Buffer, result mcp.Result, info *serverInfo, lists *lists) error {
 	switch own := result.(type) {
 	case *mcp.CallToolResult:
-		event.Grow(usualResult)
 		if text, ok := appendCall(event.AvailableBuffer(), own, info); ok {
 			event.Write(text)
 			return nil
