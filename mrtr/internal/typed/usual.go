@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 )
@@ -19,13 +18,13 @@ const maxDigits = 15
 
 // usual decodes arguments that mean the same whether they are decoded from their own bytes,
 // or first into a map and then from the text that encoding/json makes of that, as go-sdk
-// does. They are an object in valid UTF-8 in which no name stands twice, no name has an
-// escape and no number is one that a float64 rounds.
+// does. They are an object in which no name stands twice, no name has an escape and no number
+// is one that a float64 rounds.
 func usual(text json.RawMessage) (object map[string]any, ok bool) {
 	w := jsontext.Walk(text, maxDepth).Plain()
 	value, ok := usualValue(w)
 	object, isObject := value.(map[string]any)
-	return object, ok && isObject && w.End() && utf8.Valid(text)
+	return object, ok && isObject && w.End()
 }
 
 func usualValue(w *jsontext.Walker) (value any, ok bool) {

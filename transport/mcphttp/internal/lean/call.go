@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -107,7 +106,7 @@ func (c *Call) decodeToolCall() bool {
 	params := &mcp.CallToolParamsRaw{Name: c.name, Arguments: bytes.Clone(c.rawArguments)}
 	c.params = params
 	w := jsontext.Walk(c.rawMeta, maxDepth)
-	if params.Meta, _ = w.Decode().(map[string]any); !w.End() || !utf8.Valid(c.rawMeta) {
+	if params.Meta, _ = w.Decode().(map[string]any); !w.End() {
 		return false
 	}
 	if c.rawResponses != nil && params.InputResponses.UnmarshalJSON(c.rawResponses) != nil {
