@@ -87,7 +87,7 @@ type rule struct {
 	name        string
 	explanation string
 	needs       ability
-	check       func(*trial) error
+	check       func(*trial) // it panics with a fault
 }
 
 // An ability is one that a rule needs of its subject. The zero value is none.
@@ -138,7 +138,7 @@ func (r *rule) verdict(ctx context.Context, subject *Subject) error {
 	if err != nil {
 		return fmt.Errorf("Epoch: %w", err)
 	}
-	return r.check(&trial{Subject: subject, ctx: ctx, epoch: epoch})
+	return caught(func() { r.check(&trial{Subject: subject, ctx: ctx, epoch: epoch}) })
 }
 
 // KeyOf is the key of a record in the store's present epoch.
