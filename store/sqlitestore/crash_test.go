@@ -55,7 +55,3 @@ func newOutageSubject(t *testing.T) *storetest.Subject {
 	}
 	return s
 }
-
-func TestOutcomes(t *testing.T) { backend.RunOutcomes(t) }
-
-func TestSchedules(t *testing.T) { backend.RunSchedules(t) }

@@ -50,28 +50,35 @@ func runFleets(t *testing.T, addresses func() string) {
 			}, wanted: fleetCalls}
 			f.serve = f.call
 			require.NoError(t, f.play(ctx))
-			paid, err := readPayments(f.job.Till)
-			require.NoError(t, err)
+			paid := f.settled(t)
 			takers, err := f.takers()
 			require.NoError(t, err)
 			t.Logf("%d calls, 2 requests each, %d kills, and %d of those who took over: %d receipts, %d unknown; %d paid",
 				f.calls, f.kills.Load(), takers, len(f.receipts), f.calls-len(f.receipts), len(paid))
-			require.GreaterOrEqual(t, f.calls, fleetCalls)
-			orders := map[string]bool{}
-			for _, p := range paid {
-				require.Falsef(t, orders[p.Order], "%s was paid twice", p.Order)
-				orders[p.Order] = true
-			}
-			for order, receipt := range f.receipts {
-				require.Equal(t, order, receipt.Order)
-				require.Contains(t, paid, receipt, "a receipt for no payment")
-			}
 			if name == "journal + Check" {
 				require.Len(t, f.receipts, f.calls)
 				require.Len(t, paid, f.calls)
 			}
 		})
 	}
+}
+
+// settled requires that no order was paid twice, and that each receipt is for a payment.
+func (f *fleet) settled(t *testing.T) (paid []Receipt) {
+	t.Helper()
+	require.GreaterOrEqual(t, f.calls, f.wanted)
+	paid, err := readPayments(f.job.Till)
+	require.NoError(t, err)
+	orders := map[string]bool{}
+	for _, p := range paid {
+		require.Falsef(t, orders[p.Order], "%s was paid twice", p.Order)
+		orders[p.Order] = true
+	}
+	for order, receipt := range f.receipts {
+		require.Equal(t, order, receipt.Order)
+		require.Contains(t, paid, receipt, "a receipt for no payment")
+	}
+	return paid
 }
 
 type fleet struct {
@@ -202,13 +209,10 @@ func (f *fleet) call(ctx context.Context, order string) (Answer, error) {
 	}
 	at := rand.IntN(fleetSize)
 	var answers [2]Answer
-	var errs [2]error
-	var wg sync.WaitGroup
-	for i := range answers {
-		wg.Go(func() { answers[i], errs[i] = f.deliver(ctx, at+i, request) })
-	}
-	wg.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
+	if err := parallel(2, 2, func(i int) (err error) {
+		answers[i], err = f.deliver(ctx, at+i, request)
+		return err
+	}); err != nil {
 		return Answer{}, err
 	}
 	one, other := answers[0], answers[1]

@@ -61,31 +61,27 @@ const (
 	outcomePatience = 5 * time.Minute
 )
 
-// RunOutcomes plays every combination of a style, an end of the effect, a client and a
-// server, and compares the table with that of the page: how often was paid, and the last
-// answer. One process has all the calls of a kind of server, so that one signal hits them
-// all when each has paid, and another one answers what they send again.
-func (b *Backend) RunOutcomes(t *testing.T) {
+// outcomes plays every combination of a style, an end of the effect, a client and a
+// server, and returns the lines of the table: how often was paid, and the last answer. One
+// process has all the calls of a kind of server, so that one signal hits them all when each
+// has paid, and another one answers what they send again.
+func outcomes(t *testing.T, addresses func() string) []string {
 	ctx, cancel := context.WithTimeout(t.Context(), outcomePatience)
 	defer cancel()
 	rings := newBell()
 	defer rings.Close()
-	addresses := b.Addresses(t)
-	columns, errs := make([]*column, len(outcomeServers)), make([]error, len(outcomeServers))
-	var wg sync.WaitGroup
+	columns := make([]*column, len(outcomeServers))
 	for i, server := range outcomeServers {
-		c := &column{server: server, bell: rings, job: job{
+		columns[i] = &column{server: server, bell: rings, job: job{
 			Address: addresses(), Till: filepath.Join(t.TempDir(), "payments"), Key: newKey(), Lease: outcomeLease,
 		}}
-		columns[i] = c
-		wg.Go(func() {
-			if errs[i] = c.play(ctx); errs[i] != nil {
-				errs[i] = fmt.Errorf("the server %s: %w", server, errs[i])
-			}
-		})
 	}
-	wg.Wait()
-	require.NoError(t, errors.Join(errs...))
+	require.NoError(t, parallel(len(columns), len(columns), func(i int) error {
+		if err := columns[i].play(ctx); err != nil {
+			return fmt.Errorf("the server %s: %w", columns[i].server, err)
+		}
+		return nil
+	}))
 	lines := []string{"| the effect | the server " + strings.Join(outcomeServers, " | ") + " |"}
 	cells := 0
 	for _, end := range slices.Sorted(maps.Keys(effectEnds)) {
@@ -103,7 +99,7 @@ func (b *Backend) RunOutcomes(t *testing.T) {
 		lines = append(lines, line)
 	}
 	require.Equal(t, outcomeCells, cells)
-	checkDocs(t, lines)
+	return lines
 }
 
 // column is all calls to one kind of server.
@@ -207,20 +203,13 @@ func (c *column) play(ctx context.Context) (err error) {
 
 // each runs a function for all calls, so many at once.
 func (c *column) each(most int, run func(*deal) error) error {
-	slots := make(chan struct{}, most)
-	errs := make([]error, len(c.deals))
-	var wg sync.WaitGroup
-	for i, d := range c.deals {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := run(d); err != nil {
-				errs[i] = fmt.Errorf("%s, the effect ends in %s, the client %s: %w", d.style, d.end, d.client, err)
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return parallel(len(c.deals), most, func(i int) error {
+		d := c.deals[i]
+		if err := run(d); err != nil {
+			return fmt.Errorf("%s, the effect ends in %s, the client %s: %w", d.style, d.end, d.client, err)
+		}
+		return nil
+	})
 }
 
 // befall lets the server have its fate, now that all calls have paid. It returns the

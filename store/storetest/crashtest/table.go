@@ -44,33 +44,37 @@ func table(t *testing.T, addresses func() string, rows []Row, points []Point, pl
 	t.Helper()
 	require.NotEmpty(t, rows)
 	require.NotEmpty(t, points)
-	cells := make([][]string, len(rows))
-	errs := make([][]error, len(rows))
-	slots := make(chan struct{}, atOnce)
-	var wg sync.WaitGroup
-	for i, row := range rows {
-		cells[i] = make([]string, len(points))
-		errs[i] = make([]error, len(points))
-		for k, point := range points {
-			wg.Go(func() {
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				defer cancel()
-				var err error
-				if cells[i][k], err = play(newCell(t, addresses(), row), ctx, point); err != nil {
-					errs[i][k] = fmt.Errorf("%s, %s: %w", row.Name, point, err)
-				}
-			})
+	said := make([]string, len(rows)*len(points))
+	require.NoError(t, parallel(len(said), atOnce, func(i int) (err error) {
+		row, point := rows[i/len(points)], points[i%len(points)]
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if said[i], err = play(newCell(t, addresses(), row), ctx, point); err != nil {
+			err = fmt.Errorf("%s, %s: %w", row.Name, point, err)
 		}
-	}
-	wg.Wait()
-	require.NoError(t, errors.Join(slices.Concat(errs...)...))
+		return err
+	}))
 	var lines []string
 	for i, row := range rows {
-		lines = append(lines, "| "+row.Name+" | "+strings.Join(cells[i], " | ")+" |")
+		lines = append(lines, "| "+row.Name+" | "+strings.Join(said[i*len(points):][:len(points)], " | ")+" |")
 	}
 	return lines
+}
+
+// parallel runs f n times, at most so many at once, and joins the errors.
+func parallel(n, most int, f func(i int) error) error {
+	slots := make(chan struct{}, most)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = f(i)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // cell is one call, with a till of its own.
@@ -198,6 +202,82 @@ func (c *cell) freeze(ctx context.Context, point Point) (string, error) {
 		return "", fmt.Errorf("two receipts: %v, then %v", taken.Receipt, o.Receipt)
 	}
 	return said + ", then " + o.Class, nil
+}
+
+// The fates of the process that holds the frame, when a request for it comes to
+// another one.
+const (
+	holderAlive       Point = "alive"
+	holderSlow        Point = "slow"
+	holderFrozen      Point = "frozen"
+	holderKilled      Point = "killed"
+	holderKilledAtIt  Point = "killed at work"
+	holderKilledAfter Point = "killed after the effect"
+)
+
+// fates are those of the table.
+var fates = []Point{holderAlive, holderSlow, holderFrozen, holderKilled, holderKilledAtIt, holderKilledAfter}
+
+// elsewhere sends the last request of each call to another process than the one that holds
+// its handler, with nothing but the store between them. Each cell is: how often the effect
+// happened, the answer, and, of a frozen process, the answer to the same request when it
+// wakes.
+func elsewhere(t *testing.T, addresses func() string) []string {
+	t.Helper()
+	return table(t, addresses, []Row{Find("coroutine"), Find("resumable")}, fates, (*cell).elsewhere)
+}
+
+// longestElsewhere bounds the answer: the wait for the holder, and for its lease.
+const longestElsewhere = 30 * time.Second
+
+func (c *cell) elsewhere(ctx context.Context, holder Point) (string, error) {
+	holding := c.job
+	switch holder {
+	case holderSlow:
+		holding.Slow = time.Second
+	case holderKilledAtIt:
+		holding.Point = AfterClaim
+	case holderKilledAfter:
+		holding.Point = AfterEffect
+	}
+	first, next, request, err := c.asked(ctx, holding)
+	if err != nil {
+		return "", err
+	}
+	defer first.end()
+	defer next.end()
+	if _, err := next.Ask(ctx, "another"); err != nil { // it has started
+		return "", err
+	}
+	switch holder {
+	case holderKilled:
+		first.end()
+	case holderFrozen:
+		if err := first.halt(ctx); err != nil {
+			return "", err
+		}
+	}
+	began := time.Now()
+	a, err := next.Settle(ctx, request)
+	if err != nil {
+		return "", err
+	}
+	if took := time.Since(began); took > longestElsewhere {
+		return "", fmt.Errorf("the answer took %v", took)
+	}
+	said, err := c.say(ctx, a)
+	if err != nil || holder != holderFrozen {
+		return said, err
+	}
+	if err := first.thaw(); err != nil {
+		return "", err
+	}
+	again, err := next.Settle(ctx, request)
+	if err != nil {
+		return "", err
+	}
+	after, err := c.say(ctx, again)
+	return said + ", then " + after, err
 }
 
 // say counts the effects beside an answer.
