@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +83,33 @@ func TestWritersWaitForTheFile(t *testing.T) {
 	}
 	release()
 	require.NoError(t, <-done)
+}
+
+// Processes that start while another one holds the file's lock learn the epoch at once.
+func TestAnEpochIsReadWhileTheFileIsLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rounds.db")
+	stores := []*sqlitestore.Store{open(t, path, nil)}
+	epoch := storetest.KeyOf(t, stores[0], "any").Epoch
+	for range 12 {
+		stores = append(stores, open(t, path, nil))
+	}
+	defer lock(t, path)()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	errs := make([]error, len(stores))
+	var all sync.WaitGroup
+	for i, s := range stores {
+		all.Go(func() {
+			for n := 0; n < 20 && errs[i] == nil; n++ {
+				var found string
+				if found, errs[i] = s.Epoch(ctx); errs[i] == nil && found != epoch {
+					errs[i] = fmt.Errorf("the epoch is %s", found)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
 }
 
 func TestExpiredRecordsAreSwept(t *testing.T) {
