@@ -70,36 +70,42 @@ var epochRules = []rule{{
 	},
 }}
 
-// forgotten checks that a key of another epoch is refused. A backend in which
-// something is just being deleted may leave a write without an answer, and then
-// it is asked again. Only a write that is done is always wrong.
+// forgotten checks that a key of another epoch is refused, and that Get finds nothing.
 func (tr *trial) forgotten(when string, s store.Store, key store.Key, at store.Revision) {
-	for _, op := range []struct {
-		name string
-		call func(ctx context.Context) error
-		want []error
-	}{
-		{"Create", func(ctx context.Context) error {
+	tr.refused(when, s, key, at)
+	want(when+", Get", tr.answered(func(ctx context.Context) error {
+		_, _, err := s.Get(ctx, key)
+		return err
+	}), store.ErrForgotten, store.ErrNotFound)
+}
+
+// refused checks that every write under a key of another epoch is.
+func (tr *trial) refused(when string, s store.Store, key store.Key, at store.Revision) {
+	for name, write := range map[string]func(ctx context.Context) error{
+		"Create": func(ctx context.Context) error {
 			_, err := s.Create(ctx, key, []byte("again"), ttl)
 			return err
-		}, []error{store.ErrForgotten}},
-		{"Create of another name", func(ctx context.Context) error {
+		},
+		"Create of another name": func(ctx context.Context) error {
 			_, err := s.Create(ctx, store.Key{Epoch: key.Epoch, Name: "not-there"}, []byte("again"), ttl)
 			return err
-		}, []error{store.ErrForgotten}},
-		{"Update", func(ctx context.Context) error {
+		},
+		"Update": func(ctx context.Context) error {
 			_, err := s.Update(ctx, key, at, []byte("again"), ttl)
 			return err
-		}, []error{store.ErrForgotten}},
-		{"Get", func(ctx context.Context) error {
-			_, _, err := s.Get(ctx, key)
-			return err
-		}, []error{store.ErrForgotten, store.ErrNotFound}},
+		},
 	} {
-		want(when+", "+op.name, tr.settled(func() error {
-			ctx, cancel := context.WithTimeout(tr.ctx, promptly)
-			defer cancel()
-			return op.call(ctx)
-		}), op.want...)
+		want(when+", "+name, tr.answered(write), store.ErrForgotten)
 	}
+}
+
+// answered repeats an operation until it has an answer. A backend in which something is
+// just being deleted may leave a write without one. Only a write that is done is always
+// wrong.
+func (tr *trial) answered(op func(ctx context.Context) error) error {
+	return tr.settled(func() error {
+		ctx, cancel := context.WithTimeout(tr.ctx, promptly)
+		defer cancel()
+		return op(ctx)
+	})
 }

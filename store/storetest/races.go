@@ -50,9 +50,9 @@ var raceRules = []rule{{
 	check: func(tr *trial) {
 		for _, name := range []string{"a", "b"} {
 			at := tr.create(name, "first of "+name)
-			tr.refused(name, "first of "+name, at)
+			tr.shows(name, "first of "+name, at)
 			at = tr.update(name, at, "second of "+name)
-			tr.refused(name, "second of "+name, at)
+			tr.shows(name, "second of "+name, at)
 		}
 	},
 }, {
@@ -141,8 +141,8 @@ var raceRules = []rule{{
 	},
 }}
 
-// refused creates a record a second time.
-func (tr *trial) refused(name, value string, at store.Revision) {
+// shows creates a record a second time, which shows it.
+func (tr *trial) shows(name, value string, at store.Revision) {
 	for range 2 { // the value is the caller's: the second time it is unharmed
 		_, err := tr.Store.Create(tr.ctx, tr.key(name), []byte("again"), ttl)
 		want("Create of "+name, err, store.ErrExists)
