@@ -5,9 +5,7 @@ package crashtest
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -182,46 +180,4 @@ func fill(t *testing.T, s store.Store) (drain func()) {
 			require.NoError(t, err)
 		}
 	}
-}
-
-// Interrupt makes calls at two instances while something befalls their backend. A
-// request is answered within the bounds of an outage, meanwhile too, and each call ends
-// with one receipt for one payment.
-func Interrupt(t *testing.T, one, other store.Store, befall func(), recovery time.Duration) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), recovery+patience)
-	defer cancel()
-	all, row := NewInstances(t), Find("journal")
-	instances := []*Client{all.Start(one, row, nil), all.Start(other, row, nil)}
-	const calls = 30
-	refusals := map[Answer]int{}
-	longest := time.Duration(0)
-	for i := range calls {
-		order := fmt.Sprintf("order-%d", i)
-		request, err := instances[i%2].Ask(ctx, order)
-		require.NoError(t, err)
-		if i == calls/3 {
-			befall()
-		}
-		for answered := false; !answered; {
-			began := time.Now()
-			a, err := instances[rand.IntN(2)].Send(ctx, request)
-			require.NoError(t, err)
-			longest = max(longest, time.Since(began))
-			if answered = a.Class == "ok"; answered {
-				require.Equal(t, order, a.Receipt.Order)
-				continue
-			}
-			require.Equal(t, "retryable", a.Class)
-			refusals[a]++
-			require.NoError(t, pause(ctx, 100*time.Millisecond))
-		}
-	}
-	require.NoError(t, pause(ctx, time.Second)) // for writes that were held up
-	paid := all.Paid()
-	require.Len(t, paid, calls)
-	slices.SortFunc(paid, func(a, b Receipt) int { return strings.Compare(a.Order, b.Order) })
-	require.Len(t, slices.CompactFunc(paid, func(a, b Receipt) bool { return a.Order == b.Order }), calls)
-	require.Less(t, longest, longestOutage)
-	t.Logf("%d calls, %d payments; refused meanwhile %v; the longest answer took %v", calls, len(paid), refusals, longest.Round(time.Millisecond))
 }
