@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 var epochRules = []rule{{
@@ -13,7 +14,7 @@ var epochRules = []rule{{
 	explanation: "Scope says who shares the records: it is Process, Machine or Cluster.",
 	check: func(tr *trial) {
 		if scope := tr.Store.Scope(); scope != store.Process && scope != store.Machine && scope != store.Cluster {
-			failf("it is %v", scope)
+			fault.Failf("it is %v", scope)
 		}
 	},
 }, {
@@ -34,7 +35,7 @@ var epochRules = []rule{{
 			epochs = append(epochs, epoch)
 		})
 		if all := slices.Compact(epochs); len(all) != 1 {
-			failf("they got %q", all)
+			fault.Failf("they got %q", all)
 		}
 		succeeds("a Key with it", store.Key{Epoch: epochs[0], Name: "a"}.Check())
 	},
@@ -50,7 +51,7 @@ var epochRules = []rule{{
 		now, err := s.Epoch(tr.ctx)
 		succeeds("Epoch after the wipe", err)
 		if now == tr.epoch {
-			failf("the epoch is %q as it was before", now)
+			fault.Failf("the epoch is %q as it was before", now)
 		}
 		tr.forgotten("after that", s, tr.key("record"), at)
 		key := store.Key{Epoch: now, Name: "record"}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 // life is the time to live in the rules about it. With a real clock it is what
@@ -31,7 +32,7 @@ var expiryRules = []rule{{
 			tr.gone(name, at)
 			return
 		}
-		failf("the machine is too slow to say")
+		fault.Failf("the machine is too slow to say")
 	},
 }, {
 	name:        "an update renews the time",
@@ -64,7 +65,7 @@ var expiryRules = []rule{{
 			got, err := tr.Store.(store.Sweeper).Sweep(tr.ctx)
 			succeeds("Sweep", err)
 			if got != left {
-				failf("Sweep reports %t", got)
+				fault.Failf("Sweep reports %t", got)
 			}
 		}
 		for i := range 600 { // more than a store may remove at once
@@ -84,7 +85,7 @@ var expiryRules = []rule{{
 func (tr *trial) gone(name string, at store.Revision) {
 	succeeds("Get after the time has passed", tr.soon(func() error {
 		_, _, err := tr.Store.Get(tr.ctx, tr.key(name))
-		return caught(func() { want("it", err, store.ErrNotFound) })
+		return fault.Caught(func() { want("it", err, store.ErrNotFound) })
 	}))
 	_, err := tr.Store.Update(tr.ctx, tr.key(name), at, []byte("too late"), life)
 	want("Update after the time has passed", err, store.ErrConflict)
@@ -140,11 +141,11 @@ func (tr *trial) filled(name string) (revisions []store.Revision) {
 			break
 		}
 		if revisions = append(revisions, at); len(revisions) == 100 {
-			failf("it has taken a hundred records")
+			fault.Failf("it has taken a hundred records")
 		}
 	}
 	if len(revisions) < 2 {
-		failf("it was full after %d records", len(revisions))
+		fault.Failf("it was full after %d records", len(revisions))
 	}
 	return revisions
 }

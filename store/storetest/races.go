@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 const racers = 50
@@ -91,10 +92,10 @@ var raceRules = []rule{{
 					at = tr.update(name, last[name], write)
 				}
 				if at <= last[name] {
-					failf("%s has revision %d, after %d", write, at, last[name])
+					fault.Failf("%s has revision %d, after %d", write, at, last[name])
 				}
 				if other, twice := seen[at]; twice {
-					failf("%s and %s both got revision %d", other, write, at)
+					fault.Failf("%s and %s both got revision %d", other, write, at)
 				}
 				seen[at], last[name] = write, at
 			}
@@ -108,7 +109,7 @@ var raceRules = []rule{{
 		time.Sleep(store.MinTTL + tr.Slack)
 		at := tr.create("record", "new")
 		if at <= old {
-			failf("the new record has revision %d, after %d", at, old)
+			fault.Failf("the new record has revision %d, after %d", at, old)
 		}
 		_, err := tr.Store.Update(tr.ctx, tr.key("record"), old, []byte("from the past"), ttl)
 		want("Update at the expired record's revision", err, store.ErrConflict)
@@ -120,11 +121,11 @@ var raceRules = []rule{{
 	needs:       secondHandle,
 	check: func(tr *trial) {
 		if tr.Another == nil {
-			failf("the scope is %s and the Subject has no Another", tr.Store.Scope())
+			fault.Failf("the scope is %s and the Subject has no Another", tr.Store.Scope())
 		}
 		other := tr.Another()
 		if tr.Store.Scope() == store.Process || tr.Store.Scope() != other.Scope() {
-			failf("the handles' scopes are %s and %s", tr.Store.Scope(), other.Scope())
+			fault.Failf("the handles' scopes are %s and %s", tr.Store.Scope(), other.Scope())
 		}
 		first := tr.create("record", "one")
 		tr.sees(other, tr.key("record"), "one", first)
@@ -135,7 +136,7 @@ var raceRules = []rule{{
 		_, err = tr.Store.Update(tr.ctx, tr.key("record"), first, []byte("three"), ttl)
 		want("Update at the revision before the other handle's", err, store.ErrConflict)
 		if second <= first {
-			failf("the other handle's revision is %d, after %d", second, first)
+			fault.Failf("the other handle's revision is %d, after %d", second, first)
 		}
 		tr.holds("record", "two", second)
 	},
@@ -151,9 +152,9 @@ func (tr *trial) shows(name, value string, at store.Revision) {
 		case !errors.As(err, &found) && tr.Unshown:
 			return
 		case found.At == 0:
-			failf("Create of %s: it does not show the record, and the Subject does not say so", name)
+			fault.Failf("Create of %s: it does not show the record, and the Subject does not say so", name)
 		case found.At != at || string(found.Value) != value:
-			failf("Create of %s: it shows %q at revision %d, and the record is %q at %d", name, found.Value, found.At, value, at)
+			fault.Failf("Create of %s: it shows %q at revision %d, and the record is %q at %d", name, found.Value, found.At, value, at)
 		}
 		clear(found.Value)
 	}
@@ -188,7 +189,7 @@ func (tr *trial) race(name string, lost error, write func(s store.Store, value [
 		winners, at = append(winners, value), got
 	})
 	if len(winners) != 1 {
-		failf("of %d racers on %s, %d won: %q", racers, name, len(winners), winners)
+		fault.Failf("of %d racers on %s, %d won: %q", racers, name, len(winners), winners)
 	}
 	tr.holds(name, winners[0], at)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 const (
@@ -42,7 +43,7 @@ var silenceRules = []rule{{
 func (tr *trial) silence(hold func() (release func())) {
 	at := tr.create("record", "one")
 	release := hold()
-	err := caught(func() { tr.unheard(at) })
+	err := fault.Caught(func() { tr.unheard(at) })
 	release()
 	succeeds("meanwhile", err)
 	// Now everything that was held up arrives, in some order with the writes that the
@@ -114,7 +115,7 @@ func (tr *trial) unheard(at store.Revision) {
 		began := time.Now()
 		err := ops[i].call(ctx)
 		if took := time.Since(began); took > soonEnough+tooLate {
-			failf("%s returned after %v, with a deadline of %v", ops[i].name, took, soonEnough)
+			fault.Failf("%s returned after %v, with a deadline of %v", ops[i].name, took, soonEnough)
 		}
 		wantUnsettled(ops[i].name, err)
 	})
@@ -149,7 +150,7 @@ func interruptWrites(tr *trial) {
 		mu.Lock()
 		defer mu.Unlock()
 		if other, twice := revisions[at]; twice && other != what {
-			failf("%s and %s both have revision %d", other, what, at)
+			fault.Failf("%s and %s both have revision %d", other, what, at)
 		}
 		revisions[at] = what
 	}
@@ -174,7 +175,7 @@ func interruptWrites(tr *trial) {
 				succeeds("settling "+op, err)
 			}
 			if at <= after {
-				failf("the %s has revision %d, after %d", op, at, after)
+				fault.Failf("the %s has revision %d, after %d", op, at, after)
 			}
 			return at
 		}

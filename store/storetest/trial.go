@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 // trial is one rule at work on one subject. The functions of this file end the rule when
@@ -20,30 +21,10 @@ type trial struct {
 	epoch string
 }
 
-// fault is what a rule panics with, so that each of its lines can be one that must hold.
-type fault struct{ error }
-
-func failf(format string, args ...any) { panic(fault{fmt.Errorf(format, args...)}) }
-
-// caught runs a rule, or a part of one on a goroutine of its own, and returns its fault.
-func caught(part func()) (err error) {
-	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case fault:
-			err = v.error
-		default:
-			panic(v)
-		}
-	}()
-	part()
-	return nil
-}
-
 // succeeds ends the rule if an operation that has to succeed did not.
 func succeeds(op string, err error) {
 	if err != nil {
-		failf("%s: %w", op, err)
+		fault.Failf("%s: %w", op, err)
 	}
 }
 
@@ -59,7 +40,7 @@ func (tr *trial) createFor(life time.Duration, name, value string) store.Revisio
 	at, err := tr.Store.Create(tr.ctx, tr.key(name), []byte(value), life)
 	succeeds("Create "+name, err)
 	if at == 0 {
-		failf("Create %s: it returned revision 0", name)
+		fault.Failf("Create %s: it returned revision 0", name)
 	}
 	return at
 }
@@ -120,18 +101,18 @@ func want(op string, err error, any ...error) {
 		names[i] = fmt.Sprintf("%q", wanted)
 	}
 	if err == nil {
-		failf("%s: it succeeded, instead of %s", op, strings.Join(names, " or "))
+		fault.Failf("%s: it succeeded, instead of %s", op, strings.Join(names, " or "))
 	}
-	failf("%s: %w, instead of %s", op, err, strings.Join(names, " or "))
+	fault.Failf("%s: %w, instead of %s", op, err, strings.Join(names, " or "))
 }
 
 // wantUnsettled checks that err is an error and no verdict.
 func wantUnsettled(op string, err error) {
 	if err == nil {
-		failf("%s: it succeeded", op)
+		fault.Failf("%s: it succeeded", op)
 	}
 	if store.IsVerdict(err) {
-		failf("%s: it says %q, which nobody can know", op, err)
+		fault.Failf("%s: it says %q, which nobody can know", op, err)
 	}
 }
 
@@ -143,14 +124,12 @@ func each(n int, call func(i int)) {
 	for i := range n {
 		wg.Go(func() {
 			<-start
-			errs[i] = caught(func() { call(i) })
+			errs[i] = fault.Caught(func() { call(i) })
 		})
 	}
 	close(start)
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		panic(fault{err})
-	}
+	fault.Check(errors.Join(errs...))
 }
 
 // shown abbreviates a value for a message.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 var valueRules = []rule{{
@@ -61,7 +62,7 @@ var valueRules = []rule{{
 		_, err := tr.Store.Create(tr.ctx, tr.key("another"), tooLong, ttl)
 		want("Create with one byte too many", err, store.ErrTooLarge)
 		if _, _, err = tr.Store.Get(tr.ctx, tr.key("another")); err == nil {
-			failf("the record that was refused is there")
+			fault.Failf("the record that was refused is there")
 		}
 		at := tr.create("updated", "short")
 		_, err = tr.Store.Update(tr.ctx, tr.key("updated"), at, tooLong, ttl)
@@ -106,7 +107,7 @@ var keyRules = []rule{{
 		}
 		misuse := func(op string, key store.Key, ttl time.Duration, err error) {
 			if !errors.As(err, new(*store.UsageError)) {
-				failf("%s %+v for %v: %v, which is no *store.UsageError", op, key, ttl, err)
+				fault.Failf("%s %+v for %v: %v, which is no *store.UsageError", op, key, ttl, err)
 			}
 		}
 		for _, b := range bad {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 // promptly bounds how long after a change a waiter may wake.
@@ -27,7 +28,7 @@ var waitRules = []rule{{
 			time.Sleep(50 * time.Millisecond)
 			select {
 			case err := <-woke:
-				failf("it returned before the change: %v", err)
+				fault.Failf("it returned before the change: %v", err)
 			default:
 			}
 			now, err := writer.Update(tr.ctx, tr.key("record"), at, []byte{byte('0' + turn)}, ttl)
@@ -43,7 +44,7 @@ var waitRules = []rule{{
 		at := tr.create("record", "begin")
 		done := make(chan error, 1)
 		go func() {
-			done <- caught(func() {
+			done <- fault.Caught(func() {
 				for range 100 {
 					at = tr.update("record", at, "more")
 				}
@@ -93,7 +94,7 @@ var waitRules = []rule{{
 				return
 			}
 		}
-		failf("it returned nil time after time in %v, and nothing had changed", quiet)
+		fault.Failf("it returned nil time after time in %v, and nothing had changed", quiet)
 	},
 }, {
 	name:        "many wait for one",
@@ -102,7 +103,7 @@ var waitRules = []rule{{
 		at := tr.create("record", "one")
 		woke := make(chan error, 1)
 		go func() {
-			woke <- caught(func() {
+			woke <- fault.Caught(func() {
 				each(racers, func(int) { succeeds("Wait", tr.past("record", at, patience/2)) })
 			})
 		}()
