@@ -251,9 +251,9 @@ func resources() []badCase {
 	}
 }
 
-// bareServer is a server with a tool for every case, a prompt and a resource for those
+// misbehavingServer is a server with a tool for every case, a prompt and a resource for those
 // that are tried there too, and a tool "healthy" that does nothing wrong.
-func bareServer(cases []badCase) *mcp.Server {
+func misbehavingServer(cases []badCase) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "misbehaving", Version: "1"}, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
 	s.AddReceivingMiddleware(spoil)
 	mcp.AddTool(s, &mcp.Tool{Name: "healthy"}, outputs(map[string]any{"well": true}))
@@ -293,7 +293,7 @@ func bareServer(cases []badCase) *mcp.Server {
 // maxResultBytes is the limit of boundedServer's results.
 const maxResultBytes = 64 << 10
 
-// boundedServer is the same server with a boundary, whose deadline is short for the tools
+// boundedServer is the same server behind a boundary, whose deadline is short for the tools
 // that hang.
 func boundedServer(cases []badCase) (*mcp.Server, error) {
 	o := &boundary.Options{
@@ -309,7 +309,7 @@ func boundedServer(cases []badCase) (*mcp.Server, error) {
 			o.ResourceDeadlines[badScheme+c.Name] = 20 * time.Millisecond
 		}
 	}
-	s := bareServer(cases)
+	s := misbehavingServer(cases)
 	return s, boundary.Install(s, o)
 }
 

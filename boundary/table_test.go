@@ -29,26 +29,19 @@ import (
 
 // A verdict is the outcome of one misbehaviour.
 type verdict struct {
-	Case    string
 	Outcome judge.Outcome
 	Type    string
 	Fault   string // why the answer is not well-formed or is missing
-	Lost    bool   // there was no answer
-	Dead    bool   // nor one to the next call
 }
 
 // patience is how long the test waits for an answer.
 const patience = time.Minute
 
-// run makes the misbehaving call, judges the answer, and sees whether the next
+// runAt makes the misbehaving call, judges the answer, and sees whether the next
 // call, of a healthy tool, works and no answer came twice.
-func run(ctx context.Context, client *wire.Client, era judge.Era, c badCase) verdict {
-	return runAt(ctx, client, atTool, era, c)
-}
-
 func runAt(ctx context.Context, client *wire.Client, place site, era judge.Era, c badCase) verdict {
 	before := client.Surplus()
-	v := verdict{Case: c.Name}
+	var v verdict
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	v.judge(place, era, c, answerTo(within, client, place, c))
@@ -68,7 +61,7 @@ type answer struct {
 
 func (v *verdict) judge(place site, era judge.Era, c badCase, a answer) {
 	if a.err != nil {
-		v.Fault, v.Lost = joined("no answer: "+firstLine(a.err.Error()), v.Fault), true
+		v.Fault = joined("no answer: "+firstLine(a.err.Error()), v.Fault)
 		return
 	}
 	var err error
@@ -99,7 +92,7 @@ func (v *verdict) judge(place site, era judge.Era, c badCase, a answer) {
 func (v *verdict) judgeNext(ctx context.Context, client *wire.Client, era judge.Era) {
 	res, err := client.Exchange(ctx, wire.Request{Name: "healthy"})
 	if outcome, judged := judge.Answer(era, res, nil); err != nil || judged != nil || outcome != judge.Complete {
-		v.Fault, v.Dead = joined(v.Fault, "the next call did not work"), true
+		v.Fault = joined(v.Fault, "the next call did not work")
 	}
 }
 
@@ -191,10 +184,6 @@ func firstLine(s string) string {
 		s = s[:120] + "..."
 	}
 	return s
-}
-
-func (v verdict) String() string {
-	return fmt.Sprintf("%-26s %s", v.Case, joined(string(v.Outcome), v.Fault))
 }
 
 // leastMisbehaviours are tried on each of tools, prompts and resources.

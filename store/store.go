@@ -21,6 +21,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -161,12 +162,10 @@ func Wait(ctx context.Context, s Store, key Key, at Revision) error {
 		case now > at:
 			return nil
 		}
-		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return ctx.Err()
-		case <-timer.C:
+		case <-time.After(pause):
 		}
 	}
 }
@@ -206,13 +205,9 @@ func (*ExistsError) Unwrap() error { return ErrExists }
 // above or a [*UsageError]. After any other error a write may have been done,
 // or may yet be.
 func IsVerdict(err error) bool {
-	for _, verdict := range []error{ErrExists, ErrConflict, ErrNotFound, ErrForgotten, ErrFull, ErrTooLarge} {
-		if errors.Is(err, verdict) {
-			return true
-		}
-	}
-	var misuse *UsageError
-	return errors.As(err, &misuse)
+	verdicts := []error{ErrExists, ErrConflict, ErrNotFound, ErrForgotten, ErrFull, ErrTooLarge}
+	return errors.As(err, new(*UsageError)) ||
+		slices.ContainsFunc(verdicts, func(verdict error) bool { return errors.Is(err, verdict) })
 }
 
 // UsageError reports misuse: the code that calls the store has to change.

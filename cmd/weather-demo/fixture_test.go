@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -82,23 +81,6 @@ func TestServeRefusesAFixtureThatCannotBe(t *testing.T) {
 		require.Equal(t, 2, s.cmd.ProcessState.ExitCode(), s.log.String())
 		require.Contains(t, s.log.String(), c.says)
 		require.NotContains(t, s.log.String(), "secret")
-	}
-}
-
-// A command names the flag that it has, and not that of another.
-func TestARefusalNamesTheFlagOfItsCommand(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"show", "-json", "-ask"}, "-json goes with neither -ask nor -trace"},
-		{[]string{"serve", "-deny", "no"}, "-deny"},
-		{[]string{"serve", "-stdio", "-http", "x"}, "-stdio or -http"},
-		{[]string{"serve", "-store", "disk"}, "-store memory"},
-	} {
-		out := weatherDemo(t, "", c.args...)
-		require.Equal(t, 2, out.status, out.stderr)
-		require.Contains(t, strings.Join(strings.Fields(out.stderr), " "), c.says)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -24,8 +23,7 @@ func TestServeDeniesTiers(t *testing.T) {
 	}
 	for _, c := range cases {
 		s := startServing(t, nil, append([]string{"-stdio"}, c.flags...)...)
-		client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, nil)
-		require.NoError(t, err)
+		client := s.client(nil)
 		listed, err := client.Send(within(t), wire.Request{Method: "tools/list"})
 		require.NoError(t, err)
 		var list struct{ Tools []struct{ Name string } }
@@ -40,8 +38,7 @@ func TestServeDeniesTiers(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, !offered, strings.Contains(reply.Text, "does not offer"), "%s with %v: %s", tool, c.flags, reply.Text)
 		}
-		require.NoError(t, s.stdin.Close())
-		s.ends()
+		s.hangUp()
 		require.Equal(t, len(c.flags) > 0, strings.Contains(s.log.String(), "type=denied"), "a denial is logged")
 	}
 }
@@ -49,12 +46,10 @@ func TestServeDeniesTiers(t *testing.T) {
 func TestServeTracesTheMessages(t *testing.T) {
 	for _, e := range []era{modern, legacy} {
 		s := startServing(t, nil, "-stdio", "-trace")
-		client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, e.Client())
-		require.NoError(t, err)
+		client := s.client(e.Client())
 		out, err := client.Call(within(t), "weather_native", map[string]string{"location": "Lisbon"}, firstChoices)
 		require.NoError(t, err)
-		require.NoError(t, s.stdin.Close())
-		s.ends()
+		s.hangUp()
 		log := s.log.String()
 		wants := []string{"client ──▶ server  tools/call", `"location": "Lisbon"`, "client ◀── server  result", `"units": "metric"`, "Weather in Lisbon"}
 		if e == legacy {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -46,8 +45,7 @@ func TestServeRemembersRounds(t *testing.T) {
 		audits int
 	}{{nil, 2}, {[]string{"-store", "memory"}, 1}} {
 		s := serveHTTPOnAnyPort(t, nil, c.args...)
-		client, err := wire.DialHTTP(within(t), s.url+"/mcp", http.DefaultClient, &wire.Options{})
-		require.NoError(t, err)
+		client := s.client(nil)
 		request := wire.Request{Name: "weather_native", Arguments: map[string]any{"location": "Lisbon"}}
 		asked, err := client.Send(within(t), request)
 		require.NoError(t, err)
@@ -67,11 +65,7 @@ func TestServeRemembersRounds(t *testing.T) {
 func TestServeHTTPServesWebSockets(t *testing.T) {
 	s := serveHTTPOnAnyPort(t, nil)
 	for _, e := range []era{modern, legacy} {
-		address := "ws" + strings.TrimPrefix(s.url, "http") + "/ws"
-		transport, err := wstransport.Dial(within(t), address, nil)
-		require.NoError(t, err)
-		client, err := wire.Dial(within(t), transport, e.Client())
-		require.NoError(t, err)
+		client := dialSocket(t, s, e.Client())
 		out, err := client.Call(within(t), "weather_journal", map[string]string{"location": "Lisbon"}, firstChoices)
 		require.NoError(t, err)
 		require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", out.Text)
@@ -80,31 +74,28 @@ func TestServeHTTPServesWebSockets(t *testing.T) {
 	s.stops(syscall.SIGTERM)
 }
 
+func dialSocket(t *testing.T, s *serving, opts *wire.Options) *wire.Client {
+	t.Helper()
+	transport, err := wstransport.Dial(within(t), "ws"+strings.TrimPrefix(s.url, "http")+"/ws", nil)
+	require.NoError(t, err)
+	client, err := wire.Dial(within(t), transport, opts)
+	require.NoError(t, err)
+	return client
+}
+
 // With -tasks a call becomes a task for the clients that take tasks, and no others.
 func TestServeTasks(t *testing.T) {
 	s := serveHTTPOnAnyPort(t, nil, "-tasks")
 	piped := startServing(t, nil, "-tasks")
-	dials := map[string]func(*wire.Options) (*wire.Client, error){
-		"HTTP": func(o *wire.Options) (*wire.Client, error) {
-			return wire.DialHTTP(within(t), s.url+"/mcp", http.DefaultClient, o)
-		},
-		"WebSocket": func(o *wire.Options) (*wire.Client, error) {
-			transport, err := wstransport.Dial(within(t), "ws"+strings.TrimPrefix(s.url, "http")+"/ws", nil)
-			require.NoError(t, err)
-			return wire.Dial(within(t), transport, o)
-		},
-		"stdio": func(o *wire.Options) (*wire.Client, error) {
-			return wire.Dial(within(t), &mcp.IOTransport{Reader: piped.stdout, Writer: piped.stdin}, o)
-		},
+	dials := map[string]func(*wire.Options) *wire.Client{
+		"HTTP": s.client, "stdio": piped.client, "WebSocket": func(o *wire.Options) *wire.Client { return dialSocket(t, s, o) },
 	}
-	require.NotEmpty(t, dials)
 	for name, dial := range dials {
 		for _, takes := range []bool{true, false} {
 			if name == "stdio" && !takes {
 				continue // its one connection has served a client
 			}
-			client, err := dial(&wire.Options{TakesTasks: takes})
-			require.NoError(t, err)
+			client := dial(&wire.Options{TakesTasks: takes})
 			out, err := client.Call(within(t), "weather_journal", map[string]string{"location": "Springfield"}, firstChoices)
 			require.NoError(t, err)
 			require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text, name)
@@ -118,8 +109,7 @@ func TestServeTasks(t *testing.T) {
 			}
 		}
 	}
-	require.NoError(t, piped.stdin.Close())
-	piped.ends()
+	piped.hangUp()
 	s.stops(syscall.SIGTERM)
 	require.Contains(t, s.log.String(), "audit line 4 written")
 	require.NotContains(t, s.log.String(), "audit line 5 written")
@@ -141,8 +131,8 @@ func TestServersWithOneKeyShareACall(t *testing.T) {
 	var reply *wire.Reply
 	for _, keys := range []string{key, key, keysVariable + "=" + statecodec.GenerateKey().Text()} {
 		s := startServing(t, []string{keys})
-		client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, nil)
-		require.NoError(t, err)
+		client := s.client(nil)
+		var err error
 		reply, err = client.Send(within(t), request)
 		require.NoError(t, err)
 		if reply.Incomplete() {
@@ -150,8 +140,7 @@ func TestServersWithOneKeyShareACall(t *testing.T) {
 		} else if keys == key {
 			require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", reply.Text)
 		}
-		require.NoError(t, s.stdin.Close())
-		s.ends()
+		s.hangUp()
 	}
 	require.NotNil(t, reply.Error, "another key")
 	require.Equal(t, statecodec.Refusal, reply.Error.Message)

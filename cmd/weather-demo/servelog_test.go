@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -13,8 +12,7 @@ import (
 
 func TestServeLogsALineARound(t *testing.T) {
 	s := startServing(t, nil, "-stdio")
-	client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, nil)
-	require.NoError(t, err)
+	client := s.client(nil)
 	out, err := client.Call(within(t), "weather_steps", map[string]string{"location": "Springfield"}, wire.Answers{
 		"place": wire.Value("Springfield, Missouri"), "units": wire.Value("imperial"),
 	})
@@ -29,8 +27,7 @@ func TestServeLogsALineARound(t *testing.T) {
 		_, err = client.Send(within(t), more)
 		require.NoError(t, err)
 	}
-	require.NoError(t, s.stdin.Close())
-	s.ends()
+	s.hangUp()
 
 	log := s.log.String()
 	for _, secret := range append(out.States, "Missouri", "imperial", "Springfield", "°") {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -13,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 // serving is a running weather-demo serve.
@@ -83,6 +87,28 @@ func (s *serving) ends() {
 		<-ended
 		require.Fail(s.t, "the server did not stop", s.log.String())
 	}
+}
+
+// client connects to the server: over HTTP if it serves that, and otherwise over its input
+// and output.
+func (s *serving) client(opts *wire.Options) *wire.Client {
+	s.t.Helper()
+	var client *wire.Client
+	var err error
+	if s.url != "" {
+		client, err = wire.DialHTTP(within(s.t), s.url+"/mcp", http.DefaultClient, opts)
+	} else {
+		client, err = wire.Dial(within(s.t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, opts)
+	}
+	require.NoError(s.t, err)
+	return client
+}
+
+// hangUp ends the server's input, and requires that the server ends.
+func (s *serving) hangUp() {
+	s.t.Helper()
+	require.NoError(s.t, s.stdin.Close())
+	s.ends()
 }
 
 // logs waits until the log contains this.

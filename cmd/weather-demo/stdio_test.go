@@ -6,7 +6,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -15,15 +14,13 @@ import (
 func TestServeStdio(t *testing.T) {
 	for _, e := range []era{modern, legacy} {
 		s := startServing(t, nil, "-stdio")
-		client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, e.Client())
-		require.NoError(t, err)
+		client := s.client(e.Client())
 		out, err := client.Call(within(t), "weather_once", map[string]string{"location": "Springfield"}, firstChoices)
 		require.NoError(t, err)
 		require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text)
 		s.logs("completed")
 		require.NotContains(t, s.log.String(), "warning", "a server on stdio has one client, which ends with it")
-		require.NoError(t, s.stdin.Close())
-		s.ends()
+		s.hangUp()
 	}
 }
 
@@ -38,8 +35,7 @@ func TestServeStdioEndsInTheMiddleOfACall(t *testing.T) {
 			t.Run(name+", "+string(e), func(t *testing.T) {
 				s := startServing(t, nil, "-stdio")
 				s.t = t
-				client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, e.Client())
-				require.NoError(t, err)
+				client := s.client(e.Client())
 				asked, release := make(chan bool), make(chan bool)
 				go func() {
 					// The call ends with the connection.
@@ -63,13 +59,11 @@ func TestServeStdioSurvivesGarbage(t *testing.T) {
 	answer, err := bufio.NewReaderSize(oneByte{s.stdout}, 16).ReadString('\n')
 	require.NoError(t, err)
 	require.Contains(t, answer, "-32700")
-	client, err := wire.Dial(within(t), &mcp.IOTransport{Reader: s.stdout, Writer: s.stdin}, modern.Client())
-	require.NoError(t, err)
+	client := s.client(modern.Client())
 	_, err = client.Call(within(t), "weather_once", map[string]string{"location": "Springfield"}, firstChoices)
 	require.NoError(t, err)
 	s.logs("a line is no message")
-	require.NoError(t, s.stdin.Close())
-	s.ends()
+	s.hangUp()
 }
 
 // oneByte reads no more than it has to.

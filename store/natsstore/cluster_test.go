@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"sync"
@@ -85,11 +86,45 @@ func TestClusterLosesItsLeader(t *testing.T) {
 	require.GreaterOrEqual(t, granted, names-8)
 }
 
-// The stream's leader is lost while calls are made. Nothing is answered wrongly
-// meanwhile, and each call ends when there is a leader again.
+// The stream's leader is lost while calls are made at two instances. A request is answered
+// within half a minute meanwhile too, and each call ends with one receipt for one payment.
 func TestOutageOfTheLeader(t *testing.T) {
+	const calls, longest = 30, 30 * time.Second
 	leader, stores := replicated(t)
-	crashtest.Interrupt(t, stores[0], stores[1], func() { go leader.Shutdown() }, time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	all, row := crashtest.NewInstances(t), crashtest.Find("journal")
+	instances := []*crashtest.Client{all.Start(stores[0], row, nil), all.Start(stores[1], row, nil)}
+	refusals := map[crashtest.Answer]int{}
+	for i := range calls {
+		order := fmt.Sprintf("order-%d", i)
+		request, err := instances[i%2].Ask(ctx, order)
+		require.NoError(t, err)
+		if i == calls/3 {
+			go leader.Shutdown()
+		}
+		for answered := false; !answered; {
+			began := time.Now()
+			a, err := instances[rand.IntN(2)].Send(ctx, request)
+			require.NoError(t, err)
+			require.Less(t, time.Since(began), longest)
+			if answered = a.Class == "ok"; answered {
+				require.Equal(t, order, a.Receipt.Order)
+				continue
+			}
+			require.Equal(t, "retryable", a.Class)
+			refusals[a]++
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	time.Sleep(time.Second) // for writes that were held up
+	paid := map[string]int{}
+	for _, receipt := range all.Paid() {
+		paid[receipt.Order]++
+		require.Equal(t, 1, paid[receipt.Order], receipt.Order)
+	}
+	require.Len(t, paid, calls)
+	t.Logf("%d calls, refused meanwhile: %v", calls, refusals)
 }
 
 // replicated returns the leader of a stream with three replicas, and the stores of two

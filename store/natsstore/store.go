@@ -306,15 +306,12 @@ func (s *Store) Wait(ctx context.Context, key store.Key, at store.Revision) erro
 		case now > at:
 			return nil
 		}
-		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return failed("wait", ctx.Err())
 		case <-published:
-			timer.Stop()
 			pause = soon
-		case <-timer.C:
+		case <-time.After(pause):
 			pause = min(2*pause, late)
 		}
 	}

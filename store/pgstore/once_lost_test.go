@@ -48,10 +48,7 @@ func TestPgOnceTriesAgainWhereAConnectionIsLost(t *testing.T) {
 				}
 				return receipt, err
 			})
-			request, err := server.Ask(t.Context(), "tea")
-			require.NoError(t, err)
-			a, err := server.Send(t.Context(), request)
-			require.NoError(t, err)
+			a := pay(t, server)
 			require.Equal(t, []crashtest.Receipt{a.Receipt}, shop.paid(t, "tea"))
 			require.Equal(t, map[bool]int{true: 1, false: 2}[at == "before the transaction" || at == "before the row"], runs)
 		})
@@ -94,10 +91,7 @@ func TestPgOnceHidesTheDatabase(t *testing.T) {
 		require.ErrorAs(t, err, &refused)
 		return crashtest.Receipt{}, fmt.Errorf("reading: %w", err)
 	})
-	request, err := server.Ask(t.Context(), "tea")
-	require.NoError(t, err)
-	a, err := server.Send(t.Context(), request)
-	require.NoError(t, err)
+	a := pay(t, server)
 	require.Contains(t, a.Text, "database refused it (SQLSTATE 42703)")
 	require.NotContains(t, a.Text, "secret")
 }

@@ -139,10 +139,7 @@ func TestPgOnceSettlesACommitWithoutAnAnswer(t *testing.T) {
 				runs++
 				return enter(ctx, tx, order)
 			})
-			request, err := server.Ask(t.Context(), "tea")
-			require.NoError(t, err)
-			a, err := server.Send(t.Context(), request)
-			require.NoError(t, err)
+			a := pay(t, server)
 			require.Equal(t, "ok", a.Class)
 			require.Equal(t, []crashtest.Receipt{a.Receipt}, shop.paid(t, "tea"))
 			require.Equal(t, happened, runs == 1)
@@ -204,10 +201,7 @@ func TestPgOnceMisuse(t *testing.T) {
 		}, "to roll back, return an error"},
 	} {
 		server := shop.start(t, c.db, c.pay)
-		request, err := server.Ask(t.Context(), "tea")
-		require.NoError(t, err)
-		a, err := server.Send(t.Context(), request)
-		require.NoError(t, err)
+		a := pay(t, server)
 		require.Contains(t, a.Text, c.explanation)
 	}
 	require.Empty(t, shop.paid(t, "tea"))
@@ -220,10 +214,7 @@ func TestPgOnceMisuse(t *testing.T) {
 func TestPgOnceForgets(t *testing.T) {
 	shop := newShop(t, "")
 	server := shop.start(t, shop.pool, enter)
-	request, err := server.Ask(t.Context(), "tea")
-	require.NoError(t, err)
-	_, err = server.Send(t.Context(), request)
-	require.NoError(t, err)
+	pay(t, server)
 	removed, err := pgonce.Forget(t.Context(), shop.pool, time.Hour)
 	require.NoError(t, err)
 	require.Zero(t, removed)
@@ -262,6 +253,16 @@ func (s *shop) paid(t *testing.T, order string) []crashtest.Receipt {
 	paid, err := paidInTable(t.Context(), "", order)
 	require.NoError(t, err)
 	return paid
+}
+
+// pay makes a whole call.
+func pay(t *testing.T, server *crashtest.Client) crashtest.Answer {
+	t.Helper()
+	request, err := server.Ask(t.Context(), "tea")
+	require.NoError(t, err)
+	a, err := server.Send(t.Context(), request)
+	require.NoError(t, err)
+	return a
 }
 
 // newDatabase makes a database with the tables, and returns its address.

@@ -34,7 +34,3 @@ var backend = crashtest.Backend{
 func TestMain(m *testing.M) { backend.Main(m) }
 
 func TestCrashes(t *testing.T) { backend.Run(t) }
-
-func TestOutcomes(t *testing.T) { backend.RunOutcomes(t) }
-
-func TestSchedules(t *testing.T) { backend.RunSchedules(t) }

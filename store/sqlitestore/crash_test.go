@@ -4,12 +4,8 @@ package sqlitestore_test
 
 import (
 	"context"
-	"database/sql"
-	"net/url"
 	"path/filepath"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/sqlitestore"
@@ -32,10 +28,7 @@ var backend = crashtest.Backend{
 
 const noNetwork = "a file has no network between a request and its answer"
 
-func TestMain(m *testing.M) {
-	runChild()
-	backend.Main(m)
-}
+func TestMain(m *testing.M) { backend.Main(m) }
 
 func TestCrashes(t *testing.T) { backend.Run(t) }
 
@@ -46,16 +39,8 @@ func newOutageSubject(t *testing.T) *storetest.Subject {
 	s := newSubject(t, path)
 	s.HoldRequests = func() func() { return lock(t, path) }
 	s.Wipe = func() store.Store {
-		db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path}).String())
-		require.NoError(t, err)
-		defer db.Close()
-		_, err = db.Exec("DELETE FROM rounds")
-		require.NoError(t, err)
+		execute(t, path, "DELETE FROM rounds")
 		return s.Store
 	}
 	return s
 }
-
-func TestOutcomes(t *testing.T) { backend.RunOutcomes(t) }
-
-func TestSchedules(t *testing.T) { backend.RunSchedules(t) }

@@ -128,12 +128,10 @@ func unlessBusy(ctx context.Context, op func() error) error {
 		if !errors.As(err, &code) || code.Code()&0xff != lib.SQLITE_BUSY || time.Since(began) > longestLock {
 			return err
 		}
-		timer := time.NewTimer(pause/2 + rand.N(pause))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return ctx.Err()
-		case <-timer.C:
+		case <-time.After(pause/2 + rand.N(pause)):
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,6 +85,33 @@ func TestWritersWaitForTheFile(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
+// Processes that start while another one holds the file's lock learn the epoch at once.
+func TestAnEpochIsReadWhileTheFileIsLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rounds.db")
+	stores := []*sqlitestore.Store{open(t, path, nil)}
+	epoch := storetest.KeyOf(t, stores[0], "any").Epoch
+	for range 12 {
+		stores = append(stores, open(t, path, nil))
+	}
+	defer lock(t, path)()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	errs := make([]error, len(stores))
+	var all sync.WaitGroup
+	for i, s := range stores {
+		all.Go(func() {
+			for n := 0; n < 20 && errs[i] == nil; n++ {
+				var found string
+				if found, errs[i] = s.Epoch(ctx); errs[i] == nil && found != epoch {
+					errs[i] = fmt.Errorf("the epoch is %s", found)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+}
+
 func TestExpiredRecordsAreSwept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "rounds.db")
@@ -115,24 +143,7 @@ func TestExpiredRecordsAreSwept(t *testing.T) {
 func TestRowsThatAreDeletedAreForgotten(t *testing.T) {
 	for _, statement := range []string{`DELETE FROM rounds`, `DELETE FROM rounds WHERE name = ''`} {
 		path := filepath.Join(t.TempDir(), "rounds.db")
-		s := open(t, path, nil)
-		key := storetest.KeyOf(t, s, "record")
-		at, err := s.Create(t.Context(), key, nil, time.Minute)
-		require.NoError(t, err)
-		db, err := sql.Open("sqlite", path)
-		require.NoError(t, err)
-		_, err = db.Exec(statement)
-		require.NoError(t, err)
-		require.NoError(t, db.Close())
-
-		_, err = s.Create(t.Context(), key, nil, time.Minute)
-		require.ErrorIs(t, err, store.ErrForgotten, statement)
-		_, err = s.Update(t.Context(), key, at, nil, time.Minute)
-		require.ErrorIs(t, err, store.ErrForgotten, statement)
-		now := storetest.KeyOf(t, s, "record")
-		require.NotEqual(t, key.Epoch, now.Epoch)
-		_, err = s.Create(t.Context(), now, nil, time.Minute)
-		require.NoError(t, err, statement)
+		storetest.Lose(t, open(t, path, nil), func() { execute(t, path, statement) })
 	}
 }
 
@@ -180,6 +191,16 @@ func open(t testing.TB, path string, opts *sqlitestore.Options) *sqlitestore.Sto
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
+}
+
+// execute runs a statement on the file, as another program does.
+func execute(t testing.TB, path, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path}).String())
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec(statement)
+	require.NoError(t, err)
 }
 
 // lock takes the file's write lock, as another process does while it writes.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 const (
@@ -21,71 +22,53 @@ var silenceRules = []rule{{
 	name:        "requests that are held up",
 	explanation: "While the backend does not hear it, an operation returns soon after its deadline, with an error that is no verdict. The write may come late, and is then whole.",
 	needs:       heldRequests,
-	check:       func(tr *trial) error { return tr.silence(tr.HoldRequests) },
+	check:       func(tr *trial) { tr.silence(tr.HoldRequests) },
 }, {
 	name:        "answers that are held up",
 	explanation: "While it does not hear the backend, an operation returns soon after its deadline, with an error that is no verdict, though the write was done.",
 	needs:       heldAnswers,
-	check:       func(tr *trial) error { return tr.silence(tr.HoldAnswers) },
+	check:       func(tr *trial) { tr.silence(tr.HoldAnswers) },
 }, {
 	name:        "a store that cannot be reached knows nothing",
 	explanation: "A store that is closed or cut off fails soon, with an error that is no verdict: it must not say that a record exists, does not exist or was forgotten.",
 	needs:       cutOff,
-	check: func(tr *trial) error {
-		at, err := tr.create("record", "one")
-		if err != nil {
-			return err
-		}
+	check: func(tr *trial) {
+		at := tr.create("record", "one")
 		tr.Cut()
-		return tr.unheard(at)
+		tr.unheard(at)
 	},
 }}
 
 // silence holds something up, and settles the unsettled writes when it is over.
-func (tr *trial) silence(hold func() (release func())) error {
-	at, err := tr.create("record", "one")
-	if err != nil {
-		return err
-	}
+func (tr *trial) silence(hold func() (release func())) {
+	at := tr.create("record", "one")
 	release := hold()
-	err = tr.unheard(at)
+	err := fault.Caught(func() { tr.unheard(at) })
 	release()
-	if err != nil {
-		return err
-	}
+	succeeds("meanwhile", err)
 	// Now everything that was held up arrives, in some order with the writes that the
 	// caller does to settle it.
-	key := tr.key("other")
 	if err := tr.settled(func() error {
-		_, err := tr.Store.Create(tr.ctx, key, []byte("new"), ttl)
-		if errors.Is(err, store.ErrExists) {
-			return nil
-		}
+		_, err := tr.Store.Create(tr.ctx, tr.key("other"), []byte("new"), ttl)
 		return err
-	}); err != nil {
-		return fmt.Errorf("Create when the silence is over: %w", err)
+	}); !errors.Is(err, store.ErrExists) {
+		succeeds("Create when the silence is over", err)
 	}
 	if err := tr.settled(func() error {
 		_, err := tr.Store.Update(tr.ctx, tr.key("record"), at, []byte("new"), ttl)
-		if errors.Is(err, store.ErrConflict) {
-			return nil
-		}
 		return err
-	}); err != nil {
-		return fmt.Errorf("Update when the silence is over: %w", err)
+	}); !errors.Is(err, store.ErrConflict) {
+		succeeds("Update when the silence is over", err)
 	}
 	for _, name := range []string{"record", "other"} {
-		if err := tr.soon(func() error {
+		succeeds("Get when the silence is over", tr.soon(func() error {
 			value, now, err := tr.Store.Get(tr.ctx, tr.key(name))
 			if err == nil && (string(value) != "new" || name == "record" && now <= at) {
 				err = fmt.Errorf("%s holds %s at revision %d", name, shown(value), now)
 			}
 			return err
-		}); err != nil {
-			return fmt.Errorf("when the silence is over: %w", err)
-		}
+		}))
 	}
-	return nil
 }
 
 // settled repeats an operation while the connection recovers.
@@ -100,12 +83,16 @@ func (tr *trial) settled(op func() error) error {
 	}
 }
 
-// unheard checks the error of each operation that gets no answer.
-func (tr *trial) unheard(at store.Revision) error {
-	ops := []struct {
-		name string
-		call func(ctx context.Context) error
-	}{
+// anOperation is one of a store's, on records that a rule has made.
+type anOperation struct {
+	name string
+	call func(ctx context.Context) error
+}
+
+// operations are all of a store's, one of them on the record at a revision.
+func (tr *trial) operations(at store.Revision) []anOperation {
+	return []anOperation{
+		{"Epoch", func(ctx context.Context) error { _, err := tr.Store.Epoch(ctx); return err }},
 		{"Create", func(ctx context.Context) error {
 			_, err := tr.Store.Create(ctx, tr.key("other"), []byte("new"), ttl)
 			return err
@@ -114,57 +101,38 @@ func (tr *trial) unheard(at store.Revision) error {
 			_, err := tr.Store.Update(ctx, tr.key("record"), at, []byte("new"), ttl)
 			return err
 		}},
-		{"Get", func(ctx context.Context) error {
-			_, _, err := tr.Store.Get(ctx, tr.key("nothing"))
-			return err
-		}},
-		{"Epoch", func(ctx context.Context) error {
-			_, err := tr.Store.Epoch(ctx)
-			return err
-		}},
-		{"Wait", func(ctx context.Context) error {
-			return store.Wait(ctx, tr.Store, tr.key("record"), at+1<<40)
-		}},
+		{"Get", func(ctx context.Context) error { _, _, err := tr.Store.Get(ctx, tr.key("nothing")); return err }},
+		{"Wait", func(ctx context.Context) error { return store.Wait(ctx, tr.Store, tr.key("record"), at+1<<40) }},
 	}
-	return each(len(ops), func(i int) error {
-		op := ops[i]
+}
+
+// unheard checks the error of each operation that gets no answer.
+func (tr *trial) unheard(at store.Revision) {
+	ops := tr.operations(at)
+	each(len(ops), func(i int) {
 		ctx, cancel := context.WithTimeout(tr.ctx, soonEnough)
 		defer cancel()
 		began := time.Now()
-		err := op.call(ctx)
+		err := ops[i].call(ctx)
 		if took := time.Since(began); took > soonEnough+tooLate {
-			return fmt.Errorf("%s returned after %v, with a deadline of %v", op.name, took, soonEnough)
+			fault.Failf("%s returned after %v, with a deadline of %v", ops[i].name, took, soonEnough)
 		}
-		return wantUnsettled(op.name, err)
+		wantUnsettled(ops[i].name, err)
 	})
 }
 
 var contextRules = []rule{{
 	name:        "an ended context does nothing",
 	explanation: "An operation whose context has ended returns the context's error, and nothing is written.",
-	check: func(tr *trial) error {
-		at, err := tr.create("record", "one")
-		if err != nil {
-			return err
-		}
+	check: func(tr *trial) {
+		at := tr.create("record", "one")
 		ended, cancel := context.WithCancel(tr.ctx)
 		cancel()
-		ops := map[string]func() error{
-			"Epoch":  func() error { _, err := tr.Store.Epoch(ended); return err },
-			"Create": func() error { _, err := tr.Store.Create(ended, tr.key("other"), nil, ttl); return err },
-			"Update": func() error { _, err := tr.Store.Update(ended, tr.key("record"), at, nil, ttl); return err },
-			"Get":    func() error { _, _, err := tr.Store.Get(ended, tr.key("record")); return err },
-			"Wait":   func() error { return store.Wait(ended, tr.Store, tr.key("record"), at) },
+		for _, op := range tr.operations(at) {
+			want(op.name, op.call(ended), context.Canceled)
 		}
-		for op, call := range ops {
-			if err := want(op, call(), context.Canceled); err != nil {
-				return err
-			}
-		}
-		if _, err := tr.create("other", "two"); err != nil {
-			return err
-		}
-		return tr.holds(tr.Store, tr.key("record"), []byte("one"), at)
+		tr.create("other", "two")
+		tr.holds("record", "one", at)
 	},
 }, {
 	name:        "an interrupted write is done or not done",
@@ -172,76 +140,54 @@ var contextRules = []rule{{
 	check:       interruptWrites,
 }}
 
-// interruptWrites ends contexts at many moments of a write.
-func interruptWrites(tr *trial) error {
+// interruptWrites ends contexts at many moments of a write. The writer then writes again
+// and, if that is refused, looks: its own record may be there, or come late.
+func interruptWrites(tr *trial) {
 	const attempts = 60
 	var mu sync.Mutex
 	revisions := map[store.Revision]string{}
-	note := func(what string, at store.Revision) error {
+	note := func(what string, at store.Revision) {
 		mu.Lock()
 		defer mu.Unlock()
 		if other, twice := revisions[at]; twice && other != what {
-			return fmt.Errorf("%s and %s both have revision %d", other, what, at)
+			fault.Failf("%s and %s both have revision %d", other, what, at)
 		}
 		revisions[at] = what
-		return nil
 	}
-	return each(attempts, func(i int) error {
-		key := tr.key(fmt.Sprintf("record.%d", i))
-		first, second := []byte(fmt.Sprintf("first %d", i)), []byte(fmt.Sprintf("second %d", i))
-
-		ctx, cancel := context.WithTimeout(tr.ctx, time.Duration(i)*50*time.Microsecond)
-		at, err := tr.Store.Create(ctx, key, first, ttl)
-		cancel()
-		if err != nil {
-			if err := wantUnsettled("an interrupted Create of a new key", err); err != nil {
-				return err
-			}
-			// The writer looks: its own record may be there, or come late.
-			at, err = tr.Store.Create(tr.ctx, key, first, ttl)
-			if errors.Is(err, store.ErrExists) {
-				err = tr.soon(func() (err error) {
-					_, at, err = tr.Store.Get(tr.ctx, key)
-					return err
-				})
-			}
+	each(attempts, func(i int) {
+		name := fmt.Sprintf("record.%d", i)
+		key, first, second := tr.key(name), fmt.Sprintf("first %d", i), fmt.Sprintf("second %d", i)
+		// written is the revision of a write, which lost refuses where it was done before.
+		written := func(op string, within time.Duration, lost error, after store.Revision, write func(context.Context) (store.Revision, error)) store.Revision {
+			ctx, cancel := context.WithTimeout(tr.ctx, within)
+			at, err := write(ctx)
+			cancel()
 			if err != nil {
-				return fmt.Errorf("settling a Create: %w", err)
+				wantUnsettled("an interrupted "+op+" that nobody contends", err)
+				if at, err = write(tr.ctx); errors.Is(err, lost) {
+					err = tr.soon(func() (err error) {
+						if _, at, err = tr.Store.Get(tr.ctx, key); err == nil && at <= after {
+							err = errors.New("a retry is refused, and yet the interrupted write was not done")
+						}
+						return err
+					})
+				}
+				succeeds("settling "+op, err)
 			}
-		}
-		if err := note(string(first), at); err != nil {
-			return err
-		}
-		if err := tr.holds(tr.Store, key, first, at); err != nil {
-			return err
-		}
-
-		ctx, cancel = context.WithTimeout(tr.ctx, time.Duration(attempts-i)*50*time.Microsecond)
-		now, err := tr.Store.Update(ctx, key, at, second, ttl)
-		cancel()
-		if err != nil {
-			if err := wantUnsettled("an interrupted Update that nobody contends", err); err != nil {
-				return err
+			if at <= after {
+				fault.Failf("the %s has revision %d, after %d", op, at, after)
 			}
-			now, err = tr.Store.Update(tr.ctx, key, at, second, ttl)
-			if errors.Is(err, store.ErrConflict) {
-				err = tr.soon(func() (err error) {
-					if _, now, err = tr.Store.Get(tr.ctx, key); err == nil && now <= at {
-						err = errors.New("a retry conflicts, and yet the interrupted Update was not done")
-					}
-					return err
-				})
-			}
-			if err != nil {
-				return fmt.Errorf("settling an Update: %w", err)
-			}
+			return at
 		}
-		if now <= at {
-			return fmt.Errorf("the Update has revision %d, after %d", now, at)
-		}
-		if err := note(string(second), now); err != nil {
-			return err
-		}
-		return tr.holds(tr.Store, key, second, now)
+		at := written("Create", time.Duration(i)*50*time.Microsecond, store.ErrExists, 0, func(ctx context.Context) (store.Revision, error) {
+			return tr.Store.Create(ctx, key, []byte(first), ttl)
+		})
+		note(first, at)
+		tr.holds(name, first, at)
+		now := written("Update", time.Duration(attempts-i)*50*time.Microsecond, store.ErrConflict, at, func(ctx context.Context) (store.Revision, error) {
+			return tr.Store.Update(ctx, key, at, []byte(second), ttl)
+		})
+		note(second, now)
+		tr.holds(name, second, now)
 	})
 }

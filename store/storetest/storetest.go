@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 // A Subject is a store to judge, empty, with the abilities that the suite may use. A rule
@@ -87,7 +88,7 @@ type rule struct {
 	name        string
 	explanation string
 	needs       ability
-	check       func(*trial) error
+	check       func(*trial) // its faults are those of package fault
 }
 
 // An ability is one that a rule needs of its subject. The zero value is none.
@@ -138,7 +139,7 @@ func (r *rule) verdict(ctx context.Context, subject *Subject) error {
 	if err != nil {
 		return fmt.Errorf("Epoch: %w", err)
 	}
-	return r.check(&trial{Subject: subject, ctx: ctx, epoch: epoch})
+	return fault.Caught(func() { r.check(&trial{Subject: subject, ctx: ctx, epoch: epoch}) })
 }
 
 // KeyOf is the key of a record in the store's present epoch.
@@ -149,6 +150,27 @@ func KeyOf(t testing.TB, s store.Store, name string) store.Key {
 		t.Fatal(err)
 	}
 	return store.Key{Epoch: epoch, Name: name}
+}
+
+// Lose requires that a store which has lost its epoch, alone or with its records, knows it:
+// writes under the old one are refused, and nothing of them is written under the next.
+func Lose(t testing.TB, s store.Store, lose func()) {
+	t.Helper()
+	tr := &trial{Subject: &Subject{Store: s}, ctx: t.Context()}
+	err := fault.Caught(func() {
+		tr.epoch = KeyOf(t, s, "any").Epoch
+		old, at := tr.key("record"), tr.create("record", "one")
+		lose()
+		tr.refused("before anybody asked for the epoch", s, old, at)
+		if tr.epoch = KeyOf(t, s, "any").Epoch; tr.epoch == old.Epoch {
+			fault.Failf("the epoch is %q as it was before", tr.epoch)
+		}
+		tr.holds("record", "anew", tr.create("record", "anew"))
+		tr.refused("in the next epoch", s, old, at)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 type notAble string

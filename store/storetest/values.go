@@ -1,121 +1,81 @@
 package storetest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 var valueRules = []rule{{
 	name:        "values come back as they were",
 	explanation: "A value may be empty and may hold any bytes, in a Create and in an Update.",
-	check: func(tr *trial) error {
-		var every []byte
+	check: func(tr *trial) {
+		every := ""
 		for i := range 256 {
-			every = append(every, byte(i), 0, byte(255-i))
+			every += string([]byte{byte(i), 0, byte(255 - i)})
 		}
-		for i, value := range [][]byte{nil, {}, {0}, []byte("\x00\x00"), []byte("\r\n"), []byte("1\n2"), {0xff, 0xfe, 0x80}, every, bytes.Repeat(every, 100)} {
+		for i, value := range []string{"", "\x00", "\x00\x00", "\r\n", "1\n2", "\xff\xfe\x80", every, strings.Repeat(every, 100)} {
 			if len(value) > tr.MaxValue {
 				continue
 			}
 			created, updated := fmt.Sprintf("created.%d", i), fmt.Sprintf("updated.%d", i)
-			at, err := tr.create(created, string(value))
-			if err != nil {
-				return err
-			}
-			if err := tr.holds(tr.Store, tr.key(created), value, at); err != nil {
-				return err
-			}
-			if at, err = tr.create(updated, "something else"); err != nil {
-				return err
-			}
-			at, err = tr.Store.Update(tr.ctx, tr.key(updated), at, value, ttl)
-			if err != nil {
-				return fmt.Errorf("Update to %s: %w", shown(value), err)
-			}
-			if err := tr.holds(tr.Store, tr.key(updated), value, at); err != nil {
-				return err
-			}
+			tr.holds(created, value, tr.create(created, value))
+			tr.holds(updated, value, tr.update(updated, tr.create(updated, "something else"), value))
 		}
-		return nil
+		at, err := tr.Store.Create(tr.ctx, tr.key("nil"), nil, ttl)
+		succeeds("Create of a nil value", err)
+		tr.holds("nil", "", at)
+		at, err = tr.Store.Update(tr.ctx, tr.key("nil"), at, nil, ttl)
+		succeeds("Update to a nil value", err)
+		tr.holds("nil", "", at)
 	},
 }, {
 	name:        "a value belongs to whoever holds it",
 	explanation: "The store keeps no reference to a value it was given, and shares none that it returned.",
-	check: func(tr *trial) error {
+	check: func(tr *trial) {
 		given := []byte("one")
 		at, err := tr.Store.Create(tr.ctx, tr.key("record"), given, ttl)
-		if err != nil {
-			return err
-		}
+		succeeds("Create", err)
 		copy(given, "???")
-		if err := tr.holds(tr.Store, tr.key("record"), []byte("one"), at); err != nil {
-			return fmt.Errorf("after the value given to Create was changed: %w", err)
-		}
+		tr.holds("record", "one", at)
 		given = []byte("two")
-		if at, err = tr.Store.Update(tr.ctx, tr.key("record"), at, given, ttl); err != nil {
-			return err
-		}
+		at, err = tr.Store.Update(tr.ctx, tr.key("record"), at, given, ttl)
+		succeeds("Update", err)
 		copy(given, "???")
-		if err := tr.holds(tr.Store, tr.key("record"), []byte("two"), at); err != nil {
-			return fmt.Errorf("after the value given to Update was changed: %w", err)
-		}
+		tr.holds("record", "two", at)
 		got, _, err := tr.Store.Get(tr.ctx, tr.key("record"))
-		if err != nil {
-			return err
-		}
+		succeeds("Get", err)
 		copy(got, "???")
-		if err := tr.holds(tr.Store, tr.key("record"), []byte("two"), at); err != nil {
-			return fmt.Errorf("after a value that Get returned was changed: %w", err)
-		}
-		return nil
+		tr.holds("record", "two", at)
 	},
 }, {
 	name:        "a value may be as long as the limit and no longer",
 	explanation: "A value of MaxValue bytes is stored whole. One byte more is ErrTooLarge, and changes nothing.",
-	check: func(tr *trial) error {
-		longest := bytes.Repeat([]byte("0123456789abcde\x00"), tr.MaxValue/16+1)[:tr.MaxValue]
-		tooLong := append(bytes.Clone(longest), 'x')
-		at, err := tr.create("created", string(longest))
-		if err != nil {
-			return err
-		}
-		if err := tr.holds(tr.Store, tr.key("created"), longest, at); err != nil {
-			return err
-		}
-		_, err = tr.Store.Create(tr.ctx, tr.key("another"), tooLong, ttl)
-		if err := want("Create with one byte too many", err, store.ErrTooLarge); err != nil {
-			return err
-		}
+	check: func(tr *trial) {
+		longest := strings.Repeat("0123456789abcde\x00", tr.MaxValue/16+1)[:tr.MaxValue]
+		tooLong := []byte(longest + "x")
+		tr.holds("created", longest, tr.create("created", longest))
+		_, err := tr.Store.Create(tr.ctx, tr.key("another"), tooLong, ttl)
+		want("Create with one byte too many", err, store.ErrTooLarge)
 		if _, _, err = tr.Store.Get(tr.ctx, tr.key("another")); err == nil {
-			return fmt.Errorf("the record that was refused is there")
+			fault.Failf("the record that was refused is there")
 		}
-		if at, err = tr.create("updated", "short"); err != nil {
-			return err
-		}
+		at := tr.create("updated", "short")
 		_, err = tr.Store.Update(tr.ctx, tr.key("updated"), at, tooLong, ttl)
-		if err := want("Update with one byte too many", err, store.ErrTooLarge); err != nil {
-			return err
-		}
-		if err := tr.holds(tr.Store, tr.key("updated"), []byte("short"), at); err != nil {
-			return err
-		}
-		at, err = tr.Store.Update(tr.ctx, tr.key("updated"), at, longest, ttl)
-		if err != nil {
-			return fmt.Errorf("Update with the longest value: %w", err)
-		}
-		return tr.holds(tr.Store, tr.key("updated"), longest, at)
+		want("Update with one byte too many", err, store.ErrTooLarge)
+		tr.holds("updated", "short", at)
+		tr.holds("updated", longest, tr.update("updated", at, longest))
 	},
 }}
 
 var keyRules = []rule{{
 	name:        "every name that is allowed is a record of its own",
 	explanation: "Names differ in each character and in case. A name that begins like another, with or without a dot, is another.",
-	check: func(tr *trial) error {
+	check: func(tr *trial) {
 		names := []string{
 			"a", "A", "b", "a.b", "a.b.c", "a.c", "ab", "a-b", "a_b", "-", "_", "-.-", "0", "00", "a.0", "null", "NULL", "CON",
 			"epoch", "Epoch", "revision", "_epoch", "ABCDEFGHIJKLMNOPQRSTUVWXYZ.abcdefghijklmnopqrstuvwxyz.0123456789-_",
@@ -124,23 +84,16 @@ var keyRules = []rule{{
 		}
 		revisions := map[string]store.Revision{}
 		for _, name := range names {
-			at, err := tr.create(name, "value of "+name)
-			if err != nil {
-				return err
-			}
-			revisions[name] = at
+			revisions[name] = tr.create(name, "value of "+name)
 		}
 		for _, name := range names {
-			if err := tr.holds(tr.Store, tr.key(name), []byte("value of "+name), revisions[name]); err != nil {
-				return err
-			}
+			tr.holds(name, "value of "+name, revisions[name])
 		}
-		return nil
 	},
 }, {
 	name:        "an invalid key is misuse",
 	explanation: "A key or a time to live outside the documented ranges is a *store.UsageError, and nothing is written.",
-	check: func(tr *trial) error {
+	check: func(tr *trial) {
 		bad := []struct {
 			key store.Key
 			ttl time.Duration
@@ -152,29 +105,25 @@ var keyRules = []rule{{
 			{store.Key{Epoch: strings.Repeat("x", 65), Name: "a"}, ttl},
 			{tr.key("a"), 0}, {tr.key("a"), -time.Second}, {tr.key("a"), store.MinTTL - 1}, {tr.key("a"), store.MaxTTL + 1},
 		}
-		var usage *store.UsageError
+		misuse := func(op string, key store.Key, ttl time.Duration, err error) {
+			if !errors.As(err, new(*store.UsageError)) {
+				fault.Failf("%s %+v for %v: %v, which is no *store.UsageError", op, key, ttl, err)
+			}
+		}
 		for _, b := range bad {
-			if _, err := tr.Store.Create(tr.ctx, b.key, nil, b.ttl); !errors.As(err, &usage) {
-				return fmt.Errorf("Create %+v for %v: %v, which is no *store.UsageError", b.key, b.ttl, err)
-			}
-			if _, err := tr.Store.Update(tr.ctx, b.key, 1, nil, b.ttl); !errors.As(err, &usage) {
-				return fmt.Errorf("Update %+v for %v: %v, which is no *store.UsageError", b.key, b.ttl, err)
-			}
+			_, err := tr.Store.Create(tr.ctx, b.key, nil, b.ttl)
+			misuse("Create", b.key, b.ttl, err)
+			_, err = tr.Store.Update(tr.ctx, b.key, 1, nil, b.ttl)
+			misuse("Update", b.key, b.ttl, err)
 			if b.ttl != ttl {
 				continue
 			}
-			if _, _, err := tr.Store.Get(tr.ctx, b.key); !errors.As(err, &usage) {
-				return fmt.Errorf("Get %+v: %v, which is no *store.UsageError", b.key, err)
-			}
+			_, _, err = tr.Store.Get(tr.ctx, b.key)
+			misuse("Get", b.key, b.ttl, err)
 			if w, ok := tr.Store.(store.Watcher); ok {
-				if err := w.Wait(tr.ctx, b.key, 1); !errors.As(err, &usage) {
-					return fmt.Errorf("Wait %+v: %v, which is no *store.UsageError", b.key, err)
-				}
+				misuse("Wait", b.key, b.ttl, w.Wait(tr.ctx, b.key, 1))
 			}
 		}
-		if _, err := tr.create("a", "a"); err != nil {
-			return err
-		}
-		return nil
+		tr.create("a", "a")
 	},
 }}

@@ -31,7 +31,6 @@ type settings struct {
 	// Audit is a file with a line for each lookup, which begins with the idempotency key.
 	// All instances share it, as they would a payment system.
 	Audit string
-	Dies  bool // when it has written there
 }
 
 const (
@@ -141,13 +140,13 @@ func (s settings) write(line string) error {
 		return err
 	}
 	s.say("writes the audit line")
-	if s.Dies {
-		say(os.Stderr, "", "SIGKILL: instance %s ends before it can remember that it did", s.Name)
-		self, _ := os.FindProcess(os.Getpid())
-		_ = self.Kill()
-		select {} // the signal is on its way
+	say(os.Stderr, "", "SIGKILL: instance %s ends before it can remember that it did", s.Name)
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
 	}
-	return nil
+	_ = self.Kill()
+	select {} // the signal is on its way
 }
 
 // wasWritten is asked when an earlier attempt was cut off.

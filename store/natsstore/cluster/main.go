@@ -1,9 +1,6 @@
 // Command cluster runs one weather tool in three processes behind a router, with a NATS
-// server of its own in which they remember their rounds.
-//
-//	cluster          serves until Ctrl-C, which stops all of it
-//	cluster -kill    makes one call, kills an instance in the middle of it, and shows
-//	                 how the call completes at another one
+// server of its own in which they remember their rounds. It makes one call, kills an
+// instance in the middle of it, and shows how the call completes at another one.
 //
 // Every process is this binary.
 package main
@@ -13,11 +10,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -48,19 +44,16 @@ func main() {
 		}
 		return
 	}
-	address := flag.String("http", "127.0.0.1:8080", "serve on this `address`; port 0 picks a free one")
-	kill := flag.Bool("kill", false, "make one call, and kill an instance in the middle of it")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	if err := run(ctx, *address, *kill); err != nil {
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 // run starts everything and stops it again.
-func run(ctx context.Context, address string, kill bool) error {
+func run(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "cluster")
 	if err != nil {
 		return err
@@ -81,7 +74,7 @@ func run(ctx context.Context, address string, kill bool) error {
 	defer all.Wait()
 	living, stop := context.WithCancel(ctx)
 	defer stop()
-	s := settings{NATS: nats.ClientURL(), Key: statecodec.GenerateKey().Text(), Audit: filepath.Join(dir, "audit"), Dies: kill}
+	s := settings{NATS: nats.ClientURL(), Key: statecodec.GenerateKey().Text(), Audit: filepath.Join(dir, "audit")}
 	if err := os.WriteFile(s.Audit, nil, 0o600); err != nil {
 		return err
 	}
@@ -93,15 +86,7 @@ func run(ctx context.Context, address string, kill bool) error {
 			return err
 		}
 		urls[s.Name] = at
-		who := "instance " + s.Name
-		if !kill {
-			say(os.Stdout, who, "is process %d", p.Process.Pid)
-		}
-		all.Go(func() {
-			if _ = p.Wait(); living.Err() == nil && !kill { // somebody killed it: the others go on
-				say(os.Stdout, who, "ended: %v", p.ProcessState)
-			}
-		})
+		all.Go(func() { _ = p.Wait() })
 	}
 
 	// A router chooses at random among those that are ready. With one of them ready
@@ -113,28 +98,12 @@ func run(ctx context.Context, address string, kill bool) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
-	web := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		router.ServeHTTP(w, r)
-	})}
-	defer web.Close()
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(listener) }()
-	if kill {
-		return showCall(ctx, "http://"+listener.Addr().String(), s.Audit)
-	}
-	say(os.Stdout, "front", "listens on http://%s", listener.Addr())
-	select {
-	case <-ctx.Done():
-		say(os.Stdout, "front", "stops")
-		return nil
-	case err := <-failed:
-		return err
-	}
+	}))
+	defer front.Close()
+	return showCall(ctx, front.URL, s.Audit)
 }
 
 // start starts an instance, which ends when ctx does or this process: its input is then

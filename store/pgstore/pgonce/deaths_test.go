@@ -9,8 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -58,8 +56,6 @@ func TestTheRowSettlesADoubtAfterTwoDeaths(t *testing.T) {
 					kept, end, ran := map[string][]byte{}, make(chan struct{}), 0
 					process := func(dies string) (*wire.Client, *mortal) {
 						life := &mortal{Memory: rounds}
-						rt, err := mrtr.New(&mrtr.Options{Store: life, State: &statecodec.Options{Keys: keys}})
-						require.NoError(t, err)
 						db := &rows{kept: kept, fail: func(op string) error {
 							if op == dies {
 								life.dead.Store(true)
@@ -70,30 +66,10 @@ func TestTheRowSettlesADoubtAfterTwoDeaths(t *testing.T) {
 							}
 							return nil
 						}}
-						server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
-						mrtr.AddTool(server, &mcp.Tool{Name: "pay"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ struct{}) (map[string]int, error) {
-							if _, err := mrtr.Ask(ctx, c, mrtr.Confirm("ok", "Pay?")); err != nil {
-								return nil, err
-							}
-							paid, err := Do(ctx, c, db, "pay", func(context.Context, pgx.Tx) (int, error) {
-								ran++
-								return ran, nil
-							})
-							return map[string]int{"paid": paid}, err
-						}), nil))
-						client, err := wire.Connect(t.Context(), server, nil)
-						require.NoError(t, err)
-						t.Cleanup(func() {
-							client.Close()
-							_ = rt.Close()
-						})
-						return client, life
+						return shop(t, &mrtr.Options{Store: life, State: &statecodec.Options{Keys: keys}}, db, &ran), life
 					}
 					doomed, death := process(first)
-					asked, err := doomed.Send(t.Context(), wire.Request{Name: "pay"})
-					require.NoError(t, err)
-					answer := wire.Request{Name: "pay", State: asked.State, Responses: map[string]any{
-						"ok": map[string]any{"action": "accept", "content": map[string]any{"ok": true}}}}
+					answer := asked(t, doomed)
 					giveUp := func(client *wire.Client, death *mortal) {
 						ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 						defer cancel()
@@ -106,6 +82,7 @@ func TestTheRowSettlesADoubtAfterTwoDeaths(t *testing.T) {
 					var last *wire.Reply
 					living, _ := process("never")
 					for range 10 { // a claim of a dead process is waited for
+						var err error
 						last, err = living.Send(t.Context(), answer)
 						require.NoError(t, err)
 						if last.Error == nil {

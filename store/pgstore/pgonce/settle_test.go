@@ -210,29 +210,9 @@ func TestTheRowSettlesADoubtWhenTheDatabaseIsBack(t *testing.T) {
 		for _, rounds := range []store.Store{nil, store.NewMemory(nil)} {
 			t.Run(fmt.Sprintf("%s %t", op, rounds != nil), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					rt, err := mrtr.New(&mrtr.Options{Store: rounds})
-					require.NoError(t, err)
-					defer rt.Close()
 					db, ran := &rows{}, 0
-					server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
-					mrtr.AddTool(server, &mcp.Tool{Name: "pay"}, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, map[string]int, error) {
-						ask := mrtr.Confirm("ok", "Pay?")
-						if _, ok := mrtr.Answer(c, ask); !ok {
-							return mrtr.Need(ask), nil, nil
-						}
-						paid, err := Do(ctx, c, db, "pay", func(context.Context, pgx.Tx) (int, error) {
-							ran++
-							return ran, nil
-						})
-						return nil, map[string]int{"paid": paid}, err
-					}), nil))
-					client, err := wire.Connect(t.Context(), server, nil)
-					require.NoError(t, err)
-					defer client.Close()
-					first, err := client.Send(t.Context(), wire.Request{Name: "pay"})
-					require.NoError(t, err)
-					answer := wire.Request{Name: "pay", State: first.State, Responses: map[string]any{
-						"ok": map[string]any{"action": "accept", "content": map[string]any{"ok": true}}}}
+					client := shop(t, &mrtr.Options{Store: rounds}, db, &ran)
+					answer := asked(t, client)
 					happened := 0
 					for range 6 {
 						db.fail = at(op, 100, reset)
@@ -284,4 +264,37 @@ func TestABusyEffectIsWaitedFor(t *testing.T) {
 		require.Equal(t, 7, value)
 		require.Equal(t, 100, db.begun)
 	})
+}
+
+// shop is a client of a server whose one tool asks whether to pay, and then pays: the value
+// of the payment is how often it ran.
+func shop(t *testing.T, opts *mrtr.Options, db DB, ran *int) *wire.Client {
+	rt, err := mrtr.New(opts)
+	require.NoError(t, err)
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
+	mrtr.AddTool(server, &mcp.Tool{Name: "pay"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ struct{}) (map[string]int, error) {
+		if _, err := mrtr.Ask(ctx, c, mrtr.Confirm("ok", "Pay?")); err != nil {
+			return nil, err
+		}
+		paid, err := Do(ctx, c, db, "pay", func(context.Context, pgx.Tx) (int, error) {
+			*ran++
+			return *ran, nil
+		})
+		return map[string]int{"paid": paid}, err
+	}), nil))
+	client, err := wire.Connect(t.Context(), server, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		client.Close()
+		_ = rt.Close()
+	})
+	return client
+}
+
+// asked begins a call, and returns the request that answers its question.
+func asked(t *testing.T, client *wire.Client) wire.Request {
+	first, err := client.Send(t.Context(), wire.Request{Name: "pay"})
+	require.NoError(t, err)
+	return wire.Request{Name: "pay", State: first.State, Responses: map[string]any{
+		"ok": map[string]any{"action": "accept", "content": map[string]any{"ok": true}}}}
 }

@@ -57,22 +57,20 @@ func (b *Backend) Main(m *testing.M) {
 // docs is the page with the tables, seen from a backend's folder.
 const docs = "../../docs/what-can-happen-twice.md"
 
-// Run plays every table: kills, freezes, a fleet whose processes are killed time and
-// again, and outages of the store.
+// Run plays every table: kills, freezes, calls that reach another process, what a client
+// gets whatever it and its server do, a fleet whose processes are killed time and again,
+// with calls and with tasks, outages of the store, and random schedules.
 func (b *Backend) Run(t *testing.T) {
 	t.Run("killed", func(t *testing.T) {
 		checkDocs(t, Kill(t, b.Addresses(t), slices.Concat(Rows, b.Rows), Points))
 	})
 	t.Run("frozen", func(t *testing.T) { checkDocs(t, freeze(t, b.Addresses(t))) })
-	t.Run("elsewhere", func(t *testing.T) { checkDocs(t, Elsewhere(t, b.Addresses(t))) })
+	t.Run("elsewhere", func(t *testing.T) { checkDocs(t, elsewhere(t, b.Addresses(t))) })
 	t.Run("fleet", func(t *testing.T) { runFleets(t, b.Addresses(t)) })
 	t.Run("storm", func(t *testing.T) { runStorms(t, b.Addresses(t)) })
+	t.Run("outcomes", func(t *testing.T) { checkDocs(t, outcomes(t, b.Addresses(t))) })
 	t.Run("outage", b.runOutages)
-}
-
-// RunSchedules plays random schedules on the backend.
-func (b *Backend) RunSchedules(t *testing.T) {
-	Schedules{Subject: b.Subject, Number: 40, AtOnce: 20, Lease: 400 * time.Millisecond}.Run(t)
+	t.Run("schedules", Schedules{Subject: b.Subject, Number: 40, AtOnce: 20, Lease: 400 * time.Millisecond}.Run)
 }
 
 // checkDocs requires that each line stands in the page, and logs the table.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 const (
@@ -50,22 +51,11 @@ func runFleets(t *testing.T, addresses func() string) {
 			}, wanted: fleetCalls}
 			f.serve = f.call
 			require.NoError(t, f.play(ctx))
-			paid, err := readPayments(f.job.Till)
-			require.NoError(t, err)
+			paid := f.settled(t)
 			takers, err := f.takers()
 			require.NoError(t, err)
 			t.Logf("%d calls, 2 requests each, %d kills, and %d of those who took over: %d receipts, %d unknown; %d paid",
 				f.calls, f.kills.Load(), takers, len(f.receipts), f.calls-len(f.receipts), len(paid))
-			require.GreaterOrEqual(t, f.calls, fleetCalls)
-			orders := map[string]bool{}
-			for _, p := range paid {
-				require.Falsef(t, orders[p.Order], "%s was paid twice", p.Order)
-				orders[p.Order] = true
-			}
-			for order, receipt := range f.receipts {
-				require.Equal(t, order, receipt.Order)
-				require.Contains(t, paid, receipt, "a receipt for no payment")
-			}
 			if name == "journal + Check" {
 				require.Len(t, f.receipts, f.calls)
 				require.Len(t, paid, f.calls)
@@ -74,11 +64,29 @@ func runFleets(t *testing.T, addresses func() string) {
 	}
 }
 
+// settled requires that no order was paid twice, and that each receipt is for a payment.
+func (f *fleet) settled(t *testing.T) (paid []Receipt) {
+	t.Helper()
+	require.GreaterOrEqual(t, f.calls, f.wanted)
+	paid, err := readPayments(f.job.Till)
+	require.NoError(t, err)
+	orders := map[string]bool{}
+	for _, p := range paid {
+		require.Falsef(t, orders[p.Order], "%s was paid twice", p.Order)
+		orders[p.Order] = true
+	}
+	for order, receipt := range f.receipts {
+		require.Equal(t, order, receipt.Order)
+		require.Contains(t, paid, receipt, "a receipt for no payment")
+	}
+	return paid
+}
+
 type fleet struct {
 	job    job
-	wanted int                                                     // calls, at least
-	serve  func(ctx context.Context, order string) (Answer, error) // makes one
-	calls  int                                                     // that were begun
+	wanted int                                            // calls, at least
+	serve  func(ctx context.Context, order string) Answer // makes one
+	calls  int                                            // that were begun
 	kills  atomic.Int64
 	// spared is set when the last task has begun: one whose coroutine was killed waits for
 	// longer than any process lives.
@@ -165,11 +173,11 @@ func (f *fleet) makeCalls(ctx context.Context) error {
 	for range atWork {
 		wg.Go(func() {
 			for order := range orders {
-				a, err := f.serve(ctx, order)
+				var a Answer
+				err := fault.Caught(func() { fault.During(order, func() { a = f.serve(ctx, order) }) })
 				f.mu.Lock()
-				if err != nil {
-					errs = append(errs, fmt.Errorf("%s: %w", order, err))
-				} else if a.Class == "ok" {
+				errs = append(errs, err)
+				if a.Class == "ok" {
 					f.receipts[order] = a.Receipt
 				}
 				f.mu.Unlock()
@@ -189,7 +197,7 @@ func (f *fleet) makeCalls(ctx context.Context) error {
 }
 
 // call makes one call, and compares the answers to the two requests that end it.
-func (f *fleet) call(ctx context.Context, order string) (Answer, error) {
+func (f *fleet) call(ctx context.Context, order string) Answer {
 	var request wire.Request
 	for i := rand.IntN(fleetSize); ; i++ {
 		var err error
@@ -197,34 +205,25 @@ func (f *fleet) call(ctx context.Context, order string) (Answer, error) {
 			break
 		}
 		if !errors.As(err, new(Unanswered)) || ctx.Err() != nil {
-			return Answer{}, err
+			fault.Check(err)
 		}
 	}
 	at := rand.IntN(fleetSize)
 	var answers [2]Answer
-	var errs [2]error
-	var wg sync.WaitGroup
-	for i := range answers {
-		wg.Go(func() { answers[i], errs[i] = f.deliver(ctx, at+i, request) })
-	}
-	wg.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
-		return Answer{}, err
-	}
+	fault.Check(parallel(2, 2, func(i int) { answers[i] = f.deliver(ctx, at+i, request) }))
 	one, other := answers[0], answers[1]
 	switch {
-	case one == other:
-		return one, nil
-	case one.Class == "ok" && other.Class == "unknown":
-		return one, nil
+	case one == other, one.Class == "ok" && other.Class == "unknown":
+		return one
 	case one.Class == "unknown" && other.Class == "ok":
-		return other, nil
+		return other
 	}
-	return Answer{}, fmt.Errorf("its two requests got %v and %v", one, other)
+	fault.Failf("its two requests got %v and %v", one, other)
+	return Answer{}
 }
 
 // deliver sends a request until it is answered, each time to the next process.
-func (f *fleet) deliver(ctx context.Context, i int, request wire.Request) (Answer, error) {
+func (f *fleet) deliver(ctx context.Context, i int, request wire.Request) Answer {
 	for ; ; i++ {
 		sent, giveUp := ctx, context.CancelFunc(func() {})
 		if rand.IntN(3) == 0 {
@@ -234,15 +233,12 @@ func (f *fleet) deliver(ctx context.Context, i int, request wire.Request) (Answe
 		giveUp()
 		switch {
 		case err != nil && (!errors.As(err, new(Unanswered)) || ctx.Err() != nil):
-			return Answer{}, err
+			fault.Check(err)
+		case err == nil && (a.Class == "ok" || a.Class == "unknown"):
+			return a
 		case err == nil && a.Class != "retryable":
-			if a.Class != "ok" && a.Class != "unknown" {
-				err = fmt.Errorf("the answer is %v", a)
-			}
-			return a, err
+			fault.Failf("the answer is %v", a)
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return Answer{}, err
-		}
+		fault.Check(pause(ctx, 20*time.Millisecond))
 	}
 }

@@ -4,12 +4,8 @@ package crashtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,8 +48,8 @@ var outages = []outage{
 	{name: "cut", of: func(d disturbed) func() func() { return forGood(d.Cut) }, want: notNow, after: ok, paid: 1},
 	{name: "requests clogged", of: func(d disturbed) func() func() { return d.HoldRequests }, want: notNow, after: ok, paid: 1},
 	{name: "answers clogged", of: func(d disturbed) func() func() { return d.HoldAnswers }, want: notNow, after: ok, paid: 1},
-	{name: "slow", of: func(d disturbed) func() func() { return d.delay.by(outagePatience / 4) }, want: ok, after: ok, paid: 1},
-	{name: "too slow", of: func(d disturbed) func() func() { return d.delay.by(2 * outagePatience) }, want: notNow, after: ok, paid: 1},
+	{name: "slow", of: func(d disturbed) func() func() { return d.slow(outagePatience / 4) }, want: ok, after: ok, paid: 1},
+	{name: "too slow", of: func(d disturbed) func() func() { return d.slow(2 * outagePatience) }, want: notNow, after: ok, paid: 1},
 	{name: "wiped", of: func(d disturbed) func() func() { return forGood(func() { d.Wipe() }) }, want: refused, after: refused},
 	{name: full, of: func(d disturbed) func() func() { return d.fill }, want: notNow, after: ok, paid: 1},
 	{name: "cut after the effect", later: true, of: func(d disturbed) func() func() { return forGood(d.Cut) }, want: inDoubt, after: settled, paid: 1},
@@ -73,8 +69,15 @@ func forGood(begin func()) func() (end func()) {
 // disturbed is a subject at the mercy of an outage.
 type disturbed struct {
 	*storetest.Subject
-	delay *delay
-	fill  func() (drain func())
+	weather *weather
+	fill    func() (drain func())
+}
+
+func (d disturbed) slow(each time.Duration) (begin func() (end func())) {
+	return func() func() {
+		d.weather.set(slowly(each, false))
+		return func() { d.weather.set(nil) }
+	}
 }
 
 func (b *Backend) runOutages(t *testing.T) {
@@ -87,7 +90,7 @@ func (b *Backend) runOutages(t *testing.T) {
 			if o.name != full { // a server without room has none for the others
 				t.Parallel()
 			}
-			d := disturbed{Subject: b.Subject(t), delay: &delay{}}
+			d := disturbed{Subject: b.Subject(t), weather: &weather{}}
 			d.fill = func() func() { return fill(t, d.Another()) }
 			if b.Fill != nil {
 				d.fill = func() func() { return b.Fill(t, d.Subject) }
@@ -109,7 +112,7 @@ func (o outage) play(t *testing.T, d disturbed, begin func() (end func())) {
 	if o.later {
 		hook = func() { end = begin() }
 	}
-	hit, other := all.Start(tapped{d.Store, d.delay}, row, hook), all.Start(d.Another(), row, nil)
+	hit, other := all.Start(tapped{d.Store, d.weather.around}, row, hook), all.Start(d.Another(), row, nil)
 	request, err := hit.Ask(ctx, "tea")
 	require.NoError(t, err)
 	if !o.later {
@@ -177,84 +180,4 @@ func fill(t *testing.T, s store.Store) (drain func()) {
 			require.NoError(t, err)
 		}
 	}
-}
-
-// delay is a tap that lets operations take a while to begin.
-type delay struct{ nanoseconds atomic.Int64 }
-
-func (d *delay) by(each time.Duration) (begin func() (end func())) {
-	return func() func() {
-		d.nanoseconds.Store(int64(each))
-		return func() { d.nanoseconds.Store(0) }
-	}
-}
-
-func (d *delay) around(ctx context.Context, _ operation, run, _ func() error) error {
-	if err := pause(ctx, time.Duration(d.nanoseconds.Load())); err != nil {
-		return err
-	}
-	return run()
-}
-
-// unsteady is a tap that fails for 0.2 seconds of each second, at all processes at once. Of
-// the operations that fail then, one in three was not run, one has been, and one will be.
-type unsteady struct{}
-
-var errUnsteady = errors.New("the store has stopped")
-
-func (unsteady) around(_ context.Context, _ operation, run, late func() error) error {
-	if time.Now().UnixMilli()%1000 >= 200 {
-		return run()
-	}
-	switch rand.IntN(3) {
-	case 0:
-		_ = run()
-	case 1:
-		if late != nil {
-			time.AfterFunc(rand.N(100*time.Millisecond), func() { _ = late() })
-		}
-	}
-	return errUnsteady
-}
-
-// Interrupt makes calls at two instances while something befalls their backend. A
-// request is answered within the bounds of an outage, meanwhile too, and each call ends
-// with one receipt for one payment.
-func Interrupt(t *testing.T, one, other store.Store, befall func(), recovery time.Duration) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), recovery+patience)
-	defer cancel()
-	all, row := NewInstances(t), Find("journal")
-	instances := []*Client{all.Start(one, row, nil), all.Start(other, row, nil)}
-	const calls = 30
-	refusals := map[Answer]int{}
-	longest := time.Duration(0)
-	for i := range calls {
-		order := fmt.Sprintf("order-%d", i)
-		request, err := instances[i%2].Ask(ctx, order)
-		require.NoError(t, err)
-		if i == calls/3 {
-			befall()
-		}
-		for answered := false; !answered; {
-			began := time.Now()
-			a, err := instances[rand.IntN(2)].Send(ctx, request)
-			require.NoError(t, err)
-			longest = max(longest, time.Since(began))
-			if answered = a.Class == "ok"; answered {
-				require.Equal(t, order, a.Receipt.Order)
-				continue
-			}
-			require.Equal(t, "retryable", a.Class)
-			refusals[a]++
-			require.NoError(t, pause(ctx, 100*time.Millisecond))
-		}
-	}
-	require.NoError(t, pause(ctx, time.Second)) // for writes that were held up
-	paid := all.Paid()
-	require.Len(t, paid, calls)
-	slices.SortFunc(paid, func(a, b Receipt) int { return strings.Compare(a.Order, b.Order) })
-	require.Len(t, slices.CompactFunc(paid, func(a, b Receipt) bool { return a.Order == b.Order }), calls)
-	require.Less(t, longest, longestOutage)
-	t.Logf("%d calls, %d payments; refused meanwhile %v; the longest answer took %v", calls, len(paid), refusals, longest.Round(time.Millisecond))
 }

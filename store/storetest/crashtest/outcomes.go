@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 // outcomeTools are the rows of the outcomes, by the name of their tools.
@@ -61,31 +62,24 @@ const (
 	outcomePatience = 5 * time.Minute
 )
 
-// RunOutcomes plays every combination of a style, an end of the effect, a client and a
-// server, and compares the table with that of the page: how often was paid, and the last
-// answer. One process has all the calls of a kind of server, so that one signal hits them
-// all when each has paid, and another one answers what they send again.
-func (b *Backend) RunOutcomes(t *testing.T) {
+// outcomes plays every combination of a style, an end of the effect, a client and a
+// server, and returns the lines of the table: how often was paid, and the last answer. One
+// process has all the calls of a kind of server, so that one signal hits them all when each
+// has paid, and another one answers what they send again.
+func outcomes(t *testing.T, addresses func() string) []string {
 	ctx, cancel := context.WithTimeout(t.Context(), outcomePatience)
 	defer cancel()
 	rings := newBell()
 	defer rings.Close()
-	addresses := b.Addresses(t)
-	columns, errs := make([]*column, len(outcomeServers)), make([]error, len(outcomeServers))
-	var wg sync.WaitGroup
+	columns := make([]*column, len(outcomeServers))
 	for i, server := range outcomeServers {
-		c := &column{server: server, bell: rings, job: job{
+		columns[i] = &column{server: server, bell: rings, job: job{
 			Address: addresses(), Till: filepath.Join(t.TempDir(), "payments"), Key: newKey(), Lease: outcomeLease,
 		}}
-		columns[i] = c
-		wg.Go(func() {
-			if errs[i] = c.play(ctx); errs[i] != nil {
-				errs[i] = fmt.Errorf("the server %s: %w", server, errs[i])
-			}
-		})
 	}
-	wg.Wait()
-	require.NoError(t, errors.Join(errs...))
+	require.NoError(t, parallel(len(columns), len(columns), func(i int) {
+		fault.During("the server "+columns[i].server, func() { columns[i].play(ctx) })
+	}))
 	lines := []string{"| the effect | the server " + strings.Join(outcomeServers, " | ") + " |"}
 	cells := 0
 	for _, end := range slices.Sorted(maps.Keys(effectEnds)) {
@@ -103,7 +97,7 @@ func (b *Backend) RunOutcomes(t *testing.T) {
 		lines = append(lines, line)
 	}
 	require.Equal(t, outcomeCells, cells)
-	checkDocs(t, lines)
+	return lines
 }
 
 // column is all calls to one kind of server.
@@ -140,23 +134,20 @@ type reply struct {
 	err error
 }
 
-func (c *column) start(ctx context.Context, name string) (*site, error) {
+func (c *column) start(ctx context.Context, name string) *site {
 	of := c.job
 	path := "/" + rand.Text() + "/" + name
 	of.Bell = c.bell.URL + path
-	p, err := start(ctx, of)
-	if err != nil {
-		return nil, err
-	}
-	s := &site{process: p, url: path}
+	s := &site{process: fault.Must(start(ctx, of)), url: path}
 	address, err := c.bell.at(path, "", listening).await(ctx)
 	if err == nil {
 		s.http, err = wire.DialHTTP(ctx, address, nil, &wire.Options{Unrecorded: true})
 	}
 	if err != nil {
-		p.end()
+		s.process.end()
+		fault.Check(err)
 	}
-	return s, err
+	return s
 }
 
 func (s *site) end() {
@@ -166,14 +157,10 @@ func (s *site) end() {
 
 // play brings all calls to their effects, lets the server have its fate, and then sends
 // each call's last request until it is answered.
-func (c *column) play(ctx context.Context) (err error) {
-	if c.one, err = c.start(ctx, "one"); err != nil {
-		return err
-	}
+func (c *column) play(ctx context.Context) {
+	c.one = c.start(ctx, "one")
 	defer c.one.end()
-	if c.other, err = c.start(ctx, "other"); err != nil {
-		return err
-	}
+	c.other = c.start(ctx, "other")
 	defer c.other.end()
 	for style := range outcomeTools() {
 		for end := range effectEnds {
@@ -184,82 +171,58 @@ func (c *column) play(ctx context.Context) (err error) {
 			}
 		}
 	}
-	if err := c.each(atOnce, func(d *deal) error { return d.begin(ctx) }); err != nil {
-		return err
-	}
-	goOn, err := c.befall(ctx)
-	if err != nil {
-		return err
-	}
-	if err := c.each(len(c.deals), func(d *deal) error { return d.settle(ctx) }); err != nil {
-		return err
-	}
-	if err := goOn(); err != nil {
-		return err
-	}
-	return c.each(len(c.deals), func(d *deal) error {
-		if err := d.collect(ctx); err != nil {
-			return err
-		}
-		return d.settle(ctx)
+	c.each(atOnce, func(d *deal) { d.begin(ctx) })
+	goOn := c.befall(ctx)
+	c.each(len(c.deals), func(d *deal) { d.settle(ctx) })
+	goOn()
+	c.each(len(c.deals), func(d *deal) {
+		d.collect(ctx)
+		d.settle(ctx)
 	})
 }
 
 // each runs a function for all calls, so many at once.
-func (c *column) each(most int, run func(*deal) error) error {
-	slots := make(chan struct{}, most)
-	errs := make([]error, len(c.deals))
-	var wg sync.WaitGroup
-	for i, d := range c.deals {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := run(d); err != nil {
-				errs[i] = fmt.Errorf("%s, the effect ends in %s, the client %s: %w", d.style, d.end, d.client, err)
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+func (c *column) each(most int, run func(*deal)) {
+	fault.Check(parallel(len(c.deals), most, func(i int) {
+		d := c.deals[i]
+		fault.During(fmt.Sprintf("%s, the effect ends in %s, the client %s", d.style, d.end, d.client), func() { run(d) })
+	}))
 }
 
 // befall lets the server have its fate, now that all calls have paid. It returns the
 // function that lets a server go on which stands still.
-func (c *column) befall(ctx context.Context) (goOn func() error, err error) {
-	open := func() error {
+func (c *column) befall(ctx context.Context) (goOn func()) {
+	open := func() {
 		for _, d := range c.deals {
 			d.paid.open()
 		}
-		return nil
 	}
 	switch c.server {
 	case serverDies:
 		c.one.end()
 	case serverWakes:
-		if err := c.one.halt(ctx); err != nil {
-			return nil, err
+		fault.Check(c.one.halt(ctx))
+		return func() {
+			open()
+			fault.Check(c.one.thaw())
 		}
-		return func() error { return errors.Join(open(), c.one.thaw()) }, nil
 	case serverDrains:
 		drained := make(chan struct{})
 		go func() {
 			defer close(drained)
 			c.one.drain()
 		}()
-		if _, err := c.bell.at(c.one.url, "", draining).await(ctx); err != nil {
-			return nil, err
-		}
-		return func() error { <-drained; return nil }, open()
+		fault.Must(c.bell.at(c.one.url, "", draining).await(ctx))
+		open()
+		return func() { <-drained }
 	}
-	return open, nil
+	return open
 }
 
 // begin makes a call and lets its client do its part, until the call has paid, if the
 // server has a fate, or until that part is done.
-func (d *deal) begin(ctx context.Context) (err error) {
-	if d.request, err = (&Client{conn: d.one.http, tool: d.style}).Ask(ctx, d.order); err != nil {
-		return err
-	}
+func (d *deal) begin(ctx context.Context) {
+	d.request = fault.Must((&Client{conn: d.one.http, tool: d.style}).Ask(ctx, d.order))
 	meets := d.client
 	switch d.client {
 	case clientCancels, againAtOnce, againThere:
@@ -277,31 +240,28 @@ func (d *deal) begin(ctx context.Context) (err error) {
 		link = d.one.conn
 	}
 	d.send(ctx, d.one, link)
-	if _, err := d.bell.at(d.one.url, d.order, requestCame).await(ctx); err != nil {
-		return err
-	}
+	fault.Must(d.bell.at(d.one.url, d.order, requestCame).await(ctx))
 	select {
 	case <-meeting.rung:
-		err = d.leave(ctx)
+		err := fault.Caught(func() { d.leave(ctx) })
 		meeting.open()
-		if err == nil && paid != nil {
-			_, err = d.paid.await(ctx)
+		fault.Check(err)
+		if paid != nil {
+			fault.Must(d.paid.await(ctx))
 		}
-		return err
 	case <-paid:
-		if d.client == clientStays {
-			return nil
+		if d.client != clientStays {
+			meeting.open()
+			d.leave(ctx)
 		}
-		meeting.open()
-		return d.leave(ctx)
 	case r := <-d.replies: // it never came there
 		d.replies <- r
 		if paid != nil {
-			return fmt.Errorf("it has not paid, and was told %v %w", r.Answer, r.err)
+			fault.Failf("it has not paid, and was told %v %w", r.Answer, r.err)
 		}
-		return r.err
+		fault.Check(r.err)
 	case <-ctx.Done():
-		return ctx.Err()
+		fault.Check(ctx.Err())
 	}
 }
 
@@ -338,7 +298,7 @@ func (d *deal) send(ctx context.Context, to *site, link *wire.Client) {
 
 // leave lets the client give its request up, and send it again if it is one that does.
 // It returns when the servers know.
-func (d *deal) leave(ctx context.Context) error {
+func (d *deal) leave(ctx context.Context) {
 	d.hangUp()
 	came := d.bell.at(d.one.url, d.order, requestCame)
 	switch d.client {
@@ -350,63 +310,48 @@ func (d *deal) leave(ctx context.Context) error {
 	default:
 		came = nil
 	}
-	_, err := d.bell.at(d.one.url, d.order, clientLeft).await(ctx)
-	if err == nil && came != nil {
-		_, err = came.await(ctx)
+	fault.Must(d.bell.at(d.one.url, d.order, clientLeft).await(ctx))
+	if came != nil {
+		fault.Must(came.await(ctx))
 	}
-	return err
 }
 
 // settle sends the request again until it is answered, and keeps the first answer.
-func (d *deal) settle(ctx context.Context) error {
+func (d *deal) settle(ctx context.Context) {
 	at := d.other
 	if d.said == "" && d.server == serverStays && d.client != againThere {
 		at = d.one
 	}
-	a, err := (&Client{conn: at.http, tool: d.style}).Settle(ctx, d.request)
-	if err != nil {
-		return err
-	}
-	paid, err := judge(d.job.Till, d.order, a)
-	if err == nil && d.said == "" {
+	a := fault.Must((&Client{conn: at.http, tool: d.style}).Settle(ctx, d.request))
+	if paid := judge(d.job.Till, d.order, a); d.said == "" {
 		d.said = fmt.Sprintf("%d %s", paid, a.Class)
 	}
-	return err
 }
 
 // collect judges the replies to the earlier requests.
-func (d *deal) collect(ctx context.Context) error {
+func (d *deal) collect(ctx context.Context) {
 	for range d.sent {
 		select {
 		case r := <-d.replies:
-			if r.err != nil {
-				return r.err
-			}
-			if _, err := judge(d.job.Till, d.order, r.Answer); err != nil {
-				return err
-			}
+			fault.Check(r.err)
+			judge(d.job.Till, d.order, r.Answer)
 		case <-ctx.Done():
-			return errors.New("a request is stuck")
+			fault.Failf("a request is stuck")
 		}
 	}
-	return nil
 }
 
-// judge holds an answer against the ledger.
-func judge(till, order string, a Answer) (count int, err error) {
-	all, err := readPayments(till)
-	if err != nil {
-		return 0, err
-	}
-	paid := slices.DeleteFunc(all, func(r Receipt) bool { return r.Order != order })
+// judge holds an answer against the ledger, and counts the payments.
+func judge(till, order string, a Answer) int {
+	paid := slices.DeleteFunc(fault.Must(readPayments(till)), func(r Receipt) bool { return r.Order != order })
 	switch {
 	case len(paid) > 1:
-		err = fmt.Errorf("paid more than once: %v", paid)
+		fault.Failf("paid more than once: %v", paid)
 	case a.Class == "none" || a.Class == "unknown" || a.Class == "retryable":
 	case (a.Class == "error" || a.Class == "gone") && len(paid) == 0:
 	case (a.Class == "ok" || a.Class == "applied") && len(paid) == 1 && (a.Receipt == paid[0] || a.Class != "ok"):
 	default:
-		err = fmt.Errorf("the answer %v is not true: paid %v", a, paid)
+		fault.Failf("the answer %v is not true: paid %v", a, paid)
 	}
-	return len(paid), err
+	return len(paid)
 }

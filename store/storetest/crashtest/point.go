@@ -3,18 +3,13 @@
 package crashtest
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mrtr-go/sdk/store"
 )
 
 // Point is a place in the round that pays.
@@ -162,62 +157,4 @@ func (t *trap) halt(context.Context, *mcp.CallToolRequest, Order) (*mcp.CallTool
 	defer t.busy.Unlock()
 	standStill()
 	return nil, struct{}{}, nil
-}
-
-// tapped is a store that lets something happen around its operations.
-type tapped struct {
-	store.Store
-	tap tap
-}
-
-type tap interface {
-	// around runs an operation of the store, or returns why it does not. Late makes the
-	// same write when its caller has given it up.
-	around(ctx context.Context, op operation, run, late func() error) error
-}
-
-type operation int
-
-const (
-	epoch operation = iota
-	create
-	update
-	get
-	listen // to an inbox, which is no part of a round
-)
-
-func (s tapped) Epoch(ctx context.Context) (e string, err error) {
-	err = s.tap.around(ctx, epoch, func() (err error) { e, err = s.Store.Epoch(ctx); return }, nil)
-	return e, err
-}
-
-func (s tapped) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (at store.Revision, err error) {
-	value = bytes.Clone(value)
-	late := func() error { _, err := s.Store.Create(context.WithoutCancel(ctx), key, value, ttl); return err }
-	err = s.tap.around(ctx, of(key, create), func() (err error) { at, err = s.Store.Create(ctx, key, value, ttl); return }, late)
-	return at, err
-}
-
-func (s tapped) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (next store.Revision, err error) {
-	value = bytes.Clone(value)
-	late := func() error { _, err := s.Store.Update(context.WithoutCancel(ctx), key, at, value, ttl); return err }
-	err = s.tap.around(ctx, of(key, update), func() (err error) { next, err = s.Store.Update(ctx, key, at, value, ttl); return }, late)
-	return next, err
-}
-
-func (s tapped) Get(ctx context.Context, key store.Key) (value []byte, at store.Revision, err error) {
-	err = s.tap.around(ctx, of(key, get), func() (err error) { value, at, err = s.Store.Get(ctx, key); return }, nil)
-	return value, at, err
-}
-
-// Wait is that of the store: embedding alone would hide that it is a Watcher.
-func (s tapped) Wait(ctx context.Context, key store.Key, at store.Revision) error {
-	return store.Wait(ctx, s.Store, key, at)
-}
-
-func of(key store.Key, op operation) operation {
-	if strings.HasPrefix(key.Name, "inbox.") {
-		return listen
-	}
-	return op
 }

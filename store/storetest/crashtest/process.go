@@ -127,12 +127,10 @@ func (p *process) stopped(ctx context.Context) error {
 func (p *process) thaw() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
 
 func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	}
 }

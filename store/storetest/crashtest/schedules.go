@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,9 +22,9 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/storetest"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 // Schedules are random runs of many instances.
@@ -70,7 +69,7 @@ func (s Schedules) Run(t *testing.T) {
 				for n := next.Add(1) - 1; n < int64(s.Number); n = next.Add(1) - 1 {
 					seed := first + uint64(n)
 					t.Run(fmt.Sprint("MRTR_SEED=", seed), func(t *testing.T) {
-						p := &schedule{Subject: subject, rand: rand.New(rand.NewPCG(seed, 0)), lease: s.Lease, key: statecodec.GenerateKey()}
+						p := &schedule{Subject: subject, all: NewInstances(t), rand: rand.New(rand.NewPCG(seed, 0)), lease: s.Lease}
 						p.play(t)
 						mu.Lock()
 						defer mu.Unlock()
@@ -96,8 +95,7 @@ type schedule struct {
 	*storetest.Subject
 	rand  *rand.Rand
 	lease time.Duration
-	key   statecodec.Key
-	till  string
+	all   *Instances
 
 	instances []*stormy
 	orders    []*stormyCall
@@ -122,7 +120,7 @@ type stormyCall struct {
 
 func (s *schedule) upTo(d time.Duration) time.Duration { return time.Duration(s.rand.Int64N(int64(d))) }
 
-func (s *schedule) start(t *testing.T, lease time.Duration) *stormy {
+func (s *schedule) start(lease time.Duration) *stormy {
 	i := &stormy{weather: &weather{}}
 	handle := s.Store
 	if s.Another != nil && len(s.instances)%2 == 1 {
@@ -131,22 +129,10 @@ func (s *schedule) start(t *testing.T, lease time.Duration) *stormy {
 	if handle.Scope() == store.Process { // as if several shared it
 		handle = shared{handle}
 	}
-	var err error
-	i.rt, err = mrtr.New(&mrtr.Options{
-		Store: tapped{handle, i}, State: &statecodec.Options{Keys: []statecodec.Key{s.key}},
-		Remember: &mrtr.RememberOptions{Lease: lease, Wait: 5 * s.lease, MaxAttempts: 50},
-	})
-	require.NoError(t, err)
 	tools := outcomeTools()
 	tools["again"] = Find("once, told to run again")
-	server, err := newServer(i.rt, &Till{path: s.till, trap: &trap{}}, tools)
-	require.NoError(t, err)
-	i.conn, err = wire.Connect(t.Context(), server, &wire.Options{Unrecorded: true})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_ = i.conn.Close()
-		require.NoError(t, i.rt.Close())
-	})
+	remember := &mrtr.RememberOptions{Lease: lease, Wait: 5 * s.lease, MaxAttempts: 50}
+	i.rt, i.conn = s.all.start(tapped{handle, i.around}, remember, tools, nil)
 	return i
 }
 
@@ -160,11 +146,10 @@ func (s shared) Wait(ctx context.Context, key store.Key, at store.Revision) erro
 }
 
 func (s *schedule) play(t *testing.T) {
-	s.till = filepath.Join(t.TempDir(), "payments")
 	ends := slices.Sorted(maps.Keys(effectEnds))
 	tools := append(slices.Sorted(maps.Keys(outcomeTools())), "again")
 	for range 2 + s.rand.IntN(3) {
-		s.instances = append(s.instances, s.start(t, s.lease))
+		s.instances = append(s.instances, s.start(s.lease))
 	}
 	for n := range callsEach {
 		o := &stormyCall{tool: tools[s.rand.IntN(len(tools))]}
@@ -193,9 +178,9 @@ func (s *schedule) play(t *testing.T) {
 			if s.rand.IntN(2) == 0 {
 				go i.rt.Drain(t.Context())
 			} else { // it dies: nothing of it reaches the store any more
-				i.fail(errCut)
+				i.set(failing(errCut))
 			}
-			s.instances = append(s.instances, s.start(t, s.lease))
+			s.instances = append(s.instances, s.start(s.lease))
 		default:
 			o, within := s.orders[s.rand.IntN(len(s.orders))], stuck
 			if s.rand.IntN(2) == 0 {
@@ -224,7 +209,7 @@ func (s *schedule) play(t *testing.T) {
 			require.FailNow(t, "a request is stuck")
 		}
 	}
-	s.instances = append(s.instances, s.start(t, outcomeLease))
+	s.instances = append(s.instances, s.start(outcomeLease))
 	for _, o := range s.orders {
 		s.judge(t, o, s.at(len(s.instances)-1, o))
 	}
@@ -265,7 +250,62 @@ func (s *schedule) judge(t *testing.T, o *stormyCall, fair *Client) {
 	require.NoError(t, err, "%s, %s: it is stuck", o.tool, o.name)
 	o.last = last.Class
 	for _, a := range append(o.answers, last) {
-		_, err := judge(s.till, o.name, a)
-		require.NoError(t, err, "%s, %s", o.tool, o.name)
+		require.NoError(t, fault.Caught(func() { judge(s.all.till, o.name, a) }), "%s, %s", o.tool, o.name)
+	}
+}
+
+// befall changes the weather of one instance, or holds the backend up for all who reach it
+// by way of the subject's own handle.
+func (s *schedule) befall(i *stormy) {
+	kind, slow := s.rand.IntN(8), s.upTo(s.lease/2)
+	if i.gone {
+		return
+	}
+	switch kind {
+	case 0:
+		i.set(failing(errCut))
+	case 1:
+		i.set(func(_ context.Context, _ operation, run, late func() error) error {
+			if late != nil {
+				return store.ErrFull
+			}
+			return run()
+		})
+	case 2:
+		i.set(func(ctx context.Context, _ operation, _, _ func() error) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+	case 3:
+		i.set(slowly(slow, true))
+	case 4:
+		s.hold(s.HoldRequests)
+	case 5:
+		s.hold(s.HoldAnswers)
+	default:
+		i.set(nil)
+	}
+}
+
+// hold holds the backend up, or ends that.
+func (s *schedule) hold(begin func() (release func())) {
+	switch {
+	case s.clear != nil:
+		s.clear()
+		s.clear = nil
+	case begin != nil:
+		s.clear = begin()
+	}
+}
+
+// clearUp makes the weather fair for those who are still there.
+func (s *schedule) clearUp() {
+	if s.clear != nil {
+		s.hold(nil)
+	}
+	for _, i := range s.instances {
+		if !i.gone {
+			i.set(nil)
+		}
 	}
 }

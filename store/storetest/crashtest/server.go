@@ -97,10 +97,10 @@ func (j job) serve(ctx context.Context, b *Backend) error {
 		return err
 	}
 	if j.Unsteady {
-		s = tapped{s, unsteady{}}
+		s = tapped{s, unsteady}
 	}
 	if s != nil {
-		opts.Store = tapped{s, trap}
+		opts.Store = tapped{s, trap.around}
 		opts.Remember = &mrtr.RememberOptions{Lease: j.Lease, MaxAttempts: j.Tries}
 	}
 	if j.Takers != "" {
@@ -186,9 +186,9 @@ func afterResult(trap *trap) mcp.Middleware {
 // serves one row, with a store or without.
 type Instances struct {
 	Lease time.Duration // of those that are started from now on
-	t     *testing.T
 	key   statecodec.Key
 	till  string
+	t     *testing.T
 }
 
 // NewInstances returns none yet.
@@ -200,15 +200,20 @@ func NewInstances(t *testing.T) *Instances {
 // has happened.
 func (in *Instances) Start(s store.Store, row Row, hook func()) *Client {
 	in.t.Helper()
+	remember := &mrtr.RememberOptions{Lease: in.Lease, Patience: outagePatience, Wait: 2 * in.Lease}
+	_, conn := in.start(s, remember, map[string]Row{toolName: row}, hook)
+	return &Client{conn: conn, tool: toolName}
+}
+
+func (in *Instances) start(s store.Store, remember *mrtr.RememberOptions, tools map[string]Row, hook func()) (*mrtr.Runtime, *wire.Client) {
+	in.t.Helper()
 	opts := &mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{in.key}}}
 	if s != nil {
-		opts.Store = s
-		opts.Remember = &mrtr.RememberOptions{Lease: in.Lease, Patience: outagePatience, Wait: 2 * in.Lease}
+		opts.Store, opts.Remember = s, remember
 	}
 	rt, err := mrtr.New(opts)
 	require.NoError(in.t, err)
-	till := &Till{path: in.till, trap: &trap{signal: syscall.SIGKILL}, hook: hook}
-	server, err := newServer(rt, till, map[string]Row{toolName: row})
+	server, err := newServer(rt, &Till{path: in.till, trap: &trap{}, hook: hook}, tools)
 	require.NoError(in.t, err)
 	conn, err := wire.Connect(in.t.Context(), server, &wire.Options{Unrecorded: true})
 	require.NoError(in.t, err)
@@ -216,7 +221,7 @@ func (in *Instances) Start(s store.Store, row Row, hook func()) *Client {
 		_ = conn.Close()
 		require.NoError(in.t, rt.Close())
 	})
-	return &Client{conn: conn, tool: toolName}
+	return rt, conn
 }
 
 // Paid are the payments so far.

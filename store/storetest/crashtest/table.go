@@ -18,6 +18,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 const (
@@ -40,44 +41,47 @@ func Kill(t *testing.T, addresses func() string, rows []Row, points []Point) []s
 	return table(t, addresses, rows, points, (*cell).kill)
 }
 
-func table(t *testing.T, addresses func() string, rows []Row, points []Point, play func(*cell, context.Context, Point) (string, error)) []string {
+func table(t *testing.T, addresses func() string, rows []Row, points []Point, play func(*cell, context.Context, Point) string) []string {
 	t.Helper()
 	require.NotEmpty(t, rows)
 	require.NotEmpty(t, points)
-	cells := make([][]string, len(rows))
-	errs := make([][]error, len(rows))
-	slots := make(chan struct{}, atOnce)
-	var wg sync.WaitGroup
-	for i, row := range rows {
-		cells[i] = make([]string, len(points))
-		errs[i] = make([]error, len(points))
-		for k, point := range points {
-			wg.Go(func() {
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				defer cancel()
-				var err error
-				if cells[i][k], err = play(newCell(t, addresses(), row), ctx, point); err != nil {
-					errs[i][k] = fmt.Errorf("%s, %s: %w", row.Name, point, err)
-				}
-			})
-		}
-	}
-	wg.Wait()
-	require.NoError(t, errors.Join(slices.Concat(errs...)...))
+	said := make([]string, len(rows)*len(points))
+	require.NoError(t, parallel(len(said), atOnce, func(i int) {
+		c, point := newCell(t, addresses(), rows[i/len(points)]), points[i%len(points)]
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		defer c.end()
+		fault.During(fmt.Sprintf("%s, %s", c.row.Name, point), func() { said[i] = play(c, ctx, point) })
+	}))
 	var lines []string
 	for i, row := range rows {
-		lines = append(lines, "| "+row.Name+" | "+strings.Join(cells[i], " | ")+" |")
+		lines = append(lines, "| "+row.Name+" | "+strings.Join(said[i*len(points):][:len(points)], " | ")+" |")
 	}
 	return lines
 }
 
+// parallel runs a check n times, at most so many at once, and joins the faults.
+func parallel(n, most int, check func(i int)) error {
+	slots := make(chan struct{}, most)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = fault.Caught(func() { check(i) })
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
 // cell is one call, with a till of its own.
 type cell struct {
-	job   job
-	row   Row
-	order string
+	job       job
+	row       Row
+	order     string
+	processes []*process
 }
 
 func newCell(t *testing.T, address string, row Row) *cell {
@@ -86,49 +90,40 @@ func newCell(t *testing.T, address string, row Row) *cell {
 	}}
 }
 
+func (c *cell) start(ctx context.Context, j job) *process {
+	p := fault.Must(start(ctx, j))
+	c.processes = append(c.processes, p)
+	return p
+}
+
+func (c *cell) end() {
+	for _, p := range c.processes {
+		p.end()
+	}
+}
+
 // asked starts the two processes of a call. The first has a job of its own and asks
 // the question. The request answers it.
-func (c *cell) asked(ctx context.Context, of job) (first, next *process, request wire.Request, err error) {
-	if first, err = start(ctx, of); err != nil {
-		return nil, nil, request, err
-	}
-	if next, err = start(ctx, c.job); err != nil {
-		first.end()
-		return nil, nil, request, err
-	}
-	if request, err = first.Ask(ctx, c.order); err != nil {
-		first.end()
-		next.end()
-	}
-	return first, next, request, err
+func (c *cell) asked(ctx context.Context, of job) (first, next *process, request wire.Request) {
+	first, next = c.start(ctx, of), c.start(ctx, c.job)
+	return first, next, fault.Must(first.Ask(ctx, c.order))
 }
 
 // kill plays a call whose server is killed at a point.
-func (c *cell) kill(ctx context.Context, point Point) (string, error) {
+func (c *cell) kill(ctx context.Context, point Point) string {
 	trapped := c.job
 	trapped.Point = point
-	first, next, request, err := c.asked(ctx, trapped)
-	if err != nil {
-		return "", err
-	}
-	defer first.end()
-	defer next.end()
+	first, next, request := c.asked(ctx, trapped)
 	a, err := first.Settle(ctx, request)
 	if err == nil {
 		// It has no such point, and so was not killed.
 		if a.Class != "ok" {
-			return "", fmt.Errorf("nothing happened to it, and it answered %v", a)
+			fault.Failf("nothing happened to it, and it answered %v", a)
 		}
-		return "n/a", c.paidAtMost(ctx, 1)
+		return c.notApplicable(ctx)
 	}
-	if err := first.died(err); err != nil {
-		return "", err
-	}
-	a, err = next.Settle(ctx, request)
-	if err != nil {
-		return "", err
-	}
-	return c.say(ctx, a)
+	fault.Check(first.died(err))
+	return c.say(ctx, fault.Must(next.Settle(ctx, request)))
 }
 
 // freezes are the points at which a process is stopped.
@@ -144,99 +139,125 @@ func freeze(t *testing.T, addresses func() string) []string {
 }
 
 // freeze plays a call whose server is stopped at a point.
-func (c *cell) freeze(ctx context.Context, point Point) (string, error) {
+func (c *cell) freeze(ctx context.Context, point Point) string {
 	trapped := c.job
 	trapped.Point, trapped.Stop = point, true
-	first, next, request, err := c.asked(ctx, trapped)
-	if err != nil {
-		return "", err
-	}
-	defer first.end()
-	defer next.end()
-	type outcome struct {
-		Answer
-		err error
-	}
-	woken := make(chan outcome, 1)
+	first, next, request := c.asked(ctx, trapped)
+	woken := make(chan reply, 1)
 	go func() {
 		a, err := first.Settle(ctx, request)
-		woken <- outcome{a, err}
+		woken <- reply{a, err}
 	}()
 	stopped, cancel := context.WithCancel(ctx)
 	defer cancel()
 	standing := make(chan error, 1)
 	go func() { standing <- first.stopped(stopped) }()
 	select {
-	case o := <-woken: // it has no such point
+	case r := <-woken: // it has no such point
 		cancel()
 		<-standing
-		if o.err != nil {
-			return "", o.err
-		}
-		return "n/a", c.paidAtMost(ctx, 1)
+		fault.Check(r.err)
+		return c.notApplicable(ctx)
 	case err := <-standing:
-		if err != nil {
-			return "", err
-		}
+		fault.Check(err)
 	}
-	taken, err := next.Settle(ctx, request)
-	if err != nil {
-		return "", err
+	taken := fault.Must(next.Settle(ctx, request))
+	fault.Check(first.thaw())
+	r := <-woken
+	fault.Check(r.err)
+	said := c.say(ctx, taken)
+	if r.Class == "ok" && taken.Class == "ok" && r.Receipt != taken.Receipt {
+		fault.Failf("two receipts: %v, then %v", taken.Receipt, r.Receipt)
 	}
-	if err := first.thaw(); err != nil {
-		return "", err
+	return said + ", then " + r.Class
+}
+
+// The fates of the process that holds the frame, when a request for it comes to
+// another one.
+const (
+	holderAlive       Point = "alive"
+	holderSlow        Point = "slow"
+	holderFrozen      Point = "frozen"
+	holderKilled      Point = "killed"
+	holderKilledAtIt  Point = "killed at work"
+	holderKilledAfter Point = "killed after the effect"
+)
+
+// fates are those of the table.
+var fates = []Point{holderAlive, holderSlow, holderFrozen, holderKilled, holderKilledAtIt, holderKilledAfter}
+
+// elsewhere sends the last request of each call to another process than the one that holds
+// its handler, with nothing but the store between them. Each cell is: how often the effect
+// happened, the answer, and, of a frozen process, the answer to the same request when it
+// wakes.
+func elsewhere(t *testing.T, addresses func() string) []string {
+	t.Helper()
+	return table(t, addresses, []Row{Find("coroutine"), Find("resumable")}, fates, (*cell).elsewhere)
+}
+
+// longestElsewhere bounds the answer: the wait for the holder, and for its lease.
+const longestElsewhere = 30 * time.Second
+
+func (c *cell) elsewhere(ctx context.Context, holder Point) string {
+	holding := c.job
+	switch holder {
+	case holderSlow:
+		holding.Slow = time.Second
+	case holderKilledAtIt:
+		holding.Point = AfterClaim
+	case holderKilledAfter:
+		holding.Point = AfterEffect
 	}
-	o := <-woken
-	if o.err != nil {
-		return "", o.err
+	first, next, request := c.asked(ctx, holding)
+	fault.Must(next.Ask(ctx, "another")) // it has started
+	switch holder {
+	case holderKilled:
+		first.end()
+	case holderFrozen:
+		fault.Check(first.halt(ctx))
 	}
-	said, err := c.say(ctx, taken)
-	if err != nil {
-		return "", err
+	began := time.Now()
+	a := fault.Must(next.Settle(ctx, request))
+	if took := time.Since(began); took > longestElsewhere {
+		fault.Failf("the answer took %v", took)
 	}
-	if o.Class == "ok" && taken.Class == "ok" && o.Receipt != taken.Receipt {
-		return "", fmt.Errorf("two receipts: %v, then %v", taken.Receipt, o.Receipt)
+	said := c.say(ctx, a)
+	if holder != holderFrozen {
+		return said
 	}
-	return said + ", then " + o.Class, nil
+	fault.Check(first.thaw())
+	return said + ", then " + c.say(ctx, fault.Must(next.Settle(ctx, request)))
 }
 
 // say counts the effects beside an answer.
-func (c *cell) say(ctx context.Context, a Answer) (string, error) {
-	paid, err := c.paid(ctx)
-	if err != nil {
-		return "", err
+func (c *cell) say(ctx context.Context, a Answer) string {
+	paid := c.paid(ctx)
+	switch {
+	case a.Class == "ok" && !slices.Contains(paid, a.Receipt):
+		fault.Failf("the receipt %v is for no payment: %v", a.Receipt, paid)
+	case len(paid) < 2:
+		return fmt.Sprintf("%d %s", len(paid), a.Class)
+	case !c.row.Twice:
+		fault.Failf("paid more than once: %v", paid)
+	case slices.ContainsFunc(paid, func(p Receipt) bool { return p != paid[0] }):
+		fault.Failf("paid with other keys: %v", paid)
 	}
-	if a.Class == "ok" && !slices.Contains(paid, a.Receipt) {
-		return "", fmt.Errorf("the receipt %v is for no payment: %v", a.Receipt, paid)
-	}
-	switch len(paid) {
-	case 0, 1:
-		return fmt.Sprintf("%d %s", len(paid), a.Class), nil
-	}
-	if !c.row.Twice {
-		return "", fmt.Errorf("paid more than once: %v", paid)
-	}
-	for _, p := range paid {
-		if p != paid[0] {
-			return "", fmt.Errorf("paid with other keys: %v", paid)
-		}
-	}
-	return fmt.Sprintf("**%d** %s, same idem", len(paid), a.Class), nil
+	return fmt.Sprintf("**%d** %s, same idem", len(paid), a.Class)
 }
 
-func (c *cell) paid(ctx context.Context) ([]Receipt, error) {
+// notApplicable is the cell of a round that has no such point.
+func (c *cell) notApplicable(ctx context.Context) string {
+	if paid := c.paid(ctx); len(paid) > 1 {
+		fault.Failf("paid %d times: %v", len(paid), paid)
+	}
+	return "n/a"
+}
+
+func (c *cell) paid(ctx context.Context) []Receipt {
 	if c.row.Paid == nil {
-		return readPayments(c.job.Till)
+		return fault.Must(readPayments(c.job.Till))
 	}
-	return c.row.Paid(ctx, c.job.Address, c.order)
-}
-
-func (c *cell) paidAtMost(ctx context.Context, n int) error {
-	paid, err := c.paid(ctx)
-	if err == nil && len(paid) > n {
-		err = fmt.Errorf("paid %d times: %v", len(paid), paid)
-	}
-	return err
+	return fault.Must(c.row.Paid(ctx, c.job.Address, c.order))
 }
 
 func newKey() string { return statecodec.GenerateKey().Text() }

@@ -5,8 +5,6 @@ package crashtest
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -14,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +19,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 // stormTasks is how many tasks a storm has of each row; MRTR_STORM changes it.
@@ -71,19 +69,8 @@ func runStorms(t *testing.T, addresses func() string) {
 			}, ends: map[string]int{}}
 			s.serve = s.task
 			require.NoError(t, s.play(ctx))
-			paid, err := readPayments(s.job.Till)
-			require.NoError(t, err)
+			paid := s.settled(t)
 			t.Logf("%d tasks, each answered twice, %d kills and drains: %v; %d paid", s.calls, s.kills.Load(), s.ends, len(paid))
-			require.GreaterOrEqual(t, s.calls, tasks)
-			orders := map[string]bool{}
-			for _, p := range paid {
-				require.Falsef(t, orders[p.Order], "%s was paid twice", p.Order)
-				orders[p.Order] = true
-			}
-			for order, receipt := range s.receipts {
-				require.Equal(t, order, receipt.Order)
-				require.Contains(t, paid, receipt, "a receipt for no payment")
-			}
 			if storms[name] {
 				require.Zero(t, s.ends["not completed"], "%v", s.ends)
 			}
@@ -109,33 +96,24 @@ type shown struct {
 }
 
 // task creates a task, answers it, and waits for its end.
-func (s *storm) task(ctx context.Context, order string) (Answer, error) {
-	created, err := s.request(ctx, wire.Request{Name: toolName, Arguments: Order{order}})
-	if err != nil {
-		return Answer{}, err
-	}
-	id, asked := created.TaskID, map[string]string{}
-	var working sync.WaitGroup
+func (s *storm) task(ctx context.Context, order string) (a Answer) {
+	id := s.request(ctx, wire.Request{Name: toolName, Arguments: Order{order}}).TaskID
 	cancels := rand.IntN(5) == 0
-	var failed error
-	if cancels {
-		working.Go(func() {
-			if failed = pause(ctx, rand.N(2*effectTime)); failed == nil {
-				_, failed = s.request(ctx, wire.Request{Method: "tasks/cancel", Task: id})
-			}
-		})
-	}
-	end, err := s.follow(ctx, id, asked)
-	working.Wait()
-	if err = errors.Join(err, failed); err != nil {
-		return Answer{}, err
-	}
-	again, err := s.request(ctx, wire.Request{Method: "tasks/get", Task: id})
-	if err != nil || again.Status != end.Status || string(again.Result.Structured) != string(end.Result.Structured) {
-		return Answer{}, fmt.Errorf("it was %v, and is %v: %w", end, again, err)
+	var end shown
+	fault.Check(parallel(2, 2, func(i int) {
+		if i == 0 {
+			end = s.follow(ctx, id)
+		} else if cancels {
+			fault.Check(pause(ctx, rand.N(2*effectTime)))
+			s.request(ctx, wire.Request{Method: "tasks/cancel", Task: id})
+		}
+	}))
+	again := s.request(ctx, wire.Request{Method: "tasks/get", Task: id})
+	if again.Status != end.Status || string(again.Result.Structured) != string(end.Result.Structured) {
+		fault.Failf("it was %v, and is %v", end, again)
 	}
 	if end.Status == "failed" || end.Status == "cancelled" && !cancels {
-		return Answer{}, fmt.Errorf("its end is %v", end)
+		fault.Failf("its end is %v", end)
 	}
 	completed := end.Status == "completed" && !end.Result.IsError
 	s.mu.Lock()
@@ -144,52 +122,43 @@ func (s *storm) task(ctx context.Context, order string) (Answer, error) {
 		s.ends["not completed"]++
 	}
 	s.mu.Unlock()
-	if !completed {
-		return Answer{}, nil
+	if completed {
+		a.Class = "ok"
+		fault.Check(json.Unmarshal(end.Result.Structured, &a.Receipt))
 	}
-	a := Answer{Class: "ok"}
-	return a, json.Unmarshal(end.Result.Structured, &a.Receipt)
+	return a
 }
 
 // follow polls a task until its end, and answers what it asks.
-func (s *storm) follow(ctx context.Context, id string, asked map[string]string) (shown, error) {
-	for {
-		now, err := s.request(ctx, wire.Request{Method: "tasks/get", Task: id})
-		switch {
-		case err != nil:
-			return now, err
-		case now.Status == "input_required":
-			if err := s.answer(ctx, now, asked); err != nil {
-				return now, err
-			}
-		case now.Status != "working":
-			return now, nil
+func (s *storm) follow(ctx context.Context, id string) shown {
+	for asked := map[string]string{}; ; {
+		now := s.request(ctx, wire.Request{Method: "tasks/get", Task: id})
+		switch now.Status {
+		case "input_required":
+			s.answer(ctx, now, asked)
+		case "working":
+		default:
+			return now
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return now, fmt.Errorf("it is %q without an end: %w", now.Status, err)
+			fault.Failf("it is %q without an end: %w", now.Status, err)
 		}
 	}
 }
 
 // answer sends each answer to two processes at once.
-func (s *storm) answer(ctx context.Context, now shown, asked map[string]string) error {
+func (s *storm) answer(ctx context.Context, now shown, asked map[string]string) {
 	responses := map[string]any{}
 	for key, request := range now.InputRequests {
 		if before, known := asked[key]; known && before != string(request) {
-			return fmt.Errorf("key %s asked %s, and asks %s", key, before, request)
+			fault.Failf("key %s asked %s, and asks %s", key, before, request)
 		}
 		asked[key] = string(request)
 		responses[key] = map[string]any{"action": "accept", "content": map[string]any{questionOf(key): true}}
 	}
-	var errs [2]error
-	var both sync.WaitGroup
-	for i := range errs {
-		both.Go(func() {
-			_, errs[i] = s.request(ctx, wire.Request{Method: "tasks/update", Task: now.TaskID, Responses: responses})
-		})
-	}
-	both.Wait()
-	return errors.Join(errs[:]...)
+	fault.Check(parallel(2, 2, func(int) {
+		s.request(ctx, wire.Request{Method: "tasks/update", Task: now.TaskID, Responses: responses})
+	}))
 }
 
 // questionOf is the handler's key of a question of a task, which adds the number of the round.
@@ -200,7 +169,7 @@ func questionOf(key string) string {
 
 // request sends a request to any process until one has answered it. Every third attempt is
 // given up after a moment.
-func (s *storm) request(ctx context.Context, r wire.Request) (now shown, err error) {
+func (s *storm) request(ctx context.Context, r wire.Request) (now shown) {
 	for {
 		sent, giveUp := ctx, context.CancelFunc(func() {})
 		if rand.IntN(3) == 0 {
@@ -213,19 +182,17 @@ func (s *storm) request(ctx context.Context, r wire.Request) (now shown, err err
 		res, err := conn.Exchange(sent, r)
 		giveUp()
 		switch {
-		case err != nil:
-			if ctx.Err() != nil {
-				return now, err
-			}
+		case err != nil && ctx.Err() != nil:
+			fault.Check(err)
+		case err != nil: // the process is gone, or the attempt was given up
 		case res.Error == nil:
-			return now, json.Unmarshal(res.Result, &now)
+			fault.Check(json.Unmarshal(res.Result, &now))
+			return now
 		default:
 			if a, err := wire.ReadReply(res); err != nil || a.Error == nil || !retryable(a.Error) {
-				return now, fmt.Errorf("%s was refused: %w", r.Method, res.Error)
+				fault.Failf("%s was refused: %w", r.Method, res.Error)
 			}
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return now, err
-		}
+		fault.Check(pause(ctx, 20*time.Millisecond))
 	}
 }
