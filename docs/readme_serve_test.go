@@ -6,25 +6,34 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
-func run(ctx context.Context, address string) error {
-	keys, err := statecodec.KeysFromEnv("MRTR_KEYS") // the first seals, all open
+func run(ctx context.Context, address string, rounds store.Store, verify auth.TokenVerifier) error {
+	keys, err := statecodec.KeysFromEnv("MRTR_KEYS")
 	if err != nil {
 		return err
 	}
-	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: keys}, Observer: mrtr.LogObserver(slog.Default())})
+	rt, err := mrtr.New(&mrtr.Options{
+		State:    &statecodec.Options{Keys: keys}, // statecodec.KeysFromEnv("MRTR_KEYS")
+		Store:    rounds,                          // sqlitestore.Open(ctx, "rounds.db", nil)
+		Observer: mrtr.LogObserver(slog.Default()),
+	})
 	if err != nil {
 		return err
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "travel", Version: "1"}, nil)
 	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(book), nil))
-	return serve.HTTP(ctx, address, server, &serve.Options{Runtime: rt})
+	return serve.HTTP(ctx, address, server, &serve.Options{
+		Runtime: rt,
+		Guard:   auth.RequireBearerToken(verify, nil), // a state opens for its own user alone
+	})
 }
 
 // A server that is told to end at once ends without an error.
@@ -33,6 +42,6 @@ func Example_serve() {
 	defer os.Unsetenv("MRTR_KEYS")
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	fmt.Println(run(ctx, "127.0.0.1:0"))
+	fmt.Println(run(ctx, "127.0.0.1:0", nil, nil))
 	// Output: <nil>
 }

@@ -322,12 +322,13 @@ func (r *IncompleteResult) Carry(v any) *IncompleteResult {
 }
 
 // Carried reads the value that an earlier round of this call carried. It is false
-// in the first round, after Carry(nil), and where T is another type.
+// in the first round, after Carry(nil), and where T is another type, or one that lost a
+// field in a deployment.
 func Carried[T any](c *Call) (v T, ok bool) {
 	c.mu.Lock()
 	author := c.st.author
 	c.mu.Unlock()
-	if isNull(author) || json.Unmarshal(author, &v) != nil {
+	if isNull(author) || c.lost(author, new(T)) != "" || json.Unmarshal(author, &v) != nil {
 		var none T
 		return none, false
 	}

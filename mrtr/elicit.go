@@ -106,7 +106,7 @@ func ChooseSome(key, message string, choices ...Choice) Question[[]string] {
 
 // Confirm asks for a yes. The answer is true only when a person said yes. A
 // decline, a cancel, and a client that cannot be asked are all false, and do not
-// end the call.
+// end the call: return a result that says that nothing was done, rather than an error.
 func Confirm(key, message string) Question[bool] {
 	q := Elicit[bool](key, message)
 	if q.err != nil {

@@ -63,9 +63,12 @@ type Reason string
 const (
 	// Declined: the user declined the question. Effects may have run before. A handler
 	// returns it too, to end a call that is not wanted: [Call.OnStop] runs, no log has a
-	// fault, and Detail, which has no period, is the client's text:
+	// fault, and the client reads the Detail:
 	//
-	//	return nil, out, &mrtr.Error{Reason: mrtr.Declined, Detail: "the price was too high"}
+	//	return nil, out, &mrtr.Error{Reason: mrtr.Declined, Detail: "The price was too high."}
+	//
+	// After a [Confirm] return a result instead: a client that cannot be asked is a no
+	// there too, and the error would blame its user.
 	Declined Reason = "declined"
 	// Cancelled: the user dismissed the question without an answer.
 	Cancelled Reason = "cancelled"
@@ -108,7 +111,7 @@ func (e *Error) Error() string {
 	switch e.Reason {
 	case Declined, Cancelled:
 		if e.Detail != "" {
-			return "Stopped: " + e.Detail + "."
+			return "Stopped: " + strings.TrimSuffix(e.Detail, ".") + "."
 		}
 		return fmt.Sprintf("Stopped: %q was %s.", e.Key, e.Reason)
 	case Unanswered:

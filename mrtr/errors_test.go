@@ -28,6 +28,8 @@ func TestReasonsOfErrors(t *testing.T) {
 		text            string
 	}{
 		{mrtr.Error{Reason: mrtr.Declined, Key: "q"}, "declined", true, true, `Stopped: "q" was declined.`},
+		{mrtr.Error{Reason: mrtr.Declined, Detail: "the price was too high"}, "declined", true, true, `Stopped: the price was too high.`},
+		{mrtr.Error{Reason: mrtr.Declined, Detail: "The price was too high."}, "declined", true, true, `Stopped: The price was too high.`},
 		{mrtr.Error{Reason: mrtr.Cancelled, Key: "q"}, "cancelled", true, true, `Stopped: "q" was cancelled.`},
 		{mrtr.Error{Reason: mrtr.Unanswered, Key: "q"}, "unanswered", true, false, `Stopped: "q" was asked 4 times without a usable answer.`},
 		{mrtr.Error{Reason: mrtr.CannotBeAsked, Key: "q", Detail: "roots"}, "client_cannot_be_asked", true, false, `This client cannot be asked for "q": it lacks roots.`},

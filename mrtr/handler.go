@@ -29,7 +29,8 @@ type HandlerOptions struct {
 	// Needs are questions that every call asks. A client that can't answer one of them is
 	// refused before the handler runs, so no effect above the question happens; one with a
 	// default that stands in is not. Only the key, kind and default of a question matter
-	// here. Those of [AskQuestion] need not be listed.
+	// here, so the message may be any. Those of [AskQuestion] need not be listed. A [Confirm],
+	// an [Optional] and a [Reply] go on without an answer, and are a mistake here.
 	Needs []AnyQuestion
 	// Name is that of the tool, for [Runtime.HideUnaskable], which go-sdk does not tell which
 	// handler a tool has. It does nothing else.

@@ -268,8 +268,8 @@ func (c *Call) deployed() bool {
 
 // stillValid reports whether an answer counts for the question that a guarded handler asks
 // today. An answer that has just come to a question of other words, sent by another
-// version, does not count; an earlier one does, unless its choice is no longer offered. Steps
-// and journals judge that where they come past. The caller holds c.mu.
+// version, does not count; an earlier one does, unless its choice is no longer offered or one
+// of its fields no longer asked for. Steps and journals judge that where they come past. The caller holds c.mu.
 func (c *Call) stillValid(e *entry, q *spec) bool {
 	if !c.changed() || c.linear != nil || c.walk != noSteps || e.wording() == q.digest() {
 		return true
@@ -277,7 +277,7 @@ func (c *Call) stillValid(e *entry, q *spec) bool {
 	if e.fresh {
 		return !c.deployed()
 	}
-	return q.form == nil || isOutcome(e.value) || q.form.Check(e.value) == nil
+	return q.form == nil || isOutcome(e.value) || q.form.Covers(e.value)
 }
 
 // mayGoBack reports whether the call can go back to the answer at an index of its

@@ -86,6 +86,9 @@ func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Co
 		return none, err
 	}
 	if idem == "" {
+		if lost := c.lost(value, new(T)); lost != "" {
+			return none, c.diverged("the value of effect %q %s", key, lost)
+		}
 		return decodeEffect[T](value, key)
 	}
 	run := effectRun{call: c, key: key, inner: ctx.Value(insideEffect{}) == c, free: opt.anyAnswers()}

@@ -48,6 +48,37 @@ func (l *stepList[In, Out]) continues(fingerprint string) bool {
 	return err == nil && n >= 0 && n < len(l.prints) && l.prints[n] == print
 }
 
+// difference is the error of a list that does not go on from the state. It names the change
+// if the state shows it: the state has the steps that were taken, and of the others only
+// the fingerprint. A state of another style has no steps.
+func (l *stepList[In, Out]) difference(c *Call) error {
+	if c.st.steps == "" {
+		return c.diverged("its list of steps")
+	}
+	taken := make([]bool, len(l.steps))
+	for i := range c.st.done {
+		e := &c.st.done[i]
+		key, filed := strings.CutPrefix(e.key, stepPrefix)
+		if !filed && e.kind != answerEntry {
+			continue
+		}
+		at := slices.IndexFunc(l.steps, func(s step[In]) bool { return s.key == key })
+		if at < 0 {
+			return c.diverged("step %q is gone from its list of steps", key)
+		}
+		taken[at] = true
+		if e.kind.isEffect() {
+			if lost := c.lost(e.value, reflect.New(l.steps[at].typ).Interface()); lost != "" {
+				return c.diverged("the value of step %q %s", key, lost)
+			}
+		}
+	}
+	if first := slices.Index(taken, false); first >= 0 && slices.Contains(taken[first:], true) {
+		return c.diverged("step %q now comes before steps that were taken", l.steps[first].key)
+	}
+	return c.diverged("its list of steps")
+}
+
 // always are the questions that every call comes to, unless an earlier step ends it.
 func (l *stepList[In, Out]) always() (specs []*spec) {
 	for _, s := range l.steps {
@@ -62,7 +93,7 @@ func (l *stepList[In, Out]) always() (specs []*spec) {
 func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 	var none Out
 	if c.st.round > 1 && !l.continues(c.st.steps) {
-		return nil, none, c.diverged("its list of steps")
+		return nil, none, l.difference(c)
 	}
 	c.st.useSteps(l.name)
 	at := &At[In]{Call: c, In: in, steps: l.steps, values: make([]stepValue, len(l.steps))}

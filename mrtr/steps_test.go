@@ -258,7 +258,7 @@ func TestStepsNoticeAChangedList(t *testing.T) {
 		"another order": {func(list *tripSteps) {
 			mrtr.DoStep(list, "d", does("d", &did, 1))
 			mrtr.AskStep(list, "q", asks("q", &did))
-		}, "its list of steps"},
+		}, `step "d" now comes before steps that were taken`},
 		"another type": {func(list *tripSteps) {
 			mrtr.AskStep(list, "q", asks("q", &did))
 			mrtr.DoStep(list, "d", does("d", &did, "1"))

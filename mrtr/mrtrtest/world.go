@@ -11,6 +11,13 @@ import (
 // A World holds all that a server under test shares with its test. Each instance
 // of the server gets one of its own, and the worlds of one deployment belong
 // together: they name the same deployment and count into the same list of effects.
+// A runtime of package mrtr takes its key and its store from there:
+//
+//	key, err := statecodec.NewKey(w.Key())
+//	...
+//	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: w.Store()})
+//	...
+//	w.Cleanup(func() { rt.Close() })
 //
 // Its methods may be called from any goroutine.
 type World struct {

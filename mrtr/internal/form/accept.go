@@ -71,6 +71,21 @@ func (f *Form) Check(answer json.RawMessage) error {
 	return err
 }
 
+// Covers reports whether an encoded answer fits and has no property that the form does not
+// ask for, such as one that it asked for before a deployment.
+func (f *Form) Covers(answer json.RawMessage) bool {
+	var content map[string]json.RawMessage
+	if json.Unmarshal(answer, &content) != nil {
+		return false
+	}
+	for name := range content {
+		if _, asked := f.properties[name]; !asked {
+			return false
+		}
+	}
+	return f.Check(answer) == nil
+}
+
 // LacksAll reports whether these are all properties that the form requires.
 func (f *Form) LacksAll(missing []string) bool {
 	for name, p := range f.properties {
