@@ -73,7 +73,7 @@ func (t *trial) instead(of func(q wire.Question, honest any) []badAnswer) {
 		for _, bad := range of(q, t.honestly(q)) {
 			tried++
 			r := t.reach(t.client(), i)
-			t.takesNot(i, q, bad.what, withResponse(r, t.here(q).Key, t.retold(q, bad.response)))
+			t.takesNot(i, q, bad.what, withResponse(r, t.here(q).Key, retold(q, t.here(q), bad.response)))
 		}
 	})
 	if tried == 0 {
@@ -128,10 +128,9 @@ func (t *trial) charged(before map[string]int) string {
 	return ""
 }
 
-// retold is a response to a question of the honest call, for the call that was reached last,
+// retold is a response to a question of the honest call, for the same question of another call,
 // whose form may have another name for its only property.
-func (t *trial) retold(q wire.Question, response any) any {
-	here := t.here(q)
+func retold(q, here wire.Question, response any) any {
 	accepted, ok := response.(map[string]any)
 	content, has := accepted["content"].(map[string]any)
 	value, named := content[q.Key]
@@ -166,19 +165,14 @@ func (t *trial) notTaken(round int, q wire.Question, what string, s exchange) {
 // question, or answers false.
 func (t *trial) unwillingEnds(round int, q wire.Question) (ends []likeness) {
 	noes := []any{map[string]any{"action": "decline"}, map[string]any{"action": "cancel"}}
-	if honest, ok := t.honestly(q).(map[string]any); ok {
-		given, _ := honest["content"].(map[string]any)
-		for name, value := range given {
-			if value == true {
-				noes = append(noes, accepting(with(given, name, false)))
-			}
-		}
+	for _, no := range t.noes(q) {
+		noes = append(noes, accepting(no))
 	}
 	for _, no := range noes {
 		var texts []string
 		for range 2 {
 			r := t.reach(t.client(), round)
-			texts = append(texts, t.send(t.client(), withResponse(r, t.here(q).Key, t.retold(q, no))).outline())
+			texts = append(texts, t.send(t.client(), withResponse(r, t.here(q).Key, retold(q, t.here(q), no))).outline())
 		}
 		ends = append(ends, likenessOf(texts...))
 	}
@@ -329,19 +323,18 @@ func wrongKey(t *trial) {
 func answeredNo(t *trial) {
 	tried := false
 	for _, q := range t.honest.questions() {
-		honest, _ := t.honestly(q).(map[string]any)
-		content, _ := honest["content"].(map[string]any)
-		yes := wants(q)
-		if yes == "" || content[yes] != true || slices.Contains(t.scenario.Optional, q.Key) {
+		if slices.Contains(t.scenario.Optional, q.Key) {
 			continue
 		}
-		tried = true
-		end, effect := t.sayNo(q, accepting(with(content, yes, false)))
-		switch {
-		case effect != "":
-			t.failAt(end, "%q happened after a no to %q", effect, q.Key)
-		case end.complete() && t.surely(end, t.honest.end()):
-			t.failAt(end, "the call completes after a no to %q as after a yes", q.Key)
+		for _, no := range t.noes(q) {
+			tried = true
+			end, effect := t.sayNo(q, accepting(no))
+			switch {
+			case effect != "":
+				t.failAt(end, "%q happened after a no to %q", effect, q.Key)
+			case end.complete() && t.surely(end, t.honest.end()):
+				t.failAt(end, "the call completes after a no to %q as after a yes", q.Key)
+			}
 		}
 	}
 	if !tried {
@@ -415,7 +408,7 @@ func (t *trial) sayNo(q wire.Question, no any) (end exchange, effect string) {
 		if !said {
 			said, asked = true, t.count()
 		}
-		return no
+		return retold(q, other, no)
 	})
 	t.answered(played.end())
 	if said {

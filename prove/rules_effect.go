@@ -106,7 +106,7 @@ func effectRefused(t *trial) {
 		for _, m := range append(flipped(r.State), garbage(r.State)...) {
 			before := t.count()
 			s := t.sendAltered(t.client(), r, m)
-			if !s.refused() {
+			if !t.rejected(s) {
 				continue
 			}
 			refused++

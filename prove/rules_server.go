@@ -24,7 +24,7 @@ func alive(t *trial) {
 		key := t.here(q).Key
 		for _, of := range []func(wire.Question, any) []badAnswer{nullAnswer, otherKinds, notObjects, badActions, withoutContent, againstSchema} {
 			for _, answer := range of(q, t.honestly(q)) {
-				t.send(c, withResponse(r, key, t.retold(q, answer.response)))
+				t.send(c, withResponse(r, key, retold(q, t.here(q), answer.response)))
 			}
 		}
 	})

@@ -92,7 +92,7 @@ func (t *trial) sendAltered(c *wire.Client, r wire.Request, m mutant) exchange {
 func (t *trial) judgeAltered(round int, s exchange) (refused bool) {
 	t.answered(s)
 	switch {
-	case s.refused():
+	case t.rejected(s):
 		return true
 	case t.same(s, t.without[round]):
 		return false
@@ -153,7 +153,7 @@ func leftOut(t *trial) {
 	for _, i := range t.rounds() {
 		s := t.without[i]
 		t.answered(s)
-		if s.complete() && !t.same(s, t.honest.end()) {
+		if s.complete() && !t.same(s, t.honest.end()) && !t.rejected(s) {
 			t.failAt(s, "without its state the call completes with another result")
 		}
 	}
@@ -174,7 +174,7 @@ func refusalHarmless(t *trial) {
 	for i, r := range t.withState(t.client()) {
 		taken := false
 		for _, m := range append(flipped(r.State), extended(r.State)...) {
-			if s := t.sendAltered(t.client(), r, m); s.refused() {
+			if s := t.sendAltered(t.client(), r, m); t.rejected(s) {
 				refused++
 			} else {
 				taken = taken || !t.same(s, t.honest.exchanges[i-1])
@@ -199,7 +199,7 @@ func oneRefusal(t *trial) {
 		for _, alter := range []func(string) []mutant{flipped, cut, extended, garbage} {
 			for _, m := range alter(r.State) {
 				s := t.sendAltered(t.client(), r, m)
-				if !s.refused() {
+				if !t.rejected(s) {
 					continue
 				}
 				if first == "" {
@@ -267,7 +267,7 @@ func (t *trial) transplanted(what string, there *wire.Client, move func(wire.Req
 		s.altered = "the state " + what
 		t.answered(s)
 		switch {
-		case s.refused():
+		case t.rejected(s):
 			decorative = false
 		case t.same(s, without):
 		case s.complete():
@@ -311,7 +311,7 @@ func anotherInstance(t *trial) {
 		t.answered(s)
 		switch {
 		case t.same(s, t.honest.exchanges[i]):
-		case s.refused():
+		case t.rejected(s):
 			t.endAt(Note, s, "the instance refuses it, and says so: the calls of a client must reach the instance that began them")
 		default:
 			t.failAt(s, "the call goes another way there")

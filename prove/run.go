@@ -101,6 +101,9 @@ type prover struct {
 	// without are the replies to the requests of the honest call sent without
 	// their state, by round.
 	without []exchange
+	// turnedAway are the results, which are no errors, by which the server tells that a state is
+	// not good.
+	turnedAway []likeness
 	// tasks says that the server offers tasks.
 	tasks bool
 	// likenesses are those of the replies to honest calls that vary, by round.
@@ -150,11 +153,41 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 				p.without[i] = t.send(t.client(), r)
 			}
 		}
+		p.turnedAway = t.learnRefusals()
 	}})
 	if f.Outcome == Pass {
 		return ctx.Err()
 	}
 	return errors.New("prove: nothing could be proved: " + f.Detail)
+}
+
+// learnRefusals are the results for a state that nobody made. An error needs no learning. A
+// result that is none is a refusal if the call has had no effect, which only a count can show.
+func (t *trial) learnRefusals() (all []likeness) {
+	if len(t.honest.effects) == 0 || t.stateless() {
+		return nil
+	}
+	for _, i := range t.rounds() {
+		var texts []string
+		for range 2 {
+			r := t.reach(t.client(), i)
+			before := t.count()
+			r.State = "nobody-made-this"
+			s := t.send(t.client(), r)
+			if s.complete() && t.charged(before) == "" && !t.same(s, t.honest.end()) {
+				texts = append(texts, s.outline())
+			}
+		}
+		if len(texts) == 2 {
+			all = append(all, likenessOf(texts...))
+		}
+	}
+	return all
+}
+
+// rejected says that a request was refused, or turned away by a result that says so.
+func (p *prover) rejected(s exchange) bool {
+	return s.refused() || s.complete() && slices.ContainsFunc(p.turnedAway, func(l likeness) bool { return l.fits(s.outline()) })
 }
 
 // effectsAbove are those of a call before it asks anything.
