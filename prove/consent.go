@@ -21,7 +21,9 @@ var (
 )
 
 // asksConsent reports whether a property is named after somebody's consent.
-func asksConsent(name string) bool { return consents.MatchString(camel.ReplaceAllString(name, "$1 $2")) }
+func asksConsent(name string) bool {
+	return consents.MatchString(camel.ReplaceAllString(name, "$1 $2"))
+}
 
 // consent are the values of a property by which a user says yes and no. They are nil if it has
 // no such values.

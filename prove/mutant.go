@@ -37,7 +37,28 @@ func flipped(state string) []mutant {
 		}
 		all = append(all, mutant{fmt.Sprintf("with character %d of %d changed", i+1, len(state)), state[:i] + string(neighbor(state[i])) + state[i+1:]})
 	}
+	if other := otherCase(state); other != state && !isHex(state) {
+		all = append(all, mutant{"with its capitals and small letters exchanged", other})
+	}
 	return all
+}
+
+func otherCase(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsUpper(c) {
+			return unicode.ToLower(c)
+		}
+		return unicode.ToUpper(c)
+	}, text)
+}
+
+// isHex says that a state is spelled in hexadecimal digits, in parts or whole: their case means
+// nothing.
+func isHex(state string) bool {
+	return !slices.ContainsFunc(partsOf(state).parts, func(part string) bool {
+		_, err := hex.DecodeString(strings.ReplaceAll(part, "-", ""))
+		return err != nil
+	})
 }
 
 // neighbor is another character of the same kind.
@@ -90,6 +111,10 @@ func respelled(t *trial) {
 		}
 		if r := read(state); !isBase64(state) || r != nil && r.text == state {
 			return nil
+		}
+		if isHex(state) {
+			add("in capitals", strings.ToUpper(state))
+			return all
 		}
 		add("with padding appended", state+"=")
 		add("with a line end appended", state+"\n")
@@ -233,8 +258,10 @@ func (r *reading) forgeries() []mutant {
 		}
 		return all[:min(len(all), 20)]
 	}
-	if changed := increment(r.text); changed != r.text {
-		add("with another number", changed)
+	for _, by := range []int{1, -1, -2, -3} { // the calls before are others'
+		if changed := increment(r.text, by); changed != r.text {
+			add(fmt.Sprintf("with its number changed by %d", by), changed)
+		}
 	}
 	for _, text := range []string{"forged", "done", "confirmed", "2"} {
 		add("forged", text)
@@ -271,7 +298,7 @@ func changes(value any) []change {
 		}
 		return all
 	case string:
-		return []change{{"", "forged"}, {"", increment(v)}}
+		return []change{{"", "forged"}, {"", increment(v, 1)}}
 	case float64:
 		return []change{{"", v + 1}}
 	case bool:
@@ -280,8 +307,8 @@ func changes(value any) []change {
 	return []change{{"", "forged"}}
 }
 
-// increment counts the last number in a text up.
-func increment(text string) string {
+// increment changes the last number in a text.
+func increment(text string, by int) string {
 	end := strings.LastIndexFunc(text, unicode.IsDigit)
 	if end < 0 {
 		return text
@@ -294,5 +321,5 @@ func increment(text string) string {
 	if err != nil {
 		return text
 	}
-	return fmt.Sprintf("%s%d%s", text[:start], n+1, text[end+1:])
+	return fmt.Sprintf("%s%d%s", text[:start], n+by, text[end+1:])
 }

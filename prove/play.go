@@ -16,6 +16,7 @@ type playedCall struct {
 	exchanges []exchange
 	effects   map[string]int
 	above     map[string]int // the effects before the first question
+	below     map[string]int // and those behind the last
 	// constant says that the states are plain text, and the same in another call: a
 	// report can quote them and is the same each time.
 	constant bool

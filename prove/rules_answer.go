@@ -156,6 +156,7 @@ func (t *trial) notTaken(round int, q wire.Question, what string, s exchange) {
 		}
 	case t.surely(s, t.honest.end()):
 		t.failAt(s, "%s was taken for an answer to %q: the call completes as if it was answered", what, q.Key)
+	case len(t.honest.below) > 0: // and it had no effect
 	case !slices.ContainsFunc(t.unwillingEnds(round, q), func(end likeness) bool { return end.fits(s.outline()) }):
 		t.failAt(s, "%s was taken for an answer to %q: the call completes, and not as for a user who says no", what, q.Key)
 	}
@@ -276,12 +277,26 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 	properties := formOf(q).Properties
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p := properties[name]
+		if slices.Contains(required(q), name) {
+			add(name, "null", nil)
+			without := maps.Clone(given)
+			delete(without, name)
+			all = append(all, badAnswer{"a form without its " + name, accepting(without)})
+		}
 		switch p["type"] {
 		case "string":
 			add(name, "a number", 7)
 			add(name, "an object", map[string]any{"a": "b"})
+			if value, has := given[name]; has {
+				add(name, "a list of its text", []any{value})
+			}
 			if p["enum"] != nil || p["oneOf"] != nil {
-				add(name, "none of the choices", "none-of-the-choices")
+				for _, other := range []string{"none-of-the-choices", "", "constructor", "__proto__"} {
+					add(name, "none of the choices", other)
+				}
+			}
+			if form := p["format"]; form == "email" || form == "uri" || form == "date" || form == "date-time" {
+				add(name, "no "+form.(string), "not-one")
 			}
 			if least, ok := p["minLength"].(float64); ok && least > 0 && least < longestText {
 				add(name, "too short", strings.Repeat("x", int(least)-1))
@@ -291,8 +306,12 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 			}
 		case "boolean":
 			add(name, "a text", "yes")
+			add(name, "a text", "false")
+			add(name, "a number", 1)
 		case "integer", "number":
 			add(name, "a text", "many")
+			add(name, "a text", strings.Trim(marshal(given[name]), `"`))
+			add(name, "a truth value", true)
 			if p["type"] == "integer" {
 				add(name, "a fraction", 1.5)
 			}
@@ -305,6 +324,13 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 		case "array":
 			add(name, "a text", "none-of-the-choices")
 			add(name, "a list of other things", []any{"none-of-the-choices"})
+			value, _ := given[name].([]any)
+			if least, ok := p["minItems"].(float64); ok && least > 0 && len(value) > 0 {
+				add(name, "too short", value[:min(len(value), int(least)-1)])
+			}
+			if most, ok := p["maxItems"].(float64); ok && len(value) > 0 && most < 1000 {
+				add(name, "too long", slices.Repeat(value, int(most)/len(value)+1))
+			}
 		}
 	}
 	return all
@@ -312,10 +338,14 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 
 func wrongKey(t *trial) {
 	t.eachNeeded(func(i int, q wire.Question) {
-		r := t.reach(t.client(), i)
-		here := t.here(q)
-		r = withResponse(r, here.Key, absent)
-		t.takesNot(i, q, "an answer under another key", withResponse(r, "another_"+here.Key, t.honestly(here)))
+		for _, spell := range []func(string) string{func(key string) string { return "another_" + key }, strings.ToUpper} {
+			r := t.reach(t.client(), i)
+			here := t.here(q)
+			if other := spell(here.Key); other != here.Key {
+				r = withResponse(r, here.Key, absent)
+				t.takesNot(i, q, "an answer under another key", withResponse(r, other, t.honestly(here)))
+			}
+		}
 	})
 }
 
@@ -357,14 +387,42 @@ func wants(q wire.Question) string {
 
 func extraKeys(t *trial) {
 	for _, i := range t.rounds() {
-		r := t.reach(t.client(), i)
-		r = withResponse(r, "nobody_asked", accepting(map[string]any{"a": "b"}))
-		s := t.send(t.client(), r)
-		t.answered(s)
-		if !t.same(s, t.honest.exchanges[i]) {
-			t.failAt(s, "the call goes another way with an answer to a question that was not asked")
+		for _, extra := range t.extras(i) {
+			r := t.reach(t.client(), i)
+			s := t.send(t.client(), withResponse(r, extra.key, extra.response))
+			t.answered(s)
+			if !t.same(s, t.honest.exchanges[i]) {
+				t.failAt(s, "the call goes another way with %s", extra.what)
+			}
 		}
 	}
+}
+
+// extra is a well-formed answer to no question of its round.
+type extra struct {
+	what, key string
+	response  any
+}
+
+// extras have something to say of their own, or other content for the questions of the round or
+// of one before.
+func (t *trial) extras(round int) []extra {
+	const nobody = "nobody_asked"
+	all := []extra{{"an answer to a question that was not asked", nobody, accepting(map[string]any{"a": "b"})}}
+	for _, q := range t.asked(round) {
+		if other := t.otherwise(q); other != nil {
+			all = append(all, extra{"another answer to " + q.Key + " under a key that was not asked for", nobody, other})
+		}
+	}
+	for earlier := 1; earlier < round; earlier++ {
+		for _, q := range t.asked(earlier) {
+			again := func(now wire.Question) bool { return now.Key == q.Key }
+			if other := t.otherwise(q); other != nil && !slices.ContainsFunc(t.asked(round), again) {
+				all = append(all, extra{"another answer to " + q.Key + ", which was answered before", q.Key, other})
+			}
+		}
+	}
+	return all
 }
 
 func noMap(t *trial) {
@@ -426,14 +484,20 @@ func (t *trial) unwilling(action string) {
 			continue
 		}
 		tried = true
-		end, effect := t.sayNo(q, map[string]any{"action": action})
-		switch {
-		case effect != "":
-			t.failAt(end, "%q happened after a %s of %q", effect, action, q.Key)
-		case end.asks():
-			t.failAt(end, "%q is asked for ever after a %s", q.Key, action)
-		case end.complete() && t.surely(end, t.honest.end()):
-			t.failAt(end, "the call completes after a %s of %q as if it was accepted", action, q.Key)
+		noes := []any{map[string]any{"action": action}}
+		if honest, ok := t.honestly(q).(map[string]any); ok && isForm(q) { // a form that was filled in before
+			noes = append(noes, with(honest, "action", action))
+		}
+		for _, no := range noes {
+			end, effect := t.sayNo(q, no)
+			switch {
+			case effect != "":
+				t.failAt(end, "%q happened after a %s of %q", effect, action, q.Key)
+			case end.asks():
+				t.failAt(end, "%q is asked for ever after a %s", q.Key, action)
+			case end.complete() && t.surely(end, t.honest.end()):
+				t.failAt(end, "the call completes after a %s of %q as if it was accepted", action, q.Key)
+			}
 		}
 	}
 	if !tried {

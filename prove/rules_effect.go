@@ -133,7 +133,12 @@ func effectDeclined(t *trial) {
 	}
 	s := t.send(c, r)
 	t.answered(s)
-	if effects := t.since(before); len(effects) > 0 {
+	effects := t.since(before)
+	idle := len(t.honest.below) == 0 && !slices.ContainsFunc(t.asked(t.last()), func(q wire.Question) bool { return !asksYesOrNo(q) })
+	if name := t.charged(before); name != "" && idle {
+		t.failAt(s, "%q happened before its question was asked: an answer changes nothing", name)
+	}
+	if len(effects) > 0 {
 		t.endAt(Note, s, "%s happened", strings.Join(slices.Sorted(maps.Keys(effects)), ", "))
 	}
 }

@@ -19,7 +19,7 @@ var roundRules = []Rule{
 	{"round/endless", "A call that gets no answer comes to an end.", Ours, "a client gives up after some rounds, and should be told before", endless},
 	{"round/final-again", "A final round that is sent again has no effect again.", Must, singleUse, finalAgain},
 	{"round/changed-answers", "A final round that is sent again with other answers has no effect again.", Must, singleUse, changedAnswers},
-	{"round/at-once", "A final round that is sent twice at once has its effect once.", Must, singleUse, atOnce},
+	{"round/at-once", "A final round that is sent several times at once has its effect once.", Must, singleUse, atOnce},
 	{"round/lost-response", "A final round whose response was lost can be sent again, and has its effect once.", Must, singleUse, lostResponse},
 	{"round/elsewhere", "A final round that is sent again to another instance has no effect again.", Must, singleUse, elsewhere},
 	{"round/old-round", "An earlier round that is sent again, and played to the end, has no effect again.", Must, singleUse, oldRound},
@@ -182,15 +182,24 @@ func (t *trial) otherwise(q wire.Question) any {
 	}
 	honest, _ := t.honestly(q).(map[string]any)
 	given, _ := honest["content"].(map[string]any)
-	content, err := otherContent(q, given)
+	content, err := otherContent(q, given, whatever)
 	if err != nil || content == nil {
 		return nil
 	}
 	return accepting(content)
 }
 
+// whatever and agreeing say which properties of a form may have another value: all, or those that
+// ask for no consent.
+func whatever(string, *jsonschema.Schema) bool { return true }
+
+func agreeing(name string, s *jsonschema.Schema) bool {
+	_, no := consent(name, s)
+	return no == nil
+}
+
 // otherContent changes one value of a form's content.
-func otherContent(q wire.Question, given map[string]any) (other map[string]any, err error) {
+func otherContent(q wire.Question, given map[string]any, may func(name string, s *jsonschema.Schema) bool) (other map[string]any, err error) {
 	defer guarded(&err)
 	schema, err := readSchema(q.Schema)
 	if err != nil {
@@ -201,6 +210,9 @@ func otherContent(q wire.Question, given map[string]any) (other map[string]any, 
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !may(name, schema.Properties[name]) {
+			continue
+		}
 		for _, value := range otherValues(given[name], schema.Properties[name]) {
 			changed := with(given, name, value)
 			if resolved.Validate(changed) == nil && marshal(changed) != marshal(given) {
@@ -238,25 +250,25 @@ func atOnce(t *trial) {
 	t.counted()
 	before := t.count()
 	r := t.reach(t.client(), t.last())
-	both := make([]exchange, 2)
-	done := make(chan int, len(both))
+	all := make([]exchange, 6)
+	done := make(chan int, len(all))
 	c := t.client()
-	for i := range both {
+	for i := range all {
 		go func() {
-			both[i] = t.send(c, r)
+			all[i] = t.send(c, r)
 			done <- i
 		}()
 	}
-	for range both {
+	for range all {
 		<-done
 	}
-	for _, s := range both {
+	for _, s := range all {
 		t.answered(s)
 	}
-	if !t.same(both[0], t.honest.end()) && !t.same(both[1], t.honest.end()) {
-		t.failAt(both[0], "neither of the two completes: %s", both[1].outline())
+	if !slices.ContainsFunc(all, func(s exchange) bool { return t.same(s, t.honest.end()) }) {
+		t.failAt(all[0], "none of them completes: %s", all[1].outline())
 	}
-	t.repeated(before, both[1])
+	t.repeated(before, all[1])
 }
 
 func lostResponse(t *trial) {

@@ -2,6 +2,9 @@ package prove
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -44,8 +47,16 @@ func alive(t *trial) {
 	}
 }
 
+// apart tells calls from each other by their arguments, and by their answers.
 func apart(t *trial) {
-	t.needs(t.scenario.OtherArguments != nil, "other arguments")
+	byArguments := t.scenario.OtherArguments != nil && t.argumentsApart()
+	if !t.answersApart() && !byArguments {
+		t.skip("needs other arguments, or answers that the result depends on")
+	}
+}
+
+// argumentsApart answers two calls in turn. It is false if the other arguments make no call.
+func (t *trial) argumentsApart() bool {
 	c := t.client()
 	otherAnswers := t.scenario.OtherAnswers
 	if otherAnswers == nil {
@@ -53,7 +64,7 @@ func apart(t *trial) {
 	}
 	alone := t.play(c, t.scenario.OtherArguments, otherAnswers)
 	if !alone.end().complete() {
-		t.skip("needs other arguments with which the call completes: %s", alone.end().outline())
+		return false
 	}
 	alike := likenessOf(alone.end().outline(), t.play(c, t.scenario.OtherArguments, otherAnswers).end().outline())
 	one := t.send(c, t.request(t.scenario.Arguments))
@@ -72,6 +83,104 @@ func apart(t *trial) {
 	if !alike.fits(two.outline()) {
 		t.failAt(two, "beside another call it ends otherwise: %s", two.outline())
 	}
+	return true
+}
+
+// marker is a call whose answers differ from those of the others.
+type marker struct {
+	who    *Caller
+	answer wire.Answer
+	alone  []likeness // of its replies, by round, if nothing else goes on
+}
+
+const (
+	mostMarkers = 4
+	atATime     = 3 // how often they are made together
+)
+
+// answersApart makes calls with different answers at the same time: all first rounds at once,
+// then all second ones. It is false if no reply tells the calls apart.
+func (t *trial) answersApart() bool {
+	var markers []*marker
+	tell := map[string]bool{}
+	for n := range mostMarkers {
+		m := &marker{who: t.subject.First, answer: func(q wire.Question) any { return t.marked(q, n) }}
+		if t.subject.Other != nil && n%2 == 1 {
+			m.who = t.subject.Other
+		}
+		c := t.dial(t.subject.Dial, m.who, nil)
+		one, again := t.playWith(c, t.scenario.Arguments, m.answer), t.playWith(c, t.scenario.Arguments, m.answer)
+		if said := timeless(one.end().outline()); one.end().complete() && len(one.exchanges) == len(again.exchanges) && !tell[said] {
+			tell[said] = true
+			for i, s := range one.exchanges {
+				m.alone = append(m.alone, likenessOf(s.outline(), again.exchanges[i].outline()))
+			}
+			markers = append(markers, m)
+		}
+	}
+	markers = slices.DeleteFunc(markers, func(m *marker) bool { // it looks like another one
+		return slices.ContainsFunc(markers, func(other *marker) bool {
+			return other != m && m.alone[len(m.alone)-1].fits(strings.Join(other.alone[len(other.alone)-1].words, ""))
+		})
+	})
+	if len(markers) < 2 {
+		return false
+	}
+	for range atATime {
+		t.together(markers)
+	}
+	return true
+}
+
+func (t *trial) together(markers []*marker) {
+	clients := make([]*wire.Client, len(markers))
+	replies := make([]exchange, len(markers))
+	for i, m := range markers {
+		clients[i] = t.dial(t.subject.Dial, m.who, nil)
+		replies[i] = exchange{request: t.request(t.scenario.Arguments)}
+	}
+	for round := range slices.MaxFunc(markers, func(a, b *marker) int { return len(a.alone) - len(b.alone) }).alone {
+		var sent sync.WaitGroup
+		for i, m := range markers {
+			if round > 0 && !replies[i].asks() {
+				continue
+			}
+			r := replies[i].request
+			if round > 0 {
+				r = t.next(replies[i], m.answer)
+			}
+			sent.Add(1)
+			go func() {
+				defer sent.Done()
+				replies[i] = t.send(clients[i], r)
+			}()
+		}
+		sent.Wait()
+		for i, m := range markers {
+			t.answered(replies[i])
+			if round < len(m.alone) && !m.alone[round].fits(replies[i].outline()) {
+				t.failAt(replies[i], "beside other calls it goes another way: %s", replies[i].outline())
+			}
+		}
+	}
+	for _, c := range clients {
+		t.leave(c)
+	}
+}
+
+// marked answers a question as an honest user does, but with other values in each call.
+func (t *trial) marked(q wire.Question, n int) any {
+	response := t.honestly(q)
+	for range n {
+		accepted, _ := response.(map[string]any)
+		content, _ := accepted["content"].(map[string]any)
+		other, err := otherContent(q, content, agreeing)
+		if err != nil || other == nil {
+			break
+		}
+		response = accepting(other)
+	}
+	return response
 }
 
 // inTime leaves a legacy client silent, since a modern call waits nowhere.

@@ -1,6 +1,11 @@
 package prove
 
-import "github.com/mrtr-go/sdk/internal/wire"
+import (
+	"maps"
+	"slices"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
 
 const (
 	integrity = "Server Requirements: requestState is attacker-controlled; reject what fails verification"
@@ -15,6 +20,7 @@ var stateRules = []Rule{
 	{"state/extended", "A state with something appended is refused.", Must, integrity,
 		func(t *trial) { t.tampered(extended) }},
 	{"state/forged", "A state that was read, changed and written anew is refused.", Must, integrity, forged},
+	{"state/resigned", "A state that was changed and signed with a key that anybody can guess, or with none, is refused.", Must, integrity, resigned},
 	{"state/parts", "A state without one of its parts, or that says it needs no signature, is refused.", Must, integrity,
 		func(t *trial) { t.tampered(dismembered) }},
 	{"state/spliced", "A state of the parts of two calls is refused.", Must, integrity, spliced},
@@ -229,10 +235,25 @@ func legible(t *trial) {
 
 func otherArguments(t *trial) {
 	t.needs(t.scenario.OtherArguments != nil, "other arguments")
-	t.transplanted("of a call with other arguments", t.client(), func(r wire.Request) wire.Request {
-		r.Arguments = t.scenario.OtherArguments
-		return r
-	})
+	for _, arguments := range t.eachOtherArguments() {
+		t.transplanted("of a call with other arguments", t.client(), func(r wire.Request) wire.Request {
+			r.Arguments = arguments
+			return r
+		})
+	}
+}
+
+// eachOtherArguments are the other arguments, and the honest ones with one of the others each: a
+// state may be bound to some of them alone.
+func (t *trial) eachOtherArguments() []map[string]any {
+	all := []map[string]any{t.scenario.OtherArguments}
+	for _, name := range slices.Sorted(maps.Keys(t.scenario.OtherArguments)) {
+		value := t.scenario.OtherArguments[name]
+		if one := with(t.scenario.Arguments, name, value); marshal(value) != marshal(t.scenario.Arguments[name]) && marshal(one) != marshal(all[0]) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 func otherTool(t *trial) {
@@ -245,7 +266,11 @@ func otherTool(t *trial) {
 
 func otherPrincipal(t *trial) {
 	t.needs(t.subject.Other != nil, "a second caller")
-	t.transplanted("of another caller", t.dial(t.subject.Dial, t.subject.Other, nil), func(r wire.Request) wire.Request { return r })
+	same := func(r wire.Request) wire.Request { return r }
+	t.transplanted("of another caller", t.dial(t.subject.Dial, t.subject.Other, nil), same)
+	if t.subject.First != nil && t.subject.First.Token != "" {
+		t.transplanted("of another caller, who does not say who they are,", t.dial(t.subject.Dial, nil, nil), same)
+	}
 }
 
 func otherDeployment(t *trial) {
@@ -274,6 +299,17 @@ func (t *trial) transplanted(what string, there *wire.Client, move func(wire.Req
 			t.failAt(s, "the state %s was taken: the call completes", what)
 		case i < t.last() && t.same(s, t.honest.exchanges[i]):
 			t.failAt(s, "the state %s was taken: the call goes on", what)
+		}
+		if decorative || i < t.last() {
+			continue
+		}
+		// Of a call that has ended, a server may remember the result.
+		own := t.reach(t.client(), i)
+		t.send(t.client(), own)
+		s = t.send(there, move(own))
+		s.altered = "the state of a call that has ended, " + what
+		if s.complete() && t.surely(s, t.honest.end()) {
+			t.failAt(s, "the state %s was taken after the call had ended: its result is given away", what)
 		}
 	}
 	t.decides(!decorative)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -122,6 +123,9 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 		t.tasks = t.offersTasks(c)
 		if p.scenario.Arguments == nil {
 			p.scenario.Arguments = t.madeArguments()
+			if p.scenario.OtherArguments == nil { // as harmless as the first
+				p.scenario.OtherArguments = t.madeOtherArguments()
+			}
 		}
 		before := t.count()
 		p.honest = t.play(c, p.scenario.Arguments, p.scenario.Answers)
@@ -138,7 +142,7 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 			t.fail("an honest call is asked %d questions, more than %d", asked, maxQuestions)
 		}
 		p.honest.effects = t.since(before)
-		p.honest.above = t.effectsAbove()
+		p.honest.above, p.honest.below = t.effectsAbove(), t.effectsBelow()
 		again := t.play(t.another(t.subject.Dial), p.scenario.Arguments, p.scenario.Answers)
 		p.likenesses = likenessesOf(p.honest, again, t.play(c, p.scenario.Arguments, p.scenario.Answers))
 		p.honest.constant = slices.Equal(p.honest.states(), again.states()) && !slices.ContainsFunc(p.honest.states(), func(state string) bool {
@@ -200,6 +204,17 @@ func (t *trial) effectsAbove() map[string]int {
 	return t.since(before)
 }
 
+// effectsBelow are those of a call after its last question.
+func (t *trial) effectsBelow() map[string]int {
+	if len(t.honest.effects) == 0 {
+		return nil
+	}
+	r := t.reach(t.client(), t.last())
+	before := t.count()
+	t.send(t.client(), r)
+	return t.since(before)
+}
+
 // likenessesOf are those of the replies that vary between equal calls.
 func likenessesOf(calls ...*playedCall) (all []likeness) {
 	for i := range calls[0].exchanges {
@@ -226,6 +241,36 @@ func (t *trial) madeArguments() map[string]any {
 		t.fail("no arguments can be made from its inputSchema: %v", err)
 	}
 	return arguments
+}
+
+// madeOtherArguments fit the input schema too, and differ from the first wherever they can. They
+// are nil if there are none.
+func (t *trial) madeOtherArguments() (made map[string]any) {
+	resolved, err := t.tool.input.Resolve(nil)
+	if err != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.tool.input.Properties)) {
+		property := t.tool.input.Properties[name]
+		values := otherValues(t.scenario.Arguments[name], property)
+		if _, given := t.scenario.Arguments[name]; !given {
+			value, err := (&sampler{maxSampleValues, maxSampleBytes}).value(property, 0)
+			if values = []any{value}; err != nil {
+				continue
+			}
+		}
+		for _, value := range values {
+			base := made
+			if base == nil {
+				base = t.scenario.Arguments
+			}
+			if other := with(base, name, value); marshal(other) != marshal(base) && resolved.Validate(other) == nil {
+				made = other
+				break
+			}
+		}
+	}
+	return made
 }
 
 // try tries one rule, and cleans up behind it.
