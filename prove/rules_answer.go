@@ -151,7 +151,7 @@ func (t *trial) notTaken(round int, q wire.Question, what string, s exchange) {
 	case s.refused():
 	case s.asks():
 		asked := slices.ContainsFunc(s.reply.Asks, func(again wire.Question) bool { return t.isQuestion(q, again) })
-		if !asked && t.same(s, t.honest.exchanges[round]) {
+		if !asked && (t.same(s, t.honest.exchanges[round]) || t.asksNext(round, s)) {
 			t.failAt(s, "%s was taken for an answer to %q: the call goes on", what, q.Key)
 		}
 	case t.surely(s, t.honest.end()):
@@ -160,6 +160,17 @@ func (t *trial) notTaken(round int, q wire.Question, what string, s exchange) {
 	case !slices.ContainsFunc(t.unwillingEnds(round, q), func(end likeness) bool { return end.fits(s.outline()) }):
 		t.failAt(s, "%s was taken for an answer to %q: the call completes, and not as for a user who says no", what, q.Key)
 	}
+}
+
+// asksNext reports whether a reply asks a question that follows a round. It may quote what was
+// answered, and so read otherwise than in the honest call.
+func (t *trial) asksNext(round int, s exchange) bool {
+	if round == t.last() {
+		return false
+	}
+	return slices.ContainsFunc(t.asked(round+1), func(next wire.Question) bool {
+		return slices.ContainsFunc(s.reply.Asks, func(asked wire.Question) bool { return t.isQuestion(next, asked) })
+	})
 }
 
 // unwillingEnds are the replies to a user who says no: who declines or cancels the
@@ -449,7 +460,8 @@ func jsonKind(v any) string {
 func prototypeKeys(t *trial) {
 	t.eachNeeded(func(i int, q wire.Question) {
 		r := t.reach(t.client(), i)
-		r.Responses = map[string]any{"__proto__": map[string]any{t.here(q).Key: t.honestly(t.here(q))}}
+		here := t.here(q)
+		r = withResponse(withResponse(r, here.Key, absent), "__proto__", map[string]any{here.Key: t.honestly(here)})
 		t.takesNot(i, q, "an answer nested under __proto__", r)
 	})
 }

@@ -2,12 +2,17 @@ package main
 
 import "github.com/mrtr-go/sdk/prove"
 
+// The designs that can have a mistake.
 const (
 	sealed   = "sealed jwt hex once random-keys error-decline numbered quoting strict lenient told legacy"
 	dotted   = "sealed jwt once random-keys error-decline numbered quoting strict lenient told legacy"
-	stateful = sealed + " handle"
-	fixed    = "sealed jwt hex handle once error-decline numbered quoting strict lenient told legacy"
-	reasking = "sealed jwt hex handle once random-keys error-decline numbered quoting strict told legacy stateless"
+	stateful = "handle " + sealed
+	// Keys that a caller knows beforehand.
+	fixed = "sealed jwt hex handle once error-decline numbered quoting strict lenient told legacy"
+	// A bad state is an error.
+	tells = "sealed jwt hex handle once random-keys error-decline numbered quoting strict lenient legacy"
+	// No lock is held while it pays.
+	unlocked = "sealed jwt hex handle random-keys error-decline numbered quoting strict lenient told legacy stateless"
 )
 
 var python = &language{
@@ -69,17 +74,17 @@ var python = &language{
 		{"number-default", "", "answer/not-an-object"},
 		{"other-kind", "", "answer/wrong-kind"},
 		{"dies", "", "answer/not-an-object answer/null"},
-		{"any-key", "sealed jwt hex handle once error-decline numbered quoting strict lenient told legacy", "answer/wrong-key"},
+		{"any-key", fixed, "answer/wrong-key"},
 		{"key-fold", fixed, "answer/wrong-key"},
 		{"prototype", "", "answer/prototype-keys"},
 		{"refuses-extras", stateful, "answer/extra-keys"},
 		{"merges-extras", stateful, "answer/extra-keys"},
 		{"old-answers-again", stateful, "answer/extra-keys"},
-		{"list-of-responses", "", "answer/no-map"},
-		{"missing-error", "", "answer/missing"},
+		{"list-of-responses", fixed + " stateless", "answer/no-map"},
+		{"missing-error", stateful, "answer/missing"},
 
 		{"ahead", fixed, "round/asked-ahead"},
-		{"endless", reasking, "round/endless"},
+		{"endless", stateful, "round/endless"},
 		{"replay", "handle once", "round/final-again"},
 		{"race", "once", "round/at-once"},
 		{"by-answers", "once", "round/changed-answers"},
@@ -90,8 +95,8 @@ var python = &language{
 		{"charges-each-round", stateful, "effect/once"},
 		{"charges-first", stateful, "effect/once"},
 		{"charges-before-asking", stateful, "effect/once effect/declined"},
-		{"asking-again-pays", reasking, "effect/asked-again"},
-		{"refusal-pays", stateful, "effect/refused"},
+		{"asking-again-pays", stateful, "effect/asked-again"},
+		{"refusal-pays", stateful, "effect/refused state/garbage"},
 		{"unasked-pays", "", "effect/unasked"},
 
 		{"asks-anybody", "", "client/capability-missing"},
@@ -109,17 +114,17 @@ var python = &language{
 		{"argument-type", "", "input/wrong-type"},
 		{"unknown-argument", "", "input/unknown"},
 		{"no-arguments", "", "input/not-an-object"},
-		{"arguments-once", "", "input/later-round"},
+		{"arguments-once", stateful, "input/later-round"},
 
 		{"result-type", "", "result/schema"},
 		{"no-result-type", "", "result/schema"},
 		{"nested-form", "", "result/questions"},
 		{"output", "", "result/output"},
-		{"reserved-code", stateful, "result/codes"},
-		{"internal-error", stateful, "result/blame"},
+		{"reserved-code", tells, "result/codes"},
+		{"internal-error", tells, "result/blame"},
 		{"unknown-as-result", "", "result/unknown-tool"},
 
 		{"global-state", stateful, "server/apart"},
-		{"racy-global", "", "server/apart"},
+		{"racy-global", unlocked, "server/apart"},
 	},
 }

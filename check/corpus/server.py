@@ -251,10 +251,10 @@ class Instance:
             claims = self.open(call.state)
             if self.misplaced(claims, call):
                 raise self.bad_state()
-        if self.has("global-state"):
-            claims = {**claims, "args": self.current}
         if self.d.get("use") == "refuse" and not self.has("replay"):
             self.handles.pop(next(h for h, c in self.handles.items() if c is claims))
+        if self.has("global-state"):
+            claims = {**claims, "args": self.current}
         return claims
 
     def check_arguments(self, call):
@@ -353,7 +353,7 @@ class Instance:
             response = next(iter(responses.values()))
         if self.has("key-fold"):
             response = next((r for k, r in responses.items() if k.strip().lower().endswith(key)), None)
-        if self.has("prototype") and "__proto__" in responses:
+        if self.has("prototype") and key not in responses and "__proto__" in responses:
             response = responses["__proto__"].get(key)
         if self.has("refuses-extras") and set(responses) - {key}:
             raise Refusal(-32602, "an answer to no question")
