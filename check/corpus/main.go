@@ -13,24 +13,25 @@ import (
 	"time"
 )
 
-var languages = []*language{python}
+var languages = []*language{python, typescript}
 
 func main() {
 	full := flag.Bool("full", false, "try every rule on the servers with a mistake too")
 	only := flag.String("only", "", "prove the servers whose names contain this `text` alone")
+	designs := flag.Int("designs", 3, "put each mistake behind so many designs; 0 is every one that can have it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, *only, *full); err != nil {
+	if err := run(ctx, os.Stdout, *only, *full, *designs); err != nil {
 		fmt.Fprintln(os.Stderr, "corpus:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, only string, full bool) error {
+func run(ctx context.Context, out io.Writer, only string, full bool, designs int) error {
 	began := time.Now()
 	var chosen []server
-	for _, s := range servers(languages) {
+	for _, s := range servers(languages, designs) {
 		if strings.Contains(s.name(), only) {
 			chosen = append(chosen, s)
 		}

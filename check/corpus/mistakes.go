@@ -50,15 +50,22 @@ func (s server) name() string {
 
 func (s server) correct() bool { return s.mistake.name == "" }
 
-// servers are the whole corpus.
-func servers(languages []*language) (all []server) {
+// servers are the corpus: every correct design, and every mistake behind so many designs, which
+// follow on each other from one mistake to the next. With 0 it is behind each that can have it.
+func servers(languages []*language, designs int) (all []server) {
 	for _, l := range languages {
 		for _, d := range l.designs {
 			all = append(all, server{l, d, mistake{}})
 		}
-		for _, m := range l.mistakes {
+		for i, m := range l.mistakes {
+			var able []design
 			for _, d := range l.designs {
 				if m.designs == "" || slices.Contains(strings.Fields(m.designs), d.name) {
+					able = append(able, d)
+				}
+			}
+			for n, d := range able {
+				if designs == 0 || (n-designs*i%len(able)+len(able))%len(able) < designs {
 					all = append(all, server{l, d, m})
 				}
 			}
