@@ -34,13 +34,7 @@ func consent(name string, s *jsonschema.Schema) (yes, no any) {
 	if s.Type == "boolean" && len(s.Enum) == 0 {
 		return true, false
 	}
-	var choices []any
-	for _, one := range append(slices.Clone(s.OneOf), s.AnyOf...) {
-		if one.Const != nil {
-			choices = append(choices, *one.Const)
-		}
-	}
-	for _, choice := range append(slices.Clone(s.Enum), choices...) {
+	for _, choice := range slices.Concat(s.Enum, titled(s)) {
 		switch text, _ := choice.(string); {
 		case choice == false || refuses.MatchString(strings.TrimSpace(text)):
 			if no == nil {

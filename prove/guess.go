@@ -72,10 +72,13 @@ func signaturesOf(state string) (all []signature) {
 	if isJSON(state) {
 		return memberSignatures(state, func(text string) string { return text })
 	}
+	if q, ok := queryOf(state); ok {
+		return querySignatures(q)
+	}
 	p := partsOf(state)
 	if len(p.parts) == 1 {
 		if text, write := decoded(state); isJSON(text) {
-			all = memberSignatures(text, write)
+			all = append(memberSignatures(text, write), besideSignatures(state, text)...)
 		}
 		return all
 	}
@@ -99,6 +102,41 @@ func signaturesOf(state string) (all []signature) {
 				return changed.join()
 			}})
 		}
+	}
+	return all
+}
+
+// querySignatures are the last value of a query, which signs those before it.
+func querySignatures(q query) []signature {
+	last := q.names[len(q.names)-1]
+	raw, spell := rawBytes(q.values[last])
+	if raw == nil {
+		return nil
+	}
+	rest := query{q.names[:len(q.names)-1], maps.Clone(q.values)}
+	delete(rest.values, last)
+	claim := marshal(rest.values)
+	return []signature{{raw, []byte(rest.with(claim)), claim, func(claim string, sign signer) string {
+		text := rest.with(claim)
+		return text + "&" + last + "=" + spell(sign([]byte(text)))
+	}}}
+}
+
+// besideSignatures stand before or behind the JSON, in the same bytes.
+func besideSignatures(state, claim string) (all []signature) {
+	raw, spell := rawBytes(state)
+	at := bytes.Index(raw, []byte(claim))
+	if at > 0 {
+		all = append(all, signature{raw[:at], raw[at:], claim, func(claim string, sign signer) string {
+			signed := append([]byte(claim), raw[at+len(claim):]...)
+			return spell(append(sign(signed), signed...))
+		}})
+	}
+	if end := at + len(claim); at >= 0 && end < len(raw) {
+		all = append(all, signature{raw[end:], raw[:end], claim, func(claim string, sign signer) string {
+			signed := append(slices.Clone(raw[:at]), claim...)
+			return spell(append(signed, sign(signed)...))
+		}})
 	}
 	return all
 }

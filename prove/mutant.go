@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -169,6 +170,9 @@ func readings(state string) (all []reading) {
 	if isJSON(state) {
 		return []reading{whole}
 	}
+	if q, ok := queryOf(state); ok {
+		return []reading{{marshal(q.values), q.with}}
+	}
 	p := partsOf(state)
 	for i, part := range p.parts {
 		if plain, write := decoded(part); isJSON(plain) {
@@ -190,6 +194,19 @@ func decoded(part string) (plain string, write func(string) string) {
 	}
 	if b, err := hex.DecodeString(part); err == nil && isJSON(string(b)) {
 		return string(b), func(s string) string { return hex.EncodeToString([]byte(s)) }
+	}
+	return embedded(part)
+}
+
+// embedded is the JSON that stands between other bytes, such as a signature.
+func embedded(part string) (plain string, write func(string) string) {
+	if raw, spell := rawBytes(part); raw != nil {
+		from, to := bytes.IndexByte(raw, '{'), bytes.LastIndexByte(raw, '}')+1
+		for ; from >= 0 && from < to; from++ {
+			if raw[from] == '{' && to-from > 8 && json.Valid(raw[from:to]) {
+				return string(raw[from:to]), func(s string) string { return spell(slices.Concat(raw[:from], []byte(s), raw[to:])) }
+			}
+		}
 	}
 	return part, func(s string) string { return s }
 }
@@ -256,7 +273,7 @@ func (r *reading) forgeries() []mutant {
 		for _, change := range changes(value) {
 			add("with "+change.where+" changed", marshal(change.value))
 		}
-		return all[:min(len(all), 20)]
+		return all[:min(len(all), mostForgeries)]
 	}
 	for _, by := range []int{1, -1, -2, -3} { // the calls before are others'
 		if changed := increment(r.text, by); changed != r.text {
@@ -268,6 +285,9 @@ func (r *reading) forgeries() []mutant {
 	}
 	return all
 }
+
+// mostForgeries are the changes of one claim that are tried.
+const mostForgeries = 60
 
 type change struct {
 	where string
@@ -281,10 +301,11 @@ func changes(value any) []change {
 		var all []change
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			for _, c := range changes(v[name]) {
-				changed := maps.Clone(v)
-				changed[name] = c.value
-				all = append(all, change{strings.TrimSuffix(name+"."+c.where, "."), changed})
+				all = append(all, change{strings.TrimSuffix(name+"."+c.where, "."), with(v, name, c.value)})
 			}
+			without := maps.Clone(v)
+			delete(without, name)
+			all = append(all, change{name + ", left out and so", without})
 		}
 		return all
 	case []any:
@@ -298,13 +319,26 @@ func changes(value any) []change {
 		}
 		return all
 	case string:
-		return []change{{"", "forged"}, {"", increment(v, 1)}}
+		return slices.Concat([]change{{"", "forged"}, {"", increment(v, 1)}, {"", v[:len(v)/2]}}, inner(v))
 	case float64:
 		return []change{{"", v + 1}}
 	case bool:
 		return []change{{"", !v}}
 	}
 	return []change{{"", "forged"}}
+}
+
+// inner are the changes of JSON that a text holds.
+func inner(text string) (all []change) {
+	plain, write := decoded(text)
+	var value any
+	if !isJSON(plain) || json.Unmarshal([]byte(plain), &value) != nil {
+		return nil
+	}
+	for _, c := range changes(value) {
+		all = append(all, change{c.where, write(marshal(c.value))})
+	}
+	return all
 }
 
 // increment changes the last number in a text.

@@ -76,9 +76,12 @@ func otherMode(t *trial) {
 			capabilities = wire.URLOnly
 		}
 		kind := func(other wire.Question) bool { return other.Method == q.Method && isForm(other) == isForm(q) }
-		s := t.undeclared(capabilities)
-		if s.asks() && slices.ContainsFunc(s.reply.Asks, kind) {
-			t.failAt(s, "a client that declared %s alone is asked with %s, mode %q", capabilities, q.Method, q.Mode)
+		c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
+		for _, s := range t.play(c, t.scenario.Arguments, t.scenario.Answers).exchanges {
+			t.answered(s)
+			if s.asks() && slices.ContainsFunc(s.reply.Asks, kind) {
+				t.failAt(s, "a client that declared %s alone is asked with %s, mode %q", capabilities, q.Method, q.Mode)
+			}
 		}
 	}
 }

@@ -107,19 +107,47 @@ func askedAhead(t *trial) {
 			continue
 		}
 		tried = true
-		r := t.reach(t.client(), i)
-		for _, q := range t.asked(i + 1) {
-			r = withResponse(r, q.Key, t.honestly(q))
-		}
-		s := t.send(t.client(), r)
-		t.answered(s)
-		if s.complete() || i+1 < t.last() && t.same(s, t.honest.exchanges[i+1]) {
-			t.failAt(s, "the answer was taken before its question was asked")
+		for _, ahead := range []func(int, wire.Request) wire.Request{t.besides, t.within} {
+			s := t.send(t.client(), ahead(i, t.reach(t.client(), i)))
+			t.answered(s)
+			if s.complete() || i+1 < t.last() && t.same(s, t.honest.exchanges[i+1]) {
+				t.failAt(s, "the answer was taken before its question was asked")
+			}
 		}
 	}
 	if !tried {
 		t.skip("needs two rounds that ask under different keys")
 	}
+}
+
+// besides adds the answers of the next round to those of this one.
+func (t *trial) besides(round int, r wire.Request) wire.Request {
+	for _, q := range t.asked(round + 1) {
+		r = withResponse(r, q.Key, t.honestly(q))
+	}
+	return r
+}
+
+// within adds the content of all later answers to the content of those of this round: a server
+// that keeps whatever a form brings has them then.
+func (t *trial) within(round int, r wire.Request) wire.Request {
+	later := map[string]any{}
+	for i := round + 1; i <= t.last(); i++ {
+		for _, q := range t.asked(i) {
+			answer, _ := t.honestly(q).(map[string]any)
+			content, _ := answer["content"].(map[string]any)
+			maps.Copy(later, content)
+		}
+	}
+	for _, q := range t.asked(round) {
+		answer, _ := t.honestly(q).(map[string]any)
+		content, ok := answer["content"].(map[string]any)
+		if both := maps.Clone(later); ok && isForm(q) {
+			maps.Copy(both, content)
+			r = withResponse(r, t.here(q).Key, retold(q, t.here(q), accepting(both)))
+		}
+	}
+	return r
 }
 
 // answeredUnasked begins a call with all of its answers.
@@ -226,12 +254,7 @@ func otherContent(q wire.Question, given map[string]any, may func(name string, s
 func otherValues(value any, schema *jsonschema.Schema) []any {
 	var others []any
 	if schema != nil {
-		others = append(others, schema.Enum...)
-		for _, s := range slices.Concat(schema.OneOf, schema.AnyOf) {
-			if s.Const != nil {
-				others = append(others, *s.Const)
-			}
-		}
+		others = slices.Concat(schema.Enum, titled(schema))
 	}
 	switch v := value.(type) {
 	case bool:

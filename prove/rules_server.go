@@ -3,7 +3,6 @@ package prove
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -91,6 +90,7 @@ type marker struct {
 	who    *Caller
 	answer wire.Answer
 	alone  []likeness // of its replies, by round, if nothing else goes on
+	said   string     // its last reply
 }
 
 const (
@@ -102,7 +102,6 @@ const (
 // then all second ones. It is false if no reply tells the calls apart.
 func (t *trial) answersApart() bool {
 	var markers []*marker
-	tell := map[string]bool{}
 	for n := range mostMarkers {
 		m := &marker{who: t.subject.First, answer: func(q wire.Question) any { return t.marked(q, n) }}
 		if t.subject.Other != nil && n%2 == 1 {
@@ -110,19 +109,19 @@ func (t *trial) answersApart() bool {
 		}
 		c := t.dial(t.subject.Dial, m.who, nil)
 		one, again := t.playWith(c, t.scenario.Arguments, m.answer), t.playWith(c, t.scenario.Arguments, m.answer)
-		if said := timeless(one.end().outline()); one.end().complete() && len(one.exchanges) == len(again.exchanges) && !tell[said] {
-			tell[said] = true
-			for i, s := range one.exchanges {
-				m.alone = append(m.alone, likenessOf(s.outline(), again.exchanges[i].outline()))
-			}
+		if !one.end().complete() || len(one.exchanges) != len(again.exchanges) {
+			continue
+		}
+		for i, s := range one.exchanges {
+			m.alone = append(m.alone, likenessOf(s.outline(), again.exchanges[i].outline()))
+		}
+		looksLike := func(other *marker) bool {
+			return other.alone[len(other.alone)-1].fits(one.end().outline()) || m.alone[len(m.alone)-1].fits(other.said)
+		}
+		if m.said = one.end().outline(); !slices.ContainsFunc(markers, looksLike) {
 			markers = append(markers, m)
 		}
 	}
-	markers = slices.DeleteFunc(markers, func(m *marker) bool { // it looks like another one
-		return slices.ContainsFunc(markers, func(other *marker) bool {
-			return other != m && m.alone[len(m.alone)-1].fits(strings.Join(other.alone[len(other.alone)-1].words, ""))
-		})
-	})
 	if len(markers) < 2 {
 		return false
 	}

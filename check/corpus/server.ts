@@ -157,8 +157,9 @@ class Instance {
                 }
                 const claims: Json = {};
                 for (const [name, value] of new URLSearchParams(this.has('pollution') ? state : signed)) {
-                    claims[name] = ['args', 'given', 'until', 'round', 'tries'].includes(name) ? JSON.parse(value) : value;
+                    claims[name] = name === 'sig' ? undefined : ['args', 'given', 'until', 'round', 'tries'].includes(name) ? JSON.parse(value) : value;
                 }
+                delete claims.sig;
                 return claims;
             }
             case 'map':
@@ -239,7 +240,7 @@ class Instance {
             }
             await sleep(5);
         }
-        if (ended.has(claims.id) && !this.has('forgets')) {
+        if (ended.has(claims.id) && !this.has('gap', 'forgets')) {
             return ended.get(claims.id);
         }
         if (running.has(claims.id) && !this.has('gap', 'forgets')) {
