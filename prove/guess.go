@@ -84,14 +84,24 @@ func signaturesOf(state string) (all []signature) {
 	}
 	last := len(p.parts) - 1
 	raw, spell := rawBytes(p.parts[last])
-	for i, part := range p.parts[:last] {
+	if raw == nil {
+		return nil
+	}
+	words := p.parts[:last]
+	all = append(all, signature{raw, []byte(strings.Join(words, p.separator)), marshal(words), func(claim string, sign signer) string {
+		var changed []string
+		_ = json.Unmarshal([]byte(claim), &changed) // one that is no list of texts is refused anyway
+		text := strings.Join(changed, p.separator)
+		return text + p.separator + spell(sign([]byte(text)))
+	}})
+	for i, part := range words {
 		claim, rewrite := decoded(part)
-		if raw == nil || !isJSON(claim) {
+		if !isJSON(claim) {
 			continue
 		}
 		// The signature covers all that stands before it, the part alone, or what it encodes.
 		for _, covered := range []func(p parts) []byte{
-			func(p parts) []byte { return []byte(parts{p.parts[:last], p.separator}.join()) },
+			func(p parts) []byte { return []byte(strings.Join(p.parts[:last], p.separator)) },
 			func(p parts) []byte { return []byte(p.parts[i]) },
 			func(p parts) []byte { plain, _ := decoded(p.parts[i]); return []byte(plain) },
 		} {
@@ -125,16 +135,16 @@ func querySignatures(q query) []signature {
 // besideSignatures stand before or behind the JSON, in the same bytes.
 func besideSignatures(state, claim string) (all []signature) {
 	raw, spell := rawBytes(state)
-	at := bytes.Index(raw, []byte(claim))
-	if at > 0 {
-		all = append(all, signature{raw[:at], raw[at:], claim, func(claim string, sign signer) string {
-			signed := append([]byte(claim), raw[at+len(claim):]...)
+	before, after, found := bytes.Cut(raw, []byte(claim))
+	if found && len(before) > 0 {
+		all = append(all, signature{before, raw[len(before):], claim, func(claim string, sign signer) string {
+			signed := append([]byte(claim), after...)
 			return spell(append(sign(signed), signed...))
 		}})
 	}
-	if end := at + len(claim); at >= 0 && end < len(raw) {
-		all = append(all, signature{raw[end:], raw[:end], claim, func(claim string, sign signer) string {
-			signed := append(slices.Clone(raw[:at]), claim...)
+	if found && len(after) > 0 {
+		all = append(all, signature{after, raw[:len(raw)-len(after)], claim, func(claim string, sign signer) string {
+			signed := append(slices.Clone(before), claim...)
 			return spell(append(signed, sign(signed)...))
 		}})
 	}

@@ -106,9 +106,6 @@ var clock = regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( 
 // timeless is a text without its times.
 func timeless(text string) string { return clock.ReplaceAllString(text, "time") }
 
-// steady says that nothing varies.
-func (l likeness) steady() bool { return !l.ragged && !slices.Contains(l.varies, true) }
-
 // wordsOf splits a text into its words and what stands between them. An id, a date or a
 // number is one word.
 func wordsOf(text string) (words []string) {

@@ -59,7 +59,7 @@ func partsOf(state string) parts {
 		return parts{strings.Split(state, "&"), "&"}
 	}
 	for _, separator := range []string{".", "~", "|", ":", "$"} {
-		if all := strings.Split(state, separator); len(all) > 1 && len(all) < 8 {
+		if all := strings.Split(state, separator); len(all) > 1 && len(all) < 16 {
 			return parts{all, separator}
 		}
 	}

@@ -115,6 +115,7 @@ func (t *trial) reach(c *wire.Client, round int) wire.Request {
 		if !s.asks() {
 			t.failAt(s, "the honest call stopped in round %d: %s", i+1, s.outline())
 		}
+		t.learn(i, s)
 		r, t.asks = t.next(s, t.honestly), s.reply.Asks
 	}
 	return r

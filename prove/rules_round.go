@@ -49,9 +49,10 @@ func (t *trial) counted() {
 func (t *trial) complete(c *wire.Client) wire.Request {
 	r := t.reach(c, t.last())
 	s := t.send(c, r)
-	if !t.same(s, t.honest.end()) {
+	if !s.complete() {
 		t.failAt(s, "an honest call ended otherwise than before: %s", s.outline())
 	}
+	t.learn(t.last(), s)
 	return r
 }
 
@@ -210,24 +211,17 @@ func (t *trial) otherwise(q wire.Question) any {
 	}
 	honest, _ := t.honestly(q).(map[string]any)
 	given, _ := honest["content"].(map[string]any)
-	content, err := otherContent(q, given, whatever)
-	if err != nil || content == nil {
-		return nil
+	for _, consents := range []bool{false, true} {
+		if content, err := otherContent(q, given, consents); err == nil && content != nil {
+			return accepting(content)
+		}
 	}
-	return accepting(content)
+	return nil
 }
 
-// whatever and agreeing say which properties of a form may have another value: all, or those that
-// ask for no consent.
-func whatever(string, *jsonschema.Schema) bool { return true }
-
-func agreeing(name string, s *jsonschema.Schema) bool {
-	_, no := consent(name, s)
-	return no == nil
-}
-
-// otherContent changes one value of a form's content.
-func otherContent(q wire.Question, given map[string]any, may func(name string, s *jsonschema.Schema) bool) (other map[string]any, err error) {
+// otherContent changes each value of a form's content that can be another: of the properties that
+// ask for consent, or of those that do not. It is nil if there are none.
+func otherContent(q wire.Question, given map[string]any, consents bool) (other map[string]any, err error) {
 	defer guarded(&err)
 	schema, err := readSchema(q.Schema)
 	if err != nil {
@@ -238,17 +232,21 @@ func otherContent(q wire.Question, given map[string]any, may func(name string, s
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !may(name, schema.Properties[name]) {
+		if _, no := consent(name, schema.Properties[name]); (no != nil) != consents {
 			continue
 		}
 		for _, value := range otherValues(given[name], schema.Properties[name]) {
-			changed := with(given, name, value)
-			if resolved.Validate(changed) == nil && marshal(changed) != marshal(given) {
-				return changed, nil
+			before := other
+			if before == nil {
+				before = given
+			}
+			if changed := with(before, name, value); resolved.Validate(changed) == nil && marshal(changed) != marshal(before) {
+				other = changed
+				break
 			}
 		}
 	}
-	return nil, nil
+	return other, nil
 }
 
 func otherValues(value any, schema *jsonschema.Schema) []any {

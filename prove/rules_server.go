@@ -46,51 +46,25 @@ func alive(t *trial) {
 	}
 }
 
-// apart tells calls from each other by their arguments, and by their answers.
+// apart makes calls at the same time that differ by their arguments or their answers: all first
+// rounds at once, then all second ones.
 func apart(t *trial) {
-	byArguments := t.scenario.OtherArguments != nil && t.argumentsApart()
-	if !t.answersApart() && !byArguments {
-		t.skip("needs other arguments, or answers that the result depends on")
+	markers := t.markers()
+	if len(markers) < 2 {
+		t.skip("needs other arguments or answers, on which the result depends")
+	}
+	for range atATime {
+		t.together(markers)
 	}
 }
 
-// argumentsApart answers two calls in turn. It is false if the other arguments make no call.
-func (t *trial) argumentsApart() bool {
-	c := t.client()
-	otherAnswers := t.scenario.OtherAnswers
-	if otherAnswers == nil {
-		otherAnswers = t.scenario.Answers
-	}
-	alone := t.play(c, t.scenario.OtherArguments, otherAnswers)
-	if !alone.end().complete() {
-		return false
-	}
-	alike := likenessOf(alone.end().outline(), t.play(c, t.scenario.OtherArguments, otherAnswers).end().outline())
-	one := t.send(c, t.request(t.scenario.Arguments))
-	two := t.send(c, t.request(t.scenario.OtherArguments))
-	for range maxRounds {
-		if one.asks() {
-			one = t.send(c, t.next(one, t.honestly))
-		}
-		if two.asks() {
-			two = t.send(c, t.next(two, func(q wire.Question) any { return t.answer(q, otherAnswers) }))
-		}
-	}
-	if !t.same(one, t.honest.end()) {
-		t.failAt(one, "beside another call it ends otherwise: %s", one.outline())
-	}
-	if !alike.fits(two.outline()) {
-		t.failAt(two, "beside another call it ends otherwise: %s", two.outline())
-	}
-	return true
-}
-
-// marker is a call whose answers differ from those of the others.
+// marker is a call whose result differs from those of the others.
 type marker struct {
-	who    *Caller
-	answer wire.Answer
-	alone  []likeness // of its replies, by round, if nothing else goes on
-	said   string     // its last reply
+	who       *Caller
+	arguments map[string]any
+	answer    wire.Answer
+	alone     []likeness // of its replies, by round, if nothing else goes on
+	said      string     // its last reply
 }
 
 const (
@@ -98,37 +72,60 @@ const (
 	atATime     = 3 // how often they are made together
 )
 
-// answersApart makes calls with different answers at the same time: all first rounds at once,
-// then all second ones. It is false if no reply tells the calls apart.
-func (t *trial) answersApart() bool {
-	var markers []*marker
+func (t *trial) markers() (markers []*marker) {
+	var all []*marker
 	for n := range mostMarkers {
-		m := &marker{who: t.subject.First, answer: func(q wire.Question) any { return t.marked(q, n) }}
+		m := &marker{who: t.subject.First, arguments: t.scenario.Arguments, answer: func(q wire.Question) any { return t.marked(q, n) }}
 		if t.subject.Other != nil && n%2 == 1 {
 			m.who = t.subject.Other
 		}
-		c := t.dial(t.subject.Dial, m.who, nil)
-		one, again := t.playWith(c, t.scenario.Arguments, m.answer), t.playWith(c, t.scenario.Arguments, m.answer)
-		if !one.end().complete() || len(one.exchanges) != len(again.exchanges) {
+		all = append(all, m)
+	}
+	if t.scenario.OtherArguments != nil {
+		answers := t.scenario.OtherAnswers
+		if answers == nil {
+			answers = t.scenario.Answers
+		}
+		all = append(all, &marker{who: t.subject.First, arguments: t.scenario.OtherArguments, answer: func(q wire.Question) any { return t.answer(q, answers) }})
+	}
+	for _, m := range all {
+		one := t.playAlone(m)
+		if t.playAlone(m); !one.end().complete() {
 			continue
 		}
-		for i, s := range one.exchanges {
-			m.alone = append(m.alone, likenessOf(s.outline(), again.exchanges[i].outline()))
-		}
-		looksLike := func(other *marker) bool {
-			return other.alone[len(other.alone)-1].fits(one.end().outline()) || m.alone[len(m.alone)-1].fits(other.said)
-		}
-		if m.said = one.end().outline(); !slices.ContainsFunc(markers, looksLike) {
+		m.said = one.end().outline()
+		looksLike := func(other *marker) bool { return other.ends().fits(m.said) || m.ends().fits(other.said) }
+		if !slices.ContainsFunc(markers, looksLike) {
 			markers = append(markers, m)
 		}
 	}
-	if len(markers) < 2 {
-		return false
+	return markers
+}
+
+func (m *marker) ends() likeness { return m.alone[len(m.alone)-1] }
+
+// playAlone makes the call of a marker, and learns how its replies may read.
+func (t *trial) playAlone(m *marker) *playedCall {
+	played := t.playWith(t.dial(t.subject.Dial, m.who, nil), m.arguments, m.answer)
+	for i, s := range played.exchanges {
+		if i == len(m.alone) {
+			m.alone = append(m.alone, likenessOf(s.outline()))
+		}
+		m.alone[i].learn(wordsOf(s.outline()))
 	}
-	for range atATime {
-		t.together(markers)
+	return played
+}
+
+// goesSo reports whether a marker's call may get this reply when it is alone. A text that never
+// came so far is looked for in some more calls.
+func (t *trial) goesSo(m *marker, round int, s exchange) bool {
+	for range 6 {
+		if round >= len(m.alone) || m.alone[round].fits(s.outline()) {
+			return true
+		}
+		t.playAlone(m)
 	}
-	return true
+	return false
 }
 
 func (t *trial) together(markers []*marker) {
@@ -136,15 +133,16 @@ func (t *trial) together(markers []*marker) {
 	replies := make([]exchange, len(markers))
 	for i, m := range markers {
 		clients[i] = t.dial(t.subject.Dial, m.who, nil)
-		replies[i] = exchange{request: t.request(t.scenario.Arguments)}
+		replies[i] = exchange{request: t.request(m.arguments)}
 	}
-	for round := range slices.MaxFunc(markers, func(a, b *marker) int { return len(a.alone) - len(b.alone) }).alone {
+	rounds := len(slices.MaxFunc(markers, func(a, b *marker) int { return len(a.alone) - len(b.alone) }).alone)
+	for round := range rounds {
 		var sent sync.WaitGroup
 		for i, m := range markers {
+			r := replies[i].request
 			if round > 0 && !replies[i].asks() {
 				continue
 			}
-			r := replies[i].request
 			if round > 0 {
 				r = t.next(replies[i], m.answer)
 			}
@@ -157,7 +155,7 @@ func (t *trial) together(markers []*marker) {
 		sent.Wait()
 		for i, m := range markers {
 			t.answered(replies[i])
-			if round < len(m.alone) && !m.alone[round].fits(replies[i].outline()) {
+			if !t.goesSo(m, round, replies[i]) {
 				t.failAt(replies[i], "beside other calls it goes another way: %s", replies[i].outline())
 			}
 		}
@@ -173,7 +171,7 @@ func (t *trial) marked(q wire.Question, n int) any {
 	for range n {
 		accepted, _ := response.(map[string]any)
 		content, _ := accepted["content"].(map[string]any)
-		other, err := otherContent(q, content, agreeing)
+		other, err := otherContent(q, content, false)
 		if err != nil || other == nil {
 			break
 		}

@@ -107,7 +107,7 @@ type prover struct {
 	turnedAway []likeness
 	// tasks says that the server offers tasks.
 	tasks bool
-	// likenesses are those of the replies to honest calls that vary, by round.
+	// likenesses are those of the replies to honest calls, by round.
 	likenesses []likeness
 	// lost is the rule after which the server was gone, and "" while it is there.
 	lost string
@@ -224,11 +224,18 @@ func likenessesOf(calls ...*playedCall) (all []likeness) {
 				texts = append(texts, call.exchanges[i].outline())
 			}
 		}
-		if l := likenessOf(texts...); !l.steady() {
-			all = append(all, l)
-		}
+		all = append(all, likenessOf(texts...))
 	}
 	return all
+}
+
+// learn adds the reply to one more honest request of a round. Words may vary so seldom that the
+// first calls do not show it.
+func (p *prover) learn(round int, s exchange) {
+	honest := s.complete() && round == len(p.honest.exchanges)-1 || s.asks() && round < len(p.honest.exchanges)-1
+	if p.likenesses != nil && honest {
+		p.likenesses[round].learn(wordsOf(s.outline()))
+	}
 }
 
 // madeArguments are made from the input schema.

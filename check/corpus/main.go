@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-var languages = []*language{python, typescript}
+var languages = []*language{python, typescript, golang}
 
 func main() {
 	full := flag.Bool("full", false, "try every rule on the servers with a mistake too")
