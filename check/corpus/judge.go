@@ -58,7 +58,7 @@ func judge(ctx context.Context, programs map[*language]*program, all []server, f
 		done.Go(func() {
 			for i := range next {
 				s, able := all[i/2], i%2 == 0
-				results[i] = prove1(ctx, programs[s.language], s, fmt.Sprintf("run-%d", i), able, full)
+				results[i] = proveOne(ctx, programs[s.language], s, fmt.Sprintf("run-%d", i), able, full)
 			}
 		})
 	}
@@ -70,9 +70,9 @@ func judge(ctx context.Context, programs map[*language]*program, all []server, f
 	return results
 }
 
-func prove1(ctx context.Context, p *program, s server, secret string, able, full bool) judged {
+func proveOne(ctx context.Context, p *program, s server, secret string, able, full bool) judged {
 	j := judged{server: s, able: able}
-	opts := &prove.Options{}
+	opts := &prove.Options{Only: s.language.rules}
 	if !s.correct() && !full {
 		opts.Only = s.mistake.right()
 	}

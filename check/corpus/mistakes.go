@@ -14,6 +14,10 @@ type language struct {
 	designs  []design
 	scenario prove.Scenario
 	mistakes []mistake
+	// stdio starts the program for each connection, with one design and mistake.
+	stdio bool
+	// rules and groups are tried on a correct server; none means all.
+	rules []string
 }
 
 // design is one correct way to build the tool.
@@ -46,6 +50,14 @@ func (s server) name() string {
 		name += "/" + s.mistake.name
 	}
 	return name
+}
+
+// mistakeName is - for a correct server, as the programs have it.
+func (s server) mistakeName() string {
+	if s.correct() {
+		return "-"
+	}
+	return s.mistake.name
 }
 
 func (s server) correct() bool { return s.mistake.name == "" }

@@ -2,6 +2,22 @@ package main
 
 import "github.com/mrtr-go/sdk/prove"
 
+// pythonStdio is the same program over stdin and stdout: a process for each connection, so that
+// fewer rules are tried.
+var pythonStdio = &language{
+	name: "python-stdio", command: python.command, stdio: true, scenario: python.scenario, rules: []string{"answer", "client"},
+	designs: []design{{name: "sealed"}},
+	mistakes: []mistake{
+		{"first-8", "", "state/flipped state/cut"},
+		{"no-expiry", "", "state/expired"},
+		{"same-key", "", "state/other-deployment"},
+		{"decline-pays", "", "answer/declined"},
+		{"false-pays", "", "answer/false"},
+		{"asks-anybody", "", "client/capability-missing"},
+		{"charges-each-round", "", "effect/once"},
+	},
+}
+
 // The designs that can have a mistake.
 const (
 	sealed   = "sealed jwt hex once random-keys error-decline numbered quoting strict lenient told legacy"

@@ -8,7 +8,8 @@ One process serves every design, each with every mistake, and prints its port:
 
 Instances with the same secret share effects, ledger and clock, and no other memory. With
 --stdio DESIGN MISTAKE it serves one of them over stdin and stdout, takes its secret from
-STATE_KEY, and writes a line on stderr for each effect.
+STATE_KEY, and adds a line to the file EFFECTS for each effect. Its clock is ahead by as many
+hours as EFFECTS.hours has bytes.
 """
 
 import base64
@@ -206,6 +207,8 @@ class Instance:
         return Refusal(-32602, "the state is not good")
 
     def now(self):
+        if STDIO and os.path.exists(os.environ["EFFECTS"] + ".hours"):
+            return time.time() + 3600 * os.path.getsize(os.environ["EFFECTS"] + ".hours")
         return time.time() + self.shared.offset
 
     # The call.
@@ -467,11 +470,11 @@ class Instance:
         return result
 
     def effect(self, name, times=1):
-        with threading.Lock():
+        with LOCK:
             self.shared.effects[name] += times
         if STDIO:
-            for _ in range(times):
-                print("effect", name, file=sys.stderr, flush=True)
+            with open(os.environ["EFFECTS"], "a", encoding="utf-8") as file:
+                file.write(f"{name}\n" * times)
 
     # Legacy clients, who are asked over the stream of their one request.
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -187,8 +188,10 @@ func (in *instance) form(step string, c claims) object {
 	return object{"mode": "form", "message": message, "requestedSchema": object{"type": "object", "required": required, "properties": properties}}
 }
 
-// pick varies the words, by the clock.
-func pick(words ...string) string { return words[time.Now().Nanosecond()/1000%len(words)] }
+var picked atomic.Int64
+
+// pick varies the words.
+func pick(words ...string) string { return words[picked.Add(1)/2%int64(len(words))] }
 
 func (in *instance) goOn(c claims, r *request) (object, error) {
 	step := in.steps()[c.Step]
