@@ -67,14 +67,14 @@ func (s exchange) outline() string {
 // same compares two replies, but for what varies between equal calls.
 func (p *prover) same(a, b exchange) bool {
 	one, other := a.outline(), b.outline()
-	return one == other || slices.ContainsFunc(p.likenesses, func(l likeness) bool { return l.fits(one) && l.fits(other) })
+	return timeless(one) == timeless(other) || slices.ContainsFunc(p.likenesses, func(l likeness) bool { return l.fits(one) && l.fits(other) })
 }
 
 // surely compares two replies as same does, and is false where too little stays the same in
 // equal calls to tell them from others.
 func (p *prover) surely(a, b exchange) bool {
 	one, other := a.outline(), b.outline()
-	return one == other || slices.ContainsFunc(p.likenesses, func(l likeness) bool { return l.tells() && l.fits(one) && l.fits(other) })
+	return timeless(one) == timeless(other) || slices.ContainsFunc(p.likenesses, func(l likeness) bool { return l.tells() && l.fits(one) && l.fits(other) })
 }
 
 // shown is the request's params, in which a sealed state is described rather

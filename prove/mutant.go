@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -37,7 +38,28 @@ func flipped(state string) []mutant {
 		}
 		all = append(all, mutant{fmt.Sprintf("with character %d of %d changed", i+1, len(state)), state[:i] + string(neighbor(state[i])) + state[i+1:]})
 	}
+	if other := otherCase(state); other != state && !isHex(state) {
+		all = append(all, mutant{"with its capitals and small letters exchanged", other})
+	}
 	return all
+}
+
+func otherCase(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsUpper(c) {
+			return unicode.ToLower(c)
+		}
+		return unicode.ToUpper(c)
+	}, text)
+}
+
+// isHex says that a state is spelled in hexadecimal digits, in parts or whole: their case means
+// nothing.
+func isHex(state string) bool {
+	return !slices.ContainsFunc(partsOf(state).parts, func(part string) bool {
+		_, err := hex.DecodeString(strings.ReplaceAll(part, "-", ""))
+		return err != nil
+	})
 }
 
 // neighbor is another character of the same kind.
@@ -90,6 +112,10 @@ func respelled(t *trial) {
 		}
 		if r := read(state); !isBase64(state) || r != nil && r.text == state {
 			return nil
+		}
+		if isHex(state) {
+			add("in capitals", strings.ToUpper(state))
+			return all
 		}
 		add("with padding appended", state+"=")
 		add("with a line end appended", state+"\n")
@@ -144,6 +170,9 @@ func readings(state string) (all []reading) {
 	if isJSON(state) {
 		return []reading{whole}
 	}
+	if q, ok := queryOf(state); ok {
+		return []reading{{marshal(q.values), q.with}}
+	}
 	p := partsOf(state)
 	for i, part := range p.parts {
 		if plain, write := decoded(part); isJSON(plain) {
@@ -165,6 +194,19 @@ func decoded(part string) (plain string, write func(string) string) {
 	}
 	if b, err := hex.DecodeString(part); err == nil && isJSON(string(b)) {
 		return string(b), func(s string) string { return hex.EncodeToString([]byte(s)) }
+	}
+	return embedded(part)
+}
+
+// embedded is the JSON that stands between other bytes, such as a signature.
+func embedded(part string) (plain string, write func(string) string) {
+	if raw, spell := rawBytes(part); raw != nil {
+		from, to := bytes.IndexByte(raw, '{'), bytes.LastIndexByte(raw, '}')+1
+		for ; from >= 0 && from < to; from++ {
+			if raw[from] == '{' && to-from > 8 && json.Valid(raw[from:to]) {
+				return string(raw[from:to]), func(s string) string { return spell(slices.Concat(raw[:from], []byte(s), raw[to:])) }
+			}
+		}
 	}
 	return part, func(s string) string { return s }
 }
@@ -231,16 +273,21 @@ func (r *reading) forgeries() []mutant {
 		for _, change := range changes(value) {
 			add("with "+change.where+" changed", marshal(change.value))
 		}
-		return all[:min(len(all), 20)]
+		return all[:min(len(all), mostForgeries)]
 	}
-	if changed := increment(r.text); changed != r.text {
-		add("with another number", changed)
+	for _, by := range []int{1, -1, -2, -3} { // the calls before are others'
+		if changed := increment(r.text, by); changed != r.text {
+			add(fmt.Sprintf("with its number changed by %d", by), changed)
+		}
 	}
 	for _, text := range []string{"forged", "done", "confirmed", "2"} {
 		add("forged", text)
 	}
 	return all
 }
+
+// mostForgeries are the changes of one claim that are tried.
+const mostForgeries = 60
 
 type change struct {
 	where string
@@ -254,10 +301,11 @@ func changes(value any) []change {
 		var all []change
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			for _, c := range changes(v[name]) {
-				changed := maps.Clone(v)
-				changed[name] = c.value
-				all = append(all, change{strings.TrimSuffix(name+"."+c.where, "."), changed})
+				all = append(all, change{strings.TrimSuffix(name+"."+c.where, "."), with(v, name, c.value)})
 			}
+			without := maps.Clone(v)
+			delete(without, name)
+			all = append(all, change{name + ", left out and so", without})
 		}
 		return all
 	case []any:
@@ -271,7 +319,7 @@ func changes(value any) []change {
 		}
 		return all
 	case string:
-		return []change{{"", "forged"}, {"", increment(v)}}
+		return slices.Concat([]change{{"", "forged"}, {"", increment(v, 1)}, {"", v[:len(v)/2]}}, inner(v))
 	case float64:
 		return []change{{"", v + 1}}
 	case bool:
@@ -280,8 +328,21 @@ func changes(value any) []change {
 	return []change{{"", "forged"}}
 }
 
-// increment counts the last number in a text up.
-func increment(text string) string {
+// inner are the changes of JSON that a text holds.
+func inner(text string) (all []change) {
+	plain, write := decoded(text)
+	var value any
+	if !isJSON(plain) || json.Unmarshal([]byte(plain), &value) != nil {
+		return nil
+	}
+	for _, c := range changes(value) {
+		all = append(all, change{c.where, write(marshal(c.value))})
+	}
+	return all
+}
+
+// increment changes the last number in a text.
+func increment(text string, by int) string {
 	end := strings.LastIndexFunc(text, unicode.IsDigit)
 	if end < 0 {
 		return text
@@ -294,5 +355,5 @@ func increment(text string) string {
 	if err != nil {
 		return text
 	}
-	return fmt.Sprintf("%s%d%s", text[:start], n+1, text[end+1:])
+	return fmt.Sprintf("%s%d%s", text[:start], n+by, text[end+1:])
 }

@@ -16,6 +16,7 @@ type playedCall struct {
 	exchanges []exchange
 	effects   map[string]int
 	above     map[string]int // the effects before the first question
+	below     map[string]int // and those behind the last
 	// constant says that the states are plain text, and the same in another call: a
 	// report can quote them and is the same each time.
 	constant bool
@@ -114,6 +115,7 @@ func (t *trial) reach(c *wire.Client, round int) wire.Request {
 		if !s.asks() {
 			t.failAt(s, "the honest call stopped in round %d: %s", i+1, s.outline())
 		}
+		t.learn(i, s)
 		r, t.asks = t.next(s, t.honestly), s.reply.Asks
 	}
 	return r
@@ -177,11 +179,14 @@ func accepting(content any) map[string]any {
 }
 
 func content(q wire.Question, answers map[string]any) (map[string]any, error) {
+	properties := q.Properties()
 	value, given := answers[q.Key]
+	if !given && len(properties) == 1 {
+		value, given = answers[properties[0]] // the key may be another in each call
+	}
 	if whole, ok := value.(map[string]any); ok {
 		return whole, nil
 	}
-	properties := q.Properties()
 	switch {
 	case given && len(properties) == 1:
 		return map[string]any{properties[0]: value}, nil
@@ -197,16 +202,26 @@ func content(q wire.Question, answers map[string]any) (map[string]any, error) {
 	return sampleForm(schema, properties)
 }
 
-// sampleForm is content that fits a form. If the form requires nothing, it says
-// something all the same.
+// sampleForm is content that fits a form, of a user who agrees. If the form requires
+// nothing, it says something all the same.
 func sampleForm(schema *jsonschema.Schema, properties []string) (map[string]any, error) {
 	made, err := sample(schema)
-	if err != nil || len(made) > 0 || len(properties) == 0 {
-		return made, err
+	if err == nil && len(made) == 0 && len(properties) > 0 {
+		one := *schema
+		one.Required = properties[:1]
+		made, err = sample(&one)
 	}
-	one := *schema
-	one.Required = properties[:1]
-	return sample(&one)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range properties {
+		if yes, no := consent(name, schema.Properties[name]); no != nil {
+			if _, required := made[name]; required || asksConsent(name) {
+				made[name] = yes
+			}
+		}
+	}
+	return made, nil
 }
 
 // count is how often each effect happened so far; nil if nobody counts.

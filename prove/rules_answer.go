@@ -73,7 +73,7 @@ func (t *trial) instead(of func(q wire.Question, honest any) []badAnswer) {
 		for _, bad := range of(q, t.honestly(q)) {
 			tried++
 			r := t.reach(t.client(), i)
-			t.takesNot(i, q, bad.what, withResponse(r, t.here(q).Key, t.retold(q, bad.response)))
+			t.takesNot(i, q, bad.what, withResponse(r, t.here(q).Key, retold(q, t.here(q), bad.response)))
 		}
 	})
 	if tried == 0 {
@@ -128,10 +128,9 @@ func (t *trial) charged(before map[string]int) string {
 	return ""
 }
 
-// retold is a response to a question of the honest call, for the call that was reached last,
+// retold is a response to a question of the honest call, for the same question of another call,
 // whose form may have another name for its only property.
-func (t *trial) retold(q wire.Question, response any) any {
-	here := t.here(q)
+func retold(q, here wire.Question, response any) any {
 	accepted, ok := response.(map[string]any)
 	content, has := accepted["content"].(map[string]any)
 	value, named := content[q.Key]
@@ -152,33 +151,40 @@ func (t *trial) notTaken(round int, q wire.Question, what string, s exchange) {
 	case s.refused():
 	case s.asks():
 		asked := slices.ContainsFunc(s.reply.Asks, func(again wire.Question) bool { return t.isQuestion(q, again) })
-		if !asked && t.same(s, t.honest.exchanges[round]) {
+		if !asked && (t.same(s, t.honest.exchanges[round]) || t.asksNext(round, s)) {
 			t.failAt(s, "%s was taken for an answer to %q: the call goes on", what, q.Key)
 		}
 	case t.surely(s, t.honest.end()):
 		t.failAt(s, "%s was taken for an answer to %q: the call completes as if it was answered", what, q.Key)
+	case len(t.honest.below) > 0: // and it had no effect
 	case !slices.ContainsFunc(t.unwillingEnds(round, q), func(end likeness) bool { return end.fits(s.outline()) }):
 		t.failAt(s, "%s was taken for an answer to %q: the call completes, and not as for a user who says no", what, q.Key)
 	}
+}
+
+// asksNext reports whether a reply asks a question that follows a round. It may quote what was
+// answered, and so read otherwise than in the honest call.
+func (t *trial) asksNext(round int, s exchange) bool {
+	if round == t.last() {
+		return false
+	}
+	return slices.ContainsFunc(t.asked(round+1), func(next wire.Question) bool {
+		return slices.ContainsFunc(s.reply.Asks, func(asked wire.Question) bool { return t.isQuestion(next, asked) })
+	})
 }
 
 // unwillingEnds are the replies to a user who says no: who declines or cancels the
 // question, or answers false.
 func (t *trial) unwillingEnds(round int, q wire.Question) (ends []likeness) {
 	noes := []any{map[string]any{"action": "decline"}, map[string]any{"action": "cancel"}}
-	if honest, ok := t.honestly(q).(map[string]any); ok {
-		given, _ := honest["content"].(map[string]any)
-		for name, value := range given {
-			if value == true {
-				noes = append(noes, accepting(with(given, name, false)))
-			}
-		}
+	for _, no := range t.noes(q) {
+		noes = append(noes, accepting(no))
 	}
 	for _, no := range noes {
 		var texts []string
 		for range 2 {
 			r := t.reach(t.client(), round)
-			texts = append(texts, t.send(t.client(), withResponse(r, t.here(q).Key, t.retold(q, no))).outline())
+			texts = append(texts, t.send(t.client(), withResponse(r, t.here(q).Key, retold(q, t.here(q), no))).outline())
 		}
 		ends = append(ends, likenessOf(texts...))
 	}
@@ -282,12 +288,26 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 	properties := formOf(q).Properties
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p := properties[name]
+		if slices.Contains(required(q), name) {
+			add(name, "null", nil)
+			without := maps.Clone(given)
+			delete(without, name)
+			all = append(all, badAnswer{"a form without its " + name, accepting(without)})
+		}
 		switch p["type"] {
 		case "string":
 			add(name, "a number", 7)
 			add(name, "an object", map[string]any{"a": "b"})
+			if value, has := given[name]; has {
+				add(name, "a list of its text", []any{value})
+			}
 			if p["enum"] != nil || p["oneOf"] != nil {
-				add(name, "none of the choices", "none-of-the-choices")
+				for _, other := range []string{"none-of-the-choices", "", "constructor", "__proto__"} {
+					add(name, "none of the choices", other)
+				}
+			}
+			if form := p["format"]; form == "email" || form == "uri" || form == "date" || form == "date-time" {
+				add(name, "no "+form.(string), "not-one")
 			}
 			if least, ok := p["minLength"].(float64); ok && least > 0 && least < longestText {
 				add(name, "too short", strings.Repeat("x", int(least)-1))
@@ -297,8 +317,12 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 			}
 		case "boolean":
 			add(name, "a text", "yes")
+			add(name, "a text", "false")
+			add(name, "a number", 1)
 		case "integer", "number":
 			add(name, "a text", "many")
+			add(name, "a text", strings.Trim(marshal(given[name]), `"`))
+			add(name, "a truth value", true)
 			if p["type"] == "integer" {
 				add(name, "a fraction", 1.5)
 			}
@@ -311,6 +335,13 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 		case "array":
 			add(name, "a text", "none-of-the-choices")
 			add(name, "a list of other things", []any{"none-of-the-choices"})
+			value, _ := given[name].([]any)
+			if least, ok := p["minItems"].(float64); ok && least > 0 && len(value) > 0 {
+				add(name, "too short", value[:min(len(value), int(least)-1)])
+			}
+			if most, ok := p["maxItems"].(float64); ok && len(value) > 0 && most < 1000 {
+				add(name, "too long", slices.Repeat(value, int(most)/len(value)+1))
+			}
 		}
 	}
 	return all
@@ -318,10 +349,14 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 
 func wrongKey(t *trial) {
 	t.eachNeeded(func(i int, q wire.Question) {
-		r := t.reach(t.client(), i)
-		here := t.here(q)
-		r = withResponse(r, here.Key, absent)
-		t.takesNot(i, q, "an answer under another key", withResponse(r, "another_"+here.Key, t.honestly(here)))
+		for _, spell := range []func(string) string{func(key string) string { return "another_" + key }, strings.ToUpper} {
+			r := t.reach(t.client(), i)
+			here := t.here(q)
+			if other := spell(here.Key); other != here.Key {
+				r = withResponse(r, here.Key, absent)
+				t.takesNot(i, q, "an answer under another key", withResponse(r, other, t.honestly(here)))
+			}
+		}
 	})
 }
 
@@ -329,19 +364,18 @@ func wrongKey(t *trial) {
 func answeredNo(t *trial) {
 	tried := false
 	for _, q := range t.honest.questions() {
-		honest, _ := t.honestly(q).(map[string]any)
-		content, _ := honest["content"].(map[string]any)
-		yes := wants(q)
-		if yes == "" || content[yes] != true || slices.Contains(t.scenario.Optional, q.Key) {
+		if slices.Contains(t.scenario.Optional, q.Key) {
 			continue
 		}
-		tried = true
-		end, effect := t.sayNo(q, accepting(with(content, yes, false)))
-		switch {
-		case effect != "":
-			t.failAt(end, "%q happened after a no to %q", effect, q.Key)
-		case end.complete() && t.surely(end, t.honest.end()):
-			t.failAt(end, "the call completes after a no to %q as after a yes", q.Key)
+		for _, no := range t.noes(q) {
+			tried = true
+			end, effect := t.sayNo(q, accepting(no))
+			switch {
+			case effect != "":
+				t.failAt(end, "%q happened after a no to %q", effect, q.Key)
+			case end.complete() && t.surely(end, t.honest.end()):
+				t.failAt(end, "the call completes after a no to %q as after a yes", q.Key)
+			}
 		}
 	}
 	if !tried {
@@ -364,14 +398,42 @@ func wants(q wire.Question) string {
 
 func extraKeys(t *trial) {
 	for _, i := range t.rounds() {
-		r := t.reach(t.client(), i)
-		r = withResponse(r, "nobody_asked", accepting(map[string]any{"a": "b"}))
-		s := t.send(t.client(), r)
-		t.answered(s)
-		if !t.same(s, t.honest.exchanges[i]) {
-			t.failAt(s, "the call goes another way with an answer to a question that was not asked")
+		for _, extra := range t.extras(i) {
+			r := t.reach(t.client(), i)
+			s := t.send(t.client(), withResponse(r, extra.key, extra.response))
+			t.answered(s)
+			if !t.same(s, t.honest.exchanges[i]) {
+				t.failAt(s, "the call goes another way with %s", extra.what)
+			}
 		}
 	}
+}
+
+// extra is a well-formed answer to no question of its round.
+type extra struct {
+	what, key string
+	response  any
+}
+
+// extras have something to say of their own, or other content for the questions of the round or
+// of one before.
+func (t *trial) extras(round int) []extra {
+	const nobody = "nobody_asked"
+	all := []extra{{"an answer to a question that was not asked", nobody, accepting(map[string]any{"a": "b"})}}
+	for _, q := range t.asked(round) {
+		if other := t.otherwise(q); other != nil {
+			all = append(all, extra{"another answer to " + q.Key + " under a key that was not asked for", nobody, other})
+		}
+	}
+	for earlier := 1; earlier < round; earlier++ {
+		for _, q := range t.asked(earlier) {
+			again := func(now wire.Question) bool { return now.Key == q.Key }
+			if other := t.otherwise(q); other != nil && !slices.ContainsFunc(t.asked(round), again) {
+				all = append(all, extra{"another answer to " + q.Key + ", which was answered before", q.Key, other})
+			}
+		}
+	}
+	return all
 }
 
 func noMap(t *trial) {
@@ -398,7 +460,8 @@ func jsonKind(v any) string {
 func prototypeKeys(t *trial) {
 	t.eachNeeded(func(i int, q wire.Question) {
 		r := t.reach(t.client(), i)
-		r.Responses = map[string]any{"__proto__": map[string]any{t.here(q).Key: t.honestly(t.here(q))}}
+		here := t.here(q)
+		r = withResponse(withResponse(r, here.Key, absent), "__proto__", map[string]any{here.Key: t.honestly(here)})
 		t.takesNot(i, q, "an answer nested under __proto__", r)
 	})
 }
@@ -415,7 +478,7 @@ func (t *trial) sayNo(q wire.Question, no any) (end exchange, effect string) {
 		if !said {
 			said, asked = true, t.count()
 		}
-		return no
+		return retold(q, other, no)
 	})
 	t.answered(played.end())
 	if said {
@@ -433,14 +496,20 @@ func (t *trial) unwilling(action string) {
 			continue
 		}
 		tried = true
-		end, effect := t.sayNo(q, map[string]any{"action": action})
-		switch {
-		case effect != "":
-			t.failAt(end, "%q happened after a %s of %q", effect, action, q.Key)
-		case end.asks():
-			t.failAt(end, "%q is asked for ever after a %s", q.Key, action)
-		case end.complete() && t.surely(end, t.honest.end()):
-			t.failAt(end, "the call completes after a %s of %q as if it was accepted", action, q.Key)
+		noes := []any{map[string]any{"action": action}}
+		if honest, ok := t.honestly(q).(map[string]any); ok && isForm(q) { // a form that was filled in before
+			noes = append(noes, with(honest, "action", action))
+		}
+		for _, no := range noes {
+			end, effect := t.sayNo(q, no)
+			switch {
+			case effect != "":
+				t.failAt(end, "%q happened after a %s of %q", effect, action, q.Key)
+			case end.asks():
+				t.failAt(end, "%q is asked for ever after a %s", q.Key, action)
+			case end.complete() && t.surely(end, t.honest.end()):
+				t.failAt(end, "the call completes after a %s of %q as if it was accepted", action, q.Key)
+			}
 		}
 	}
 	if !tried {

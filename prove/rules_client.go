@@ -76,27 +76,34 @@ func otherMode(t *trial) {
 			capabilities = wire.URLOnly
 		}
 		kind := func(other wire.Question) bool { return other.Method == q.Method && isForm(other) == isForm(q) }
-		s := t.undeclared(capabilities)
-		if s.asks() && slices.ContainsFunc(s.reply.Asks, kind) {
-			t.failAt(s, "a client that declared %s alone is asked with %s, mode %q", capabilities, q.Method, q.Mode)
+		c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
+		for _, s := range t.play(c, t.scenario.Arguments, t.scenario.Answers).exchanges {
+			t.answered(s)
+			if s.asks() && slices.ContainsFunc(s.reply.Asks, kind) {
+				t.failAt(s, "a client that declared %s alone is asked with %s, mode %q", capabilities, q.Method, q.Mode)
+			}
 		}
 	}
 }
 
 func dropped(t *trial) {
-	t.twoRounds()
 	c := t.client()
 	r := t.reach(c, 1)
+	unanswered := r
+	unanswered.Responses = nil
 	meta := maps.Clone(c.Meta())
 	for name := range meta {
 		if strings.HasSuffix(name, "/clientCapabilities") {
 			meta[name] = map[string]any{}
 		}
 	}
-	s := t.send(c, withParam(c, r, "_meta", meta))
-	t.answered(s)
-	if s.asks() {
-		t.failAt(s, "it asks a client that declares nothing any more")
+	// One request leads to the next question, and one to the same again.
+	for _, r := range []wire.Request{r, unanswered} {
+		s := t.send(c, withParam(c, r, "_meta", meta))
+		t.answered(s)
+		if s.asks() {
+			t.failAt(s, "it asks a client that declares nothing any more")
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ const reentry = "a tool is called again from its top in each round"
 var effectRules = []Rule{
 	{"effect/once", "A call that completes has each of its effects as often as the tool means to.", Ours, reentry, effectOnce},
 	{"effect/instances", "The same holds where each round reaches another instance.", Ours, reentry, effectInstances},
-	{"effect/asked-again", "The same holds where each question has to be asked twice.", Ours, reentry, effectAskedAgain},
+	{"effect/asked-again", "The same holds where each question has to be asked twice, since its answer was missing or empty.", Ours, reentry, effectAskedAgain},
 	{"effect/refused", "A request that is refused has no effect.", Must, integrity, effectRefused},
 	{"effect/unasked", "A call whose client cannot be asked has no effect that waits for an answer.", Ours, "nobody has agreed to it", effectUnasked},
 	{"effect/declined", "A call whose last question is declined has had no effect.", Ours, "effects wait for the last answer, or are named as done", effectDeclined},
@@ -83,19 +83,21 @@ func effectInstances(t *trial) {
 
 func effectAskedAgain(t *trial) {
 	t.onceAtAll()
-	before := t.count()
-	asked := map[string]bool{}
-	played := t.playWith(t.client(), t.scenario.Arguments, func(q wire.Question) any {
-		key := t.inHonest(q).Key
-		if asked[key] {
-			return t.honestly(q)
+	for _, first := range []any{nil, map[string]any{"action": "accept", "content": map[string]any{}}} {
+		before := t.count()
+		asked := map[string]bool{}
+		played := t.playWith(t.client(), t.scenario.Arguments, func(q wire.Question) any {
+			key := t.inHonest(q).Key
+			if asked[key] || first != nil && (!isForm(q) || len(required(q)) == 0) {
+				return t.honestly(q)
+			}
+			asked[key] = true
+			return first
+		})
+		t.answered(played.end())
+		if too := surplus(t.since(before), t.times); too != "" {
+			t.failAt(played.end(), "%s", too)
 		}
-		asked[key] = true
-		return nil
-	})
-	t.answered(played.end())
-	if too := surplus(t.since(before), t.times); too != "" {
-		t.failAt(played.end(), "%s", too)
 	}
 }
 
@@ -106,7 +108,7 @@ func effectRefused(t *trial) {
 		for _, m := range append(flipped(r.State), garbage(r.State)...) {
 			before := t.count()
 			s := t.sendAltered(t.client(), r, m)
-			if !s.refused() {
+			if !t.rejected(s) {
 				continue
 			}
 			refused++
@@ -133,7 +135,12 @@ func effectDeclined(t *trial) {
 	}
 	s := t.send(c, r)
 	t.answered(s)
-	if effects := t.since(before); len(effects) > 0 {
+	effects := t.since(before)
+	idle := len(t.honest.below) == 0 && !slices.ContainsFunc(t.asked(t.last()), func(q wire.Question) bool { return !asksYesOrNo(q) })
+	if name := t.charged(before); name != "" && idle {
+		t.failAt(s, "%q happened before its question was asked: an answer changes nothing", name)
+	}
+	if len(effects) > 0 {
 		t.endAt(Note, s, "%s happened", strings.Join(slices.Sorted(maps.Keys(effects)), ", "))
 	}
 }

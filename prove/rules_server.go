@@ -2,6 +2,8 @@ package prove
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -24,7 +26,7 @@ func alive(t *trial) {
 		key := t.here(q).Key
 		for _, of := range []func(wire.Question, any) []badAnswer{nullAnswer, otherKinds, notObjects, badActions, withoutContent, againstSchema} {
 			for _, answer := range of(q, t.honestly(q)) {
-				t.send(c, withResponse(r, key, t.retold(q, answer.response)))
+				t.send(c, withResponse(r, key, retold(q, t.here(q), answer.response)))
 			}
 		}
 	})
@@ -44,34 +46,138 @@ func alive(t *trial) {
 	}
 }
 
+// apart makes calls at the same time that differ by their arguments or their answers: all first
+// rounds at once, then all second ones.
 func apart(t *trial) {
-	t.needs(t.scenario.OtherArguments != nil, "other arguments")
-	c := t.client()
-	otherAnswers := t.scenario.OtherAnswers
-	if otherAnswers == nil {
-		otherAnswers = t.scenario.Answers
+	markers := t.markers()
+	if len(markers) < 2 {
+		t.skip("needs other arguments or answers, on which the result depends")
 	}
-	alone := t.play(c, t.scenario.OtherArguments, otherAnswers)
-	if !alone.end().complete() {
-		t.skip("needs other arguments with which the call completes: %s", alone.end().outline())
+	for range atATime {
+		t.together(markers)
 	}
-	alike := likenessOf(alone.end().outline(), t.play(c, t.scenario.OtherArguments, otherAnswers).end().outline())
-	one := t.send(c, t.request(t.scenario.Arguments))
-	two := t.send(c, t.request(t.scenario.OtherArguments))
-	for range maxRounds {
-		if one.asks() {
-			one = t.send(c, t.next(one, t.honestly))
+}
+
+// marker is a call whose result differs from those of the others.
+type marker struct {
+	who       *Caller
+	arguments map[string]any
+	answer    wire.Answer
+	alone     []likeness // of its replies, by round, if nothing else goes on
+	said      string     // its last reply
+}
+
+const (
+	mostMarkers = 4
+	atATime     = 3 // how often they are made together
+)
+
+func (t *trial) markers() (markers []*marker) {
+	var all []*marker
+	for n := range mostMarkers {
+		m := &marker{who: t.subject.First, arguments: t.scenario.Arguments, answer: func(q wire.Question) any { return t.marked(q, n) }}
+		if t.subject.Other != nil && n%2 == 1 {
+			m.who = t.subject.Other
 		}
-		if two.asks() {
-			two = t.send(c, t.next(two, func(q wire.Question) any { return t.answer(q, otherAnswers) }))
+		all = append(all, m)
+	}
+	if t.scenario.OtherArguments != nil {
+		answers := t.scenario.OtherAnswers
+		if answers == nil {
+			answers = t.scenario.Answers
+		}
+		all = append(all, &marker{who: t.subject.First, arguments: t.scenario.OtherArguments, answer: func(q wire.Question) any { return t.answer(q, answers) }})
+	}
+	for _, m := range all {
+		one := t.playAlone(m)
+		if t.playAlone(m); !one.end().complete() {
+			continue
+		}
+		m.said = one.end().outline()
+		looksLike := func(other *marker) bool { return other.ends().fits(m.said) || m.ends().fits(other.said) }
+		if !slices.ContainsFunc(markers, looksLike) {
+			markers = append(markers, m)
 		}
 	}
-	if !t.same(one, t.honest.end()) {
-		t.failAt(one, "beside another call it ends otherwise: %s", one.outline())
+	return markers
+}
+
+func (m *marker) ends() likeness { return m.alone[len(m.alone)-1] }
+
+// playAlone makes the call of a marker, and learns how its replies may read.
+func (t *trial) playAlone(m *marker) *playedCall {
+	played := t.playWith(t.dial(t.subject.Dial, m.who, nil), m.arguments, m.answer)
+	for i, s := range played.exchanges {
+		if i == len(m.alone) {
+			m.alone = append(m.alone, likenessOf(s.outline()))
+		}
+		m.alone[i].learn(wordsOf(s.outline()))
 	}
-	if !alike.fits(two.outline()) {
-		t.failAt(two, "beside another call it ends otherwise: %s", two.outline())
+	return played
+}
+
+// goesSo reports whether a marker's call may get this reply when it is alone. A text that never
+// came so far is looked for in some more calls.
+func (t *trial) goesSo(m *marker, round int, s exchange) bool {
+	for range 6 {
+		if round >= len(m.alone) || m.alone[round].fits(s.outline()) {
+			return true
+		}
+		t.playAlone(m)
 	}
+	return false
+}
+
+func (t *trial) together(markers []*marker) {
+	clients := make([]*wire.Client, len(markers))
+	replies := make([]exchange, len(markers))
+	for i, m := range markers {
+		clients[i] = t.dial(t.subject.Dial, m.who, nil)
+		replies[i] = exchange{request: t.request(m.arguments)}
+	}
+	rounds := len(slices.MaxFunc(markers, func(a, b *marker) int { return len(a.alone) - len(b.alone) }).alone)
+	for round := range rounds {
+		var sent sync.WaitGroup
+		for i, m := range markers {
+			r := replies[i].request
+			if round > 0 && !replies[i].asks() {
+				continue
+			}
+			if round > 0 {
+				r = t.next(replies[i], m.answer)
+			}
+			sent.Add(1)
+			go func() {
+				defer sent.Done()
+				replies[i] = t.send(clients[i], r)
+			}()
+		}
+		sent.Wait()
+		for i, m := range markers {
+			t.answered(replies[i])
+			if !t.goesSo(m, round, replies[i]) {
+				t.failAt(replies[i], "beside other calls it goes another way: %s", replies[i].outline())
+			}
+		}
+	}
+	for _, c := range clients {
+		t.leave(c)
+	}
+}
+
+// marked answers a question as an honest user does, but with other values in each call.
+func (t *trial) marked(q wire.Question, n int) any {
+	response := t.honestly(q)
+	for range n {
+		accepted, _ := response.(map[string]any)
+		content, _ := accepted["content"].(map[string]any)
+		other, err := otherContent(q, content, false)
+		if err != nil || other == nil {
+			break
+		}
+		response = accepting(other)
+	}
+	return response
 }
 
 // inTime leaves a legacy client silent, since a modern call waits nowhere.

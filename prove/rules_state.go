@@ -1,6 +1,11 @@
 package prove
 
-import "github.com/mrtr-go/sdk/internal/wire"
+import (
+	"maps"
+	"slices"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+)
 
 const (
 	integrity = "Server Requirements: requestState is attacker-controlled; reject what fails verification"
@@ -15,6 +20,7 @@ var stateRules = []Rule{
 	{"state/extended", "A state with something appended is refused.", Must, integrity,
 		func(t *trial) { t.tampered(extended) }},
 	{"state/forged", "A state that was read, changed and written anew is refused.", Must, integrity, forged},
+	{"state/resigned", "A state that was changed and signed with a key that anybody can guess, or with none, is refused.", Must, integrity, resigned},
 	{"state/parts", "A state without one of its parts, or that says it needs no signature, is refused.", Must, integrity,
 		func(t *trial) { t.tampered(dismembered) }},
 	{"state/spliced", "A state of the parts of two calls is refused.", Must, integrity, spliced},
@@ -92,7 +98,7 @@ func (t *trial) sendAltered(c *wire.Client, r wire.Request, m mutant) exchange {
 func (t *trial) judgeAltered(round int, s exchange) (refused bool) {
 	t.answered(s)
 	switch {
-	case s.refused():
+	case t.rejected(s):
 		return true
 	case t.same(s, t.without[round]):
 		return false
@@ -153,7 +159,7 @@ func leftOut(t *trial) {
 	for _, i := range t.rounds() {
 		s := t.without[i]
 		t.answered(s)
-		if s.complete() && !t.same(s, t.honest.end()) {
+		if s.complete() && !t.same(s, t.honest.end()) && !t.rejected(s) {
 			t.failAt(s, "without its state the call completes with another result")
 		}
 	}
@@ -174,7 +180,7 @@ func refusalHarmless(t *trial) {
 	for i, r := range t.withState(t.client()) {
 		taken := false
 		for _, m := range append(flipped(r.State), extended(r.State)...) {
-			if s := t.sendAltered(t.client(), r, m); s.refused() {
+			if s := t.sendAltered(t.client(), r, m); t.rejected(s) {
 				refused++
 			} else {
 				taken = taken || !t.same(s, t.honest.exchanges[i-1])
@@ -199,7 +205,7 @@ func oneRefusal(t *trial) {
 		for _, alter := range []func(string) []mutant{flipped, cut, extended, garbage} {
 			for _, m := range alter(r.State) {
 				s := t.sendAltered(t.client(), r, m)
-				if !s.refused() {
+				if !t.rejected(s) {
 					continue
 				}
 				if first == "" {
@@ -229,10 +235,25 @@ func legible(t *trial) {
 
 func otherArguments(t *trial) {
 	t.needs(t.scenario.OtherArguments != nil, "other arguments")
-	t.transplanted("of a call with other arguments", t.client(), func(r wire.Request) wire.Request {
-		r.Arguments = t.scenario.OtherArguments
-		return r
-	})
+	for _, arguments := range t.eachOtherArguments() {
+		t.transplanted("of a call with other arguments", t.client(), func(r wire.Request) wire.Request {
+			r.Arguments = arguments
+			return r
+		})
+	}
+}
+
+// eachOtherArguments are the other arguments, and the honest ones with one of the others each: a
+// state may be bound to some of them alone.
+func (t *trial) eachOtherArguments() []map[string]any {
+	all := []map[string]any{t.scenario.OtherArguments}
+	for _, name := range slices.Sorted(maps.Keys(t.scenario.OtherArguments)) {
+		value := t.scenario.OtherArguments[name]
+		if one := with(t.scenario.Arguments, name, value); marshal(value) != marshal(t.scenario.Arguments[name]) && marshal(one) != marshal(all[0]) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 func otherTool(t *trial) {
@@ -245,7 +266,11 @@ func otherTool(t *trial) {
 
 func otherPrincipal(t *trial) {
 	t.needs(t.subject.Other != nil, "a second caller")
-	t.transplanted("of another caller", t.dial(t.subject.Dial, t.subject.Other, nil), func(r wire.Request) wire.Request { return r })
+	same := func(r wire.Request) wire.Request { return r }
+	t.transplanted("of another caller", t.dial(t.subject.Dial, t.subject.Other, nil), same)
+	if t.subject.First != nil && t.subject.First.Token != "" {
+		t.transplanted("of another caller, who does not say who they are,", t.dial(t.subject.Dial, nil, nil), same)
+	}
 }
 
 func otherDeployment(t *trial) {
@@ -267,13 +292,24 @@ func (t *trial) transplanted(what string, there *wire.Client, move func(wire.Req
 		s.altered = "the state " + what
 		t.answered(s)
 		switch {
-		case s.refused():
+		case t.rejected(s):
 			decorative = false
 		case t.same(s, without):
 		case s.complete():
 			t.failAt(s, "the state %s was taken: the call completes", what)
 		case i < t.last() && t.same(s, t.honest.exchanges[i]):
 			t.failAt(s, "the state %s was taken: the call goes on", what)
+		}
+		if decorative || i < t.last() {
+			continue
+		}
+		// Of a call that has ended, a server may remember the result.
+		own := t.reach(t.client(), i)
+		t.send(t.client(), own)
+		s = t.send(there, move(own))
+		s.altered = "the state of a call that has ended, " + what
+		if s.complete() && t.surely(s, t.honest.end()) {
+			t.failAt(s, "the state %s was taken after the call had ended: its result is given away", what)
 		}
 	}
 	t.decides(!decorative)
@@ -311,7 +347,7 @@ func anotherInstance(t *trial) {
 		t.answered(s)
 		switch {
 		case t.same(s, t.honest.exchanges[i]):
-		case s.refused():
+		case t.rejected(s):
 			t.endAt(Note, s, "the instance refuses it, and says so: the calls of a client must reach the instance that began them")
 		default:
 			t.failAt(s, "the call goes another way there")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -101,9 +102,12 @@ type prover struct {
 	// without are the replies to the requests of the honest call sent without
 	// their state, by round.
 	without []exchange
+	// turnedAway are the results, which are no errors, by which the server tells that a state is
+	// not good.
+	turnedAway []likeness
 	// tasks says that the server offers tasks.
 	tasks bool
-	// likenesses are those of the replies to honest calls that vary, by round.
+	// likenesses are those of the replies to honest calls, by round.
 	likenesses []likeness
 	// lost is the rule after which the server was gone, and "" while it is there.
 	lost string
@@ -119,6 +123,9 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 		t.tasks = t.offersTasks(c)
 		if p.scenario.Arguments == nil {
 			p.scenario.Arguments = t.madeArguments()
+			if p.scenario.OtherArguments == nil { // as harmless as the first
+				p.scenario.OtherArguments = t.madeOtherArguments()
+			}
 		}
 		before := t.count()
 		p.honest = t.play(c, p.scenario.Arguments, p.scenario.Answers)
@@ -135,7 +142,7 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 			t.fail("an honest call is asked %d questions, more than %d", asked, maxQuestions)
 		}
 		p.honest.effects = t.since(before)
-		p.honest.above = t.effectsAbove()
+		p.honest.above, p.honest.below = t.effectsAbove(), t.effectsBelow()
 		again := t.play(t.another(t.subject.Dial), p.scenario.Arguments, p.scenario.Answers)
 		p.likenesses = likenessesOf(p.honest, again, t.play(c, p.scenario.Arguments, p.scenario.Answers))
 		p.honest.constant = slices.Equal(p.honest.states(), again.states()) && !slices.ContainsFunc(p.honest.states(), func(state string) bool {
@@ -150,11 +157,41 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 				p.without[i] = t.send(t.client(), r)
 			}
 		}
+		p.turnedAway = t.learnRefusals()
 	}})
 	if f.Outcome == Pass {
 		return ctx.Err()
 	}
 	return errors.New("prove: nothing could be proved: " + f.Detail)
+}
+
+// learnRefusals are the results for a state that nobody made. An error needs no learning. A
+// result that is none is a refusal if the call has had no effect, which only a count can show.
+func (t *trial) learnRefusals() (all []likeness) {
+	if len(t.honest.effects) == 0 || t.stateless() {
+		return nil
+	}
+	for _, i := range t.rounds() {
+		var texts []string
+		for range 2 {
+			r := t.reach(t.client(), i)
+			before := t.count()
+			r.State = "nobody-made-this"
+			s := t.send(t.client(), r)
+			if s.complete() && t.charged(before) == "" && !t.same(s, t.honest.end()) {
+				texts = append(texts, s.outline())
+			}
+		}
+		if len(texts) == 2 {
+			all = append(all, likenessOf(texts...))
+		}
+	}
+	return all
+}
+
+// rejected says that a request was refused, or turned away by a result that says so.
+func (p *prover) rejected(s exchange) bool {
+	return s.refused() || s.complete() && slices.ContainsFunc(p.turnedAway, func(l likeness) bool { return l.fits(s.outline()) })
 }
 
 // effectsAbove are those of a call before it asks anything.
@@ -167,6 +204,17 @@ func (t *trial) effectsAbove() map[string]int {
 	return t.since(before)
 }
 
+// effectsBelow are those of a call after its last question.
+func (t *trial) effectsBelow() map[string]int {
+	if len(t.honest.effects) == 0 {
+		return nil
+	}
+	r := t.reach(t.client(), t.last())
+	before := t.count()
+	t.send(t.client(), r)
+	return t.since(before)
+}
+
 // likenessesOf are those of the replies that vary between equal calls.
 func likenessesOf(calls ...*playedCall) (all []likeness) {
 	for i := range calls[0].exchanges {
@@ -176,11 +224,18 @@ func likenessesOf(calls ...*playedCall) (all []likeness) {
 				texts = append(texts, call.exchanges[i].outline())
 			}
 		}
-		if l := likenessOf(texts...); !l.steady() {
-			all = append(all, l)
-		}
+		all = append(all, likenessOf(texts...))
 	}
 	return all
+}
+
+// learn adds the reply to one more honest request of a round. Words may vary so seldom that the
+// first calls do not show it.
+func (p *prover) learn(round int, s exchange) {
+	honest := s.complete() && round == len(p.honest.exchanges)-1 || s.asks() && round < len(p.honest.exchanges)-1
+	if p.likenesses != nil && honest {
+		p.likenesses[round].learn(wordsOf(s.outline()))
+	}
 }
 
 // madeArguments are made from the input schema.
@@ -193,6 +248,36 @@ func (t *trial) madeArguments() map[string]any {
 		t.fail("no arguments can be made from its inputSchema: %v", err)
 	}
 	return arguments
+}
+
+// madeOtherArguments fit the input schema too, and differ from the first wherever they can. They
+// are nil if there are none.
+func (t *trial) madeOtherArguments() (made map[string]any) {
+	resolved, err := t.tool.input.Resolve(nil)
+	if err != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.tool.input.Properties)) {
+		property := t.tool.input.Properties[name]
+		values := otherValues(t.scenario.Arguments[name], property)
+		if _, given := t.scenario.Arguments[name]; !given {
+			value, err := (&sampler{maxSampleValues, maxSampleBytes}).value(property, 0)
+			if values = []any{value}; err != nil {
+				continue
+			}
+		}
+		for _, value := range values {
+			base := made
+			if base == nil {
+				base = t.scenario.Arguments
+			}
+			if other := with(base, name, value); marshal(other) != marshal(base) && resolved.Validate(other) == nil {
+				made = other
+				break
+			}
+		}
+	}
+	return made
 }
 
 // try tries one rule, and cleans up behind it.

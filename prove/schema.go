@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -147,7 +148,7 @@ func guarded(err *error) {
 type sampler struct{ values, bytes int }
 
 // value makes a value that fits the commonest schemas: a constant, the first of an
-// enum or of the examples, a default, or the least value of the type.
+// enum, of titled choices or of the examples, a default, or the least value of the type.
 func (m *sampler) value(s *jsonschema.Schema, depth int) (any, error) {
 	if m.values--; m.values < 0 {
 		return nil, errLargeSample
@@ -162,6 +163,8 @@ func (m *sampler) value(s *jsonschema.Schema, depth int) (any, error) {
 		return *s.Const, nil
 	case len(s.Enum) > 0:
 		return s.Enum[0], nil
+	case len(titled(s)) > 0:
+		return titled(s)[0], nil
 	case len(s.Examples) > 0:
 		return s.Examples[0], nil
 	case len(s.Default) > 0:
@@ -207,7 +210,25 @@ func (m *sampler) object(s *jsonschema.Schema, depth int) (map[string]any, error
 	return object, nil
 }
 
+// titled are choices that each have a title.
+func titled(s *jsonschema.Schema) (choices []any) {
+	for _, one := range slices.Concat(s.OneOf, s.AnyOf) {
+		if one.Const != nil {
+			choices = append(choices, *one.Const)
+		}
+	}
+	return choices
+}
+
+// formatted are texts of the formats that a form may ask for.
+var formatted = map[string]string{
+	"email": "somebody@example.org", "uri": "https://example.org", "date": "2030-01-31", "date-time": "2030-01-31T12:00:00Z",
+}
+
 func (m *sampler) text(s *jsonschema.Schema) (any, error) {
+	if text, ok := formatted[s.Format]; ok {
+		return text, nil
+	}
 	n := 1
 	if s.MinLength != nil {
 		n = max(1, *s.MinLength)
