@@ -38,6 +38,9 @@ type reply struct {
 
 	begins bool // it may begin with a heartbeat
 	batch  bool // of calls; set before the first write
+	// turnedAway, if set, says that another instance may take the request. Whoever passes
+	// requests on learns that from the status.
+	turnedAway func() bool
 
 	// All guarded by mu.
 	mu    sync.Mutex
@@ -89,6 +92,10 @@ func (p *reply) writeHeader(status int) {
 		return
 	}
 	p.phase = plain
+	if p.turnedAway != nil && p.turnedAway() {
+		status = http.StatusServiceUnavailable
+		inflight.Refuse(p.header)
+	}
 	if status == http.StatusOK && strings.HasPrefix(p.header.Get("Content-Type"), "text/event-stream") {
 		p.phase = streaming
 	}
