@@ -1,0 +1,206 @@
+//go:build unix
+
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/transport/mcphttp"
+)
+
+// count is what became of the calls of one kind of client.
+type count struct {
+	calls, done, told, final, lost atomic.Int64
+
+	mu   sync.Mutex
+	whys []string // guarded by mu: of the final errors, and of the calls that were lost
+	anew atomic.Int64
+}
+
+func (c *count) lose(err error) {
+	c.lost.Add(1)
+	c.why(err)
+}
+
+func (c *count) why(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.whys = append(c.whys, err.Error())
+}
+
+func (c *count) String() string {
+	return fmt.Sprintf("%d calls, %d done, %d refused and sent again, %d begun anew, %d final errors, %d lost",
+		c.calls.Load(), c.done.Load(), c.told.Load(), c.anew.Load(), c.final.Load(), c.lost.Load())
+}
+
+// fleet is three instances behind a router, with their clients.
+type fleet struct {
+	url       string
+	dir       string
+	instances map[string]*instance
+	router    *mcphttp.Router
+}
+
+var names = []string{"a", "b", "c"}
+
+func newFleet(t *testing.T) *fleet {
+	f := &fleet{dir: t.TempDir(), instances: map[string]*instance{}}
+	key := statecodec.GenerateKey().Text()
+	addresses := map[string]*url.URL{}
+	for _, name := range names {
+		j := job{
+			Name: name, Address: freeAddress(t), Store: filepath.Join(f.dir, "rounds.db"), Key: key,
+			Ledger: f.ledger(), Effect: 3 * time.Second, Lease: 15 * time.Second,
+			Logged: os.Getenv("MRTR_DEPLOY_LOG") != "",
+		}
+		f.instances[name] = start(t, j)
+		addresses[name] = &url.URL{Scheme: "http", Host: j.Address}
+	}
+	router, err := mcphttp.NewRouter(addresses, &mcphttp.RouterOptions{SharedStore: true})
+	require.NoError(t, err)
+	t.Cleanup(router.Close)
+	f.router = router
+	web := httptest.NewServer(router)
+	t.Cleanup(web.Close)
+	f.url = web.URL
+	return f
+}
+
+func (f *fleet) ledger() string { return filepath.Join(f.dir, "ledger") }
+
+// TestADeployLosesNothing replaces each of three instances, one after the other, while
+// clients call.
+func TestADeployLosesNothing(t *testing.T) {
+	rounds := 1
+	if os.Getenv("MRTR_CI") == "1" {
+		rounds = 10
+	}
+	f := newFleet(t)
+	counts := map[string]*count{}
+	over := make(chan struct{})
+	var clients sync.WaitGroup
+	styles := slices.Sorted(maps.Keys((&shop{}).styles()))
+	for kind, open := range kinds {
+		c := &count{}
+		counts[kind] = c
+		for i := range 4 {
+			client := open(t, f.url, c)
+			if client == nil {
+				break
+			}
+			clients.Go(func() {
+				defer client.close()
+				for n := i; ; n++ {
+					select {
+					case <-over:
+						return
+					default:
+					}
+					c.play(t.Context(), client, styles[n%len(styles)], strings.ReplaceAll(fmt.Sprintf("%s-%d-%d", kind, i, n), " ", ""))
+				}
+			})
+		}
+	}
+	time.Sleep(time.Second)
+	for range rounds {
+		for _, name := range names {
+			began := time.Now()
+			f.instances[name] = f.instances[name].replace(t)
+			t.Logf("%s was replaced in %v", name, time.Since(began).Round(time.Millisecond))
+		}
+	}
+	close(over)
+	clients.Wait()
+	for kind, c := range counts {
+		t.Logf("%-20s %v", kind, c)
+	}
+	for name, s := range f.router.Stats().Instances {
+		t.Logf("%s is %v: %d sent, %d refused, %d lost", name, s.State, s.Sent, s.Refused, s.Lost)
+	}
+	effects := f.effects(t)
+	t.Logf("%d held, %d charged", effects.held, effects.charged)
+	for kind, c := range counts {
+		for _, why := range c.whys {
+			t.Errorf("%s: %s", kind, why)
+		}
+	}
+	for _, wrong := range effects.wrong {
+		t.Error(wrong)
+	}
+}
+
+// play makes a call to its end, and begins it anew where the client can't go on.
+func (c *count) play(ctx context.Context, client caller, style, order string) {
+	c.calls.Add(1)
+	for n := 0; ; n++ {
+		name := fmt.Sprintf("%s/%s/%d", style, order, n)
+		err := client.call(ctx, style, name)
+		var final *finalError
+		switch {
+		case err == nil:
+			c.done.Add(1)
+			return
+		case errors.As(err, &final):
+			c.final.Add(1)
+			c.why(fmt.Errorf("%s: %w", name, err))
+			return
+		case errors.Is(err, errTold):
+			c.anew.Add(1)
+			time.Sleep(50 * time.Millisecond)
+		default:
+			c.lose(fmt.Errorf("%s: %w", name, err))
+			return
+		}
+	}
+}
+
+// effects are what the ledger says.
+type effects struct {
+	held, charged int
+	wrong         []string
+}
+
+func (f *fleet) effects(t *testing.T) effects {
+	t.Helper()
+	text, err := os.ReadFile(f.ledger())
+	require.NoError(t, err)
+	times := map[string]map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		effect, order, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if times[order] == nil {
+			times[order] = map[string]int{}
+		}
+		times[order][effect]++
+	}
+	var e effects
+	for order, n := range times {
+		e.held += n["held"]
+		e.charged += n["charged"]
+		switch {
+		case n["charging"] != n["charged"]:
+			e.wrong = append(e.wrong, order+": the charge has no end")
+		case n["charged"] > 1:
+			e.wrong = append(e.wrong, fmt.Sprintf("%s: charged %d times", order, n["charged"]))
+		case n["held"] > n["charged"]+n["released"]:
+			e.wrong = append(e.wrong, fmt.Sprintf("%s: held %d times, charged %d times and released %d times", order, n["held"], n["charged"], n["released"]))
+		}
+	}
+	slices.Sort(e.wrong)
+	return e
+}
