@@ -24,12 +24,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
-// thinking is how long the user takes to answer.
-const thinking = 300 * time.Millisecond
+// think is a user who takes a moment to answer.
+func think() { time.Sleep(300 * time.Millisecond) }
 
 // A caller makes one call after the other. It follows what it is told: a request that was
 // refused and may be sent again is.
@@ -41,7 +42,10 @@ type caller interface {
 	close()
 }
 
-type finalError struct{ text string }
+type finalError struct {
+	kind string // as the boundary names it
+	text string
+}
 
 func (e *finalError) Error() string { return "a final error: " + e.text }
 
@@ -50,15 +54,13 @@ var errTold = errors.New("told to send again")
 // kinds are the clients, by the way that they take.
 var kinds = map[string]func(t *testing.T, url string, c *count) caller{
 	"raw, HTTP": func(_ *testing.T, url string, c *count) caller {
-		return &rawClient{count: c, dial: overHTTP(url, wire.Modern)}
+		return newRawClient("HTTP", url, c, think)
 	},
 	"raw, session": func(_ *testing.T, url string, c *count) caller {
-		return &rawClient{count: c, dial: overHTTP(url, wire.Legacy), sticks: true}
+		return newRawClient("session", url, c, think)
 	},
 	"raw, WebSocket": func(_ *testing.T, url string, c *count) caller {
-		client := &rawClient{count: c, sticks: true}
-		client.dial = overWebSocket(url, &client.closed)
-		return client
+		return newRawClient("WebSocket", url, c, think)
 	},
 	"go-sdk, HTTP":        newSDKClient,
 	"TypeScript, HTTP":    typeScript("modern"),
@@ -69,26 +71,36 @@ var kinds = map[string]func(t *testing.T, url string, c *count) caller{
 // it counts.
 type rawClient struct {
 	count  *count
+	think  func()
 	dial   func(ctx context.Context) (*wire.Client, error)
 	sticks bool // its connection leads to one instance
+	// struck, if set, says whether a fault has come, after which a call without a state does
+	// not begin anew.
+	struck *atomic.Bool
 	conn   *wire.Client
 	closed atomic.Pointer[wstransport.CloseError] // why a WebSocket was
 }
 
-func overHTTP(url, version string) func(context.Context) (*wire.Client, error) {
-	return func(ctx context.Context) (*wire.Client, error) {
-		return wire.DialHTTP(ctx, url+"/mcp", &http.Client{Transport: &http.Transport{}}, rawOptions(version))
+func newRawClient(way, url string, count *count, think func()) *rawClient {
+	c := &rawClient{count: count, think: think, sticks: way != "HTTP"}
+	opts := wire.Options{Unrecorded: true, Answers: wire.Answers{"*": func(wire.Question) any {
+		think()
+		return yes
+	}}}
+	if way == "session" {
+		opts.Version = wire.Legacy
 	}
-}
-
-func overWebSocket(url string, why *atomic.Pointer[wstransport.CloseError]) func(context.Context) (*wire.Client, error) {
-	return func(ctx context.Context) (*wire.Client, error) {
+	c.dial = func(ctx context.Context) (*wire.Client, error) {
+		if way != "WebSocket" {
+			return wire.DialHTTP(ctx, url+"/mcp", &http.Client{Transport: &http.Transport{}}, &opts)
+		}
 		transport, err := wstransport.Dial(ctx, "ws"+strings.TrimPrefix(url, "http")+"/ws", nil)
 		if err != nil {
 			return nil, err
 		}
-		return wire.Dial(ctx, &closing{transport, why}, rawOptions(wire.Modern))
+		return wire.Dial(ctx, &closing{transport, &c.closed}, &opts)
 	}
+	return c
 }
 
 // closing keeps why its connection was closed.
@@ -115,13 +127,6 @@ func (c *closingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-func rawOptions(version string) *wire.Options {
-	return &wire.Options{Version: version, Unrecorded: true, Answers: wire.Answers{"*": func(wire.Question) any {
-		time.Sleep(thinking)
-		return yes
-	}}}
-}
-
 var yes = map[string]any{"action": "accept", "content": map[string]any{"pay": true}}
 
 func (c *rawClient) call(ctx context.Context, style, name string) error {
@@ -131,6 +136,8 @@ func (c *rawClient) call(ctx context.Context, style, name string) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case c.struck != nil && c.struck.Load() && r.State == "" && (err != nil || isRetryable(reply.Error)):
+			return errTold
 		case err == errTold || err == nil && isRetryable(reply.Error):
 			c.count.told.Add(1)
 			c.hangUp(false)
@@ -140,16 +147,24 @@ func (c *rawClient) call(ctx context.Context, style, name string) error {
 			c.hangUp(true)
 			time.Sleep(50 * time.Millisecond)
 		case reply.Error != nil:
-			return &finalError{reply.Error.Error()}
+			return &finalError{text: reply.Error.Error()}
 		case reply.IsError:
-			return &finalError{reply.Text}
+			return &finalError{kindOf(reply.Result), reply.Text}
 		case !reply.Incomplete():
 			return nil
 		default:
-			time.Sleep(thinking)
+			c.think()
 			r.State, r.Responses = reply.State, map[string]any{confirm.Key(): yes}
 		}
 	}
+}
+
+func kindOf(result json.RawMessage) string {
+	var r struct {
+		Meta map[string]boundary.Report `json:"_meta"`
+	}
+	_ = json.Unmarshal(result, &r) // it was read before
+	return r.Meta[boundary.MetaKey].Type
 }
 
 func (c *rawClient) send(ctx context.Context, r wire.Request) (*wire.Reply, error) {
@@ -220,7 +235,7 @@ func (c *sdkClient) call(ctx context.Context, style, name string) error {
 	if c.session == nil {
 		client := mcp.NewClient(&mcp.Implementation{Name: "go-sdk", Version: "1"}, &mcp.ClientOptions{
 			ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-				time.Sleep(thinking)
+				think()
 				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"pay": true}}, nil
 			},
 		})
@@ -236,7 +251,7 @@ func (c *sdkClient) call(ctx context.Context, style, name string) error {
 		return toldByText(err)
 	}
 	if result.IsError {
-		return &finalError{fmt.Sprint(result.Content[0].(*mcp.TextContent).Text)}
+		return &finalError{text: fmt.Sprint(result.Content[0].(*mcp.TextContent).Text)}
 	}
 	return nil
 }
@@ -312,7 +327,7 @@ func (d *driver) call(ctx context.Context, style, name string) error {
 		d.close()
 		return toldByText(errors.New(reply.Error))
 	case reply.IsError:
-		return &finalError{reply.Text}
+		return &finalError{text: reply.Text}
 	}
 	return nil
 }

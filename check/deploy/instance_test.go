@@ -32,11 +32,12 @@ import (
 // job is what a process serves. It is in the environment of the process.
 type job struct {
 	Name    string
-	Address string // at which it listens
-	Store   string // the file of rounds
-	Key     string // that seals states
-	Ledger  string // the file of effects
-	Effect  time.Duration
+	Address string        // at which it listens
+	Store   string        // the file of rounds
+	Key     string        // that seals states
+	Ledger  string        // the file of effects
+	Effect  time.Duration // how long a charge takes
+	Gate    string        // the file for which a charge waits; none if empty
 	Lease   time.Duration
 	Logged  bool
 }
@@ -77,7 +78,7 @@ func (j job) serve() error {
 	}
 	rt, err := mrtr.New(&mrtr.Options{
 		Store:    rounds,
-		Remember: &mrtr.RememberOptions{Lease: j.Lease},
+		Remember: &mrtr.RememberOptions{Lease: j.Lease, Patience: j.Lease / 5},
 		State:    &statecodec.Options{Keys: []statecodec.Key{key}, Instance: j.Name},
 		Observer: mrtr.LogObserver(logger),
 	})
@@ -86,7 +87,7 @@ func (j job) serve() error {
 	}
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, &mcp.ServerOptions{GetSessionID: mcphttp.SessionIDs(j.Name)})
-	shop := &shop{ledger: j.Ledger, effect: j.Effect}
+	shop := &shop{ledger: j.Ledger, effect: j.Effect, gate: j.Gate}
 	for name, style := range shop.styles() {
 		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, style, nil))
 	}
@@ -98,6 +99,7 @@ func (j job) serve() error {
 		Runtime:   rt,
 		Endpoints: map[string]serve.Endpoint{"/ws": sockets},
 		Logger:    logger,
+		Unready:   2 * time.Second, // twice the time after which the router asks again
 		Listening: func(net.Addr) { fmt.Println("ready") },
 	})
 }
@@ -139,6 +141,17 @@ func (i *instance) signal(t *testing.T, s os.Signal) {
 	require.NoError(t, i.cmd.Process.Signal(s))
 }
 
+// halt returns when the process stands still.
+func (i *instance) halt(t *testing.T) {
+	t.Helper()
+	i.signal(t, syscall.SIGSTOP)
+	require.Eventually(t, func() bool {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(i.cmd.Process.Pid, &status, syscall.WUNTRACED|syscall.WNOHANG, nil)
+		return err == nil && pid != 0 && status.Stopped()
+	}, time.Minute, 5*time.Millisecond)
+}
+
 // replace tells the process to stop, waits for its end, and starts another one in its place.
 func (i *instance) replace(t *testing.T) *instance {
 	t.Helper()
@@ -170,8 +183,8 @@ var confirm = mrtr.Confirm("pay", "Pay?")
 // shop sells a seat: it holds it, asks whether to pay, and charges for it. A hold is
 // released if the call stops.
 type shop struct {
-	ledger string
-	effect time.Duration // how long a charge takes
+	ledger, gate string
+	effect       time.Duration
 }
 
 // note writes a line into the ledger.
@@ -196,6 +209,12 @@ func (s *shop) charge(_ context.Context, in order) (receipt, error) {
 		return receipt{}, err
 	}
 	time.Sleep(s.effect)
+	for s.gate != "" {
+		if _, err := os.Stat(s.gate); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	return receipt{in.Location}, s.note("charged", in.Location)
 }
 

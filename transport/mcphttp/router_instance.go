@@ -80,6 +80,18 @@ func (i *instance) found(s InstanceState) {
 	i.state = s
 }
 
+// retires notes that the instance is about to stop. A connection that it closes may have a
+// request on it that it never read, so none is kept that nobody uses.
+func (i *instance) retires(by http.RoundTripper) {
+	if i.stats().State == InstanceRetiring {
+		return
+	}
+	i.found(InstanceRetiring)
+	if t, ok := by.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
 // watch asks the instance how it does, until ctx ends.
 func (i *instance) watch(ctx context.Context, by http.RoundTripper, path string, every, within time.Duration) {
 	tick := time.NewTicker(every)
@@ -112,7 +124,7 @@ func (i *instance) ask(ctx context.Context, by http.RoundTripper, path string, w
 		_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that its connection can be used again
 		res.Body.Close()
 		if res.StatusCode == http.StatusServiceUnavailable {
-			i.found(InstanceRetiring)
+			i.retires(by)
 		} else {
 			i.found(InstanceAlive)
 		}

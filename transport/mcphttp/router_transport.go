@@ -60,7 +60,7 @@ func (t *routerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		over := n == len(to.order)-1
 		if inflight.Retiring(res.Header) {
-			i.found(InstanceRetiring)
+			i.retires(t.next)
 		} else { // all instances together have no more room if each is asked
 			over, overloaded = over || overloaded, true
 		}
