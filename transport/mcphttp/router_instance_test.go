@@ -23,9 +23,18 @@ import (
 
 // network has the instances of a router without sockets, by name: what each does with a
 // request.
-type network map[string]func(r *http.Request) (*http.Response, error)
+type network map[string]serving
+
+type serving func(r *http.Request) (*http.Response, error)
 
 func (n network) RoundTrip(r *http.Request) (*http.Response, error) { return n[r.URL.Host](r) }
+
+// changing does what it was told last.
+type changing struct{ atomic.Pointer[serving] }
+
+func (c *changing) become(s serving) { c.Store(&s) }
+
+func (c *changing) serve(r *http.Request) (*http.Response, error) { return (*c.Load())(r) }
 
 // router is one to all of them, of which a is tried first.
 func (n network) router(t *testing.T, opts mcphttp.RouterOptions) *mcphttp.Router {
@@ -43,7 +52,7 @@ func (n network) router(t *testing.T, opts mcphttp.RouterOptions) *mcphttp.Route
 	return router
 }
 
-func answering(status int, text string, headers ...string) func(*http.Request) (*http.Response, error) {
+func answering(status int, text string, headers ...string) serving {
 	return func(r *http.Request) (*http.Response, error) {
 		w := httptest.NewRecorder()
 		for i := 0; i < len(headers); i += 2 {
@@ -99,8 +108,9 @@ func TestAnInstanceThatStandsStill(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := network{"a": still, "b": answering(http.StatusOK, "b")}
-				router := n.router(t, mcphttp.RouterOptions{SharedStore: true})
+				var a changing
+				a.become(still)
+				router := network{"a": a.serve, "b": answering(http.StatusOK, "b")}.router(t, mcphttp.RouterOptions{SharedStore: true})
 				w, took := passed(router, tt.method, tt.body, tt.edit)
 				require.Equal(t, tt.want, w.Body.String())
 				require.LessOrEqual(t, took, 6*time.Second)
@@ -110,7 +120,7 @@ func TestAnInstanceThatStandsStill(t *testing.T) {
 				require.Equal(t, "b", w.Body.String())
 				require.Zero(t, took)
 
-				n["a"] = answering(http.StatusOK, "a")
+				a.become(answering(http.StatusOK, "a"))
 				time.Sleep(7 * time.Second)
 				require.Equal(t, mcphttp.InstanceAlive, router.Stats().Instances["a"].State)
 				w, _ = passed(router, tt.method, tt.body, tt.edit)
@@ -147,10 +157,11 @@ func TestAnInstanceThatCannotBeConnectedTo(t *testing.T) {
 func TestAnInstanceThatIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		goOn := make(chan struct{})
-		ready := answering(http.StatusServiceUnavailable, "not ready")
+		var ready changing
+		ready.become(answering(http.StatusServiceUnavailable, "not ready"))
 		n := network{"b": answering(http.StatusOK, "b"), "a": func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path == "/healthy" {
-				return ready(r)
+				return ready.serve(r)
 			}
 			<-goOn
 			return answering(http.StatusOK, "a")(r)
@@ -170,7 +181,7 @@ func TestAnInstanceThatIsNotReady(t *testing.T) {
 		stats := router.Stats().Instances
 		require.Equal(t, mcphttp.InstanceStats{State: mcphttp.InstanceRetiring, Open: 1, Sent: 1}, stats["a"])
 		require.Equal(t, mcphttp.InstanceStats{State: mcphttp.InstanceAlive, Sent: 20}, stats["b"])
-		ready = refusing
+		ready.become(refusing)
 		time.Sleep(10 * time.Second)
 		require.Equal(t, mcphttp.InstanceDead, router.Stats().Instances["a"].State)
 		close(goOn)
