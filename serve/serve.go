@@ -76,8 +76,7 @@ func HTTP(ctx context.Context, address string, server *mcp.Server, opts *Options
 	}
 }
 
-// paths mounts the endpoints. A server that is about to stop keeps no connection, so that
-// none closes under a request that is on its way.
+// paths mounts the endpoints.
 func (o *Options) paths(front *mcphttp.Handler) http.Handler {
 	paths := http.NewServeMux()
 	paths.Handle("/mcp", o.Guard(front))
@@ -88,12 +87,7 @@ func (o *Options) paths(front *mcphttp.Handler) http.Handler {
 	if o.Others != nil {
 		paths.Handle("/", o.Others)
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !front.Ready() {
-			w.Header().Set("Connection", "close")
-		}
-		paths.ServeHTTP(w, r)
-	})
+	return paths
 }
 
 // stop ends a server. New clients go elsewhere first; then the handlers that are held get

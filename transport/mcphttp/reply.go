@@ -99,8 +99,18 @@ func (p *reply) writeHeader(status int) {
 	if status == http.StatusOK && strings.HasPrefix(p.header.Get("Content-Type"), "text/event-stream") {
 		p.phase = streaming
 	}
-	maps.Copy(p.w.Header(), p.header)
+	p.copyHeader()
 	p.w.WriteHeader(status)
+}
+
+// copyHeader keeps what the handler says about the connection: go-sdk wants it kept alive.
+func (p *reply) copyHeader() {
+	h := p.w.Header()
+	connection, ours := h["Connection"]
+	maps.Copy(h, p.header)
+	if ours {
+		h["Connection"] = connection
+	}
 }
 
 // Write implements [io.Writer].
@@ -207,7 +217,7 @@ func (p *reply) end() {
 	p.last, p.ids = nil, nil
 	switch p.phase {
 	case waiting:
-		maps.Copy(p.w.Header(), p.header)
+		p.copyHeader()
 	case plain, streaming, failing:
 		p.limit()
 		_ = p.control.Flush()

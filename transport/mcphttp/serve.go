@@ -21,6 +21,9 @@ const (
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.Ready() { // so that no connection closes under a request that is on its way
+		w.Header().Set("Connection", "close")
+	}
 	if err := h.guard.Check(r); err != nil {
 		http.Error(w, "Forbidden: "+err.Error(), http.StatusForbidden)
 		return

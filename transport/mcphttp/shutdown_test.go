@@ -18,6 +18,7 @@ import (
 
 	"github.com/mrtr-go/sdk/check/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
@@ -310,4 +311,61 @@ func TestARefusalInAShutdownKeepsItsConnection(t *testing.T) {
 		require.Equal(t, http.StatusServiceUnavailable, res.status)
 	}
 	require.Zero(t, broken)
+}
+
+// A call that the engine turns away because it shuts down is refused with the status by which
+// it is sent elsewhere. A call of a session cannot go elsewhere.
+func TestACallThatTheEngineTurnsAway(t *testing.T) {
+	rt := must(mrtr.New(nil))(t)
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Coroutine(book), nil))
+	_, url := front(t, server, nil)
+	require.NoError(t, rt.Drain(t.Context()))
+	for version, status := range map[string]int{wire.Modern: http.StatusServiceUnavailable, wire.Legacy: http.StatusOK} {
+		var last lastResponse
+		client := must(wire.DialHTTP(t.Context(), url, &http.Client{Transport: &last}, &wire.Options{Version: version}))(t)
+		defer client.Close()
+		refused := must(client.Send(t.Context(), wire.Request{Name: "tool", Arguments: struct{}{}}))(t)
+		require.EqualValues(t, -31001, refused.Error.Code, version)
+		require.JSONEq(t, `{"reason":"shutting_down","retryable":true}`, string(refused.Error.Data), version)
+		require.Equal(t, status, last.StatusCode, version)
+		sent := status == http.StatusServiceUnavailable
+		require.Equal(t, sent, last.Header.Get("Retry-After") != "", version)
+		require.Equal(t, sent, last.Header.Get("Mrtr-Refused") == "shutting_down", version)
+	}
+}
+
+// lastResponse keeps the last response of a client.
+type lastResponse struct{ http.Response }
+
+func (l *lastResponse) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		l.Response = *res
+	}
+	return res, err
+}
+
+// Once a server retires, each connection ends with its response.
+func TestARetiringServerKeepsNoConnection(t *testing.T) {
+	h, url := front(t, rawServer(ran), nil)
+	session := openSession(t, url)
+	for _, retired := range []bool{false, true} {
+		if retired {
+			h.Retire()
+		}
+		for _, version := range []string{wire.Modern, wire.Legacy} {
+			var last lastResponse
+			client := must(wire.DialHTTP(t.Context(), url, &http.Client{Transport: &last}, &wire.Options{Version: version}))(t)
+			defer client.Close()
+			require.Equal(t, "ran", must(client.Send(t.Context(), wire.Request{Name: "tool", Arguments: struct{}{}}))(t).Text)
+			require.Equal(t, retired, last.Close, version)
+		}
+		r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(plainListBody)))(t)
+		clientHeaders(r)
+		r.Header.Set("Mcp-Session-Id", session)
+		res := must(http.DefaultClient.Do(r))(t)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, retired, res.Close)
+	}
 }

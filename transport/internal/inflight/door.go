@@ -70,6 +70,7 @@ func (d *Door) ServeReady(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "no-store")
 	text := "ready\n"
 	if !d.Ready() {
+		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		text = "not ready\n"
 	}
