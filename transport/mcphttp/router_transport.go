@@ -82,17 +82,18 @@ func (t *routerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (t *routerTransport) mayGoOn(r *http.Request, i *instance, body []byte, lost *lostError) bool {
 	lost.instances++
 	i.lost.Add(1)
-	if r.Header.Get(sessionHeader) != "" || lost.instances >= mostLost && r.Method != http.MethodPost {
+	switch {
+	case r.Header.Get(sessionHeader) != "":
+		return false
+	case r.Method == http.MethodGet: // such as the handshake of a WebSocket
+	case r.Method == http.MethodPost && t.shared:
+		if lost.remembered = readPosted(body).repeatable; !lost.remembered {
+			return false
+		}
+	default:
 		return false
 	}
-	if r.Method != http.MethodPost { // such as the handshake of a WebSocket
-		return r.Method == http.MethodGet
-	}
-	if !t.shared {
-		return false
-	}
-	lost.remembered = readPosted(body).repeatable
-	return lost.remembered && lost.instances < mostLost
+	return lost.instances < mostLost
 }
 
 // refused reports whether an instance refused a request before it began to serve it. A
