@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -72,13 +71,12 @@ func newFrameTable(o *Options, unwound func(r *linearRun, reason string, goesOn 
 }
 
 // enter counts a new run in. One that needs a place to go on after its first
-// question is refused here if there is none, before it has done anything. One that is
-// entered for its functions of OnStop alone is let in until the table is closed.
-func (t *frameTable) enter(r *linearRun, stops bool) error {
+// question is refused here if there is none, before it has done anything.
+func (t *frameTable) enter(r *linearRun) error {
 	weight := r.weigh()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || t.takesNone && !stops || t.takesNoFrames && r.needsFrame() {
+	if t.closed || t.takesNoFrames && r.needsFrame() {
 		return &Error{Reason: ShuttingDown}
 	}
 	if r.needsFrame() {
@@ -289,7 +287,7 @@ func (l *runList) all() []*linearRun {
 
 // startRun counts in a run that is entered for the first time.
 func (c *Call) startRun(ctx context.Context, r *linearRun) error {
-	if err := c.rt.frames.enter(r, c.phase == stopping); err != nil {
+	if err := c.rt.frames.enter(r); err != nil {
 		return c.notEntered(ctx, err)
 	}
 	c.linear = r
@@ -306,9 +304,7 @@ func (c *Call) notEntered(ctx context.Context, err error) error {
 	if !resent || !errors.As(err, &e) || e.Reason != ShuttingDown {
 		return err
 	}
-	c.phase = elsewhere
-	c.observe(ctx, Event{Kind: RoundRefused, Reason: string(ShuttingDown)})
-	return rpcerror.Retryable(sendElsewhere, string(ShuttingDown))
+	return c.turnAway(ctx)
 }
 
 // holdFrame parks the run of a call that waits for answers, and puts the frame's
@@ -485,9 +481,9 @@ func (t *frameTable) shut() (parked, running []*linearRun) {
 //     process, one that is held gets its time too.
 //   - Calls of the other styles are served as before.
 //
-// When no handler is held any more, calls of linear handlers are refused like that,
-// and those that run come to the end of their round, as do the rounds of all styles that
-// a store remembers. Then Drain calls [Runtime.Close].
+// When no handler is held any more, all requests are refused like that. Those that run come
+// to the end of their round, and a legacy client's call to its own, also if its user has yet
+// to answer. Then Drain calls [Runtime.Close].
 // Where ctx ends first, Close unwinds the rest, and the error wraps that of ctx and
 // tells how many there were.
 //
@@ -495,7 +491,7 @@ func (t *frameTable) shut() (parked, running []*linearRun) {
 // docs/operating.md gives the order.
 func (rt *Runtime) Drain(ctx context.Context) error {
 	t := rt.frames
-	for _, phase := range []func() <-chan struct{}{t.takeNoFrames, t.takeNone, rt.works.whenEmpty} {
+	for _, phase := range []func() <-chan struct{}{t.takeNoFrames, rt.door.close, t.whenEmpty, rt.works.whenEmpty} {
 		select {
 		case <-phase():
 			continue
@@ -508,13 +504,13 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 	return rt.Close()
 }
 
-// draining is the part of a table that ends it: first it takes no new frames, and
-// when the frames are gone no runs at all.
+// draining is the part of a table that ends it: it takes no new frames, and is empty when
+// the runs have left.
 type draining struct {
-	ephemeral                bool // no other instance can go on with its calls
-	first                    int  // runs that will need a frame and have none yet
-	takesNoFrames, takesNone bool
-	noFrames, none           chan struct{} // made by the phase, closed and nil when it is over
+	ephemeral      bool // no other instance can go on with its calls
+	first          int  // runs that will need a frame and have none yet
+	takesNoFrames  bool
+	noFrames, none chan struct{} // made by the phase, closed and nil when it is over
 }
 
 // needsFrame reports whether the call can go on in a held handler alone.
@@ -559,11 +555,10 @@ func (t *frameTable) takeNoFrames() <-chan struct{} {
 	return done
 }
 
-// takeNone begins the second phase. The channel is closed when no run is left.
-func (t *frameTable) takeNone() <-chan struct{} {
+// whenEmpty is closed when no run is left.
+func (t *frameTable) whenEmpty() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.takesNone = true
 	if t.none == nil {
 		t.none = make(chan struct{})
 	}

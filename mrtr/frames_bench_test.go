@@ -169,7 +169,7 @@ func BenchmarkResume(b *testing.B) {
 					c.mu.Unlock()
 				}
 			}})
-			if err := rt.frames.enter(s, false); err != nil {
+			if err := rt.frames.enter(s); err != nil {
 				b.Fatal(err)
 			}
 			turn := func() string {

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -447,8 +448,8 @@ func TestDrainUnwindsTheRestWhereItsTimeIsUp(t *testing.T) {
 	})
 }
 
-// Calls of the styles that hold nothing are served to the end, and those of journaled
-// code until nothing is held.
+// Calls of the styles that hold nothing are served until nothing is held. Then all are
+// refused, and can be sent elsewhere.
 func TestDrainServesTheOtherStyles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did deeds
@@ -460,8 +461,53 @@ func TestDrainServesTheOtherStyles(t *testing.T) {
 		native.answer(native.begin(), "window")
 		goesOn(t, coroutine, held)
 		require.NoError(t, <-end)
-		require.NoError(t, native.begin().err)
+		retryable(t, native.begin().err, "shutting_down")
 	})
+}
+
+// A legacy client's call is one request, which is let go on to its end: it can be sent to
+// nobody else when its user has answered. New ones are refused meanwhile.
+func TestDrainWaitsForTheCallsOfLegacyClients(t *testing.T) {
+	for name, style := range map[string]mrtr.Style[input, output]{
+		"native":  mrtr.Native(twoQuestions("")),
+		"journal": mrtr.Journal(linearOf(func(s *stage, _ input) (output, error) { return output{ask(s, units)}, nil })),
+	} {
+		t.Run(name, func(t *testing.T) {
+			rt, err := mrtr.New(nil)
+			require.NoError(t, err)
+			server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+			mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
+			asked, answer := make(chan struct{}, 2), make(chan struct{})
+			client, err := wire.Connect(t.Context(), server, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"*": func(q wire.Question) any {
+				asked <- struct{}{}
+				<-answer
+				return imperialInPlace[q.Key](q)
+			}}})
+			require.NoError(t, err)
+			defer client.Close()
+			call, err := client.Start(t.Context(), wire.Request{Name: "tool", Arguments: input{}})
+			require.NoError(t, err)
+			<-asked
+			end := make(chan error, 1)
+			go func() { end <- rt.Drain(t.Context()) }()
+			require.Eventually(t, func() bool {
+				other, err := wire.Connect(t.Context(), server, nil)
+				require.NoError(t, err)
+				defer other.Close()
+				reply, err := other.Send(t.Context(), wire.Request{Name: "tool", Arguments: input{}})
+				require.NoError(t, err)
+				return reply.Error != nil && reply.Error.Code == -31001
+			}, 30*time.Second, time.Millisecond)
+			require.Empty(t, end)
+			close(answer)
+			res, err := call.Wait(t.Context())
+			require.NoError(t, err)
+			reply, err := wire.ReadReply(res)
+			require.NoError(t, err)
+			require.False(t, reply.IsError, reply.Text)
+			require.NoError(t, <-end)
+		})
+	}
 }
 
 // Only a call that ends with its held handler is abandoned. A Resumable goes on from its

@@ -35,6 +35,10 @@ func newFront[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions, 
 // complete. A legacy client never calls again: unless its handler stands in a bridge of
 // its own, it is asked here while its one request is open, and gets no questions.
 func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (*roundOf[In, Out], *asked, error) {
+	if err := f.rt.enter(ctx, &ex, f.target); err != nil {
+		return nil, nil, err
+	}
+	defer f.rt.door.leave()
 	if f.rt.opts.Narrow != nil {
 		var err error
 		if ctx, err = f.rt.narrow(ctx, &ex, f.target); err != nil {

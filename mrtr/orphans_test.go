@@ -95,24 +95,27 @@ func TestOrphans(t *testing.T) {
 func TestDrainWaitsForOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		goOn := make(chan struct{})
-		rt := newTripRuntime(t, withStore(store.NewMemory(nil)))
-		tool := newTrip(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-			seat, ok := mrtr.Answer(c, text("seat"))
-			if !ok {
-				return mrtr.Need(text("seat")), tripOut{}, nil
-			}
-			<-goOn
-			return nil, tripOut{Plan: seat}, nil
-		}), "")
+		records := shared{store.NewMemory(nil)}
+		instance := func() *tripTool {
+			return newTrip(newTripRuntime(t, &mrtr.Options{Store: records}), mrtr.Native(func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+				seat, ok := mrtr.Answer(c, text("seat"))
+				if !ok {
+					return mrtr.Need(text("seat")), tripOut{}, nil
+				}
+				<-goOn
+				return nil, tripOut{Plan: seat}, nil
+			}), "")
+		}
+		tool, other := instance(), instance()
 		asked := tool.begin()
 		ctx, hangUp := context.WithTimeout(t.Context(), time.Second)
 		defer hangUp()
 		require.ErrorIs(t, tool.round(ctx, "", asked.state, accepting(asked, "window")).err, context.DeadlineExceeded)
 		time.AfterFunc(time.Minute, func() { close(goOn) })
 		began := time.Now()
-		require.NoError(t, rt.Drain(t.Context()))
+		require.NoError(t, tool.rt.Drain(t.Context()))
 		require.Equal(t, time.Minute, time.Since(began))
-		require.Equal(t, tripReply{plan: "window"}, tool.answer(asked, "window"))
+		require.Equal(t, tripReply{plan: "window"}, other.answer(asked, "window"))
 	})
 }
 

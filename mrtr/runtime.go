@@ -113,6 +113,7 @@ type Runtime struct {
 	effects     context.Context // of all effects; ends when Close gives up on them
 	stopEffects context.CancelFunc
 
+	door          door
 	registrations registrations
 	audiences     sync.Map     // of its handlers
 	rounds        atomic.Int64 // requests that are being served

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -145,7 +144,7 @@ func TestUndoingIsLeftToAHandlerAtWork(t *testing.T) {
 }
 
 // A decline comes to an instance that drains, and has to enter the journal for what it
-// undoes. As long as a handler runs there, it does so. After that the call is left to
+// undoes. As long as a handler is held there, it does so. After that the call is left to
 // another instance, and is not over.
 func TestADeclineReachesAnInstanceThatDrains(t *testing.T) {
 	for _, style := range []string{"journal", "resumable"} {
@@ -163,9 +162,6 @@ func TestADeclineReachesAnInstanceThatDrains(t *testing.T) {
 							opts.Store = records
 						}
 						return newTrip(newTripRuntime(t, opts), linearStyles[style](linearOf(func(s *stage, in tripIn) (tripOut, error) {
-							if in.Who == "slow" {
-								time.Sleep(time.Minute)
-							}
 							once(s, "reserve", did.do("reserved"))
 							s.OnStop("reserve", func(context.Context, string, error) error { did.note("released"); return nil })
 							ask(s, text("q"))
@@ -174,15 +170,17 @@ func TestADeclineReachesAnInstanceThatDrains(t *testing.T) {
 					}
 					tool, other := instance(), instance()
 					first, second := tool.begin(), tool.begin()
-					go tool.round(t.Context(), "slow", "", nil)
-					synctest.Wait()
+					var beside deeds
+					waiting := &tripTool{rt: tool.rt, handler: mrtr.Tool(tool.rt, mrtr.Coroutine(twoStops(&beside)), &mrtr.HandlerOptions{Audience: "waiting"})}
+					held := waiting.begin()
 					end := drained(t.Context(), tool.rt)
-					require.Empty(t, end, "a handler runs")
+					require.Empty(t, end, "a handler is held")
 					decline := func(at *tripTool, asked tripReply) error {
 						return at.round(t.Context(), "", asked.state, declining(asked)).err
 					}
 					require.Equal(t, []string{"reserve"}, ended(t, decline(tool, first), mrtr.Declined).Undone)
 					require.Equal(t, 1, did.count("released"))
+					goesOn(t, waiting, held)
 					require.NoError(t, <-end)
 					retryable(t, decline(tool, second), "shutting_down")
 					require.Equal(t, 1, did.count("released"))

@@ -53,7 +53,8 @@ type Options struct {
 	Listening func(net.Addr)
 
 	// Unready is how long the server goes on as before when it stops, while /ready answers
-	// 503 already: the time in which a load balancer notices. 0 if there is none.
+	// 503 already: the time in which a load balancer notices. 0 if there is none, and twice
+	// the Every of a [mcphttp.Router].
 	Unready time.Duration
 
 	// Stop is how long the calls may take after that, 25 seconds if zero. A call that still runs then

@@ -207,6 +207,43 @@ func TestAHeldHandlerGetsItsAnswer(t *testing.T) {
 	require.NoError(t, <-s.ended)
 }
 
+// lastResponse keeps the last response of a client.
+type lastResponse struct{ http.Response }
+
+func (l *lastResponse) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := (&http.Transport{}).RoundTrip(r)
+	if err == nil {
+		l.Response = *res
+	}
+	return res, err
+}
+
+// While a server waits for what it holds, a call that would be held is refused so that load
+// balancers send it elsewhere, and every connection ends with its response.
+func TestWhatComesDuringTheStopGoesElsewhere(t *testing.T) {
+	s := newStand(t, nil)
+	var last lastResponse
+	client, err := wire.DialHTTP(t.Context(), s.url+"/mcp", &http.Client{Transport: &last}, nil)
+	require.NoError(t, err)
+	defer client.Close()
+	first, err := client.Send(t.Context(), wire.Request{Name: "held", Arguments: none{}})
+	require.NoError(t, err)
+	require.False(t, last.Close)
+	s.stop()
+	require.Eventually(t, func() bool { return s.rt.Stats().Draining }, 30*time.Second, time.Millisecond)
+	refused, err := client.Send(t.Context(), wire.Request{Name: "held", Arguments: none{}})
+	require.NoError(t, err)
+	require.EqualValues(t, -31001, refused.Error.Code)
+	require.Equal(t, http.StatusServiceUnavailable, last.StatusCode)
+	require.NotEmpty(t, last.Header.Get("Retry-After"))
+	require.True(t, last.Close)
+	_, err = client.Send(t.Context(), wire.Request{Name: "held", Arguments: none{}, State: first.State,
+		Responses: map[string]any{"seat": map[string]any{"action": "accept", "content": map[string]any{"seat": "window"}}}})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, last.StatusCode)
+	require.NoError(t, <-s.ended)
+}
+
 // A call that does not end in time is cancelled, and the error says that.
 func TestTheStopHasABound(t *testing.T) {
 	s := newStand(t, &serve.Options{Stop: time.Millisecond})

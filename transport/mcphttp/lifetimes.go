@@ -142,6 +142,15 @@ type post struct {
 	outcome outcome
 }
 
+// turnedAway reports whether the server refused the call because it shuts down, before it
+// did anything.
+func (p *post) turnedAway() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var refusal *jsonrpc.Error
+	return errors.As(p.outcome.err, &refusal) && inflight.TurnsAway(refusal)
+}
+
 // outcome is what a handler has returned.
 type outcome struct {
 	known  bool

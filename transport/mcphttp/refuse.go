@@ -11,7 +11,7 @@ import (
 )
 
 func refuseWork(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "5")
+	inflight.Refuse(w.Header())
 	http.Error(w, "shutting down", http.StatusServiceUnavailable)
 }
 

@@ -38,6 +38,9 @@ type reply struct {
 
 	begins bool // it may begin with a heartbeat
 	batch  bool // of calls; set before the first write
+	// turnedAway, if set, says that another instance may take the request. Whoever passes
+	// requests on learns that from the status.
+	turnedAway func() bool
 
 	// All guarded by mu.
 	mu    sync.Mutex
@@ -89,11 +92,25 @@ func (p *reply) writeHeader(status int) {
 		return
 	}
 	p.phase = plain
+	if p.turnedAway != nil && p.turnedAway() {
+		status = http.StatusServiceUnavailable
+		inflight.Refuse(p.header)
+	}
 	if status == http.StatusOK && strings.HasPrefix(p.header.Get("Content-Type"), "text/event-stream") {
 		p.phase = streaming
 	}
-	maps.Copy(p.w.Header(), p.header)
+	p.copyHeader()
 	p.w.WriteHeader(status)
+}
+
+// copyHeader keeps what the handler says about the connection: go-sdk wants it kept alive.
+func (p *reply) copyHeader() {
+	h := p.w.Header()
+	connection, ours := h["Connection"]
+	maps.Copy(h, p.header)
+	if ours {
+		h["Connection"] = connection
+	}
 }
 
 // Write implements [io.Writer].
@@ -200,7 +217,7 @@ func (p *reply) end() {
 	p.last, p.ids = nil, nil
 	switch p.phase {
 	case waiting:
-		maps.Copy(p.w.Header(), p.header)
+		p.copyHeader()
 	case plain, streaming, failing:
 		p.limit()
 		_ = p.control.Flush()

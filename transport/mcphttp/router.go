@@ -6,18 +6,18 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"io"
 	"log"
 	"log/slog"
 	"maps"
 	mathrand "math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,40 +36,62 @@ import (
 // client: a forged or unknown one leads to some instance, which opens the state and refuses
 // it, or does not know the session (404).
 //
+// It asks each instance now and then whether it is ready ([InstanceState]). One that
+// retires gets only the requests that belong to it. One that is dead gets none as long as
+// another one lives, and if it is silent, the requests that it serves end: no call hangs
+// because its instance stands still.
+//
 // If an instance cannot be connected to, the request goes to another one. So does a
 // request that an instance refuses with 503 (a POST also with Retry-After, as [Handler]
 // does), unless it belongs to a legacy session. The
 // other one opens the state, if it has the keys: a call whose handler is gone with its
 // instance goes on if its style can, and ends with an error that says so otherwise.
+// An instance that is overloaded has its request sent to one other, and not to all.
 //
 // If an instance is lost after it may have begun to serve a request, the client gets the
-// JSON-RPC error -31001 under the id of its request. With [RouterOptions].SharedStore the
-// request goes to another instance instead, if that cannot run anything twice. A response
-// that has begun is cut off: nothing can take its place.
+// JSON-RPC error -31001 under the id of its request, also as an event of a stream that has
+// begun. With [RouterOptions].SharedStore the request goes to another instance instead, if
+// that cannot run anything twice and no response has begun. A response that breaks in the
+// middle of an event is cut off, and so is a WebSocket.
 //
-// Router keeps nothing between two requests, so that several can stand side by side. It
-// passes the Host header on: an instance on a loopback address lists the public names in
-// [HandlerOptions].AllowedHosts. An instance knows a client without a token by its
-// connection, and the Router's clients share connections: they count together against the
-// limits for one client.
+// Router keeps nothing of a request, so that several can stand side by side. To add or
+// remove an instance, put a new Router in its place, and close the old one when its requests
+// have ended. It passes the Host header on: an instance on a loopback address lists the
+// public names in [HandlerOptions].AllowedHosts. An instance knows a client without a token
+// by its connection, and the Router's clients share connections: they count together against
+// the limits for one client.
 type Router struct {
-	names    []string // sorted
-	urls     map[string]*url.URL
-	ready    func(instance string) bool
-	maxBytes int64
-	timeout  time.Duration
-	proxy    *httputil.ReverseProxy
-	hop      string // by which it knows a request that it has sent itself
+	instances  map[string]*instance
+	names      []string // sorted
+	ready      func(instance string) bool
+	trusted    []netip.Prefix
+	maxBytes   int64
+	timeout    time.Duration
+	proxy      *httputil.ReverseProxy
+	unanswered atomic.Int64
+	stop       context.CancelFunc // ends the watch over the instances
+	hop        string             // by which it knows a request that it has sent itself
 }
 
 // RouterOptions configure a [Router]. Nil, and the zero value, mean the defaults.
 // Negative limits are an error.
 type RouterOptions struct {
-	// Ready reports whether an instance should get requests that belong to none, as its
-	// [Handler.ServeReady] does. Requests that belong to it are sent to it in any case.
-	// Nil means that all should. It is called for each request, so it must not wait: ask
-	// the instances now and then, and keep their answers.
+	// Every is how often each instance is asked whether it is ready; 1 second if zero.
+	Every time.Duration
+	// Within is how long an instance may take to answer that; 5 seconds if zero. Then it is
+	// dead, and the requests that it serves end. Every and Within together bound how long a
+	// call waits for an instance that stands still.
+	Within time.Duration
+	// ReadyPath is where the instances answer as [Handler.ServeReady] does; "/ready" if
+	// empty. An instance without such a path is alive.
+	ReadyPath string
+	// Ready, if set, can also say that an instance should get no requests but those that
+	// belong to it. It is called for each request, so it must not wait.
 	Ready func(instance string) bool
+	// TrustedProxies are the addresses from which X-Forwarded-For, X-Forwarded-Host and
+	// X-Forwarded-Proto are passed on: those of the load balancers in front of the router.
+	// From anywhere else they are the client's word, and dropped.
+	TrustedProxies []netip.Prefix
 	// Transport carries the requests. If nil, it is one like [http.DefaultTransport]
 	// that takes 5 seconds at most to connect.
 	Transport http.RoundTripper
@@ -103,8 +125,14 @@ func NewRouter(instances map[string]*url.URL, opts *RouterOptions) (*Router, err
 	u := usage.Of("mcphttp", "RouterOptions")
 	usage.Default(u, "MaxMessageBytes", &o.MaxMessageBytes, mcp.DefaultMaxRequestBodyBytes)
 	usage.Default(u, "BodyTimeout", &o.BodyTimeout, time.Minute)
+	usage.Default(u, "Every", &o.Every, time.Second)
+	usage.Default(u, "Within", &o.Within, 5*time.Second)
 	if err := u.Err(); err != nil {
 		return nil, err
+	}
+	h := &Router{
+		instances: map[string]*instance{}, names: slices.Sorted(maps.Keys(instances)), ready: o.Ready,
+		trusted: o.TrustedProxies, maxBytes: o.MaxMessageBytes, timeout: o.BodyTimeout, hop: rand.Text(),
 	}
 	for name, to := range instances {
 		if err := statecodec.CheckInstance(name); err != nil {
@@ -113,31 +141,69 @@ func NewRouter(instances map[string]*url.URL, opts *RouterOptions) (*Router, err
 		if to == nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" || strings.Trim(to.Path, "/") != "" || to.RawQuery != "" || to.User != nil {
 			return nil, usage.New("mcphttp", "the address of instance %s is not http://host or https://host: %v", name, to)
 		}
+		h.instances[name] = newInstance(name, to)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Router{
-		names: slices.Sorted(maps.Keys(instances)), urls: maps.Clone(instances), ready: o.Ready,
-		maxBytes: o.MaxMessageBytes, timeout: o.BodyTimeout, hop: rand.Text(),
-	}
+	transport := newRouterTransport(&o)
 	h.proxy = &httputil.ReverseProxy{
-		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.Host = p.In.Host
-			p.SetXForwarded()
-			p.Out.Header.Add(hopHeader, h.hop)
-		},
-		Transport:     newRouterTransport(h.urls, &o),
+		Rewrite:       h.rewrite,
+		Transport:     transport,
 		FlushInterval: -1, // a stream carries its messages when they come
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil { // else nobody is there to hear of it
+				h.unanswered.Add(1)
 				o.Logger.Warn("no instance answered", "error", err)
 			}
 			refuseLost(w, r, err)
 		},
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
+	var watching context.Context
+	watching, h.stop = context.WithCancel(context.Background())
+	path := cmp.Or(o.ReadyPath, "/ready")
+	for _, i := range h.instances {
+		go i.watch(watching, transport.next, path, o.Every, o.Within)
+	}
 	return h, nil
+}
+
+// Close ends the watch over the instances. Requests are served as before, each at an
+// instance as it was found last.
+func (h *Router) Close() { h.stop() }
+
+// RouterStats are the numbers of one moment, for a gauge or a page of an operator's.
+type RouterStats struct {
+	Instances map[string]InstanceStats // by name
+	// Unanswered are the requests that no instance answered.
+	Unanswered int64
+}
+
+// Stats counts what the router has done since it was made.
+func (h *Router) Stats() RouterStats {
+	s := RouterStats{Instances: make(map[string]InstanceStats, len(h.instances)), Unanswered: h.unanswered.Load()}
+	for name, i := range h.instances {
+		s.Instances[name] = i.stats()
+	}
+	return s
+}
+
+// rewrite says where a request comes from.
+func (h *Router) rewrite(p *httputil.ProxyRequest) {
+	p.Out.Host = p.In.Host
+	sender, err := netip.ParseAddrPort(p.In.RemoteAddr)
+	trusted := err == nil && slices.ContainsFunc(h.trusted, func(of netip.Prefix) bool { return of.Contains(sender.Addr().Unmap()) })
+	if trusted {
+		p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
+	}
+	p.SetXForwarded()
+	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if said := p.In.Header.Get(name); trusted && said != "" {
+			p.Out.Header.Set(name, said)
+		}
+	}
+	p.Out.Header.Add(hopHeader, h.hop)
 }
 
 // SessionIDs makes the ids of an instance's legacy sessions, for GetSessionID of
@@ -155,7 +221,7 @@ func SessionIDs(instance string) func() string {
 func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var to routed
 	name, _, _ := strings.Cut(r.Header.Get(sessionHeader), ".")
-	to.session = h.urls[name] != nil
+	to.session = h.instances[name] != nil
 	if r.Method == http.MethodPost || r.ContentLength != 0 {
 		var ok bool
 		if to.body, ok = readBody(w, r, h.maxBytes, h.timeout, context.Background()); !ok {
@@ -188,138 +254,40 @@ func stateOf(body []byte) string {
 	return request.Params.State
 }
 
-// order is in which order the instances are tried: the named one, then those that are
-// ready, at random, then the others.
-func (h *Router) order(name string) []string {
-	turn := slices.Clone(h.names)
+// order is in which order the instances are tried: the named one, then those that want new
+// clients, at random, then those that retire, then the dead.
+func (h *Router) order(name string) []*instance {
+	turn := make([]*instance, len(h.names))
 	// In turn would send all calls of a client to one instance that makes another request
 	// before each.
-	mathrand.Shuffle(len(turn), func(i, j int) { turn[i], turn[j] = turn[j], turn[i] })
-	place := func(instance string) int {
-		switch {
-		case instance == name:
-			return 0
-		case h.ready == nil || h.ready(instance):
-			return 1
-		}
-		return 2
+	for i, at := range mathrand.Perm(len(turn)) {
+		turn[i] = h.instances[h.names[at]]
 	}
-	places := make(map[string]int, len(turn))
-	for _, instance := range turn {
-		places[instance] = place(instance)
+	places := make(map[*instance]int, len(turn))
+	for _, i := range turn {
+		places[i] = h.place(i, name)
 	}
-	slices.SortStableFunc(turn, func(a, b string) int { return cmp.Compare(places[a], places[b]) })
+	slices.SortStableFunc(turn, func(a, b *instance) int { return cmp.Compare(places[a], places[b]) })
 	return turn
+}
+
+func (h *Router) place(i *instance, name string) int {
+	switch state := i.stats().State; {
+	case state == InstanceDead:
+		return 3
+	case i.name == name:
+		return 0
+	case state == InstanceAlive && (h.ready == nil || h.ready(i.name)):
+		return 1
+	}
+	return 2
 }
 
 // routed is where a request may go.
 type routed struct {
-	order   []string // of the instances, the first to be tried first
-	session bool     // it belongs to a legacy session
-	body    []byte   // read, because it may have to be sent again; nil without one
+	order   []*instance // the first to be tried first
+	session bool        // it belongs to a legacy session
+	body    []byte      // read, because it may have to be sent again; nil without one
 }
 
 type routedKey struct{}
-
-// routerTransport sends a request to the first instance that takes it, and to another one
-// if that is lost and the request does no harm a second time.
-type routerTransport struct {
-	urls   map[string]*url.URL
-	next   http.RoundTripper
-	shared bool // the instances share a store
-	log    *slog.Logger
-}
-
-func newRouterTransport(urls map[string]*url.URL, o *RouterOptions) *routerTransport {
-	next := o.Transport
-	if next == nil {
-		next = &http.Transport{ // programs replace http.DefaultTransport
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			ForceAttemptHTTP2:     true,
-			MaxIdleConnsPerHost:   100,
-			IdleConnTimeout:       90 * time.Second,
-			TLSHandshakeTimeout:   10 * time.Second,
-			ExpectContinueTimeout: time.Second,
-		}
-	}
-	return &routerTransport{urls, next, o.SharedStore, o.Logger}
-}
-
-// mostLost is how many instances one request may lose. It is as many attempts as the
-// engine gives a round: a request that kills what serves it must not kill all.
-const mostLost = 3
-
-// RoundTrip implements [http.RoundTripper]. Its errors are [*lostError].
-func (t *routerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	to := r.Context().Value(routedKey{}).(routed)
-	lost := &lostError{}
-	for i, instance := range to.order {
-		last := i == len(to.order)-1
-		res, err := t.next.RoundTrip(t.request(r, instance, to.body))
-		switch {
-		case err != nil:
-			lost.error = err
-			t.log.Warn("instance lost", "instance", instance, "error", err)
-			if r.Context().Err() != nil || !unsent(err) && !t.mayGoOn(r, to.body, lost) {
-				return nil, lost
-			}
-		case !to.session && refused(r, res) && (!last || lost.instances > 0):
-			_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that its connection can be used again
-			res.Body.Close()
-			if last {
-				return nil, lost
-			}
-		default:
-			return res, nil
-		}
-	}
-	return nil, lost
-}
-
-// mayGoOn counts an instance that was lost at work, and reports whether another one may
-// get the request.
-func (t *routerTransport) mayGoOn(r *http.Request, body []byte, lost *lostError) bool {
-	lost.instances++
-	if !t.shared || r.Method != http.MethodPost || r.Header.Get(sessionHeader) != "" {
-		return false
-	}
-	lost.remembered = readPosted(body).repeatable
-	return lost.remembered && lost.instances < mostLost
-}
-
-// refused reports whether an instance refused a request before it began to serve it. A
-// POST may be a call: [Handler] says so with Retry-After, while a proxy in between answers
-// 503 also if it lost the connection to an instance that runs the call.
-func refused(r *http.Request, res *http.Response) bool {
-	return res.StatusCode == http.StatusServiceUnavailable && (r.Method != http.MethodPost || res.Header.Get("Retry-After") != "")
-}
-
-// replayHeaders have net/http send a POST again after its connection broke, if their
-// names are spelled so.
-var replayHeaders = []string{"Idempotency-Key", "X-Idempotency-Key"}
-
-// request is the request to this instance.
-func (t *routerTransport) request(r *http.Request, instance string, body []byte) *http.Request {
-	out := r.Clone(r.Context())
-	out.URL.Scheme, out.URL.Host = t.urls[instance].Scheme, t.urls[instance].Host
-	for _, name := range replayHeaders {
-		if values, ok := out.Header[name]; ok {
-			delete(out.Header, name)
-			out.Header[strings.ToLower(name)] = values
-		}
-	}
-	if body != nil {
-		out.ContentLength = int64(len(body))
-		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-		out.Body, _ = out.GetBody()
-	}
-	return out
-}
-
-// unsent reports whether a request failed before any of it was sent: there was no
-// connection.
-func unsent(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial" && !errors.Is(err, context.Canceled)
-}

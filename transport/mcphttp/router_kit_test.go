@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -86,6 +87,7 @@ func newFleet(t *testing.T, named bool, names ...string) *fleet {
 	f.transport = http.DefaultTransport.(*http.Transport).Clone()
 	router, err := mcphttp.NewRouter(addresses, &mcphttp.RouterOptions{
 		Transport: noted{f},
+		Every:     time.Hour,
 		Ready: func(instance string) bool {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -93,6 +95,7 @@ func newFleet(t *testing.T, named bool, names ...string) *fleet {
 		},
 	})
 	require.NoError(t, err)
+	t.Cleanup(router.Close)
 	f.Server = httptest.NewServer(router)
 	t.Cleanup(f.Server.Close)
 	return f

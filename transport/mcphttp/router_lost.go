@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -33,17 +35,21 @@ func refuseLost(w http.ResponseWriter, r *http.Request, err error) {
 	refusal := rpcerror.Retryable("This request was not begun: no instance could be reached. Send the same request again.", "unreachable")
 	var lost *lostError
 	if errors.As(err, &lost) && lost.instances > 0 {
-		text := "The instance that served this request was lost, and nobody knows how far it came."
-		if lost.remembered {
-			text = "The instance that ran this round was lost. Send the same request again for its result."
-		}
-		refusal = rpcerror.Retryable(text, "instance_lost")
+		refusal = instanceLost(lost.remembered)
 	}
 	// As the engine's own -31001, it is a response like any other. Clients do not read
 	// the body of a 502.
 	if !answerCalls(w, to.body, http.StatusOK, refusal) {
 		http.Error(w, "no instance answered", http.StatusBadGateway)
 	}
+}
+
+func instanceLost(remembered bool) *jsonrpc.Error {
+	text := "The instance that served this request was lost, and nobody knows how far it came."
+	if remembered {
+		text = "The instance that ran this round was lost. Send the same request again for its result."
+	}
+	return rpcerror.Retryable(text, "instance_lost")
 }
 
 var errLoop = errors.New("this router is one of its own instances")
@@ -62,13 +68,9 @@ func refuseLoop(w http.ResponseWriter, body []byte) {
 // reports false, and writes nothing, if the body holds no call.
 func answerCalls(w http.ResponseWriter, body []byte, status int, refusal *jsonrpc.Error) bool {
 	calls := readPosted(body)
-	text, err := json.Marshal(refusal)
-	if len(calls.ids) == 0 || err != nil {
+	answers := calls.answers(refusal)
+	if len(answers) == 0 {
 		return false
-	}
-	answers := make([][]byte, len(calls.ids))
-	for i, id := range calls.ids {
-		answers[i] = slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), text, []byte(`}`))
 	}
 	answer := bytes.Join(answers, []byte(","))
 	if calls.batch {
@@ -80,6 +82,47 @@ func answerCalls(w http.ResponseWriter, body []byte, status int, refusal *jsonrp
 	return true
 }
 
+// mendedStream has a stream of events end well. If its instance is lost between two events,
+// the calls are answered as those without a response are: the client can go on with that,
+// and not with a connection that breaks. An answer that it has already got it drops.
+func mendedStream(r *http.Request, res *http.Response, body []byte) *http.Response {
+	if r.Method == http.MethodPost && strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		res.Body = &eventStream{ReadCloser: res.Body, request: r, body: body, between: true}
+	}
+	return res
+}
+
+type eventStream struct {
+	io.ReadCloser
+	request *http.Request
+	body    []byte // of the request
+	between bool   // the last byte ended an event
+	newline bool   // the last byte ended a line
+	end     io.Reader
+}
+
+func (s *eventStream) Read(p []byte) (int, error) {
+	if s.end != nil {
+		return s.end.Read(p)
+	}
+	n, err := s.ReadCloser.Read(p)
+	for _, b := range p[:n] {
+		if b != '\r' {
+			s.between, s.newline = b == '\n' && s.newline, b == '\n'
+		}
+	}
+	if err == nil || err == io.EOF || !s.between || s.request.Context().Err() != nil {
+		return n, err
+	}
+	calls := readPosted(s.body)
+	var events []byte
+	for _, answer := range calls.answers(instanceLost(calls.repeatable)) {
+		events = append(events, message.Event(answer)...)
+	}
+	s.end = bytes.NewReader(events)
+	return n, nil
+}
+
 // posted are the facts about a body whose instance is gone.
 type posted struct {
 	ids   []json.RawMessage // of its calls, as they were spelled
@@ -87,6 +130,19 @@ type posted struct {
 	// repeatable: there are calls, and all of them can be sent to instances with one
 	// store twice.
 	repeatable bool
+}
+
+// answers has an error for each call.
+func (p posted) answers(refusal *jsonrpc.Error) [][]byte {
+	text, err := json.Marshal(refusal)
+	if err != nil {
+		return nil // it is one of ours
+	}
+	answers := make([][]byte, len(p.ids))
+	for i, id := range p.ids {
+		answers[i] = slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), text, []byte(`}`))
+	}
+	return answers
 }
 
 // readMethods are those that have no effect.

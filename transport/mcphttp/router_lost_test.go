@@ -343,6 +343,7 @@ func TestRouterLosesAnInstanceAtWork(t *testing.T) {
 			t.Cleanup(func() { close(release) })
 			router, err := mcphttp.NewRouter(addresses, &mcphttp.RouterOptions{SharedStore: shared, Ready: func(instance string) bool { return instance == "a" }})
 			require.NoError(t, err)
+			t.Cleanup(router.Close)
 			front := httptest.NewServer(router)
 			t.Cleanup(front.Close)
 			client, err := wire.DialHTTP(t.Context(), front.URL, &http.Client{Transport: &http.Transport{}}, nil)

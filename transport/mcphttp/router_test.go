@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -200,12 +201,14 @@ func TestRouterOptions(t *testing.T) {
 		"a password":       {to("http://u:p@h"), mcphttp.RouterOptions{}},
 		"negative bytes":   {to("http://h"), mcphttp.RouterOptions{MaxMessageBytes: -1}},
 		"negative time":    {to("http://h"), mcphttp.RouterOptions{BodyTimeout: -1}},
+		"negative pause":   {to("http://h"), mcphttp.RouterOptions{Every: -1}},
+		"negative bound":   {to("http://h"), mcphttp.RouterOptions{Within: -1}},
 	} {
 		_, err := mcphttp.NewRouter(tt.instances, &tt.opts)
 		var usage *mcphttp.UsageError
 		require.ErrorAs(t, err, &usage, explanation)
 	}
-	must(mcphttp.NewRouter(to("https://h:8443/"), nil))(t)
+	must(mcphttp.NewRouter(to("https://h:8443/"), nil))(t).Close()
 }
 
 // The client's hanging up ends the call at the instance, and a client's word on where it
@@ -310,7 +313,13 @@ func routerTo(t *testing.T, addresses map[string]string, opts *mcphttp.RouterOpt
 		to := must(url.Parse(address))(t)
 		instances[name] = to
 	}
-	router := must(mcphttp.NewRouter(instances, opts))(t)
+	var o mcphttp.RouterOptions
+	if opts != nil {
+		o = *opts
+	}
+	o.Every = time.Hour // the instances count what they are asked
+	router := must(mcphttp.NewRouter(instances, &o))(t)
+	t.Cleanup(router.Close)
 	return router
 }
 

@@ -21,6 +21,9 @@ const (
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.Ready() { // so that no connection closes under a request that is on its way
+		w.Header().Set("Connection", "close")
+	}
 	if err := h.guard.Check(r); err != nil {
 		http.Error(w, "Forbidden: "+err.Error(), http.StatusForbidden)
 		return
@@ -232,10 +235,14 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, call
 	ctx, cancel := endingWith(r.Context(), func() error { return whyOver(r.Context(), over) }, r.Context(), over)
 	defer cancel()
 	ctx = context.WithValue(ctx, postKey{}, posted)
+	session := r.Header.Get(sessionHeader) != ""
 	// The header of a response that opens a session names the session.
-	p := h.newReply(w, h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern || r.Header.Get(sessionHeader) != "")
+	p := h.newReply(w, h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern || session)
 	defer p.end()
 	p.batch = calls > 1
+	if !p.batch && !session {
+		p.turnedAway = posted.turnedAway
+	}
 	if ctx.Err() == nil { // go-sdk would begin some calls of a client that is gone, and not others
 		serve(p, r.WithContext(ctx))
 	}

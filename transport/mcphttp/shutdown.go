@@ -40,7 +40,8 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 
 // Retire tells load balancers that this server is about to stop: [Handler.ServeReady]
 // answers 503 from now on. Everything is served as before, since calls that are under
-// way go on to come here.
+// way go on to come here, and each connection ends with its response: none is left that
+// looks usable when the server closes it.
 func (h *Handler) Retire() { h.door.Retire() }
 
 // Ready reports whether new clients should be sent here: until [Handler.Retire] or

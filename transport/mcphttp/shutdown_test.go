@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/mrtr-go/sdk/check/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
@@ -288,26 +287,75 @@ func TestAResultThatExistsOutlivesAShutdown(t *testing.T) {
 	require.Equal(t, 3*5*2, cells)
 }
 
-// A router or a proxy uses a connection again on which it was refused. Were it closed
-// behind the refusal, the next request could be lost on it.
-func TestARefusalInAShutdownKeepsItsConnection(t *testing.T) {
-	h, err := newFront(func(*http.Request) *mcp.Server { return rawServer(nil) }, nil)
-	require.NoError(t, err)
-	web := httptest.NewServer(h)
-	defer web.Close()
+// A refusal says that its connection ends. Were it closed without a word, a router or a
+// proxy would send the next request on it, and lose that.
+func TestARefusalInAShutdownSaysThatItsConnectionEnds(t *testing.T) {
+	h, url := front(t, rawServer(nil), nil)
 	require.NoError(t, h.Shutdown(t.Context()))
-	broken := 0
-	for i := range 200 {
-		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-			if i > 0 && !info.Reused {
-				broken++
-			}
-		}}
-		res := send(t, http.MethodPost, web.URL, callModern, func(r *http.Request) {
-			modernHeaders(r)
-			*r = *r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
-		})
-		require.Equal(t, http.StatusServiceUnavailable, res.status)
+	for range 20 {
+		r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(callModern)))(t)
+		clientHeaders(r)
+		modernHeaders(r)
+		res := must(http.DefaultClient.Do(r))(t)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
+		require.True(t, res.Close)
 	}
-	require.Zero(t, broken)
+}
+
+// A call that the engine turns away because it shuts down is refused with the status by which
+// it is sent elsewhere. A call of a session cannot go elsewhere.
+func TestACallThatTheEngineTurnsAway(t *testing.T) {
+	rt := must(mrtr.New(nil))(t)
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Coroutine(book), nil))
+	_, url := front(t, server, nil)
+	require.NoError(t, rt.Drain(t.Context()))
+	for version, status := range map[string]int{wire.Modern: http.StatusServiceUnavailable, wire.Legacy: http.StatusOK} {
+		var last lastResponse
+		client := must(wire.DialHTTP(t.Context(), url, &http.Client{Transport: &last}, &wire.Options{Version: version}))(t)
+		defer client.Close()
+		refused := must(client.Send(t.Context(), wire.Request{Name: "tool", Arguments: struct{}{}}))(t)
+		require.EqualValues(t, -31001, refused.Error.Code, version)
+		require.JSONEq(t, `{"reason":"shutting_down","retryable":true}`, string(refused.Error.Data), version)
+		require.Equal(t, status, last.StatusCode, version)
+		sent := status == http.StatusServiceUnavailable
+		require.Equal(t, sent, last.Header.Get("Retry-After") != "", version)
+		require.Equal(t, sent, last.Header.Get("Mrtr-Refused") == "shutting_down", version)
+	}
+}
+
+// lastResponse keeps the last response of a client.
+type lastResponse struct{ http.Response }
+
+func (l *lastResponse) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		l.Response = *res
+	}
+	return res, err
+}
+
+// Once a server retires, each connection ends with its response.
+func TestARetiringServerKeepsNoConnection(t *testing.T) {
+	h, url := front(t, rawServer(ran), nil)
+	session := openSession(t, url)
+	for _, retired := range []bool{false, true} {
+		if retired {
+			h.Retire()
+		}
+		for _, version := range []string{wire.Modern, wire.Legacy} {
+			var last lastResponse
+			client := must(wire.DialHTTP(t.Context(), url, &http.Client{Transport: &last}, &wire.Options{Version: version}))(t)
+			defer client.Close()
+			require.Equal(t, "ran", must(client.Send(t.Context(), wire.Request{Name: "tool", Arguments: struct{}{}}))(t).Text)
+			require.Equal(t, retired, last.Close, version)
+		}
+		r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(plainListBody)))(t)
+		clientHeaders(r)
+		r.Header.Set("Mcp-Session-Id", session)
+		res := must(http.DefaultClient.Do(r))(t)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, retired, res.Close)
+	}
 }

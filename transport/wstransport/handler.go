@@ -67,6 +67,7 @@ func bytesOfAll(o *HandlerOptions) int {
 // ServeHTTP implements [http.Handler]. After [Handler.Shutdown] it answers 503.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !h.door.Enter() {
+		inflight.Refuse(w.Header())
 		h.gate.refuse(w, r, &RefusedError{StatusCode: http.StatusServiceUnavailable, Message: "shutting down"})
 		return
 	}

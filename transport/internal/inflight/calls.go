@@ -19,6 +19,11 @@ var (
 	errIDInUse = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a call with this id is in flight"}
 )
 
+// TurnsAway reports whether an error says that: of a transport, or of the engine.
+func TurnsAway(err *jsonrpc.Error) bool {
+	return err.Code == errClosing.Code && bytes.Equal(err.Data, errClosing.Data)
+}
+
 // ErrCutOff answers a call that a shutdown cut off.
 var ErrCutOff = &jsonrpc.Error{
 	Code:    CodeClosing,

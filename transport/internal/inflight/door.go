@@ -70,8 +70,23 @@ func (d *Door) ServeReady(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "no-store")
 	text := "ready\n"
 	if !d.Ready() {
+		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		text = "not ready\n"
 	}
 	_, _ = w.Write([]byte(text)) // the asker may be gone
 }
+
+// refusedHeader says why a request was refused, for whoever passes requests on. A server
+// that is overloaded answers 503 as well, and there another instance is no better.
+const refusedHeader, shuttingDown = "Mrtr-Refused", "shutting_down"
+
+// Refuse marks a response as the refusal of a server that shuts down: another instance may
+// take the request.
+func Refuse(h http.Header) {
+	h.Set("Retry-After", "5")
+	h.Set(refusedHeader, shuttingDown)
+}
+
+// Retiring reports whether a response is such a refusal.
+func Retiring(h http.Header) bool { return h.Get(refusedHeader) == shuttingDown }

@@ -1,0 +1,188 @@
+//go:build unix
+
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/transport/mcphttp"
+)
+
+// count is what became of the calls of one kind of client.
+type count struct {
+	calls, done, told, final, lost atomic.Int64
+
+	mu   sync.Mutex
+	whys []string // guarded by mu: of the final errors, and of the calls that were lost
+	anew atomic.Int64
+}
+
+func (c *count) lose(err error) {
+	c.lost.Add(1)
+	c.why(err)
+}
+
+func (c *count) why(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.whys = append(c.whys, err.Error())
+}
+
+func (c *count) String() string {
+	return fmt.Sprintf("%d calls, %d done, %d refused and sent again, %d begun anew, %d final errors, %d lost",
+		c.calls.Load(), c.done.Load(), c.told.Load(), c.anew.Load(), c.final.Load(), c.lost.Load())
+}
+
+// TestADeployLosesNothing replaces each of three instances, one after the other, while
+// clients call: behind the router, and behind a load balancer that knows no names, where
+// sessions would need one.
+func TestADeployLosesNothing(t *testing.T) {
+	for _, front := range []string{"router", "load balancer"} {
+		t.Run(front, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, job{Effect: 3 * time.Second, Lease: 15 * time.Second}, &mcphttp.RouterOptions{SharedStore: true})
+			if front == "load balancer" {
+				f.front = newBalancer(t, f)
+			}
+			counts := f.deploy(t)
+			for name, s := range f.router.Load().Stats().Instances {
+				t.Logf("%s is %v: %d sent, %d refused, %d lost", name, s.State, s.Sent, s.Refused, s.Lost)
+			}
+			effects := f.effects(t)
+			t.Logf("%d held, %d charged", effects.held, effects.charged)
+			require.Positive(t, effects.charged)
+			for kind, c := range counts {
+				t.Logf("%-20s %v", kind, c)
+				for _, why := range c.whys {
+					t.Errorf("%s: %s", kind, why)
+				}
+				if strings.HasSuffix(kind, "HTTP") { // a client that sends nothing again notices nothing
+					require.Zero(t, c.anew.Load(), kind)
+				}
+			}
+			for _, wrong := range append(effects.wrong, effects.twice...) {
+				t.Error(wrong)
+			}
+		})
+	}
+}
+
+// deploy replaces the instances under load.
+func (f *fleet) deploy(t *testing.T) map[string]*count {
+	rounds := 1
+	if os.Getenv("MRTR_CI") == "1" {
+		rounds = 10
+	}
+	counts := map[string]*count{}
+	over := make(chan struct{})
+	var clients sync.WaitGroup
+	for kind, open := range kinds {
+		if f.front != nil && strings.HasSuffix(kind, "session") {
+			continue
+		}
+		c := &count{}
+		counts[kind] = c
+		for i := range 3 {
+			client := open(t, f.url, c)
+			if client == nil {
+				break
+			}
+			clients.Go(func() {
+				defer client.close()
+				for n := i; ; n++ {
+					select {
+					case <-over:
+						return
+					default:
+					}
+					c.play(t.Context(), client, styleNames[n%len(styleNames)], strings.ReplaceAll(fmt.Sprintf("%s-%d-%d", kind, i, n), " ", ""))
+				}
+			})
+		}
+	}
+	for range rounds {
+		for _, name := range names {
+			began := time.Now()
+			f.instances[name] = f.instances[name].replace(t)
+			t.Logf("%s was replaced in %v", name, time.Since(began).Round(time.Millisecond))
+			time.Sleep(2 * time.Second) // as long as the pause of the stop, until all know of it
+		}
+	}
+	close(over)
+	clients.Wait()
+	return counts
+}
+
+// play makes a call to its end, and begins it anew where the client can't go on.
+func (c *count) play(ctx context.Context, client caller, style, order string) {
+	c.calls.Add(1)
+	for n := 0; ; n++ {
+		name := fmt.Sprintf("%s/%s/%d", style, order, n)
+		err := client.call(ctx, style, name)
+		var final *finalError
+		switch {
+		case err == nil:
+			c.done.Add(1)
+			return
+		case errors.As(err, &final):
+			c.final.Add(1)
+			c.why(fmt.Errorf("%s: %w", name, err))
+			return
+		case errors.Is(err, errTold):
+			c.anew.Add(1)
+			time.Sleep(50 * time.Millisecond)
+		default:
+			c.lose(fmt.Errorf("%s: %w", name, err))
+			return
+		}
+	}
+}
+
+// effects are what the ledger says.
+type effects struct {
+	held, begun, charged int
+	wrong, twice         []string // what has no end, and what was charged again
+}
+
+func (f *fleet) effects(t *testing.T) effects {
+	t.Helper()
+	text, err := os.ReadFile(f.ledger())
+	if !os.IsNotExist(err) {
+		require.NoError(t, err)
+	}
+	times := map[string]map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		effect, order, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if times[order] == nil {
+			times[order] = map[string]int{}
+		}
+		times[order][effect]++
+	}
+	var e effects
+	for order, n := range times {
+		e.held += n["held"]
+		e.begun += n["charging"]
+		e.charged += n["charged"]
+		switch {
+		case n["charging"] != n["charged"]:
+			e.wrong = append(e.wrong, order+": the charge has no end")
+		case n["charged"] > 1:
+			e.twice = append(e.twice, fmt.Sprintf("%s: charged %d times", order, n["charged"]))
+		case n["held"] > n["charged"]+n["released"]:
+			e.wrong = append(e.wrong, fmt.Sprintf("%s: held %d times, charged %d times and released %d times", order, n["held"], n["charged"], n["released"]))
+		}
+	}
+	slices.Sort(e.wrong)
+	return e
+}

@@ -1,0 +1,177 @@
+//go:build unix
+
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/transport/mcphttp"
+)
+
+var ways = []string{"HTTP", "WebSocket", "session"}
+
+// faults befall the instance that has begun a call.
+var faults = []struct {
+	name   string
+	strike func(t *testing.T, f *fleet)
+}{
+	{"stands still", func(t *testing.T, f *fleet) { f.instances["a"].halt(t) }},
+	{"dies", func(t *testing.T, f *fleet) {
+		f.instances["a"].signal(t, syscall.SIGKILL)
+		<-f.instances["a"].exited
+	}},
+	{"is slow", func(t *testing.T, f *fleet) {
+		a := f.instances["a"]
+		a.halt(t)
+		time.AfterFunc(time.Second, func() { _ = a.cmd.Process.Signal(syscall.SIGCONT) })
+	}},
+	{"is removed", func(t *testing.T, f *fleet) { f.instances["a"].signal(t, syscall.SIGTERM) }},
+	{"the router restarts", func(t *testing.T, f *fleet) {
+		address := strings.TrimPrefix(f.url, "http://")
+		f.die(t)
+		f.route(t, names...)
+		f.listen(t, address)
+	}},
+}
+
+// The table of docs/operating.md: each fault, when it comes, by each way. An instance that
+// stands still does so until all calls have ended.
+func TestFaults(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operating.md")
+	require.NoError(t, err)
+	rows := make([][]string, len(faults))
+	t.Run("all", func(t *testing.T) {
+		for i, fault := range faults {
+			rows[i] = []string{fault.name, "", "", "", "", "", ""}
+			for w, when := range []string{"while the user thinks", "in the effect"} {
+				t.Run(fault.name+", "+when, func(t *testing.T) {
+					t.Parallel()
+					ends := struckBy(t, fault.strike, w == 1, fault.name == "is removed")
+					for k, way := range ways {
+						rows[i][1+3*w+k] = ends[way]
+					}
+				})
+			}
+		}
+	})
+	for _, cells := range rows {
+		row := "| " + strings.Join(cells, " | ") + " |"
+		if t.Log(row); !strings.Contains(string(page), row+"\n") {
+			t.Errorf("docs/operating.md does not have the row\n%s", row)
+		}
+	}
+}
+
+// struckBy begins a call of each style by each way at instance a, lets the fault strike all
+// of them at one moment, and returns how they ended, by way.
+func struckBy(t *testing.T, strike func(*testing.T, *fleet), working, removed bool) map[string]string {
+	var struck atomic.Bool
+	f := newFleet(t, job{Gate: "gate", Lease: 5 * time.Second}, &mcphttp.RouterOptions{
+		SharedStore: true,
+		Every:       200 * time.Millisecond,
+		Within:      3 * time.Second,
+		Ready:       func(instance string) bool { return instance == "a" || struck.Load() },
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	goOn := make(chan struct{})
+	var asked sync.WaitGroup
+	var calls sync.WaitGroup
+	var mu sync.Mutex
+	ends := map[string]map[string][]string{} // by way and end: the styles
+	for _, way := range ways {
+		ends[way] = map[string][]string{}
+		for _, style := range styleNames {
+			asked.Add(1)
+			once := sync.OnceFunc(asked.Done)
+			calls.Go(func() {
+				client := newRawClient(way, f.url, &count{}, func() {
+					once()
+					<-goOn
+				})
+				defer client.close()
+				client.struck = &struck
+				end := endOf(client.call(ctx, style, style+"/"+way))
+				mu.Lock()
+				defer mu.Unlock()
+				ends[way][end] = append(ends[way][end], style)
+			})
+		}
+	}
+	asked.Wait()
+	if working {
+		close(goOn)
+		require.Eventually(t, func() bool { return f.effects(t).begun == len(ways)*len(styleNames) }, time.Minute, 20*time.Millisecond)
+	}
+	struck.Store(true)
+	strike(t, f)
+	if !working {
+		close(goOn)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "gate"), nil, 0o600))
+	calls.Wait()
+	require.NoError(t, ctx.Err(), "a call did not end: %v", ends)
+	require.Empty(t, f.effects(t).twice)
+	if removed {
+		require.NoError(t, <-f.instances["a"].exited)
+		f.route(t, "b", "c")
+	}
+	for _, way := range ways { // the others go on
+		client := newRawClient(way, f.url, &count{}, func() {})
+		require.NoError(t, client.call(ctx, "journal", "after/"+way))
+		client.close()
+	}
+	words := map[string]string{}
+	for way, styles := range ends {
+		words[way] = inWords(styles)
+	}
+	return words
+}
+
+// endOf is the end of a call in a word.
+func endOf(err error) string {
+	var final *finalError
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, errTold):
+		return "lost"
+	case errors.As(err, &final) && final.kind == "outcome_unknown":
+		return "unknown"
+	case errors.As(err, &final) && final.kind == "frame_gone":
+		return "gone"
+	}
+	return err.Error()
+}
+
+// inWords names the end of most styles, and the styles with another one.
+func inWords(ends map[string][]string) string {
+	most := ""
+	for end, styles := range ends {
+		if len(styles) > len(ends[most]) {
+			most = end
+		}
+	}
+	var others []string
+	for end, styles := range ends {
+		if end != most {
+			slices.Sort(styles)
+			others = append(others, fmt.Sprintf("; %s: %s", strings.Join(styles, ", "), end))
+		}
+	}
+	slices.Sort(others)
+	return most + strings.Join(others, "")
+}

@@ -1,0 +1,273 @@
+//go:build unix
+
+package deploy_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/serve"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store/sqlitestore"
+	"github.com/mrtr-go/sdk/transport/mcphttp"
+	"github.com/mrtr-go/sdk/transport/wstransport"
+)
+
+// job is what a process serves. It is in the environment of the process.
+type job struct {
+	Name    string
+	Address string        // at which it listens
+	Store   string        // the file of rounds
+	Key     string        // that seals states
+	Ledger  string        // the file of effects
+	Effect  time.Duration // how long a charge takes
+	Gate    string        // the file for which a charge waits; none if empty
+	Lease   time.Duration
+	Logged  bool
+}
+
+const jobVariable = "MRTR_DEPLOY_JOB"
+
+func TestMain(m *testing.M) {
+	text := os.Getenv(jobVariable)
+	if text == "" {
+		os.Exit(m.Run())
+	}
+	var j job
+	err := json.Unmarshal([]byte(text), &j)
+	if err == nil {
+		err = j.serve()
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "instance %s: %v\n", j.Name, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// serve serves until SIGTERM.
+func (j job) serve() error {
+	key, err := statecodec.ParseKey(j.Key)
+	if err != nil {
+		return err
+	}
+	rounds, err := sqlitestore.Open(context.Background(), j.Store, nil)
+	if err != nil {
+		return err
+	}
+	defer rounds.Close()
+	logger := slog.New(slog.DiscardHandler)
+	if j.Logged {
+		logger = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("instance", j.Name)
+	}
+	rt, err := mrtr.New(&mrtr.Options{
+		Store:    rounds,
+		Remember: &mrtr.RememberOptions{Lease: j.Lease, Patience: j.Lease / 5},
+		State:    &statecodec.Options{Keys: []statecodec.Key{key}, Instance: j.Name},
+		Observer: mrtr.LogObserver(logger),
+	})
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, &mcp.ServerOptions{GetSessionID: mcphttp.SessionIDs(j.Name)})
+	shop := &shop{ledger: j.Ledger, effect: j.Effect, gate: j.Gate}
+	for name, style := range shop.styles() {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, style, nil))
+	}
+	sockets, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	if err != nil {
+		return err
+	}
+	return serve.HTTP(context.Background(), j.Address, server, &serve.Options{
+		Runtime:   rt,
+		Endpoints: map[string]serve.Endpoint{"/ws": sockets},
+		Logger:    logger,
+		Unready:   2 * time.Second, // twice the time after which the router asks again
+		Listening: func(net.Addr) { fmt.Println("ready") },
+	})
+}
+
+// instance is such a process.
+type instance struct {
+	job
+	cmd    *exec.Cmd
+	exited chan error
+}
+
+// start runs this binary again, and returns when it listens.
+func start(t *testing.T, j job) *instance {
+	t.Helper()
+	text, err := json.Marshal(j)
+	require.NoError(t, err)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
+	cmd.Stderr = os.Stderr
+	// In a group of its own, a process that stands still when this one dies is hung up on.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	i := &instance{job: j, cmd: cmd, exited: make(chan error, 1)}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-i.exited
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	go func() { i.exited <- cmd.Wait(); close(i.exited) }()
+	require.NoErrorf(t, err, "instance %s does not listen", j.Name)
+	require.Equal(t, "ready\n", line)
+	return i
+}
+
+func (i *instance) signal(t *testing.T, s os.Signal) {
+	t.Helper()
+	require.NoError(t, i.cmd.Process.Signal(s))
+}
+
+// halt returns when the process stands still.
+func (i *instance) halt(t *testing.T) {
+	t.Helper()
+	i.signal(t, syscall.SIGSTOP)
+	require.Eventually(t, func() bool {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(i.cmd.Process.Pid, &status, syscall.WUNTRACED|syscall.WNOHANG, nil)
+		return err == nil && pid != 0 && status.Stopped()
+	}, time.Minute, 5*time.Millisecond)
+}
+
+// replace tells the process to stop, waits for its end, and starts another one in its place.
+func (i *instance) replace(t *testing.T) *instance {
+	t.Helper()
+	i.signal(t, syscall.SIGTERM)
+	require.NoErrorf(t, <-i.exited, "instance %s did not stop well", i.Name)
+	return start(t, i.job)
+}
+
+// freeAddress is a loopback address at which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
+}
+
+// order is the input of every tool, and receipt its result.
+type order struct {
+	Location string `json:"location"`
+}
+
+type receipt struct {
+	Paid string `json:"paid"`
+}
+
+var confirm = mrtr.Confirm("pay", "Pay?")
+
+// shop sells a seat: it holds it, asks whether to pay, and charges for it. A hold is
+// released if the call stops.
+type shop struct {
+	ledger, gate string
+	effect       time.Duration
+}
+
+// note writes a line into the ledger.
+func (s *shop) note(words ...string) error {
+	file, err := os.OpenFile(s.ledger, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(strings.Join(words, " ") + "\n")
+	return errors.Join(err, file.Close())
+}
+
+func (s *shop) hold(_ context.Context, in order) (string, error) {
+	return in.Location, s.note("held", in.Location)
+}
+
+func (s *shop) release(in order) error { return s.note("released", in.Location) }
+
+// charge takes its time whatever happens.
+func (s *shop) charge(_ context.Context, in order) (receipt, error) {
+	if err := s.note("charging", in.Location); err != nil {
+		return receipt{}, err
+	}
+	time.Sleep(s.effect)
+	for s.gate != "" {
+		if _, err := os.Stat(s.gate); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return receipt{in.Location}, s.note("charged", in.Location)
+}
+
+func (s *shop) linear(ctx context.Context, c *mrtr.Call, in order) (receipt, error) {
+	if _, err := mrtr.Once(ctx, c, "hold", func(ctx context.Context, _ string) (string, error) { return s.hold(ctx, in) }); err != nil {
+		return receipt{}, err
+	}
+	c.OnStop("hold", func(context.Context, string, error) error { return s.release(in) })
+	if _, err := mrtr.Ask(ctx, c, confirm); err != nil {
+		return receipt{}, err
+	}
+	return mrtr.Once(ctx, c, "charge", func(ctx context.Context, _ string) (receipt, error) { return s.charge(ctx, in) })
+}
+
+// guarded has its effects in Once if noted is set. Else it asks before it does anything.
+func (s *shop) guarded(noted bool) mrtr.Style[order, receipt] {
+	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, in order) (*mrtr.IncompleteResult, receipt, error) {
+		if noted {
+			if _, err := mrtr.Once(ctx, c, "hold", func(ctx context.Context, _ string) (string, error) { return s.hold(ctx, in) }); err != nil {
+				return nil, receipt{}, err
+			}
+			c.OnStop("hold", func(context.Context, string, error) error { return s.release(in) })
+		}
+		if _, ok := mrtr.Answer(c, confirm); !ok {
+			return mrtr.Need(confirm), receipt{}, nil
+		}
+		if !noted {
+			out, err := s.charge(ctx, in)
+			return nil, out, err
+		}
+		out, err := mrtr.Once(ctx, c, "charge", func(ctx context.Context, _ string) (receipt, error) { return s.charge(ctx, in) })
+		return nil, out, err
+	})
+}
+
+func (s *shop) steps() mrtr.Style[order, receipt] {
+	var list mrtr.Steps[order, receipt]
+	mrtr.DoStep(&list, "hold", func(ctx context.Context, at *mrtr.At[order], _ string) (string, error) { return s.hold(ctx, at.In) })
+	list.OnStop("hold", func(_ context.Context, at *mrtr.At[order], _ string, _ error) error { return s.release(at.In) })
+	mrtr.AskQuestion(&list, "pay", confirm)
+	paid := mrtr.DoStep(&list, "charge", func(ctx context.Context, at *mrtr.At[order], _ string) (receipt, error) { return s.charge(ctx, at.In) })
+	list.End(func(_ context.Context, at *mrtr.At[order]) (receipt, error) { return paid.Of(at), nil })
+	return list.MustBuild()
+}
+
+// styles are the tools.
+func (s *shop) styles() map[string]mrtr.Style[order, receipt] {
+	return map[string]mrtr.Style[order, receipt]{
+		"native":    s.guarded(false),
+		"once":      s.guarded(true),
+		"steps":     s.steps(),
+		"journal":   mrtr.Journal(s.linear),
+		"resumable": mrtr.Resumable(s.linear),
+		"coroutine": mrtr.Coroutine(s.linear),
+	}
+}

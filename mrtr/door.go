@@ -1,0 +1,76 @@
+package mrtr
+
+import (
+	"context"
+	"sync"
+
+	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/sse/era"
+)
+
+// door lets requests in until the runtime drains, and knows when the last of them has left.
+// A legacy client's call is one request, which lasts while its user is asked.
+type door struct {
+	mu     sync.Mutex
+	inside int           // guarded by mu
+	empty  chan struct{} // guarded by mu: made by close, closed when nobody is inside
+}
+
+// enter lets a request in, or returns an error by which it may be sent to another instance.
+// A legacy client cannot send a later round again: that of a bridge of its own is let in.
+func (rt *Runtime) enter(ctx context.Context, ex *exchange, t *target) error {
+	later := ex.client.Era == era.Legacy && ex.token != ""
+	if rt.door.enter(later) {
+		return nil
+	}
+	c := &Call{rt: rt, target: t, ex: *ex}
+	return c.turnAway(ctx)
+}
+
+// turnAway refuses a request that has done nothing, and can be sent to another instance as
+// it is.
+func (c *Call) turnAway(ctx context.Context) error {
+	c.phase = elsewhere
+	c.observe(ctx, Event{Kind: RoundRefused, Reason: string(ShuttingDown)})
+	return rpcerror.Retryable(sendElsewhere, string(ShuttingDown))
+}
+
+func (d *door) enter(closed bool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.empty != nil && !closed {
+		return false
+	}
+	d.inside++
+	return true
+}
+
+func (d *door) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.inside--
+	d.emptied()
+}
+
+// close lets nobody else in. The channel is closed when nobody is inside.
+func (d *door) close() (empty <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.empty == nil {
+		d.empty = make(chan struct{})
+		d.emptied()
+	}
+	return d.empty
+}
+
+// emptied is called under mu.
+func (d *door) emptied() {
+	if d.inside > 0 || d.empty == nil {
+		return
+	}
+	select {
+	case <-d.empty:
+	default:
+		close(d.empty)
+	}
+}
