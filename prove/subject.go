@@ -67,10 +67,11 @@ type Scenario struct {
 	// Arguments of the call. If nil, they are the first of the input schema's examples,
 	// or are made from it.
 	Arguments map[string]any
-	// OtherArguments are as good, and lead to another result.
+	// OtherArguments are as good, and lead to another result. If nil, and the Arguments are nil
+	// too, they are made from the schema.
 	OtherArguments map[string]any
-	// Answers to the questions, by key: the value of the form's only property, or
-	// an object for the whole content. A question without one is answered with
+	// Answers to the questions, by key or by the name of the form's only property: the value
+	// of that property, or an object for the whole content. A question without one is answered with
 	// values made from its schema. OtherAnswers lead to another result.
 	Answers, OtherAnswers map[string]any
 	// OtherTool is another tool of the server that takes the same arguments and
