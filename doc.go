@@ -1,28 +1,28 @@
 // Package sdk is the front page of mrtr: Model Context Protocol tools in Go
 // that stop to ask the user something, on the official go-sdk. The package
-// itself is empty. Its test holds the promise that no single package can: every
-// style is the same tool to a client.
+// itself is empty. Its test holds a promise that spans packages: every style is
+// the same tool to a client.
 //
 // # The problem
 //
-// In revision 2026-07-28 of the protocol (SEP-2322, multi round-trip requests)
-// a server can no longer call its client back. A tool that needs its user ends
-// with the result type input_required, which holds questions (elicitations,
-// sampling, roots) and an opaque request state. The client asks, and calls the
-// tool again from the top with the answers and the state.
+// Since revision 2026-07-28 of the protocol (SEP-2322, multi round-trip requests)
+// a server can't call its client back. A tool that needs its user returns
+// input_required: its questions (elicitations, sampling, roots), plus an opaque
+// request state. The client asks, and calls the tool again from the top with the
+// answers and the state.
 //
-// So the code above a question runs once for each round, the state that comes
-// back may be forged, stale or somebody else's, and legacy clients, which speak
-// an earlier revision, do not call again: they have to be asked while their one
-// request is open. mrtr deals with the three.
+// This is hard in three ways. Everything above a question runs again on every
+// round. The state that comes back may be forged, stale or somebody else's. And
+// legacy clients (2025-11-25 and earlier) never call again, so they must be asked
+// while their single request is still open. mrtr solves all three.
 //
 // # The packages
 //
 //   - [github.com/mrtr-go/sdk/mrtr] is the engine. A handler is written in
 //     one of several styles and registered with go-sdk's own AddTool;
 //     prompts and resources ask in the same way. Start there.
-//   - [github.com/mrtr-go/sdk/store] remembers rounds, so that a request which
-//     comes again runs nothing.
+//   - [github.com/mrtr-go/sdk/store] remembers rounds, so that a repeated request
+//     runs nothing.
 //   - [github.com/mrtr-go/sdk/statecodec] seals the request state. Its
 //     format is in SPEC.md, with test vectors.
 //   - [github.com/mrtr-go/sdk/sse] asks legacy clients over their session,
@@ -34,7 +34,7 @@
 //     well-formed result, whatever the tool does.
 //   - [github.com/mrtr-go/sdk/boundary/transcript] finds tool uses without a result
 //     in a conversation with a model.
-//   - [github.com/mrtr-go/sdk/sse/era] tells the revision of a request and the
+//   - [github.com/mrtr-go/sdk/sse/era] knows the revision of a request and the
 //     capabilities of its client.
 //   - [github.com/mrtr-go/sdk/mrtr/mrtrtest] tests tools that ask, and
 //     [github.com/mrtr-go/sdk/prove] judges any server that has some.

@@ -1,8 +1,8 @@
 // Package mrtr makes tools, prompts and resources that stop to ask the user
-// something, on the official go-sdk and revision 2026-07-28 of the Model Context
-// Protocol. Since that revision a server cannot call its client back: a handler that
-// needs an answer returns its questions and a state, and the client makes the same
-// request again, with the answers and the state.
+// something, on the official go-sdk. Since revision 2026-07-28 of the Model Context
+// Protocol a server can't call its client back. A handler that needs an answer returns
+// its questions and a state, and the client makes the same request again, with the
+// answers and the state.
 //
 //	units := mrtr.Choose("units", "Which units?", mrtr.Choices("metric", "imperial")...)
 //	handler := func(ctx context.Context, c *mrtr.Call, in In) (*mrtr.IncompleteResult, Out, error) {
@@ -25,16 +25,17 @@
 //   - [Choose], [Confirm] and [Elicit] make a [Question].
 //   - [Answer] reads its answer, and [Need] asks where there is none.
 //   - [Once] guards an effect that must not happen twice, such as a payment.
-//   - [Call.OnStop] undoes it where the call ends without completing.
-//   - Options.Store has each round run once, however often its request comes.
+//   - [Call.OnStop] undoes it if the call ends without completing.
+//   - With Options.Store each round runs once, however often its request arrives.
 //
 // # Questions
 //
-// A no ends the call, except for a [Confirm], which is false then, an [Optional], which is nil, a
-// [Reply], which gives the reason, and an [ElicitRaw], which gives the user's action.
-// [Question.Default] answers for a client that cannot be asked, and [Question.Within] bounds the
-// time of its user. [Known] asks nothing. [ElicitURL] sends the user to a page, and [Visits] hear
-// when they are done there. [Quote] puts somebody's text into a message.
+// If the user says no, the call ends. Four kinds of question let it go on: a [Confirm] is false,
+// an [Optional] is nil, a [Reply] gives the reason, and an [ElicitRaw] gives the user's action.
+//
+// [Question.Default] answers for a client that can't be asked. [Question.Within] gives the user so
+// long to answer. [Known] has its answer already and asks nothing. [ElicitURL] sends the user to a
+// page, and [Visits] hear when they are done there. [Quote] puts somebody's text into a message.
 //
 // # Other styles
 //
@@ -45,16 +46,16 @@
 //
 // # How a call ends
 //
-// With a result, or with an [Error], which has a [Reason] and names the effects that stand,
-// are undone, or are in doubt. A mistake of the handler is a [UsageError] and a panic a
-// [PanicError]. A handler says no by returning an Error of the reason [Declined], with its
-// own words as the Detail.
+// A call ends with a result or with an [Error]. The Error has a [Reason], and names the effects
+// that stand, that were undone, and that are in doubt. A mistake of the handler is a [UsageError]
+// and a panic a [PanicError]. A handler says no itself with an Error of the reason [Declined],
+// whose Detail the client reads.
 //
 // # For operators
 //
-// [Options] have the keys of the states, the store, the policies for legacy clients and for
-// those that cannot be asked, and the [Limits]; [HandlerOptions] those of one handler.
-// [Observer] hears of everything that happens, and [LogObserver] writes it to a log.
+// [Options] have the keys of the states, the store, the [Limits], and the policies for legacy
+// clients and for those that can't be asked. [HandlerOptions] override some of them for one
+// handler. An [Observer] hears of everything that happens, and [LogObserver] writes it to a log.
 // [Runtime.Drain] and Close stop an instance, [Runtime.Stats] counts the handlers that it holds,
 // and [Runtime.Erase] forgets a call.
 package mrtr

@@ -72,21 +72,21 @@ const (
 	Declined Reason = "declined"
 	// Cancelled: the user dismissed the question without an answer.
 	Cancelled Reason = "cancelled"
-	// Unanswered: the question was asked four times without an answer that fits, or was
-	// accepted twice in a row with no required field filled in. Detail tells of the second,
-	// which is how clients answer that show no forms, and is "" for the first. Or it was not
-	// answered in the time that [Question.Within] gives, as Detail tells then.
+	// Unanswered has three causes. The question was asked four times without an answer that
+	// fits: Detail is "". It was accepted twice in a row with no required field filled in, as
+	// a client does that shows no forms: Detail says so. Or it was not answered within
+	// [Question.Within]: Detail says that.
 	Unanswered Reason = "unanswered"
 	// CannotBeAsked: this client cannot be asked the question, and the policy
 	// gives it no default. Detail names the capability or revision that is missing.
 	CannotBeAsked Reason = "client_cannot_be_asked"
-	// FrameGone: the held handler is not in this process. It was evicted, the
-	// server restarted, or another instance holds it. What the call has done since its
-	// state was sealed is not known.
+	// FrameGone: the held handler is not in this process. It was evicted, the server
+	// restarted, or another instance holds it. Nobody knows what the call has done since
+	// its state was sealed.
 	FrameGone Reason = "frame_gone"
-	// Diverged: the handler took another way than in an earlier round, so that the
-	// answers and effects in the state may mean something else. Detail names the
-	// difference. The version that the call began with is in the event. The client
+	// Diverged: the handler went another way than in an earlier round, so the answers and
+	// effects in the state may mean something else. Detail names the question, effect, step
+	// or field that differs. The event has the version that the call began with. The client
 	// may call again if nothing was done.
 	Diverged Reason = "diverged"
 	// Busy: as many calls are held as may be. Detail names the limit. The client may
@@ -98,9 +98,9 @@ const (
 	// ShuttingDown: the runtime is closed. The client may call again if nothing was
 	// done.
 	ShuttingDown Reason = "shutting_down"
-	// OutcomeUnknown: an effect of the call is in doubt and was asked for again, or, with
-	// a store, an earlier run of this round was cut off. [EffectOptions] can find out.
-	// Detail tells what happened, "" where an earlier run ended without a word.
+	// OutcomeUnknown: an effect of the call is in doubt and was asked for again. Or, with a
+	// store, an earlier run of this round was cut off. [EffectOptions] can find out. Detail
+	// says what happened, and is "" if an earlier run ended without a word.
 	OutcomeUnknown Reason = "outcome_unknown"
 	// ResultNotKept: the round was completed by an earlier request, and its result was
 	// too large for the store, or cannot be written as JSON. Only with a store.

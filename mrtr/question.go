@@ -52,10 +52,10 @@ func (q Question[T]) Err() error {
 
 func (q Question[T]) asking() *spec { return q.spec }
 
-// Default gives the question an answer for clients that cannot be asked. It is used
-// only if the [UnaskablePolicy] says so: a person who can be asked is asked, without
-// a preselection. It also answers for a person who is silent ([Question.Within]). A
-// [Confirm] has no default, since its yes must be a person's.
+// Default gives the question an answer for clients that can't be asked. It is used only if
+// the [UnaskablePolicy] says so: a user who can be asked is asked, and sees no preselection.
+// It also answers for a user who is silent ([Question.Within]). A [Confirm] has no default,
+// since its yes must be a person's.
 func (q Question[T]) Default(v T) Question[T] {
 	if q.Err() != nil || q.spec == nil {
 		return q
@@ -104,15 +104,14 @@ func (q Question[T]) Prefill(v T) Question[T] {
 	return q.reshape("it cannot be prefilled", func(s json.RawMessage) (json.RawMessage, error) { return form.Prefill(s, content) })
 }
 
-// Within gives the user d to answer, from when the question is sent. After that it counts
-// as not answered, whatever still comes: its Default stands in, whoever the client is; else
-// a [Confirm] is false, an [Optional] nil, and a [Reply] tells [Unanswered]; and any other
-// question ends the call with that reason.
+// Within gives the user d to answer, from when the question is sent. After that the question
+// counts as not answered, whatever still arrives. Its Default stands in, for any client.
+// Without one, a [Confirm] is false, an [Optional] is nil, a [Reply] has the reason
+// [Unanswered], and any other question ends the call with that reason.
 //
-// A client of round trips is not waited for: the server finds out when it calls again, and
-// takes all answers of a request as of that time. The session of a legacy client is waited
-// for until then, and no longer than sse.BridgeOptions.AnswerTimeout. A task goes on when its
-// client polls.
+// Nobody waits for a modern client: the server finds out when it calls again, and judges all
+// answers of a request by when that arrived. A legacy client is waited for that long, and for
+// at most sse.BridgeOptions.AnswerTimeout. A task goes on when its client polls.
 func (q Question[T]) Within(d time.Duration) Question[T] {
 	if q.Err() != nil || q.spec == nil {
 		return q
