@@ -119,15 +119,17 @@ func (t *trail) stored(addr ssa.Value) []ssa.Value {
 		}
 		return values
 	case *ssa.FieldAddr:
-		alloc, ok := addr.X.(*ssa.Alloc)
-		if !ok {
-			return nil
+		others := t.fields[t.ownField(addr)]
+		if alloc, ok := addr.X.(*ssa.Alloc); ok && len(others) == 0 {
+			for _, use := range *alloc.Referrers() {
+				if other, ok := use.(*ssa.FieldAddr); ok && other.Field == addr.Field {
+					others = append(others, other)
+				}
+			}
 		}
 		var values []ssa.Value
-		for _, use := range *alloc.Referrers() {
-			if other, ok := use.(*ssa.FieldAddr); ok && other.Field == addr.Field {
-				values = append(values, storedAt(other)...)
-			}
+		for _, other := range others {
+			values = append(values, storedAt(other)...)
 		}
 		return values
 	}

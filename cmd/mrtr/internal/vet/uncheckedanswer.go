@@ -32,10 +32,8 @@ a comparison with nil.
 
 An answer to mrtr.ElicitRaw has been judged by its form. Below a comparison of
 its Action with "accept", or of the value with nil, an assertion is therefore
-reported only if its type is none that a form gives, and, where the form's
-schema is constant JSON text of the same package, if the schema gives the
-property another type or does not require it. A schema written in another way
-is not looked at. An answer to mrtr.Sample has no form.`, runUncheckedAnswer)
+reported only if its type is none that a form gives. The form's schema is not
+looked at. An answer to mrtr.Sample has no form.`, runUncheckedAnswer)
 
 func runUncheckedAnswer(p *program, r *reporter) {
 	for _, instr := range p.all() {

@@ -1,5 +1,5 @@
 // Package vet finds the mistakes that tools which ask their users are made
-// with: six analyzers over handlers written with go-sdk alone or with mrtr.
+// with: eight analyzers over handlers written with go-sdk alone or with mrtr.
 //
 // They prefer to miss a mistake over reporting one that is none. Each follows a
 // value or a call only as far as the source of the one package shows where it
@@ -29,7 +29,9 @@ var Analyzers = []*analysis.Analyzer{
 	UnsealedState,
 	SessionAsk,
 	BareEffect,
-	AskGoroutine,
+	MisplacedAsk,
+	IgnoredAnswer,
+	SameKey,
 	BareArgument,
 }
 

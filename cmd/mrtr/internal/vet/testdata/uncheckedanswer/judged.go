@@ -2,7 +2,6 @@ package uncheckedanswer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,12 +11,8 @@ import (
 
 var errDeclined = errors.New("declined")
 
-const seatSchema = `{"type":"object","required":["seat","row","window","extras"],"properties":{` +
-	`"seat":{"type":"string"},"row":{"type":"integer"},"window":{"type":"boolean"},"meal":{"type":"string"},` +
-	`"extras":{"type":"array","items":{"enum":["a","b"]}}}}`
-
 func seatParams() *mcp.ElicitParams {
-	return &mcp.ElicitParams{Message: "Which seat?", RequestedSchema: json.RawMessage(seatSchema)}
+	return &mcp.ElicitParams{Message: "Which seat?"}
 }
 
 var seatQuestion = mrtr.ElicitRaw("seat", seatParams())
@@ -25,12 +20,12 @@ var seatQuestion = mrtr.ElicitRaw("seat", seatParams())
 // An answer that mrtr judged is still one that the user may have declined.
 
 func notCompared(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, mrtr.ElicitRaw("seat", seatParams()))
+	res, _ := mrtr.Answer(c, mrtr.ElicitRaw("seat", seatParams()))
 	return res.Content["seat"].(string) // want `the content of an answer is asserted to be string`
 }
 
 func comparedOtherwise(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
+	res, _ := mrtr.Answer(c, seatQuestion)
 	if res.Action != "accept" {
 		return res.Content["seat"].(string) // want `the content of an answer is asserted to be string`
 	}
@@ -38,7 +33,7 @@ func comparedOtherwise(ctx context.Context, c *mrtr.Call) string {
 }
 
 func cancelForgotten(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
+	res, _ := mrtr.Answer(c, seatQuestion)
 	if res.Action == "decline" {
 		return ""
 	}
@@ -46,8 +41,8 @@ func cancelForgotten(ctx context.Context, c *mrtr.Call) string {
 }
 
 func theOtherCompared(ctx context.Context, c *mrtr.Call) string {
-	first, _ := mrtr.Ask(ctx, c, seatQuestion)
-	second, _ := mrtr.Ask(ctx, c, mrtr.ElicitRaw("second", seatParams()))
+	first, _ := mrtr.Answer(c, seatQuestion)
+	second, _ := mrtr.Answer(c, mrtr.ElicitRaw("second", seatParams()))
 	if first.Action != "accept" {
 		return ""
 	}
@@ -55,7 +50,7 @@ func theOtherCompared(ctx context.Context, c *mrtr.Call) string {
 }
 
 func comparedByNoCaller(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
+	res, _ := mrtr.Answer(c, seatQuestion)
 	if res.Action == "accept" {
 		return seatOfAny(res)
 	}
@@ -66,67 +61,13 @@ func seatOfAny(res *mcp.ElicitResult) string {
 	return res.Content["seat"].(string) // want `the content of an answer is asserted to be string`
 }
 
-// Nor does its form promise everything.
-
-func notRequired(ctx context.Context, c *mrtr.Call) string {
-	res, err := mrtr.Ask(ctx, c, mrtr.ElicitRaw("seat", seatParams()))
-	if err != nil || res.Action != "accept" {
-		return ""
-	}
-	return res.Content["meal"].(string) // want `the content of an answer is asserted to be string`
-}
-
-func notInTheForm(_ context.Context, c *mrtr.Call) string {
-	res, ok := mrtr.Answer(c, seatQuestion)
-	if !ok || res.Action != "accept" {
-		return ""
-	}
-	return res.Content["name"].(string) // want `the content of an answer is asserted to be string`
-}
-
-func anotherType(ctx context.Context, c *mrtr.Call) {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
+// A form gives text, booleans, numbers and lists of text.
+func anotherType(c *mrtr.Call) {
+	res, _ := mrtr.Answer(c, seatQuestion)
 	if res.Action == "accept" {
-		_ = res.Content["row"].(string)               // want `asserted to be string`
-		_ = res.Content["row"].(int)                  // want `asserted to be int`
-		_ = res.Content["extras"].([]string)          // want `asserted to be \[\]string`
-		_ = res.Content["extras"].([]any)[0].(int)    // want `asserted to be int`
-		_ = unseenSchema(ctx, c).Content["n"].(int)   // want `asserted to be int`
-		_ = res.Content["seat"].(map[string]any)["x"] // want `asserted to be map`
+		_ = res.Content["row"].(int)         // want `asserted to be int`
+		_ = res.Content["extras"].([]string) // want `asserted to be \[\]string`
 	}
-}
-
-func notRequiredInStep(b *mrtr.Steps[string, string]) {
-	seat := mrtr.AskStep(b, "seat", func(context.Context, *mrtr.At[string]) (mrtr.Question[*mcp.ElicitResult], error) {
-		return mrtr.ElicitRaw("seat", seatParams()), nil
-	})
-	b.End(func(_ context.Context, at *mrtr.At[string]) (string, error) {
-		if res := seat.Of(at); res.Action == "accept" {
-			return res.Content["meal"].(string), nil // want `asserted to be string`
-		}
-		return "", nil
-	})
-}
-
-func notRequiredOverOne(ctx context.Context, session *mcp.ServerSession) string {
-	if session.InitializeParams().ProtocolVersion >= "2026-07-28" {
-		return ""
-	}
-	res, err := seatQuestion.AskOver(ctx, session)
-	if err != nil || res.Action != "accept" {
-		return ""
-	}
-	return res.Content["meal"].(string) // want `asserted to be string`
-}
-
-func notRequiredInQuestion(b *mrtr.Steps[string, string]) {
-	seat := mrtr.AskQuestion(b, "seat", seatQuestion)
-	b.End(func(_ context.Context, at *mrtr.At[string]) (string, error) {
-		if res := seat.Of(at); res.Action == "accept" {
-			return res.Content["meal"].(string), nil // want `asserted to be string`
-		}
-		return "", nil
-	})
 }
 
 // No form judges these.
@@ -142,7 +83,7 @@ func asItCame(_ context.Context, c *mrtr.Call, req *mcp.CallToolRequest) string 
 func oneOfTwo(ctx context.Context, c *mrtr.Call, req *mcp.CallToolRequest) string {
 	answer, ok := req.Params.InputResponses["seat"].(*mcp.ElicitResult)
 	if !ok {
-		answer, _ = mrtr.Ask(ctx, c, seatQuestion)
+		answer, _ = mrtr.Answer(c, seatQuestion)
 	}
 	if answer.Action != "accept" {
 		return ""
@@ -151,7 +92,7 @@ func oneOfTwo(ctx context.Context, c *mrtr.Call, req *mcp.CallToolRequest) strin
 }
 
 func eitherValue(ctx context.Context, c *mrtr.Call, req *mcp.CallToolRequest) {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
+	res, _ := mrtr.Answer(c, seatQuestion)
 	if res.Action != "accept" {
 		return
 	}
@@ -223,7 +164,7 @@ func afterAnswer(c *mrtr.Call) string {
 }
 
 func switchedByAction(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
+	res, _ := mrtr.Answer(c, seatQuestion)
 	switch res.Action {
 	case "accept":
 		return res.Content["seat"].(string)
@@ -234,7 +175,7 @@ func switchedByAction(ctx context.Context, c *mrtr.Call) string {
 }
 
 func neitherDeclinedNorCancelled(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
+	res, _ := mrtr.Answer(c, seatQuestion)
 	if res.Action == "decline" || "cancel" == res.Action {
 		return ""
 	}
@@ -252,33 +193,15 @@ func overOne(ctx context.Context, session *mcp.ServerSession) (string, error) {
 	return res.Content["seat"].(string), nil
 }
 
-func unseenSchema(ctx context.Context, c *mrtr.Call) *mcp.ElicitResult {
-	res, err := mrtr.Ask(ctx, c, mrtr.ElicitRaw("seat", paramsOf(seatSchema)))
-	if err != nil || res.Action != "accept" {
-		return nil
-	}
-	_ = res.Content["any"].(string) // the schema is not in sight
-	return res
-}
-
-var paramsOf func(string) *mcp.ElicitParams
-
-func keysAtRunTime(ctx context.Context, c *mrtr.Call, key string) {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
-	if res.Action == "accept" {
-		_ = res.Content[key].(string)
-	}
-}
-
 func present(ctx context.Context, c *mrtr.Call) {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
+	res, _ := mrtr.Answer(c, seatQuestion)
 	if meal, ok := res.Content["meal"]; ok {
 		_ = meal.(string)
 	}
 	if meal := res.Content["meal"]; meal != nil {
 		_ = meal.(string)
 	}
-	one, _ := mrtr.Ask(ctx, c, mrtr.ElicitRaw("one", paramsOf("")))
+	one, _ := mrtr.Answer(c, mrtr.ElicitRaw("one", seatParams()))
 	for _, value := range one.Content {
 		_ = value.(string)
 	}
@@ -305,7 +228,7 @@ func inEffectOfHelper(ctx context.Context, c *mrtr.Call) (string, error) {
 }
 
 func passedOn(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
+	res, _ := mrtr.Answer(c, seatQuestion)
 	if res.Action == "accept" {
 		return seatOf(res)
 	}
