@@ -24,8 +24,8 @@ Ask on the handler's goroutine. Several questions in one round are one AskAll:
 Goroutines are those of a go statement, (*errgroup.Group).Go and TryGo,
 (*sync.WaitGroup).Go, time.AfterFunc and context.AfterFunc.
 
-Once runs its function on a goroutine of its own, too, and a user who declines
-there would leave the effect in doubt: ask above it.`, runMisplacedAsk)
+The function of mrtr.Once runs to its end before anything is asked, so there Ask
+returns an error as well: ask above it.`, runMisplacedAsk)
 
 // asks stop their handler until there is an answer.
 var asks = names{mrtrPath + ".Ask", mrtrPath + ".AskAll"}
@@ -55,7 +55,7 @@ func runMisplacedAsk(p *program, r *reporter) {
 			}
 		} else if starters.has(named) || onces.has(named) {
 			if onces.has(named) {
-				saying = "the effect asks on line %d: it runs once and cannot stop for an answer, so nothing is asked; ask above it"
+				saying = "the effect asks on line %d: an effect cannot stop for an answer, so nothing is asked; ask above it"
 			}
 			for _, arg := range argsOf(call) {
 				started = append(started, p.functions(arg)...)
