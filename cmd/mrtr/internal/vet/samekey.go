@@ -11,8 +11,9 @@ The answers and effects of a call are remembered by their keys. A key that stand
 two questions, or two effects, in one entry of a handler ends the call with a
 mrtr.UsageError, where the second of them is reached.
 
-	seat, err := mrtr.Ask(ctx, c, mrtr.Elicit[string]("which", "Which seat?"))
-	meal, err := mrtr.Ask(ctx, c, mrtr.Elicit[string]("which", "Which meal?"))
+	seat := mrtr.Choose("which", "Which seat?", seats...)
+	meal := mrtr.Choose("which", "Which meal?", meals...)
+	err := mrtr.AskAll(ctx, c, seat, meal)
 
 Give each a key of its own. Reported are keys that are constant, in one function, if
 control goes from one to the other; of questions those whose messages are constant and
