@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/unitchecker"
@@ -41,7 +43,9 @@ func runVet(args []string, out, errOut io.Writer) status {
 	if len(patterns) == 0 {
 		patterns = []string{"."}
 	}
-	findings, err := vet.Run("", analyzers, patterns...)
+	at, finish := whereabouts(errOut)
+	findings, err := vet.Run("", analyzers, at, patterns...)
+	finish()
 	if err != nil {
 		fmt.Fprintln(errOut, "mrtr vet:", err)
 		return statusMisused
@@ -60,6 +64,26 @@ func runVet(args []string, out, errOut io.Writer) status {
 	default:
 		return statusClean
 	}
+}
+
+// whereabouts says where a run is once it has taken ten seconds, and every ten seconds
+// from then on.
+func whereabouts(w io.Writer) (at func(place string), finish func()) {
+	const every = 10 * time.Second
+	var place atomic.Value
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for tick := time.NewTicker(every); ; {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				fmt.Fprintln(w, "mrtr vet:", place.Load())
+			}
+		}
+	}()
+	return func(now string) { place.Store(now) }, func() { close(over); <-ended }
 }
 
 func selected(only string) ([]*analysis.Analyzer, error) {

@@ -39,7 +39,7 @@ type Outcome struct {
 
 	Requests int        // made by the client
 	Asked    []Question // by the server, in order
-	Effects  []string   // by name, in order
+	Effects  []string   // by name, in order; "undo" and the name where one was undone
 	// Messages are all JSON-RPC messages in order, each after "client: " or
 	// "server: ". Ids and states are masked, in which equal calls differ.
 	Messages []string
@@ -74,7 +74,7 @@ func Play(ctx context.Context, build Build, s Script, opts *Options) (*Outcome, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, opts.timeout())
 	defer cancel()
-	p := &player{deployment: newDeployment("deployment"), build: build, opts: opts, script: newScript(s.Answers), out: &Outcome{}}
+	p := &player{deployment: newDeployment("deployment"), build: build, opts: opts, script: newScript(s.Answers, opts.Era), out: &Outcome{}}
 	p.deployment.during = p.during
 	err := errors.Join(p.play(ctx, wire.Request{Name: s.Tool, Arguments: s.Arguments}), p.deployment.close())
 	if err != nil {
@@ -83,7 +83,7 @@ func Play(ctx context.Context, build Build, s Script, opts *Options) (*Outcome, 
 	p.out.effects = p.deployment.all()
 	p.out.placeEffects()
 	for _, e := range p.out.effects {
-		p.out.Effects = append(p.out.Effects, e.name)
+		p.out.Effects = append(p.out.Effects, e.String())
 	}
 	return p.out, nil
 }
@@ -239,7 +239,7 @@ func (o *Outcome) whereEffects() string {
 	}
 	var got []string
 	for _, e := range o.effects {
-		got = append(got, fmt.Sprintf("%s (request %d)", e.name, e.request))
+		got = append(got, fmt.Sprintf("%s (request %d)", e, e.request))
 	}
 	return strings.Join(got, ", ")
 }

@@ -63,6 +63,43 @@ func TestCall(t *testing.T) {
 	}
 }
 
+// A form of several properties has no key for a legacy client, and the script of a modern
+// one answers it all the same.
+func TestOneScriptForBothEras(t *testing.T) {
+	question := &mcp.ElicitParams{Message: "Where to?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{
+		"from": map[string]any{"type": "string"}, "to": map[string]any{"type": "string"},
+	}}}
+	build := serve(func(w *mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
+		return func(_ context.Context, req *mcp.CallToolRequest, _ trip) (*mcp.CallToolResult, booking, error) {
+			answer, _ := req.Params.InputResponses["route"].(*mcp.ElicitResult)
+			switch {
+			case answer == nil:
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"route": question}}, booking{}, nil
+			case answer.Action == "accept":
+				w.Effect(fmt.Sprintf("%v to %v", answer.Content["from"], answer.Content["to"]))
+			}
+			return nil, booking{Text: answer.Action}, nil
+		}
+	})
+	route := mrtrtest.Accept(map[string]any{"from": "Oslo", "to": "Lisbon"})
+	for _, c := range []struct {
+		explanation string
+		answers     mrtrtest.Answers
+		effects     []string
+	}{
+		{"by its content", mrtrtest.Answers{"route": {route}, "seat": {mrtrtest.Value("window")}, "meal": {mrtrtest.Decline}}, []string{"Oslo to Lisbon"}},
+		{"one property of two", mrtrtest.Answers{"route": {mrtrtest.Accept(map[string]any{"to": "Lisbon"})}}, []string{"<nil> to Lisbon"}},
+		{"declined", mrtrtest.Answers{"route": {mrtrtest.Decline}, "seat": {mrtrtest.Value("window")}}, nil},
+		{"any", mrtrtest.Answers{"*": {route}, "seat": {mrtrtest.Value("window")}}, []string{"Oslo to Lisbon"}},
+	} {
+		for _, era := range []mrtrtest.Era{mrtrtest.Modern, mrtrtest.Legacy} {
+			out := mrtrtest.Call(t, build, mrtrtest.Script{Tool: "book", Arguments: trip{"Lisbon"}, Answers: c.answers}, &mrtrtest.Options{Era: era})
+			require.False(t, out.IsError, "%s: %s", c.explanation, out.Text)
+			out.WantEffects(t, c.effects...)
+		}
+	}
+}
+
 // One error of each kind reaches the outcome or fails the call.
 func TestCallErrors(t *testing.T) {
 	unknown := mrtrtest.Call(t, byHand, mrtrtest.Script{Tool: "fly"}, nil)

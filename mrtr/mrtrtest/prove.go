@@ -3,6 +3,7 @@ package mrtrtest
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -38,9 +39,9 @@ func Prove(t *testing.T, build Build, s Scenario) {
 		t.Run(f.Rule.Name, func(t *testing.T) {
 			switch f.Outcome {
 			case prove.Fail:
-				t.Errorf("%s", f)
+				t.Errorf("%s%s", f, advice(f.Detail))
 			case prove.Skip:
-				t.Skip(f.Detail)
+				t.Skip(f.Detail + advice(f.Detail))
 			case prove.Note:
 				t.Logf("%s", f)
 			}
@@ -74,9 +75,29 @@ func Examine(t *testing.T, build Build, s Scenario, opts *prove.Options) *prove.
 		}
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v%s", err, advice(err.Error()))
 	}
 	return report
+}
+
+// fields are those of a Scenario that say what a finding lacks.
+var fields = []struct{ says, set string }{
+	{"needs other arguments", "OtherArguments"},
+	{"needs another tool", "OtherTool"},
+	{"times instead of", "Times, if a call means to"},
+	{"none was counted", "Times, and call World.Effect"},
+	{"does not complete", "Arguments and Answers"},
+	{"the call asks nothing", "Arguments with which it asks"},
+}
+
+// advice names the field to set, if one helps.
+func advice(detail string) string {
+	for _, f := range fields {
+		if strings.Contains(detail, f.says) {
+			return "\n        Set Scenario." + f.set + "."
+		}
+	}
+	return ""
 }
 
 // site is where a proof takes place: two deployments of one server, in a bubble.
@@ -218,7 +239,11 @@ func (s *site) effects() map[string]int {
 	count := map[string]int{}
 	for _, d := range []*deployment{s.home, s.stranger} {
 		for _, e := range d.all() {
-			count[e.name]++
+			if e.undone {
+				count[e.name]--
+			} else {
+				count[e.name]++
+			}
 		}
 	}
 	return count

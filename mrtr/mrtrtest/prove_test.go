@@ -189,6 +189,33 @@ func inMemory(t *testing.T) mrtrtest.Build {
 	})
 }
 
+// A tool that undoes its effect for a user who declines has had none, and a test of one
+// call sees both.
+func TestAnEffectThatIsUndone(t *testing.T) {
+	build := guarded(t, func(ctx context.Context, w *mrtrtest.World, c *mrtr.Call) error {
+		c.OnStop("hold", func(context.Context, string, error) error {
+			w.Undo("hold")
+			return nil
+		})
+		_, err := mrtr.Once(ctx, c, "hold", func(context.Context, string) (bool, error) {
+			w.Effect("hold")
+			return true, nil
+		})
+		return err
+	})
+	report := mrtrtest.Examine(t, build, bookDinner, &prove.Options{Only: []string{"effect", "answer/declined"}})
+	require.Empty(t, failed(report), "%s", report)
+	found, _ := report.Of("effect/declined")
+	require.Equal(t, prove.Pass, found.Outcome, "%s", report)
+	for _, era := range []mrtrtest.Era{mrtrtest.Modern, mrtrtest.Legacy} {
+		out := mrtrtest.Call(t, build, mrtrtest.Script{Tool: "book", Arguments: trip{"Lisbon"}, Answers: mrtrtest.Answers{
+			"seat": {mrtrtest.Value("window")}, "meal": {mrtrtest.Decline},
+		}}, &mrtrtest.Options{Era: era})
+		out.WantEffects(t, "hold", "undo hold")
+		require.Contains(t, out.Transcript(), "-- effect undo hold --")
+	}
+}
+
 // Two runs give the same report, also of goroutines and of panics.
 func TestProveTwice(t *testing.T) {
 	for _, c := range []struct {
@@ -253,6 +280,46 @@ func TestProveFailsTheTest(t *testing.T) {
 		`note round/final-again MUST "charge" happened 2 times instead of 1`,
 	} {
 		require.Contains(t, strings.Join(strings.Fields(string(out)), " "), part)
+	}
+}
+
+// A finding that a field of the scenario would settle names the field.
+func TestAFindingNamesTheField(t *testing.T) {
+	eager := serve(func(w *mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
+		return bookByHand(func() { w.Effect("charge"); w.Effect("charge") })
+	})
+	asksNothing := serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
+		return func(context.Context, *mcp.CallToolRequest, trip) (*mcp.CallToolResult, booking, error) {
+			return nil, booking{}, nil
+		}
+	})
+	toLisbon := map[string]any{"to": "Lisbon"}
+	cases := []struct {
+		build    mrtrtest.Build
+		scenario mrtrtest.Scenario
+		says     []string
+	}{
+		{newDesk, mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"needs other arguments Set Scenario.OtherArguments.", "needs another tool Set Scenario.OtherTool."}},
+		{eager, mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Times, if a call means to."}},
+		{serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] { return bookByHand(func() {}) }), mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Times, and call World.Effect."}},
+		{byHand, mrtrtest.Scenario{Tool: "book", Arguments: map[string]any{"to": 7}}, []string{"does not complete", "Set Scenario.Arguments and Answers."}},
+		{asksNothing, mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Arguments with which it asks."}},
+	}
+	if os.Getenv("MRTRTEST_PROVE") == "1" {
+		for _, c := range cases {
+			t.Run("case", func(t *testing.T) { mrtrtest.Prove(t, c.build, c.scenario) })
+		}
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestAFindingNamesTheField$", "-test.v")
+	cmd.Env = append(os.Environ(), "MRTRTEST_PROVE=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.NotEmpty(t, cases)
+	for _, c := range cases {
+		for _, part := range c.says {
+			require.Contains(t, strings.Join(strings.Fields(string(out)), " "), part)
+		}
 	}
 }
 

@@ -23,9 +23,7 @@ type worldStore struct {
 var errDied = errors.New("mrtrtest: the instance has died")
 
 func (s worldStore) alive() error {
-	s.world.mu.Lock()
-	defer s.world.mu.Unlock()
-	if s.world.dead {
+	if s.world.isDead() {
 		return errDied
 	}
 	return nil

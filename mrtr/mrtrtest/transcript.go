@@ -22,7 +22,7 @@ func (o *Outcome) Transcript() string {
 	settled, effects := 0, o.effects
 	happened := func() {
 		for ; len(effects) > 0 && effects[0].message <= settled; effects = effects[1:] {
-			fmt.Fprintf(&b, "-- effect %s --\n", effects[0].name)
+			fmt.Fprintf(&b, "-- effect %s --\n", effects[0])
 		}
 	}
 	happened()

@@ -41,16 +41,29 @@ type World struct {
 // In a proof, a process may die here. Then Effect does not return before the proof
 // is over, so it must not be called with a lock that another instance takes.
 func (w *World) Effect(name string) {
-	w.mu.Lock()
-	dead := w.dead
-	w.mu.Unlock()
-	if dead {
+	if w.isDead() {
 		return // a process that has died does nothing any more
 	}
-	if over := w.deployment.happened(name); over != nil {
+	if over := w.deployment.happened(effect{name: name}); over != nil {
 		w.die(fmt.Errorf("the process was ended after the effect %q", name))
 		<-over // no line below runs: the process has ended here
 	}
+}
+
+// Undo says that the tool has undone an effect of this name: call it where the tool
+// has refunded, released or deleted something, as in a function of mrtr.Call.OnStop. A
+// proof counts an effect that was undone as none. In an [Outcome] it is "undo" and the
+// name, so that a test sees both.
+func (w *World) Undo(name string) {
+	if !w.isDead() {
+		w.deployment.happened(effect{name: name, undone: true})
+	}
+}
+
+func (w *World) isDead() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dead
 }
 
 // Cleanup has f called when the instance is stopped, last in first out.
@@ -113,8 +126,17 @@ type deployment struct {
 // effect is one effect of a call.
 type effect struct {
 	name    string
+	undone  bool
 	request int // in which it happened, counted from 1; 0 if that is not known
 	message int // how many requests and responses had been exchanged by then
+}
+
+// String names the effect as tests do.
+func (e effect) String() string {
+	if e.undone {
+		return "undo " + e.name
+	}
+	return e.name
 }
 
 func newDeployment(name string) *deployment {
@@ -125,9 +147,8 @@ func (d *deployment) world() *World {
 	return &World{Deployment: d.name, deployment: d}
 }
 
-// happened records an effect. Its instance dies of it if the channel is not nil.
-func (d *deployment) happened(name string) <-chan struct{} {
-	e := effect{name: name}
+// happened records an effect, or that it was undone. Its instance dies of it if the channel is not nil.
+func (d *deployment) happened(e effect) <-chan struct{} {
 	if d.during != nil {
 		e.request, e.message = d.during()
 	}

@@ -122,7 +122,7 @@ func (b *bareArguments) noteTest(f *ssa.Function, instr ssa.Instruction) {
 
 func isEmptyText(v ssa.Value) bool {
 	c, ok := v.(*ssa.Const)
-	return ok && c.Value != nil && c.Value.Kind() == constant.String && constant.StringVal(c.Value) == ""
+	return ok && c.Value != nil && c.Value.ExactString() == `""`
 }
 
 // judges reports whether a call says yes or no, or gives an error.
@@ -257,12 +257,12 @@ func (b *bareArguments) before(v ssa.Value) ssa.Value {
 	case *ssa.UnOp:
 		return v.X
 	case *ssa.FreeVar:
-		from = values(b.bindings(v))
+		from = b.bindings(v)
 	case *ssa.Alloc:
 		from = storedAt(v)
 	case *ssa.Parameter:
 		if !b.isInput(v) {
-			from = values(b.arguments(v))
+			from = b.arguments(v)
 		}
 	}
 	if len(from) != 1 {

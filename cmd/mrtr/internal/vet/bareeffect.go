@@ -10,7 +10,7 @@ import (
 )
 
 // BareEffect reports effects above a question of replayed code.
-var BareEffect = analyzer("bareeffect", `report effects outside mrtr.Once above a question of journaled code
+var BareEffect = analyzer("bareeffect", `report effects outside mrtr.Once above a question
 
 A handler given to mrtr.Journal or mrtr.Resumable is run again from its top in
 each round, and only its questions and Once give the same results again. An
@@ -38,28 +38,52 @@ and fmt.Fprint to an *os.File; log and log/slog; a go statement; a select among
 two or more channels other than Done of a context, or one with a default; a
 question inside a loop over a map, whose order differs.
 
+A handler given to mrtr.Native runs from its top in each round as well, and asks by
+returning mrtr.Need. There a clock and chance do no harm, so above a Need these are
+reported alone: writing, removing and renaming files; os/exec; Post in net/http;
+net/smtp; Exec in database/sql.
+
 Functions of the same package are followed, also through variables. A call into
 another package is judged by this list alone.`, runBareEffect)
 
-// replayed make a style of a handler that is run again in each round.
-var replayed = names{mrtrPath + ".Journal", mrtrPath + ".Resumable"}
+// rerun are the styles whose handler is run again from its top in each round.
+var rerun = []struct {
+	styles names
+	asks   names // how their handlers ask
+	effect func(ssa.Instruction) string
+	report string
+}{
+	{
+		names{mrtrPath + ".Journal", mrtrPath + ".Resumable"}, asks, effect,
+		"%s above a question of journaled code: it happens again, and may come out differently, in each round; put it in mrtr.Once or below the last question",
+	},
+	{
+		names{mrtrPath + ".Native"}, names{mrtrPath + ".Need"}, deed,
+		"%s above a guard: it happens again in each round, and before the user has answered; put it in mrtr.Once or below the last guard",
+	},
+}
 
 func runBareEffect(p *program, r *reporter) {
-	j := journaled{program: p, reporter: r, seen: map[visit]bool{}, asking: map[*ssa.Function]bool{}}
-	for _, instr := range p.all() {
-		call, ok := instr.(ssa.CallInstruction)
-		if !ok || !replayed.has(calledFunc(call)) || len(call.Common().Args) == 0 || !r.counts(call.Pos()) {
-			continue
-		}
-		for _, handler := range p.functions(call.Common().Args[0]) {
-			j.walk(handler, false)
+	for _, kind := range rerun {
+		j := rerunCode{program: p, reporter: r, asks: kind.asks, effect: kind.effect, text: kind.report, seen: map[visit]bool{}, asking: map[*ssa.Function]bool{}}
+		for _, instr := range p.all() {
+			call, ok := instr.(ssa.CallInstruction)
+			if !ok || !kind.styles.has(calledFunc(call)) || len(call.Common().Args) == 0 || !r.counts(call.Pos()) {
+				continue
+			}
+			for _, handler := range p.functions(call.Common().Args[0]) {
+				j.walk(handler, false)
+			}
 		}
 	}
 }
 
-type journaled struct {
+type rerunCode struct {
 	*program
 	*reporter
+	asks   names
+	effect func(ssa.Instruction) string
+	text   string
 	seen   map[visit]bool
 	asking map[*ssa.Function]bool // whether a function asks
 }
@@ -70,16 +94,16 @@ type visit struct {
 	asksNext bool
 }
 
-func (j *journaled) walk(f *ssa.Function, asksNext bool) {
+func (j *rerunCode) walk(f *ssa.Function, asksNext bool) {
 	if j.seen[visit{f, asksNext}] {
 		return
 	}
 	j.seen[visit{f, asksNext}] = true
 	for _, instr := range instructions(f) {
-		next := asksNext || after(instr, j.asks)
+		next := asksNext || after(instr, j.isQuestion)
 		if next {
-			if happens := effect(instr); happens != "" {
-				j.report(instr.Pos(), "%s above a question of journaled code: it happens again, and may come out differently, in each round; put it in mrtr.Once or below the last question", happens)
+			if happens := j.effect(instr); happens != "" {
+				j.report(instr.Pos(), j.text, happens)
 			}
 		}
 		if over := j.mapLoop(instr); over.IsValid() {
@@ -98,8 +122,8 @@ func (j *journaled) walk(f *ssa.Function, asksNext bool) {
 	}
 }
 
-// asks reports whether an instruction asks, itself or in a function that it calls.
-func (j *journaled) asks(instr ssa.Instruction) bool {
+// isQuestion reports whether an instruction asks, itself or in a function that it calls.
+func (j *rerunCode) isQuestion(instr ssa.Instruction) bool {
 	call, ok := instr.(ssa.CallInstruction)
 	if !ok {
 		return false
@@ -107,13 +131,13 @@ func (j *journaled) asks(instr ssa.Instruction) bool {
 	if _, elsewhere := call.(*ssa.Go); elsewhere {
 		return false
 	}
-	if asks.has(calledFunc(call)) {
+	if j.asks.has(calledFunc(call)) {
 		return true
 	}
 	for _, g := range j.callees(call) {
 		known, found := j.asking[g]
 		if !found {
-			known = j.firstAsk(g, map[*ssa.Function]bool{}).IsValid()
+			known = j.firstCall(g, j.asks, map[*ssa.Function]bool{}).IsValid()
 			j.asking[g] = known
 		}
 		if known {
@@ -124,10 +148,10 @@ func (j *journaled) asks(instr ssa.Instruction) bool {
 }
 
 // mapLoop is where a loop over a map begins that asks in its body.
-func (j *journaled) mapLoop(instr ssa.Instruction) token.Pos {
+func (j *rerunCode) mapLoop(instr ssa.Instruction) token.Pos {
 	if call, ok := instr.(*ssa.Call); ok { // a loop over maps.Keys, All or Values
 		made, ok := call.Call.Value.(*ssa.Call)
-		if ok && mapIterators.has(calledFunc(made)) && j.asks(call) {
+		if ok && mapIterators.has(calledFunc(made)) && j.isQuestion(call) {
 			return made.Pos()
 		}
 		return token.NoPos
@@ -147,16 +171,24 @@ func (j *journaled) mapLoop(instr ssa.Instruction) token.Pos {
 	body := head.Succs[0]
 	for _, b := range head.Parent().Blocks {
 		again := func(b *ssa.BasicBlock) bool { return b == head }
-		if body.Dominates(b) && leads([]*ssa.BasicBlock{b}, again) && slices.ContainsFunc(b.Instrs, j.asks) {
+		if body.Dominates(b) && leads([]*ssa.BasicBlock{b}, again) && slices.ContainsFunc(b.Instrs, j.isQuestion) {
 			return each.Pos()
 		}
 	}
 	return token.NoPos
 }
 
-// effects are the calls that clearly do something, or come out differently each
-// time.
-var effects = names{
+// deeds are the calls that clearly change something.
+var deeds = names{
+	"os.Create", "os.WriteFile", "os.Remove*", "os.Rename", "os.Truncate", "os.Link", "os.Symlink",
+	"os.File.Write*", "os.File.Truncate",
+	"os/exec.Cmd.Run", "os/exec.Cmd.Start", "os/exec.Cmd.Output", "os/exec.Cmd.CombinedOutput",
+	"net/http.Post", "net/http.PostForm", "net/http.Client.Post", "net/http.Client.PostForm", "net/smtp.SendMail",
+	"database/sql.DB.Exec*", "database/sql.Tx.Exec*", "database/sql.Conn.Exec*", "database/sql.Stmt.Exec*",
+}
+
+// changing are the calls that come out differently each time, or do a little.
+var changing = names{
 	"time.Now", "time.Since", "time.Until",
 
 	"math/rand.Int*", "math/rand.Uint*", "math/rand.Float*", "math/rand.NormFloat64", "math/rand.ExpFloat64",
@@ -167,21 +199,17 @@ var effects = names{
 	"github.com/google/uuid.New", "github.com/google/uuid.NewString", "github.com/google/uuid.NewRandom",
 	"github.com/google/uuid.NewUUID", "github.com/google/uuid.NewV6", "github.com/google/uuid.NewV7",
 
-	"os.Create*", "os.Open*", "os.ReadFile", "os.ReadDir", "os.WriteFile", "os.Mkdir*", "os.Remove*", "os.Rename",
-	"os.Truncate", "os.Chmod", "os.Chown", "os.Lchown", "os.Chtimes", "os.Chdir", "os.Link", "os.Symlink",
+	"os.CreateTemp", "os.Open*", "os.ReadFile", "os.ReadDir", "os.Mkdir*",
+	"os.Chmod", "os.Chown", "os.Lchown", "os.Chtimes", "os.Chdir",
 	"os.Stat", "os.Lstat", "os.Setenv", "os.Unsetenv", "os.Clearenv", "os.Getpid", "os.Hostname",
-	"os.File.Write*", "os.File.Read*", "os.File.Truncate", "os.File.Sync",
-	"os/exec.Cmd.Run", "os/exec.Cmd.Start", "os/exec.Cmd.Output", "os/exec.Cmd.CombinedOutput",
+	"os.File.Read*", "os.File.Sync",
 
-	"net/http.Get", "net/http.Head", "net/http.Post", "net/http.PostForm",
-	"net/http.Client.Do", "net/http.Client.Get", "net/http.Client.Head", "net/http.Client.Post", "net/http.Client.PostForm",
+	"net/http.Get", "net/http.Head", "net/http.Client.Do", "net/http.Client.Get", "net/http.Client.Head",
 	"net/http.RoundTripper.RoundTrip", "net/http.Transport.RoundTrip",
-	"net.Dial*", "net.Dialer.Dial*", "net.Lookup*", "net.Resolver.Lookup*", "net/smtp.SendMail",
+	"net.Dial*", "net.Dialer.Dial*", "net.Lookup*", "net.Resolver.Lookup*",
 
-	"database/sql.DB.Exec*", "database/sql.DB.Query*", "database/sql.DB.Begin*",
-	"database/sql.Tx.Exec*", "database/sql.Tx.Query*",
-	"database/sql.Conn.Exec*", "database/sql.Conn.Query*", "database/sql.Conn.Begin*",
-	"database/sql.Stmt.Exec*", "database/sql.Stmt.Query*",
+	"database/sql.DB.Query*", "database/sql.DB.Begin*", "database/sql.Tx.Query*",
+	"database/sql.Conn.Query*", "database/sql.Conn.Begin*", "database/sql.Stmt.Query*",
 
 	"fmt.Print*",
 	"log.Print*", "log.Output", "log.Logger.Print*", "log.Logger.Output",
@@ -197,7 +225,15 @@ var mapIterators = names{"maps.All", "maps.Keys", "maps.Values"}
 
 var done = names{"context.Context.Done"}
 
-// effect says which effect an instruction has, "" if it has none.
+// deed says what an instruction changes, "" if it clearly changes nothing.
+func deed(instr ssa.Instruction) string {
+	if call, ok := instr.(ssa.CallInstruction); ok && deeds.has(calledFunc(call)) {
+		return fmt.Sprintf("%s is called", shortNameOf(calledFunc(call)))
+	}
+	return ""
+}
+
+// effect says which effect an instruction has on code that is replayed, "" if it has none.
 func effect(instr ssa.Instruction) string {
 	switch instr := instr.(type) {
 	case *ssa.Go:
@@ -206,7 +242,7 @@ func effect(instr ssa.Instruction) string {
 		return choice(instr)
 	case ssa.CallInstruction:
 		f := calledFunc(instr)
-		if effects.has(f) || writers.has(f) && toFile(instr) {
+		if deeds.has(f) || changing.has(f) || writers.has(f) && toFile(instr) {
 			return fmt.Sprintf("%s is called", shortNameOf(f))
 		}
 	}

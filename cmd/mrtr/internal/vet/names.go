@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"go/constant"
 	"go/types"
 	"strings"
 
@@ -135,6 +136,19 @@ func field(v ssa.Value) (of types.Type, name string, base ssa.Value) {
 		return nil, "", nil
 	}
 	return of, s.Field(index).Name(), base
+}
+
+// textOf is the text of a string constant, "" for any other value.
+func textOf(v ssa.Value) string {
+	if c, ok := v.(*ssa.Const); ok && c.Value != nil && c.Value.Kind() == constant.String {
+		return constant.StringVal(c.Value)
+	}
+	return ""
+}
+
+func isNil(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.IsNil()
 }
 
 // endsProgram are functions that do not return.

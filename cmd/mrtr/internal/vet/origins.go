@@ -60,45 +60,31 @@ func (t *trail) before(v ssa.Value) []ssa.Value {
 	case *ssa.Convert:
 		return []ssa.Value{v.X}
 	case *ssa.Call:
-		return values(t.returned(v, 0))
+		return t.returned(v, 0)
 	case *ssa.Extract:
 		if call, ok := v.Tuple.(*ssa.Call); ok {
-			return values(t.returned(call, v.Index))
+			return t.returned(call, v.Index)
 		}
 	case *ssa.UnOp:
 		if v.Op == token.MUL {
 			return t.stored(v.X)
 		}
 	case *ssa.Parameter:
-		return values(t.arguments(v))
+		return t.arguments(v)
 	}
 	return nil
 }
 
-// located is a value, and the block of the code that gives it.
-type located struct {
-	value ssa.Value
-	block *ssa.BasicBlock
-}
-
-func values(all []located) []ssa.Value {
-	var found []ssa.Value
-	for _, l := range all {
-		found = append(found, l.value)
-	}
-	return found
-}
-
 // returned are the values that a function of this package returns to a call.
-func (p *program) returned(call *ssa.Call, index int) []located {
+func (p *program) returned(call *ssa.Call, index int) []ssa.Value {
 	f := p.local(call.Call.StaticCallee())
 	if f == nil {
 		return nil
 	}
-	var found []located
+	var found []ssa.Value
 	for _, instr := range instructions(f) {
 		if ret, ok := instr.(*ssa.Return); ok && index < len(ret.Results) {
-			found = append(found, located{ret.Results[index], ret.Block()})
+			found = append(found, ret.Results[index])
 		}
 	}
 	return found
@@ -119,15 +105,17 @@ func (t *trail) stored(addr ssa.Value) []ssa.Value {
 		}
 		return values
 	case *ssa.FieldAddr:
-		alloc, ok := addr.X.(*ssa.Alloc)
-		if !ok {
-			return nil
+		others := t.fields[t.ownField(addr)]
+		if alloc, ok := addr.X.(*ssa.Alloc); ok && len(others) == 0 {
+			for _, use := range *alloc.Referrers() {
+				if other, ok := use.(*ssa.FieldAddr); ok && other.Field == addr.Field {
+					others = append(others, other)
+				}
+			}
 		}
 		var values []ssa.Value
-		for _, use := range *alloc.Referrers() {
-			if other, ok := use.(*ssa.FieldAddr); ok && other.Field == addr.Field {
-				values = append(values, storedAt(other)...)
-			}
+		for _, other := range others {
+			values = append(values, storedAt(other)...)
 		}
 		return values
 	}
@@ -169,7 +157,7 @@ func (p *program) variableUses(addr ssa.Value) []ssa.Instruction {
 		seen[addr] = true
 		if free, ok := addr.(*ssa.FreeVar); ok {
 			for _, b := range p.bindings(free) {
-				if !visit(b.value) {
+				if !visit(b) {
 					return false
 				}
 			}
@@ -204,15 +192,15 @@ func (p *program) variableUses(addr ssa.Value) []ssa.Instruction {
 }
 
 // bindings are the values that a closure's variable has where the closure is made.
-func (p *program) bindings(free *ssa.FreeVar) []located {
+func (p *program) bindings(free *ssa.FreeVar) []ssa.Value {
 	f := free.Parent()
 	if f.Parent() == nil {
 		return nil
 	}
-	var found []located
+	var found []ssa.Value
 	for _, instr := range instructions(f.Parent()) {
 		if closure, ok := instr.(*ssa.MakeClosure); ok && closure.Fn == f {
-			found = append(found, located{closure.Bindings[slices.Index(f.FreeVars, free)], closure.Block()})
+			found = append(found, closure.Bindings[slices.Index(f.FreeVars, free)])
 		}
 	}
 	return found
@@ -220,16 +208,16 @@ func (p *program) bindings(free *ssa.FreeVar) []located {
 
 // arguments are the values that the callers of a function give for a parameter,
 // none if somebody else may call it.
-func (p *program) arguments(param *ssa.Parameter) []located {
+func (p *program) arguments(param *ssa.Parameter) []ssa.Value {
 	f := param.Parent()
 	if p.escaped[f] || f.Object() != nil && f.Object().Exported() {
 		return nil
 	}
 	i := slices.Index(f.Params, param)
-	var found []located
+	var found []ssa.Value
 	for _, call := range p.calls[f] {
 		if args := call.Common().Args; i < len(args) {
-			found = append(found, located{args[i], call.Block()})
+			found = append(found, args[i])
 		}
 	}
 	return found

@@ -22,6 +22,10 @@ type program struct {
 	// a value has callers that nobody sees.
 	calls   map[*ssa.Function][]ssa.CallInstruction
 	escaped map[*ssa.Function]bool
+
+	// fields are the places that take the address of a field which no other package
+	// can name, so that every value it has comes from one of them.
+	fields map[*types.Var][]*ssa.FieldAddr
 }
 
 // build makes the SSA form. It is here in place of go/analysis's own buildssa
@@ -43,6 +47,7 @@ func newProgram(pass *analysis.Pass) *program {
 		ssa:     ssa.NewProgram(pass.Fset, 0),
 		calls:   map[*ssa.Function][]ssa.CallInstruction{},
 		escaped: map[*ssa.Function]bool{},
+		fields:  map[*types.Var][]*ssa.FieldAddr{},
 	}
 	p.ssa.SetNoReturn(func(f *types.Func) bool { return endsProgram.has(f) })
 	for _, imported := range pass.Pkg.Imports() {
@@ -95,6 +100,11 @@ func (p *program) add(f *ssa.Function) {
 // note remembers the call that an instruction makes and the functions that it
 // takes as values.
 func (p *program) note(instr ssa.Instruction) {
+	if addr, ok := instr.(*ssa.FieldAddr); ok {
+		if field := p.ownField(addr); field != nil {
+			p.fields[field] = append(p.fields[field], addr)
+		}
+	}
 	var called ssa.Value
 	if call, ok := instr.(ssa.CallInstruction); ok {
 		if f := p.local(call.Common().StaticCallee()); f != nil {
@@ -114,6 +124,19 @@ func (p *program) note(instr ssa.Instruction) {
 			p.escaped[f] = true
 		}
 	}
+}
+
+// ownField is the field that an address is the address of, nil if other packages can name it.
+func (p *program) ownField(addr *ssa.FieldAddr) *types.Var {
+	named := namedOf(addr.X.Type())
+	if named == nil {
+		return nil
+	}
+	s, ok := named.Origin().Underlying().(*types.Struct)
+	if !ok || s.Field(addr.Field).Exported() || s.Field(addr.Field).Pkg() != p.pass.Pkg {
+		return nil
+	}
+	return s.Field(addr.Field)
 }
 
 // functionOf is the function that a value is, with or without variables of its own;

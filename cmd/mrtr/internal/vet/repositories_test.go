@@ -84,7 +84,7 @@ func TestOurModules(t *testing.T) {
 
 func requireFindings(t *testing.T, dir string, want []expected) {
 	t.Helper()
-	findings, err := vet.Run(dir, vet.Analyzers, "./...")
+	findings, err := vet.Run(dir, vet.Analyzers, func(string) {}, "./...")
 	require.NoError(t, err)
 	var got, all []string
 	for _, f := range findings {

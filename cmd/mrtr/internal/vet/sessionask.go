@@ -32,7 +32,9 @@ AddResource or AddResourceTemplate of a server, directly or through sse.Bridge,
 and one given to mrtr.Native, Coroutine, Journal, Resumable or Given1 and its like,
 unless the style is only the legacy one of mrtr.ByVersion. A condition on the revision counts as
 the check, and so does one on the result of a function of another package that is
-given the request or the session.`, runSessionAsk)
+given the request or the session. A session that is called through an interface is
+found where this package gives it to the interface. With a go-sdk that does not know
+revision 2026-07-28, before v1.7.0, nothing is reported.`, runSessionAsk)
 
 // sessionAsks call back into the client.
 var sessionAsks = names{
@@ -57,6 +59,9 @@ var (
 )
 
 func runSessionAsk(p *program, r *reporter) {
+	if !p.servesModern() {
+		return
+	}
 	h := handlers{program: p, reporter: r, seen: map[*ssa.Function]bool{}}
 	for _, instr := range p.all() {
 		call, ok := instr.(*ssa.Call)
@@ -76,6 +81,17 @@ func runSessionAsk(p *program, r *reporter) {
 			}
 		}
 	}
+}
+
+// servesModern reports whether the module's go-sdk has revision 2026-07-28: then it has
+// the questions that a result returns.
+func (p *program) servesModern() bool {
+	for _, imported := range p.pass.Pkg.Imports() {
+		if imported.Path() == mcpPath {
+			return imported.Scope().Lookup("InputRequestMap") != nil
+		}
+	}
+	return true // it asks through mrtr, which needs such a go-sdk
 }
 
 // legacyOnly reports whether a style is given to ByVersion, as its legacy one,
@@ -121,13 +137,29 @@ func (h *handlers) walk(f *ssa.Function) {
 		if !ok || h.placed(call.Block()) {
 			continue
 		}
-		if named := calledFunc(call); sessionAsks.has(named) {
+		if named := h.behindInterface(call); sessionAsks.has(named) {
 			h.report(call.Pos(), "%s in a handler that modern requests reach: it fails for clients of revision 2026-07-28 and later; return the question as an input request, or look at the revision first", shortNameOf(named))
 		}
 		for _, g := range h.callees(call) {
 			h.walk(g)
 		}
 	}
+}
+
+// behindInterface is the function that a call names, or the method of the session that
+// it reaches through an interface.
+func (h *handlers) behindInterface(call ssa.CallInstruction) *types.Func {
+	named := calledFunc(call)
+	if !call.Common().IsInvoke() {
+		return named
+	}
+	for _, v := range h.origins(call.Common().Value) {
+		if made, ok := v.(*ssa.MakeInterface); ok && isType(made.X.Type(), mcpPath, "ServerSession") {
+			method, _, _ := types.LookupFieldOrMethod(made.X.Type(), true, nil, named.Name())
+			named, _ = method.(*types.Func)
+		}
+	}
+	return named
 }
 
 // placed reports whether a block is entered only after a condition that looks

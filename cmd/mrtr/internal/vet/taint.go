@@ -105,8 +105,8 @@ func (t *taint) operator(v ssa.Value, op *ssa.BinOp) {
 	}
 }
 
-// stored follows a state into a variable. A field of a struct is beyond what
-// can be followed, but for the two that a result shows.
+// stored follows a state into a variable, or into a field that no other package can
+// name. Any other field is beyond what can be followed, but for the two that a result shows.
 func (t *taint) stored(v ssa.Value, store *ssa.Store) {
 	if store.Val != v {
 		return // an address that the state came from
@@ -129,7 +129,7 @@ func (t *taint) stored(v ssa.Value, store *ssa.Store) {
 		case name == "Text" && isType(of, mcpPath, "TextContent"):
 			t.trusted("written into a result", store.Pos())
 		default:
-			t.checked = true
+			t.field(addr)
 		}
 	default:
 		uses := t.variableUses(store.Addr)
@@ -142,6 +142,24 @@ func (t *taint) stored(v ssa.Value, store *ssa.Store) {
 			}
 		}
 	}
+}
+
+// field follows a state to where its field is read.
+func (t *taint) field(addr *ssa.FieldAddr) {
+	found := false
+	for _, other := range t.fields[t.ownField(addr)] {
+		for _, use := range *other.Referrers() {
+			switch use := use.(type) {
+			case *ssa.UnOp:
+				found = true
+				t.flow(use)
+			case *ssa.Store, *ssa.DebugRef:
+			default:
+				t.checked = true // its address goes somewhere
+			}
+		}
+	}
+	t.checked = t.checked || !found
 }
 
 // returned follows a state to those who call the function that returns it.

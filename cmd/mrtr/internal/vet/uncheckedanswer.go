@@ -3,6 +3,7 @@ package vet
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -30,12 +31,8 @@ Or let mrtr.Ask and mrtr.Answer read it: they cannot panic. Reported too is a
 pointer whose check is thrown away (r, _ := ...) and which is then used without
 a comparison with nil.
 
-An answer to mrtr.ElicitRaw has been judged by its form. Below a comparison of
-its Action with "accept", or of the value with nil, an assertion is therefore
-reported only if its type is none that a form gives, and, where the form's
-schema is constant JSON text of the same package, if the schema gives the
-property another type or does not require it. A schema written in another way
-is not looked at. An answer to mrtr.Sample has no form.`, runUncheckedAnswer)
+An answer to mrtr.ElicitRaw is not reported: mrtr has judged it by its form, and a
+panic of the handler ends the one call. An answer to mrtr.Sample has no form.`, runUncheckedAnswer)
 
 func runUncheckedAnswer(p *program, r *reporter) {
 	for _, instr := range p.all() {
@@ -43,13 +40,13 @@ func runUncheckedAnswer(p *program, r *reporter) {
 		if !ok {
 			continue
 		}
-		read := p.answer(assert.X, map[ssa.Value]bool{})
+		read := p.answer(assert.X, p.judged, map[ssa.Value]bool{})
 		if read == "" {
 			continue
 		}
 		want := types.TypeString(assert.AssertedType, func(p *types.Package) string { return p.Name() })
 		if !assert.CommaOk {
-			if !asserted(assert) && !p.judged(assert) {
+			if !asserted(assert) {
 				r.report(assert.Pos(), "%s is asserted to be %s without a check: a client that sends something else, or nothing, makes the handler panic", read, want)
 			}
 		} else if use := uncheckedUse(assert); use.IsValid() {
@@ -58,26 +55,43 @@ func runUncheckedAnswer(p *program, r *reporter) {
 	}
 }
 
-// answer says which part of a client's answer a value is, "" if it is none.
-func (p *program) answer(v ssa.Value, seen map[ssa.Value]bool) string {
+// answer says which part of a client's answer a value is, "" if it is none, or is of one that
+// is left out.
+func (p *program) answer(v ssa.Value, leftOut func(ssa.Value) bool, seen map[ssa.Value]bool) string {
 	if seen[v] {
 		return ""
 	}
 	seen[v] = true
 	for _, v := range p.origins(v) {
-		if _, made := v.(*ssa.MakeInterface); made {
-			continue // a result that the program made itself
+		if _, made := v.(*ssa.MakeInterface); made || leftOut(v) {
+			continue // the program made it itself
 		}
 		if part := answerPart(v); part != "" {
 			return part
 		}
 		if from := container(v); from != nil {
-			if read := p.answer(from, seen); read != "" {
+			if read := p.answer(from, leftOut, seen); read != "" {
 				return read
 			}
 		}
 	}
 	return ""
+}
+
+// answering functions return answers that mrtr has judged. An *mcp.ElicitResult is the
+// answer to mrtr.ElicitRaw: no other question has it.
+var answering = names{mrtrPath + ".Ask", mrtrPath + ".Answer", mrtrPath + ".Question.AskOver", mrtrPath + ".Step.Of"}
+
+// judged reports whether a value is the content of answers that all come from mrtr.
+func (p *program) judged(v ssa.Value) bool {
+	of, name, base := field(v)
+	return name == "Content" && isType(of, mcpPath, "ElicitResult") && !slices.ContainsFunc(p.origins(base), func(v ssa.Value) bool {
+		if e, ok := v.(*ssa.Extract); ok {
+			v = e.Tuple
+		}
+		call, ok := v.(*ssa.Call)
+		return !isNil(v) && !(ok && answering.has(calledFunc(call)))
+	})
 }
 
 // answerPart says which part of an answer a value is by itself, wherever it was

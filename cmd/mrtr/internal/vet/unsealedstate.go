@@ -202,7 +202,7 @@ func (m *makeup) part(v ssa.Value) {
 	}
 	switch {
 	case isStateOf(v, stateParams) && isRead(v): // a state that came in is passed on
-	case m.answer(v, map[ssa.Value]bool{}) != "" || m.argument(v):
+	case m.answer(v, func(ssa.Value) bool { return false }, map[ssa.Value]bool{}) != "" || m.argument(v):
 		m.data = true
 	default:
 		m.unknown = true

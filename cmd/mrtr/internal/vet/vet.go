@@ -1,5 +1,5 @@
 // Package vet finds the mistakes that tools which ask their users are made
-// with: six analyzers over handlers written with go-sdk alone or with mrtr.
+// with: eight analyzers over handlers written with go-sdk alone or with mrtr.
 //
 // They prefer to miss a mistake over reporting one that is none. Each follows a
 // value or a call only as far as the source of the one package shows where it
@@ -13,14 +13,14 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"go/types"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/checker"
-	"golang.org/x/tools/go/packages"
 )
 
 // Analyzers are all analyzers, in the order in which help lists them.
@@ -29,7 +29,9 @@ var Analyzers = []*analysis.Analyzer{
 	UnsealedState,
 	SessionAsk,
 	BareEffect,
-	AskGoroutine,
+	MisplacedAsk,
+	IgnoredAnswer,
+	SameKey,
 	BareArgument,
 }
 
@@ -57,70 +59,47 @@ type Finding struct {
 }
 
 // Run judges the packages that the patterns name, as seen from dir, the current
-// directory where that is empty. The findings are in order of their places. An
-// error means that not everything could be judged.
-func Run(dir string, analyzers []*analysis.Analyzer, patterns ...string) ([]Finding, error) {
+// directory if that is empty, and tells at where it is. The findings are in order of
+// their places. An error means that not everything could be judged.
+func Run(dir string, analyzers []*analysis.Analyzer, at func(place string), patterns ...string) ([]Finding, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	pkgs, err := packages.Load(&packages.Config{
-		Mode:  packages.LoadSyntax | packages.NeedModule,
-		Dir:   dir,
-		Tests: true, // for the examples in them
-	}, patterns...)
-	if err != nil {
-		return nil, err
-	}
-	if len(pkgs) == 0 {
-		return nil, fmt.Errorf("%s: no packages", strings.Join(patterns, " "))
-	}
-	if err := loadErrors(pkgs); err != nil {
-		return nil, err
-	}
-	graph, err := checker.Analyze(analyzers, pkgs, nil)
+	at("listing the packages")
+	s := &sources{dir: dir, dependencies: map[string]*types.Package{}}
+	pkgs, err := s.list(patterns)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[Finding]bool{} // a file may belong to a package and to its tests
-	var findings []Finding
-	for act := range graph.All() {
-		if act.Err != nil {
-			return nil, fmt.Errorf("%s in %s: %w", act.Analyzer.Name, act.Package.ID, act.Err)
-		}
-		if !act.IsRoot {
+	var failed []error
+	for i, p := range pkgs {
+		at(fmt.Sprintf("package %d of %d, %s", i+1, len(pkgs), p.PkgPath))
+		pass, err := s.pass(p)
+		if err != nil {
+			failed = append(failed, err)
 			continue
 		}
-		for _, d := range act.Diagnostics {
-			at := act.Package.Fset.Position(d.Pos)
-			f := Finding{act.Analyzer.Name, relative(dir, at.Filename), at.Line, at.Column, d.Message}
-			if !seen[f] {
-				seen[f] = true
-				findings = append(findings, f)
+		pass.ResultOf = map[*analysis.Analyzer]any{build: newProgram(pass)}
+		for _, a := range analyzers {
+			one := *pass
+			one.Analyzer = a
+			one.Report = func(d analysis.Diagnostic) {
+				at := pass.Fset.Position(d.Pos)
+				seen[Finding{a.Name, relative(dir, at.Filename), at.Line, at.Column, d.Message}] = true
+			}
+			if _, err := a.Run(&one); err != nil {
+				failed = append(failed, fmt.Errorf("%s in %s: %w", a.Name, p.ID, err))
 			}
 		}
 	}
-	slices.SortFunc(findings, func(a, b Finding) int {
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(maps.Keys(seen), func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column, cmp.Compare(a.Analyzer, b.Analyzer))
-	})
-	return findings, nil
-}
-
-func loadErrors(pkgs []*packages.Package) error {
-	var all []error
-	packages.Visit(pkgs, nil, func(p *packages.Package) {
-		for _, err := range p.Errors {
-			if err.Pos == "" || err.Pos == "-" { // of no place in a file
-				all = append(all, errors.New(err.Msg))
-			} else {
-				all = append(all, err)
-			}
-		}
-		if p.Module != nil && p.Module.Error != nil {
-			all = append(all, errors.New(p.Module.Error.Err))
-		}
-	})
-	return errors.Join(all...)
+	}), nil
 }
 
 func relative(dir, file string) string {

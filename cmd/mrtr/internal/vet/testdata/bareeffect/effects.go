@@ -39,7 +39,7 @@ func styles(d *desk) []mrtr.Style[none, string] {
 		mrtr.Journal(between), mrtr.Resumable(above), mrtr.Journal(d.handler), mrtr.Journal(made("v1")),
 		mrtr.Journal(h), mrtr.Journal(viaHelpers), mrtr.Journal(inLoops), mrtr.Journal(concurrent),
 		mrtr.Journal(overMaps), mrtr.Journal(deferred), mrtr.Resumable(safe), mrtr.Journal(quiet),
-		mrtr.Coroutine(held),
+		mrtr.Coroutine(held), mrtr.Native(aboveGuard), mrtr.Native(belowGuard),
 		mrtr.Journal(func(ctx context.Context, c call, _ none) (string, error) {
 			fmt.Println("literal") // want `fmt.Println is called above a question`
 			return mrtr.Ask(ctx, c, place)
@@ -210,7 +210,32 @@ func deferred(ctx context.Context, c call, _ none) (string, error) {
 	return mrtr.Ask(ctx, c, place)
 }
 
+func aboveGuard(ctx context.Context, c call, _ none) (*mrtr.IncompleteResult, string, error) {
+	record("began")
+	where, ok := mrtr.Answer(c, place)
+	if !ok {
+		log.Print("asks") // it does no harm that this is written twice
+		return mrtr.Need(place), "", nil
+	}
+	os.Rename("draft", where) // want `os.Rename is called above a guard: it happens again in each round`
+	if _, ok := mrtr.Answer(c, units); !ok {
+		return mrtr.Need(units), "", nil
+	}
+	os.Rename(where, "done")
+	return nil, where, nil
+}
+
 // From here on nothing happens twice.
+
+func belowGuard(ctx context.Context, c call, _ none) (*mrtr.IncompleteResult, string, error) {
+	began := time.Now()
+	if _, ok := mrtr.Answer(c, place); !ok {
+		return mrtr.Need(place), "", nil
+	}
+	_, err := mrtr.Once(ctx, c, "named", saved)
+	os.Remove("draft")
+	return nil, began.String(), err
+}
 
 func safe(ctx context.Context, c call, _ none) (string, error) {
 	where, err := mrtr.Ask(ctx, c, place)

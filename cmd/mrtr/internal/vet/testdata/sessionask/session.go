@@ -37,6 +37,8 @@ func register(s *mcp.Server, rt *mrtr.Runtime, desk *desk) {
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Given1(name, givenOne), nil))
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.GivenAll(givenAll, name), nil))
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(branching), mrtr.GivenAll(legacyGiven, name)), nil))
+	s.AddTool(&mcp.Tool{}, behindInterface)
+	s.AddTool(&mcp.Tool{}, behindItsOwn)
 	s.AddTool(&mcp.Tool{}, checksEra)
 	s.AddTool(&mcp.Tool{}, checksVersion)
 	s.AddTool(&mcp.Tool{}, checksMeta)
@@ -53,6 +55,32 @@ func elicits(ctx context.Context, req request) (result, error) {
 	_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Who?"}) // want `mcp.ServerSession.Elicit in a handler that modern requests reach`
 	return nil, err
 }
+
+type asker interface {
+	Elicit(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
+}
+
+func behindInterface(ctx context.Context, req request) (result, error) {
+	return nil, askThrough(ctx, kept{asker: req.Session})
+}
+
+type kept struct{ asker asker }
+
+func askThrough(ctx context.Context, k kept) error {
+	_, err := k.asker.Elicit(ctx, nil) // want `mcp.ServerSession.Elicit in a handler`
+	return err
+}
+
+// Whoever answers it, it is no session.
+func behindItsOwn(ctx context.Context, _ request) (result, error) {
+	var a asker = memory{}
+	_, err := a.Elicit(ctx, nil)
+	return nil, err
+}
+
+type memory struct{}
+
+func (memory) Elicit(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }
 
 func add(s *mcp.Server, h mcp.ToolHandler) { s.AddTool(&mcp.Tool{}, h) }
 

@@ -2,7 +2,6 @@ package uncheckedanswer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,122 +11,11 @@ import (
 
 var errDeclined = errors.New("declined")
 
-const seatSchema = `{"type":"object","required":["seat","row","window","extras"],"properties":{` +
-	`"seat":{"type":"string"},"row":{"type":"integer"},"window":{"type":"boolean"},"meal":{"type":"string"},` +
-	`"extras":{"type":"array","items":{"enum":["a","b"]}}}}`
-
 func seatParams() *mcp.ElicitParams {
-	return &mcp.ElicitParams{Message: "Which seat?", RequestedSchema: json.RawMessage(seatSchema)}
+	return &mcp.ElicitParams{Message: "Which seat?"}
 }
 
 var seatQuestion = mrtr.ElicitRaw("seat", seatParams())
-
-// An answer that mrtr judged is still one that the user may have declined.
-
-func notCompared(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, mrtr.ElicitRaw("seat", seatParams()))
-	return res.Content["seat"].(string) // want `the content of an answer is asserted to be string`
-}
-
-func comparedOtherwise(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
-	if res.Action != "accept" {
-		return res.Content["seat"].(string) // want `the content of an answer is asserted to be string`
-	}
-	return ""
-}
-
-func cancelForgotten(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
-	if res.Action == "decline" {
-		return ""
-	}
-	return res.Content["seat"].(string) // want `the content of an answer is asserted to be string`
-}
-
-func theOtherCompared(ctx context.Context, c *mrtr.Call) string {
-	first, _ := mrtr.Ask(ctx, c, seatQuestion)
-	second, _ := mrtr.Ask(ctx, c, mrtr.ElicitRaw("second", seatParams()))
-	if first.Action != "accept" {
-		return ""
-	}
-	return second.Content["seat"].(string) // want `the content of an answer is asserted to be string`
-}
-
-func comparedByNoCaller(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
-	if res.Action == "accept" {
-		return seatOfAny(res)
-	}
-	return seatOfAny(res)
-}
-
-func seatOfAny(res *mcp.ElicitResult) string {
-	return res.Content["seat"].(string) // want `the content of an answer is asserted to be string`
-}
-
-// Nor does its form promise everything.
-
-func notRequired(ctx context.Context, c *mrtr.Call) string {
-	res, err := mrtr.Ask(ctx, c, mrtr.ElicitRaw("seat", seatParams()))
-	if err != nil || res.Action != "accept" {
-		return ""
-	}
-	return res.Content["meal"].(string) // want `the content of an answer is asserted to be string`
-}
-
-func notInTheForm(_ context.Context, c *mrtr.Call) string {
-	res, ok := mrtr.Answer(c, seatQuestion)
-	if !ok || res.Action != "accept" {
-		return ""
-	}
-	return res.Content["name"].(string) // want `the content of an answer is asserted to be string`
-}
-
-func anotherType(ctx context.Context, c *mrtr.Call) {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
-	if res.Action == "accept" {
-		_ = res.Content["row"].(string)               // want `asserted to be string`
-		_ = res.Content["row"].(int)                  // want `asserted to be int`
-		_ = res.Content["extras"].([]string)          // want `asserted to be \[\]string`
-		_ = res.Content["extras"].([]any)[0].(int)    // want `asserted to be int`
-		_ = unseenSchema(ctx, c).Content["n"].(int)   // want `asserted to be int`
-		_ = res.Content["seat"].(map[string]any)["x"] // want `asserted to be map`
-	}
-}
-
-func notRequiredInStep(b *mrtr.Steps[string, string]) {
-	seat := mrtr.AskStep(b, "seat", func(context.Context, *mrtr.At[string]) (mrtr.Question[*mcp.ElicitResult], error) {
-		return mrtr.ElicitRaw("seat", seatParams()), nil
-	})
-	b.End(func(_ context.Context, at *mrtr.At[string]) (string, error) {
-		if res := seat.Of(at); res.Action == "accept" {
-			return res.Content["meal"].(string), nil // want `asserted to be string`
-		}
-		return "", nil
-	})
-}
-
-func notRequiredOverOne(ctx context.Context, session *mcp.ServerSession) string {
-	if session.InitializeParams().ProtocolVersion >= "2026-07-28" {
-		return ""
-	}
-	res, err := seatQuestion.AskOver(ctx, session)
-	if err != nil || res.Action != "accept" {
-		return ""
-	}
-	return res.Content["meal"].(string) // want `asserted to be string`
-}
-
-func notRequiredInQuestion(b *mrtr.Steps[string, string]) {
-	seat := mrtr.AskQuestion(b, "seat", seatQuestion)
-	b.End(func(_ context.Context, at *mrtr.At[string]) (string, error) {
-		if res := seat.Of(at); res.Action == "accept" {
-			return res.Content["meal"].(string), nil // want `asserted to be string`
-		}
-		return "", nil
-	})
-}
 
 // No form judges these.
 
@@ -142,7 +30,7 @@ func asItCame(_ context.Context, c *mrtr.Call, req *mcp.CallToolRequest) string 
 func oneOfTwo(ctx context.Context, c *mrtr.Call, req *mcp.CallToolRequest) string {
 	answer, ok := req.Params.InputResponses["seat"].(*mcp.ElicitResult)
 	if !ok {
-		answer, _ = mrtr.Ask(ctx, c, seatQuestion)
+		answer, _ = mrtr.Answer(c, seatQuestion)
 	}
 	if answer.Action != "accept" {
 		return ""
@@ -151,7 +39,7 @@ func oneOfTwo(ctx context.Context, c *mrtr.Call, req *mcp.CallToolRequest) strin
 }
 
 func eitherValue(ctx context.Context, c *mrtr.Call, req *mcp.CallToolRequest) {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
+	res, _ := mrtr.Answer(c, seatQuestion)
 	if res.Action != "accept" {
 		return
 	}
@@ -186,17 +74,7 @@ func repliedByMrtr(ctx context.Context, c *mrtr.Call) (string, error) {
 	return res.Value.Content[0].(*mcp.TextContent).Text, nil // want `the content of an answer is asserted`
 }
 
-func doneInStep(b *mrtr.Steps[string, string], held *mcp.ElicitResult) {
-	seat := mrtr.DoStep(b, "seat", func(context.Context, *mrtr.At[string], string) (*mcp.ElicitResult, error) { return held, nil })
-	b.End(func(_ context.Context, at *mrtr.At[string]) (string, error) {
-		if res := seat.Of(at); res.Action == "accept" {
-			return res.Content["seat"].(string), nil // want `asserted to be string`
-		}
-		return "", nil
-	})
-}
-
-// From here on, an accepted answer fits its form.
+// From here on, mrtr has judged the answer by its form.
 
 func afterAsk(ctx context.Context, c *mrtr.Call) (string, error) {
 	res, err := mrtr.Ask(ctx, c, mrtr.ElicitRaw("seat", seatParams()))
@@ -222,68 +100,6 @@ func afterAnswer(c *mrtr.Call) string {
 	return ""
 }
 
-func switchedByAction(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
-	switch res.Action {
-	case "accept":
-		return res.Content["seat"].(string)
-	case "decline":
-		return "declined"
-	}
-	return ""
-}
-
-func neitherDeclinedNorCancelled(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
-	if res.Action == "decline" || "cancel" == res.Action {
-		return ""
-	}
-	return res.Content["seat"].(string)
-}
-
-func overOne(ctx context.Context, session *mcp.ServerSession) (string, error) {
-	if session.InitializeParams().ProtocolVersion >= "2026-07-28" {
-		return "", errDeclined
-	}
-	res, err := seatQuestion.AskOver(ctx, session)
-	if err != nil || res.Action != "accept" {
-		return "", err
-	}
-	return res.Content["seat"].(string), nil
-}
-
-func unseenSchema(ctx context.Context, c *mrtr.Call) *mcp.ElicitResult {
-	res, err := mrtr.Ask(ctx, c, mrtr.ElicitRaw("seat", paramsOf(seatSchema)))
-	if err != nil || res.Action != "accept" {
-		return nil
-	}
-	_ = res.Content["any"].(string) // the schema is not in sight
-	return res
-}
-
-var paramsOf func(string) *mcp.ElicitParams
-
-func keysAtRunTime(ctx context.Context, c *mrtr.Call, key string) {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
-	if res.Action == "accept" {
-		_ = res.Content[key].(string)
-	}
-}
-
-func present(ctx context.Context, c *mrtr.Call) {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
-	if meal, ok := res.Content["meal"]; ok {
-		_ = meal.(string)
-	}
-	if meal := res.Content["meal"]; meal != nil {
-		_ = meal.(string)
-	}
-	one, _ := mrtr.Ask(ctx, c, mrtr.ElicitRaw("one", paramsOf("")))
-	for _, value := range one.Content {
-		_ = value.(string)
-	}
-}
-
 func inEffect(ctx context.Context, c *mrtr.Call) (string, error) {
 	res, err := mrtr.Ask(ctx, c, seatQuestion)
 	if err != nil || res.Action != "accept" {
@@ -294,18 +110,8 @@ func inEffect(ctx context.Context, c *mrtr.Call) (string, error) {
 	})
 }
 
-func inEffectOfHelper(ctx context.Context, c *mrtr.Call) (string, error) {
-	res, err := askSeat(ctx, c)
-	if err != nil {
-		return "", err
-	}
-	return mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) {
-		return res.Content["seat"].(string), nil
-	})
-}
-
 func passedOn(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Ask(ctx, c, seatQuestion)
+	res, _ := mrtr.Answer(c, seatQuestion)
 	if res.Action == "accept" {
 		return seatOf(res)
 	}
@@ -313,39 +119,6 @@ func passedOn(ctx context.Context, c *mrtr.Call) string {
 }
 
 func seatOf(res *mcp.ElicitResult) string { return res.Content["seat"].(string) }
-
-func returned(ctx context.Context, c *mrtr.Call) string {
-	res, err := askSeat(ctx, c)
-	if err != nil {
-		return ""
-	}
-	return res.Content["seat"].(string)
-}
-
-func askSeat(ctx context.Context, c *mrtr.Call) (*mcp.ElicitResult, error) {
-	res, err := mrtr.Ask(ctx, c, seatQuestion)
-	if err != nil {
-		return nil, err
-	}
-	if res.Action != "accept" {
-		return nil, errDeclined
-	}
-	return res, nil
-}
-
-func returnedAlone(c *mrtr.Call) string {
-	if res := answeredSeat(c); res != nil {
-		return res.Content["seat"].(string)
-	}
-	return ""
-}
-
-func answeredSeat(c *mrtr.Call) *mcp.ElicitResult {
-	if res, ok := mrtr.Answer(c, seatQuestion); ok && res.Action == "accept" {
-		return res
-	}
-	return nil
-}
 
 func inSteps(b *mrtr.Steps[string, string]) {
 	seat := mrtr.AskQuestion(b, "seat", seatQuestion)
@@ -355,19 +128,5 @@ func inSteps(b *mrtr.Steps[string, string]) {
 			return "", errDeclined
 		}
 		return res.Content["seat"].(string), nil
-	})
-}
-
-func inStepOfFunction(b *mrtr.Steps[string, string]) {
-	ask := func(context.Context, *mrtr.At[string]) (mrtr.Question[*mcp.ElicitResult], error) {
-		return seatQuestion, nil
-	}
-	seat, second := mrtr.AskStep(b, "seat", ask), mrtr.AskAlso(b, "second", ask)
-	b.End(func(_ context.Context, at *mrtr.At[string]) (string, error) {
-		one, other := seat.Of(at), second.Of(at)
-		if one.Action != "accept" || other.Action != "accept" {
-			return "", errDeclined
-		}
-		return one.Content["seat"].(string) + other.Content["seat"].(string), nil
 	})
 }

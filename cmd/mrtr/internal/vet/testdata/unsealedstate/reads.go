@@ -86,7 +86,23 @@ func shown(req *mcp.CallToolRequest) *mcp.CallToolResult {
 	return text(fmt.Sprintf("Weather in %s.", place))
 }
 
+// round is what a handler keeps of a request.
+type round struct{ state, opened string }
+
+func keptInField(req *mcp.CallToolRequest) bool {
+	r := &round{state: req.Params.RequestState} // want `RequestState is compared with a constant`
+	return r.paid()
+}
+
+func (r *round) paid() bool { return r.state == "paid" }
+
 // From here on nothing is trusted that was not checked.
+
+func openedInField(open func(string) string, req *mcp.CallToolRequest) bool {
+	r := &round{opened: req.Params.RequestState}
+	r.opened = open(r.opened)
+	return r.opened == "paid"
+}
 
 func present(req *mcp.CallToolRequest) bool {
 	return req.Params.RequestState != "" && len(req.Params.RequestState) < 4096

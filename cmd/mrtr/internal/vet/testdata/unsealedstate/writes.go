@@ -53,6 +53,16 @@ func prefixed(state string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{RequestState: "v1." + state} // want `RequestState is set to plain data`
 }
 
+// progress counts the rounds of a call.
+type progress struct{ text, sealed string }
+
+func (p *progress) result(n int) *mcp.CallToolResult {
+	p.text = strconv.Itoa(n)
+	return &mcp.CallToolResult{RequestState: p.next()} // want `RequestState is set to plain data`
+}
+
+func (p *progress) next() string { return "v1." + p.text }
+
 func answer(req *mcp.ReadResourceRequest, key string) string {
 	found, ok := req.Params.InputResponses[key].(*mcp.ElicitResult)
 	if !ok {
@@ -80,6 +90,11 @@ func sealedByHand(key []byte, o order) (*mcp.CallToolResult, error) {
 
 func tagged(key []byte, round int) *mcp.CallToolResult {
 	return &mcp.CallToolResult{RequestState: fmt.Sprintf("%d.%s", round, tag(key, order{Price: round}))}
+}
+
+func (p *progress) tagged(key []byte, n int) *mcp.CallToolResult {
+	p.sealed = strconv.Itoa(n) + tag(key, order{})
+	return &mcp.CallToolResult{RequestState: p.sealed}
 }
 
 // Somebody else may call it with a sealed state.

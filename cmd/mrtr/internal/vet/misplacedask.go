@@ -6,9 +6,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// AskGoroutine reports questions that are asked away from the handler's
-// goroutine.
-var AskGoroutine = analyzer("askgoroutine", `report mrtr.Ask and mrtr.AskAll on a goroutine that the handler started
+// MisplacedAsk reports questions that are asked where the handler cannot stop.
+var MisplacedAsk = analyzer("misplacedask", `report mrtr.Ask and mrtr.AskAll on a goroutine, or inside mrtr.Once
 
 A question stops the handler: its goroutine is parked, or ended and run again
 in the next round. That can be done to the handler's own goroutine only, so on
@@ -23,7 +22,10 @@ Ask on the handler's goroutine. Several questions in one round are one AskAll:
 	units, _ := mrtr.Answer(c, whichUnits)
 
 Goroutines are those of a go statement, (*errgroup.Group).Go and TryGo,
-(*sync.WaitGroup).Go, time.AfterFunc and context.AfterFunc.`, runAskGoroutine)
+(*sync.WaitGroup).Go, time.AfterFunc and context.AfterFunc.
+
+The function of mrtr.Once runs to its end before anything is asked, so there Ask
+returns an error as well: ask above it.`, runMisplacedAsk)
 
 // asks stop their handler until there is an answer.
 var asks = names{mrtrPath + ".Ask", mrtrPath + ".AskAll"}
@@ -34,34 +36,43 @@ var starters = names{
 	"sync.WaitGroup.Go", "time.AfterFunc", "context.AfterFunc",
 }
 
-func runAskGoroutine(p *program, r *reporter) {
+// onces run a function as an effect.
+var onces = names{mrtrPath + ".Once"}
+
+func runMisplacedAsk(p *program, r *reporter) {
 	for _, instr := range p.all() {
 		call, ok := instr.(ssa.CallInstruction)
 		if !ok {
 			continue
 		}
+		named := calledFunc(call)
+		saying := "the goroutine started here asks on line %d: only the handler's goroutine can stop for an answer, so nothing is asked"
 		var started []*ssa.Function
 		if _, ok := call.(*ssa.Go); ok {
 			started = p.callees(call)
-			if asks.has(calledFunc(call)) {
-				r.report(call.Pos(), "%s on a goroutine of its own asks nothing: only the handler's goroutine can stop for an answer", shortNameOf(calledFunc(call)))
+			if asks.has(named) {
+				r.report(call.Pos(), "%s on a goroutine of its own asks nothing: only the handler's goroutine can stop for an answer", shortNameOf(named))
 			}
-		} else if starters.has(calledFunc(call)) {
+		} else if starters.has(named) || onces.has(named) {
+			if onces.has(named) {
+				saying = "the effect asks on line %d: an effect cannot stop for an answer, so nothing is asked; ask above it"
+			}
 			for _, arg := range argsOf(call) {
 				started = append(started, p.functions(arg)...)
 			}
 		}
 		for _, g := range started {
-			if at := p.firstAsk(g, map[*ssa.Function]bool{}); at.IsValid() {
-				r.report(call.Pos(), "the goroutine started here asks on line %d: only the handler's goroutine can stop for an answer, so nothing is asked", r.line(at))
+			if at := p.firstCall(g, asks, map[*ssa.Function]bool{}); at.IsValid() {
+				r.report(call.Pos(), saying, r.line(at))
 				break
 			}
 		}
 	}
 }
 
-// firstAsk is where a function, or one of this package that it calls, asks.
-func (p *program) firstAsk(f *ssa.Function, seen map[*ssa.Function]bool) token.Pos {
+// firstCall is where a function, or one of this package that it calls, calls one of the
+// named functions.
+func (p *program) firstCall(f *ssa.Function, of names, seen map[*ssa.Function]bool) token.Pos {
 	if seen[f] {
 		return token.NoPos
 	}
@@ -74,11 +85,11 @@ func (p *program) firstAsk(f *ssa.Function, seen map[*ssa.Function]bool) token.P
 		if _, elsewhere := call.(*ssa.Go); elsewhere {
 			continue
 		}
-		if asks.has(calledFunc(call)) {
+		if of.has(calledFunc(call)) {
 			return call.Pos()
 		}
 		for _, g := range p.callees(call) {
-			if at := p.firstAsk(g, seen); at.IsValid() {
+			if at := p.firstCall(g, of, seen); at.IsValid() {
 				return at
 			}
 		}

@@ -1,8 +1,9 @@
-// Package askgoroutine asks on goroutines of its own, and on the handler's.
-package askgoroutine
+// Package misplacedask asks on goroutines of its own, and on the handler's.
+package misplacedask
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -19,8 +20,8 @@ var (
 func inGo(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
 	answers := make(chan string, 1)
 	go func() { // want `the goroutine started here asks on line \d+`
-		got, _ := mrtr.Ask(ctx, c, place)
-		answers <- got
+		got, err := mrtr.Ask(ctx, c, place)
+		answers <- fmt.Sprint(got, err)
 	}()
 	return <-answers, nil
 }
@@ -58,8 +59,14 @@ func inWaitGroup(ctx context.Context, c *mrtr.Call) {
 }
 
 func later(ctx context.Context, c *mrtr.Call) {
-	time.AfterFunc(time.Minute, func() { _ = askBoth(ctx, c) })       // want `the goroutine started here asks`
-	context.AfterFunc(ctx, func() { _, _ = mrtr.Ask(ctx, c, place) }) // want `the goroutine started here asks`
+	time.AfterFunc(time.Minute, func() { _ = askBoth(ctx, c) }) // want `the goroutine started here asks`
+	context.AfterFunc(ctx, func() { _ = askBoth(ctx, c) })      // want `the goroutine started here asks`
+}
+
+func inEffect(ctx context.Context, c *mrtr.Call) (string, error) {
+	return mrtr.Once(ctx, c, "book", func(ctx context.Context, _ string) (string, error) { // want `the effect asks on line \d+`
+		return mrtr.Ask(ctx, c, place)
+	})
 }
 
 // From here on the handler's goroutine asks.

@@ -1,0 +1,124 @@
+package vet
+
+import (
+	"go/token"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// IgnoredAnswer reports answers that are used although there may be none.
+var IgnoredAnswer = analyzer("ignoredanswer", `report an error of mrtr.Ask, or an ok of mrtr.Answer, that nobody looks at
+
+mrtr.Ask and mrtr.AskAll return an error if nobody was asked: the question is wrong,
+or asked where the handler cannot stop. A handler that goes on has a zero value in
+the place of an answer.
+
+	sure, _ := mrtr.Ask(ctx, c, mrtr.Confirm("sure", ""))
+
+mrtr.Answer says whether there is an answer. In the first round of mrtr.Native there
+is none.
+
+	place, _ := mrtr.Answer(c, whichPlace) // "" in the first round
+
+Look at it, and return what is missing:
+
+	place, ok := mrtr.Answer(c, whichPlace)
+	if !ok {
+		return mrtr.Need(whichPlace), none, nil
+	}
+
+An answer whose value is compared, or that stands below a guard, is not reported.`, runIgnoredAnswer)
+
+var (
+	answers = names{mrtrPath + ".Answer"}
+	natives = names{mrtrPath + ".Native"}
+)
+
+func runIgnoredAnswer(p *program, r *reporter) {
+	guarded := p.reached(natives)
+	for f, instr := range p.all() {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		results := call.Call.Signature().Results().Len()
+		switch named := calledFunc(call); {
+		case asks.has(named) && len(uses(call, results-1, results)) == 0:
+			r.report(call.Pos(), "the error of %s is ignored: if nobody was asked, the handler goes on with a zero value", shortNameOf(named))
+		case answers.has(named) && guarded[f] && len(uses(call, 1, results)) == 0:
+			value := uses(call, 0, results)
+			if len(value) > 0 && !isCompared(value) && !belowGuard(f, call) {
+				r.report(call.Pos(), "whether there is an answer is ignored: in the first round there is none, and the handler goes on with a zero value")
+			}
+		}
+	}
+}
+
+// reached are the functions of this package that run in handlers of some styles.
+func (p *program) reached(styles names) map[*ssa.Function]bool {
+	found := map[*ssa.Function]bool{}
+	var enter func(*ssa.Function)
+	enter = func(f *ssa.Function) {
+		if found[f] {
+			return
+		}
+		found[f] = true
+		for _, instr := range instructions(f) {
+			if call, ok := instr.(ssa.CallInstruction); ok {
+				for _, g := range p.callees(call) {
+					enter(g)
+				}
+			}
+		}
+	}
+	for _, instr := range p.all() {
+		if call, ok := instr.(*ssa.Call); ok && styles.has(calledFunc(call)) {
+			for _, f := range p.functions(call.Call.Args[0]) {
+				enter(f)
+			}
+		}
+	}
+	return found
+}
+
+// uses are those of one of the results of a call.
+func uses(call *ssa.Call, index, results int) []ssa.Instruction {
+	if results == 1 {
+		return *call.Referrers()
+	}
+	var found []ssa.Instruction
+	for _, use := range *call.Referrers() {
+		if part, ok := use.(*ssa.Extract); ok && part.Index == index {
+			found = append(found, *part.Referrers()...)
+		}
+	}
+	return found
+}
+
+func isCompared(uses []ssa.Instruction) bool {
+	for _, use := range uses {
+		if op, ok := use.(*ssa.BinOp); ok && (op.Op == token.EQL || op.Op == token.NEQ) {
+			return true
+		}
+		if _, ok := use.(*ssa.If); ok { // a confirmation: no answer is no yes
+			return true
+		}
+	}
+	return false
+}
+
+// belowGuard reports whether something above a call in f has looked for an answer: the
+// handler is entered again only when every question has one.
+func belowGuard(f *ssa.Function, call *ssa.Call) bool {
+	for _, instr := range instructions(f) {
+		guard, ok := instr.(*ssa.Call)
+		if !ok || guard == call {
+			continue
+		}
+		looks := asks.has(calledFunc(guard)) || answers.has(calledFunc(guard)) && len(uses(guard, 1, 2)) > 0
+		if looks && after(guard, func(i ssa.Instruction) bool { return i == call }) {
+			return true
+		}
+	}
+	return false
+}

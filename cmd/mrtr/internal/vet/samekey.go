@@ -1,0 +1,93 @@
+package vet
+
+import (
+	"golang.org/x/tools/go/ssa"
+)
+
+// SameKey reports keys that stand for two things.
+var SameKey = analyzer("samekey", `report one key for two questions, or for two effects, of one handler
+
+The answers and effects of a call are remembered by their keys. A key that stands for
+two questions, or two effects, in one entry of a handler ends the call with a
+mrtr.UsageError, where the second of them is reached.
+
+	seat := mrtr.Choose("which", "Which seat?", seats...)
+	meal := mrtr.Choose("which", "Which meal?", meals...)
+	err := mrtr.AskAll(ctx, c, seat, meal)
+
+Give each a key of its own. Reported are keys that are constant, in one function, if
+control goes from one to the other; of questions those whose messages are constant and
+differ.`, runSameKey)
+
+// askers take questions.
+var askers = names{mrtrPath + ".Ask", mrtrPath + ".AskAll", mrtrPath + ".Answer", mrtrPath + ".Need"}
+
+// keyed is a use of a key.
+type keyed struct {
+	in    *ssa.Function
+	call  *ssa.Call
+	kind  string
+	key   string
+	words string // of a question
+}
+
+func runSameKey(p *program, r *reporter) {
+	var all []keyed
+	for f, instr := range p.all() {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		switch named := calledFunc(call); {
+		case onces.has(named):
+			if key := textOf(call.Call.Args[2]); key != "" {
+				all = append(all, keyed{f, call, "effects", key, ""})
+			}
+		case askers.has(named):
+			for _, q := range p.questionsOf(call) {
+				all = append(all, keyed{f, call, "questions", textOf(q.Call.Args[0]), textOf(q.Call.Args[1])})
+			}
+		}
+	}
+	for i, one := range all {
+		for _, other := range all[:i] {
+			if one.in != other.in || one.kind != other.kind || one.key != other.key || one.words == other.words && one.words != "" {
+				continue
+			}
+			if one.call == other.call && one.kind == "questions" || follows(other, one) || follows(one, other) {
+				r.report(one.call.Pos(), "key %q stands for two %s in this function, the other on line %d: the second ends the call; give each a key of its own", one.key, one.kind, r.line(other.call.Pos()))
+				break
+			}
+		}
+	}
+}
+
+func follows(first, second keyed) bool {
+	return after(first.call, func(i ssa.Instruction) bool { return i == second.call })
+}
+
+// questionsOf are the calls that made the questions which a call takes, of those whose key
+// and message are constant.
+func (p *program) questionsOf(call *ssa.Call) []*ssa.Call {
+	var made []*ssa.Call
+	for _, arg := range call.Call.Args {
+		list := variadic(arg)
+		if list == nil {
+			list = []ssa.Value{arg}
+		}
+		for _, v := range list {
+			for _, v := range p.origins(v) {
+				if boxed, ok := v.(*ssa.MakeInterface); ok {
+					v = boxed.X
+				}
+				for _, v := range p.origins(v) {
+					q, ok := v.(*ssa.Call)
+					if ok && questions.has(calledFunc(q)) && textOf(q.Call.Args[0]) != "" && textOf(q.Call.Args[1]) != "" {
+						made = append(made, q)
+					}
+				}
+			}
+		}
+	}
+	return made
+}
