@@ -173,7 +173,7 @@ func (c *Call) stop(ctx context.Context, stops []stop, err error) {
 // wasUndoing reports whether an earlier run of the turn has begun to undo its effects. Its
 // call has stopped then, and must not complete, whatever its handler would do now. The rest
 // is undone here, but for the effect whose undoing was cut off.
-func (c *Call) wasUndoing() bool {
+func (c *Call) wasUndoing(ctx context.Context) bool {
 	cl := c.currentClaim()
 	if cl == nil {
 		return false
@@ -181,6 +181,7 @@ func (c *Call) wasUndoing() bool {
 	undid := slices.ContainsFunc(c.st.done, func(e entry) bool { return e.kind == undoneEntry || e.kind == keptEntry })
 	if undid {
 		c.st.useStops()
+		c.doubtUndoings(ctx)
 	}
 	return undid
 }
@@ -231,13 +232,13 @@ func (c *Call) undo(ctx context.Context, s stop, err error) {
 	c.mu.Lock()
 	idem := c.st.id + "!" + c.st.answersBefore(s.key, c.st.isFree(s.key)) + "!" + s.key
 	c.mu.Unlock()
-	known := false
+	known, began := false, time.Now()
 	failed := guard(func() error {
 		failed := s.undo(ctx, idem, err)
 		known = failed == nil || !ofUnknownOutcome(ctx, failed)
 		return failed
 	})
-	e := Event{Kind: EffectUndone, Effect: effectName(s.key)}
+	e := Event{Kind: EffectUndone, Effect: effectName(s.key), Duration: time.Since(began)}
 	outcome := entry{kind: undoneEntry, key: s.key}
 	switch {
 	case failed == nil:

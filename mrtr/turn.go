@@ -131,10 +131,14 @@ func (c *Call) turnRefused(ctx context.Context, err error) error {
 		c.rt.memory.forgotten()
 		return c.refuseState(ctx, forgottenContents)
 	case ctx.Err() != nil:
+		c.observe(ctx, Event{Kind: RoundRefused, Reason: clientLeft})
 		return ctx.Err()
 	}
 	return c.storeFailed(ctx, err)
 }
+
+// clientLeft is the reason of a round that was not begun, and is nobody's fault.
+const clientLeft = "its client has left"
 
 const forgottenContents = "the store does not have the contents that its call relies on"
 
@@ -162,7 +166,7 @@ func (c *Call) recall(ctx context.Context, answer claim.Answer, to round) (*aske
 		left := state{done: readEffects(answer.Left)}
 		done := left.outcome(nil)
 		err := outcomeUnknown("", done.applied, done.unknown)
-		c.observe(ctx, Event{Kind: RoundUnknown, Reason: "its instance fell silent", Err: err})
+		c.doubtRound(ctx, err, done.unknown)
 		return nil, err
 	}
 	out, err := c.readOutcome(answer.Result, to)
