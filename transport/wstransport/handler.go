@@ -67,7 +67,7 @@ func bytesOfAll(o *HandlerOptions) int {
 // ServeHTTP implements [http.Handler]. After [Handler.Shutdown] it answers 503.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !h.door.Enter() {
-		h.gate.refuse(w, r, &RefusedError{StatusCode: http.StatusServiceUnavailable, Message: "shutting down"})
+		h.gate.refuse(w, r, &RefusedError{StatusCode: http.StatusServiceUnavailable, Message: "shutting down", why: byShutdown})
 		return
 	}
 	defer h.door.Leave()
@@ -115,11 +115,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func tooMany(err error) *RefusedError {
-	status := http.StatusTooManyRequests
 	if errors.Is(err, inflight.ErrFull) {
-		status = http.StatusServiceUnavailable
+		return &RefusedError{StatusCode: http.StatusServiceUnavailable, Message: err.Error(), why: byLoad}
 	}
-	return &RefusedError{StatusCode: status, Message: err.Error()}
+	return &RefusedError{StatusCode: http.StatusTooManyRequests, Message: err.Error(), why: byShare}
 }
 
 func logEnd(log *slog.Logger, err error) {
