@@ -31,7 +31,9 @@ func (c *call) AddToRecord(ctx context.Context, level slog.Level, attrs func() [
 	if c.recorded {
 		return false
 	}
-	c.added = attrs()
+	if c.added == nil { // the first one says why
+		c.added = attrs()
+	}
 	return true
 }
 

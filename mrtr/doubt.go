@@ -2,7 +2,6 @@ package mrtr
 
 import (
 	"context"
-	"slices"
 	"sync"
 )
 
@@ -60,15 +59,15 @@ func (c *Call) doubtRound(ctx context.Context, err error, unknown []string) {
 // doubtUndoings tells the observer of effects whose undoing an earlier run of the turn began
 // and did not come to the end of.
 func (c *Call) doubtUndoings(ctx context.Context) {
-	var cut []string
+	if c.rt.observer == nil {
+		return
+	}
 	for i := range c.st.done {
 		e := &c.st.done[i]
-		if e.kind == undoneEntry && e.unknown && c.st.undoing(e.key) == e && !slices.Contains(cut, e.key) {
-			cut = append(cut, e.key)
+		if e.kind != undoneEntry || !e.unknown || c.st.undoing(e.key) != e {
+			continue
 		}
-	}
-	for _, key := range cut {
-		if effect := effectName(key); c.rt.observer != nil && c.rt.doubts.first(c.ID(), "undoing "+effect) {
+		if effect := effectName(e.key); c.rt.doubts.first(c.ID(), "undoing "+effect) {
 			c.observe(ctx, Event{Kind: StopFailed, Effect: effect, Reason: "the server was cut off while it was undone"})
 		}
 	}

@@ -28,8 +28,8 @@ type LogOptions struct {
 //     outcome, and those that could not be recorded.
 //   - DEBUG: the rest.
 //
-// Inside a boundary (package boundary) that logs, the end of a request's last round is no
-// record of its own: the boundary's record has its attributes.
+// Inside a boundary (package boundary) that logs, the event that ends a request is no record
+// of its own: the boundary's record has its attributes.
 //
 // Of an error it logs the type, and of a panic the stack too, but never the text, which may
 // hold anything. The text of the store's own errors it does log.
@@ -59,7 +59,7 @@ const (
 
 func (o logObserver) Observe(ctx context.Context, e Event) {
 	level := o.level(e)
-	if e.Kind.endsRequest(e) && faultlog.Add(ctx, level, func() []slog.Attr { return o.ofEnd(e) }) {
+	if e.endsRequest(level) && faultlog.Add(ctx, level, func() []slog.Attr { return o.ofEnd(e) }) {
 		return
 	}
 	if !o.logger.Enabled(ctx, level) {
@@ -80,9 +80,6 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 		var panicked *PanicError
 		if errors.As(e.Err, &panicked) {
 			attrs = append(attrs, slog.String("stack", string(panicked.Stack)))
-		}
-		if e.Kind.isOfStore() {
-			attrs = append(attrs, slog.String("error", cut(e.Err.Error(), maxStoreErrorInLog)))
 		}
 	}
 	o.logger.LogAttrs(ctx, level, string(e.Kind), attrs...)
@@ -142,6 +139,9 @@ func ofEvent(attrs []slog.Attr, e Event) []slog.Attr {
 	if e.HasEffects {
 		attrs = append(attrs, slog.Bool("effects", true))
 	}
+	if e.Err != nil && e.Kind.isOfStore() {
+		attrs = append(attrs, slog.String("store_error", cut(e.Err.Error(), maxStoreErrorInLog)))
+	}
 	return attrs
 }
 
@@ -184,10 +184,19 @@ func (o logObserver) level(e Event) slog.Level {
 	return slog.LevelDebug
 }
 
-// endsRequest reports whether an event is the last that its request has: the questions of a
-// legacy client are asked in one.
-func (k EventKind) endsRequest(e Event) bool {
-	return k == CallCompleted || k == CallStopped || k == QuestionsAsked && e.Era == era.Modern
+// endsRequest reports whether an event says how its request ends, as the record of a boundary
+// does: the questions of a legacy client are asked in one request, and a boundary does not know
+// which refusal is a fault.
+func (e *Event) endsRequest(level slog.Level) bool {
+	switch e.Kind {
+	case CallCompleted, CallStopped, RoundRepeated:
+		return true
+	case QuestionsAsked:
+		return e.Era == era.Modern
+	case StateRefused, RoundRefused, PrincipalRefused, RequestRefused:
+		return level < slog.LevelError
+	}
+	return false
 }
 
 // isDoubt reports whether somebody has to look after a call.

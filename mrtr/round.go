@@ -165,7 +165,7 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 		}
 	}
 	c.reportAnswers(ctx, "")
-	if ended == nil && c.wasUndoing(ctx) {
+	if ended == nil && c.wasUndoing() {
 		ended = &Error{Reason: OutcomeUnknown, Detail: "the server that ran this round was cut off while it undid its effects"}
 	}
 	if ended == nil {

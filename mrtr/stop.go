@@ -173,7 +173,7 @@ func (c *Call) stop(ctx context.Context, stops []stop, err error) {
 // wasUndoing reports whether an earlier run of the turn has begun to undo its effects. Its
 // call has stopped then, and must not complete, whatever its handler would do now. The rest
 // is undone here, but for the effect whose undoing was cut off.
-func (c *Call) wasUndoing(ctx context.Context) bool {
+func (c *Call) wasUndoing() bool {
 	cl := c.currentClaim()
 	if cl == nil {
 		return false
@@ -181,7 +181,6 @@ func (c *Call) wasUndoing(ctx context.Context) bool {
 	undid := slices.ContainsFunc(c.st.done, func(e entry) bool { return e.kind == undoneEntry || e.kind == keptEntry })
 	if undid {
 		c.st.useStops()
-		c.doubtUndoings(ctx)
 	}
 	return undid
 }

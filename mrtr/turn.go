@@ -67,6 +67,7 @@ func (c *Call) takeTurn(ctx context.Context, ended *error, to round) (out *asked
 		kind = RoundTakenOver
 	}
 	c.observe(ctx, Event{Kind: kind})
+	c.doubtUndoings(ctx)
 	if judged != nil && c.ex.letter != nil {
 		// Its functions of OnStop come with it: a drain may let go of it at any moment.
 		if c.linear = c.rt.frames.take(c.st.frame); c.linear == nil && c.target.replays {

@@ -103,7 +103,9 @@ func (in *instruments) count(ctx context.Context, e mrtr.Event) {
 			in.waited.Record(ctx, e.Waited.Seconds(), with())
 		}
 	case mrtr.QuestionsAsked:
-		in.state.Record(ctx, int64(e.StateBytes), with())
+		if e.StateBytes > 0 { // that of a legacy client stays here
+			in.state.Record(ctx, int64(e.StateBytes), with())
+		}
 	case mrtr.QuestionAnswered:
 		in.answers.Add(ctx, 1, with(attribute.String("mrtr.question", in.key(e.Question)), attribute.String("mrtr.answer", e.Answer)))
 	case mrtr.CallStopped:
