@@ -58,8 +58,8 @@ const (
 )
 
 func (o logObserver) Observe(ctx context.Context, e Event) {
-	level := o.level(e)
-	if e.endsRequest(level) && faultlog.Add(ctx, level, func() []slog.Attr { return o.ofEnd(e) }) {
+	level := o.level(&e)
+	if e.endsRequest(level) && faultlog.Add(ctx, level, func() []slog.Attr { return o.ofEnd(&e) }) {
 		return
 	}
 	if !o.logger.Enabled(ctx, level) {
@@ -70,11 +70,11 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 	if e.Method == "" { // beside any round
 		attrs = attrs[:0]
 	}
-	attrs = o.ofRound(attrs, e)
+	attrs = o.ofRound(attrs, &e)
 	if e.Duration > 0 {
 		attrs = append(attrs, slog.Float64("durationMs", faultlog.Milliseconds(e.Duration)))
 	}
-	attrs = ofEvent(attrs, e)
+	attrs = ofEvent(attrs, &e)
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("error_type", errorTypeInLog(e.Err)))
 		var panicked *PanicError
@@ -89,13 +89,13 @@ const maxStoreErrorInLog = 512
 
 // ofEnd are the attributes that the end of a round adds to the record of a boundary, which has
 // the tool, the duration and the error.
-func (o logObserver) ofEnd(e Event) []slog.Attr {
+func (o logObserver) ofEnd(e *Event) []slog.Attr {
 	attrs := []slog.Attr{slog.String("round_end", string(e.Kind)), slog.String("era", e.Era.String())}
 	return ofEvent(o.ofRound(attrs, e), e)
 }
 
 // ofRound adds the facts of a round.
-func (o logObserver) ofRound(attrs []slog.Attr, e Event) []slog.Attr {
+func (o logObserver) ofRound(attrs []slog.Attr, e *Event) []slog.Attr {
 	if e.Task {
 		attrs = append(attrs, slog.Bool("task", true))
 	}
@@ -119,7 +119,7 @@ func (o logObserver) ofRound(attrs []slog.Attr, e Event) []slog.Attr {
 }
 
 // ofEvent adds what one kind of event has.
-func ofEvent(attrs []slog.Attr, e Event) []slog.Attr {
+func ofEvent(attrs []slog.Attr, e *Event) []slog.Attr {
 	for _, text := range []struct{ key, value string }{
 		{"question", e.Question}, {"answer", e.Answer}, {"wording", e.Wording}, {"effect", e.Effect}, {"step", e.Handler}, {"operation", e.Operation},
 	} {
@@ -145,7 +145,7 @@ func ofEvent(attrs []slog.Attr, e Event) []slog.Attr {
 	return attrs
 }
 
-func (o logObserver) level(e Event) slog.Level {
+func (o logObserver) level(e *Event) slog.Level {
 	switch e.Kind {
 	case QuestionsAsked, CallCompleted, RoundRepeated, EffectUndone:
 		return slog.LevelInfo

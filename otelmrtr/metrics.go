@@ -17,9 +17,11 @@ type instruments struct {
 	state                                                                               metric.Int64Histogram
 
 	keys map[string]bool // that metrics name
+	sets *sets
 }
 
 func newInstruments(m metric.Meter, keys []string) (in instruments, err error) {
+	in.sets = &sets{made: map[labels]metric.MeasurementOption{}}
 	in.keys = make(map[string]bool, len(keys))
 	for _, key := range keys {
 		in.keys[key] = true
@@ -82,22 +84,19 @@ var stored = map[mrtr.EventKind]string{
 }
 
 // count feeds the counters.
-func (in *instruments) count(ctx context.Context, e mrtr.Event) {
-	with := func(more ...attribute.KeyValue) metric.MeasurementOption {
-		return metric.WithAttributes(append(of(e), more...)...)
-	}
+func (in *instruments) count(ctx context.Context, e *mrtr.Event) {
+	with := func(more ...label) metric.MeasurementOption { return in.sets.of(e, more...) }
 	if refused, ok := refusals[e.Kind]; ok {
-		in.refusals.Add(ctx, 1, with(attribute.String("mrtr.refused", refused), attribute.String("mrtr.reason", reasonOf(e))))
+		in.refusals.Add(ctx, 1, with(label{"mrtr.refused", refused}, label{"mrtr.reason", reasonOf(e)}))
 	}
 	if outcome, ok := stored[e.Kind]; ok {
-		in.store.Add(ctx, 1, with(attribute.String("mrtr.outcome", outcome)))
+		in.store.Add(ctx, 1, with(label{"mrtr.outcome", outcome}))
 	}
 	switch e.Kind {
 	case mrtr.StoreAsked:
-		in.asked.Record(ctx, e.Duration.Seconds(), metric.WithAttributes(
-			attribute.String("mrtr.operation", e.Operation), attribute.String("mrtr.outcome", storeOutcome(e))))
+		in.asked.Record(ctx, e.Duration.Seconds(), in.sets.of(&mrtr.Event{}, label{"mrtr.operation", e.Operation}, label{"mrtr.outcome", storeOutcome(e)}))
 	case mrtr.AnswerRefused:
-		in.reasks.Add(ctx, 1, with(attribute.String("mrtr.question", in.key(e.Question)), attribute.String("mrtr.reason", e.Reason)))
+		in.reasks.Add(ctx, 1, with(label{"mrtr.question", in.key(e.Question)}, label{"mrtr.reason", e.Reason}))
 	case mrtr.RoundStarted:
 		if e.Waited > 0 {
 			in.waited.Record(ctx, e.Waited.Seconds(), with())
@@ -107,16 +106,16 @@ func (in *instruments) count(ctx context.Context, e mrtr.Event) {
 			in.state.Record(ctx, int64(e.StateBytes), with())
 		}
 	case mrtr.QuestionAnswered:
-		in.answers.Add(ctx, 1, with(attribute.String("mrtr.question", in.key(e.Question)), attribute.String("mrtr.answer", e.Answer)))
+		in.answers.Add(ctx, 1, with(label{"mrtr.question", in.key(e.Question)}, label{"mrtr.answer", e.Answer}))
 	case mrtr.CallStopped:
-		in.stops.Add(ctx, 1, with(attribute.String("error.type", errorType(e.Err))))
+		in.stops.Add(ctx, 1, with(label{"error.type", errorType(e.Err)}))
 	case mrtr.CallAbandoned:
-		in.abandoned.Add(ctx, 1, with(attribute.String("mrtr.reason", e.Reason)))
+		in.abandoned.Add(ctx, 1, with(label{"mrtr.reason", e.Reason}))
 	case mrtr.FrameReleased:
-		in.released.Add(ctx, 1, with(attribute.String("mrtr.reason", e.Reason)))
+		in.released.Add(ctx, 1, with(label{"mrtr.reason", e.Reason}))
 	}
 	if outcome, ok := effects[e.Kind]; ok {
-		attrs := with(attribute.String("mrtr.effect", in.key(e.Effect)), attribute.String("mrtr.outcome", outcome))
+		attrs := with(label{"mrtr.effect", in.key(e.Effect)}, label{"mrtr.outcome", outcome})
 		in.effects.Add(ctx, 1, attrs)
 		if e.Duration > 0 {
 			in.effect.Record(ctx, e.Duration.Seconds(), attrs)
@@ -142,7 +141,7 @@ func (in *instruments) key(key string) string {
 	return "other"
 }
 
-func storeOutcome(e mrtr.Event) string {
+func storeOutcome(e *mrtr.Event) string {
 	if e.Err != nil {
 		return "failed"
 	}
@@ -156,7 +155,7 @@ func (o *Observer) Refused(reason string) {
 }
 
 // reasonOf has few values. The reason of a RequestRefused may name a resource.
-func reasonOf(e mrtr.Event) string {
+func reasonOf(e *mrtr.Event) string {
 	var misused *mrtr.UsageError
 	switch {
 	case e.Kind != mrtr.RequestRefused:
@@ -167,8 +166,8 @@ func reasonOf(e mrtr.Event) string {
 	return "its arguments have no canonical form"
 }
 
-func (in *instruments) round(ctx context.Context, e mrtr.Event, outcome string) {
-	attrs := metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", outcome))...)
+func (in *instruments) round(ctx context.Context, e *mrtr.Event, outcome string) {
+	attrs := in.sets.of(e, label{"mrtr.outcome", outcome})
 	in.rounds.Add(ctx, 1, attrs)
 	if e.Duration > 0 {
 		in.duration.Record(ctx, e.Duration.Seconds(), attrs)

@@ -70,7 +70,7 @@ func New(opts *Options) (*Observer, error) {
 }
 
 // nameOf has few values: no address of a resource.
-func nameOf(e mrtr.Event) string {
+func nameOf(e *mrtr.Event) string {
 	if e.Method == "resources/read" {
 		return ""
 	}
@@ -78,7 +78,7 @@ func nameOf(e mrtr.Event) string {
 }
 
 // of are the attributes that spans and metrics have in common.
-func of(e mrtr.Event) []attribute.KeyValue {
+func of(e *mrtr.Event) []attribute.KeyValue {
 	attrs := make([]attribute.KeyValue, 0, 8)
 	attrs = append(attrs, attribute.String("mcp.method.name", e.Method), attribute.String("mrtr.era", e.Era.String()))
 	if name := nameOf(e); name != "" {
@@ -107,21 +107,21 @@ func (o *Observer) Observe(ctx context.Context, e mrtr.Event) {
 		defer o.next.Observe(ctx, e)
 	}
 	r, _ := ctx.Value(roundKey{}).(*round)
-	o.metrics.count(ctx, e)
-	o.work(ctx, r, e)
+	o.metrics.count(ctx, &e)
+	o.work(ctx, r, &e)
 	if r == nil {
 		return
 	}
 	outcome, ends := outcomes[e.Kind]
 	if !ends {
-		r.add(e)
+		r.add(&e)
 		return
 	}
 	if r.ended.Swap(true) {
 		return
 	}
-	o.metrics.round(ctx, e, outcome)
-	r.end(e, outcome)
+	o.metrics.round(ctx, &e, outcome)
+	r.end(&e, outcome)
 }
 
 // round is the span of a round, in the round's context.

@@ -37,7 +37,7 @@ func (o *Observer) RoundContext(ctx context.Context, e mrtr.Event) context.Conte
 		came = came.WithTraceState(trace.TraceState{})
 	}
 	opts := []trace.SpanStartOption{
-		trace.WithAttributes(append(of(e),
+		trace.WithAttributes(append(of(&e),
 			attribute.String("mrtr.call.id", e.Call),
 			attribute.Int("mrtr.round", e.Round),
 			attribute.String("mcp.protocol.version", e.Revision),
@@ -50,7 +50,7 @@ func (o *Observer) RoundContext(ctx context.Context, e mrtr.Event) context.Conte
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
 	spanName := e.Method
-	if name := nameOf(e); name != "" {
+	if name := nameOf(&e); name != "" {
 		spanName += " " + name
 	}
 	ctx, span := o.tracer.Start(ctx, spanName, opts...)
@@ -86,11 +86,11 @@ func linksTo(parent, around, came trace.SpanContext) (links []trace.Link) {
 
 // work makes spans of effects, of their undoing, and of operations of the store, when they have
 // ended. A doubt is a span too: it may come when that of its round has ended.
-func (o *Observer) work(ctx context.Context, r *round, e mrtr.Event) {
+func (o *Observer) work(ctx context.Context, r *round, e *mrtr.Event) {
 	outcome, isEffect := effects[e.Kind]
 	name := "effect"
 	switch {
-	case r == nil || !isEffect && e.Kind != mrtr.StoreAsked:
+	case r == nil || !isEffect && e.Kind != mrtr.StoreAsked || !r.span.SpanContext().IsSampled():
 		return
 	case e.Kind == mrtr.StoreAsked:
 		name, outcome = "store "+e.Operation, storeOutcome(e)
@@ -110,7 +110,10 @@ func isDoubt(k mrtr.EventKind) bool {
 }
 
 // add adds an event to the span.
-func (r *round) add(e mrtr.Event) {
+func (r *round) add(e *mrtr.Event) {
+	if !r.span.IsRecording() {
+		return
+	}
 	if isDoubt(e.Kind) {
 		r.span.SetStatus(codes.Error, string(e.Kind))
 	}
@@ -120,7 +123,7 @@ func (r *round) add(e mrtr.Event) {
 	r.span.AddEvent(string(e.Kind), trace.WithAttributes(eventAttrs(e)...))
 }
 
-func eventAttrs(e mrtr.Event) (attrs []attribute.KeyValue) {
+func eventAttrs(e *mrtr.Event) (attrs []attribute.KeyValue) {
 	for _, a := range []struct{ key, value string }{
 		{"mrtr.step", e.Handler}, {"mrtr.question", e.Question}, {"mrtr.answer", e.Answer}, {"mrtr.wording", e.Wording},
 		{"mrtr.effect", e.Effect}, {"mrtr.reason", e.Reason}, {"error.type", errorType(e.Err)},
@@ -132,7 +135,11 @@ func eventAttrs(e mrtr.Event) (attrs []attribute.KeyValue) {
 	return attrs
 }
 
-func (r *round) end(e mrtr.Event, outcome string) {
+func (r *round) end(e *mrtr.Event, outcome string) {
+	defer r.span.End()
+	if !r.span.IsRecording() {
+		return
+	}
 	r.span.SetAttributes(attribute.String("mrtr.outcome", outcome))
 	if len(e.Questions) > 0 {
 		r.span.SetAttributes(attribute.StringSlice("mrtr.questions", e.Questions))
@@ -149,5 +156,4 @@ func (r *round) end(e mrtr.Event, outcome string) {
 	if e.Err != nil && !expected(e.Err) || isDoubt(e.Kind) {
 		r.span.SetStatus(codes.Error, errorType(e.Err))
 	}
-	r.span.End()
 }
