@@ -21,9 +21,28 @@ import (
 // logged.
 type callKey = faultlog.Key
 
-// RecordsFaults implements [faultlog.Recorder].
-func (c *call) RecordsFaults(ctx context.Context) bool {
-	return c.sink != nil && c.sink.logger != nil && c.sink.logger.Enabled(ctx, slog.LevelError)
+// AddToRecord implements [faultlog.Recorder].
+func (c *call) AddToRecord(ctx context.Context, level slog.Level, attrs func() []slog.Attr) bool {
+	if c.sink == nil || c.sink.logger == nil || !c.sink.logger.Enabled(ctx, level) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.recorded {
+		return false
+	}
+	if c.added == nil { // the first one says why
+		c.added = attrs()
+	}
+	return true
+}
+
+// addedAttrs are what layers inside have added to the record, which is written now.
+func (c *call) addedAttrs() []slog.Attr {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.recorded = true
+	return c.added
 }
 
 // A kind is a method that runs an author's handler, or stands for all the others.
@@ -73,6 +92,8 @@ type call struct {
 	trace      trace       // only ever rises, by leave
 	operations []operation
 	cause      string // of a protocol error, for the log
+	added      []slog.Attr
+	recorded   bool // nothing can be added any more
 }
 
 // A revision is how a call's answer is encoded and how long its handler may take. It

@@ -104,6 +104,7 @@ func (c *call) record(e ending) []slog.Attr {
 	if ops := c.timings(); len(ops) > 0 {
 		attrs = append(attrs, slog.Attr{Key: "operations", Value: slog.GroupValue(ops...)})
 	}
+	attrs = append(attrs, c.addedAttrs()...)
 	f := e.failed
 	if f == nil {
 		return attrs

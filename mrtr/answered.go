@@ -107,9 +107,13 @@ func (c *Call) gateOrReport(s *spec) (standIn json.RawMessage, err error) {
 }
 
 func (c *Call) report(ctx context.Context, s *spec, answer string) {
-	if c.rt.observer != nil {
-		c.observe(ctx, Event{Kind: QuestionAnswered, Question: s.key, Answer: answer, Wording: s.digest()})
+	if c.rt.observer == nil {
+		return
 	}
+	if seen := c.st.seen; seen != nil {
+		seen.note(s.key, answer)
+	}
+	c.observe(ctx, Event{Kind: QuestionAnswered, Question: s.key, Answer: answer, Wording: s.digest()})
 }
 
 // callKey is the key of the call in the context of its round, for an observer's sake alone.

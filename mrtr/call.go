@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -211,9 +212,26 @@ func newID() string {
 // sender holds the facts of a request that are for the observer alone. A runtime
 // without an observer makes none.
 type sender struct {
-	trace  string // the trace parent of round one, "" where it had none
+	trace  Trace // of round one
+	came   Trace // with this request
 	client string
 	waited time.Duration
+
+	mu      sync.Mutex
+	answers []string // of this round, as Event.Answers has them
+}
+
+func (s *sender) note(question, answer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers = append(s.answers, question+": "+answer)
+}
+
+// answered are the answers of the round so far.
+func (s *sender) answered() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.answers)
 }
 
 // identify notes the facts of the request for the observer.
@@ -221,9 +239,11 @@ func (c *Call) identify() {
 	if c.rt.observer == nil {
 		return
 	}
-	seen := &sender{client: clientName(c.ex)}
+	seen := &sender{client: clientName(c.ex), came: traceOf(c.ex.request)}
 	if c.st.seen != nil {
 		seen.trace = c.st.seen.trace
+	} else if c.ex.token == "" {
+		seen.trace = seen.came
 	}
 	if issued, ok := statecodec.Issued(c.ex.token); ok {
 		seen.waited = max(0, time.Since(issued))
@@ -269,43 +289,4 @@ func requestMeta(req mcp.Request) map[string]any {
 		return nil
 	}
 	return req.GetParams().GetMeta()
-}
-
-// traceParent is the W3C trace parent of a request, in its _meta or as the header of
-// HTTP, "" where there is none that can be read.
-func traceParent(req mcp.Request) string {
-	if parent, ok := requestMeta(req)["traceparent"].(string); ok && isTraceParent(parent) {
-		return parent
-	}
-	if req == nil {
-		return ""
-	}
-	if extra := req.GetExtra(); extra != nil {
-		if parent := extra.Header.Get("Traceparent"); isTraceParent(parent) {
-			return parent
-		}
-	}
-	return ""
-}
-
-// isTraceParent reports whether a text is the trace parent of version 00, which has one
-// length: version, trace id, parent id and flags, in lower case hexadecimal.
-func isTraceParent(text string) bool {
-	const form = "00-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx"
-	if len(text) != len(form) {
-		return false
-	}
-	for i := range len(form) {
-		switch c := text[i]; form[i] {
-		case 'x':
-			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-				return false
-			}
-		default:
-			if c != form[i] {
-				return false
-			}
-		}
-	}
-	return strings.Trim(text[3:35], "0") != "" && strings.Trim(text[36:52], "0") != ""
 }

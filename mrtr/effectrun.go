@@ -194,10 +194,7 @@ func perform[T any](ctx context.Context, run *effectRun, idem string, f func(ctx
 	return v, err
 }
 
-// doubt tells the observer that nobody knows whether the effect happened.
-func (r *effectRun) doubt(ctx context.Context) {
-	r.call.observe(ctx, Event{Kind: EffectInDoubt, Effect: effectName(r.key)})
-}
+func (r *effectRun) doubt(ctx context.Context) { r.call.doubt(ctx, effectName(r.key)) }
 
 // foundDone tells the observer that a check has found the effect done.
 func (r *effectRun) foundDone(ctx context.Context) {

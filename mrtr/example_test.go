@@ -295,8 +295,7 @@ func ExampleLogObserver() {
 	// Output:
 	// level=INFO msg="questions asked" method=tools/call name=weather era=modern revision=2026-07-28 client="client 1" round=1 questions=[units]
 	// asked: Which units?
-	// level=INFO msg="question answered" method=tools/call name=weather era=modern revision=2026-07-28 client="client 1" round=2 question=units answer=declined wording=E-laqa4NwaiN
-	// level=INFO msg="call stopped" method=tools/call name=weather era=modern revision=2026-07-28 client="client 1" round=2 error_type=declined
+	// level=INFO msg="call stopped" method=tools/call name=weather era=modern revision=2026-07-28 client="client 1" round=2 answered="[units: declined]" error_type=declined
 	// error: Stopped: "units" was declined.
 }
 

@@ -47,6 +47,7 @@ type frameTable struct {
 type place struct {
 	token      string // "" while it runs
 	placed     bool
+	isTask     bool          // its call is a task
 	weight     int           // of its call, see linearRun.weigh, when it was last parked
 	expires    time.Duration // on the table's clock
 	list       *runList
@@ -318,6 +319,8 @@ func (c *Call) holdFrame() error {
 	if c.remembered() {
 		c.rt.mailbox.listen(c.life, c.st.turns.epoch)
 	}
+	task := c.task()
+	r.isTask = task != nil && task.IsTask()
 	token, err := c.rt.frames.park(r)
 	if err != nil && r.how.replays { // the journal will do
 		r.release(err)

@@ -56,7 +56,10 @@ func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (*roundO
 			return r, nil, err
 		}
 		*ex.legacy, in = legacyRounds{last: &r.call, asked: time.Now()}, r.in
-		if ex.answers, err = rounds.Ask(ctx, questions.requests, r.call.st.deadlines()); err != nil {
+		answered := f.rt.asking.begins(ex.legacy)
+		ex.answers, err = rounds.Ask(ctx, questions.requests, r.call.st.deadlines())
+		answered()
+		if err != nil {
 			return r, nil, r.call.abandon(ctx, err)
 		}
 	}

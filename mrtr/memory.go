@@ -93,13 +93,14 @@ func newRoundMemory(o *Options) (*roundMemory, error) {
 	case !inProcess && o.State.Ephemeral:
 		return nil, misuse("Options.Store outlives this process, and the key of its states does not: set State.Keys")
 	}
-	m := &roundMemory{store: o.Store, patience: r.Patience, maxResult: r.MaxResult, skew: o.State.Skew}
+	kept := watched(o.Store, o.Observer)
+	m := &roundMemory{store: kept, patience: r.Patience, maxResult: r.MaxResult, skew: o.State.Skew}
 	m.ttl.Store(int64(cmp.Or(o.State.TTL, statecodec.DefaultTTL)))
 	if m.skew == 0 {
 		m.skew = statecodec.DefaultSkew
 	}
 	table := claim.Options{
-		Store: o.Store, Lease: r.Lease, Wait: r.Wait, Patience: r.Patience,
+		Store: kept, Lease: r.Lease, Wait: r.Wait, Patience: r.Patience,
 		MaxAttempts: r.MaxAttempts, Skew: m.skew,
 	}
 	if o.Store.Scope() != store.Process {

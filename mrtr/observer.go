@@ -2,12 +2,9 @@ package mrtr
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"strings"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/faultlog"
 	"github.com/mrtr-go/sdk/internal/taskround"
 	"github.com/mrtr-go/sdk/sse/era"
 )
@@ -28,6 +25,15 @@ type Observer interface {
 type ContextObserver interface {
 	Observer
 	RoundContext(ctx context.Context, e Event) context.Context
+}
+
+// A TraceObserver is a [ContextObserver] whose rounds have places in a trace. That of round
+// one is sealed into the state, so that later rounds have it in [Event.Trace], at whatever
+// instance they run. A state without it is as long as without an observer.
+type TraceObserver interface {
+	ContextObserver
+	// RoundTrace is the place of the round whose context it made; the zero value seals none.
+	RoundTrace(ctx context.Context) Trace
 }
 
 // EventKind is the kind of an [Event].
@@ -56,7 +62,8 @@ const (
 	// not return.
 	EffectFailed EventKind = "effect failed"
 	// EffectInDoubt is an effect of which nobody knows whether it happened: of this run, or
-	// of one before that was cut off, where no Check could tell. Somebody has to look.
+	// of one before that was cut off, where no Check could tell. Somebody has to look. An
+	// instance tells it once for each effect of a call.
 	EffectInDoubt EventKind = "effect in doubt"
 	// QuestionsAsked ends a round that is not the last.
 	QuestionsAsked EventKind = "questions asked"
@@ -101,7 +108,8 @@ const (
 	// error, if that is an error.
 	RoundRepeated EventKind = "round repeated"
 	// RoundUnknown is a request that was told that nobody knows what an earlier one
-	// has done. Err names the effects.
+	// has done. Err names the effects. One that is told so again at the same instance is a
+	// RoundRepeated.
 	RoundUnknown EventKind = "round of unknown outcome"
 	// RoundRefused is a request for which nothing was run: an equal one is still
 	// running, the round was answered otherwise, the store could not be asked, or the
@@ -111,6 +119,9 @@ const (
 	// RoundNotRecorded is a round that ran, and whose outcome the store did not take.
 	// Its client got it; a repeat may be told that the outcome is unknown.
 	RoundNotRecorded EventKind = "round not recorded"
+	// StoreAsked is an operation of the store that has ended. Err is that of one that settled
+	// nothing. The memory store has none of these events.
+	StoreAsked EventKind = "store asked"
 )
 
 // Event describes one event of a call. Apart from Err, whose text is the handler's
@@ -133,9 +144,12 @@ type Event struct {
 	Revision, Client string
 	// Principal is the caller as Options.Principal names it. [LogObserver] leaves it out.
 	Principal string
-	// TraceParent is the W3C trace parent that came with round one of the call, in _meta
-	// or as an HTTP header; "" if none did.
-	TraceParent string
+	// Trace is that of round one of the call: where the observer is a [TraceObserver] the
+	// one that it gave, from round two on, and else the one that came with the request.
+	Trace Trace
+	// Came is the trace context that came with this round's request, in _meta or in the
+	// headers of HTTP. A client writes there what it likes.
+	Came Trace
 	// Waited is the time from the round before to this one, in RoundStarted: that of the
 	// user, with the way to the client and back.
 	Waited     time.Duration
@@ -144,9 +158,11 @@ type Event struct {
 	Wording    string        // QuestionAnswered: identifies the words that were shown, see [Wording]
 	Effect     string        // EffectStarted, -Done, -Failed, -InDoubt, -Undone, StopFailed: its key, or that of the step
 	Handler    string        // HandlerEntered: the key of the step or the Given; "end" for that of a list, "" for a handler
+	Operation  string        // StoreAsked: epoch, create, update, get, wait or sweep
+	Answers    []string      // the end of a round: how its questions were answered, each as "key: accepted"
 	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
 	StateBytes int           // QuestionsAsked: the size of the token
-	Duration   time.Duration // of the round or effect, when it ends
+	Duration   time.Duration // of the round, effect or operation, when it ends
 	// Reason tells why something was refused, is unknown or was abandoned, and of a
 	// CallStopped that Diverged which version of the handler the call began with.
 	Reason     string
@@ -170,19 +186,35 @@ func (c *Call) tellObserver(ctx context.Context, e Event) {
 
 // startRound tells the observer that a round has started, and takes its context.
 func (c *Call) startRound(ctx context.Context) (round context.Context) {
-	o, ok := c.rt.observer.(ContextObserver)
+	if c.rt.observer == nil {
+		return ctx
+	}
 	e := Event{Kind: RoundStarted}
 	if s := c.st.seen; s != nil {
 		e.Waited = s.waited
 	}
-	if ok {
+	if o, ok := c.rt.observer.(ContextObserver); ok {
 		ctx = roundContext(ctx, c, o, e)
+		if o, ok := o.(TraceObserver); ok && c.st.round == 1 {
+			c.st.useTrace(roundTrace(ctx, o))
+		}
 	}
 	c.observe(ctx, e)
-	if c.rt.observer != nil {
-		ctx = context.WithValue(ctx, callKey{}, c)
+	ctx = context.WithValue(ctx, callKey{}, c)
+	if c.remembered() {
+		c.describe(ctx, &e)
+		ctx = context.WithValue(ctx, roundKey{}, &e)
 	}
 	return ctx
+}
+
+// roundTrace is the observer's trace of a round, none where that panics.
+func roundTrace(ctx context.Context, o TraceObserver) (t Trace) {
+	if guard(func() error { t = o.RoundTrace(ctx); return nil }) != nil || !isTraceParent(t.Parent) {
+		return Trace{}
+	}
+	t.State = bounded(t.State)
+	return t
 }
 
 // roundContext is the observer's context of a round, and ctx where that panics.
@@ -206,7 +238,7 @@ func (c *Call) describe(ctx context.Context, e *Event) {
 	e.Task = r != nil && r.IsTask()
 	e.HasEffects = c.running.any() || c.st.hasEffects()
 	if s := c.st.seen; s != nil {
-		e.Client, e.TraceParent = s.client, s.trace
+		e.Client, e.Trace, e.Came = s.client, s.trace, s.came
 	}
 }
 
@@ -251,128 +283,4 @@ func withoutUser(address string) string {
 		return scheme + "://" + rest[at+1:]
 	}
 	return address
-}
-
-// LogObserver logs events: calls that stop for a fault as errors; refused requests,
-// effects that failed or are in doubt, and other calls that end early, as warnings; declines, and the ends of
-// rounds and calls, as information; the rest as debugging. A nil logger is the default
-// one.
-//
-// Inside a boundary (package boundary) that logs, the call that stops for a fault is
-// logged as information: the boundary writes the error, with cause and stack, so
-// that a fault is one error record.
-//
-// Of an error it logs the type, and of a panic the stack too, but never the
-// text, which may hold anything.
-func LogObserver(logger *slog.Logger) Observer {
-	if logger == nil {
-		logger = slog.Default()
-	}
-	return logObserver{logger}
-}
-
-type logObserver struct{ logger *slog.Logger }
-
-func (o logObserver) Observe(ctx context.Context, e Event) {
-	level := o.level(e)
-	reported := level == slog.LevelError && !e.Kind.isLoud() && faultlog.Recorded(ctx)
-	if reported {
-		level = slog.LevelInfo
-	}
-	if !o.logger.Enabled(ctx, level) {
-		return
-	}
-	attrs := make([]slog.Attr, 0, 13)
-	attrs = append(attrs, slog.String("method", e.Method), slog.String("name", e.Name), slog.String("era", e.Era.String()))
-	if e.Task {
-		attrs = append(attrs, slog.Bool("task", true))
-	}
-	if e.Revision != "" {
-		attrs = append(attrs, slog.String("revision", e.Revision))
-	}
-	if e.Client != "" {
-		attrs = append(attrs, slog.String("client", e.Client))
-	}
-	if e.TraceParent != "" {
-		attrs = append(attrs, slog.String("traceparent", e.TraceParent))
-	}
-	if e.Call != "" {
-		attrs = append(attrs, slog.String("call", e.Call), slog.Int("round", e.Round))
-	}
-	if e.Waited > 0 {
-		attrs = append(attrs, slog.Float64("waitedMs", faultlog.Milliseconds(e.Waited)))
-	}
-	if e.Question != "" {
-		attrs = append(attrs, slog.String("question", e.Question))
-	}
-	if e.Answer != "" {
-		attrs = append(attrs, slog.String("answer", e.Answer), slog.String("wording", e.Wording))
-	}
-	if e.Effect != "" {
-		attrs = append(attrs, slog.String("effect", e.Effect))
-	}
-	if e.Handler != "" {
-		attrs = append(attrs, slog.String("step", e.Handler))
-	}
-	if e.Kind == QuestionsAsked {
-		attrs = append(attrs, slog.Any("questions", e.Questions), slog.Int("state_bytes", e.StateBytes))
-	}
-	if e.Duration > 0 {
-		attrs = append(attrs, slog.Float64("durationMs", faultlog.Milliseconds(e.Duration)))
-	}
-	if e.Reason != "" {
-		attrs = append(attrs, slog.String("reason", e.Reason))
-	}
-	if e.HasEffects {
-		attrs = append(attrs, slog.Bool("effects", true))
-	}
-	if e.Err != nil {
-		kind := errorType(e.Err)
-		if lacksCapability(e.Err) { // the same as of a legacy client
-			kind = string(CannotBeAsked)
-		}
-		attrs = append(attrs, slog.String("error_type", kind))
-		var panicked *PanicError
-		if !reported && errors.As(e.Err, &panicked) {
-			attrs = append(attrs, slog.String("stack", string(panicked.Stack)))
-		}
-	}
-	o.logger.LogAttrs(ctx, level, string(e.Kind), attrs...)
-}
-
-func (o logObserver) level(e Event) slog.Level {
-	switch e.Kind {
-	case QuestionsAsked, QuestionAnswered, CallCompleted, RoundRepeated, EffectUndone:
-		return slog.LevelInfo
-	case StateRefused, CallAbandoned, RoundTakenOver, RoundRefused, EffectFailed, EffectInDoubt:
-		return slog.LevelWarn
-	case StopFailed, RoundUnknown, RoundNotRecorded:
-		return slog.LevelError
-	case PrincipalRefused, RequestRefused:
-		if isFault(e.Err) {
-			return slog.LevelError
-		}
-		return slog.LevelWarn
-	case CallStopped:
-		switch {
-		case isQuiet(e.Err):
-			return slog.LevelInfo
-		case isExpected(e.Err), lacksCapability(e.Err):
-			return slog.LevelWarn
-		}
-		return slog.LevelError
-	}
-	return slog.LevelDebug
-}
-
-// isLoud reports whether an event is an error that no boundary logs.
-func (k EventKind) isLoud() bool {
-	return k == StopFailed || k == RoundUnknown || k == RoundNotRecorded
-}
-
-// isFault reports whether the program has to be mended.
-func isFault(err error) bool {
-	var usage *UsageError
-	var panicked *PanicError
-	return errors.As(err, &usage) || errors.As(err, &panicked)
 }

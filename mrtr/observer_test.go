@@ -236,7 +236,7 @@ func TestEventsTellWhoCalls(t *testing.T) {
 					require.Equal(t, "2026-07-28", e.Revision, e.Kind)
 					require.True(t, strings.HasPrefix(e.Client, "chat 999"), e.Client)
 					require.Less(t, len(e.Client), 140)
-					require.Equal(t, roundOneParent, e.TraceParent, e.Kind)
+					require.Equal(t, roundOneParent, e.Trace.Parent, e.Kind)
 				}
 				started := seen.of(mrtr.RoundStarted)
 				require.Zero(t, started[0].Waited)

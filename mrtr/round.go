@@ -100,14 +100,17 @@ func (c *Call) settle(ctx context.Context, out *asked, err error, r round) (*ask
 
 // observeEnd tells the observer how a round ended.
 func (c *Call) observeEnd(ctx context.Context, out *asked, err error, took time.Duration) {
+	e := Event{Kind: CallCompleted, Duration: took}
+	if s := c.st.seen; s != nil {
+		e.Answers = s.answered()
+	}
 	switch {
 	case err != nil:
-		c.observe(ctx, Event{Kind: CallStopped, Err: err, Reason: c.begunWith(err), Duration: took})
-	case out == nil:
-		c.observe(ctx, Event{Kind: CallCompleted, Duration: took})
-	default:
-		c.observe(ctx, Event{Kind: QuestionsAsked, Questions: c.st.openKeys(), StateBytes: len(out.token), Duration: took})
+		e.Kind, e.Err, e.Reason = CallStopped, err, c.begunWith(err)
+	case out != nil:
+		e.Kind, e.Questions, e.StateBytes = QuestionsAsked, c.st.openKeys(), len(out.token)
 	}
+	c.observe(ctx, e)
 }
 
 // ends reports whether an error of this round ends its call. With a store, that of a

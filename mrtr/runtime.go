@@ -118,6 +118,8 @@ type Runtime struct {
 	audiences     sync.Map     // of its handlers
 	rounds        atomic.Int64 // requests that are being served
 	works         workTable
+	doubts        doubts    // that the observer was told of
+	asking        asking    // of legacy clients
 	guards        sync.Pool // of *guardedRound
 }
 

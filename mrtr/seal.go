@@ -39,9 +39,6 @@ func (c *Call) openRound(ctx context.Context) error {
 			return c.refuse(ctx, "its arguments have no canonical form", err, badArguments())
 		}
 		c.st = newState(newID(), t.version)
-		if rt.observer != nil { // nobody else needs it
-			c.st.useTrace(traceParent(ex.request))
-		}
 		c.identify()
 		return c.remember(ctx)
 	}

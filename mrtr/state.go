@@ -24,7 +24,7 @@ type state struct {
 	stops   bool    // the handler has called OnStop
 	steps   string  // fingerprint of the step list, "" for other styles
 	frame   string  // the token of the frame, "" where none is held
-	seen    *sender // for the observer, nil where it has nothing; its trace alone is in the bytes
+	seen    *sender // for the observer, nil where it has nothing; the trace of round one alone is in the bytes
 	author  json.RawMessage
 	done    []entry
 	pending []pending
@@ -168,9 +168,12 @@ func (st *state) useStops() { st.stops = true }
 
 func (st *state) useSteps(fingerprint string) { st.steps = fingerprint }
 
-func (st *state) useTrace(parent string) {
-	if parent != "" {
-		st.seen = &sender{trace: parent}
+func (st *state) useTrace(t Trace) {
+	switch {
+	case st.seen != nil:
+		st.seen.trace = t
+	case t.Parent != "":
+		st.seen = &sender{trace: t}
 	}
 }
 

@@ -37,7 +37,8 @@ func (st *state) appendTo(b []byte) []byte {
 	w.Text("steps", st.steps)
 	w.Text("frame", st.frame)
 	if st.seen != nil {
-		w.Text("trace", st.seen.trace)
+		w.Text("trace", st.seen.trace.Parent)
+		w.Text("tracestate", st.seen.trace.State)
 	}
 	w.Raw("author", st.author)
 	writeEntries(&w, "done", st.done)
@@ -70,7 +71,7 @@ func decodeState(b []byte) (st state, ok bool) {
 		version: r.Text("from"), sealed: r.Text("by"), journal: r.Flag("journal"), stops: r.Flag("stops"),
 		steps: r.Text("steps"), frame: r.Text("frame"),
 	}
-	st.useTrace(r.Text("trace"))
+	st.useTrace(Trace{Parent: r.Text("trace"), State: r.Text("tracestate")})
 	st.author = r.Raw("author")
 	st.done = readEntries(&r, "done")
 	if r.List("pending") {

@@ -152,6 +152,7 @@ func (l *stepList[In, Out]) finish(ctx context.Context, at *At[In]) (_ *Incomple
 	const filed = stepPrefix + endKey
 	c := at.Call
 	if c.inDoubt(filed) {
+		c.doubt(ctx, endKey)
 		return nil, out, c.unknown(filed)
 	}
 	if err := c.journalStart(ctx, openEffect(filed, false)); err != nil {

@@ -231,13 +231,13 @@ func (c *Call) undo(ctx context.Context, s stop, err error) {
 	c.mu.Lock()
 	idem := c.st.id + "!" + c.st.answersBefore(s.key, c.st.isFree(s.key)) + "!" + s.key
 	c.mu.Unlock()
-	known := false
+	known, began := false, time.Now()
 	failed := guard(func() error {
 		failed := s.undo(ctx, idem, err)
 		known = failed == nil || !ofUnknownOutcome(ctx, failed)
 		return failed
 	})
-	e := Event{Kind: EffectUndone, Effect: effectName(s.key)}
+	e := Event{Kind: EffectUndone, Effect: effectName(s.key), Duration: time.Since(began)}
 	outcome := entry{kind: undoneEntry, key: s.key}
 	switch {
 	case failed == nil:

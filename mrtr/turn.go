@@ -67,6 +67,7 @@ func (c *Call) takeTurn(ctx context.Context, ended *error, to round) (out *asked
 		kind = RoundTakenOver
 	}
 	c.observe(ctx, Event{Kind: kind})
+	c.doubtUndoings(ctx)
 	if judged != nil && c.ex.letter != nil {
 		// Its functions of OnStop come with it: a drain may let go of it at any moment.
 		if c.linear = c.rt.frames.take(c.st.frame); c.linear == nil && c.target.replays {
@@ -131,10 +132,14 @@ func (c *Call) turnRefused(ctx context.Context, err error) error {
 		c.rt.memory.forgotten()
 		return c.refuseState(ctx, forgottenContents)
 	case ctx.Err() != nil:
+		c.observe(ctx, Event{Kind: RoundRefused, Reason: clientLeft})
 		return ctx.Err()
 	}
 	return c.storeFailed(ctx, err)
 }
+
+// clientLeft is the reason of a round that was not begun, and is nobody's fault.
+const clientLeft = "its client has left"
 
 const forgottenContents = "the store does not have the contents that its call relies on"
 
@@ -162,7 +167,7 @@ func (c *Call) recall(ctx context.Context, answer claim.Answer, to round) (*aske
 		left := state{done: readEffects(answer.Left)}
 		done := left.outcome(nil)
 		err := outcomeUnknown("", done.applied, done.unknown)
-		c.observe(ctx, Event{Kind: RoundUnknown, Reason: "its instance fell silent", Err: err})
+		c.doubtRound(ctx, err, done.unknown)
 		return nil, err
 	}
 	out, err := c.readOutcome(answer.Result, to)

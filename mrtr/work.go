@@ -156,6 +156,8 @@ var errGivenUp = errors.New("the handler did not end with its context")
 // not hold the turn for ever: no effect of it begins any more. Effects that run have
 // their own time.
 func (c *Call) giveUp(w *work, cl *turnClaim) {
+	var unknown []string
+	defer func() { c.doubt(w, unknown...) }() // without the lock
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if wait := time.Until(cl.until); cl.effects > 0 && wait > -handlerGrace {
@@ -171,6 +173,7 @@ func (c *Call) giveUp(w *work, cl *turnClaim) {
 		cl.held.LetGo(context.Background(), runner.leaving(cl))
 	} else {
 		done := runner.outcome()
+		unknown = done.unknown
 		err := c.target.cutOffError(context.Cause(w), done.applied, done.unknown)
 		_ = cl.held.Finish(context.Background(), runner.writeOutcome(nil, err, nil))
 	}

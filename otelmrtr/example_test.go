@@ -27,13 +27,15 @@ type seat struct {
 
 var where = mrtr.Choose("seat", "Where do you want to sit?", mrtr.Choices("window", "aisle")...)
 
-// A call of two rounds is two spans of the trace that its client began, and numbers.
+// A call of two rounds is two spans of the trace that its client began, an effect a third, and
+// all of them are numbers.
 func Example() {
 	ctx := context.Background()
 	spans, reader := tracetest.NewInMemoryExporter(), metric.NewManualReader()
 	observer, err := otelmrtr.New(&otelmrtr.Options{
 		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)),
 		MeterProvider:  metric.NewMeterProvider(metric.WithReader(reader)),
+		Keys:           []string{"seat", "reserve"}, // that metrics name
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -71,8 +73,13 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	for _, span := range spans.GetSpans() {
-		fmt.Println("span", span.Name, span.SpanContext.TraceID(), "below", span.Parent.SpanID())
+	names := map[string]string{"00f067aa0ba902b7": "the client's"}
+	all := spans.GetSpans()
+	for i, round := range []string{"round one", "", "round two"} {
+		names[all[i].SpanContext.SpanID().String()] = round
+	}
+	for _, span := range all {
+		fmt.Println("span", span.Name, span.SpanContext.TraceID(), "below", names[span.Parent.SpanID().String()])
 		for _, event := range span.Events {
 			fmt.Println("    ", event.Name)
 		}
@@ -82,25 +89,25 @@ func Example() {
 			}
 		}
 	}
-	var all metricdata.ResourceMetrics
-	if err := reader.Collect(ctx, &all); err != nil {
+	var now metricdata.ResourceMetrics
+	if err := reader.Collect(ctx, &now); err != nil {
 		log.Fatal(err)
 	}
-	print(all, "mrtr.rounds", "mrtr.state.size", "mrtr.effects", "mrtr.frames.held")
+	print(now, "mrtr.rounds", "mrtr.state.size", "mrtr.effects", "mrtr.frames.held")
 
 	// Output:
 	// mrtr.frames.held{mrtr.runtime=main} 1
-	// span tools/call book 4bf92f3577b34da6a3ce929d0e0e4736 below 00f067aa0ba902b7
+	// span tools/call book 4bf92f3577b34da6a3ce929d0e0e4736 below the client's
 	//      handler entered
 	//      mrtr.round = 1
 	//      mrtr.outcome = asked
-	// span tools/call book 4bf92f3577b34da6a3ce929d0e0e4736 below 00f067aa0ba902b7
+	// span effect 4bf92f3577b34da6a3ce929d0e0e4736 below round two
+	//      mrtr.outcome = done
+	// span tools/call book 4bf92f3577b34da6a3ce929d0e0e4736 below round one
 	//      question answered
-	//      effect started
-	//      effect done
 	//      mrtr.round = 2
 	//      mrtr.outcome = completed
-	// mrtr.effects{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.outcome=done} 1
+	// mrtr.effects{mcp.method.name=tools/call,mrtr.effect=reserve,mrtr.era=modern,mrtr.name=book,mrtr.outcome=done} 1
 	// mrtr.frames.held{mrtr.runtime=main} 0
 	// mrtr.rounds{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.outcome=asked} 1
 	// mrtr.rounds{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.outcome=completed} 1

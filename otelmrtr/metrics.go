@@ -8,17 +8,24 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/tasks"
 )
 
 // instruments are those that events feed.
 type instruments struct {
-	rounds, stops, answers, refusals, store, effects, abandoned metric.Int64Counter
-	duration, effect, waited                                    metric.Float64Histogram
-	state                                                       metric.Int64Histogram
+	rounds, stops, answers, reasks, refusals, door, store, effects, abandoned, released metric.Int64Counter
+	duration, effect, waited, asked                                                     metric.Float64Histogram
+	state                                                                               metric.Int64Histogram
+
+	keys map[string]bool // that metrics name
+	sets *sets
 }
 
-func newInstruments(m metric.Meter) (in instruments, err error) {
+func newInstruments(m metric.Meter, keys []string) (in instruments, err error) {
+	in.sets = &sets{made: map[labels]metric.MeasurementOption{}}
+	in.keys = make(map[string]bool, len(keys))
+	for _, key := range keys {
+		in.keys[key] = true
+	}
 	for _, c := range []struct {
 		to         *metric.Int64Counter
 		name, text string
@@ -26,10 +33,13 @@ func newInstruments(m metric.Meter) (in instruments, err error) {
 		{&in.rounds, "mrtr.rounds", "Rounds served, by outcome."},
 		{&in.stops, "mrtr.calls.stopped", "Calls that ended without a result, by the type of the error."},
 		{&in.answers, "mrtr.answers", "Questions that were answered, or got no answer, by how."},
-		{&in.refusals, "mrtr.refusals", "Refused states, principals, requests, rounds and answers, by reason."},
+		{&in.reasks, "mrtr.reasks", "Answers that were missing or did not fit, by question."},
+		{&in.refusals, "mrtr.refusals", "Refused states, principals, requests and rounds, by reason."},
+		{&in.door, "mrtr.door.refusals", "Requests that a transport refused, by reason."},
 		{&in.store, "mrtr.store.rounds", "Rounds that the store decided about, by outcome."},
 		{&in.effects, "mrtr.effects", "Effects that ended, by outcome."},
-		{&in.abandoned, "mrtr.calls.abandoned", "Held handlers unwound without an answer, by reason."},
+		{&in.abandoned, "mrtr.calls.abandoned", "Calls that ended because their held handler was unwound without an answer, by reason."},
+		{&in.released, "mrtr.frames.released", "Held handlers unwound whose calls go on, by reason."},
 	} {
 		if *c.to, err = m.Int64Counter(c.name, metric.WithDescription(c.text)); err != nil {
 			return in, err
@@ -42,6 +52,7 @@ func newInstruments(m metric.Meter) (in instruments, err error) {
 	}{
 		{&in.duration, "mrtr.round.duration", "Time that a round took here.", []float64{.0005, .001, .005, .01, .05, .1, .5, 1, 5, 10, 60}},
 		{&in.effect, "mrtr.effect.duration", "Time that an effect took.", []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 60}},
+		{&in.asked, "mrtr.store.duration", "Time that an operation of the store took.", []float64{.0005, .001, .005, .01, .05, .1, .25, .5, 1, 2, 5}},
 		{&in.waited, "mrtr.user.wait", "Time between two rounds: that of the user.", []float64{1, 2, 5, 10, 30, 60, 300, 900, 3600}},
 	} {
 		if *h.to, err = m.Float64Histogram(h.name, metric.WithDescription(h.text), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(h.bounds...)); err != nil {
@@ -59,7 +70,6 @@ var refusals = map[mrtr.EventKind]string{
 	mrtr.PrincipalRefused: "principal",
 	mrtr.RequestRefused:   "request",
 	mrtr.RoundRefused:     "round",
-	mrtr.AnswerRefused:    "answer",
 }
 
 // stored are the events of rounds with a store, by the outcome that the metric names.
@@ -74,29 +84,38 @@ var stored = map[mrtr.EventKind]string{
 }
 
 // count feeds the counters.
-func (in *instruments) count(ctx context.Context, e mrtr.Event) {
+func (in *instruments) count(ctx context.Context, e *mrtr.Event) {
+	with := func(more ...label) metric.MeasurementOption { return in.sets.of(e, more...) }
 	if refused, ok := refusals[e.Kind]; ok {
-		in.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("mrtr.refused", refused), attribute.String("mrtr.reason", reasonOf(e))))
+		in.refusals.Add(ctx, 1, with(label{"mrtr.refused", refused}, label{"mrtr.reason", reasonOf(e)}))
 	}
 	if outcome, ok := stored[e.Kind]; ok {
-		in.store.Add(ctx, 1, metric.WithAttributes(attribute.String("mrtr.outcome", outcome)))
+		in.store.Add(ctx, 1, with(label{"mrtr.outcome", outcome}))
 	}
 	switch e.Kind {
+	case mrtr.StoreAsked:
+		in.asked.Record(ctx, e.Duration.Seconds(), in.sets.of(&mrtr.Event{}, label{"mrtr.operation", e.Operation}, label{"mrtr.outcome", storeOutcome(e)}))
+	case mrtr.AnswerRefused:
+		in.reasks.Add(ctx, 1, with(label{"mrtr.question", in.key(e.Question)}, label{"mrtr.reason", e.Reason}))
 	case mrtr.RoundStarted:
 		if e.Waited > 0 {
-			in.waited.Record(ctx, e.Waited.Seconds(), metric.WithAttributes(of(e)...))
+			in.waited.Record(ctx, e.Waited.Seconds(), with())
 		}
 	case mrtr.QuestionsAsked:
-		in.state.Record(ctx, int64(e.StateBytes), metric.WithAttributes(of(e)...))
+		if e.StateBytes > 0 { // that of a legacy client stays here
+			in.state.Record(ctx, int64(e.StateBytes), with())
+		}
 	case mrtr.QuestionAnswered:
-		in.answers.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("mrtr.answer", e.Answer))...))
+		in.answers.Add(ctx, 1, with(label{"mrtr.question", in.key(e.Question)}, label{"mrtr.answer", e.Answer}))
 	case mrtr.CallStopped:
-		in.stops.Add(ctx, 1, metric.WithAttributes(append(of(e), attribute.String("error.type", errorType(e.Err)))...))
+		in.stops.Add(ctx, 1, with(label{"error.type", errorType(e.Err)}))
 	case mrtr.CallAbandoned:
-		in.abandoned.Add(ctx, 1, metric.WithAttributes(attribute.String("mrtr.reason", e.Reason)))
+		in.abandoned.Add(ctx, 1, with(label{"mrtr.reason", e.Reason}))
+	case mrtr.FrameReleased:
+		in.released.Add(ctx, 1, with(label{"mrtr.reason", e.Reason}))
 	}
 	if outcome, ok := effects[e.Kind]; ok {
-		attrs := metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", outcome))...)
+		attrs := with(label{"mrtr.effect", in.key(e.Effect)}, label{"mrtr.outcome", outcome})
 		in.effects.Add(ctx, 1, attrs)
 		if e.Duration > 0 {
 			in.effect.Record(ctx, e.Duration.Seconds(), attrs)
@@ -114,8 +133,29 @@ var effects = map[mrtr.EventKind]string{
 	mrtr.StopFailed:    "not undone",
 }
 
+// key is the key of a question or effect if metrics name it.
+func (in *instruments) key(key string) string {
+	if in.keys[key] {
+		return key
+	}
+	return "other"
+}
+
+func storeOutcome(e *mrtr.Event) string {
+	if e.Err != nil {
+		return "failed"
+	}
+	return "done"
+}
+
+// Refused counts a request that a transport refused, and is for the Refused option of
+// mcphttp.HandlerOptions and wstransport.HandlerOptions.
+func (o *Observer) Refused(reason string) {
+	o.metrics.door.Add(context.Background(), 1, metric.WithAttributes(attribute.String("mrtr.reason", reason)))
+}
+
 // reasonOf has few values. The reason of a RequestRefused may name a resource.
-func reasonOf(e mrtr.Event) string {
+func reasonOf(e *mrtr.Event) string {
 	var misused *mrtr.UsageError
 	switch {
 	case e.Kind != mrtr.RequestRefused:
@@ -126,61 +166,10 @@ func reasonOf(e mrtr.Event) string {
 	return "its arguments have no canonical form"
 }
 
-func (in *instruments) round(ctx context.Context, e mrtr.Event, outcome string) {
-	attrs := metric.WithAttributes(append(of(e), attribute.String("mrtr.outcome", outcome))...)
+func (in *instruments) round(ctx context.Context, e *mrtr.Event, outcome string) {
+	attrs := in.sets.of(e, label{"mrtr.outcome", outcome})
 	in.rounds.Add(ctx, 1, attrs)
 	if e.Duration > 0 {
 		in.duration.Record(ctx, e.Duration.Seconds(), attrs)
 	}
-}
-
-// Watch adds the gauges of a runtime: the handlers that are held and run, the memory
-// that held ones take, the rounds whose clients have left, and the requests that are served. They end with the function that
-// it returns. The name distinguishes several runtimes.
-func (o *Observer) Watch(rt *mrtr.Runtime, name string) (stop func() error, _ error) {
-	return watch(o.meter, name, rt.Stats, []gauge[mrtr.Stats]{
-		{"mrtr.frames.held", "Handlers that wait for an answer.", "{handler}", func(s mrtr.Stats) int { return s.Held }},
-		{"mrtr.frames.size", "Memory of the handlers that wait.", "By", func(s mrtr.Stats) int { return s.HeldBytes }},
-		{"mrtr.handlers.running", "Linear handlers that run.", "{handler}", func(s mrtr.Stats) int { return s.Running }},
-		{"mrtr.rounds.orphaned", "Rounds that go on though their clients have left.", "{round}", func(s mrtr.Stats) int { return s.Orphans }},
-		{"mrtr.rounds.running", "Requests that are served.", "{request}", func(s mrtr.Stats) int { return s.Rounds }},
-	})
-}
-
-// WatchTasks adds the gauges of the tasks of a server: those that are open, and those that
-// are worked on here. The others wait for their users.
-func (o *Observer) WatchTasks(m *tasks.Manager, name string) (stop func() error, _ error) {
-	return watch(o.meter, name, m.Stats, []gauge[tasks.Stats]{
-		{"mrtr.tasks.open", "Tasks that were created here and have not ended.", "{task}", func(s tasks.Stats) int { return s.Open }},
-		{"mrtr.tasks.working", "Tasks with a round that runs here.", "{task}", func(s tasks.Stats) int { return s.Working }},
-	})
-}
-
-// gauge shows one value of some statistics.
-type gauge[S any] struct {
-	name, text, unit string
-	value            func(S) int
-}
-
-func watch[S any](meter metric.Meter, name string, stats func() S, gauges []gauge[S]) (stop func() error, _ error) {
-	observables := make([]metric.Observable, 0, len(gauges))
-	for _, g := range gauges {
-		observable, err := meter.Int64ObservableGauge(g.name, metric.WithDescription(g.text), metric.WithUnit(g.unit))
-		if err != nil {
-			return nil, err
-		}
-		observables = append(observables, observable)
-	}
-	attrs := metric.WithAttributes(attribute.String("mrtr.runtime", name))
-	registration, err := meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
-		now := stats()
-		for i, g := range gauges {
-			to.ObserveInt64(observables[i].(metric.Int64Observable), int64(g.value(now)), attrs)
-		}
-		return nil
-	}, observables...)
-	if err != nil {
-		return nil, err
-	}
-	return registration.Unregister, nil
 }

@@ -1,7 +1,6 @@
 // Package otelmrtr reports the calls that package mrtr serves to OpenTelemetry: a span for
-// each round, all of one trace if the client sent a trace parent with round one, and
-// metrics. [New] makes an observer for mrtr.Options, and [Observer.Watch] adds the
-// gauges of a runtime.
+// each round, all of a call in one trace, and metrics. [New] makes an observer for
+// mrtr.Options, and [Observer.Watch] adds the gauges of a runtime.
 package otelmrtr
 
 import (
@@ -11,9 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mrtr-go/sdk/mrtr"
@@ -25,18 +22,28 @@ const scope = "github.com/mrtr-go/sdk/otelmrtr"
 type Options struct {
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
+	// Public is for an endpoint that strangers reach. A trace parent that comes with a request
+	// is linked there and not obeyed: otherwise a stranger chooses the ids of traces, and
+	// which of them are sampled.
+	Public bool
+	// Keys are the keys of questions and effects that metrics name. Any other is "other" there,
+	// since a handler may make a key of anything, such as an argument of its client's: a label
+	// like that never ends, and may be a secret. Spans and the log have every key.
+	Keys []string
 	// Next receives every event too, such as those of mrtr.LogObserver.
 	Next mrtr.Observer
 }
 
-// Observer is an mrtr.ContextObserver. The span of a round is in the context of the
+// Observer is an mrtr.TraceObserver. The span of a round is in the context of the
 // handler, so that the spans of a handler's own work stand below it.
 //
 // It reports the method of a call, the name of the tool or prompt, the era, the
-// revision, the keys of questions and effects, and the types of errors. It never reports
-// the address of a resource, a principal, an answer, or the text of an error.
+// revision, the client's name, the keys of questions and effects, and the types of errors. It
+// never reports the address of a resource, a principal, an answer, or the text of an error.
+// What a client chooses is in no metric.
 type Observer struct {
 	tracer  trace.Tracer
+	public  bool
 	meter   metric.Meter
 	metrics instruments
 	next    mrtr.Observer
@@ -55,53 +62,15 @@ func New(opts *Options) (*Observer, error) {
 		o.MeterProvider = otel.GetMeterProvider()
 	}
 	meter := o.MeterProvider.Meter(scope)
-	metrics, err := newInstruments(meter)
+	metrics, err := newInstruments(meter, o.Keys)
 	if err != nil {
 		return nil, err
 	}
-	return &Observer{tracer: o.TracerProvider.Tracer(scope), meter: meter, metrics: metrics, next: o.Next}, nil
-}
-
-// round is the span of a round, in the round's context.
-type round struct {
-	span  trace.Span
-	ended atomic.Bool
-}
-
-type roundKey struct{}
-
-// RoundContext begins the span of a round. Its parent is the trace parent that came with
-// round one of the call. A span that the context already has, such as that of an HTTP
-// server, is linked then; otherwise it is the parent.
-func (o *Observer) RoundContext(ctx context.Context, e mrtr.Event) context.Context {
-	if next, ok := o.next.(mrtr.ContextObserver); ok {
-		ctx = next.RoundContext(ctx, e)
-	}
-	opts := []trace.SpanStartOption{trace.WithAttributes(append(of(e),
-		attribute.String("mrtr.call.id", e.Call),
-		attribute.Int("mrtr.round", e.Round),
-		attribute.String("mcp.protocol.version", e.Revision),
-		attribute.String("mrtr.client", e.Client),
-		attribute.Float64("mrtr.waited", e.Waited.Seconds()),
-	)...)}
-	parent := ctx
-	if e.TraceParent != "" {
-		around := trace.SpanContextFromContext(ctx)
-		parent = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": e.TraceParent})
-		if around.IsValid() {
-			opts = append(opts, trace.WithLinks(trace.Link{SpanContext: around}))
-		}
-	}
-	spanName := e.Method
-	if name := nameOf(e); name != "" {
-		spanName += " " + name
-	}
-	ctx, span := o.tracer.Start(parent, spanName, opts...)
-	return context.WithValue(ctx, roundKey{}, &round{span: span})
+	return &Observer{tracer: o.TracerProvider.Tracer(scope), public: o.Public, meter: meter, metrics: metrics, next: o.Next}, nil
 }
 
 // nameOf has few values: no address of a resource.
-func nameOf(e mrtr.Event) string {
+func nameOf(e *mrtr.Event) string {
 	if e.Method == "resources/read" {
 		return ""
 	}
@@ -109,11 +78,9 @@ func nameOf(e mrtr.Event) string {
 }
 
 // of are the attributes that spans and metrics have in common.
-func of(e mrtr.Event) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{
-		attribute.String("mcp.method.name", e.Method),
-		attribute.String("mrtr.era", e.Era.String()),
-	}
+func of(e *mrtr.Event) []attribute.KeyValue {
+	attrs := make([]attribute.KeyValue, 0, 8)
+	attrs = append(attrs, attribute.String("mcp.method.name", e.Method), attribute.String("mrtr.era", e.Era.String()))
 	if name := nameOf(e); name != "" {
 		attrs = append(attrs, attribute.String("mrtr.name", name))
 	}
@@ -140,58 +107,30 @@ func (o *Observer) Observe(ctx context.Context, e mrtr.Event) {
 		defer o.next.Observe(ctx, e)
 	}
 	r, _ := ctx.Value(roundKey{}).(*round)
-	o.metrics.count(ctx, e)
+	o.metrics.count(ctx, &e)
+	o.work(ctx, r, &e)
 	if r == nil {
 		return
 	}
 	outcome, ends := outcomes[e.Kind]
 	if !ends {
-		r.add(e)
+		r.add(&e)
 		return
 	}
 	if r.ended.Swap(true) {
 		return
 	}
-	o.metrics.round(ctx, e, outcome)
-	r.end(e, outcome)
+	o.metrics.round(ctx, &e, outcome)
+	r.end(&e, outcome)
 }
 
-// add adds an event to the span.
-func (r *round) add(e mrtr.Event) {
-	if e.Kind == mrtr.RoundStarted {
-		return
-	}
-	var attrs []attribute.KeyValue
-	for key, value := range map[string]string{
-		"mrtr.step": e.Handler, "mrtr.question": e.Question, "mrtr.answer": e.Answer, "mrtr.wording": e.Wording, "mrtr.effect": e.Effect,
-		"mrtr.reason": e.Reason, "error.type": errorType(e.Err),
-	} {
-		if value != "" {
-			attrs = append(attrs, attribute.String(key, value))
-		}
-	}
-	r.span.AddEvent(string(e.Kind), trace.WithAttributes(attrs...))
+// round is the span of a round, in the round's context.
+type round struct {
+	span  trace.Span
+	ended atomic.Bool
 }
 
-func (r *round) end(e mrtr.Event, outcome string) {
-	r.span.SetAttributes(attribute.String("mrtr.outcome", outcome))
-	if len(e.Questions) > 0 {
-		r.span.SetAttributes(attribute.StringSlice("mrtr.questions", e.Questions))
-	}
-	if e.StateBytes > 0 {
-		r.span.SetAttributes(attribute.Int("mrtr.state.bytes", e.StateBytes))
-	}
-	if e.Reason != "" {
-		r.span.SetAttributes(attribute.String("mrtr.reason", e.Reason))
-	}
-	if e.Err != nil {
-		r.span.SetAttributes(attribute.String("error.type", errorType(e.Err)))
-		if !expected(e.Err) {
-			r.span.SetStatus(codes.Error, errorType(e.Err))
-		}
-	}
-	r.span.End()
-}
+type roundKey struct{}
 
 // errorType is the type that an error gives itself. Its text may hold anything.
 func errorType(err error) string {

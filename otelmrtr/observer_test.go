@@ -42,7 +42,9 @@ func observe(t *testing.T, opts mrtr.Options) seen {
 	s := seen{t: t, spans: tracetest.NewInMemoryExporter(), reader: metric.NewManualReader()}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(s.spans))
 	s.tracer = provider.Tracer("test")
-	observer, err := otelmrtr.New(&otelmrtr.Options{TracerProvider: provider, MeterProvider: metric.NewMeterProvider(metric.WithReader(s.reader))})
+	observer, err := otelmrtr.New(&otelmrtr.Options{
+		TracerProvider: provider, MeterProvider: metric.NewMeterProvider(metric.WithReader(s.reader)), Keys: []string{"seat", "reserve"},
+	})
 	require.NoError(t, err)
 	s.observer, opts.Observer = observer, observer
 	s.rt, err = mrtr.New(&opts)
@@ -56,8 +58,6 @@ func (s seen) metrics() string {
 	require.NoError(s.t, s.reader.Collect(s.t.Context(), &all))
 	return strings.Join(points(all), "\n")
 }
-
-const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 // request is a round of a modern client.
 func request(state, answer, traceparent string) *mcp.CallToolRequest {
@@ -85,42 +85,6 @@ func native(end func(ctx context.Context) error) mrtr.Style[trip, seat] {
 	})
 }
 
-// The rounds of a call are of the trace of round one, whatever trace and span a later
-// request brings, and the handler's own spans stand below them.
-func TestOneTraceACall(t *testing.T) {
-	s := observe(t, mrtr.Options{})
-	h := mrtr.Tool(s.rt, native(func(ctx context.Context) error {
-		_, own := s.tracer.Start(ctx, "own")
-		own.End()
-		return nil
-	}), nil)
-	res, _, err := h(t.Context(), request("", "", parent), trip{})
-	require.NoError(t, err)
-	ctx, around := s.tracer.Start(t.Context(), "http")
-	_, _, err = h(ctx, request(res.RequestState, "window", strings.Replace(parent, "4bf", "abc", 1)), trip{})
-	require.NoError(t, err)
-	spans := s.spans.GetSpans()
-	require.Len(t, spans, 3)
-	for _, span := range spans {
-		require.Equal(t, "4bf92f3577b34da6a3ce929d0e0e4736", span.SpanContext.TraceID().String(), span.Name)
-	}
-	first, own, second := spans[0], spans[1], spans[2]
-	require.Equal(t, second.SpanContext.SpanID(), own.Parent.SpanID())
-	require.Equal(t, "00f067aa0ba902b7", second.Parent.SpanID().String())
-	require.Empty(t, first.Links)
-	require.Len(t, second.Links, 1)
-	require.Equal(t, around.SpanContext().SpanID(), second.Links[0].SpanContext.SpanID())
-}
-
-// Without a trace parent the span of the server is the parent.
-func TestWithoutATraceParent(t *testing.T) {
-	s := observe(t, mrtr.Options{})
-	ctx, around := s.tracer.Start(t.Context(), "http")
-	_, _, err := mrtr.Tool(s.rt, native(nil), nil)(ctx, request("", "", ""), trip{})
-	require.NoError(t, err)
-	require.Equal(t, around.SpanContext().SpanID(), s.spans.GetSpans()[0].Parent.SpanID())
-}
-
 func TestAFaultIsAnErrorWithoutItsText(t *testing.T) {
 	s := observe(t, mrtr.Options{})
 	h := mrtr.Tool(s.rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, seat, error) {
@@ -134,12 +98,14 @@ func TestAFaultIsAnErrorWithoutItsText(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = h(t.Context(), request(res.RequestState, "window", ""), trip{})
 	require.Error(t, err)
-	last := s.spans.GetSpans()[1]
+	failed, last := s.spans.GetSpans()[1], s.spans.GetSpans()[2]
 	require.Equal(t, codes.Error, last.Status.Code)
 	require.Equal(t, "execution", last.Status.Description)
 	require.Contains(t, last.Attributes, attribute.String("error.type", "execution"))
-	failed := last.Events[len(last.Events)-1]
-	require.Equal(t, string(mrtr.EffectFailed), failed.Name)
+	require.Equal(t, "effect", failed.Name)
+	require.Equal(t, last.SpanContext.SpanID(), failed.Parent.SpanID())
+	require.Equal(t, codes.Error, failed.Status.Code)
+	require.Contains(t, failed.Attributes, attribute.String("mrtr.effect", "reserve"))
 	require.Contains(t, failed.Attributes, attribute.String("error.type", "execution"))
 	require.NotContains(t, fmt.Sprint(s.spans.GetSpans()), "secret")
 	require.NotContains(t, s.metrics(), "secret")
@@ -160,7 +126,7 @@ func TestADeclineIsNoError(t *testing.T) {
 	require.Equal(t, codes.Unset, last.Status.Code)
 	require.Contains(t, last.Attributes, attribute.String("error.type", "declined"))
 	require.Contains(t, last.Attributes, attribute.String("mrtr.outcome", "stopped"))
-	require.Contains(t, s.metrics(), "mrtr.answers{mcp.method.name=tools/call,mrtr.answer=declined,mrtr.era=modern,mrtr.name=book} 1")
+	require.Contains(t, s.metrics(), "mrtr.answers{mcp.method.name=tools/call,mrtr.answer=declined,mrtr.era=modern,mrtr.name=book,mrtr.question=seat} 1")
 }
 
 func TestRefusalsAreCountedByReason(t *testing.T) {
@@ -183,9 +149,9 @@ func TestRefusalsAreCountedByReason(t *testing.T) {
 	require.Error(t, err)
 	metrics := s.metrics()
 	for _, want := range []string{
-		"mrtr.refusals{mrtr.reason=malformed,mrtr.refused=state} 1",
-		"mrtr.refusals{mrtr.reason=it is missing,mrtr.refused=answer} 1",
-		"mrtr.refusals{mrtr.reason=Options.Principal returned an error,mrtr.refused=principal} 1",
+		"mrtr.refusals{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.reason=malformed,mrtr.refused=state} 1",
+		"mrtr.reasks{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.question=seat,mrtr.reason=it is missing} 1",
+		"mrtr.refusals{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.reason=Options.Principal returned an error,mrtr.refused=principal} 1",
 	} {
 		require.Contains(t, metrics, want)
 	}
@@ -214,7 +180,7 @@ func TestARoundWhoseClientLeaves(t *testing.T) {
 	_, _, err = h(ctx, request(res.RequestState, "window", ""), trip{})
 	require.ErrorIs(t, err, context.Canceled)
 	metrics := s.metrics()
-	require.Contains(t, metrics, "mrtr.store.rounds{mrtr.outcome=orphaned} 1")
+	require.Contains(t, metrics, "mrtr.store.rounds{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.outcome=orphaned} 1")
 	require.Contains(t, metrics, "mrtr.rounds.orphaned{mrtr.runtime=main} 1")
 	close(goOn)
 	_, out, err := h(t.Context(), request(res.RequestState, "window", ""), trip{})
@@ -238,7 +204,7 @@ func TestOutcomesOfTheStore(t *testing.T) {
 	require.Error(t, err)
 	metrics := s.metrics()
 	for _, want := range []string{
-		"mrtr.store.rounds{mrtr.outcome=claimed} 1", "mrtr.store.rounds{mrtr.outcome=repeated} 1", "mrtr.store.rounds{mrtr.outcome=refused} 1",
+		"mrtr.store.rounds{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.outcome=claimed} 1", "mrtr.store.rounds{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.outcome=repeated} 1", "mrtr.store.rounds{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.outcome=refused} 1",
 		"mrtr.name=book,mrtr.outcome=repeated} 1", "mrtr.name=book,mrtr.outcome=refused} 1", "mrtr.name=book,mrtr.outcome=completed} 1",
 	} {
 		require.Contains(t, metrics, want)

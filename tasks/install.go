@@ -114,6 +114,8 @@ type Manager struct {
 	closed bool
 	runs   map[store.Key]*run
 	ending sync.WaitGroup
+
+	waits waits
 }
 
 // Install serves the tools of a server as tasks. Call it before the server is connected, and

@@ -75,6 +75,9 @@ func (m *Manager) load(ctx context.Context, key store.Key) (*record, store.Revis
 		value, at, err := m.store.Get(ctx, key)
 		if err == nil {
 			r, err := m.open(key, value)
+			if err == nil {
+				m.waits.saw(key, r)
+			}
 			return r, at, err
 		}
 		if !errors.Is(err, store.ErrNotFound) || !m.shared || !sleep(ctx, pause) {
@@ -147,6 +150,9 @@ func (m *Manager) change(ctx context.Context, key store.Key, f func(r *record) b
 		}
 		r.Updated = time.Now()
 		now, err := m.save(ctx, key, r, at)
+		if err == nil {
+			m.waits.saw(key, r)
+		}
 		if !errors.Is(err, store.ErrConflict) {
 			return r, now, err
 		}

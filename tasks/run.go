@@ -325,6 +325,7 @@ func (t *run) write(next func() *record) bool {
 		switch {
 		case err == nil:
 			t.at = at
+			t.m.waits.wrote(t.key, r)
 			return !shrunk
 		case errors.Is(err, store.ErrTooLarge) && !shrunk:
 			shrunk = true
@@ -346,6 +347,7 @@ func (t *run) write(next func() *record) bool {
 			}
 		}
 		if time.Now().After(end) {
+			t.m.o.Logger.Error("the record of a task could not be written", "tool", t.rec.Name, "principal", t.rec.Principal, "error", err)
 			return false
 		}
 		time.Sleep(pause)

@@ -1,10 +1,11 @@
-// Package faultlog lets two layers that would log the same fault agree that one does:
-// the boundary, which knows the call's end, and the observer inside it. Neither imports
-// the other.
+// Package faultlog lets two layers that would log the same call agree that one does: the
+// boundary, which knows the call's end, and the observer inside it, which knows its round.
+// Neither imports the other.
 package faultlog
 
 import (
 	"context"
+	"log/slog"
 	"time"
 )
 
@@ -16,12 +17,13 @@ type Key struct{}
 
 // A Recorder is the value of [Key].
 type Recorder interface {
-	// RecordsFaults reports whether the fault that ends the call will be an ERROR record.
-	RecordsFaults(ctx context.Context) bool
+	// AddToRecord gives attributes to the record that will tell of the call's end. It reports
+	// false where no such record will come, or it is written already.
+	AddToRecord(ctx context.Context, level slog.Level, attrs func() []slog.Attr) bool
 }
 
-// Recorded reports whether the fault that ends the call of ctx will be recorded.
-func Recorded(ctx context.Context) bool {
+// Add adds attributes to the record of the call of ctx, if one at this level will come.
+func Add(ctx context.Context, level slog.Level, attrs func() []slog.Attr) bool {
 	r, ok := ctx.Value(Key{}).(Recorder)
-	return ok && r.RecordsFaults(ctx)
+	return ok && r.AddToRecord(ctx, level, attrs)
 }

@@ -182,9 +182,11 @@ func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64, timeout ti
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
+		refusedBy(w, bySize)
 		http.Error(w, fmt.Sprintf("request body exceeds %d bytes", maxBytes), http.StatusRequestEntityTooLarge)
 		return nil, false
 	case errors.Is(err, os.ErrDeadlineExceeded):
+		refusedBy(w, byTime)
 		http.Error(w, fmt.Sprintf("the body took longer than %v", timeout), http.StatusRequestTimeout)
 		return nil, false
 	case err != nil:

@@ -47,6 +47,7 @@ func disagreement(header http.Header) string {
 // the protocol's error for headers if one of its versions is modern, and in
 // plain text else.
 func refuseDisagreement(w http.ResponseWriter, r *http.Request, name string) {
+	refusedBy(w, byAmbiguity)
 	message := fmt.Sprintf("header mismatch: the request has two values of %s", name)
 	if !slices.ContainsFunc(r.Header.Values(versionHeader), func(v string) bool { return v >= era.FirstModern }) {
 		http.Error(w, message, http.StatusBadRequest)

@@ -58,6 +58,7 @@ type Handler struct {
 	stateful  *mcp.StreamableHTTPHandler // nil if everything is stateless
 	lean      *lean.Front                // nil with StockFront
 	guard     *origin.Guard
+	refused   func(reason string) // nil if nobody wants to know
 
 	maxBytes, maxInitialize              int64
 	bodyTimeout, writeTimeout, heartbeat time.Duration
@@ -89,7 +90,7 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 	if err != nil {
 		return nil, usage.New("mcphttp", "HandlerOptions.%w", err)
 	}
-	h := &Handler{guard: guard, maxBytes: o.MaxMessageBytes, maxInitialize: o.MaxInitializeBytes,
+	h := &Handler{guard: guard, refused: o.Refused, maxBytes: o.MaxMessageBytes, maxInitialize: o.MaxInitializeBytes,
 		bodyTimeout: o.BodyTimeout, writeTimeout: o.WriteTimeout, heartbeat: o.Heartbeat}
 	h.sessions = sessions{
 		most: o.MaxSessions, mostCalls: o.MaxCallsPerSession, mostOfOne: o.MaxSessionsPerPrincipal, timeout: o.SessionTimeout, end: h.endSession,

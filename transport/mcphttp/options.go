@@ -78,6 +78,11 @@ type HandlerOptions struct {
 	// that an answer may have a Content-Length, and that the session of a call whose
 	// client is gone stays open until its handler returns.
 	StockFront bool
+	// Refused is called with the reason when a request is refused before its call begins:
+	// "host", "origin", "size", "slow", "malformed", "ambiguous", "version", "overload", "share"
+	// (too much of the load is this client's) or "shutdown". It must be quick. The Refused of
+	// an otelmrtr.Observer counts them.
+	Refused func(reason string)
 	// Logger is handed to go-sdk; nothing is logged if it is nil.
 	Logger *slog.Logger
 }

@@ -11,15 +11,18 @@ import (
 )
 
 func refuseWork(w http.ResponseWriter) {
+	refusedBy(w, byShutdown)
 	inflight.Refuse(w.Header())
 	http.Error(w, "shutting down", http.StatusServiceUnavailable)
 }
 
 func refuseMalformed(w http.ResponseWriter, err error) {
 	if errors.Is(err, errLongBatch) {
+		refusedBy(w, bySize)
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 		return
 	}
+	refusedBy(w, byForm)
 	http.Error(w, fmt.Sprintf("malformed payload: %v", err), http.StatusBadRequest)
 }
 
@@ -27,10 +30,11 @@ func refuseMalformed(w http.ResponseWriter, err error) {
 // server has too many in flight, with 429 if the client has. A single call is
 // answered by its id, so that a client fails that call and nothing else.
 func refuseCalls(w http.ResponseWriter, raw []byte, err error) {
-	status := http.StatusTooManyRequests
+	status, reason := http.StatusTooManyRequests, byShare
 	if errors.Is(err, inflight.ErrFull) {
-		status = http.StatusServiceUnavailable
+		status, reason = http.StatusServiceUnavailable, byLoad
 	}
+	refusedBy(w, reason)
 	w.Header().Set("Retry-After", "1")
 	if message, decodeErr := jsonrpc.DecodeMessage(raw); decodeErr == nil {
 		if call, ok := message.(*jsonrpc.Request); ok && call.IsCall() {

@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/message"
+	"github.com/mrtr-go/sdk/transport/internal/origin"
 )
 
 const (
@@ -21,10 +23,18 @@ const (
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.refused != nil {
+		w = &doorkeeper{ResponseWriter: w, tell: h.refused}
+	}
 	if !h.Ready() { // so that no connection closes under a request that is on its way
 		w.Header().Set("Connection", "close")
 	}
 	if err := h.guard.Check(r); err != nil {
+		reason := byOrigin
+		if errors.Is(err, origin.ErrForeignHost) {
+			reason = byHost
+		}
+		refusedBy(w, reason)
 		http.Error(w, "Forbidden: "+err.Error(), http.StatusForbidden)
 		return
 	}
@@ -61,10 +71,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if refuseAltered(w, messages) || modern && refuseOtherTask(w, r, messages) {
+		refusedBy(w, byAmbiguity)
 		return
 	}
 	raw, refused := settle(w, messages, isBatch(raw))
 	if refused {
+		refusedBy(w, byAmbiguity)
 		return
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
@@ -81,6 +93,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := body.tooLarge(h.maxInitialize); err != nil {
+		refusedBy(w, bySize)
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 		return
 	}
@@ -191,6 +204,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 func (h *Handler) openSession(w http.ResponseWriter, r *http.Request, bytes int64) bool {
 	place := h.sessions.claim(r, bytes)
 	if place == nil {
+		refusedBy(w, byLoad)
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
 		return false

@@ -62,6 +62,7 @@ func (g *gate) upgrade(w http.ResponseWriter, r *http.Request) (*conn, error) {
 	c := newConn(ws, g.options.Limits)
 	c.firstRequest = g.options.FirstRequestTimeout
 	c.calls.Most = g.options.MaxCallsPerConnection
+	c.refused = g.options.Refused
 	c.opening.most = g.options.MaxInitializeBytes
 	c.extra = &mcp.RequestExtra{
 		TokenInfo: auth.TokenInfoFromContext(r.Context()),

@@ -26,7 +26,9 @@ const (
 type conn struct {
 	ws     *websocket.Conn
 	limits Limits
-	extra  *mcp.RequestExtra // for each request; nil on the client's side
+	// refused hears why a call is not taken; nil if nobody does.
+	refused func(reason string)
+	extra   *mcp.RequestExtra // for each request; nil on the client's side
 
 	readTurn chan struct{} // held while reading from ws
 	// All guarded by readTurn.

@@ -35,6 +35,8 @@ type RefusedError struct {
 	Header http.Header
 	// Message is the body of the response, up to the first kilobyte.
 	Message string
+
+	why string // for HandlerOptions.Refused
 }
 
 func (e *RefusedError) Error() string {

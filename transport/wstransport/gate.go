@@ -1,6 +1,8 @@
 package wstransport
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -39,7 +41,11 @@ func newGate(opts *HandlerOptions) (*gate, error) {
 // check returns nil when r may be upgraded.
 func (g *gate) check(r *http.Request) *RefusedError {
 	if err := g.guard.Check(r); err != nil {
-		return &RefusedError{StatusCode: http.StatusForbidden, Message: "Forbidden: " + err.Error()}
+		why := byOrigin
+		if errors.Is(err, origin.ErrForeignHost) {
+			why = byHost
+		}
+		return &RefusedError{StatusCode: http.StatusForbidden, Message: "Forbidden: " + err.Error(), why: why}
 	}
 	switch {
 	case !websocket.IsWebSocketUpgrade(r):
@@ -52,6 +58,7 @@ func (g *gate) check(r *http.Request) *RefusedError {
 
 // refuse sends the response that e describes.
 func (g *gate) refuse(w http.ResponseWriter, r *http.Request, e *RefusedError) {
+	g.tell(cmp.Or(e.why, byHandshake))
 	g.log.Warn("websocket handshake refused", "remote", r.RemoteAddr, "status", e.StatusCode, "reason", e.Message,
 		"host", r.Host, "origin", r.Header.Get("Origin"))
 	if e.StatusCode == http.StatusUpgradeRequired {

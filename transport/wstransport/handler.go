@@ -68,7 +68,7 @@ func bytesOfAll(o *HandlerOptions) int {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !h.door.Enter() {
 		inflight.Refuse(w.Header())
-		h.gate.refuse(w, r, &RefusedError{StatusCode: http.StatusServiceUnavailable, Message: "shutting down"})
+		h.gate.refuse(w, r, &RefusedError{StatusCode: http.StatusServiceUnavailable, Message: "shutting down", why: byShutdown})
 		return
 	}
 	defer h.door.Leave()
@@ -116,11 +116,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func tooMany(err error) *RefusedError {
-	status := http.StatusTooManyRequests
 	if errors.Is(err, inflight.ErrFull) {
-		status = http.StatusServiceUnavailable
+		return &RefusedError{StatusCode: http.StatusServiceUnavailable, Message: err.Error(), why: byLoad}
 	}
-	return &RefusedError{StatusCode: status, Message: err.Error()}
+	return &RefusedError{StatusCode: http.StatusTooManyRequests, Message: err.Error(), why: byShare}
 }
 
 func logEnd(log *slog.Logger, err error) {

@@ -142,6 +142,10 @@ type HandlerOptions struct {
 	MaxCallsPerPrincipal int
 	// MaxCallsPerConnection bounds those on one connection; 100 if zero.
 	MaxCallsPerConnection int
+	// Refused is called with the reason when a connection or a call is refused: "host",
+	// "origin", "handshake", "ambiguous", "overload", "share" (too much of the load is this
+	// client's) or "shutdown". It must be quick. The Refused of an otelmrtr.Observer counts them.
+	Refused func(reason string)
 	// Logger hears who was refused and why connections ended. Nil is silent.
 	Logger *slog.Logger
 }

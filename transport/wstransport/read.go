@@ -51,6 +51,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				again, why = c.calls.Begin(req)
 			}
 			if why != nil {
+				c.tell(why)
 				if err := c.Write(ctx, inflight.Refused(req.ID, why)); err != nil {
 					return nil, err
 				}

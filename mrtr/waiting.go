@@ -1,0 +1,87 @@
+package mrtr
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mrtr-go/sdk/sse/era"
+)
+
+// The ways in which a server waits for a user, in [Waiting].
+const (
+	WayHeld   = "held"   // the handler is held, and the client has its questions
+	WayLegacy = "legacy" // the client is asked while its request is open
+	WayTask   = "task"   // the call is a task: see the Waiting of tasks.Manager
+)
+
+// Waiting are the calls of one kind that wait for their users at this instance. A call of
+// another style waits at its client alone: no server knows of it.
+type Waiting struct {
+	Method, Name string // as in an [Event]
+	Era          era.Era
+	Way          string
+	Calls        int
+	Longest      time.Duration // since its questions went out
+}
+
+// Waiting counts the calls that wait for their users here, except tasks. It looks at each of
+// them: call it as often as an operator looks at a gauge.
+func (rt *Runtime) Waiting() []Waiting {
+	found := tallied{}
+	now := time.Now()
+	t := rt.frames
+	t.mu.Lock()
+	for r := t.parked.first; r != nil; r = r.next {
+		ex := &r.call.ex // nobody writes it while the run is parked
+		if ex.client.Era == era.Modern && !r.isTask {
+			found.add(ex, WayHeld, now.Sub(t.began.Add(r.expires-t.ttl)))
+		}
+	}
+	t.mu.Unlock()
+	rt.asking.mu.Lock()
+	for l := range rt.asking.calls {
+		found.add(&l.last.ex, WayLegacy, now.Sub(l.asked))
+	}
+	rt.asking.mu.Unlock()
+	return slices.SortedFunc(maps.Values(found), func(a, b Waiting) int {
+		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Way, b.Way), cmp.Compare(a.Era, b.Era))
+	})
+}
+
+// tallied are waiting calls by what they have in common: all but their number and time.
+type tallied map[Waiting]Waiting
+
+func (t tallied) add(ex *exchange, way string, since time.Duration) {
+	key := Waiting{Method: ex.method, Name: nameInLog(ex.method, ex.name), Era: ex.client.Era, Way: way}
+	w, known := t[key]
+	if !known {
+		w = key
+	}
+	w.Calls++
+	w.Longest = max(w.Longest, since)
+	t[key] = w
+}
+
+// asking are the calls of legacy clients that are asked now.
+type asking struct {
+	mu    sync.Mutex
+	calls map[*legacyRounds]struct{}
+}
+
+// begins notes that a call is asked, until the function that it returns is called.
+func (a *asking) begins(l *legacyRounds) (answered func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.calls == nil {
+		a.calls = map[*legacyRounds]struct{}{}
+	}
+	a.calls[l] = struct{}{}
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.calls, l)
+	}
+}

@@ -1,0 +1,70 @@
+package mrtr_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/sse/era"
+)
+
+// The calls that wait for their users are counted by tool and by how they wait, with the time of
+// the one that has waited longest, until they are answered.
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt, err := mrtr.New(nil)
+		require.NoError(t, err)
+		defer rt.Close()
+		server := newServer()
+		held := mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
+			v, err := mrtr.Ask(ctx, c, units)
+			return output{v}, err
+		})
+		mcp.AddTool(server, &mcp.Tool{Name: "held"}, mrtr.Tool(rt, held, nil))
+		mcp.AddTool(server, &mcp.Tool{Name: "native"}, mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil))
+		modern, err := wire.Connect(t.Context(), server, nil)
+		require.NoError(t, err)
+		defer modern.Close()
+		legacy, err := wire.Connect(t.Context(), server, legacyClient)
+		require.NoError(t, err)
+		begin := func(tool string) string {
+			reply, err := modern.Send(t.Context(), wire.Request{Name: tool, Arguments: input{}})
+			require.NoError(t, err)
+			return reply.State
+		}
+		first := begin("held")
+		time.Sleep(time.Minute)
+		begin("held")
+		begin("native")
+		left := make(chan struct{})
+		for _, tool := range []string{"held", "native"} {
+			go func() {
+				_, _ = legacy.Call(t.Context(), tool, input{}, wire.Answers{"units": wire.Silent})
+				left <- struct{}{}
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, []mrtr.Waiting{
+			{"tools/call", "held", era.Modern, mrtr.WayHeld, 2, time.Minute + time.Second},
+			{"tools/call", "held", era.Legacy, mrtr.WayLegacy, 1, time.Second},
+			{"tools/call", "native", era.Legacy, mrtr.WayLegacy, 1, time.Second},
+		}, rt.Waiting())
+
+		require.NoError(t, legacy.Close())
+		<-left
+		<-left
+		_, err = modern.Send(t.Context(), wire.Request{Name: "held", Arguments: input{}, State: first, Responses: map[string]any{
+			"units": map[string]any{"action": "accept", "content": map[string]any{"units": "metric"}},
+		}})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, []mrtr.Waiting{{"tools/call", "held", era.Modern, mrtr.WayHeld, 1, time.Second}}, rt.Waiting())
+	})
+}

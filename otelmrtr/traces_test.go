@@ -1,0 +1,227 @@
+package otelmrtr_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/otelmrtr"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+// own is what a client sends in a later round: a trace of another name, as a new request has.
+var own = strings.Replace(parent, "4bf92f35", "abcdef01", 1)
+
+// traced is a fleet of two instances that share keys, and one exporter of spans.
+type traced struct {
+	t      *testing.T
+	tracer trace.Tracer
+	spans  *tracetest.InMemoryExporter
+	tools  []mcp.ToolHandlerFor[trip, seat]
+}
+
+var meal = mrtr.Choose("meal", "Which meal?", mrtr.Choices("fish", "bread")...)
+
+func newTraced(t *testing.T, o otelmrtr.Options) *traced {
+	f := &traced{t: t, spans: tracetest.NewInMemoryExporter()}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(f.spans), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.AlwaysSample())))
+	f.tracer = provider.Tracer("test")
+	o.TracerProvider, o.MeterProvider = provider, metric.NewMeterProvider()
+	key := statecodec.GenerateKey()
+	for range 2 {
+		observer, err := otelmrtr.New(&o)
+		require.NoError(t, err)
+		rt, err := mrtr.New(&mrtr.Options{Observer: observer, State: &statecodec.Options{Keys: []statecodec.Key{key}}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, rt.Close()) })
+		f.tools = append(f.tools, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, seat, error) {
+			v, ok := mrtr.Answer(c, where)
+			if !ok {
+				return mrtr.Need(where), seat{}, nil
+			}
+			if _, ok := mrtr.Answer(c, meal); !ok {
+				return mrtr.Need(meal), seat{}, nil
+			}
+			_, inner := f.tracer.Start(ctx, "own")
+			inner.End()
+			return nil, seat{v}, nil
+		}), nil))
+	}
+	return f
+}
+
+// serve makes a request of an instance, as its HTTP server would: in a span of its own, unless
+// that has no name.
+func (f *traced) serve(instance int, server string, r *mcp.CallToolRequest) (state string, around trace.SpanContext) {
+	ctx := f.t.Context()
+	if server != "" {
+		var span trace.Span
+		ctx, span = f.tracer.Start(ctx, server, trace.WithNewRoot())
+		around = span.SpanContext()
+		defer span.End()
+	}
+	res, _, err := f.tools[instance](ctx, r, trip{})
+	require.NoError(f.t, err)
+	if res == nil {
+		return "", around
+	}
+	return res.RequestState, around
+}
+
+// rounds are the spans of the rounds, in their order.
+func (f *traced) rounds() (rounds []tracetest.SpanStub) {
+	for _, span := range f.spans.GetSpans() {
+		if span.Name == "tools/call book" {
+			rounds = append(rounds, span)
+		}
+	}
+	return rounds
+}
+
+func answering(key, answer, state, traceparent string) *mcp.CallToolRequest {
+	r := request(state, "", traceparent)
+	r.Params.InputResponses = mcp.InputResponseMap{key: &mcp.ElicitResult{Action: "accept", Content: map[string]any{key: answer}}}
+	return r
+}
+
+// linked are the traces that a span links.
+func linked(span tracetest.SpanStub) (traces []string) {
+	for _, l := range span.Links {
+		traces = append(traces, l.SpanContext.TraceID().String())
+	}
+	return traces
+}
+
+// A call of three rounds at two instances is one trace, whatever its requests are part of. What
+// a round does not stand below it links.
+func TestOneTraceACall(t *testing.T) {
+	const client, other = "4bf92f3577b34da6a3ce929d0e0e4736", "abcdef0177b34da6a3ce929d0e0e4736"
+	for name, c := range map[string]struct {
+		public        bool
+		first, later  string // trace parents of the client's
+		server        string // the name of the span around each request, "" for none
+		trace         string // of the call, "" for one that the server begins
+		links, linksB []string
+	}{
+		"nobody traces":                       {},
+		"the server does":                     {server: "http", linksB: []string{"around"}},
+		"the client does":                     {first: parent, later: parent, trace: client},
+		"the client begins another each time": {first: parent, later: own, trace: client, linksB: []string{other}},
+		"both do":                             {first: parent, later: own, server: "http", trace: client, links: []string{"around"}, linksB: []string{"around", other}},
+		"a stranger does":                     {public: true, first: parent, later: own, links: []string{client}, linksB: []string{other}},
+		"a stranger and the server do":        {public: true, first: parent, later: own, server: "http", links: []string{client}, linksB: []string{"around", other}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTraced(t, otelmrtr.Options{Public: c.public})
+			state, first := f.serve(0, c.server, request("", "", c.first))
+			state, second := f.serve(1, c.server, answering("seat", "window", state, c.later))
+			_, third := f.serve(0, c.server, answering("meal", "fish", state, c.later))
+			rounds := f.rounds()
+			require.Len(t, rounds, 3)
+			id := rounds[0].SpanContext.TraceID().String()
+			switch {
+			case c.trace != "":
+				require.Equal(t, c.trace, id)
+			case c.server != "":
+				require.Equal(t, first.TraceID().String(), id)
+			default:
+				require.NotContains(t, []string{client, other}, id)
+			}
+			for i, around := range []trace.SpanContext{first, second, third} {
+				want := c.links
+				if i > 0 {
+					want = c.linksB
+					require.Equal(t, rounds[0].SpanContext.SpanID(), rounds[i].Parent.SpanID())
+				}
+				require.Equal(t, id, rounds[i].SpanContext.TraceID().String())
+				require.Equal(t, strings.ReplaceAll(strings.Join(want, " "), "around", around.TraceID().String()), strings.Join(linked(rounds[i]), " "), i)
+			}
+			for _, span := range f.spans.GetSpans() {
+				if span.Name == "own" {
+					require.Equal(t, rounds[2].SpanContext.SpanID(), span.Parent.SpanID())
+				}
+			}
+		})
+	}
+}
+
+// A tracestate is passed on with the trace that it is of, and a stranger's is not.
+func TestATraceStateIsKept(t *testing.T) {
+	for public, want := range map[bool]string{false: "vendor=1,other=2", true: ""} {
+		f := newTraced(t, otelmrtr.Options{Public: public})
+		r := request("", "", parent)
+		r.Params.Meta["tracestate"] = "vendor=1,other=2"
+		state, _ := f.serve(0, "", r)
+		f.serve(1, "", answering("seat", "window", state, ""))
+		for _, span := range f.rounds() {
+			require.Equal(t, want, span.SpanContext.TraceState().String())
+			for _, l := range span.Links {
+				require.Empty(t, l.SpanContext.TraceState().String())
+			}
+		}
+	}
+}
+
+// Whether a trace is sampled is decided in round one, and holds at every instance.
+func TestATraceThatIsNotSampled(t *testing.T) {
+	f := newTraced(t, otelmrtr.Options{})
+	state, _ := f.serve(0, "", request("", "", strings.TrimSuffix(parent, "01")+"00"))
+	f.serve(1, "", answering("seat", "window", state, own))
+	require.Empty(t, f.spans.GetSpans())
+}
+
+// A state is as long as ever where nobody traces, and longer by the trace alone where somebody
+// does.
+func TestATraceCostsItsOwnBytes(t *testing.T) {
+	length := func(observer mrtr.Observer, r *mcp.CallToolRequest) int {
+		rt, err := mrtr.New(&mrtr.Options{Observer: observer})
+		require.NoError(t, err)
+		defer rt.Close()
+		res, _, err := mrtr.Tool(rt, native(nil), nil)(t.Context(), r, trip{})
+		require.NoError(t, err)
+		return len(res.RequestState)
+	}
+	observer := func(o otelmrtr.Options) mrtr.Observer {
+		o.MeterProvider = metric.NewMeterProvider()
+		got, err := otelmrtr.New(&o)
+		require.NoError(t, err)
+		return got
+	}
+	tracing := otelmrtr.Options{TracerProvider: sdktrace.NewTracerProvider()}
+	alone := length(nil, request("", "", parent))
+	require.LessOrEqual(t, alone, 420)
+	require.Equal(t, alone, length(observer(otelmrtr.Options{}), request("", "", "")), "metrics alone")
+	require.Equal(t, alone+88, length(observer(tracing), request("", "", "")))
+	require.Equal(t, alone+88, length(observer(tracing), request("", "", parent)))
+}
+
+// An effect in doubt is an error of its own and of its round, with the effect's name.
+func TestADoubtIsAnError(t *testing.T) {
+	s := observe(t, mrtr.Options{})
+	h := mrtr.Tool(s.rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, seat, error) {
+		_, _ = mrtr.Once(ctx, c, "reserve", func(context.Context, string) (seat, error) { return seat{}, io.EOF })
+		return nil, seat{"none"}, nil // it completes all the same
+	}), nil)
+	_, _, err := h(t.Context(), request("", "", ""), trip{})
+	require.NoError(t, err)
+	spans := s.spans.GetSpans()
+	require.Len(t, spans, 3)
+	for i, want := range []string{"failed", "in doubt", "completed"} {
+		require.Contains(t, spans[i].Attributes, attribute.String("mrtr.outcome", want))
+		require.Equal(t, codes.Error, spans[i].Status.Code, want)
+	}
+	require.Contains(t, s.metrics(), "mrtr.effects{mcp.method.name=tools/call,mrtr.effect=reserve,mrtr.era=modern,mrtr.name=book,mrtr.outcome=in doubt} 1")
+}
