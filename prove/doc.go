@@ -9,7 +9,7 @@
 //	}, nil)
 //	fmt.Print(report)
 //
-// The tool is really called, dozens of times: prove a server whose effects harm
+// The tool is really called, hundreds of times: prove a server whose effects harm
 // nobody.
 //
 // # Subjects

@@ -32,6 +32,50 @@ const defaultPatience = 10 * time.Second
 // complete an honest call, or the call asks nothing. When ctx ends, the rules that
 // are left are skipped, and the report comes with the error of ctx.
 func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options) (*Report, error) {
+	p, rules, err := newProver(subject, scenario, opts)
+	if err != nil {
+		return nil, err
+	}
+	before := p.counted(ctx)
+	report := &Report{Tool: scenario.Tool}
+	found := func(f Finding) {
+		report.Findings = append(report.Findings, f)
+		if p.options.Progress != nil {
+			p.options.Progress(f)
+		}
+	}
+	if err := p.prepare(ctx); err != nil {
+		broken, ok := p.unanswerable(ctx, rules)
+		if !ok {
+			return nil, err
+		}
+		for _, rule := range rules {
+			f := Finding{Rule: rule, Outcome: Skip, Detail: "not tried: no client can play the call to its end"}
+			if rule.Name == broken.Rule.Name {
+				f = broken
+			}
+			found(f)
+		}
+		rules = nil
+	}
+	for _, rule := range rules {
+		if p.leaves(rule) {
+			continue
+		}
+		f := Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended before"}
+		if ctx.Err() == nil {
+			if f = p.mourn(ctx, p.try(ctx, rule)); ctx.Err() != nil { // a request that was cut off proves nothing
+				f = Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended meanwhile"}
+			}
+		}
+		found(f)
+	}
+	report.Calls, report.Effects = int(p.calls.Load()), grown(before, p.counted(ctx))
+	return report, ctx.Err()
+}
+
+// newProver makes a prover, and the rules that it is asked to try.
+func newProver(subject Subject, scenario Scenario, opts *Options) (*prover, []Rule, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -43,33 +87,44 @@ func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options)
 		o.Level = Ours
 	}
 	if err := misused(subject, scenario, o); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rules, err := selected(o.Only, o.Level)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p := &prover{subject: subject, scenario: scenario, patience: o.Patience, era: judge.Modern}
-	if err := p.prepare(ctx); err != nil {
-		return nil, err
+	return &prover{subject: subject, scenario: scenario, options: o, patience: o.Patience, era: judge.Modern}, rules, nil
+}
+
+// leaves reports whether a rule is about a server of another kind.
+func (p *prover) leaves(rule Rule) bool {
+	return rule.Group() == taskGroup && !p.tasks && len(p.options.Only) == 0
+}
+
+// counted is how often each effect happened so far; nil if nobody can say.
+func (p *prover) counted(ctx context.Context) map[string]int {
+	if p.subject.Effects == nil {
+		return nil
 	}
-	report := &Report{Tool: scenario.Tool}
-	for _, rule := range rules {
-		if rule.Group() == taskGroup && !p.tasks && len(o.Only) == 0 {
-			continue // they are about a server of another kind
-		}
-		f := Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended before"}
-		if ctx.Err() == nil {
-			if f = p.mourn(ctx, p.try(ctx, rule)); ctx.Err() != nil { // a request that was cut off proves nothing
-				f = Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended meanwhile"}
-			}
-		}
-		report.Findings = append(report.Findings, f)
-		if o.Progress != nil {
-			o.Progress(f)
+	counts, err := p.subject.Effects(ctx)
+	if err != nil {
+		return nil // the rules that count say so
+	}
+	return counts
+}
+
+// grown is how much each count has grown.
+func grown(before, after map[string]int) map[string]int {
+	if after == nil {
+		return nil
+	}
+	delta := map[string]int{}
+	for name, n := range after {
+		if n != before[name] {
+			delta[name] = n - before[name]
 		}
 	}
-	return report, ctx.Err()
+	return delta
 }
 
 func misused(subject Subject, scenario Scenario, o Options) error {
@@ -90,6 +145,7 @@ func misused(subject Subject, scenario Scenario, o Options) error {
 type prover struct {
 	subject  Subject
 	scenario Scenario
+	options  Options
 	patience time.Duration
 	era      judge.Era
 	tool     *tool
@@ -107,6 +163,8 @@ type prover struct {
 	likenesses []likeness
 	// lost is the rule after which the server was gone, and "" while it is there.
 	lost string
+	// calls is how often a tool was called.
+	calls atomic.Int64
 	// openStream says that a stream stayed open after its answer.
 	openStream atomic.Bool
 }
@@ -115,11 +173,7 @@ type prover struct {
 func (p *prover) prepare(ctx context.Context) (err error) {
 	f := p.try(ctx, Rule{Name: "prepare", try: func(t *trial) {
 		c := t.client()
-		t.tool = t.findTool(c)
-		t.tasks = t.offersTasks(c)
-		if p.scenario.Arguments == nil {
-			p.scenario.Arguments = t.madeArguments()
-		}
+		t.look(c)
 		before := t.count()
 		p.honest = t.play(c, p.scenario.Arguments, p.scenario.Answers)
 		if end := p.honest.end(); end.reply != nil && end.reply.ResultType == "task" {
@@ -155,6 +209,41 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 		return ctx.Err()
 	}
 	return errors.New("prove: nothing could be proved: " + f.Detail)
+}
+
+// look finds the tool, and calls none.
+func (t *trial) look(c *wire.Client) {
+	t.tool = t.findTool(c)
+	t.tasks = t.offersTasks(c)
+	if t.scenario.Arguments == nil {
+		t.scenario.Arguments = t.madeArguments()
+	}
+}
+
+// unanswerable plays the honest call up to a question, or a result, that the revision does not
+// describe. It is the failure of a rule if that was to be tried.
+func (p *prover) unanswerable(ctx context.Context, rules []Rule) (Finding, bool) {
+	if p.tool == nil {
+		return Finding{}, false
+	}
+	broken := p.try(ctx, Rule{Name: "result/questions", try: func(t *trial) {
+		s := t.send(t.client(), t.request(t.scenario.Arguments))
+		for rounds := 0; s.asks() && rounds < maxRounds; rounds++ {
+			t.wellAsked(s)
+			s = t.send(t.client(), t.next(s, t.honestly))
+		}
+		if errors.Is(s.err, errUnreadable) {
+			t.finding.Rule.Name = "result/schema"
+			t.failAt(s, "%v", s.err)
+		}
+	}})
+	for _, rule := range rules {
+		if rule.Name == broken.Rule.Name && broken.Outcome == Fail {
+			broken.Rule = rule
+			return broken, true
+		}
+	}
+	return broken, false
 }
 
 // effectsAbove are those of a call before it asks anything.
@@ -276,6 +365,7 @@ func (t *trial) because(format string, args ...any) { t.finding.Detail = fmt.Spr
 // needs skips the rule if the subject lacks an ability.
 func (t *trial) needs(has bool, ability string) {
 	if !has {
+		t.finding.Lacks = ability
 		t.skip("needs %s", ability)
 	}
 }

@@ -121,6 +121,7 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 		tables.put(t, name, part)
 	}
 	tables.put(t, "rules", ruleList())
+	tables.put(t, "clauses", clauseList())
 	for _, page := range []*page{tables, findings} {
 		if updates() && !t.Failed() {
 			require.NoError(t, os.WriteFile(page.path, []byte(page.written), 0o644))
@@ -242,7 +243,7 @@ func quotes(columns []column, reports []*prove.Report) string {
 	var b strings.Builder
 	for i, c := range columns {
 		fmt.Fprintf(&b, "### %s: %s\n\n", c.title, c.what)
-		clause := ""
+		clause := prove.Clause("")
 		for _, f := range reports[i].Findings {
 			if f.Outcome != prove.Fail {
 				continue
@@ -285,6 +286,19 @@ func ruleList() string {
 	b.WriteString("| rule | level | promise | clause |\n|---|---|---|---|\n")
 	for _, r := range slices.Concat(prove.Rules(), prove.TaskRules()) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, r.Level, r.Says, r.Clause)
+	}
+	return b.String()
+}
+
+// clauseList has the words behind each clause, in the order of the rules.
+func clauseList() string {
+	var b strings.Builder
+	listed := map[prove.Clause]bool{}
+	for _, r := range allRules() {
+		if source := r.Clause.Source(); source.URL != "" && !listed[r.Clause] {
+			listed[r.Clause] = true
+			fmt.Fprintf(&b, "- [%s](%s): “%s”\n", r.Clause, source.URL, source.Quote)
+		}
 	}
 	return b.String()
 }
