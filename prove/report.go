@@ -23,6 +23,8 @@ type Finding struct {
 	// error. A sealed state is replaced by a description of it.
 	Request json.RawMessage `json:"request,omitempty"`
 	Reply   string          `json:"reply,omitempty"`
+
+	unanswered bool // no reply came
 }
 
 // Report is all that was found, in the order of [Rules].

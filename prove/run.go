@@ -307,15 +307,22 @@ func (p *prover) try(ctx context.Context, rule Rule) (f Finding) {
 	return t.finding
 }
 
-// mourn looks for a server that is gone and that nobody can start again. The rule after which
+// mourn looks for a server that is gone, or that answers no call, and that nobody can start again. The rule after which
 // it is not there any more has failed, and those that follow are not tried.
 func (p *prover) mourn(ctx context.Context, f Finding) Finding {
 	if p.lost != "" || p.subject.Revive != nil || f.Outcome == Pass || f.Outcome == Skip {
 		return f
 	}
 	gone := p.try(ctx, Rule{Name: "a look at the server", try: func(t *trial) {
-		if l := t.list(t.another(t.subject.Dial), 1); l.last.reply == nil {
+		c := t.another(t.subject.Dial)
+		if l := t.list(c, 1); l.last.reply == nil {
 			t.fail("%s", l.last.outline())
+		}
+		if !f.unanswered {
+			return
+		}
+		if end := t.play(c, t.scenario.Arguments, t.scenario.Answers).end(); end.reply == nil {
+			t.fail("it lists its tools, and an honest call gets %s", end.outline())
 		}
 	}})
 	if gone.Outcome != Fail || ctx.Err() != nil {
@@ -352,7 +359,7 @@ func (t *trial) note(format string, args ...any) { t.end(Note, format, args...) 
 func (t *trial) failAt(s exchange, format string, args ...any) { t.endAt(Fail, s, format, args...) }
 
 func (t *trial) endAt(o Outcome, s exchange, format string, args ...any) {
-	t.finding.Request = s.shown(t.honest)
+	t.finding.Request, t.finding.unanswered = s.shown(t.honest), s.reply == nil && s.err != nil
 	if s.reply != nil || s.err != nil {
 		t.finding.Reply = clean(s.outline())
 	}
