@@ -215,12 +215,18 @@ func (t *trial) reply(ctx context.Context, c *wire.Client, r wire.Request) (*wir
 		// The transport allows it, with or without a JSON-RPC error as its body.
 		return &wire.Reply{Error: &jsonrpc.Error{Code: int64(status.Code), Message: status.Error()}}, nil
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.abandoned.Add(1)
+	}
 	if err != nil {
 		return nil, err
 	}
 	t.closes(pending)
 	return readReply(res)
 }
+
+// surplus is how many answers came that nothing waited for. A late one is none of them.
+func (t *trial) surplus(c *wire.Client) int { return max(0, c.Surplus()-int(t.abandoned.Load())) }
 
 // closes waits a moment for the end of the response's stream, on which a second
 // answer would come. It waits no more once a stream stayed open.

@@ -24,6 +24,7 @@ import (
 type faulty struct {
 	begins func(method string, call int) bool
 	alone  bool // tools/list keeps working
+	sound  hostile
 
 	mu     sync.Mutex
 	calls  int
@@ -95,7 +96,7 @@ func TestAFaultIsOneFinding(t *testing.T) {
 							answer(w, r, nil)
 							return
 						}
-						hostile{}.ServeHTTP(w, r)
+						server.sound.ServeHTTP(w, r)
 					}))
 					defer end()
 					provedFaulty(t, prove.HTTP("http://s", &http.Client{Transport: pipes}), moment.reports)
@@ -149,7 +150,7 @@ func (f *faulty) serve(over context.Context, c net.Conn, fault func(context.Cont
 			return
 		}
 		answer := httptest.NewRecorder()
-		hostile{}.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(line)))
+		f.sound.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(line)))
 		if _, err := c.Write(append(answer.Body.Bytes(), '\n')); err != nil {
 			return
 		}

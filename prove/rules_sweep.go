@@ -17,7 +17,7 @@ import (
 // SweepRules are the rules of [Sweep]. They demand less than those of [Rules], and
 // of every tool: it need not ask.
 func SweepRules() []Rule {
-	all := []Rule{shakesHands, listsTools}
+	all := []Rule{shakesHands, discovers, listsTools}
 	for _, r := range sweepRules {
 		all = append(all, r.Rule)
 	}
@@ -27,6 +27,7 @@ func SweepRules() []Rule {
 // Rules about the way to a tool, which show while others are tried.
 var (
 	shakesHands   = Rule{Name: "sweep/initialize", Says: "The server answers initialize.", Level: Must, Clause: greeting}
+	discovers     = Rule{Name: "sweep/discover", Says: "A modern client is served.", Level: Ours, Clause: "a server may speak legacy revisions alone"}
 	listsTools    = Rule{Name: "sweep/tools-list", Says: "tools/list ends, and every entry is a tool whose input schema reads.", Level: Must, Clause: listed}
 	answersNext   = Rule{Name: "sweep/next-call", Says: "After each call a further one is answered.", Level: Ours, Clause: "one client's request must not end another's"}
 	endsStreams   = Rule{Name: "sweep/stream-ends", Says: "The stream of a response ends after the answer.", Level: Should, Clause: ending}
@@ -243,7 +244,7 @@ var serverSweepRules = []Rule{
 		}
 	}},
 	{"sweep/one-answer", "No request is answered twice.", Must, jsonRPC, func(t *trial) {
-		if n := t.client().Surplus(); n > 0 {
+		if n := t.surplus(t.client()); n > 0 {
 			t.fail("%d answers came that nothing waited for", n)
 		}
 	}},

@@ -165,6 +165,9 @@ type prover struct {
 	lost string
 	// calls is how often a tool was called.
 	calls atomic.Int64
+	// abandoned are the requests over the connections of a rule that were waited for long
+	// enough: their answers may still come.
+	abandoned atomic.Int64
 	// openStream says that a stream stayed open after its answer.
 	openStream atomic.Bool
 }
@@ -300,6 +303,9 @@ func (p *prover) try(ctx context.Context, rule Rule) (f Finding) {
 			}
 		}
 	}()
+	if p.shared == nil {
+		p.abandoned.Store(0)
+	}
 	if p.lost != "" {
 		t.skip("not tried: the server is gone since %s", p.lost)
 	}

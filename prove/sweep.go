@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -122,6 +123,10 @@ func (s *sweeper) run(ctx context.Context, dial Dial, who *Caller) error {
 	s.shared = c.client
 	ctx, cancel = context.WithTimeout(ctx, s.opts.Limit)
 	defer cancel()
+	if s.era == judge.Modern && s.legacyOnly(ctx) {
+		s.found("", Finding{Rule: discovers, Outcome: Skip, Detail: "the server speaks no modern revision, as it may"})
+		return nil
+	}
 	listed, err := s.tools(ctx)
 	if err != nil || len(listed) == 0 && len(s.reports) > 0 {
 		return err
@@ -154,6 +159,26 @@ func refusesLegacy(err error) bool {
 	var answer *jsonrpc.Error
 	var status *wire.StatusError
 	return errors.As(err, &answer) || errors.As(err, &status) && status.Code/100 == 4
+}
+
+// legacyOnly reports whether the server is of another era: it answers modern requests as a legacy
+// server may, which knows neither server/discover nor a resultType.
+func (s *sweeper) legacyOnly(ctx context.Context) (legacy bool) {
+	s.prover.try(ctx, Rule{try: func(t *trial) {
+		c := t.client()
+		found := t.send(c, wire.Request{Method: "server/discover", Params: map[string]any{"_meta": c.Meta()}})
+		if !found.protocol() {
+			return
+		}
+		listed := t.listPage(c, "")
+		if listed.protocol() { // a session is missing, say; a wrong token or path says nothing
+			code := listed.reply.Error.Code
+			legacy = code < 0 || code == http.StatusBadRequest
+			return
+		}
+		legacy = listed.reply != nil && listed.reply.ResultType == ""
+	}})
+	return legacy
 }
 
 // client can be asked by form.
