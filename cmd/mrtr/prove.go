@@ -160,13 +160,14 @@ func (p *proof) progress(errOut io.Writer) (next func(prove.Finding), done func(
 // write prints the report, and writes the files that were asked for.
 func (p *proof) write(r *report, out io.Writer) error {
 	err := errors.Join(toFile(p.junit, r.writeJUnit), toFile(p.sarif, r.writeSARIF))
-	switch {
-	case p.asJSON:
+	if p.asJSON {
 		return errors.Join(err, r.writeJSON(out))
-	case p.github:
-		defer func() { _ = r.writeAnnotations(out) }()
 	}
-	return errors.Join(err, r.writeText(out, p.quiet))
+	err = errors.Join(err, r.writeText(out, p.quiet))
+	if p.github {
+		err = errors.Join(err, r.writeAnnotations(out))
+	}
+	return err
 }
 
 // helpProve explains the command and lists the rules, or explains one rule.
