@@ -112,7 +112,7 @@ func TestTheFindingsByHand(t *testing.T) {
 		t.Skip("the commands of docs/prove-findings.md were not run: ./check/interop/install installs what they need, and MRTR_CI=1 runs them")
 	}
 	_, err := exec.LookPath("curl")
-	require.NoError(t, err)
+	require.NoError(t, err, "install curl")
 	page := readPage(t, findingsPage).text
 	_, function, _ := strings.Cut(page, "```sh\n")
 	function, _, ok := strings.Cut(function, "```")
