@@ -15,8 +15,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// HTTP dials a streamable HTTP endpoint. The token of the caller, if any, is sent
-// with each request. A nil client is one of its own for each connection.
+// HTTP dials a streamable HTTP endpoint. The token and the headers of the caller, if any, are
+// sent with each request. A nil client is one of its own for each connection.
 func HTTP(url string, client *http.Client) Dial {
 	return func(_ context.Context, who *Caller) (*Endpoint, error) {
 		var base http.RoundTripper
@@ -26,14 +26,15 @@ func HTTP(url string, client *http.Client) Dial {
 		if base == nil {
 			base = http.DefaultTransport.(*http.Transport).Clone()
 		}
-		if who != nil && who.Token != "" {
-			base = bearer{base, who.Token}
+		if who != nil {
+			base = credentials{base, who}
 		}
 		return &Endpoint{URL: url, HTTP: &http.Client{Transport: base, CheckRedirect: sameHost}}, nil
 	}
 }
 
-// sameHost follows no redirect to another server, which has no business with the token.
+// sameHost follows no redirect to another server, which has no business with the caller's
+// token and headers.
 func sameHost(r *http.Request, via []*http.Request) error {
 	if first := via[0].URL; r.URL.Host != first.Host || r.URL.Scheme != first.Scheme || len(via) > 5 {
 		return http.ErrUseLastResponse
@@ -41,15 +42,20 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-type bearer struct {
-	base  http.RoundTripper
-	token string
+type credentials struct {
+	base http.RoundTripper
+	who  *Caller
 }
 
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c credentials) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+b.token)
-	return b.base.RoundTrip(r)
+	for name, values := range c.who.Header {
+		r.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if c.who.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.who.Token)
+	}
+	return c.base.RoundTrip(r)
 }
 
 // Command starts a program for each connection and speaks over its stdin and
@@ -178,7 +184,10 @@ func (t *trial) sendWithin(c *wire.Client, r wire.Request, patience time.Duratio
 }
 
 // begin sends a request, and gives up if the server does not read.
-func begin(ctx context.Context, c *wire.Client, r wire.Request) (*wire.Pending, error) {
+func (t *trial) begin(ctx context.Context, c *wire.Client, r wire.Request) (*wire.Pending, error) {
+	if r.Method == "" {
+		t.calls.Add(1)
+	}
 	type started struct {
 		pending *wire.Pending
 		err     error
@@ -197,7 +206,7 @@ func begin(ctx context.Context, c *wire.Client, r wire.Request) (*wire.Pending, 
 }
 
 func (t *trial) reply(ctx context.Context, c *wire.Client, r wire.Request) (*wire.Reply, error) {
-	pending, err := begin(ctx, c, r)
+	pending, err := t.begin(ctx, c, r)
 	if err != nil {
 		return nil, err
 	}
@@ -206,12 +215,18 @@ func (t *trial) reply(ctx context.Context, c *wire.Client, r wire.Request) (*wir
 		// The transport allows it, with or without a JSON-RPC error as its body.
 		return &wire.Reply{Error: &jsonrpc.Error{Code: int64(status.Code), Message: status.Error()}}, nil
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.abandoned.Add(1)
+	}
 	if err != nil {
 		return nil, err
 	}
 	t.closes(pending)
 	return readReply(res)
 }
+
+// surplus is how many answers came that nothing waited for. A late one is none of them.
+func (t *trial) surplus(c *wire.Client) int { return max(0, c.Surplus()-int(t.abandoned.Load())) }
 
 // closes waits a moment for the end of the response's stream, on which a second
 // answer would come. It waits no more once a stream stayed open.
@@ -231,7 +246,9 @@ func (t *trial) closes(pending *wire.Pending) {
 func readReply(res *jsonrpc.Response) (*wire.Reply, error) {
 	reply, err := wire.ReadReply(res)
 	if err != nil {
-		return nil, fmt.Errorf("the result does not read: %w", err)
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return reply, nil
 }
+
+var errUnreadable = errors.New("the result does not read")

@@ -233,31 +233,27 @@ func TestARefusalByStatusIsARefusal(t *testing.T) {
 	require.Equal(t, prove.Pass, f.Outcome, f.String())
 }
 
-// A token is for the server that it was given for.
-func TestATokenFollowsNoRedirectElsewhere(t *testing.T) {
-	var stolen atomic.Value
-	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen.Store(r.Header.Get("Authorization")) }))
+// A token and a header are for the server that they were given for.
+func TestCredentialsFollowNoRedirectElsewhere(t *testing.T) {
+	caller := &prove.Caller{Token: "secret", Header: http.Header{"X-Api-Key": {"secret"}}}
+	thief := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another server was asked") }))
 	defer thief.Close()
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
-	}))
-	defer web.Close()
-	_, err := prove.Run(t.Context(), prove.Subject{Dial: prove.HTTP(web.URL, nil), First: &prove.Caller{Token: "secret"}}, prove.Scenario{Tool: "buy"}, nil)
-	require.ErrorContains(t, err, "307")
-	require.Nil(t, stolen.Load(), "the other server was not asked")
-}
-
-// A file for a CI has the failures that decide, and the others as output.
-func TestJUnitFailsByTheLevelAskedFor(t *testing.T) {
-	rule := func(name string, level prove.Level) prove.Finding {
-		return prove.Finding{Rule: prove.Rule{Name: name, Level: level}, Outcome: prove.Fail, Detail: "why"}
-	}
-	report := &prove.Report{Tool: "t", Findings: []prove.Finding{rule("state/a", prove.Must), rule("state/b", prove.Should), rule("state/c", prove.Ours)}}
-	for level, want := range map[prove.Level]int{prove.Must: 1, prove.Should: 2, prove.Ours: 3} {
-		var file strings.Builder
-		require.NoError(t, report.WriteJUnit(&file, level))
-		require.Equal(t, want, strings.Count(file.String(), "<failure "), "%s\n%s", level, file.String())
-		require.Contains(t, file.String(), fmt.Sprintf(`failures="%d"`, want))
-		require.Equal(t, 3-want, strings.Count(file.String(), "<system-out>FAIL"), "a weaker one is told as output")
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		var asked atomic.Int64
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			if r.Header.Get("Authorization") != "Bearer secret" || r.Header.Get("X-Api-Key") != "secret" {
+				t.Error("the server itself is not told who calls")
+			}
+			if r.URL.Path == "/" { // a redirect within the server is followed, and then one that leaves it is not
+				http.Redirect(w, r, "/there", http.StatusTemporaryRedirect)
+				return
+			}
+			http.Redirect(w, r, thief.URL, status)
+		}))
+		_, err := prove.Run(t.Context(), prove.Subject{Dial: prove.HTTP(web.URL, nil), First: caller}, prove.Scenario{Tool: "buy"}, nil)
+		web.Close()
+		require.ErrorContains(t, err, fmt.Sprint(status))
+		require.EqualValues(t, 2, asked.Load())
 	}
 }

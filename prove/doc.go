@@ -9,8 +9,8 @@
 //	}, nil)
 //	fmt.Print(report)
 //
-// The tool is really called, dozens of times: prove a server whose effects harm
-// nobody.
+// The tool is really called, hundreds of times: prove a server whose effects harm
+// nobody. [Foresee] says how often, and which rules will be tried, without a call.
 //
 // # Subjects
 //

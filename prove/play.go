@@ -238,13 +238,7 @@ func (t *trial) count() map[string]int {
 
 // since is how often each effect happened since it was counted before.
 func (t *trial) since(before map[string]int) map[string]int {
-	delta := map[string]int{}
-	for name, n := range t.count() {
-		if n != before[name] {
-			delta[name] = n - before[name]
-		}
-	}
-	return delta
+	return grown(before, t.count())
 }
 
 // surplus says which effect happened more often than it may; "" if none did.

@@ -2,9 +2,11 @@ package prove
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
-	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -15,10 +17,14 @@ type Finding struct {
 	Outcome Outcome `json:"outcome"`
 	// Detail says why, unless the rule was simply kept.
 	Detail string `json:"detail,omitempty"`
+	// Lacks is the ability for want of which the rule was not tried.
+	Lacks string `json:"lacks,omitempty"`
 	// Request and Reply are those that show it: the params and the result or
 	// error. A sealed state is replaced by a description of it.
 	Request json.RawMessage `json:"request,omitempty"`
 	Reply   string          `json:"reply,omitempty"`
+
+	unanswered bool // no reply came
 }
 
 // Report is all that was found, in the order of [Rules].
@@ -30,6 +36,10 @@ type Report struct {
 	// empty in the report of a proof, which is made as both.
 	Client   string    `json:"client,omitempty"`
 	Findings []Finding `json:"findings"`
+	// Calls is how often a tool was called, and Effects how often each effect happened
+	// meanwhile. Effects is nil if nobody counted.
+	Calls   int            `json:"calls"`
+	Effects map[string]int `json:"effects,omitempty"`
 }
 
 // Count is the number of findings with an outcome.
@@ -64,33 +74,76 @@ func (r *Report) Of(rule string) (Finding, bool) {
 	return Finding{}, false
 }
 
-// String has one line for each rule, and for a failure its promise and the
-// request that shows it.
+// String begins with what could not be tried. It has one line for each rule, and for a failure
+// its promise, its clause and the request that shows it.
 func (r *Report) String() string {
 	var b strings.Builder
+	if lacking := lacking(r.Findings); lacking != "" {
+		fmt.Fprintf(&b, "%s: not tried for want of %s\n", title(r.Tool, r.Client), lacking)
+	}
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "%s\n", f)
-	}
-	name := clean(r.name())
-	if r.Client != "" {
-		name += " (" + r.Client + " client)"
 	}
 	failed := fmt.Sprint(r.Count(Fail), " failed")
 	if ours := r.Count(Fail) - len(r.Failures(Should)); ours > 0 {
 		failed += fmt.Sprintf(" (%d of them by rules of ours)", ours)
 	}
-	fmt.Fprintf(&b, "%s: %d rules tried, %s, %d notes, %d skipped\n", name,
+	fmt.Fprintf(&b, "%s: %d rules tried, %s, %d notes, %d skipped", title(r.Tool, r.Client),
 		len(r.Findings)-r.Count(Skip), failed, r.Count(Note), r.Count(Skip))
+	if r.Calls > 0 {
+		fmt.Fprintf(&b, "; %d calls", r.Calls)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Effects)) {
+		fmt.Fprintf(&b, ", %s %d times", clean(name), r.Effects[name])
+	}
+	b.WriteString("\n")
 	return b.String()
 }
 
-// name is that of the tool, or says that there is none.
-func (r *Report) name() string {
-	if r.Tool == "" {
-		return "the server"
+// lacking lists the abilities that nobody gave, with the number of rules that need each.
+func lacking(findings []Finding) string {
+	var abilities []string
+	rules := map[string]int{}
+	for _, f := range findings {
+		if f.Lacks == "" {
+			continue
+		}
+		if rules[f.Lacks]++; rules[f.Lacks] == 1 {
+			abilities = append(abilities, f.Lacks)
+		}
 	}
-	return r.Tool
+	for i, ability := range abilities {
+		abilities[i] = fmt.Sprintf("%s (%s)", ability, counted(rules[ability], "rule"))
+	}
+	return strings.Join(abilities, ", ")
 }
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// title is the name of the tool, and the client's kind if there is one. A report begins lines
+// with it, and some CIs obey a line that begins with "::". So a name that no tool should have is
+// quoted.
+func title(tool, client string) string {
+	name := clean(tool)
+	switch {
+	case tool == "":
+		name = "the server"
+	case !plainName.MatchString(name):
+		name = strconv.Quote(name)
+	}
+	if client != "" {
+		name += " (" + client + " client)"
+	}
+	return name
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9]`)
 
 // String is the line of the rule, with further lines if it failed.
 func (f Finding) String() string {
@@ -101,7 +154,10 @@ func (f Finding) String() string {
 	if f.Outcome != Fail {
 		return strings.TrimRight(line, " ")
 	}
-	line += "\n        " + f.Rule.Says + " (" + f.Rule.Clause + ")"
+	line += "\n        " + f.Rule.Says + " (" + string(f.Rule.Clause) + ")"
+	if url := f.Rule.Clause.Source().URL; url != "" {
+		line += "\n        " + url
+	}
 	if len(f.Request) > 0 {
 		line += "\n        request: " + printable(string(f.Request))
 	}
@@ -162,104 +218,4 @@ func (all Reports) String() string {
 		b.WriteString(r.String())
 	}
 	return b.String()
-}
-
-// WriteJSON writes the reports as one JSON array.
-func (all Reports) WriteJSON(w io.Writer) error { return writeJSON(w, all) }
-
-// WriteJUnit writes the reports as JUnit XML, one suite for each group of rules of
-// each report. See [Report.WriteJUnit].
-func (all Reports) WriteJUnit(w io.Writer, at Level) error {
-	var suites junitSuites
-	for _, r := range all {
-		suites.add(r, at)
-	}
-	return suites.write(w)
-}
-
-// WriteJSON writes the report as one JSON object.
-func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
-
-type junitSuites struct {
-	XMLName xml.Name     `xml:"testsuites"`
-	Suites  []junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Name    string        `xml:"name,attr"`
-	Class   string        `xml:"classname,attr"`
-	Failure *junitFailure `xml:"failure,omitempty"`
-	Skipped *junitSkipped `xml:"skipped,omitempty"`
-	Output  string        `xml:"system-out,omitempty"`
-}
-
-type junitFailure struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
-type junitSkipped struct {
-	Message string `xml:"message,attr"`
-}
-
-// WriteJUnit writes the report as JUnit XML, one suite for each group of rules. A
-// note is a case that passed, with the note as its output; so is a rule that failed and is
-// weaker than the level, since the files of a CI know no other grade.
-func (r *Report) WriteJUnit(w io.Writer, at Level) error { return Reports{r}.WriteJUnit(w, at) }
-
-func (all *junitSuites) add(r *Report, at Level) {
-	name := r.name()
-	if r.Client != "" {
-		name = r.Client + "/" + name
-	}
-	for _, f := range r.Findings {
-		group := name + "/" + f.Rule.Group()
-		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != group {
-			all.Suites = append(all.Suites, junitSuite{Name: group})
-		}
-		suite := &all.Suites[len(all.Suites)-1]
-		suite.Tests++
-		c := junitCase{Name: f.Rule.Name, Class: group}
-		switch {
-		case f.Outcome == Fail && at.Covers(f.Rule.Level):
-			suite.Failures++
-			c.Failure = &junitFailure{Message: f.Detail, Text: f.String()}
-		case f.Outcome == Skip:
-			suite.Skipped++
-			c.Skipped = &junitSkipped{Message: f.Detail}
-		case f.Outcome == Fail:
-			c.Output = f.String()
-		default:
-			c.Output = f.Detail
-		}
-		suite.Cases = append(suite.Cases, c)
-	}
-}
-
-func (all *junitSuites) write(w io.Writer) error {
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
 }

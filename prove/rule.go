@@ -45,7 +45,7 @@ type Rule struct {
 	Name   string `json:"name"` // group/attack
 	Says   string `json:"says"` // the promise, in one sentence
 	Level  Level  `json:"level"`
-	Clause string `json:"clause"` // where it is demanded
+	Clause Clause `json:"clause"` // where it is demanded
 
 	try func(*trial)
 }

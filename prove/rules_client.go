@@ -9,19 +9,14 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-const (
-	declared  = "Server Requirements: servers MUST NOT send input requests that the client did not declare"
-	revisions = "Versioning: a message belongs to the revision that was negotiated"
-)
-
 var clientRules = []Rule{
 	{"client/capability-missing", "A client that declares nothing is asked nothing: the call completes without, or ends in the error for a missing capability.", Must, declared, capabilityMissing},
-	{"client/capability-named", "The error for a missing capability names it.", Must, "JSON schema: MissingRequiredClientCapabilityError, data.requiredCapabilities", capabilityNamed},
+	{"client/capability-named", "The error for a missing capability names it.", Must, naming, capabilityNamed},
 	{"client/other-mode", "A client that declares one kind of question is not asked another.", Must, declared, otherMode},
-	{"client/dropped", "A client that stops declaring a capability in a later round is not asked any more.", Must, "_meta: servers MUST NOT infer capabilities from prior requests", dropped},
-	{"client/same-list", "The list of tools does not depend on the client's capabilities.", Must, "Tools: the list must not vary per connection", sameList},
+	{"client/dropped", "A client that stops declaring a capability in a later round is not asked any more.", Must, stateless, dropped},
+	{"client/same-list", "The list of tools does not depend on the client's capabilities.", Ours, "a list that depends on them cannot be cached for every client", sameList},
 	{"client/legacy-leak", "A legacy client gets no result that only a modern one understands.", Must, revisions, legacyLeak},
-	{"client/legacy-silent", "A legacy client that declares nothing is asked nothing.", Must, "2025-11-25, Lifecycle: only use capabilities that were negotiated", legacySilent},
+	{"client/legacy-silent", "A legacy client that declares nothing is asked nothing.", Must, negotiated, legacySilent},
 	{"client/legacy-full", "A legacy client that can be asked gets the tool as a modern one does, or is told that it cannot.", Ours, "a result that says nothing looks like a success", legacyFull},
 	{"client/legacy-declined", "A legacy client that declines ends the call, and not as if it accepted.", Should, actions, legacyDeclined},
 }

@@ -7,8 +7,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-const validated = "Tools, Security: servers MUST validate all tool inputs"
-
 var inputRules = []Rule{
 	{"input/missing", "A call without a required argument ends in an error.", Must, validated,
 		func(t *trial) { t.badArguments(withoutRequired) }},

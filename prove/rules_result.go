@@ -12,15 +12,13 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-const jsonRPC = "JSON-RPC 2.0: a request gets exactly one response"
-
 var resultRules = []Rule{
-	{"result/schema", "Every result is one that the revision describes.", Must, "JSON schema: CallToolResult, InputRequiredResult", resultSchema},
-	{"result/questions", "Every question is one that the revision describes: a form is flat, and its properties are primitive.", Must, "JSON schema: InputRequest, PrimitiveSchemaDefinition", questionsSchema},
-	{"result/output", "The structured content fits the tool's output schema.", Must, "Tools: servers MUST provide results that conform to the output schema", output},
-	{"result/codes", "No error has a code that the revision reserves for something else.", Must, "Error codes: -32020 is about headers; -32002 and -32042 are not sent", codes},
-	{"result/blame", "A client's mistake is not reported as the server's own.", Should, "JSON-RPC 2.0: -32602 is for params, -32603 for the server's failure", blame},
-	{"result/unknown-tool", "A tool that does not exist is a protocol error.", Must, "Tools: unknown tools are protocol errors", unknownTool},
+	{"result/schema", "Every result is one that the revision describes.", Must, defined, resultSchema},
+	{"result/questions", "Every question is one that the revision describes: a form is flat, and its properties are primitive.", Must, questioning, questionsSchema},
+	{"result/output", "The structured content fits the tool's output schema.", Must, conforming, output},
+	{"result/codes", "No error has a code that the revision reserves for something else.", Must, coded, codes},
+	{"result/blame", "A client's mistake is not reported as the server's own.", Should, blaming, blame},
+	{"result/unknown-tool", "A tool that does not exist is a protocol error.", Should, unknown, unknownTool},
 	{"result/one-answer", "No request is answered twice.", Must, jsonRPC, oneAnswer},
 	{"result/always-answer", "Every request is answered, however malformed.", Must, jsonRPC, alwaysAnswer},
 }
@@ -66,20 +64,24 @@ var specified = sync.OnceValue(func() *judge.Specification {
 
 func questionsSchema(t *trial) {
 	for _, s := range t.honest.exchanges {
-		if !s.asks() {
-			continue
+		if s.asks() {
+			t.wellAsked(s)
 		}
-		for _, q := range s.reply.Asks {
-			if q.Method == "elicitation/create" && q.Message == "" {
-				t.failAt(s, "the question %q: it has no message", q.Key)
-			}
-			question := map[string]any{"method": q.Method}
-			if len(q.Params) > 0 {
-				question["params"] = q.Params
-			}
-			if err := specified().Question(json.RawMessage(marshal(question))); err != nil {
-				t.failAt(s, "the question %q, by the specification's schema: %v", q.Key, err)
-			}
+	}
+}
+
+// wellAsked fails at a question that the revision does not describe.
+func (t *trial) wellAsked(s exchange) {
+	for _, q := range s.reply.Asks {
+		if q.Method == "elicitation/create" && q.Message == "" {
+			t.failAt(s, "the question %q: it has no message", q.Key)
+		}
+		question := map[string]any{"method": q.Method}
+		if len(q.Params) > 0 {
+			question["params"] = q.Params
+		}
+		if err := specified().Question(json.RawMessage(marshal(question))); err != nil {
+			t.failAt(s, "the question %q, by the specification's schema: %v", q.Key, err)
 		}
 	}
 }
@@ -184,7 +186,7 @@ func oneAnswer(t *trial) {
 	for _, r := range t.malformed(c) {
 		t.send(c, r)
 	}
-	if t.listPage(c, ""); c.Surplus() > 0 {
+	if t.listPage(c, ""); t.surplus(c) > 0 {
 		t.fail("a response came that no request was waiting for")
 	}
 }

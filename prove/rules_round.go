@@ -11,11 +11,9 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-const singleUse = "Server Requirements: single use, where a tool needs it, is enforced on the server; a note where the tool promises none"
-
 var roundRules = []Rule{
 	{"round/swapped", "The state of one round is not taken with the answers of another.", Ours, "an answer belongs to the question that was asked", swapped},
-	{"round/asked-ahead", "An answer that is sent before its question does not answer it.", Should, ignoring, askedAhead},
+	{"round/asked-ahead", "An answer that is sent before its question does not answer it.", Should, keyed, askedAhead},
 	{"round/endless", "A call that gets no answer comes to an end.", Ours, "a client gives up after some rounds, and should be told before", endless},
 	{"round/final-again", "A final round that is sent again has no effect again.", Must, singleUse, finalAgain},
 	{"round/changed-answers", "A final round that is sent again with other answers has no effect again.", Must, singleUse, changedAnswers},
@@ -317,7 +315,7 @@ func (t *trial) loseResponse(c *wire.Client, r wire.Request) {
 	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
 	before := t.count()
-	pending, err := begin(ctx, c, r)
+	pending, err := t.begin(ctx, c, r)
 	if err != nil {
 		return
 	}

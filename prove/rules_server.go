@@ -193,7 +193,7 @@ func inTime(t *trial) {
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
-	pending, err := begin(ctx, c, t.request(t.scenario.Arguments))
+	pending, err := t.begin(ctx, c, t.request(t.scenario.Arguments))
 	if err != nil {
 		t.fail("no answer: %v", err)
 	}
@@ -234,7 +234,7 @@ func leavesNothing(t *trial) {
 	if c, err := t.tryDial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, Capabilities: legacyForms, Answers: wire.Answers{"*": wire.Silent}}); err == nil {
 		ctx, cancel := context.WithTimeout(t.ctx, min(t.patience, time.Second))
 		defer cancel()
-		if pending, err := begin(ctx, c, t.request(t.scenario.Arguments)); err == nil {
+		if pending, err := t.begin(ctx, c, t.request(t.scenario.Arguments)); err == nil {
 			_, _ = pending.Response(ctx)
 		}
 	}

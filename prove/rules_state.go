@@ -7,11 +7,6 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-const (
-	integrity = "Server Requirements: requestState is attacker-controlled; reject what fails verification"
-	binding   = "Server Requirements: bind requestState to principal, expiry and originating request"
-)
-
 var stateRules = []Rule{
 	{"state/flipped", "A state with one character changed is refused.", Must, integrity,
 		func(t *trial) { t.tampered(flipped) }},
@@ -28,7 +23,7 @@ var stateRules = []Rule{
 		func(t *trial) { t.tampered(garbage) }},
 	{"state/large", "A state of a megabyte is refused.", Must, integrity,
 		func(t *trial) { t.tampered(large) }},
-	{"state/not-text", "A state that is no string is not taken for one.", Must, "JSON schema: requestState is a string", notText},
+	{"state/not-text", "A state that is no string is not taken for one.", Must, integrity, notText},
 	{"state/left-out", "Answers without their state do not end a call in another way than with it.", Must, integrity, leftOut},
 	{"state/respelled", "A state has one spelling: the same bytes in another base64 form are refused.", Ours, "a token that opens is the one encoding of its bytes", respelled},
 	{"state/other-arguments", "A state is refused with other arguments than those it was made for.", Should, binding, otherArguments},
@@ -36,7 +31,7 @@ var stateRules = []Rule{
 	{"state/other-principal", "A state is refused from another caller.", Should, binding, otherPrincipal},
 	{"state/expired", "A state is refused when its time is over.", Should, binding, expired},
 	{"state/other-deployment", "A state that was sealed with other secrets is refused.", Must, integrity, otherDeployment},
-	{"state/another-instance", "A call goes on at another instance that has the same secrets.", Ours, "Server Requirements: a retry may reach any instance", anotherInstance},
+	{"state/another-instance", "A call goes on at another instance that has the same secrets.", Ours, "a retry may reach any instance", anotherInstance},
 	{"state/never-same", "The states of two equal calls differ.", Ours, "a constant state binds nothing to its call", neverSame},
 	{"state/refusal-harmless", "After an altered state was refused, the true one is still good.", Ours, "a forged request must not end somebody's call", refusalHarmless},
 	{"state/one-refusal", "Every bad state is refused alike, so that nobody learns how close it was.", Ours, "a client never learns why a state failed", oneRefusal},

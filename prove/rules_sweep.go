@@ -17,7 +17,7 @@ import (
 // SweepRules are the rules of [Sweep]. They demand less than those of [Rules], and
 // of every tool: it need not ask.
 func SweepRules() []Rule {
-	all := []Rule{shakesHands, listsTools}
+	all := []Rule{shakesHands, discovers, listsTools}
 	for _, r := range sweepRules {
 		all = append(all, r.Rule)
 	}
@@ -26,10 +26,11 @@ func SweepRules() []Rule {
 
 // Rules about the way to a tool, which show while others are tried.
 var (
-	shakesHands   = Rule{Name: "sweep/initialize", Says: "The server answers initialize.", Level: Must, Clause: "Lifecycle: a legacy client begins with initialize"}
-	listsTools    = Rule{Name: "sweep/tools-list", Says: "tools/list ends, and every entry is a tool whose input schema reads.", Level: Must, Clause: "Tools: each tool has a name and an inputSchema"}
+	shakesHands   = Rule{Name: "sweep/initialize", Says: "The server answers initialize.", Level: Must, Clause: greeting}
+	discovers     = Rule{Name: "sweep/discover", Says: "A modern client is served.", Level: Ours, Clause: "a server may speak legacy revisions alone"}
+	listsTools    = Rule{Name: "sweep/tools-list", Says: "tools/list ends, and every entry is a tool whose input schema reads.", Level: Must, Clause: listed}
 	answersNext   = Rule{Name: "sweep/next-call", Says: "After each call a further one is answered.", Level: Ours, Clause: "one client's request must not end another's"}
-	endsStreams   = Rule{Name: "sweep/stream-ends", Says: "The stream of a response ends after the answer.", Level: Must, Clause: "Streamable HTTP: the server closes the stream after its response"}
+	endsStreams   = Rule{Name: "sweep/stream-ends", Says: "The stream of a response ends after the answer.", Level: Should, Clause: ending}
 	endsInTime    = Rule{Name: "sweep/time", Says: "The probe ends in time.", Level: Ours, Clause: "a server that takes its time is not usable"}
 	readOnlyAlone = Rule{Name: "sweep/read-only", Says: "A tool that is not annotated read-only is not called.", Level: Ours, Clause: "a sweep does no harm"}
 )
@@ -60,13 +61,15 @@ var sweepRules = []sweepRule{
 			}
 			return bad, len(tool.input.Required) > 0
 		}, notRefused},
-	{Rule{Name: "sweep/wrong-type", Says: "An argument of the wrong type ends in an error that does not repeat its value.", Level: Must, Clause: validated},
+	{Rule{Name: "sweep/wrong-type", Says: "An argument of the wrong type ends in an error.", Level: Must, Clause: validated},
+		spoiled, notRefused},
+	{Rule{Name: "sweep/repeats-nothing", Says: "An error does not repeat the value of a wrong argument.", Level: Ours, Clause: "the value may be a secret, and errors end up in logs"},
 		spoiled,
-		func(o judge.Outcome, raw string) string {
+		func(_ judge.Outcome, raw string) string {
 			if strings.Contains(raw, secret) {
 				return "the answer repeats the value that was sent"
 			}
-			return notRefused(o, raw)
+			return ""
 		}},
 	{Rule{Name: "sweep/unknown-argument", Says: "An argument that the tool does not have is refused, not dropped.", Level: Must, Clause: validated},
 		func(tool *tool, good map[string]any) (any, bool) {
@@ -232,7 +235,7 @@ func (u *user) answer(q wire.Question) any {
 
 // serverSweepRules concern no tool in particular.
 var serverSweepRules = []Rule{
-	{"sweep/unknown-tool", "A tool that does not exist is a protocol error.", Must, "Tools: unknown tools are protocol errors", func(t *trial) {
+	{"sweep/unknown-tool", "A tool that does not exist is a protocol error.", Should, unknown, func(t *trial) {
 		s := t.unknown()
 		if outcome, err := t.judge(s, nil); err != nil {
 			t.failAt(s, "%v", err)
@@ -241,7 +244,7 @@ var serverSweepRules = []Rule{
 		}
 	}},
 	{"sweep/one-answer", "No request is answered twice.", Must, jsonRPC, func(t *trial) {
-		if n := t.client().Surplus(); n > 0 {
+		if n := t.surplus(t.client()); n > 0 {
 			t.fail("%d answers came that nothing waited for", n)
 		}
 	}},

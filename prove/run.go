@@ -33,6 +33,50 @@ const defaultPatience = 10 * time.Second
 // complete an honest call, or the call asks nothing. When ctx ends, the rules that
 // are left are skipped, and the report comes with the error of ctx.
 func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options) (*Report, error) {
+	p, rules, err := newProver(subject, scenario, opts)
+	if err != nil {
+		return nil, err
+	}
+	before := p.counted(ctx)
+	report := &Report{Tool: scenario.Tool}
+	found := func(f Finding) {
+		report.Findings = append(report.Findings, f)
+		if p.options.Progress != nil {
+			p.options.Progress(f)
+		}
+	}
+	if err := p.prepare(ctx); err != nil {
+		broken, ok := p.unanswerable(ctx, rules)
+		if !ok {
+			return nil, err
+		}
+		for _, rule := range rules {
+			f := Finding{Rule: rule, Outcome: Skip, Detail: "not tried: no client can play the call to its end"}
+			if rule.Name == broken.Rule.Name {
+				f = broken
+			}
+			found(f)
+		}
+		rules = nil
+	}
+	for _, rule := range rules {
+		if p.leaves(rule) {
+			continue
+		}
+		f := Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended before"}
+		if ctx.Err() == nil {
+			if f = p.mourn(ctx, p.try(ctx, rule)); ctx.Err() != nil { // a request that was cut off proves nothing
+				f = Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended meanwhile"}
+			}
+		}
+		found(f)
+	}
+	report.Calls, report.Effects = int(p.calls.Load()), grown(before, p.counted(ctx))
+	return report, ctx.Err()
+}
+
+// newProver makes a prover, and the rules that it is asked to try.
+func newProver(subject Subject, scenario Scenario, opts *Options) (*prover, []Rule, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -44,33 +88,44 @@ func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options)
 		o.Level = Ours
 	}
 	if err := misused(subject, scenario, o); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rules, err := selected(o.Only, o.Level)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p := &prover{subject: subject, scenario: scenario, patience: o.Patience, era: judge.Modern}
-	if err := p.prepare(ctx); err != nil {
-		return nil, err
+	return &prover{subject: subject, scenario: scenario, options: o, patience: o.Patience, era: judge.Modern}, rules, nil
+}
+
+// leaves reports whether a rule is about a server of another kind.
+func (p *prover) leaves(rule Rule) bool {
+	return rule.Group() == taskGroup && !p.tasks && len(p.options.Only) == 0
+}
+
+// counted is how often each effect happened so far; nil if nobody can say.
+func (p *prover) counted(ctx context.Context) map[string]int {
+	if p.subject.Effects == nil {
+		return nil
 	}
-	report := &Report{Tool: scenario.Tool}
-	for _, rule := range rules {
-		if rule.Group() == taskGroup && !p.tasks && len(o.Only) == 0 {
-			continue // they are about a server of another kind
-		}
-		f := Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended before"}
-		if ctx.Err() == nil {
-			if f = p.mourn(ctx, p.try(ctx, rule)); ctx.Err() != nil { // a request that was cut off proves nothing
-				f = Finding{Rule: rule, Outcome: Skip, Detail: "the proof was ended meanwhile"}
-			}
-		}
-		report.Findings = append(report.Findings, f)
-		if o.Progress != nil {
-			o.Progress(f)
+	counts, err := p.subject.Effects(ctx)
+	if err != nil {
+		return nil // the rules that count say so
+	}
+	return counts
+}
+
+// grown is how much each count has grown.
+func grown(before, after map[string]int) map[string]int {
+	if after == nil {
+		return nil
+	}
+	delta := map[string]int{}
+	for name, n := range after {
+		if n != before[name] {
+			delta[name] = n - before[name]
 		}
 	}
-	return report, ctx.Err()
+	return delta
 }
 
 func misused(subject Subject, scenario Scenario, o Options) error {
@@ -91,6 +146,7 @@ func misused(subject Subject, scenario Scenario, o Options) error {
 type prover struct {
 	subject  Subject
 	scenario Scenario
+	options  Options
 	patience time.Duration
 	era      judge.Era
 	tool     *tool
@@ -111,6 +167,11 @@ type prover struct {
 	likenesses []likeness
 	// lost is the rule after which the server was gone, and "" while it is there.
 	lost string
+	// calls is how often a tool was called.
+	calls atomic.Int64
+	// abandoned are the requests over the connections of a rule that were waited for long
+	// enough: their answers may still come.
+	abandoned atomic.Int64
 	// openStream says that a stream stayed open after its answer.
 	openStream atomic.Bool
 }
@@ -119,14 +180,7 @@ type prover struct {
 func (p *prover) prepare(ctx context.Context) (err error) {
 	f := p.try(ctx, Rule{Name: "prepare", try: func(t *trial) {
 		c := t.client()
-		t.tool = t.findTool(c)
-		t.tasks = t.offersTasks(c)
-		if p.scenario.Arguments == nil {
-			p.scenario.Arguments = t.madeArguments()
-			if p.scenario.OtherArguments == nil { // as harmless as the first
-				p.scenario.OtherArguments = t.madeOtherArguments()
-			}
-		}
+		t.look(c)
 		before := t.count()
 		p.honest = t.play(c, p.scenario.Arguments, p.scenario.Answers)
 		if end := p.honest.end(); end.reply != nil && end.reply.ResultType == "task" {
@@ -192,6 +246,44 @@ func (t *trial) learnRefusals() (all []likeness) {
 // rejected says that a request was refused, or turned away by a result that says so.
 func (p *prover) rejected(s exchange) bool {
 	return s.refused() || s.complete() && slices.ContainsFunc(p.turnedAway, func(l likeness) bool { return l.fits(s.outline()) })
+}
+
+// look finds the tool, and calls none.
+func (t *trial) look(c *wire.Client) {
+	t.tool = t.findTool(c)
+	t.tasks = t.offersTasks(c)
+	if t.scenario.Arguments == nil {
+		t.scenario.Arguments = t.madeArguments()
+		if t.scenario.OtherArguments == nil { // as harmless as the first
+			t.scenario.OtherArguments = t.madeOtherArguments()
+		}
+	}
+}
+
+// unanswerable plays the honest call up to a question, or a result, that the revision does not
+// describe. It is the failure of a rule if that was to be tried.
+func (p *prover) unanswerable(ctx context.Context, rules []Rule) (Finding, bool) {
+	if p.tool == nil {
+		return Finding{}, false
+	}
+	broken := p.try(ctx, Rule{Name: "result/questions", try: func(t *trial) {
+		s := t.send(t.client(), t.request(t.scenario.Arguments))
+		for rounds := 0; s.asks() && rounds < maxRounds; rounds++ {
+			t.wellAsked(s)
+			s = t.send(t.client(), t.next(s, t.honestly))
+		}
+		if errors.Is(s.err, errUnreadable) {
+			t.finding.Rule.Name = "result/schema"
+			t.failAt(s, "%v", s.err)
+		}
+	}})
+	for _, rule := range rules {
+		if rule.Name == broken.Rule.Name && broken.Outcome == Fail {
+			broken.Rule = rule
+			return broken, true
+		}
+	}
+	return broken, false
 }
 
 // effectsAbove are those of a call before it asks anything.
@@ -296,6 +388,9 @@ func (p *prover) try(ctx context.Context, rule Rule) (f Finding) {
 			}
 		}
 	}()
+	if p.shared == nil {
+		p.abandoned.Store(0)
+	}
 	if p.lost != "" {
 		t.skip("not tried: the server is gone since %s", p.lost)
 	}
@@ -303,15 +398,22 @@ func (p *prover) try(ctx context.Context, rule Rule) (f Finding) {
 	return t.finding
 }
 
-// mourn looks for a server that is gone and that nobody can start again. The rule after which
+// mourn looks for a server that is gone, or that answers no call, and that nobody can start again. The rule after which
 // it is not there any more has failed, and those that follow are not tried.
 func (p *prover) mourn(ctx context.Context, f Finding) Finding {
 	if p.lost != "" || p.subject.Revive != nil || f.Outcome == Pass || f.Outcome == Skip {
 		return f
 	}
 	gone := p.try(ctx, Rule{Name: "a look at the server", try: func(t *trial) {
-		if l := t.list(t.another(t.subject.Dial), 1); l.last.reply == nil {
+		c := t.another(t.subject.Dial)
+		if l := t.list(c, 1); l.last.reply == nil {
 			t.fail("%s", l.last.outline())
+		}
+		if !f.unanswered {
+			return
+		}
+		if end := t.play(c, t.scenario.Arguments, t.scenario.Answers).end(); end.reply == nil {
+			t.fail("it lists its tools, and an honest call gets %s", end.outline())
 		}
 	}})
 	if gone.Outcome != Fail || ctx.Err() != nil {
@@ -348,7 +450,7 @@ func (t *trial) note(format string, args ...any) { t.end(Note, format, args...) 
 func (t *trial) failAt(s exchange, format string, args ...any) { t.endAt(Fail, s, format, args...) }
 
 func (t *trial) endAt(o Outcome, s exchange, format string, args ...any) {
-	t.finding.Request = s.shown(t.honest)
+	t.finding.Request, t.finding.unanswered = s.shown(t.honest), s.reply == nil && s.err != nil
 	if s.reply != nil || s.err != nil {
 		t.finding.Reply = clean(s.outline())
 	}
@@ -361,6 +463,7 @@ func (t *trial) because(format string, args ...any) { t.finding.Detail = fmt.Spr
 // needs skips the rule if the subject lacks an ability.
 func (t *trial) needs(has bool, ability string) {
 	if !has {
+		t.finding.Lacks = ability
 		t.skip("needs %s", ability)
 	}
 }

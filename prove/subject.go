@@ -42,10 +42,11 @@ type Subject struct {
 	HTTP bool
 }
 
-// Caller is a principal.
+// Caller is a principal. What it says of itself goes to the server's own host alone, over HTTP.
 type Caller struct {
-	Name  string
-	Token string // sent as a bearer token over HTTP
+	Name   string
+	Token  string      // sent as a bearer token
+	Header http.Header // sent with each request
 }
 
 // Dial opens a way to the server for a caller, who may be nil.

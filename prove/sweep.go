@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/judge"
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -58,6 +61,10 @@ func (o SweepOptions) resolved() (SweepOptions, error) {
 // server, or none of its tools is read-only. The reports are those of the other.
 // When ctx ends, the reports come with its error.
 func Sweep(ctx context.Context, dial Dial, who *Caller, opts *SweepOptions) (Reports, error) {
+	return sweepAll(ctx, dial, who, opts, false)
+}
+
+func sweepAll(ctx context.Context, dial Dial, who *Caller, opts *SweepOptions, dry bool) (Reports, error) {
 	var o SweepOptions
 	if opts != nil {
 		o = *opts
@@ -72,7 +79,7 @@ func Sweep(ctx context.Context, dial Dial, who *Caller, opts *SweepOptions) (Rep
 	var all Reports
 	var failed []error
 	for _, name := range o.Clients {
-		s := &sweeper{prover: &prover{patience: o.Patience, era: judge.Era(name)}, opts: o}
+		s := &sweeper{prover: &prover{patience: o.Patience, era: judge.Era(name)}, opts: o, dry: dry}
 		if err := s.run(ctx, dial, who); err != nil {
 			failed = append(failed, fmt.Errorf("%s client: %w", name, err))
 			continue
@@ -89,6 +96,7 @@ type sweeper struct {
 	user    user
 	reports Reports
 	opened  bool // an open stream was reported
+	dry     bool // no tool is called
 }
 
 // run tries every rule. Whatever the server does is a finding, and one that makes going
@@ -99,6 +107,9 @@ func (s *sweeper) run(ctx context.Context, dial Dial, who *Caller) error {
 	cancel()
 	var handshake *wire.HandshakeError
 	switch {
+	case errors.As(err, &handshake) && refusesLegacy(err):
+		s.found("", Finding{Rule: shakesHands, Outcome: Skip, Detail: "the server refuses legacy clients, as it may: " + err.Error()})
+		return nil
 	case errors.As(err, &handshake) && !unreachable(err):
 		s.found("", Finding{Rule: shakesHands, Outcome: Fail, Detail: err.Error()})
 		return nil
@@ -112,6 +123,10 @@ func (s *sweeper) run(ctx context.Context, dial Dial, who *Caller) error {
 	s.shared = c.client
 	ctx, cancel = context.WithTimeout(ctx, s.opts.Limit)
 	defer cancel()
+	if s.era == judge.Modern && s.legacyOnly(ctx) {
+		s.found("", Finding{Rule: discovers, Outcome: Skip, Detail: "the server speaks no modern revision, as it may"})
+		return nil
+	}
 	listed, err := s.tools(ctx)
 	if err != nil || len(listed) == 0 && len(s.reports) > 0 {
 		return err
@@ -136,6 +151,34 @@ func (s *sweeper) run(ctx context.Context, dial Dial, who *Caller) error {
 	}
 	s.late(ctx)
 	return nil
+}
+
+// refusesLegacy reports whether the handshake was answered by an error, which tells a legacy
+// client what to do.
+func refusesLegacy(err error) bool {
+	var answer *jsonrpc.Error
+	var status *wire.StatusError
+	return errors.As(err, &answer) || errors.As(err, &status) && status.Code/100 == 4
+}
+
+// legacyOnly reports whether the server is of another era: it answers modern requests as a legacy
+// server may, which knows neither server/discover nor a resultType.
+func (s *sweeper) legacyOnly(ctx context.Context) (legacy bool) {
+	s.prover.try(ctx, Rule{try: func(t *trial) {
+		c := t.client()
+		found := t.send(c, wire.Request{Method: "server/discover", Params: map[string]any{"_meta": c.Meta()}})
+		if !found.protocol() {
+			return
+		}
+		listed := t.listPage(c, "")
+		if listed.protocol() { // a session is missing, say; a wrong token or path says nothing
+			code := listed.reply.Error.Code
+			legacy = code < 0 || code == http.StatusBadRequest
+			return
+		}
+		legacy = listed.reply != nil && listed.reply.ResultType == ""
+	}})
+	return legacy
 }
 
 // client can be asked by form.
@@ -193,6 +236,9 @@ func (s *sweeper) tryTool(ctx context.Context, tool *tool) bool {
 			continue
 		}
 		s.try(ctx, tool.Name, rule.on(s, tool, arguments, err))
+		if s.dry {
+			continue
+		}
 		var answers exchange
 		s.prover.try(ctx, Rule{try: func(t *trial) { answers = t.listPage(t.client(), "") }})
 		if s.streams(); answers.reply == nil {
@@ -203,10 +249,18 @@ func (s *sweeper) tryTool(ctx context.Context, tool *tool) bool {
 	return true
 }
 
+const wouldBeTried = "would be tried"
+
 func (s *sweeper) try(ctx context.Context, tool string, rule Rule) {
+	if s.dry {
+		s.add(tool, Finding{Rule: rule, Outcome: Skip, Detail: wouldBeTried})
+		return
+	}
+	s.calls.Store(0)
 	f := s.prover.try(ctx, rule)
 	s.streams()
 	s.found(tool, f)
+	s.report(tool).Calls += int(s.calls.Load())
 }
 
 // streams reports a stream that stayed open after its answer, once.
@@ -239,12 +293,19 @@ func (s *sweeper) skipped(tool *tool) {
 
 // add puts a finding into the report about the tool, or about the server.
 func (s *sweeper) add(tool string, f Finding) {
+	r := s.report(tool)
+	r.Findings = append(r.Findings, f)
+}
+
+// report is the one about the tool, or about the server.
+func (s *sweeper) report(tool string) *Report {
 	tool = clean(tool)
 	for _, r := range s.reports {
 		if r.Tool == tool {
-			r.Findings = append(r.Findings, f)
-			return
+			return r
 		}
 	}
-	s.reports = append(s.reports, &Report{Tool: tool, Client: string(s.era), Findings: []Finding{f}})
+	r := &Report{Tool: tool, Client: string(s.era)}
+	s.reports = append(s.reports, r)
+	return r
 }

@@ -1,9 +1,12 @@
 package prove_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -122,7 +125,7 @@ func TestASweepOfHostileServers(t *testing.T) {
 func TestASweepOfHostileCommands(t *testing.T) {
 	for command, says := range map[string]string{
 		"yes":      "FAIL",
-		"cat":      "FAIL",
+		"cat":      "", // a legacy client answers its own initialize, with an error
 		"sleep 60": "deadline exceeded",
 		"true":     "FAIL",
 	} {
@@ -143,7 +146,61 @@ func TestASweepOfHostileCommands(t *testing.T) {
 				}
 				report := must(prove.Sweep(t.Context(), dial, nil, &prove.SweepOptions{Clients: []string{client}, Patience: 300 * time.Millisecond}))(t)
 				require.Contains(t, report.String(), says)
+				require.NotContains(t, report.String(), "pass  ")
 			})
 		}
+	}
+}
+
+// An answer that comes after the patience is late, and no second one.
+func TestALateAnswerIsNoSecondOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &faulty{begins: func(string, int) bool { return false }, sound: hostile{sweeps: true, method: "tools/call", answer: func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+			time.Sleep(3 * time.Second)
+			respond(w, id, plainReply)
+		}}}
+		dial := func(context.Context, *prove.Caller) (*prove.Endpoint, error) {
+			here, there := net.Pipe()
+			go server.serve(t.Context(), there, nil)
+			return &prove.Endpoint{Transport: &mcp.IOTransport{Reader: here, Writer: here}}, nil
+		}
+		reports := must(prove.Sweep(t.Context(), dial, nil, &prove.SweepOptions{Clients: []string{"modern"}, Patience: 2 * time.Second}))(t)
+		require.Contains(t, reports.String(), "pass  sweep/one-answer")
+		time.Sleep(time.Minute) // until the last answer was written in vain
+	})
+}
+
+// A server may speak legacy revisions alone, or modern ones alone.
+func TestAServerOfOneEraIsNotCondemned(t *testing.T) {
+	legacy := hostile{sweeps: true, method: "tools/list", answer: result(`{"tools":[` + plainTool + `]}`)}
+	for explanation, tc := range map[string]struct {
+		unknown string // method
+		sound   hostile
+		skipped string // client
+	}{
+		"legacy alone": {"server/discover", legacy, "modern"},
+		"modern alone": {"initialize", hostile{sweeps: true}, "legacy"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			pipes, end := overPipes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var request struct {
+					ID     json.RawMessage
+					Method string
+				}
+				body, _ := io.ReadAll(r.Body)
+				_ = json.Unmarshal(body, &request)
+				if request.Method == tc.unknown {
+					_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`, request.ID)
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				tc.sound.ServeHTTP(w, r)
+			}))
+			defer end()
+			reports := must(prove.Sweep(t.Context(), prove.HTTP("http://s", &http.Client{Transport: pipes}), nil, &prove.SweepOptions{Clients: []string{tc.skipped}}))(t)
+			require.Len(t, reports, 1, explanation)
+			require.Len(t, reports[0].Findings, 1, reports)
+			require.Equal(t, prove.Skip, reports[0].Findings[0].Outcome, explanation)
+		})
 	}
 }

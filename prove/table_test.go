@@ -1,8 +1,6 @@
 package prove_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -59,22 +57,17 @@ func columns() map[string][]column {
 		Arguments: map[string]any{"location": "Springfield"}, OtherArguments: map[string]any{"location": "Shelbyville"},
 		Answers: map[string]any{"place": "Springfield, Illinois", "units": "metric"},
 	}
-	bare := two
-	bare.Tool, bare.OtherTool = "weather_bare", ""
 	return map[string][]column{
 		"ours":  ours,
 		"store": stored,
 		"foreign": {
-			foreign("1", "go-sdk v1.8.0, the multi-round example of its documentation (`docs/server.md`)", documented, prove.Scenario{Tool: "greet", Answers: map[string]any{"user_name": "Ann"}}),
-			foreign("2", "go-sdk v1.8.0, its conformance server, the tool that rejects altered states", everything, prove.Scenario{Tool: "test_input_required_result_tampered_state"}),
-			foreign("3", "go-sdk v1.8.0, its conformance server, the tool of two rounds", everything, prove.Scenario{Tool: "test_input_required_result_multi_round"}),
-			foreign("4", "go-sdk v1.8.0, a tool of two rounds written by hand (`check/interop/bare`)", bareGoSDK, bare),
-			foreign("5", "mcp-go v1.2.1, its example `multi_round_trip`", exampleOfMCPGo, prove.Scenario{
+			foreign("1", "go-sdk v1.8.0, the multi-round example of its documentation (`docs/server.md`)", command(documented), prove.Scenario{Tool: "greet", Answers: map[string]any{"user_name": "Ann"}}),
+			foreign("2", "go-sdk v1.8.0, its conformance server, the tool that rejects altered states", command(everything), prove.Scenario{Tool: "test_input_required_result_tampered_state"}),
+			foreign("3", "go-sdk v1.8.0, its conformance server, the tool of two rounds", command(everything), prove.Scenario{Tool: "test_input_required_result_multi_round"}),
+			foreign("4", "mcp-go v1.2.1, its example `multi_round_trip`", command(exampleOfMCPGo), prove.Scenario{
 				Tool: "deploy", Arguments: map[string]any{"environment": "production"}, OtherArguments: map[string]any{"environment": "staging"},
 			}),
-			foreign("6", "mcp-go v1.2.1, a tool of two rounds written by hand (`check/interop/peers/mcp-go/server`)", handwrittenMCPGo, two),
-			foreign("7", "TypeScript SDK 2.4.0, a tool of two rounds written by hand (`check/interop/peers/typescript-server`)", typescript("plain"), two),
-			foreign("8", "the same with the SDK's state codec, as its documentation uses it", typescript("codec"), two),
+			foreign("5", "TypeScript SDK 2.4.0, a tool of two rounds with its state codec, as its documentation uses it (`check/interop/peers/typescript-server`)", typescript, two),
 		},
 	}
 }
@@ -121,6 +114,7 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 		tables.put(t, name, part)
 	}
 	tables.put(t, "rules", ruleList())
+	tables.put(t, "clauses", clauseList())
 	for _, page := range []*page{tables, findings} {
 		if updates() && !t.Failed() {
 			require.NoError(t, os.WriteFile(page.path, []byte(page.written), 0o644))
@@ -237,54 +231,24 @@ func table(columns []column, reports []*prove.Report, rules []prove.Rule) string
 	return b.String() + "\n"
 }
 
-// quotes are all failures, below the clause that each breaks, with the request that shows it.
-func quotes(columns []column, reports []*prove.Report) string {
-	var b strings.Builder
-	for i, c := range columns {
-		fmt.Fprintf(&b, "### %s: %s\n\n", c.title, c.what)
-		clause := ""
-		for _, f := range reports[i].Findings {
-			if f.Outcome != prove.Fail {
-				continue
-			}
-			if f.Rule.Clause != clause {
-				clause = f.Rule.Clause
-				fmt.Fprintf(&b, "- %s\n", clause)
-			}
-			fmt.Fprintf(&b, "  - `%s` (%s): %s\n", f.Rule.Name, f.Rule.Level, f.Detail)
-			if len(f.Request) > 0 {
-				fmt.Fprintf(&b, "    - request: `%s`\n", short(string(compact(f.Request))))
-			}
-			if f.Reply != "" && f.Reply != f.Detail {
-				fmt.Fprintf(&b, "    - reply: `%s`\n", short(f.Reply))
-			}
-		}
-		b.WriteString("\n")
-	}
-	return strings.TrimRight(b.String(), "\n") + "\n"
-}
-
-func compact(raw json.RawMessage) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw
-	}
-	return b.Bytes()
-}
-
-func short(text string) string {
-	text = strings.ReplaceAll(text, "`", "'")
-	if runes := []rune(text); len(runes) > 240 {
-		return string(runes[:240]) + "…"
-	}
-	return text
-}
-
 func ruleList() string {
 	var b strings.Builder
 	b.WriteString("| rule | level | promise | clause |\n|---|---|---|---|\n")
 	for _, r := range slices.Concat(prove.Rules(), prove.TaskRules()) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, r.Level, r.Says, r.Clause)
+	}
+	return b.String()
+}
+
+// clauseList has the words behind each clause, in the order of the rules.
+func clauseList() string {
+	var b strings.Builder
+	listed := map[prove.Clause]bool{}
+	for _, r := range allRules() {
+		if source := r.Clause.Source(); source.URL != "" && !listed[r.Clause] {
+			listed[r.Clause] = true
+			fmt.Fprintf(&b, "- [%s](%s): “%s”\n", r.Clause, source.URL, source.Quote)
+		}
 	}
 	return b.String()
 }

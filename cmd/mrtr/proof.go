@@ -9,6 +9,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -28,8 +30,14 @@ type proof struct {
 	fresh, stranger, brief string
 	secret, effects        string
 	expiry, limit          time.Duration
-	asJSON                 bool
-	junit                  string
+	header, otherHeader    http.Header
+	tokenURL               string
+	scopes                 []string
+	rate                   float64 // requests a second; 0 is as fast as it goes
+
+	dryRun, quiet, asJSON, github bool
+	junit, sarif                  string
+	file                          string
 
 	stderr *lines // of the command; nil for a URL
 
@@ -39,7 +47,7 @@ type proof struct {
 	given     []string // flags
 }
 
-func newProof() *proof { return &proof{} }
+func newProof() *proof { return &proof{header: http.Header{}, otherHeader: http.Header{}} }
 
 func (p *proof) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("prove", flag.ContinueOnError)
@@ -56,8 +64,13 @@ func (p *proof) flags() *flag.FlagSet {
 	fs.BoolVar(&s.SingleUse, "single-use", false, "the tool promises its effects once for each call")
 	fs.BoolVar(&s.Strict, "strict", false, "demand that of any tool")
 
-	fs.StringVar(&p.token, "token", "", "send this bearer `token`")
-	fs.StringVar(&p.otherToken, "other-token", "", "the bearer `token` of another user")
+	secret(fs, "token", "send this bearer `token`", &p.token)
+	secret(fs, "other-token", "the bearer `token` of another user", &p.otherToken)
+	fs.Func("header", "send this `header`, 'NAME: VALUE', with each request; may be repeated", addHeader(p.header))
+	fs.Func("other-header", "a `header` of another user, in the place of that of the same name; may be repeated", addHeader(p.otherHeader))
+	fs.StringVar(&p.tokenURL, "token-url", "", "get the token from this `URL` by OAuth client credentials: MRTR_CLIENT_ID and MRTR_CLIENT_SECRET in the environment")
+	list(fs, "scope", "ask -token-url for these `scopes`, with commas between them", &p.scopes)
+	fs.Float64Var(&p.rate, "rate", 0, "send at most this `number` of requests a second (default: as many as it can)")
 	fs.StringVar(&p.fresh, "fresh", "", "the `URL` of another instance with the same secrets")
 	fs.StringVar(&p.stranger, "stranger", "", "the `URL` of an instance with other secrets")
 	fs.StringVar(&p.brief, "brief", "", "the `URL` of an instance whose states soon expire, or what to append to COMMAND for that")
@@ -70,8 +83,13 @@ func (p *proof) flags() *flag.FlagSet {
 	fs.DurationVar(&p.options.Patience, "patience", 10*time.Second, "how long to wait for an answer")
 	fs.DurationVar(&p.limit, "limit", 10*time.Minute, "how long the whole proof may take; the rules that are left then are skipped")
 	fs.StringVar(&p.client, "client", "", "sweep as this `kind` of client alone: modern or legacy (default: as both)")
+	fs.BoolVar(&p.dryRun, "dry-run", false, "list the tools, print what would be done, and call none")
+	fs.BoolVar(&p.quiet, "quiet", false, "print the failures that decide, and no plan and no progress")
 	fs.BoolVar(&p.asJSON, "json", false, "print the report as JSON")
+	fs.BoolVar(&p.github, "github", false, "print an annotation of GitHub Actions for each failure too")
 	fs.StringVar(&p.junit, "junit", "", "write the report to this `file` as JUnit XML too")
+	fs.StringVar(&p.sarif, "sarif", "", "write the failures to this `file` as SARIF 2.1.0 too")
+	fs.StringVar(&p.file, "file", "", "show failures at this source `file`, in SARIF and in annotations")
 	return fs
 }
 
@@ -83,6 +101,14 @@ func object(fs *flag.FlagSet, name, usage string, to *map[string]any) {
 		}
 		*to = v
 		return nil
+	})
+}
+
+// secret is a text that the environment may hold.
+func secret(fs *flag.FlagSet, name, usage string, to *string) {
+	fs.Func(name, usage, func(text string) (err error) {
+		*to, err = fromEnvironment(text)
+		return err
 	})
 }
 
@@ -143,10 +169,15 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 		if p.secret != "" {
 			return s, errors.New("-secret is for a command")
 		}
-		s = p.behindURL(target[0])
+		var err error
+		if s, err = p.behindURL(target[0]); err != nil {
+			return s, err
+		}
 	} else {
-		if p.fresh != "" || p.stranger != "" || p.token != "" || p.otherToken != "" {
-			return s, errors.New("-fresh, -stranger, -token and -other-token are for a URL")
+		for _, name := range p.given {
+			if slices.Contains(onlyURL, name) {
+				return s, fmt.Errorf("-%s is for a URL", name)
+			}
 		}
 		p.stderr = newLines()
 		var err error
@@ -169,27 +200,37 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 	return s, err
 }
 
+// onlyURL are the flags that have no meaning for a command.
+var onlyURL = []string{"fresh", "stranger", "token", "other-token", "header", "other-header", "token-url", "scope", "rate"}
+
 func isURL(text string) bool {
 	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
 }
 
-func (p *proof) behindURL(url string) prove.Subject {
-	s := prove.Subject{Dial: prove.HTTP(url, nil), HTTP: true}
+func (p *proof) behindURL(url string) (prove.Subject, error) {
+	transport, err := p.transport()
+	if err != nil {
+		return prove.Subject{}, err
+	}
+	client := &http.Client{Transport: transport}
+	s := prove.Subject{Dial: prove.HTTP(url, client), HTTP: true}
 	for _, other := range []struct {
 		url string
 		to  *prove.Dial
 	}{{p.fresh, &s.Fresh}, {p.stranger, &s.Stranger}, {p.brief, &s.Brief}} {
 		if other.url != "" {
-			*other.to = prove.HTTP(other.url, nil)
+			*other.to = prove.HTTP(other.url, client)
 		}
 	}
-	if p.token != "" {
-		s.First = &prove.Caller{Name: "first", Token: p.token}
+	if p.token != "" || len(p.header) > 0 {
+		s.First = &prove.Caller{Name: "first", Token: p.token, Header: p.header}
 	}
-	if p.otherToken != "" {
-		s.Other = &prove.Caller{Name: "other", Token: p.otherToken}
+	if p.otherToken != "" || len(p.otherHeader) > 0 {
+		header := maps.Clone(p.header)
+		maps.Copy(header, p.otherHeader)
+		s.Other = &prove.Caller{Name: "other", Token: p.otherToken, Header: header}
 	}
-	return s
+	return s, nil
 }
 
 // behindCommand starts a process for each connection. They share a secret where

@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mrtr-go/sdk/prove"
 )
@@ -19,7 +18,7 @@ const proveAbout = `usage: mrtr prove [flags] URL
        mrtr prove [flags] -- COMMAND [arguments]
 
 It calls a tool that asks its users, honestly and as an attacker does, and says of
-each rule whether the server kept it. The tool is really called, dozens of times:
+each rule whether the server kept it. The tool is really called, hundreds of times:
 prove a server whose effects harm nobody. The server is reached by the URL of its
 streamable HTTP endpoint, or started by the command, once for each connection, and
 reached over stdio. Questions without an answer are answered with values made from
@@ -51,12 +50,15 @@ All but stderr say a number, or a JSON object of numbers by the name of the effe
 An expression for stderr fits the line of the effect and no line of the log, which
 is often written there too: 'stderr:^charged ', say, and not 'stderr:charge'.
 
+A token and a header are sent to the server's own host alone. $NAME in them is read from
+the environment, where -token-url finds MRTR_CLIENT_ID and MRTR_CLIENT_SECRET too.
+
 It exits with 0 if no rule failed, with 1 if one did, and with 2 if nothing could be
 proved. A rule of ours, which no specification demands, is tried and shown, and decides
 that with -level ours alone, or where -only asks for it.
 `
 
-// runProve proves one tool of one server.
+// runProve proves one tool of one server, or sweeps.
 func runProve(args []string, out, errOut io.Writer) status {
 	p := newProof()
 	fs := p.flags()
@@ -75,19 +77,23 @@ func runProve(args []string, out, errOut io.Writer) status {
 		defer cancel()
 		ctx = limited
 	}
-	report, err := p.run(ctx, fs.Args(), errOut)
-	if report != nil { // as far as the proof came
-		err = errors.Join(err, p.write(report, out))
+	reports, err := p.run(ctx, fs.Args(), out, errOut)
+	if p.dryRun && err == nil {
+		return statusClean
 	}
-	if err != nil {
-		fmt.Fprintln(errOut, "mrtr prove:", strings.TrimPrefix(err.Error(), "prove: "))
-		return statusMisused
+	r := newReport(reports, p.decisive(), err)
+	r.file = p.file
+	if err := p.write(r, out); err != nil {
+		r.Error = message(err)
 	}
-	if len(report.Failures(p.decisive())) > 0 {
-		return statusFound
+	if r.Error != "" {
+		fmt.Fprintln(errOut, "mrtr prove:", r.Error)
 	}
-	return statusClean
+	return r.status()
 }
+
+// message is an error without the name of the package that made it.
+func message(err error) string { return strings.TrimPrefix(err.Error(), "prove: ") }
 
 // decisive is the weakest level of a rule that decides the exit status.
 func (p *proof) decisive() prove.Level {
@@ -100,65 +106,67 @@ func (p *proof) decisive() prove.Level {
 	return prove.Should
 }
 
-// reported is a proof's report, or those of a sweep.
-type reported interface {
-	fmt.Stringer
-	Failures(prove.Level) []prove.Finding
-	WriteJSON(io.Writer) error
-	WriteJUnit(io.Writer, prove.Level) error
-}
-
-func (p *proof) run(ctx context.Context, target []string, errOut io.Writer) (reported, error) {
-	sweeps := p.scenario.Tool == ""
-	if err := p.fits(sweeps); err != nil {
+// run says what it will do, and does it, unless it is a dry run.
+func (p *proof) run(ctx context.Context, target []string, out, errOut io.Writer) (prove.Reports, error) {
+	if err := p.fits(); err != nil {
 		return nil, err
-	}
-	for name, value := range map[string]time.Duration{"patience": p.options.Patience, "limit": p.limit, "expiry": p.expiry} {
-		if value < 0 {
-			return nil, fmt.Errorf("-%s is negative: %v", name, value)
-		}
 	}
 	subject, err := p.subject(target)
 	if err != nil {
 		return nil, err
 	}
-	var next func(prove.Finding)
-	if f, ok := errOut.(*os.File); ok && isTerminal(f) {
-		bar := &progress{to: f, level: p.decisive()}
-		defer bar.clear()
-		next = bar.next
-	}
-	if sweeps {
-		return p.sweep(ctx, subject, next)
+	if p.sweeps() {
+		return p.sweep(ctx, subject, out, errOut)
 	}
 	opts := p.options
-	opts.Progress = next
 	p.scenario.Arguments = p.arguments
+	plan, err := prove.Foresee(ctx, subject, p.scenario, &opts)
+	switch {
+	case err != nil:
+		return nil, p.explained(ctx, err)
+	case p.dryRun:
+		_, err := io.WriteString(out, plan.String())
+		return nil, err
+	case !p.quiet:
+		fmt.Fprint(errOut, plan.Summary())
+	}
+	next, done := p.progress(errOut)
+	defer done()
+	opts.Progress = next
 	report, err := prove.Run(ctx, subject, p.scenario, &opts)
 	if report == nil {
-		if p.stderr != nil {
-			err = p.stderr.explain(ctx, err) // a program that did not start says why there
-		}
-		return nil, err
+		return nil, p.explained(ctx, err)
 	}
-	return report, err
+	return prove.Reports{report}, err
 }
 
-// write prints the report, and writes the JUnit file that was asked for.
-func (p *proof) write(report reported, out io.Writer) error {
-	if p.junit != "" {
-		f, err := os.Create(p.junit)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(report.WriteJUnit(f, p.decisive()), f.Close()); err != nil {
-			return err
-		}
+// explained adds what a program that did not start says on its stderr.
+func (p *proof) explained(ctx context.Context, err error) error {
+	if p.stderr == nil {
+		return err
 	}
+	return p.stderr.explain(ctx, err)
+}
+
+// progress is told of each finding, until done.
+func (p *proof) progress(errOut io.Writer) (next func(prove.Finding), done func()) {
+	if p.quiet {
+		return nil, func() {}
+	}
+	shown := &progress{to: errOut, redraw: isTerminal(errOut), level: p.decisive()}
+	return shown.next, shown.start()
+}
+
+// write prints the report, and writes the files that were asked for.
+func (p *proof) write(r *report, out io.Writer) error {
+	err := errors.Join(toFile(p.junit, r.writeJUnit), toFile(p.sarif, r.writeSARIF))
 	if p.asJSON {
-		return report.WriteJSON(out)
+		return errors.Join(err, r.writeJSON(out))
 	}
-	_, err := io.WriteString(out, report.String())
+	err = errors.Join(err, r.writeText(out, p.quiet))
+	if p.github {
+		err = errors.Join(err, r.writeAnnotations(out))
+	}
 	return err
 }
 
@@ -185,35 +193,51 @@ func helpProve(w io.Writer, args []string) error {
 	for _, r := range slices.Concat(prove.Rules(), prove.TaskRules(), prove.SweepRules()) {
 		if r.Name == args[0] {
 			fmt.Fprintf(w, "%s (%s)\n\n%s\n\n%s\n", r.Name, r.Level, r.Says, r.Clause)
+			if source := r.Clause.Source(); source.URL != "" {
+				fmt.Fprintf(w, "\n  %s\n  %s\n", source.Quote, source.URL)
+			}
 			return nil
 		}
 	}
 	return fmt.Errorf("there is no rule %q", args[0])
 }
 
-// inASweep are the flags that a sweep knows. The proof of one tool knows all but those
-// of onlySweep.
+// onlyProof are the flags that have no meaning in a sweep, and onlySweep those that have none
+// in the proof of one tool.
 var (
-	inASweep  = []string{"arguments", "client", "json", "junit", "level", "limit", "patience", "token"}
+	onlyProof = []string{
+		"other-arguments", "answers", "other-answers", "other-tool", "optional", "times", "single-use", "strict", "other-token", "other-header",
+		"fresh", "stranger", "brief", "expiry", "secret", "effects", "only",
+	}
 	onlySweep = []string{"client"}
 )
 
-// fits says which flag has no meaning in a sweep, or in a proof.
-func (p *proof) fits(sweeps bool) error {
+func (p *proof) sweeps() bool { return p.scenario.Tool == "" }
+
+// fits says which flags contradict each other, or the kind of the run.
+func (p *proof) fits() error {
 	for _, name := range p.given {
-		if sweeps && !slices.Contains(inASweep, name) {
+		if p.sweeps() && slices.Contains(onlyProof, name) {
 			return fmt.Errorf("-%s is for the proof of one tool: -tool is missing", name)
 		}
-		if !sweeps && slices.Contains(onlySweep, name) {
+		if !p.sweeps() && slices.Contains(onlySweep, name) {
 			return fmt.Errorf("-%s is for a sweep, without -tool", name)
 		}
+	}
+	for name, value := range map[string]float64{"patience": p.options.Patience.Seconds(), "limit": p.limit.Seconds(), "expiry": p.expiry.Seconds(), "rate": p.rate} {
+		if value < 0 {
+			return fmt.Errorf("-%s is negative", name)
+		}
+	}
+	if p.asJSON && p.github {
+		return errors.New("-json and -github both print to standard output")
 	}
 	return nil
 }
 
 // sweep calls all tools that are read-only.
-func (p *proof) sweep(ctx context.Context, subject prove.Subject, next func(prove.Finding)) (reported, error) {
-	opts := &prove.SweepOptions{Patience: p.options.Patience, Limit: p.limit, Progress: next, Arguments: map[string]map[string]any{}}
+func (p *proof) sweep(ctx context.Context, subject prove.Subject, out, errOut io.Writer) (prove.Reports, error) {
+	opts := &prove.SweepOptions{Patience: p.options.Patience, Limit: p.limit, Arguments: map[string]map[string]any{}}
 	for tool, given := range p.arguments {
 		arguments, ok := given.(map[string]any)
 		if !ok {
@@ -228,31 +252,34 @@ func (p *proof) sweep(ctx context.Context, subject prove.Subject, next func(prov
 	default:
 		return nil, fmt.Errorf("-client: there is no client %q: modern or legacy", p.client)
 	}
-	reports, err := prove.Sweep(ctx, subject.Dial, subject.First, opts)
-	if len(reports) == 0 {
-		return nil, err
+	if !p.quiet || p.dryRun {
+		plans, err := prove.ForeseeSweep(ctx, subject.Dial, subject.First, opts)
+		if p.dryRun {
+			for _, plan := range plans {
+				fmt.Fprint(out, plan)
+			}
+			return nil, err
+		}
+		fmt.Fprint(errOut, sweepSummary(plans))
 	}
-	return reports, err
+	next, done := p.progress(errOut)
+	defer done()
+	opts.Progress = next
+	return prove.Sweep(ctx, subject.Dial, subject.First, opts)
 }
 
-// progress is one line on a terminal that says how far the proof is.
-type progress struct {
-	to          io.Writer
-	level       prove.Level // of the rules that decide
-	tried, fail int
-}
-
-func (p *progress) next(f prove.Finding) {
-	p.tried++
-	if f.Outcome == prove.Fail && p.level.Covers(f.Rule.Level) {
-		p.fail++
+// sweepSummary is the plans of all tools in one line.
+func sweepSummary(plans []*prove.Plan) string {
+	called, left, calls := map[string]bool{}, map[string]bool{}, 0
+	for _, plan := range plans {
+		calls += plan.Calls
+		switch {
+		case plan.Tool == "": // the server
+		case plan.Calls > 0:
+			called[plan.Tool] = true
+		default:
+			left[plan.Tool] = true
+		}
 	}
-	fmt.Fprintf(p.to, "\r\x1b[K%d rules, %d failed: %s", p.tried, p.fail, f.Rule.Name)
-}
-
-func (p *progress) clear() { fmt.Fprint(p.to, "\r\x1b[K") }
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return fmt.Sprintf("a sweep: about %[2]d calls of the read-only tools (%[1]d); never called, since not annotated so: %[3]d\n", len(called), calls, len(left))
 }

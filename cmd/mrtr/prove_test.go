@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -92,11 +94,12 @@ func TestProveOverHTTPAndStdio(t *testing.T) {
 	}
 	outcomes := func(args []string) map[string]prove.Outcome {
 		out, errOut, _ := mrtr(t, args...)
-		var report prove.Report
+		var report report
 		require.NoError(t, json.Unmarshal([]byte(out), &report), errOut)
-		require.Len(t, report.Findings, len(prove.Rules()))
+		require.Len(t, report.Reports, 1)
+		require.Len(t, report.Reports[0].Findings, len(prove.Rules()))
 		all := map[string]prove.Outcome{}
-		for _, f := range report.Findings {
+		for _, f := range report.Reports[0].Findings {
 			all[f.Rule.Name] = f.Outcome
 			require.NotEmpty(t, f.Rule.Says)
 			if f.Outcome == prove.Fail {
@@ -157,11 +160,26 @@ func TestProveWritesJUnit(t *testing.T) {
 
 func TestProgressIsOneLineThatGoesAway(t *testing.T) {
 	var screen strings.Builder
-	p := &progress{to: &screen}
+	p := &progress{to: &screen, redraw: true}
+	stop := p.start()
 	p.next(prove.Finding{Rule: prove.Rule{Name: "state/cut"}, Outcome: prove.Pass})
 	p.next(prove.Finding{Rule: prove.Rule{Name: "state/forged"}, Outcome: prove.Fail})
-	p.clear()
+	stop()
 	require.Equal(t, "\r\x1b[K1 rules, 0 failed: state/cut\r\x1b[K2 rules, 1 failed: state/forged\r\x1b[K", screen.String())
+}
+
+// Where no line can be drawn anew, one is written now and then.
+func TestProgressInALog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		p := &progress{to: &log}
+		stop := p.start()
+		time.Sleep(nowAndThen + time.Second)
+		p.next(prove.Finding{Rule: prove.Rule{Name: "state/cut"}, Outcome: prove.Pass})
+		time.Sleep(nowAndThen)
+		stop()
+		require.Equal(t, "mrtr prove: no rule yet after 10s\nmrtr prove: 1 rules, 0 failed: state/cut after 20s\n", log.String())
+	})
 }
 
 // A rule of ours decides the exit status where it was asked for.

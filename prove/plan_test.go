@@ -1,0 +1,101 @@
+package prove_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/prove"
+)
+
+// watched counts the calls of a tool that pass.
+type watched struct {
+	next  http.RoundTripper
+	calls *atomic.Int64
+}
+
+func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Mcp-Method") == "tools/call" {
+		w.calls.Add(1)
+	}
+	return w.next.RoundTrip(r)
+}
+
+// A plan says what a run then does, and calls nothing for it.
+func TestAPlanCallsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pipes, end := overPipes(hostile{})
+		defer end()
+		var calls atomic.Int64
+		subject := prove.Subject{Dial: prove.HTTP("http://s", &http.Client{Transport: watched{pipes, &calls}}), HTTP: true}
+		plan := must(prove.Foresee(t.Context(), subject, prove.Scenario{Tool: "t"}, nil))(t)
+		require.Zero(t, calls.Load())
+		report := must(prove.Run(t.Context(), subject, prove.Scenario{Tool: "t"}, nil))(t)
+		require.Equal(t, lacks(report.Findings), lacks(plan.Skips))
+		require.Len(t, report.Findings, len(plan.Tries)+len(plan.Skips))
+		require.NotZero(t, len(plan.Skips))
+		require.Contains(t, plan.String(), "try   state/flipped             MUST    A state with one character changed is refused.")
+		require.Contains(t, plan.String(), "skip  state/other-principal     SHOULD  needs a second caller")
+		first, _, _ := strings.Cut(report.String(), "\n")
+		require.Contains(t, plan.Summary(), first, "both say what cannot be tried")
+		require.True(t, strings.HasPrefix(first, "t: not tried for want of "), first)
+		require.Regexp(t, `a count of the effects \(\d+ rules\)`, first)
+
+		_, err := prove.Foresee(t.Context(), subject, prove.Scenario{Tool: "u"}, nil)
+		require.ErrorContains(t, err, `lists no tool "u"`)
+		_, err = prove.Foresee(t.Context(), subject, prove.Scenario{}, nil)
+		require.ErrorContains(t, err, "names no tool")
+	})
+}
+
+func lacks(findings []prove.Finding) map[string]string {
+	all := map[string]string{}
+	for _, f := range findings {
+		if f.Lacks != "" {
+			all[f.Rule.Name] = f.Lacks
+		}
+	}
+	return all
+}
+
+// With all abilities nothing is missing, and the numbers are about right.
+func TestAPlanIsAboutRight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("")
+		plan := must(prove.Foresee(t.Context(), w.subject(), strict, nil))(t)
+		report := must(prove.Run(t.Context(), w.subject(), strict, nil))(t)
+		require.Equal(t, lacks(report.Findings), lacks(plan.Skips))
+		expected, questions := plan.Calls+plan.PerQuestion, 2
+		require.Greater(t, report.Calls, expected/2, "for %d questions", questions)
+		require.Less(t, report.Calls, expected*2)
+		require.NotEmpty(t, report.Effects)
+		for name, n := range report.Effects {
+			require.LessOrEqual(t, n, plan.Effects, name)
+		}
+	})
+}
+
+// A sweep's plan names each tool, and those that are not called.
+func TestAPlanOfASweepCallsNothing(t *testing.T) {
+	const tools = `[{"name":"reads","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"writes","inputSchema":{"type":"object"}},{"name":"::error::","inputSchema":{"type":"object"}}]`
+	synctest.Test(t, func(t *testing.T) {
+		pipes, end := overPipes(hostile{tools: tools, sweeps: true})
+		defer end()
+		var calls atomic.Int64
+		dial := prove.HTTP("http://s", &http.Client{Transport: watched{pipes, &calls}})
+		plans := must(prove.ForeseeSweep(t.Context(), dial, nil, nil))(t)
+		require.Zero(t, calls.Load())
+		var text strings.Builder
+		for _, p := range plans {
+			text.WriteString(p.String())
+		}
+		for _, want := range []string{"reads (modern client): 2 rules, about 2 calls\n", "reads (legacy client): 2 rules", "writes (modern client): 0 rules", "not called: it is not annotated read-only"} {
+			require.Contains(t, text.String(), want)
+		}
+		require.NotContains(t, "\n"+text.String(), "\n::", "a name is no command of a CI")
+	})
+}
