@@ -109,6 +109,8 @@ var importStair = []struct {
 	{"check/size", nil, "it counts lines"},
 	{"check/invariant", []string{gosdk, "mrtr", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them"},
 	{"check/interop/bare", []string{gosdk}, "it is the server without us, to compare with"},
+	{"check/corpus", []string{"prove"}, "it judges the prover"},
+	{"check/corpus/inviter", nil, "it is a server without us, with or without a mistake"},
 }
 
 func TestEveryPackageImportsOnlyWhatItMay(t *testing.T) {

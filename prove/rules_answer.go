@@ -281,12 +281,6 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 	properties := formOf(q).Properties
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p := properties[name]
-		if slices.Contains(required(q), name) {
-			add(name, "null", nil)
-			without := maps.Clone(given)
-			delete(without, name)
-			all = append(all, badAnswer{"a form without its " + name, accepting(without)})
-		}
 		switch p["type"] {
 		case "string":
 			add(name, "a number", 7)
@@ -334,6 +328,14 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 			}
 			if most, ok := p["maxItems"].(float64); ok && len(value) > 0 && most < 1000 {
 				add(name, "too long", slices.Repeat(value, int(most)/len(value)+1))
+			}
+		}
+		if slices.Contains(required(q), name) {
+			add(name, "null", nil)
+			if len(given) > 1 { // or it is empty, which another rule tries
+				without := maps.Clone(given)
+				delete(without, name)
+				all = append(all, badAnswer{"a form without its " + name, accepting(without)})
 			}
 		}
 	}

@@ -157,7 +157,7 @@ func (in *instance) ask(c claims, r *request) (object, error) {
 		}
 		code := -32021
 		if in.has("own-code") {
-			code = -32050
+			code = 1050
 		}
 		return nil, &refusal{code, "the client cannot be asked", object{"requiredCapabilities": need}}
 	}
