@@ -35,10 +35,11 @@ func (c *Call) turnAway(ctx context.Context) error {
 	return rpcerror.Retryable(sendElsewhere, string(ShuttingDown))
 }
 
-func (d *door) enter(closed bool) bool {
+// enter reports false because the door is closed, unless the request is let in even so.
+func (d *door) enter(evenSo bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.empty != nil && !closed {
+	if d.empty != nil && !evenSo {
 		return false
 	}
 	d.inside++
