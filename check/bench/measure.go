@@ -39,7 +39,7 @@ type pace struct {
 
 var (
 	full  = pace{sittings: 3, rounds: 8, thinking: 8, block: 60 * time.Millisecond, counted: 40, open: 1_000_000}
-	quick = pace{sittings: 1, rounds: 2, thinking: 1, block: 5 * time.Millisecond, counted: 4, open: 2_000, short: true}
+	quick = pace{sittings: 1, rounds: 2, thinking: 1, block: 5 * time.Millisecond, counted: 4, open: 20_000, short: true}
 )
 
 // cpu compares the processor time of a call at two servers.

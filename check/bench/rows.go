@@ -29,7 +29,7 @@ func rows() []row {
 		{"tools/list, 100 tools", 1, cpu(ours.offering(100), peer.offering(100), list(100))},
 		{"two rounds over stdio", 1.5, cpu(ours.over("stdio"), peer.over("stdio"), twoRounds)},
 		{"a legacy client over HTTP, against go-sdk's own front", 1.05, cpu(ours, served("ours on go-sdk"), twoRounds.ofLegacy())},
-		{"two rounds over HTTP, instructions against the floor", 1.25, instructions(ours, served("floor"), twoRounds)},
+		{"two rounds over HTTP, instructions against the floor, GOGC=400 for both", 1.25, instructions(ours.collecting(400), served("floor").collecting(400), twoRounds)},
 		{"two rounds over HTTP, bytes allocated", 45_000, allocated(ours, twoRounds)},
 		{"1,000,000 open Resumable calls, bytes", 1_000_000_000, openCalls},
 		{"two rounds over HTTP, against go-sdk's front and a handler by hand", 0.2, cpu(ours, served("go-sdk"), twoRounds)},
@@ -50,7 +50,7 @@ func rows() []row {
 		{"two rounds over our WebSocket, against go-sdk's front over HTTP", 0, cpu(ours.over("websocket"), served("go-sdk"), twoRounds)},
 		{"two rounds over HTTP, against the floor", 0, cpu(ours, served("floor"), twoRounds)},
 		{"two rounds over HTTP, mcp-go against the floor", 0, cpu(peer, served("floor"), twoRounds)},
-		{"two rounds over HTTP, instructions against mcp-go", 0, instructions(ours, peer, twoRounds)},
+		{"two rounds over HTTP, instructions against mcp-go, GOGC=400 for both", 0, instructions(ours.collecting(400), peer.collecting(400), twoRounds)},
 	}
 }
 
