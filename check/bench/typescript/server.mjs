@@ -1,6 +1,6 @@
 // Serves the weather with the TypeScript SDK, behind its own front for Node,
-// written by hand and without protection. The SDK wants a
-// server of its own for each request; what can be made once is.
+// written by hand and without protection. The SDK wants a server of its own for each
+// request; what can be made once is.
 import { createServer } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { McpServer, acceptedContent, createMcpHandler, fromJsonSchema, inputRequired } from '@modelcontextprotocol/server';
