@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -15,13 +16,16 @@ import (
 // the linear runs of a runtime: the frames by token, oldest first, and the runs
 // that are under way. One timer serves them all.
 //
-// A run that was parked once has a place in the table until it leaves. Only runs
-// without one are refused when the table is full, so that a call which was let in
-// can go on to its end, as long as the bytes that it holds fit.
+// A run that was parked once has a place in the table until it leaves. If the table is
+// full, a run that needs room takes it from the idle frames of [Resumable] calls, the
+// coldest first: such a call loses nothing, since its next round replays the journal. Only
+// if that is not enough, a run without a place is refused. So a call which was let in can
+// go on to its end, as long as the bytes that it holds fit.
 //
 // The callers that nobody knows are a crowd of any size. A quarter of the places is
 // not for them, and a quarter of the bytes neither for them nor for any one
-// principal, so that the others always find room.
+// principal, so that the others always find room. Whoever is at its own bound gives up its
+// own frames, and no one else's.
 type frameTable struct {
 	max, maxPrincipal, maxBytes int
 	ttl                         time.Duration
@@ -33,8 +37,8 @@ type frameTable struct {
 
 	mu      sync.Mutex
 	byToken map[string]*linearRun
-	all     holding
-	of      map[string]holding // by principal, "" for all that are not known
+	all     *share
+	of      map[string]*share // by principal, "" for all that are not known
 	parked  runList
 	running runList
 	janitor *time.Timer
@@ -45,27 +49,49 @@ type frameTable struct {
 
 // place is the place of a linear run in the table.
 type place struct {
-	token      string // "" while it runs
-	placed     bool
-	isTask     bool          // its call is a task
-	weight     int           // of its call, see linearRun.weigh, when it was last parked
-	expires    time.Duration // on the table's clock
-	list       *runList
-	prev, next *linearRun
+	token   string // "" while it runs
+	placed  bool
+	isTask  bool          // its call is a task
+	weight  int           // of its call, see linearRun.weigh, when it was last parked
+	expires time.Duration // on the table's clock
+	links   [3]link       // one for each list that a run can be in at once
 }
 
 // holding is how much is held.
 type holding struct{ places, bytes int }
 
-func (h holding) plus(places, bytes int) holding {
-	return holding{h.places + places, h.bytes + bytes}
+func (h holding) plus(other holding) holding {
+	return holding{h.places + other.places, h.bytes + other.bytes}
+}
+
+func (h holding) minus(other holding) holding {
+	return holding{h.places - other.places, h.bytes - other.bytes}
+}
+
+// exceeds returns an error if there is no room for more in what may be held at most. Whoever
+// needs nothing more has room.
+func (h holding) exceeds(most, more holding) error {
+	switch {
+	case more.places > 0 && h.places+more.places > most.places:
+		return busy(most.places, "")
+	case more.bytes > 0 && h.bytes+more.bytes > most.bytes:
+		return busy(most.bytes, " bytes")
+	}
+	return nil
+}
+
+// share is what all callers hold, or those of one principal.
+type share struct {
+	holding
+	idle runList // the frames that can be dropped, the coldest first
 }
 
 func newFrameTable(o *Options, unwound func(r *linearRun, reason string, goesOn bool)) *frameTable {
 	return &frameTable{
 		max: o.MaxFrames, maxPrincipal: o.MaxFramesPerPrincipal, maxBytes: o.MaxFrameBytes,
 		ttl: o.FrameTTL, began: time.Now(), unwound: unwound,
-		byToken: map[string]*linearRun{}, of: map[string]holding{},
+		byToken: map[string]*linearRun{}, of: map[string]*share{},
+		all:      &share{idle: runList{by: byHeatOfAll}},
 		empty:    make(chan struct{}),
 		draining: draining{ephemeral: o.State.Ephemeral},
 	}
@@ -76,56 +102,81 @@ func newFrameTable(o *Options, unwound func(r *linearRun, reason string, goesOn 
 func (t *frameTable) enter(r *linearRun) error {
 	weight := r.weigh()
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.closed || t.takesNoFrames && r.needsFrame() {
+		t.mu.Unlock()
 		return &Error{Reason: ShuttingDown}
 	}
+	var dropped []*linearRun
+	var full error
 	if r.needsFrame() {
-		if err := t.full(r, weight); err != nil {
-			return err
+		dropped, full = t.makeRoom(r, weight)
+	}
+	if full == nil {
+		t.running.push(r)
+		t.countFirst(r, 1)
+	}
+	t.mu.Unlock()
+	t.unwindAll(dropped, roomNeeded, &Error{Reason: FrameGone})
+	return full
+}
+
+const roomNeeded = "another call needs its room"
+
+// makeRoom makes room for a run of this weight. It hands out the frames that it drops, which
+// the caller unwinds. The caller holds t.mu.
+func (t *frameTable) makeRoom(r *linearRun, weight int) (dropped []*linearRun, full error) {
+	more := holding{bytes: weight - r.weight} // a run without a place has no weight yet
+	if !r.placed {
+		more.places = 1
+	}
+	own := t.shareOf(r.call.principal)
+	mostOwn := holding{t.maxPrincipal, t.maxBytes - t.maxBytes/4}
+	if r.call.principal == "" {
+		mostOwn.places = t.max - t.max/4
+	}
+	bounds := [...]struct {
+		*share
+		most holding
+	}{{t.all, holding{t.max, t.maxBytes}}, {own, mostOwn}}
+	for _, b := range bounds { // before anything is dropped
+		kept := b.holding
+		if !t.takesNoFrames { // a drain waits for its frames, and not for a call that is dropped
+			kept = kept.minus(b.idle.holding)
+		}
+		if full := kept.exceeds(b.most, more); full != nil {
+			return nil, full
 		}
 	}
-	t.running.push(r)
-	t.countFirst(r, 1)
-	return nil
+	for _, b := range slices.Backward(bounds[:]) {
+		for b.exceeds(b.most, more) != nil {
+			coldest := b.idle.first
+			t.unpark(coldest)
+			t.hold(coldest, holding{}.minus(holding{1, coldest.weight}))
+			coldest.placed, coldest.weight = false, 0
+			dropped = append(dropped, coldest)
+		}
+	}
+	return dropped, nil
 }
 
-// full reports whether there is no room for a run of this weight. The caller holds
-// t.mu.
-func (t *frameTable) full(r *linearRun, weight int) error {
-	grows := weight - r.weight // a run without a place has no weight yet
-	all, own := t.all.plus(0, grows), t.of[r.call.principal].plus(0, grows)
-	if !r.placed {
-		all, own = all.plus(1, 0), own.plus(1, 0)
+// shareOf is the share of a principal, which hold notes once it holds something.
+func (t *frameTable) shareOf(principal string) *share {
+	if s := t.of[principal]; s != nil {
+		return s
 	}
-	mostOwn := t.maxPrincipal
-	if r.call.principal == "" {
-		mostOwn = t.max - t.max/4
-	}
-	mostBytes := t.maxBytes - t.maxBytes/4
-	switch {
-	case !r.placed && all.places > t.max:
-		return busy(t.max, "")
-	case !r.placed && own.places > mostOwn:
-		return busy(mostOwn, "")
-	case grows > 0 && all.bytes > t.maxBytes:
-		return busy(t.maxBytes, " bytes")
-	case grows > 0 && own.bytes > mostBytes:
-		return busy(mostBytes, " bytes")
-	}
-	return nil
+	return &share{idle: runList{by: byHeatOfOwn}}
 }
 
-// hold counts a run's place and bytes; negative values give them back.
+// hold counts what a run holds more; negative values give it back.
 // The caller holds t.mu.
-func (t *frameTable) hold(r *linearRun, places, bytes int) {
-	t.all = t.all.plus(places, bytes)
-	own := t.of[r.call.principal].plus(places, bytes)
+func (t *frameTable) hold(r *linearRun, more holding) {
+	t.all.holding = t.all.plus(more)
+	own := t.shareOf(r.call.principal)
+	own.holding = own.plus(more)
+	t.of[r.call.principal] = own
 	if own.places == 0 {
 		delete(t.of, r.call.principal)
-		return
 	}
-	t.of[r.call.principal] = own
 }
 
 func busy(limit int, unit string) error {
@@ -137,9 +188,9 @@ func (t *frameTable) leave(r *linearRun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.revoke(r)
-	r.list.remove(r)
+	r.unlist()
 	if r.placed {
-		t.hold(r, -1, -r.weight)
+		t.hold(r, holding{}.minus(holding{1, r.weight}))
 	} else {
 		t.countFirst(r, -1)
 	}
@@ -153,22 +204,24 @@ func (t *frameTable) leave(r *linearRun) {
 func (t *frameTable) park(r *linearRun) (token string, _ error) {
 	weight := r.weigh()
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.closed || t.resumableElsewhere(r) {
+		t.mu.Unlock()
 		return "", &Error{Reason: ShuttingDown}
 	}
-	if err := t.full(r, weight); err != nil {
-		return "", err
+	dropped, full := t.makeRoom(r, weight)
+	if full == nil {
+		more := holding{bytes: weight - r.weight}
+		if !r.placed {
+			more.places = 1
+			t.countFirst(r, -1)
+		}
+		t.hold(r, more)
+		r.placed, r.weight = true, weight
+		token = t.queue(r)
 	}
-	places := 1
-	if r.placed {
-		places = 0
-	} else {
-		t.countFirst(r, -1)
-	}
-	t.hold(r, places, weight-r.weight)
-	r.placed, r.weight = true, weight
-	return t.queue(r), nil
+	t.mu.Unlock()
+	t.unwindAll(dropped, roomNeeded, &Error{Reason: FrameGone})
+	return token, full
 }
 
 // take hands out the run of a token, once, and nil where it is gone.
@@ -177,11 +230,16 @@ func (t *frameTable) take(token string) *linearRun {
 	defer t.mu.Unlock()
 	r := t.byToken[token]
 	if r != nil {
-		t.revoke(r)
-		r.list.remove(r)
-		t.running.push(r)
+		t.unpark(r)
 	}
 	return r
+}
+
+// unpark makes a parked run one that runs. The caller holds t.mu.
+func (t *frameTable) unpark(r *linearRun) {
+	t.revoke(r)
+	r.unlist()
+	t.running.push(r)
 }
 
 // targetOf is the target of the run that a token names, nil where it is gone.
@@ -216,20 +274,33 @@ func (t *frameTable) extend(token string) string {
 	if r == nil {
 		return ""
 	}
-	r.list.remove(r)
-	t.parked.push(r)
-	r.expires = time.Since(t.began) + t.ttl
+	t.pushLast(r)
 	return token
 }
 
-// queue puts a run last among the parked. The caller holds t.mu.
-func (t *frameTable) queue(r *linearRun) (token string) {
-	r.list.remove(r)
+// pushLast makes a run the hottest of the parked. The caller holds t.mu.
+func (t *frameTable) pushLast(r *linearRun) {
+	r.unlist()
 	t.parked.push(r)
+	if r.canBeDropped() {
+		t.all.idle.push(r)
+		t.of[r.call.principal].idle.push(r)
+	}
 	r.expires = time.Since(t.began) + t.ttl
+}
+
+// canBeDropped reports whether the call of a parked run loses nothing with it. That of a
+// legacy client is bound to a request that is open here, and ends with it.
+func (r *linearRun) canBeDropped() bool {
+	return r.how.replays && r.call.ex.client.Era == era.Modern
+}
+
+// queue parks a run under a fresh token. The caller holds t.mu.
+func (t *frameTable) queue(r *linearRun) (token string) {
+	t.pushLast(r)
 	r.token = t.owner + newID()
 	t.byToken[r.token] = r
-	if t.parked.len == 1 {
+	if t.parked.places == 1 {
 		t.schedule()
 	}
 	return r.token
@@ -244,43 +315,66 @@ func (t *frameTable) revoke(r *linearRun) {
 }
 
 // count counts the runs that have not left. The caller holds t.mu.
-func (t *frameTable) count() int { return t.running.len + t.parked.len }
+func (t *frameTable) count() int { return t.running.places + t.parked.places }
 
 // runList is a list through the runs themselves, oldest first.
 type runList struct {
+	by          int // which of the links of a run
 	first, last *linearRun
-	len         int
+	holding
+}
+
+// The links of a run.
+const (
+	byAge = iota // of the running, or of the parked
+	byHeatOfAll
+	byHeatOfOwn
+)
+
+type link struct {
+	list       *runList
+	prev, next *linearRun
 }
 
 func (l *runList) push(r *linearRun) {
-	r.list, r.prev, r.next = l, l.last, nil
+	r.links[l.by] = link{list: l, prev: l.last}
 	if l.last != nil {
-		l.last.next = r
+		l.last.links[l.by].next = r
 	} else {
 		l.first = r
 	}
 	l.last = r
-	l.len++
+	l.holding = l.plus(holding{1, r.weight})
 }
 
 func (l *runList) remove(r *linearRun) {
-	if r.prev != nil {
-		r.prev.next = r.next
+	at := &r.links[l.by]
+	if at.prev != nil {
+		at.prev.links[l.by].next = at.next
 	} else {
-		l.first = r.next
+		l.first = at.next
 	}
-	if r.next != nil {
-		r.next.prev = r.prev
+	if at.next != nil {
+		at.next.links[l.by].prev = at.prev
 	} else {
-		l.last = r.prev
+		l.last = at.prev
 	}
-	r.list, r.prev, r.next = nil, nil, nil
-	l.len--
+	*at = link{}
+	l.holding = l.minus(holding{1, r.weight})
+}
+
+// unlist takes a run out of all lists.
+func (r *linearRun) unlist() {
+	for _, at := range r.links {
+		if at.list != nil {
+			at.list.remove(r)
+		}
+	}
 }
 
 func (l *runList) all() []*linearRun {
-	all := make([]*linearRun, 0, l.len)
-	for r := l.first; r != nil; r = r.next {
+	all := make([]*linearRun, 0, l.places)
+	for r := l.first; r != nil; r = r.links[l.by].next {
 		all = append(all, r)
 	}
 	return all
@@ -355,7 +449,7 @@ func (c *Call) abandonFrame(cause error) (held bool, stops []stop) {
 	if r == nil {
 		r = c.linear
 	}
-	if r == nil {
+	if r == nil || r.isReleased() {
 		return false, nil
 	}
 	if r.leavesStops() {
@@ -417,16 +511,20 @@ func (t *frameTable) evict() {
 	var expired []*linearRun
 	now := time.Since(t.began)
 	for r := t.parked.first; r != nil && r.expires <= now; r = t.parked.first {
-		t.revoke(r)
-		r.list.remove(r)
-		t.running.push(r)
+		t.unpark(r)
 		expired = append(expired, r)
 	}
 	t.schedule()
 	t.mu.Unlock()
-	for _, r := range expired {
-		t.unwound(r, "no answer came in time", r.how.replays)
-		r.release(context.DeadlineExceeded)
+	t.unwindAll(expired, "no answer came in time", context.DeadlineExceeded)
+}
+
+// unwindAll ends runs that are out of the table's parked ones. The calls of those that can
+// be replayed go on.
+func (t *frameTable) unwindAll(runs []*linearRun, reason string, cause error) {
+	for _, r := range runs {
+		t.unwound(r, reason, r.how.replays)
+		r.release(cause)
 	}
 }
 
@@ -463,13 +561,14 @@ func (t *frameTable) shut() (parked, running []*linearRun) {
 	if t.janitor != nil {
 		t.janitor.Stop()
 	}
-	for r := t.parked.first; r != nil; r = r.next {
+	parked, running = t.parked.all(), t.running.all()
+	for _, r := range parked {
 		t.revoke(r)
 	}
 	if t.count() == 0 {
 		close(t.empty)
 	}
-	return t.parked.all(), t.running.all()
+	return parked, running
 }
 
 // Drain ends the runtime without ending the calls that wait in it, as far as ctx
@@ -543,18 +642,13 @@ func (t *frameTable) takeNoFrames() <-chan struct{} {
 	var moved []*linearRun
 	for _, r := range t.parked.all() {
 		if t.resumableElsewhere(r) {
-			t.revoke(r)
-			r.list.remove(r)
-			t.running.push(r)
+			t.unpark(r)
 			moved = append(moved, r)
 		}
 	}
 	t.drained()
 	t.mu.Unlock()
-	for _, r := range moved {
-		t.unwound(r, "the server drains", true)
-		r.release(&Error{Reason: ShuttingDown})
-	}
+	t.unwindAll(moved, "the server drains", &Error{Reason: ShuttingDown})
 	return done
 }
 

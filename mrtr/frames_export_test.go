@@ -14,7 +14,7 @@ func CountFrames(rt *Runtime) FrameCount {
 	if _, ok := t.of[""]; ok {
 		known--
 	}
-	return FrameCount{t.parked.len, t.running.len, len(t.byToken), t.all.places, known}
+	return FrameCount{t.parked.places, t.running.places, len(t.byToken), t.all.places, known}
 }
 
 // HeldBytes are the bytes that a runtime counts for its frames.
@@ -78,7 +78,7 @@ func CountRegistrations(rt *Runtime) int {
 func Expire(rt *Runtime) {
 	t := rt.frames
 	t.mu.Lock()
-	for r := t.parked.first; r != nil; r = r.next {
+	for _, r := range t.parked.all() {
 		r.expires = 0
 	}
 	t.mu.Unlock()

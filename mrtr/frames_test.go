@@ -65,13 +65,13 @@ func TestFramesAreCapped(t *testing.T) {
 	require.Equal(t, mrtr.FrameCount{Parked: 5, Tokens: 5, Places: 5, Principals: 2}, mrtr.CountFrames(rt))
 }
 
-// A call that needs no place, because it can be replayed, is never refused.
+// A call that can be replayed is never refused, and gives way to the next.
 func TestFramesFullFallBackToTheJournal(t *testing.T) {
 	var did deeds
 	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}})
 	tool := newTrip(rt, mrtr.Resumable(twoStops(&did)), "")
 	require.NoError(t, tool.begin().err, "takes the one place")
-	require.NoError(t, tool.begin().err, "is not held")
+	require.NoError(t, tool.begin().err, "takes it from the first")
 	soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{Parked: 1, Tokens: 1, Places: 1} }, "one is held")
 	last, rounds := tool.run()
 	require.NoError(t, last.err)

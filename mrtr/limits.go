@@ -29,8 +29,14 @@ type Limits struct {
 	// MaxFrames bounds the handlers held at once; 100,000 if zero. The callers without
 	// a principal share three quarters of them: however many such callers there are, a
 	// known one finds a place.
+	//
+	// A call that finds no room takes it from [Resumable] calls, those that have waited
+	// longest first. Their handlers are unwound, and their next rounds replay the journal.
+	// So these bounds say how many of them are hot, and not how many may be open. A
+	// [Coroutine], and any call of a legacy client, keeps its room.
 	MaxFrames int
-	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero.
+	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero. At this
+	// bound a call takes room from calls of its own principal alone.
 	MaxFramesPerPrincipal int
 	// MaxFrameBytes bounds the memory of the held handlers, beside the few KiB of
 	// each one's stack: the decoded input (of a resource, its address), answers and

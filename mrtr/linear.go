@@ -42,7 +42,9 @@ func Journal[In, Out any](h LinearFunc[In, Out]) Style[In, Out] {
 }
 
 // Resumable holds a linear handler as [Coroutine] does, and replays the journal
-// where the frame is gone. It asks of the handler the same as Journal.
+// where the frame is gone. It asks of the handler the same as Journal. If others need the
+// room, a handler that has waited long is unwound before its time, see [Limits] MaxFrames:
+// so its call is never refused for want of room.
 func Resumable[In, Out any](h LinearFunc[In, Out]) Style[In, Out] {
 	return linear(h, linearStyle{parks: true, replays: true})
 }
@@ -174,6 +176,8 @@ type linearRun struct {
 	waiting bool // for answers: no effect of the call may run
 	ending  bool // no effect of the call may run any more
 	alone   bool // no round will receive the handler's last handover
+	// released: its call goes on without it, with the functions of OnStop.
+	released bool
 	// finished: the handler's goroutine has handed over what it leaves.
 	finished bool
 	cause    error // why the engine ended it
@@ -336,8 +340,17 @@ func (r *linearRun) leavesStops() bool {
 func (r *linearRun) release(cause error) {
 	if r.how.replays {
 		r.call.takeStops()
+		r.call.mu.Lock()
+		r.released = true
+		r.call.mu.Unlock()
 	}
 	r.end(cause)
+}
+
+func (r *linearRun) isReleased() bool {
+	r.call.mu.Lock()
+	defer r.call.mu.Unlock()
+	return r.released
 }
 
 // stop ends a run whose last handover a round is going to receive.

@@ -259,7 +259,7 @@ func (rt *Runtime) Stats() Stats {
 	return Stats{
 		Orphans: orphans,
 		Rounds:  int(rt.rounds.Load()),
-		Held:    t.parked.len, HeldBytes: t.all.bytes, Running: t.running.len,
+		Held:    t.parked.places, HeldBytes: t.all.bytes, Running: t.running.places,
 		Draining: t.takesNoFrames, Closed: t.closed,
 	}
 }

@@ -34,7 +34,7 @@ func (rt *Runtime) Waiting() []Waiting {
 	now := time.Now()
 	t := rt.frames
 	t.mu.Lock()
-	for r := t.parked.first; r != nil; r = r.next {
+	for r := t.parked.first; r != nil; r = r.links[t.parked.by].next {
 		ex := &r.call.ex // nobody writes it while the run is parked
 		if ex.client.Era == era.Modern && !r.isTask {
 			found.add(ex, WayHeld, now.Sub(t.began.Add(r.expires-t.ttl)))

@@ -197,12 +197,20 @@ func (m *Memory) admitWrite(ctx context.Context, key Key, value []byte, ttl time
 	if err := CheckWrite(key, value, m.maxValue, ttl); err != nil {
 		return err
 	}
-	return m.admit(ctx, key)
+	return m.knows(ctx, key)
 }
 
-// admit returns why an operation cannot begin.
+// admit returns why a read cannot begin.
 func (m *Memory) admit(ctx context.Context, key Key) error {
-	if err := cmp.Or(key.Check(), ctx.Err()); err != nil {
+	if err := key.Check(); err != nil {
+		return err
+	}
+	return m.knows(ctx, key)
+}
+
+// knows returns an error if the operation is over, or if the key is of another store.
+func (m *Memory) knows(ctx context.Context, key Key) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if key.Epoch != m.epoch {

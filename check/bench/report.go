@@ -2,83 +2,70 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/mrtr-go/sdk/check/roundcost"
 )
 
-const legend = `Figure: the median of all rounds, each compared with the same round's, and the interval in which another run finds it.
-Undecided: the target lies within the interval. Where it does, instructions decide if they were counted.`
+const tableHead = "| load | ours | theirs | median (quartiles) | bar | |\n|---|---|---|---|---|---|"
 
-// report is everything that a run found.
-type report struct {
-	account string // of the run
-	figures []figure
-}
-
-func makeReport(account string, rows []row, found *results, short bool) *report {
-	r := &report{account: account}
-	for _, row := range rows {
-		f := row.judge(found)
-		f.short = short
-		r.figures = append(r.figures, f)
-	}
-	return r
-}
-
-// write writes the figures as Markdown that reads well in a terminal.
-func (r *report) write(out io.Writer) {
-	fmt.Fprintf(out, "%s\n\n%s\n", r.account, legend)
-	for i := 0; i < len(r.figures); {
-		section := r.figures[i].section
-		cells := [][]string{{"", "ours", "compared with", "figure", "target", "verdict"}}
-		for ; i < len(r.figures) && r.figures[i].section == section; i++ {
-			cells = append(cells, r.figures[i].cells())
-		}
-		fmt.Fprintf(out, "\n### %s\n\n", section)
-		writeTable(out, cells)
-	}
-}
-
-func (f *figure) cells() []string {
+// line is the row as one of a Markdown table.
+func (r *row) line(f finding, short bool) string {
 	if f.missing != "" {
-		return []string{f.name, "", "", f.missing, f.targetText(), ""}
+		return fmt.Sprintf("| %s | | | %s | | |", r.name, f.missing)
 	}
-	// A difference is of the quantity too.
-	q := f.ours.quantity
-	theirs := ""
-	if f.theirs != nil {
-		theirs = q.amount(f.others)
+	figure := f.text(f.value)
+	if f.low != f.high {
+		figure += fmt.Sprintf(" (%s to %s)", f.text(f.low), f.text(f.high))
 	}
-	return []string{
-		f.name, q.amount(f.mine), theirs,
-		fmt.Sprintf("%s (%s to %s)", f.text(f.estimate.Value), f.text(f.estimate.Low), f.text(f.estimate.High)),
-		f.targetText(), f.verdict(),
+	bar := ""
+	if r.bar > 0 {
+		bar = f.text(r.bar)
 	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", r.name, f.ours, f.theirs, figure, bar, r.verdict(f, short))
 }
 
-func writeTable(out io.Writer, rows [][]string) {
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-		}
+// verdict holds the finding against the bar. Where that lies between the quartiles, another
+// run might say otherwise.
+func (r *row) verdict(f finding, short bool) string {
+	switch {
+	case r.bar == 0:
+		return ""
+	case short:
+		return "too short a run"
+	case f.high <= r.bar:
+		return "met"
+	case f.low > r.bar:
+		return "missed"
 	}
-	for n, row := range rows {
-		for i, cell := range row {
-			fmt.Fprintf(out, "| %s%s ", cell, strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)))
-		}
-		fmt.Fprintln(out, "|")
-		if n == 0 {
-			for i := range row {
-				fmt.Fprintf(out, "|%s", strings.Repeat("-", width[i]+2))
-			}
-			fmt.Fprintln(out, "|")
-		}
+	return "undecided"
+}
+
+// amount is a finding that is compared with nothing.
+func amount(v float64, text func(float64) string) finding {
+	return finding{ours: text(v), low: v, value: v, high: v, text: text}
+}
+
+func ratio(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + " ×" }
+
+func bytes(v float64) string { return count(v) + " B" }
+
+func medianTime(nanoseconds []float64) string {
+	_, median, _ := roundcost.Quartiles(nanoseconds)
+	return count(median/1000) + " µs"
+}
+
+// count is a whole number with its digits in groups of three.
+func count(v float64) string {
+	digits := strconv.FormatFloat(v, 'f', 0, 64)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
 	}
+	return digits
 }
 
 // describe returns the account of a run that begins now: on which machine it was, with
@@ -99,18 +86,18 @@ func describe(p pace) (account func() string) {
 			peers = append(peers, peer+" "+version)
 		}
 	}
-	for _, peer := range []string{gosdk, "github.com/mark3labs/mcp-go"} {
-		add(strings.TrimPrefix(peer, "github.com/"), "go", "list", "-m", "-f", "{{.Version}}", peer)
+	for _, peer := range []string{"modelcontextprotocol/go-sdk", "mark3labs/mcp-go"} {
+		add(peer, "go", "list", "-m", "-f", "{{.Version}}", "github.com/"+peer)
 	}
-	if node, err := nodeCommand("server.mjs"); err == nil {
-		add("node", node[0], "--version")
-		add("@modelcontextprotocol/server", node[0], "-p",
+	if node, err := node(); err == nil {
+		add("node", node, "--version")
+		add("@modelcontextprotocol/server", node, "-p",
 			`JSON.parse(fs.readFileSync("typescript/node_modules/@modelcontextprotocol/server/package.json")).version`)
 	}
 	return func() string {
-		return fmt.Sprintf("%s, %d cores, %s/%s, %s. %s.\n%d sittings of %d rounds (%d where a target lies close, %d with stores), %s of CPU each; %.0f seconds in all; load average %s before, %s after.",
+		return fmt.Sprintf("%s, %d cores, %s/%s, %s. %s.\n%d sittings of %d rounds, %v of a server's CPU in each; %.0f seconds in all; load average %s before, %s after.",
 			processor, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), strings.Join(peers, ", "),
-			p.sittings, p.rounds, p.rounds*p.fine, p.stores, p.turn, time.Since(begun).Seconds(), before, loadAverage())
+			p.sittings, p.rounds, p.block, time.Since(begun).Seconds(), before, loadAverage())
 	}
 }
 

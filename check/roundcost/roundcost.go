@@ -9,7 +9,6 @@
 package roundcost
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
@@ -19,15 +18,12 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// Mark begins the line of the benchmark's log that has its rounds, a JSON array of
-// [Round]. check/bench reads it.
-const Mark = "rounds: "
-
 // callsOfAStore is how many calls one store serves. The records live for hours, and no
 // server's memory store holds as many as a whole measurement writes.
 const callsOfAStore = 10_000
 
-// Measure logs what remembering a round costs in the stores that open returns. Each
+// Measure reports what remembering a round costs in the stores that open returns: beside a
+// bare Create and Update, in processor time and by the clock, and in all. Each
 // iteration of the benchmark is a round of blocks; the collector runs between them, as
 // one of its cycles takes longer than the whole difference. open is called again when a
 // store has served many calls.
@@ -54,27 +50,37 @@ func Measure(b *testing.B, open func() store.Store) {
 		rounds = append(rounds, s.round(b, p, calls))
 	}
 	s.end(b)
-	text, err := json.Marshal(rounds)
-	if err != nil {
-		b.Fatal(err)
+	report(b, rounds, "CPU", func(c Cost) float64 { return c.CPU })
+	report(b, rounds, "time", func(c Cost) float64 { return c.Wall })
+}
+
+// report reports the medians of one quantity.
+func report(b *testing.B, rounds []Round, quantity string, of func(Cost) float64) {
+	var ratios, added []float64
+	for _, r := range rounds {
+		more := of(r.Remembered) - of(r.Without)
+		ratios, added = append(ratios, more/(of(r.Beside)-of(r.Without))), append(added, more)
 	}
-	b.Log(Mark + string(text))
+	_, ratio, _ := Quartiles(ratios)
+	_, more, _ := Quartiles(added)
+	b.ReportMetric(ratio, quantity+"/bare")
+	b.ReportMetric(more, quantity+"-ns/round")
 }
 
 // Round is the finding of one round of blocks, for each kind of work.
 type Round struct {
-	Remembered Cost `json:"remembered"`
-	Without    Cost `json:"without"`
-	Beside     Cost `json:"beside"`
+	Remembered Cost
+	Without    Cost
+	Beside     Cost
 }
 
 // Cost is the cost of one call. The times, in nanoseconds, are those of the median of
 // the blocks, so that a block in which the process was interrupted counts for one.
 type Cost struct {
-	CPU    float64 `json:"cpu"`
-	Wall   float64 `json:"wall"`
-	Allocs float64 `json:"allocs"`
-	Bytes  float64 `json:"bytes"`
+	CPU    float64
+	Wall   float64
+	Allocs float64
+	Bytes  float64
 }
 
 // pace is how long the blocks are, and how many of each kind a round has.
@@ -128,8 +134,8 @@ func (s *setting) round(b testing.TB, p pace, calls int) (r Round) {
 	s.name(calls)
 	for i := range work {
 		counted := do(i, Read) // apart, since counting stops the process
-		_, cpu, _ := Median(work[i].cpu)
-		_, wall, _ := Median(work[i].wall)
+		_, cpu, _ := Quartiles(work[i].cpu)
+		_, wall, _ := Quartiles(work[i].wall)
 		*work[i].cost = Cost{cpu, wall, float64(counted.Allocs) / float64(calls), float64(counted.Bytes) / float64(calls)}
 	}
 	s.served += calls * (p.blocks + 1)

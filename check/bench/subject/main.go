@@ -1,39 +1,36 @@
-// Command subject is one of the processes that are measured: a server, or one
-// kind of work in memory. Its argument says which; package internal/subject is
-// how it is spoken to.
+// Command subject is a server that is measured:
+//
+//	subject SERVER TRANSPORT TOOLS
+//
+// It prints the address that it serves, unless the transport is stdio, and ends when its
+// standard input does.
 package main
 
 import (
+	"errors"
 	"fmt"
-	"maps"
+	"io"
+	"net"
+	"net/http"
 	"os"
-	"slices"
-	"strings"
-
-	"github.com/mrtr-go/sdk/check/bench/internal/subject"
+	"runtime/metrics"
+	"strconv"
 )
 
-// made is a subject that is ready: the word that its first line says, and its
-// work, nil for a server.
-type made struct {
-	word string
-	run  func(n int) error
+// subject is a server, by the transports that it is measured over.
+type subject struct {
+	http      func(tools int) (http.Handler, error)
+	websocket func(tools int) (http.Handler, error)
+	stdio     func(tools int) error
 }
 
-// work is a subject without a word, whose work is done once at a time.
-func work(once func() error) (made, error) { return made{"-", subject.Times(once)}, nil }
-
-// subjects make a subject from the last part of its name, which for most of them
-// names one of several.
-var subjects = map[string]func(name string) (made, error){
-	"http":      serveHTTP,
-	"websocket": serveWebSocket,
-	"memory":    callsInMemory,
-	"boundary":  callsOfBoundary,
-	"codec":     codecs,
-	"engine":    engineAlone,
-	"held":      holdAll,
-	"state":     stateLength,
+var subjects = map[string]subject{
+	"ours":               {http: ourHTTP, websocket: ourWebSocket, stdio: ourStdio},
+	"ours on go-sdk":     {http: oursOnGoSDK},
+	"go-sdk":             {http: goSDK},
+	"mcp-go":             {http: mcpGo(), stdio: mcpGoStdio},
+	"mcp-go, validating": {http: mcpGo(validating...)},
+	"floor":              {http: floor},
 }
 
 func main() {
@@ -44,22 +41,41 @@ func main() {
 }
 
 func run(arguments []string) error {
-	if len(arguments) != 1 {
-		return fmt.Errorf("one argument is wanted, KIND/NAME; kinds: %v", slices.Sorted(maps.Keys(subjects)))
+	if len(arguments) != 3 {
+		return errors.New("SERVER TRANSPORT TOOLS are wanted")
 	}
-	kind, name, _ := strings.Cut(arguments[0], "/")
-	prepare, ok := subjects[kind]
-	if !ok {
-		return fmt.Errorf("no subjects of the kind %q", kind)
+	s, ok := subjects[arguments[0]]
+	tools, err := strconv.Atoi(arguments[2])
+	if !ok || err != nil {
+		return fmt.Errorf("no subject %q with %q tools", arguments[0], arguments[2])
 	}
-	m, err := prepare(name)
+	serve := map[string]func(int) (http.Handler, error){"http": s.http, "websocket": s.websocket}[arguments[1]]
+	switch {
+	case arguments[1] == "stdio" && s.stdio != nil:
+		return s.stdio(tools)
+	case serve == nil:
+		return fmt.Errorf("%s is not measured over %s", arguments[0], arguments[1])
+	}
+	handler, err := serve(tools)
 	if err != nil {
 		return err
 	}
-	return subject.Converse(m.word, m.run)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", handler)
+	mux.HandleFunc("/allocated", allocated)
+	go func() { panic(http.Serve(listener, mux)) }()
+	fmt.Println(listener.Addr())
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
-// unknown is for a name that its kind does not have.
-func unknown(name string) (made, error) {
-	return made{}, fmt.Errorf("no subject %q of that kind", name)
+// allocated says how many bytes the process has allocated so far.
+func allocated(w http.ResponseWriter, _ *http.Request) {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	fmt.Fprint(w, sample[0].Value.Uint64())
 }

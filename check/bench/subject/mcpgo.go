@@ -2,41 +2,59 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"os"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-
-	"github.com/mrtr-go/sdk/options"
 )
 
-// mcpGoHandler serves the same tool with mcp-go as it comes, written by hand and as
-// unprotected as bare. It checks neither arguments nor output against their schemas,
-// unless a server opts in.
-func mcpGoHandler() http.Handler {
-	s := server.NewMCPServer("server", "1", server.WithToolCapabilities(false), server.WithElicitation())
-	log := audit()
-	s.AddTool(mcp.NewTool("weather", mcp.WithInputSchema[options.Query](), mcp.WithOutputSchema[options.Report]()),
-		mcp.NewTypedToolHandler(func(_ context.Context, req mcp.CallToolRequest, q options.Query) (*mcp.CallToolResult, error) {
-			found, err := options.Find(q.Location)
-			if err != nil {
-				return nil, err
-			}
-			answer := server.ElicitationResponse(req.Params.InputResponses, "units")
-			if answer == nil {
-				return server.NewInputRequestBuilder(found[0]).Elicit("units", mcp.ElicitationParams{
-					Mode: mcp.ElicitationModeForm, Message: "Which units?", RequestedSchema: unitsSchema,
-				}).ToolResult(), nil
-			}
-			content, _ := answer.Content.(map[string]any)
-			units, _ := content["units"].(string)
-			if answer.Action != mcp.ElicitationResponseActionAccept || units != "metric" && units != "imperial" {
-				return mcp.NewToolResultError("no units"), nil
-			}
-			place := req.Params.RequestState
-			log.Record(place)
-			report := options.NewReport(place, units)
-			return mcp.NewToolResultStructured(report, report.Text()), nil
-		}))
-	return server.NewStreamableHTTPServer(s, server.WithStateLess(true))
+// mcpGoServer serves the same tools with mcp-go, written by hand. As it comes mcp-go checks
+// neither arguments nor output against their schemas, and its state is not protected.
+func mcpGoServer(tools int, opts ...server.ServerOption) *server.MCPServer {
+	s := server.NewMCPServer("server", "1", append(opts, server.WithToolCapabilities(false), server.WithElicitation())...)
+	add := func(name string, handler mcp.TypedToolHandlerFunc[query]) {
+		s.AddTool(mcp.NewTool(name, mcp.WithInputSchema[query](), mcp.WithOutputSchema[report]()), mcp.NewTypedToolHandler(handler))
+	}
+	sky := func(_ context.Context, _ mcp.CallToolRequest, q query) (*mcp.CallToolResult, error) {
+		place, err := find(q)
+		return mcp.NewToolResultStructured(place, place.Text()), err
+	}
+	add("weather", func(_ context.Context, req mcp.CallToolRequest, q query) (*mcp.CallToolResult, error) {
+		place, err := find(q)
+		if err != nil {
+			return nil, err
+		}
+		answer := server.ElicitationResponse(req.Params.InputResponses, "units")
+		if answer == nil {
+			return server.NewInputRequestBuilder(place.Location).Elicit("units", mcp.ElicitationParams{
+				Mode: mcp.ElicitationModeForm, Message: whichUnits, RequestedSchema: json.RawMessage(unitsSchema),
+			}).ToolResult(), nil
+		}
+		said, _ := answer.Content.(map[string]any)
+		units, _ := said["units"].(string)
+		if place, err = place.in(units); err != nil || answer.Action != mcp.ElicitationResponseActionAccept {
+			return mcp.NewToolResultError("no units"), nil
+		}
+		return mcp.NewToolResultStructured(place, place.Text()), nil
+	})
+	add("sky", sky)
+	for _, name := range others(tools) {
+		add(name, sky)
+	}
+	return s
+}
+
+// validating is mcp-go as we would set it.
+var validating = []server.ServerOption{server.WithInputSchemaValidation(), server.WithOutputSchemaValidation()}
+
+func mcpGo(opts ...server.ServerOption) func(tools int) (http.Handler, error) {
+	return func(tools int) (http.Handler, error) {
+		return server.NewStreamableHTTPServer(mcpGoServer(tools, opts...), server.WithStateLess(true)), nil
+	}
+}
+
+func mcpGoStdio(tools int) error {
+	return server.NewStdioServer(mcpGoServer(tools)).Listen(context.Background(), os.Stdin, os.Stdout)
 }

@@ -1,10 +1,9 @@
 // Serves the weather with the TypeScript SDK, behind its own front for Node,
-// written by hand and as unprotected as the other bare servers. The SDK wants a
-// server of its own for each request; what can be made once is.
+// written by hand and without protection. The SDK wants a server of its own for each
+// request; what can be made once is.
 import { createServer } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { McpServer, acceptedContent, createMcpHandler, fromJsonSchema, inputRequired } from '@modelcontextprotocol/server';
-import { converse } from './converse.mjs';
 
 const unitsSchema = {
   type: 'object',
@@ -55,4 +54,5 @@ const handler = createMcpHandler(() => {
 });
 const server = createServer(toNodeHandler(handler));
 server.keepAliveTimeout = 0; // clients that wait for their turn keep their connection
-server.listen(0, '127.0.0.1', () => converse(`127.0.0.1:${server.address().port}`));
+server.listen(0, '127.0.0.1', () => console.log(`127.0.0.1:${server.address().port}`));
+process.stdin.on('end', () => process.exit(0)).resume();

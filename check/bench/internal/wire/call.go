@@ -1,34 +1,50 @@
-// Package wire is a client that does as little as a client can: it makes a call
-// of several rounds with requests that it writes itself, and checks how the call
-// came to. Every server that is measured is driven by it.
+// Package wire is a client that does as little as a client can: it writes its requests as
+// bytes and checks how each call came to its end. Every server that is measured is driven
+// by it.
 package wire
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 )
 
 // Call is one call: the tool, its arguments, how its questions are answered, and
-// the text it must come to.
+// the text that it must come to.
 type Call struct {
 	Tool      string
 	Arguments string            // JSON
 	Answers   map[string]string // by the question's key, which is its property too
 	Text      string
-	Requests  int // how many it must take
+	Requests  int           // how many it must take
+	Think     time.Duration // before each of them
+	Tools     int           // to list this many tools, in place of a call
 }
 
-// Conn carries one request to a server and brings back its result.
-type Conn interface {
-	Send(tool string, request []byte) (response []byte, err error)
+// Client makes calls over a connection of its own.
+type Client interface {
+	Make(c *Call) error
 	Close() error
 }
 
-// Make makes the call over a connection.
-func (c *Call) Make(conn Conn) error {
+// conn carries one request to a server and brings back its response.
+type conn interface {
+	send(method, name string, request []byte) (response []byte, err error)
+	Close() error
+}
+
+// modern is a client of revision 2026-07-28: each round of a call is a request.
+type modern struct{ conn }
+
+func (m modern) Make(c *Call) error {
+	if c.Tools > 0 {
+		return m.list(c)
+	}
 	state, answers := "", []byte(nil)
 	for n := 1; ; n++ {
-		response, err := conn.Send(c.Tool, c.request(n, state, answers))
+		time.Sleep(c.Think)
+		response, err := m.send("tools/call", c.Tool, c.request(n, state, answers))
 		if err != nil {
 			return fmt.Errorf("%s, request %d: %w", c.Tool, n, err)
 		}
@@ -43,11 +59,46 @@ func (c *Call) Make(conn Conn) error {
 			}
 			continue
 		}
-		if n != c.Requests || len(r.Result.Content) != 1 || r.Result.Content[0].Text != c.Text || r.Result.IsError {
-			return fmt.Errorf("%s came to %q after %d requests", c.Tool, response, n)
+		if n != c.Requests {
+			return fmt.Errorf("%s ended after %d requests: %s", c.Tool, n, response)
 		}
-		return nil
+		return c.check(&r, response)
 	}
+}
+
+// check returns an error if the call came to something else than it must.
+func (c *Call) check(r *reply, response []byte) error {
+	if len(r.Result.Content) != 1 || r.Result.Content[0].Text != c.Text || r.Result.IsError {
+		return fmt.Errorf("%s came to %s", c.Tool, response)
+	}
+	return nil
+}
+
+func (m modern) list(c *Call) error {
+	response, err := m.send("tools/list", "", []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+meta+`}}`))
+	if err != nil {
+		return err
+	}
+	var r struct {
+		Result struct {
+			Tools []struct {
+				Name        string          `json:"name"`
+				InputSchema json.RawMessage `json:"inputSchema"`
+			} `json:"tools"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(response, &r); err != nil {
+		return err
+	}
+	for _, tool := range r.Result.Tools {
+		if tool.Name == "" || len(tool.InputSchema) == 0 {
+			return fmt.Errorf("a tool without a name or a schema in %s", response)
+		}
+	}
+	if len(r.Result.Tools) != c.Tools {
+		return fmt.Errorf("%d tools, and not %d", len(r.Result.Tools), c.Tools)
+	}
+	return nil
 }
 
 // reply is the part of a response that the client reads.
@@ -79,11 +130,12 @@ func (c *Call) request(id int, state string, answers []byte) []byte {
 	return append(append(b, meta...), "}}"...)
 }
 
+type answer struct {
+	Action  string            `json:"action"`
+	Content map[string]string `json:"content"`
+}
+
 func (c *Call) answers(questions map[string]json.RawMessage) ([]byte, error) {
-	type answer struct {
-		Action  string            `json:"action"`
-		Content map[string]string `json:"content"`
-	}
 	all := map[string]answer{}
 	for key := range questions {
 		said, ok := c.Answers[key]
@@ -94,3 +146,5 @@ func (c *Call) answers(questions map[string]json.RawMessage) ([]byte, error) {
 	}
 	return json.Marshal(all)
 }
+
+var errNoEvent = errors.New("an event stream without an event")

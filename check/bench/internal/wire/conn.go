@@ -3,7 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -16,31 +16,41 @@ import (
 // httpConn is one connection that is kept alive. It writes requests as bytes
 // and reads responses with the standard library.
 type httpConn struct {
-	conn   net.Conn
+	net.Conn
 	reader *bufio.Reader
 	out    []byte
 }
 
-// DialHTTP connects to a server that speaks streamable HTTP at /mcp.
-func DialHTTP(address string) (Conn, error) {
+// HTTP connects to a server that speaks streamable HTTP at /mcp.
+func HTTP(address string) (Client, error) {
+	c, err := dialHTTP(address)
+	return modern{c}, err
+}
+
+func dialHTTP(address string) (*httpConn, error) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	return &httpConn{conn: conn, reader: bufio.NewReader(conn)}, nil
+	return &httpConn{Conn: conn, reader: bufio.NewReader(conn)}, nil
 }
 
-func (c *httpConn) Close() error { return c.conn.Close() }
-
-func (c *httpConn) Send(tool string, request []byte) ([]byte, error) {
+// post sends a request with these headers, each with its line break.
+func (c *httpConn) post(headers string, body []byte) (*http.Response, error) {
 	c.out = fmt.Appendf(c.out[:0], "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
-		"Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2026-07-28\r\n"+
-		"Mcp-Method: tools/call\r\nMcp-Name: %s\r\nContent-Length: %d\r\n\r\n%s",
-		c.conn.RemoteAddr(), tool, len(request), request)
-	if _, err := c.conn.Write(c.out); err != nil {
+		"Accept: application/json, text/event-stream\r\n%sContent-Length: %d\r\n\r\n%s", c.RemoteAddr(), headers, len(body), body)
+	if _, err := c.Write(c.out); err != nil {
 		return nil, err
 	}
-	res, err := http.ReadResponse(c.reader, nil)
+	return http.ReadResponse(c.reader, nil)
+}
+
+func (c *httpConn) send(method, name string, request []byte) ([]byte, error) {
+	headers := "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: " + method + "\r\n"
+	if name != "" {
+		headers += "Mcp-Name: " + name + "\r\n"
+	}
+	res, err := c.post(headers, request)
 	if err != nil {
 		return nil, err
 	}
@@ -51,23 +61,35 @@ func (c *httpConn) Send(tool string, request []byte) ([]byte, error) {
 		return nil, err
 	case res.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s: %s", res.Status, body)
-	case strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream"):
+	case isStream(res):
 		return lastEvent(body)
 	}
 	return body, nil
 }
 
-// lastEvent is the data of the last event that has any. Servers may send an
-// empty one first.
+func isStream(res *http.Response) bool {
+	return strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")
+}
+
+// eventData is the data in a line of an event stream, nil if it has none. Servers may
+// send an empty event first.
+func eventData(line []byte) []byte {
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	if data = bytes.TrimSpace(data); !ok || len(data) == 0 {
+		return nil
+	}
+	return data
+}
+
 func lastEvent(stream []byte) ([]byte, error) {
 	var last []byte
 	for line := range bytes.Lines(stream) {
-		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && len(bytes.TrimSpace(data)) > 0 {
-			last = bytes.TrimSpace(data)
+		if data := eventData(line); data != nil {
+			last = data
 		}
 	}
 	if last == nil {
-		return nil, errors.New("an event stream without an event")
+		return nil, errNoEvent
 	}
 	return last, nil
 }
@@ -75,20 +97,47 @@ func lastEvent(stream []byte) ([]byte, error) {
 // socket is one WebSocket connection.
 type socket struct{ *websocket.Conn }
 
-// DialWebSocket connects to a server that speaks MCP over WebSocket at /mcp.
-func DialWebSocket(address string) (Conn, error) {
+// WebSocket connects to a server that speaks MCP over WebSocket at /mcp.
+func WebSocket(address string) (Client, error) {
 	dialer := websocket.Dialer{Subprotocols: []string{"mcp"}}
 	conn, _, err := dialer.Dial("ws://"+address+"/mcp", nil)
 	if err != nil {
 		return nil, fmt.Errorf("dialing %s: %w", address, err)
 	}
-	return &socket{conn}, nil
+	return modern{&socket{conn}}, nil
 }
 
-func (s *socket) Send(_ string, request []byte) ([]byte, error) {
+func (s *socket) send(_, _ string, request []byte) ([]byte, error) {
 	if err := s.WriteMessage(websocket.TextMessage, request); err != nil {
 		return nil, err
 	}
 	_, response, err := s.ReadMessage()
 	return response, err
 }
+
+// pipes are the standard streams of a server.
+type pipes struct {
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// Stdio speaks to a server over its standard streams.
+func Stdio(in io.WriteCloser, out io.Reader) Client { return modern{&pipes{in, bufio.NewReader(out)}} }
+
+func (p *pipes) send(_, _ string, request []byte) ([]byte, error) {
+	if _, err := p.in.Write(append(request, '\n')); err != nil {
+		return nil, err
+	}
+	for {
+		line, err := p.out.ReadBytes('\n')
+		if err != nil {
+			return nil, err
+		}
+		var m struct{ ID json.RawMessage }
+		if err := json.Unmarshal(line, &m); err != nil || m.ID != nil { // else it is a notification
+			return line, err
+		}
+	}
+}
+
+func (p *pipes) Close() error { return p.in.Close() }

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+import "time"
+
+func processorTime(int) (time.Duration, error) { return 0, &missing{"Linux"} }

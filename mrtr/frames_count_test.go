@@ -1,0 +1,62 @@
+//go:build !race
+
+package mrtr_test
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// The memory of calls that wait is that of the frames which are held, however many wait. The
+// race detector has memory of its own.
+//
+//	MRTR_OPEN_CALLS=1000000 go test ./mrtr -run OpenCalls -v
+func TestOpenCallsTakeBoundedMemory(t *testing.T) {
+	const (
+		frameBytes = 9 << 10 // more than a frame takes, with its stack
+		sampled    = 200
+	)
+	calls := 20_000
+	if text := os.Getenv("MRTR_OPEN_CALLS"); text != "" {
+		var err error
+		calls, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
+	var did deeds
+	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: calls / 10}}) // the default, for a million
+	tool := newTrip(rt, mrtr.Resumable(twoStops(&did)), "")
+	before := memoryInUse()
+	var waiting []tripReply // held by their clients, all but these
+	for i := range calls {
+		reply := tool.begin()
+		require.NoError(t, reply.err)
+		if i%(calls/sampled) == 0 {
+			waiting = append(waiting, reply)
+		}
+	}
+	soon(t, func() bool { return mrtr.CountFrames(rt).Running == 0 }, "those that were dropped are unwound")
+	held, used := rt.Stats().Held, memoryInUse()-before
+	t.Logf("%d calls wait, and %d frames are held in %d bytes of heap and stack: %d bytes for each call", calls, held, used, used/calls)
+	require.Equal(t, calls/10-calls/40, held, "a quarter is not for those whom nobody knows")
+	require.Less(t, used, held*frameBytes)
+	for _, reply := range waiting {
+		goesOn(t, tool, reply)
+	}
+	require.Equal(t, calls, did.count("start"), "each once, whether its frame was dropped or not")
+	require.Equal(t, len(waiting), did.count("middle"))
+}
+
+// memoryInUse is what the heap and the stacks hold.
+func memoryInUse() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
+}
