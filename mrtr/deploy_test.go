@@ -148,6 +148,7 @@ func fateOf(t *testing.T, tool *tripTool, reply tripReply, parts []part) string 
 		var ended *mrtr.Error
 		switch {
 		case errors.As(reply.err, &ended):
+			require.Empty(t, again, "a call that has to end asks nothing first")
 			return "ends: " + strings.ReplaceAll(string(ended.Reason), "_", " ")
 		case reply.err != nil:
 			require.NoError(t, reply.err)

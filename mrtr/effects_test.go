@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"runtime"
 	"strings"
@@ -179,6 +180,7 @@ func TestAStepOfUnknownOutcomeSaysSo(t *testing.T) {
 		"panics":         {func() (any, error) { panic("boom") }, "The tool failed unexpectedly." + unknown, "unknown"},
 		"exits":          {func() (any, error) { runtime.Goexit(); return 0, nil }, "mrtr: the handler ended its goroutine with runtime.Goexit." + unknown, "unknown"},
 		"is out of time": {func() (any, error) { return nil, context.DeadlineExceeded }, "context deadline exceeded." + unknown, "unknown"},
+		"is cut off":     {func() (any, error) { return nil, io.ErrUnexpectedEOF }, "unexpected EOF." + unknown, "unknown"},
 		"loses a value":  {func() (any, error) { return math.NaN(), nil }, `mrtr: step "book" ran, but its value cannot be remembered: json: unsupported value: NaN.` + unknown, "unknown"},
 		"fails":          {func() (any, error) { return nil, errors.New("the train is full") }, "the train is full", ""},
 	}

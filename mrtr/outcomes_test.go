@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -204,13 +205,14 @@ func playOutcome(t *testing.T, stored bool, style, end, client string) (*bank, t
 // and the store; one that did not happen is.
 func TestDoubtStays(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	const outOfTime = "an error of its own, when its time was up"
 	tests := map[string]struct {
 		err  error
 		runs int // of two rounds that ask for it
 	}{
 		"EOF": {io.EOF, 1}, "unexpected EOF": {io.ErrUnexpectedEOF, 1}, "reset": {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, 1},
 		"pipe": {syscall.EPIPE, 1}, "closed": {net.ErrClosed, 1}, "late": {context.DeadlineExceeded, 1}, "cancelled": {context.Canceled, 1},
-		"says so": {mrtr.ErrIndeterminate, 1}, "refused": {refused, 2}, "plain": {errors.New("no"), 2}, "not done": {mrtr.NotDone(io.EOF), 2},
+		"says so": {mrtr.ErrIndeterminate, 1}, outOfTime: {errors.New("no"), 1}, "refused": {refused, 2}, "plain": {errors.New("no"), 2}, "not done": {mrtr.NotDone(io.EOF), 2},
 	}
 	for name, test := range tests {
 		for _, stored := range []bool{true, false} {
@@ -224,7 +226,16 @@ func TestDoubtStays(t *testing.T) {
 					if _, ok := mrtr.Answer(c, text("seat")); !ok {
 						return mrtr.Need(text("seat")), tripOut{}, nil
 					}
-					_, err := mrtr.Once(ctx, c, "pay", func(context.Context, string) (struct{}, error) { runs++; return struct{}{}, test.err })
+					var o mrtr.EffectOptions[struct{}]
+					if name == outOfTime {
+						o.Within = time.Millisecond
+					}
+					_, err := mrtr.Once(ctx, c, "pay", func(ctx context.Context, _ string) (struct{}, error) {
+						if runs++; name == outOfTime {
+							<-ctx.Done()
+						}
+						return struct{}{}, test.err
+					}, &o)
 					if _, ok := mrtr.Answer(c, text("again")); !ok {
 						return mrtr.Need(text("again")), tripOut{}, nil
 					}
