@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -78,11 +79,14 @@ func TestADeployLosesNothing(t *testing.T) {
 	}
 }
 
-// deploy replaces the instances under load.
+// deploy replaces the instances under load, MRTR_DEPLOYS times if that is set.
 func (f *fleet) deploy(t *testing.T) map[string]*count {
 	rounds := 1
 	if os.Getenv("MRTR_CI") == "1" {
-		rounds = 10
+		rounds = 3
+	}
+	if n, err := strconv.Atoi(os.Getenv("MRTR_DEPLOYS")); err == nil {
+		rounds = n
 	}
 	counts := map[string]*count{}
 	over := make(chan struct{})
