@@ -259,6 +259,8 @@ func onForcedStore(t testing.TB, o mrtr.Options) mrtr.Options {
 // differsWithStore names the tests of behaviour that a store changes, each with the
 // difference. They run without one.
 var differsWithStore = map[string]string{
+	"TestAllocationGrowsEvenlyWithAnswers":          "a record of the round holds the answers too",
+	"TestOpenCallsTakeBoundedMemory":                "records of the rounds are in the same memory",
 	"TestDuplicatesWithoutAStore":                   "duplicates get the result of the first, see TestDuplicatesWithAStore",
 	"TestFramesHaveAFreshTokenEachRound":            "a frame keeps its name while its round is asked again, and an old round has its result",
 	"TestFramesResumeOnceWhenTwoRetriesRace":        "of two answers to one round the second is refused, and not told that its frame is gone",
