@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,9 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/transport/mcphttp"
+	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
@@ -64,8 +64,8 @@ func (s *stand) trip(_ context.Context, c *mrtr.Call, in journey) (*mrtr.Incompl
 	return nil, ticket{where, how}, nil
 }
 
-// startServer serves three tools: trip, one with a large result, and one that
-// waits for its context.
+// startServer serves three tools, as the README serves one: trip, one with a large result, and
+// one that waits for its context.
 func startServer(t *testing.T) *stand {
 	s := &stand{audits: map[string]int{}}
 	rt, err := mrtr.New(nil)
@@ -83,30 +83,32 @@ func startServer(t *testing.T) *stand {
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil, nil
 	})
-	require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
-	of := func(*http.Request) *mcp.Server { return server }
-	overHTTP, err := mcphttp.NewHandler(of, nil)
-	require.NoError(t, err)
-	overWS, err := wstransport.NewHandler(of, nil)
+	overWS, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	require.NoError(t, err)
 
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", overHTTP)
-	mux.Handle("/ws", overWS)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
-	go func() { _ = web.Serve(listener) }()
-	address := listener.Addr().String()
-	s.http, s.ws = "http://"+address+"/mcp", "ws://"+address+"/ws"
+	ctx, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	listening, served := make(chan net.Addr, 1), make(chan error, 1)
+	go func() {
+		served <- serve.HTTP(ctx, "127.0.0.1:0", server, &serve.Options{
+			Runtime: rt, Endpoints: map[string]serve.Endpoint{"/ws": overWS},
+			Logger: slog.New(slog.DiscardHandler), Listening: func(at net.Addr) { listening <- at },
+		})
+	}()
+	var address net.Addr
+	select {
+	case address = <-listening:
+	case err := <-served:
+		require.NoError(t, err, "the server did not listen")
+	}
+	s.http, s.ws = fmt.Sprintf("http://%s/mcp", address), fmt.Sprintf("ws://%s/ws", address)
 	s.stop = func(ctx context.Context) error {
-		for _, stop := range []func(context.Context) error{overHTTP.Shutdown, overWS.Shutdown, web.Shutdown} {
-			if err := stop(ctx); err != nil {
-				_ = web.Close()
-				return err
-			}
+		end()
+		select {
+		case err := <-served:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		return rt.Close()
 	}
 	return s
 }
