@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,8 +24,26 @@ import (
 type listener struct {
 	*instance
 	seen *both
-	log  strings.Builder
+	log  lockedText
 	rt   *mrtr.Runtime
+}
+
+// lockedText is written by an instance and read by a test while the instance runs.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder // guarded by mu
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func newListener(t *testing.T, records *store.Memory, stopsAt string, opts mrtr.Options) *listener {
@@ -97,6 +116,7 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			})
 			tool := &tripTool{rt: l.rt, handler: mrtr.Tool(l.rt, style, &mrtr.HandlerOptions{Within: time.Minute})}
 			ended(t, tool.answer(tool.begin(), "x").err, mrtr.OutcomeUnknown)
+			synctest.Wait()
 			told := l.loud(t) // while it still runs
 			close(end)
 			synctest.Wait()

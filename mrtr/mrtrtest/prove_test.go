@@ -137,7 +137,7 @@ func TestProveFindsTheFault(t *testing.T) {
 			if answer != nil && answer.Action == "accept" {
 				_ = answer.Content["seat"].(string)
 			}
-		}), []string{"answer/without-content", "answer/against-schema", "server/alive"}, "(prove_test.go:"},
+		}), []string{"answer/without-content", "answer/against-schema", "effect/asked-again", "server/alive"}, "(prove_test.go:"},
 	}
 	require.NotEmpty(t, cases)
 	for _, c := range cases {
