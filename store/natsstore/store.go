@@ -3,7 +3,9 @@
 //
 // A record is the last message of its subject, and its revision is that
 // message's sequence. The stream's subjects carry the epoch: a publish for a
-// stream that was deleted, or made anew, has nowhere to go.
+// stream that was deleted, or made anew, has nowhere to go. Never change the subjects of
+// the stream: it keeps its messages then, and a Get under the epoch before still finds
+// them, although every write is refused.
 //
 // How much the stream survives is up to the servers. With three replicas
 // ([Options.Replicas]) it survives the loss of one. A single server writes to

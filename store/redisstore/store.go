@@ -157,7 +157,7 @@ func (s *Store) write(ctx context.Context, script *script, key store.Key, value 
 	return store.Revision(at), nil
 }
 
-// Get implements [store.Store].
+// Get implements [store.Store]. It asks for the record and the epoch in one round trip.
 func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
 	if err := key.Check(); err != nil {
 		return nil, 0, err
@@ -165,11 +165,18 @@ func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision,
 	if err := ctx.Err(); err != nil {
 		return nil, 0, failed("get", err)
 	}
-	fields, err := s.client.HMGet(ctx, s.record(key), "revision", "value").Result()
-	if err != nil {
+	// The record comes first. A lost epoch never returns, so if the epoch is still the
+	// key's afterwards, it was when the record was read.
+	pipe := s.client.Pipeline()
+	record := pipe.HMGet(ctx, s.record(key), "revision", "value")
+	epoch := pipe.HGet(ctx, s.epochKey, "epoch")
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, 0, failed("get", err)
 	}
-	value, at, err := recordOf(fields)
+	if epoch.Val() != key.Epoch {
+		return nil, 0, failed("get", store.ErrForgotten)
+	}
+	value, at, err := recordOf(record.Val())
 	if err != nil {
 		return nil, 0, failed("get", err)
 	}
@@ -191,7 +198,7 @@ func recordOf(fields []any) ([]byte, store.Revision, error) {
 }
 
 // record is the key of a record in Redis. The epoch is part of it, so records that
-// a wipe has left behind are never read.
+// an epoch has left behind never meet those of the next.
 func (s *Store) record(key store.Key) string { return s.prefix + key.Epoch + ":" + key.Name }
 
 // milliseconds is rounded up: a record must not go early.

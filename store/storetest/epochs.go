@@ -71,17 +71,9 @@ var epochRules = []rule{{
 	},
 }}
 
-// forgotten checks that a key of another epoch is refused, and that Get finds nothing.
+// forgotten checks that every write under a key of another epoch is refused, and that Get
+// finds nothing.
 func (tr *trial) forgotten(when string, s store.Store, key store.Key, at store.Revision) {
-	tr.refused(when, s, key, at)
-	want(when+", Get", tr.answered(func(ctx context.Context) error {
-		_, _, err := s.Get(ctx, key)
-		return err
-	}), store.ErrForgotten, store.ErrNotFound)
-}
-
-// refused checks that every write under a key of another epoch is.
-func (tr *trial) refused(when string, s store.Store, key store.Key, at store.Revision) {
 	for name, write := range map[string]func(ctx context.Context) error{
 		"Create": func(ctx context.Context) error {
 			_, err := s.Create(ctx, key, []byte("again"), ttl)
@@ -98,6 +90,10 @@ func (tr *trial) refused(when string, s store.Store, key store.Key, at store.Rev
 	} {
 		want(when+", "+name, tr.answered(write), store.ErrForgotten)
 	}
+	want(when+", Get", tr.answered(func(ctx context.Context) error {
+		_, _, err := s.Get(ctx, key)
+		return err
+	}), store.ErrForgotten, store.ErrNotFound)
 }
 
 // answered repeats an operation until it has an answer. A backend in which something is

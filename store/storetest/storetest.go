@@ -153,7 +153,8 @@ func KeyOf(t testing.TB, s store.Store, name string) store.Key {
 }
 
 // Lose requires that a store which has lost its epoch, alone or with its records, knows it:
-// writes under the old one are refused, and nothing of them is written under the next.
+// writes under the old one are refused, reads under it find nothing, and none of its
+// records is seen under the next.
 func Lose(t testing.TB, s store.Store, lose func()) {
 	t.Helper()
 	tr := &trial{Subject: &Subject{Store: s}, ctx: t.Context()}
@@ -161,12 +162,12 @@ func Lose(t testing.TB, s store.Store, lose func()) {
 		tr.epoch = KeyOf(t, s, "any").Epoch
 		old, at := tr.key("record"), tr.create("record", "one")
 		lose()
-		tr.refused("before anybody asked for the epoch", s, old, at)
+		tr.forgotten("before anybody asked for the epoch", s, old, at)
 		if tr.epoch = KeyOf(t, s, "any").Epoch; tr.epoch == old.Epoch {
 			fault.Failf("the epoch is %q as it was before", tr.epoch)
 		}
 		tr.holds("record", "anew", tr.create("record", "anew"))
-		tr.refused("in the next epoch", s, old, at)
+		tr.forgotten("in the next epoch", s, old, at)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ var defects = map[string][]string{
 	"the epoch outlives the records":                 {"a wiped store refuses"},
 	"the epoch is not checked":                       {"a wiped store refuses", "another store's key is refused"},
 	"the epoch is checked once somebody asked":       {"a wiped store refuses"},
+	"a read ignores the epoch":                       {"another store's key is refused"},
 	"create replaces":                                {"one creator wins", "one creator wins after an expiry", "a stale revision conflicts", "handles share the records"},
 	"a refused create says nothing":                  {"a refused create shows the record"},
 	"a refused create shows another record":          {"a refused create shows the record"},
