@@ -44,7 +44,7 @@ var importStair = []struct {
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
 	{"internal/sighting", nil, "it counts silence, whoever is silent"},
 	{"internal/taskround", nil, "the engine and the tasks meet in it, and neither imports the other"},
-	{"internal/unbound", []string{gosdk}, "whoever adds a tool and the transport that serves it meet in it"},
+	{"internal/unbound", []string{gosdk, "internal/jsontext"}, "whoever adds a tool and the transport that serves it meet in it"},
 	{"internal/faultlog", nil, "the boundary and the engine meet in it, and neither imports the other"},
 	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext", "internal/plaintext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},

@@ -79,6 +79,10 @@ func (w *Walker) Offset() int {
 	return w.at
 }
 
+// Since returns the text from an offset to the end of what was read. It shares memory with
+// the text.
+func (w *Walker) Since(offset int) []byte { return w.text[offset:w.at:w.at] }
+
 // End reports whether the Walker has read all of the text.
 func (w *Walker) End() bool {
 	return w.Kind() == 0 && w.at == len(w.text) && !w.failed

@@ -6,7 +6,6 @@
 package unbound
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"runtime"
@@ -15,6 +14,8 @@ import (
 	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // A Tool is one that was registered and binds no argument to a header. Another may have taken
@@ -33,7 +34,7 @@ var known sync.Map // of named to *Tool
 // Register notes that a tool is about to be added to a server, and returns the handler to add.
 func Register(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) mcp.ToolHandler {
 	key := named{weak.Make(server), t.Name}
-	if schema, err := json.Marshal(t.InputSchema); err != nil || bytes.Contains(schema, []byte(`"x-mcp-header"`)) {
+	if schema, err := json.Marshal(t.InputSchema); err != nil || binds(jsontext.Walk(schema, jsontext.MaxDepth)) {
 		known.Delete(key)
 		return h
 	}
@@ -51,6 +52,28 @@ func Register(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) mcp.ToolHandle
 		}
 		return h(ctx, req)
 	}
+}
+
+// binds reports whether a schema, or a part of it, has a member for a header, however the
+// member's name is spelled.
+func binds(w *jsontext.Walker) bool {
+	switch w.Kind() {
+	case '{':
+		for name := range w.Members {
+			if string(name) == "x-mcp-header" || binds(w) {
+				return true
+			}
+		}
+	case '[':
+		for range w.Elements {
+			if binds(w) {
+				return true
+			}
+		}
+	default:
+		w.Value()
+	}
+	return false
 }
 
 // Of is the tool of that name if it is known to bind no argument to a header, else nil.

@@ -18,6 +18,7 @@ import (
 // call may come are compared at the handler and not only at the client.
 type observed struct {
 	Params     any
+	Arguments  string // as they are spelled
 	Headers    map[string][]string
 	User       string
 	Session    string
@@ -35,6 +36,9 @@ type passedKey struct{}
 
 func observe(ctx context.Context, session *mcp.ServerSession, extra *mcp.RequestExtra, params any) string {
 	o := observed{Params: params, Headers: extra.Header, Session: session.ID(), Stream: extra.CloseSSEStream != nil}
+	if call, ok := params.(*mcp.CallToolParamsRaw); ok {
+		o.Arguments = string(call.Arguments)
+	}
 	if extra.TokenInfo != nil {
 		o.User = extra.TokenInfo.UserID
 	}
@@ -74,11 +78,12 @@ func leanSubjectWith(opts *mcp.ServerOptions) *mcp.Server {
 	mrtr.AddRawTool(server, &mcp.Tool{Name: "observe", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return say(observe(ctx, req.Session, req.Extra, req.Params))
 	})
-	// An argument of these two has to be repeated in a header. With two in one schema
+	// An argument of these has to be repeated in a header. With two in one schema
 	// go-sdk would choose at random of which one it complains.
 	for name, properties := range map[string]string{
-		"bound":  `"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer"}`,
-		"nested": `"deep":{"type":"object","properties":{"zone":{"type":"integer","x-mcp-header":"Zone"}}}`,
+		"bound":   `"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer"}`,
+		"spelled": `"region":{"type":"string","x-mcp-h\u0065ader":"Region"}`,
+		"nested":  `"deep":{"type":"object","properties":{"zone":{"type":"integer","x-mcp-header":"Zone"}}}`,
 	} {
 		schema := json.RawMessage(`{"type":"object","properties":{` + properties + `}}`)
 		mrtr.AddRawTool(server, &mcp.Tool{Name: name, InputSchema: schema}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -181,6 +181,7 @@ func TestUsualCallsAreLean(t *testing.T) {
 	for explanation, p := range map[string]post{
 		"no arguments":        callOf("observe", ``),
 		"arguments":           callOf("observe", `"arguments":{"a":1,"b":{"c":["x",null,1.5]}},`),
+		"white space":         callOf("observe", `"arguments" : { "a" : 1 } ,`),
 		"a null":              callOf("observe", `"arguments":{"a":null},`),
 		"answers and a state": callOf("trip", `"arguments":{"who":"Ada"},"inputResponses":{"by":{"action":"accept","content":{"by":"train"}},"x":{"action":"decline"}},"requestState":"Rome",`),
 		"an unknown tool":     callOf("unknown", ``),
@@ -410,7 +411,7 @@ func TestBoundArgumentsAreAlwaysJudged(t *testing.T) {
 	}
 	require.EqualValues(t, 1, mcphttp.LeanCalls(w.handler), "the second call of observe")
 	for _, refused := range []post{
-		to("bound", `{"region":"eu"}`), to("bound", `{"n":3,"region":"eu"}`), to("nested", `{"deep":{"zone":3}}`),
+		to("bound", `{"region":"eu"}`), to("bound", `{"n":3,"region":"eu"}`), to("nested", `{"deep":{"zone":3}}`), to("spelled", `{"region":"eu"}`),
 	} {
 		require.Equal(t, http.StatusBadRequest, serve(w.lean, refused).status, refused.body)
 		w.requireAlike(t, refused)

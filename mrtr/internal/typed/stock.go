@@ -67,7 +67,7 @@ func (s *stock[In, Out]) add(t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) *mcp.To
 		panic(fmt.Errorf("AddTool %q: %w", t.Name, err))
 	}
 	described := listed.(*mcp.ListToolsResult).Tools[0]
-	s.hasDefaults = hasDefaults(described.InputSchema)
+	s.hasDefaults = hasDefaults(asRead(described.InputSchema))
 	return described
 }
 

@@ -120,20 +120,33 @@ func write[Out any](schema *jsonschema.Resolved, res *mcp.CallToolResult, out Ou
 // schemaOf compiles the schema for [read] and [write]. It is nil if they cannot judge by it:
 // there is none, or it has defaults, which change the value.
 func schemaOf(schema any) *jsonschema.Resolved {
-	text, err := json.Marshal(schema)
-	var copied *jsonschema.Schema
-	if err != nil || hasDefaults(schema) || json.Unmarshal(text, &copied) != nil || copied == nil {
+	read := asRead(schema)
+	if read == nil || hasDefaults(read) {
 		return nil
 	}
-	resolved, err := copied.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	resolved, err := read.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
 	if err != nil {
 		return nil
 	}
 	return resolved
 }
 
-// hasDefaults reports whether the schema may have a default anywhere.
-func hasDefaults(schema any) bool {
+// asRead is the schema as mcp.AddTool reads it, nil if there is none. A *jsonschema.Schema is
+// taken as it is: JSON would change the type of a constant that it allows.
+func asRead(schema any) (read *jsonschema.Schema) {
+	if schema, ok := schema.(*jsonschema.Schema); ok {
+		return schema
+	}
+	text, err := json.Marshal(schema)
+	if err != nil || json.Unmarshal(text, &read) != nil {
+		return nil
+	}
+	return read
+}
+
+// hasDefaults reports whether the schema may have a default anywhere. An author's own text may
+// spell the name with an escape or a capital letter, so the schema is written anew.
+func hasDefaults(schema *jsonschema.Schema) bool {
 	text, err := json.Marshal(schema)
 	return err != nil || bytes.Contains(text, []byte(`"default"`))
 }

@@ -58,16 +58,17 @@ func usualValue(w *jsontext.Walker) (value any, ok bool) {
 var (
 	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	numberText      = reflect.TypeFor[json.Number]()
 )
 
 // decodesAlike reports whether the value of a type depends on what its text means, and not
-// on how it is spelled. Types with a decoder of their own see the spelling. above are the
-// types that t is a part of.
+// on how it is spelled. Types with a decoder of their own see the spelling, and a json.Number
+// is it. above are the types that t is a part of.
 func decodesAlike(t reflect.Type, above []reflect.Type) bool {
 	if slices.Contains(above, t) {
 		return true
 	}
-	if t.Kind() != reflect.Interface && (reflect.PointerTo(t).Implements(jsonUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler)) {
+	if t == numberText || t.Kind() != reflect.Interface && (reflect.PointerTo(t).Implements(jsonUnmarshaler) || reflect.PointerTo(t).Implements(textUnmarshaler)) {
 		return false
 	}
 	above = append(above, t)

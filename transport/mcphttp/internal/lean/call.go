@@ -197,7 +197,7 @@ func (c *Call) readMessage(w *jsontext.Walker) bool {
 		case "params":
 			start := w.Offset()
 			ok = once(&seen.params) && c.readParams(w)
-			c.rawParams = c.body[start:w.Offset()]
+			c.rawParams = w.Since(start)
 		}
 		if !ok {
 			return false
@@ -267,12 +267,12 @@ func (c *Call) readParams(w *jsontext.Walker) bool {
 		switch string(name) {
 		case "_meta":
 			ok = once(&seen.meta) && c.readMeta(w)
-			c.rawMeta = c.body[start:w.Offset()]
+			c.rawMeta = w.Since(start)
 		case key:
 			ok = once(&seen.name) && is(w, c.name)
 		case "inputResponses":
 			ok = once(&seen.responses) && readResponses(w)
-			c.rawResponses = c.body[start:w.Offset()]
+			c.rawResponses = w.Since(start)
 		case "requestState":
 			ok = once(&seen.state) && w.Kind() == '"'
 			c.rawState = w.Value()
@@ -283,7 +283,7 @@ func (c *Call) readParams(w *jsontext.Walker) bool {
 				ok = readTexts(w) && ok
 			case "tools/call":
 				ok = c.readArguments(w) && ok
-				c.rawArguments = c.body[start:w.Offset()]
+				c.rawArguments = w.Since(start)
 			default:
 				_, repeated := w.Repeated()
 				ok = ok && !repeated
@@ -330,10 +330,10 @@ func (c *Call) readMeta(w *jsontext.Walker) bool {
 			ok = once(&found) && is(w, c.version)
 		case mcp.MetaKeyClientInfo:
 			ok = c.rawInfo == nil && isObject(w)
-			c.rawInfo = c.body[start:w.Offset()]
+			c.rawInfo = w.Since(start)
 		case mcp.MetaKeyClientCapabilities:
 			ok = c.rawCapabilities == nil && isObject(w)
-			c.rawCapabilities = c.body[start:w.Offset()]
+			c.rawCapabilities = w.Since(start)
 		case mcp.MetaKeyLogLevel:
 			ok = false
 		case "progressToken":
