@@ -16,8 +16,8 @@ type door struct {
 	empty  chan struct{} // guarded by mu: made by close, closed when nobody is inside
 }
 
-// enter lets a request in, or returns an error by which it may be sent to another instance.
-// A legacy client cannot send a later round again: that of a bridge of its own is let in.
+// enter lets a request in, or returns a retryable error so that another instance can take it.
+// A legacy client can't send a later round again, so that one enters a closed door too.
 func (rt *Runtime) enter(ctx context.Context, ex *exchange, t *target) error {
 	later := ex.client.Era == era.Legacy && ex.token != ""
 	if rt.door.enter(later) {
@@ -35,7 +35,7 @@ func (c *Call) turnAway(ctx context.Context) error {
 	return rpcerror.Retryable(sendElsewhere, string(ShuttingDown))
 }
 
-// enter reports false because the door is closed, unless the request is let in even so.
+// enter reports whether the request is inside: always if evenSo, else while the door is open.
 func (d *door) enter(evenSo bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,7 +53,7 @@ func (d *door) leave() {
 	d.emptied()
 }
 
-// close lets nobody else in. The channel is closed when nobody is inside.
+// close shuts the door. The channel it returns is closed once everybody has left.
 func (d *door) close() (empty <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

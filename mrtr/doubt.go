@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// doubts remembers which doubts the observer was told of: a client that sends a round again is
-// told again, and whoever looks after them once.
+// doubts remembers which doubts the observer has been told: a client that repeats a round gets
+// the same answer again, but operators hear of each doubt once.
 type doubts struct {
 	mu   sync.Mutex
 	told map[string]struct{}
 }
 
-// maxDoubts bounds the doubts that are remembered. After so many they are told anew.
+// maxDoubts bounds the memory. When it is full, all doubts are forgotten and may be told again.
 const maxDoubts = 10_000
 
-// first reports whether nobody was told of this one.
+// first reports whether the observer has not been told this doubt yet, and remembers it.
 func (d *doubts) first(call, what string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -30,7 +30,7 @@ func (d *doubts) first(call, what string) bool {
 	return true
 }
 
-// doubt tells the observer of effects of which nobody knows whether they happened.
+// doubt tells the observer of effects that may or may not have happened.
 func (c *Call) doubt(ctx context.Context, effects ...string) {
 	if c.rt.observer == nil {
 		return
@@ -42,8 +42,8 @@ func (c *Call) doubt(ctx context.Context, effects ...string) {
 	}
 }
 
-// doubtRound tells the observer of a request that was told that nobody knows what its round
-// has done.
+// doubtRound tells the observer that a request was answered with an unknown outcome. A repeat
+// of it is an ordinary RoundRepeated.
 func (c *Call) doubtRound(ctx context.Context, err error, unknown []string) {
 	if c.rt.observer == nil {
 		return
@@ -56,8 +56,8 @@ func (c *Call) doubtRound(ctx context.Context, err error, unknown []string) {
 	c.observe(ctx, e)
 }
 
-// doubtUndoings tells the observer of effects whose undoing an earlier run of the turn began
-// and did not come to the end of.
+// doubtUndoings tells the observer of effects that an earlier run of the turn began to undo
+// and never finished undoing.
 func (c *Call) doubtUndoings(ctx context.Context) {
 	if c.rt.observer == nil {
 		return

@@ -28,11 +28,11 @@ type LogOptions struct {
 //     outcome, and those that could not be recorded.
 //   - DEBUG: the rest.
 //
-// Inside a boundary (package boundary) that logs, the event that ends a request is no record
-// of its own: the boundary's record has its attributes.
+// Inside a boundary (package boundary) that logs, the event that ends a request gets no record
+// of its own: its attributes go into the boundary's record.
 //
-// Of an error it logs the type, and of a panic the stack too, but never the text, which may
-// hold anything. The text of the store's own errors it does log.
+// It logs the type of an error, and the stack of a panic, but never their text, which may hold
+// secrets. The store's own errors are logged with their text.
 func LogObserver(logger *slog.Logger, opts ...*LogOptions) Observer {
 	if logger == nil {
 		logger = slog.Default()
@@ -221,7 +221,7 @@ func errorTypeInLog(err error) string {
 	return errorType(err)
 }
 
-// isFault reports whether the program has to be mended.
+// isFault reports whether an error is a bug of the program.
 func isFault(err error) bool {
 	var usage *UsageError
 	var panicked *PanicError

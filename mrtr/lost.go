@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// lost says what a deployment took from a value that an earlier round of the call made, to be
-// read into today's type: "" if nothing. JSON drops a field that the type does not have, so one
-// that was renamed would be zero, and a handler would pay a booking without its number. A
-// field that was added is zero.
+// lost describes how today's type fails to hold a value from an earlier round, made before a
+// deployment: "" if nothing is lost. JSON ignores fields that the type lacks, so a renamed field
+// would silently be zero, and a handler would pay for a booking without its number. A field
+// that the deployment added is zero, and not a loss.
 func (c *Call) lost(value json.RawMessage, today any) string {
 	c.mu.Lock()
 	changed := c.changed()

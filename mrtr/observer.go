@@ -43,12 +43,12 @@ const (
 	// RoundStarted comes with every request, once its state has opened.
 	RoundStarted EventKind = "round started"
 	// AnswerRefused is an answer that is missing or does not fit, so that its question is
-	// asked again, unless that was done too often. Question names it, and Reason tells why.
+	// asked again, within limits. Question names it, and Reason says why.
 	AnswerRefused EventKind = "answer refused"
 	// QuestionAnswered is a question that has its answer, or that gets none: Question names
-	// it, Answer says how, and Wording what was shown. Values are never told. It comes once
-	// for each time that the round of the answer runs, so that it comes again when the round
-	// is taken over, or sent again without a store.
+	// it, Answer says how, and Wording identifies the words shown. The event never has the
+	// value. It comes each time the answer's round runs: again if the round is taken over, or
+	// is repeated without a store.
 	QuestionAnswered EventKind = "question answered"
 	// HandlerEntered comes each time a function of the author's is started.
 	HandlerEntered EventKind = "handler entered"
@@ -61,9 +61,9 @@ const (
 	// EffectFailed is an effect whose function returned an error, which is Err, or did
 	// not return.
 	EffectFailed EventKind = "effect failed"
-	// EffectInDoubt is an effect of which nobody knows whether it happened: of this run, or
-	// of one before that was cut off, where no Check could tell. Somebody has to look. An
-	// instance tells it once for each effect of a call.
+	// EffectInDoubt is an effect that may or may not have happened, in this run or in an
+	// earlier one that was cut off, and no Check could decide. Somebody has to look. An
+	// instance reports it once for each effect of a call.
 	EffectInDoubt EventKind = "effect in doubt"
 	// QuestionsAsked ends a round that is not the last.
 	QuestionsAsked EventKind = "questions asked"
@@ -144,8 +144,8 @@ type Event struct {
 	Revision, Client string
 	// Principal is the caller as Options.Principal names it. [LogObserver] leaves it out.
 	Principal string
-	// Trace is that of round one of the call: where the observer is a [TraceObserver] the
-	// one that it gave, from round two on, and else the one that came with the request.
+	// Trace is the trace of round one of the call. If the observer is a [TraceObserver] it is
+	// the one that RoundTrace gave, from round two on; otherwise it came with the request.
 	Trace Trace
 	// Came is the trace context that came with this round's request, in _meta or in the
 	// headers of HTTP. A client writes there what it likes.
@@ -208,7 +208,7 @@ func (c *Call) startRound(ctx context.Context) (round context.Context) {
 	return ctx
 }
 
-// roundTrace is the observer's trace of a round, none where that panics.
+// roundTrace is the observer's trace of a round, the zero value if RoundTrace panics.
 func roundTrace(ctx context.Context, o TraceObserver) (t Trace) {
 	if guard(func() error { t = o.RoundTrace(ctx); return nil }) != nil || !isTraceParent(t.Parent) {
 		return Trace{}
@@ -217,7 +217,7 @@ func roundTrace(ctx context.Context, o TraceObserver) (t Trace) {
 	return t
 }
 
-// roundContext is the observer's context of a round, and ctx where that panics.
+// roundContext is the observer's context of a round, or ctx if RoundContext panics.
 func roundContext(ctx context.Context, c *Call, o ContextObserver, e Event) context.Context {
 	c.describe(ctx, &e)
 	var round context.Context

@@ -8,14 +8,15 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// watchedStore tells the observer how long each operation of a store took, and the errors that
-// settle nothing. It also hears of those beside a request: signs of life, records of tasks.
+// watchedStore tells the observer how long each operation of a store took, and of its failures
+// (a conflict is a verdict, not a failure). Operations outside a request, such as signs of
+// life and records of tasks, are told too.
 type watchedStore struct {
 	store.Store
 	observer Observer
 }
 
-// watched is a store under an observer. The memory store stays as it is: it never waits.
+// watched wraps a store for an observer; without one it returns the store. The memory store stays as it is: it never waits.
 func watched(s store.Store, o Observer) store.Store {
 	if _, instant := s.(*store.Memory); instant || o == nil {
 		return s
@@ -27,7 +28,7 @@ func watched(s store.Store, o Observer) store.Store {
 	return w
 }
 
-// roundKey is the key, in the context of a remembered round, of an Event that describes it.
+// roundKey is the context key of the *Event that describes a remembered round.
 type roundKey struct{}
 
 func (w *watchedStore) tell(ctx context.Context, operation string, began time.Time, err error) {

@@ -6,8 +6,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A Trace is a W3C trace context: where a request, or a round, stands in a trace. The zero
-// value is none.
+// A Trace is a W3C trace context: the place of a request or round in a trace. The zero value
+// is no place.
 type Trace struct {
 	// Parent is a traceparent of version 00, or "".
 	Parent string
@@ -15,8 +15,8 @@ type Trace struct {
 	State string
 }
 
-// maxTraceState is how much of a tracestate the specification asks everybody to pass on. A
-// longer one is left out.
+// maxTraceState is the length up to which the specification asks everybody to pass a
+// tracestate on. A longer one is left out.
 const maxTraceState = 512
 
 // traceOf is the trace context of a request, in its _meta or in the headers of HTTP.
@@ -37,7 +37,8 @@ func traceOf(req mcp.Request) Trace {
 	return Trace{}
 }
 
-// bounded is a tracestate as a state may carry it. Its grammar is for the tracer to judge.
+// bounded returns a tracestate that a state may carry, or "" if it is too long or not
+// printable ASCII. The tracer judges its grammar.
 func bounded(state string) string {
 	if len(state) > maxTraceState || strings.ContainsFunc(state, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return ""

@@ -17,8 +17,8 @@ const (
 	WayTask   = "task"   // the call is a task: see the Waiting of tasks.Manager
 )
 
-// Waiting are the calls of one kind that wait for their users at this instance. A call of
-// another style waits at its client alone: no server knows of it.
+// Waiting counts the calls of one kind that wait for their users at this instance. A call that
+// is neither held nor legacy nor a task waits at its client, and no server knows of it.
 type Waiting struct {
 	Method, Name string // as in an [Event]
 	Era          era.Era
@@ -27,8 +27,8 @@ type Waiting struct {
 	Longest      time.Duration // since its questions went out
 }
 
-// Waiting counts the calls that wait for their users here, except tasks. It looks at each of
-// them: call it as often as an operator looks at a gauge.
+// Waiting counts the calls that wait for their users here, except tasks. It walks all of them,
+// so call it at the rate of a metrics scrape, not for each request.
 func (rt *Runtime) Waiting() []Waiting {
 	found := tallied{}
 	now := time.Now()
@@ -51,7 +51,7 @@ func (rt *Runtime) Waiting() []Waiting {
 	})
 }
 
-// tallied are waiting calls by what they have in common: all but their number and time.
+// tallied maps a Waiting without its Calls and Longest to the complete one.
 type tallied map[Waiting]Waiting
 
 func (t tallied) add(ex *exchange, way string, since time.Duration) {
@@ -65,13 +65,13 @@ func (t tallied) add(ex *exchange, way string, since time.Duration) {
 	t[key] = w
 }
 
-// asking are the calls of legacy clients that are asked now.
+// asking is the set of legacy calls whose users are being asked.
 type asking struct {
 	mu    sync.Mutex
 	calls map[*legacyRounds]struct{}
 }
 
-// begins notes that a call is asked, until the function that it returns is called.
+// begins adds a call to the set, until answered is called.
 func (a *asking) begins(l *legacyRounds) (answered func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// RoundContext begins the span of a round. The rounds after the first stand below the span of
-// that one, at whatever instance they run. They link the span around their request, such as
-// that of an HTTP server, and the trace parent that came with it.
+// RoundContext begins the span of a round. Later rounds are children of round one's span,
+// whichever instance runs them.
 //
-// The first stands below the trace parent that came with it, or below the span around its
-// request if that is of the same trace, or if there is no other. It links what it does not
-// stand below. With Public it never stands below a trace parent that came with it.
+// Round one is a child of the span around its request, such as that of an HTTP server. If a
+// trace parent of another trace came with the request, it is a child of that instead, unless
+// Public is set. A round links to the span around its request if that isn't its parent, and to
+// a trace parent of another trace.
 func (o *Observer) RoundContext(ctx context.Context, e mrtr.Event) context.Context {
 	if next, ok := o.next.(mrtr.ContextObserver); ok {
 		ctx = next.RoundContext(ctx, e)

@@ -10,15 +10,15 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// Waiting are the tasks of one tool that wait for their users.
+// Waiting counts the tasks of one tool that wait for their users.
 type Waiting struct {
 	Tool    string
 	Tasks   int
 	Longest time.Duration // since the questions were there to be read
 }
 
-// Waiting counts the tasks that asked at this instance and wait for their users, as far as it
-// knows: one that is answered elsewhere counts until it is asked for here, or expires.
+// Waiting counts the tasks that asked at this instance and wait for their users. A task that was
+// answered at another instance still counts until it is polled here, or expires.
 func (m *Manager) Waiting() []Waiting {
 	w := &m.waits
 	w.mu.Lock()
