@@ -364,8 +364,8 @@ func (w *world) fix(token string) string {
 	respelled := longer && strings.Trim(token[len(w.latest):], "=\n") == ""
 	fixed := false
 	switch w.broken {
-	case "state/flipped":
-		fixed = len(token) == len(w.latest) && differ == 1 && token[len(token)-1] == w.latest[len(token)-1]
+	case "state/flipped": // but for a last character, and for one of the other alphabet: both respell it
+		fixed = len(token) == len(w.latest) && differ == 1 && !strings.ContainsAny(token, "+/") && token[len(token)-1] == w.latest[len(token)-1]
 	case "state/cut":
 		fixed = len(token) > 0 && len(token) < len(w.latest) && strings.Contains(w.latest, token)
 	case "state/extended":
