@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -79,6 +80,11 @@ func serveEvents(w http.ResponseWriter, r *http.Request, b *bench) {
 	writeJSON(w, b.events.after(after))
 }
 
+// drawn are the kinds of events that the page draws. Each is there before the response to its
+// round is sent. Others, such as the store's signs of life, come at any time, and the page would
+// take one for something that the next round did.
+var drawn = []mrtr.EventKind{mrtr.HandlerEntered, mrtr.QuestionsAsked, mrtr.CallCompleted, mrtr.CallStopped, mrtr.StateRefused, mrtr.RoundRefused}
+
 // watcher writes down the events of an instance.
 type watcher struct {
 	instance string
@@ -91,9 +97,8 @@ func (w watcher) Observe(_ context.Context, e mrtr.Event) {
 	if w.silent.Load() {
 		return
 	}
-	switch e.Kind {
-	case mrtr.EffectStarted, mrtr.EffectDone, mrtr.EffectFailed, mrtr.QuestionAnswered, mrtr.AnswerRefused:
-		return // the page shows the audits, and the questions that are asked again
+	if !slices.Contains(drawn, e.Kind) {
+		return
 	}
 	w.to.add(event{
 		Instance: w.instance, Kind: string(e.Kind), Tool: e.Name, Call: e.Call, Round: e.Round, Handler: e.Handler,
