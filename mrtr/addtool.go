@@ -19,5 +19,5 @@ func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, O
 // AddRawTool adds a tool to a server as mcp.Server.AddTool does. Like [AddTool] it lets mcphttp
 // serve the tool past go-sdk's HTTP layer.
 func AddRawTool(s *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) {
-	s.AddTool(t, unbound.Register(s, t, h))
+	unbound.Add(s, t, h)
 }

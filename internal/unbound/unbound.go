@@ -31,19 +31,16 @@ type named struct {
 
 var known sync.Map // of named to *Tool
 
-// Register notes that a tool is about to be added to a server, and returns the handler to add.
-func Register(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) mcp.ToolHandler {
+// Add adds a tool to a server, and knows it from then on if it binds no argument.
+func Add(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) {
 	key := named{weak.Make(server), t.Name}
+	_, replaced := known.LoadAndDelete(key)
 	if schema, err := json.Marshal(t.InputSchema); err != nil || binds(jsontext.Walk(schema, jsontext.MaxDepth)) {
-		known.Delete(key)
-		return h
+		server.AddTool(t, h)
+		return
 	}
 	tool := &Tool{}
-	tool.stands.Store(true)
-	if _, replaced := known.Swap(key, tool); !replaced {
-		runtime.AddCleanup(server, func(key named) { known.Delete(key) }, key)
-	}
-	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	server.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if !tool.stands.Load() {
 			tool.stands.Store(true)
 		}
@@ -51,6 +48,11 @@ func Register(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) mcp.ToolHandle
 			visit.Enter(tool)
 		}
 		return h(ctx, req)
+	})
+	tool.stands.Store(true)
+	known.Store(key, tool)
+	if !replaced {
+		runtime.AddCleanup(server, func(key named) { known.Delete(key) }, key)
 	}
 }
 
