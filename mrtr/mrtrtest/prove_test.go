@@ -216,8 +216,10 @@ func TestAnEffectThatIsUndone(t *testing.T) {
 	}
 }
 
-// Two runs give the same report, also of goroutines and of panics.
+// Two runs give the same report, also of goroutines and of panics. They may differ in the
+// number of calls: a server that dies does so before a concurrent request is sent, or after.
 func TestProveTwice(t *testing.T) {
+	number := regexp.MustCompile(`; \d+ calls, `)
 	for _, c := range []struct {
 		build    mrtrtest.Build
 		scenario mrtrtest.Scenario
@@ -233,8 +235,12 @@ func TestProveTwice(t *testing.T) {
 		}), bookDinner},
 	} {
 		only := by("answer/against-schema", "answer/without-content", "effect", "server/leaves-nothing")
-		first := mrtrtest.Examine(t, c.build, c.scenario, only).String()
-		require.Equal(t, first, mrtrtest.Examine(t, c.build, c.scenario, only).String())
+		examine := func() string {
+			report := mrtrtest.Examine(t, c.build, c.scenario, only).String()
+			require.Regexp(t, number, report)
+			return number.ReplaceAllString(report, "; some calls, ")
+		}
+		require.Equal(t, examine(), examine())
 	}
 }
 
