@@ -47,13 +47,19 @@ func serve(t *testing.T, w *mrtrtest.World, o options.Option, stored bool) (*mrt
 	if stored {
 		remembers = w.Store()
 	}
-	key := must(statecodec.NewKey(w.Key()))(t)
-	rt := must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: remembers}))(t)
+	rt, server := weatherServer(t, o, w.Key(), remembers, func(string) { w.Effect("audit") })
 	w.Cleanup(func() { require.NoError(t, rt.Close()) })
-	handler := o.New(rt, &options.Audit{Out: func(string) { w.Effect("audit") }})
+	return rt, server
+}
+
+// weatherServer serves a style's tool under both names of the scenario.
+func weatherServer(t *testing.T, o options.Option, secret []byte, remembers store.Store, audit func(string)) (*mrtr.Runtime, *mcp.Server) {
+	key := must(statecodec.NewKey(secret))(t)
+	rt := must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: remembers}))(t)
+	handler := o.New(rt, &options.Audit{Out: audit})
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
 	for _, name := range []string{weather.Tool, weather.OtherTool} {
-		mcp.AddTool(server, &mcp.Tool{Name: name}, handler)
+		mrtr.AddTool(server, &mcp.Tool{Name: name}, handler)
 	}
 	return rt, server
 }
