@@ -297,16 +297,6 @@ func (w *Walker) word(word string) {
 	w.at += len(word)
 }
 
-// IsPlain reports whether a name or text is printable ASCII, and is so without escapes.
-func IsPlain[T string | []byte](text T) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
 func (w *Walker) number() {
 	start := w.at
 	w.take("-")
@@ -348,7 +338,10 @@ func (w *Walker) string() []byte {
 	if !w.eat('"') {
 		return nil
 	}
-	for start, i := w.at-1, w.at; i < len(w.text); i++ {
+	for start, i := w.at-1, w.at; ; i++ {
+		if i += plainPrefix(w.text[i:]); i == len(w.text) {
+			break
+		}
 		switch c := w.text[i]; {
 		case c == '"':
 			w.at = i + 1
@@ -383,8 +376,9 @@ func (w *Walker) escape() bool {
 
 // unquote decodes a JSON string, without copying plain text.
 func unquote(quoted []byte) []byte {
-	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
-		return quoted[1 : len(quoted)-1]
+	text := quoted[1 : len(quoted)-1]
+	if IsPlain(text) || bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
+		return text
 	}
 	var s string
 	_ = json.Unmarshal(quoted, &s) // it is a string, so this cannot fail
