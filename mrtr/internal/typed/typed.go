@@ -124,11 +124,28 @@ func schemaOf(schema any) *jsonschema.Resolved {
 	if read == nil || hasDefaults(read) {
 		return nil
 	}
+	read = read.CloneSchemas()
+	closeObjects(read)
 	resolved, err := read.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
 	if err != nil {
 		return nil
 	}
 	return resolved
+}
+
+// closeObjects has objects that take no other members refuse them by an empty enum, which
+// judges what is there. The usual {"not":{}} costs the library more than the rest of the schema
+// does: it compares it with every field of an empty one, for the sake of a better text.
+func closeObjects(schema *jsonschema.Schema) {
+	if others := schema.AdditionalProperties; others != nil && others.Not != nil && reflect.ValueOf(*others.Not).IsZero() {
+		schema.AdditionalProperties = &jsonschema.Schema{Enum: []any{}}
+	}
+	for _, member := range schema.Properties {
+		closeObjects(member)
+	}
+	if schema.Items != nil {
+		closeObjects(schema.Items)
+	}
 }
 
 // asRead is the schema as mcp.AddTool reads it, nil if there is none. A *jsonschema.Schema is
