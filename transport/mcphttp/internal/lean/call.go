@@ -109,8 +109,10 @@ func (c *Call) decodeToolCall() bool {
 	if params.Meta, _ = w.Decode().(map[string]any); !w.End() {
 		return false
 	}
-	if c.rawResponses != nil && params.InputResponses.UnmarshalJSON(c.rawResponses) != nil {
-		return false
+	if c.rawResponses != nil {
+		if params.InputResponses = decodeResponses(c.rawResponses); params.InputResponses == nil {
+			return false
+		}
 	}
 	if c.rawState != nil {
 		if _, err := json.Parse(c.rawState, &params.RequestState, 0); err != nil {
@@ -118,6 +120,30 @@ func (c *Call) decodeToolCall() bool {
 		}
 	}
 	return true
+}
+
+// decodeResponses decodes what [readResponses] has read. It is nil if a number is too large.
+func decodeResponses(text []byte) mcp.InputResponseMap {
+	responses := mcp.InputResponseMap{}
+	w := jsontext.Walk(text, maxDepth)
+	for key := range w.Members {
+		response := &mcp.ElicitResult{}
+		responses[string(key)] = response
+		for name := range w.Members {
+			switch string(name) {
+			case "action":
+				response.Action = string(w.Text())
+			case "content":
+				response.Content, _ = w.Decode().(map[string]any)
+			case "_meta":
+				response.Meta, _ = w.Decode().(map[string]any)
+			}
+		}
+	}
+	if !w.End() {
+		return nil
+	}
+	return responses
 }
 
 // describeClient makes the params of an initialize out of _meta, as go-sdk's session does.
