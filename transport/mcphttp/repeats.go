@@ -3,7 +3,6 @@ package mcphttp
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/transport/mcphttp/internal/lean"
 )
 
 // A POST that arrives twice, as a proxy or a browser sends it whose connection broke, is
@@ -118,11 +119,7 @@ func (c *repeatable) begin() bool {
 }
 
 func (c *repeatable) end(result mcp.Result, err error) {
-	answer := &jsonrpc.Response{ID: c.id, Error: err}
-	if err == nil {
-		answer.Result, answer.Error = json.Marshal(result)
-	}
-	body, _ := jsonrpc.EncodeMessage(answer) // without a body it is not kept
+	body, _ := lean.Answer(c.id, result, err, false) // without a body it is not kept
 	s := c.of
 	s.mu.Lock()
 	defer s.mu.Unlock()

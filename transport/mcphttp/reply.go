@@ -247,15 +247,15 @@ func (p *reply) answerRest(raw []byte, posted *post, modern bool) {
 			continue
 		}
 		listens := call.Method == inflight.Listen
-		answer := inflight.CutOff(call.ID, listens)
+		var body []byte
 		switch {
-		case listens:
-		case !began:
-			answer = inflight.NotBegun(call.ID)
-		case outcome.known && len(messages) == 1:
-			answer = lean.Answer(call.ID, outcome.result, outcome.err, modern)
+		case !listens && !began:
+			body, err = jsonrpc.EncodeMessage(inflight.NotBegun(call.ID))
+		case !listens && outcome.known && len(messages) == 1:
+			body, err = lean.Answer(call.ID, outcome.result, outcome.err, modern)
+		default:
+			body, err = jsonrpc.EncodeMessage(inflight.CutOff(call.ID, listens))
 		}
-		body, err := jsonrpc.EncodeMessage(answer)
 		if err != nil {
 			return
 		}

@@ -3,6 +3,7 @@ package lean
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -56,8 +57,18 @@ func (c *conn) Close() error {
 
 // Read blocks until the session is closed.
 func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
+	growStack(0)
 	<-c.closed
 	return nil, io.EOF
+}
+
+// growStack makes room for the end of a session while the stack of its goroutine is nearly
+// empty: moved at its deepest, it was a thirtieth of a call.
+//
+//go:noinline
+func growStack(at int) byte {
+	var room [2 << 10]byte
+	return room[at]
 }
 
 // The reasons why a message is not sent, as go-sdk's own transport gives them. By
@@ -191,23 +202,25 @@ func complete(result mcp.Result, info *mcp.Implementation) {
 	}
 }
 
-// Answer makes a call's answer of its outcome, as go-sdk's session does, except that it does
-// not name the server.
-func Answer(id jsonrpc.ID, result mcp.Result, err error, modern bool) *jsonrpc.Response {
+// Answer is the message with the outcome of a call, as go-sdk's session makes it, except that
+// it does not name the server.
+func Answer(id jsonrpc.ID, result mcp.Result, err error, modern bool) ([]byte, error) {
 	if err == nil && result == nil {
 		err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: neither a result nor an error"}
 	}
-	if err != nil {
-		return &jsonrpc.Response{ID: id, Error: err}
+	if err == nil {
+		if modern {
+			complete(result, nil)
+		}
+		var text bytes.Buffer
+		rawID, _ := json.Marshal(id.Raw()) // a number or a text
+		beginResult(&text, rawID)
+		if err = encodeResult(&text, result, nil, &lists{}); err == nil {
+			text.WriteByte('}')
+			return text.Bytes(), nil
+		}
 	}
-	if modern {
-		complete(result, nil)
-	}
-	var text bytes.Buffer
-	if err := encodeResult(&text, result, nil, &lists{}); err != nil {
-		return &jsonrpc.Response{ID: id, Error: err}
-	}
-	return &jsonrpc.Response{ID: id, Result: text.Bytes()}
+	return jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: err})
 }
 
 // statusOf is the status that the revision demands for an error, 0 for an event.
@@ -227,13 +240,19 @@ func statusOf(err error) int {
 
 // result writes the event with a result. The buffer is empty.
 func (c *Call) result(event *bytes.Buffer, result mcp.Result, info *serverInfo) error {
-	event.Grow(usualResult)
-	event.WriteString("event: message\ndata: " + `{"jsonrpc":"2.0","id":`)
-	event.Write(c.rawID)
-	event.WriteString(`,"result":`)
+	event.WriteString("event: message\ndata: ")
+	beginResult(event, c.rawID)
 	if err := encodeResult(event, result, info, &c.front.lists); err != nil {
 		return err
 	}
 	event.WriteString("}\n\n")
 	return nil
+}
+
+// beginResult begins a message with a result.
+func beginResult(text *bytes.Buffer, rawID []byte) {
+	text.Grow(usualResult)
+	text.WriteString(`{"jsonrpc":"2.0","id":`)
+	text.Write(rawID)
+	text.WriteString(`,"result":`)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,6 +18,10 @@ import (
 // are written directly, byte for byte the same. The methods of go-sdk's own types give the
 // others as they are sent, which the encoder would only check.
 func encodeResult(event *bytes.Buffer, result mcp.Result, info *serverInfo, lists *lists) error {
+	if value := reflect.ValueOf(result); value.Kind() == reflect.Pointer && value.IsNil() {
+		event.WriteString("null")
+		return nil
+	}
 	switch own := result.(type) {
 	case *mcp.CallToolResult:
 		if text, ok := appendCall(event.AvailableBuffer(), own, info); ok {
@@ -48,12 +53,16 @@ func encode(event *bytes.Buffer, v any) error {
 }
 
 // appendCall appends the usual result of a tool: text, an output that is encoded, questions
-// with forms, and no metadata but the server's name. It reports false for any other.
+// with forms, and no metadata but perhaps the server's name. It reports false for any other.
 func appendCall(b []byte, r *mcp.CallToolResult, info *serverInfo) (_ []byte, ok bool) {
-	if info == nil || len(r.Meta) != 1 || r.Meta[mcp.MetaKeyServerInfo] != any(info.Implementation) {
+	switch b = append(b, '{'); {
+	case len(r.Meta) == 0:
+	case len(r.Meta) == 1 && info != nil && r.Meta[mcp.MetaKeyServerInfo] == any(info.Implementation):
+		b = append(append(append(b, `"_meta":{"`+mcp.MetaKeyServerInfo+`":`...), info.text...), "},"...)
+	default:
 		return b, false
 	}
-	b = append(append(append(b, `{"_meta":{"`+mcp.MetaKeyServerInfo+`":`...), info.text...), `},"content":`...)
+	b = append(b, `"content":`...)
 	if b, ok = appendContent(b, r.Content); !ok {
 		return b, false
 	}
@@ -131,7 +140,7 @@ func appendQuestions(b []byte, questions mcp.InputRequestMap) ([]byte, bool) {
 
 // appendText appends a string as json.Marshal writes it.
 func appendText(b []byte, s string) []byte {
-	if !jsontext.IsPlain(s) || bytes.ContainsAny([]byte(s), "<>&") {
+	if !jsontext.IsPlain(s) || strings.IndexByte(s, '<') >= 0 || strings.IndexByte(s, '>') >= 0 || strings.IndexByte(s, '&') >= 0 {
 		text, _ := json.Marshal(s) // strings always encode
 		return append(b, text...)
 	}
