@@ -18,7 +18,8 @@ import (
 )
 
 // The weather tool in every style is one tool to its clients. So is the order tool,
-// whose result needs the value of the effect between its questions.
+// whose result needs the value of the effect between its questions, and the one that
+// asks both questions in one round.
 func TestInvariant(t *testing.T) {
 	require.Len(t, invariant.AllStyles(), len(options.All))
 	for _, s := range invariant.AllStyles() {
@@ -27,6 +28,8 @@ func TestInvariant(t *testing.T) {
 	mrtrtest.Alike(t, invariant.AllStyles(), invariant.ModernContracts(), invariant.OneInstance)
 	require.Len(t, invariant.OrderStyles(), len(options.All)+1, "every style, and resumable")
 	mrtrtest.Alike(t, invariant.OrderStyles(), invariant.OrderContracts(), invariant.OneInstance)
+	require.Len(t, invariant.TogetherStyles(), len(options.All)+1)
+	mrtrtest.Alike(t, invariant.TogetherStyles(), invariant.TogetherContracts(), invariant.OneInstance)
 }
 
 // The same handlers are asked as tasks: the same questions, results and effects.
@@ -34,6 +37,7 @@ func TestInvariantOfTasks(t *testing.T) {
 	styles := append(invariant.AllStyles(), invariant.Resumable())
 	mrtrtest.Alike(t, styles, invariant.TaskContracts(invariant.ModernContracts()), invariant.AsTask)
 	mrtrtest.Alike(t, invariant.OrderStyles(), invariant.TaskContracts(invariant.OrderContracts()), invariant.AsTask)
+	mrtrtest.Alike(t, invariant.TogetherStyles(), invariant.TaskContracts(invariant.TogetherContracts()), invariant.AsTask)
 	for _, s := range styles {
 		saw := mrtrtest.Call(t, s.Build, invariant.ModernContracts()[0].Script, invariant.AsTask)
 		require.Contains(t, saw.Transcript(), "client tasks/update", s.Name)
@@ -62,6 +66,10 @@ func TestInvariantAcrossInstances(t *testing.T) {
 	orders := slices.DeleteFunc(invariant.OrderStyles(), func(s mrtrtest.Subject) bool { return s.Name == "coroutine" })
 	require.Len(t, orders, len(options.All))
 	mrtrtest.Alike(t, orders, invariant.OrderContracts(), invariant.Fresh)
+
+	together := slices.DeleteFunc(invariant.TogetherStyles(), func(s mrtrtest.Subject) bool { return s.Name == "coroutine" })
+	require.Len(t, together, len(options.All))
+	mrtrtest.Alike(t, together, invariant.TogetherContracts(), invariant.Fresh)
 
 	for _, c := range invariant.ModernContracts() {
 		one, err := mrtrtest.Play(t.Context(), invariant.Styles("native")[0].Build, c.Script, invariant.OneInstance)
