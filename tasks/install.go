@@ -54,8 +54,9 @@ type Options struct {
 	PollInterval time.Duration
 	// MaxTasks bounds the tasks of this instance that have not ended; 10,000 if zero. The
 	// callers without a principal share three quarters of them. MaxTasksPerPrincipal bounds
-	// those of one known principal; 100 if zero, or MaxTasks where that is less. A call
-	// beyond a limit is served as for a client without tasks.
+	// those of one known principal; 100 if zero, or MaxTasks if that is less. A call beyond
+	// a limit, or one whose record the store does not take, is served as for a client
+	// without tasks.
 	MaxTasks, MaxTasksPerPrincipal int
 	// Logger gets the panics of handlers, of which clients are told that there was no result;
 	// slog.Default() if nil.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
+	"github.com/mrtr-go/sdk/prove"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -154,6 +155,34 @@ func TestBook(t *testing.T) {
 		OtherArguments: map[string]any{"to": "Oslo"},
 		Times:          map[string]int{"charge": 1},
 	})
+}
+
+// newHastyDesk ends a call whose answer is missing. The specification says that a server
+// SHOULD ask again.
+func newHastyDesk(w *mrtrtest.World) *mcp.Server {
+	d := &desk{key: w.Key(), charge: func() { w.Effect("charge") }}
+	server := d.server()
+	mcp.AddTool(server, &mcp.Tool{Name: "book"}, func(ctx context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
+		asked, err := d.asked(req)
+		if err == nil && asked > 0 && req.Params.InputResponses["seat"] == nil {
+			return nil, booking{Text: "Nothing was booked."}, nil
+		}
+		return d.book(ctx, req, in)
+	})
+	return server
+}
+
+// A test that accepts one failure, as docs/testing.md shows it.
+func TestBookInHaste(t *testing.T) {
+	report := mrtrtest.Examine(t, newHastyDesk, bookDinner, nil)
+	for _, f := range report.Failures(prove.Ours) {
+		if f.Rule.Name == "answer/missing" {
+			continue // seats go fast: a user who leaves the question open starts over
+		}
+		t.Error(f)
+	}
+	found, _ := report.Of("answer/missing")
+	require.Equal(t, prove.Fail, found.Outcome)
 }
 
 func TestBookOnce(t *testing.T) {
