@@ -86,7 +86,7 @@ var Rows = []Row{
 	}},
 	{Name: "once", Style: func(till *Till) mrtr.Style[Order, Receipt] { return guarded(till, once(till, nil)) }},
 	{
-		Name: "once, told to run again", Opts: mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain},
+		Name: "once + InterruptedAgain", Opts: mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain},
 		Style: func(till *Till) mrtr.Style[Order, Receipt] { return guarded(till, once(till, nil)) },
 	},
 	{Name: "coroutine", Style: func(till *Till) mrtr.Style[Order, Receipt] { return mrtr.Coroutine(Linear(till, once(till, nil))) }},

@@ -130,7 +130,7 @@ func (s *schedule) start(lease time.Duration) *stormy {
 		handle = shared{handle}
 	}
 	tools := outcomeTools()
-	tools["again"] = Find("once, told to run again")
+	tools["again"] = Find("once + InterruptedAgain")
 	remember := &mrtr.RememberOptions{Lease: lease, Wait: 5 * s.lease, MaxAttempts: 50}
 	i.rt, i.conn = s.all.start(tapped{handle, i.around}, remember, tools, nil)
 	return i

@@ -28,7 +28,7 @@ const stormTasks = 24
 // storms are the rows that are tasks in a storm, and whether each task of them completes that
 // is not cancelled: a payment that was cut off can be looked up.
 var storms = map[string]bool{
-	"journal + Check": true, "resumable + Check": true, "once + Check, told to run again": true, "steps": false, "coroutine": false,
+	"journal + Check": true, "resumable + Check": true, "once + Check + InterruptedAgain": true, "steps": false, "coroutine": false,
 }
 
 // stormRows are the rows of storms that are in no table.
@@ -37,7 +37,7 @@ var stormRows = []Row{
 		return mrtr.Resumable(Linear(till, once(till, &mrtr.EffectOptions[Receipt]{Check: till.Find})))
 	}},
 	{
-		Name: "once + Check, told to run again", Opts: mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain},
+		Name: "once + Check + InterruptedAgain", Opts: mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain},
 		Style: func(till *Till) mrtr.Style[Order, Receipt] {
 			return guarded(till, once(till, &mrtr.EffectOptions[Receipt]{Check: till.Find}))
 		},
