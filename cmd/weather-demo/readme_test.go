@@ -74,13 +74,16 @@ func paragraph(t *testing.T, output, head string) string {
 	return head + rest
 }
 
-// docs/styles.md has a section for each style, which says when to take it.
+// docs/styles.md has a section for each style. When to take it is there, or in the short answer.
 func TestStylesAreDescribedAlike(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/styles.md")
 	require.NoError(t, err)
 	_, sections, found := strings.Cut(string(raw), "\n## The styles, one by one\n")
 	require.True(t, found)
 	sections, _, _ = strings.Cut(sections, "\n## ")
+	_, short, found := strings.Cut(string(raw), "\n## Short answer\n")
+	require.True(t, found)
+	short, _, _ = strings.Cut(short, "\n## ")
 	require.Len(t, options.All, 9)
 	described := append(slices.Clone(options.All), options.Option{Letter: "HJ", Name: "resumable"})
 	for _, o := range described {
@@ -88,8 +91,11 @@ func TestStylesAreDescribedAlike(t *testing.T) {
 		require.True(t, found, "%s has a section", o.Name)
 		section, _, _ = strings.Cut(section, "\n### ")
 		require.Contains(t, section, "(../options/"+o.Name+".go)")
-		for _, question := range []string{"Costs", "Fails", "Take it", "Leave it"} {
+		for _, question := range []string{"Costs", "Fails", "Leave it"} {
 			require.Contains(t, section, "\n- **"+question+"**", o.Name)
+		}
+		if !strings.Contains(section, "\n- **Take it**") {
+			require.Contains(t, short, "("+o.Letter+")", o.Name)
 		}
 	}
 	require.Equal(t, len(described), strings.Count(sections, "\n### "), "no section without a style")
