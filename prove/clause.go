@@ -51,7 +51,7 @@ const (
 const (
 	integrity   Clause = "Server Requirements: reject a state that fails verification"
 	binding     Clause = "Server Requirements: bind the state to principal, expiry and originating request"
-	singleUse   Clause = "Server Requirements: single use, where a tool needs it, is enforced on the server; a note where the tool promises none"
+	singleUse   Clause = "Server Requirements: single use, if the tool promises it, is enforced on the server; otherwise a note"
 	declared    Clause = "Server Requirements: ask for nothing that the client did not declare"
 	answering   Clause = "Error Handling: validate that inputResponses is a valid object"
 	reasking    Clause = "Error Handling: ask again for a missing answer"

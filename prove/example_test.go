@@ -42,7 +42,7 @@ func ExampleRun() {
 	// skip  state/flipped             MUST    needs a state: the tool sends none
 	// pass  answer/missing            SHOULD
 	// FAIL  answer/declined           SHOULD  the call completes after a decline of "sure" as if it was accepted
-	//         A call whose question is declined ends, and not as if it was accepted. (Elicitation, Error Handling: the user may decline or cancel)
+	//         A declined question ends the call, and not as if it was accepted. (Elicitation, Error Handling: the user may decline or cancel)
 	//         https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#error-handling
 	//         request: {"arguments":{},"inputResponses":{"sure":{"action":"decline"}},"name":"remove"}
 	//         reply:   result "Removed."

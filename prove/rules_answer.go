@@ -27,9 +27,9 @@ var answerRules = []Rule{
 	{"answer/extra-keys", "Well-formed answers to questions that were not asked change nothing.", Should, ignoring, extraKeys},
 	{"answer/no-map", "Responses that are no map answer nothing.", Should, answering, noMap},
 	{"answer/prototype-keys", "An answer that is nested under __proto__ is not taken.", Ours, "a key is a name and reaches no prototype", prototypeKeys},
-	{"answer/declined", "A call whose question is declined ends, and not as if it was accepted.", Should, actions,
+	{"answer/declined", "A declined question ends the call, and not as if it was accepted.", Should, actions,
 		func(t *trial) { t.unwilling("decline") }},
-	{"answer/cancelled", "A call whose question is cancelled ends, and not as if it was accepted.", Should, actions,
+	{"answer/cancelled", "A cancelled question ends the call, and not as if it was accepted.", Should, actions,
 		func(t *trial) { t.unwilling("cancel") }},
 	{"answer/false", "A yes-or-no question that is answered no is not taken for a yes.", Ours, "nobody has agreed to it", answeredNo},
 }

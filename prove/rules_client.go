@@ -13,7 +13,7 @@ var clientRules = []Rule{
 	{"client/capability-missing", "A client that declares nothing is asked nothing: the call completes without, or ends in the error for a missing capability.", Must, declared, capabilityMissing},
 	{"client/capability-named", "The error for a missing capability names it.", Must, naming, capabilityNamed},
 	{"client/other-mode", "A client that declares one kind of question is not asked another.", Must, declared, otherMode},
-	{"client/dropped", "A client that stops declaring a capability in a later round is not asked any more.", Must, stateless, dropped},
+	{"client/dropped", "A client that stops declaring a capability in a later round is no longer asked.", Must, stateless, dropped},
 	{"client/same-list", "The list of tools does not depend on the client's capabilities.", Ours, "a list that depends on them cannot be cached for every client", sameList},
 	{"client/legacy-leak", "A legacy client gets no result that only a modern one understands.", Must, revisions, legacyLeak},
 	{"client/legacy-silent", "A legacy client that declares nothing is asked nothing.", Must, negotiated, legacySilent},

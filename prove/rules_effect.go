@@ -12,8 +12,8 @@ const reentry = "a tool is called again from its top in each round"
 
 var effectRules = []Rule{
 	{"effect/once", "A call that completes has each of its effects as often as the tool means to.", Ours, reentry, effectOnce},
-	{"effect/instances", "The same holds where each round reaches another instance.", Ours, reentry, effectInstances},
-	{"effect/asked-again", "The same holds where each question has to be asked twice, since its answer was missing or empty.", Ours, reentry, effectAskedAgain},
+	{"effect/instances", "The same holds if each round reaches another instance.", Ours, reentry, effectInstances},
+	{"effect/asked-again", "The same holds if each question is asked twice, since its answer was missing or empty.", Ours, reentry, effectAskedAgain},
 	{"effect/refused", "A request that is refused has no effect.", Must, integrity, effectRefused},
 	{"effect/unasked", "A call whose client cannot be asked has no effect that waits for an answer.", Ours, "nobody has agreed to it", effectUnasked},
 	{"effect/declined", "A call whose last question is declined has had no effect.", Ours, "effects wait for the last answer, or are named as done", effectDeclined},

@@ -15,13 +15,13 @@ var roundRules = []Rule{
 	{"round/swapped", "The state of one round is not taken with the answers of another.", Ours, "an answer belongs to the question that was asked", swapped},
 	{"round/asked-ahead", "An answer that is sent before its question does not answer it.", Should, keyed, askedAhead},
 	{"round/endless", "A call that gets no answer comes to an end.", Ours, "a client gives up after some rounds, and should be told before", endless},
-	{"round/final-again", "A final round that is sent again has no effect again.", Must, singleUse, finalAgain},
-	{"round/changed-answers", "A final round that is sent again with other answers has no effect again.", Must, singleUse, changedAnswers},
+	{"round/final-again", "A final round that is sent again has no second effect.", Must, singleUse, finalAgain},
+	{"round/changed-answers", "A final round that is sent again with other answers has no second effect.", Must, singleUse, changedAnswers},
 	{"round/at-once", "A final round that is sent several times at once has its effect once.", Must, singleUse, atOnce},
 	{"round/lost-response", "A final round whose response was lost can be sent again, and has its effect once.", Must, singleUse, lostResponse},
-	{"round/elsewhere", "A final round that is sent again to another instance has no effect again.", Must, singleUse, elsewhere},
-	{"round/old-round", "An earlier round that is sent again, and played to the end, has no effect again.", Must, singleUse, oldRound},
-	{"round/crash", "A round that is sent again after the server died behind its effect has no effect again.", Must, singleUse, crash},
+	{"round/elsewhere", "A final round that is sent again to another instance has no second effect.", Must, singleUse, elsewhere},
+	{"round/old-round", "An earlier round that is sent again, and played to the end, has no second effect.", Must, singleUse, oldRound},
+	{"round/crash", "A round that is sent again after the server died behind its effect has no second effect.", Must, singleUse, crash},
 }
 
 // repeated ends a rule about single use if an effect happened too often. It is a

@@ -98,7 +98,7 @@ func TestVerdict(t *testing.T) {
 		require.Equal(t, c.verdict, r.verdict(finding{low: c.low, high: c.high}, c.short))
 	}
 	f := finding{ours: "1 µs", theirs: "2 µs", low: 0.4, value: 0.5, high: 0.55, text: ratio}
-	require.Equal(t, "| load | 1 µs | 2 µs | 0.50 × (0.40 × to 0.55 ×) | 0.60 × | met |", r.line(f, false))
+	require.Equal(t, "| load | 1 µs | 2 µs | 0.50× (0.40×–0.55×) | 0.60× | met |", r.line(f, false))
 	require.Equal(t, "| load | | | needs Node | | |", r.line(finding{missing: "needs Node"}, false))
 	require.Equal(t, "1,234,567", count(1234567))
 	require.Equal(t, "-1,234", count(-1234))

@@ -20,7 +20,7 @@ func (r *row) line(f finding, short bool) string {
 	}
 	figure := f.text(f.value)
 	if f.low != f.high {
-		figure += fmt.Sprintf(" (%s to %s)", f.text(f.low), f.text(f.high))
+		figure += fmt.Sprintf(" (%s–%s)", f.text(f.low), f.text(f.high))
 	}
 	bar := ""
 	if r.bar > 0 {
@@ -50,7 +50,7 @@ func amount(v float64, text func(float64) string) finding {
 	return finding{ours: text(v), low: v, value: v, high: v, text: text}
 }
 
-func ratio(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + " ×" }
+func ratio(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + "×" }
 
 func bytes(v float64) string { return count(v) + " B" }
 

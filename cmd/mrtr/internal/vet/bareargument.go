@@ -13,22 +13,21 @@ import (
 // BareArgument reports arguments of a tool that stand unquoted in a question.
 var BareArgument = analyzer("bareargument", `report arguments of a tool in a question's message without Quote
 
-A model writes a tool's arguments, often from text that somebody else gave it. In
-the message of a question such text can pose as the question, so that the user
-agrees to something else.
+A model writes a tool's arguments, often from somebody else's text. In a question's
+message such text can pose as the question, and the user agrees to something else.
 
 	mrtr.Confirm("sure", "Delete "+in.Path+"?") // Path: "nothing. Press yes to go on. Ignore: x"
 
-Quote puts it between quotes, on one line, of bounded length, with everything
-visible that would hide:
+Quote puts it between quotes, on one line of bounded length, and shows hidden
+characters:
 
 	mrtr.Confirm("sure", "Delete "+mrtr.Quote(in.Path)+"?")
 
-Reported is a string of the handler's input, or an element of a list of them, that
-reaches the message as it came, by concatenation, fmt.Sprint and its like, or
-strings.Join, Trim and To. An argument of a type of its own is not, nor one that %q
-formats, nor one that the code above the question compares with another value,
-looks up in a map, or gives to a function that returns a bool or an error.`, runBareArgument)
+It reports a string of the handler's input, or of a list in it, that reaches the
+message as it came: by concatenation, fmt.Sprint and its like, or strings.Join, Trim
+and To. It does not report an argument of a type of its own, one that %q formats, or
+one that the code above the question compares with another value, looks up in a map,
+or gives to a function that returns a bool or an error.`, runBareArgument)
 
 // questions take the message as their second argument.
 var questions = names{

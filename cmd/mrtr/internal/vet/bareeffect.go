@@ -12,11 +12,10 @@ import (
 // BareEffect reports effects above a question of replayed code.
 var BareEffect = analyzer("bareeffect", `report effects outside mrtr.Once above a question
 
-A handler given to mrtr.Journal or mrtr.Resumable is run again from its top in
-each round, and only its questions and Once give the same results again. An
-effect above a question therefore happens once for each round; a clock, chance,
-a file or a query may come out differently, so the handler takes another way
-and the call ends with an error.
+A handler given to mrtr.Journal or mrtr.Resumable runs again from its top in each
+round, and only its questions and Once repeat their results. So an effect above a
+question happens in each round. A clock, chance, a file or a query may come out
+differently; then the handler takes another way, and the call ends with an error.
 
 	place, err := mrtr.Ask(ctx, c, whichPlace)
 	db.ExecContext(ctx, "INSERT INTO audit ...", place) // again in each round below
@@ -29,22 +28,20 @@ Do it in Once, or below the last question:
 		return err == nil, err
 	})
 
-The list, and nothing else: time.Now, Since and Until; the functions of
-math/rand, math/rand/v2 and crypto/rand that draw from a shared source; the new
-ids of github.com/google/uuid; what reads or writes files, directories and the
-environment in os, and (*os.File) likewise; os/exec; what sends in net/http,
-net and net/smtp; Exec, Query, QueryRow and Begin in database/sql; fmt.Print,
-and fmt.Fprint to an *os.File; log and log/slog; a go statement; a select among
-two or more channels other than Done of a context, or one with a default; a
-question inside a loop over a map, whose order differs.
+It reports these alone: time.Now, Since and Until; the functions of math/rand,
+math/rand/v2 and crypto/rand that draw from a shared source; the new ids of
+github.com/google/uuid; reading and writing files, directories and the environment
+in os and *os.File; os/exec; sending in net/http, net and net/smtp; Exec, Query,
+QueryRow and Begin in database/sql; fmt.Print, and fmt.Fprint to an *os.File; log
+and log/slog; a go statement; a select with a default, or among two or more channels
+other than Done of a context; a question in a loop over a map, whose order differs.
 
-A handler given to mrtr.Native runs from its top in each round as well, and asks by
-returning mrtr.Need. There a clock and chance do no harm, so above a Need these are
-reported alone: writing, removing and renaming files; os/exec; Post in net/http;
+A handler given to mrtr.Native also runs from its top in each round, and asks by
+returning mrtr.Need. There a clock and chance do no harm, so above a Need it reports
+only these: writing, removing and renaming files; os/exec; Post in net/http;
 net/smtp; Exec in database/sql.
 
-Functions of the same package are followed, also through variables. A call into
-another package is judged by this list alone.`, runBareEffect)
+Functions of the same package are followed, also through variables.`, runBareEffect)
 
 // rerun are the styles whose handler is run again from its top in each round.
 var rerun = []struct {

@@ -10,24 +10,24 @@ import (
 var IgnoredAnswer = analyzer("ignoredanswer", `report an error of mrtr.Ask, or an ok of mrtr.Answer, that nobody looks at
 
 mrtr.Ask and mrtr.AskAll return an error if nobody was asked: the question is wrong,
-or asked where the handler cannot stop. A handler that goes on has a zero value in
-the place of an answer.
+or asked where the handler cannot stop. A handler that goes on takes a zero value
+for the answer.
 
 	sure, _ := mrtr.Ask(ctx, c, mrtr.Confirm("sure", ""))
 
 mrtr.Answer says whether there is an answer. In the first round of mrtr.Native there
-is none.
+is none:
 
 	place, _ := mrtr.Answer(c, whichPlace) // "" in the first round
 
-Look at it, and return what is missing:
+Check it, and ask for the missing one:
 
 	place, ok := mrtr.Answer(c, whichPlace)
 	if !ok {
 		return mrtr.Need(whichPlace), none, nil
 	}
 
-An answer whose value is compared, or that stands below a guard, is not reported.`, runIgnoredAnswer)
+An answer whose value is compared, or that is read below a guard, is not reported.`, runIgnoredAnswer)
 
 var (
 	answers = names{mrtrPath + ".Answer"}

@@ -9,23 +9,23 @@ import (
 // MisplacedAsk reports questions that are asked where the handler cannot stop.
 var MisplacedAsk = analyzer("misplacedask", `report mrtr.Ask and mrtr.AskAll on a goroutine, or inside mrtr.Once
 
-A question stops the handler: its goroutine is parked, or ended and run again
-in the next round. That can be done to the handler's own goroutine only, so on
-any other one Ask and AskAll ask nothing and return an error.
+A question parks the handler's goroutine, or ends it and runs it again in the next
+round. Only the handler's own goroutine can stop like that. On any other, Ask and
+AskAll ask nothing and return an error.
 
 	g.Go(func() error { units, err = mrtr.Ask(ctx, c, whichUnits); return err })
 	g.Go(func() error { place, err = mrtr.Ask(ctx, c, whichPlace); return err })
 
-Ask on the handler's goroutine. Several questions in one round are one AskAll:
+Ask on the handler's goroutine. For several questions in one round, use AskAll:
 
 	if err := mrtr.AskAll(ctx, c, whichUnits, whichPlace); err != nil { ... }
 	units, _ := mrtr.Answer(c, whichUnits)
 
-Goroutines are those of a go statement, (*errgroup.Group).Go and TryGo,
+It knows the goroutines of a go statement, (*errgroup.Group).Go and TryGo,
 (*sync.WaitGroup).Go, time.AfterFunc and context.AfterFunc.
 
-The function of mrtr.Once runs to its end before anything is asked, so there Ask
-returns an error as well: ask above it.`, runMisplacedAsk)
+The function given to mrtr.Once can't stop either, so Ask returns an error there
+too: ask above it.`, runMisplacedAsk)
 
 // asks stop their handler until there is an answer.
 var asks = names{mrtrPath + ".Ask", mrtrPath + ".AskAll"}

@@ -7,17 +7,16 @@ import (
 // SameKey reports keys that stand for two things.
 var SameKey = analyzer("samekey", `report one key for two questions, or for two effects, of one handler
 
-The answers and effects of a call are remembered by their keys. A key that stands for
-two questions, or two effects, in one entry of a handler ends the call with a
-mrtr.UsageError, where the second of them is reached.
+A call remembers its answers and effects by their keys. If a handler reaches two
+questions or two effects under one key in one entry, the call ends with a
+mrtr.UsageError at the second.
 
 	seat := mrtr.Choose("which", "Which seat?", seats...)
 	meal := mrtr.Choose("which", "Which meal?", meals...)
 	err := mrtr.AskAll(ctx, c, seat, meal)
 
-Give each a key of its own. Reported are keys that are constant, in one function, if
-control goes from one to the other; of questions those whose messages are constant and
-differ.`, runSameKey)
+Give each a key of its own. It reports constant keys in one function, if control goes
+from one to the other; for questions, only if their messages are constant and differ.`, runSameKey)
 
 // askers take questions.
 var askers = names{mrtrPath + ".Ask", mrtrPath + ".AskAll", mrtrPath + ".Answer", mrtrPath + ".Need"}

@@ -13,10 +13,10 @@ import (
 // requests reach.
 var SessionAsk = analyzer("sessionask", `report questions over the session in handlers that modern requests reach
 
-Since revision 2026-07-28 a server cannot call back into its client:
-(*mcp.ServerSession).Elicit, CreateMessage, CreateMessageWithTools and ListRoots
-return an error on a modern session, and the tool fails for every client that
-is up to date. (mrtr.Question).AskOver and sse.Ask are refused alike.
+Since revision 2026-07-28 a server cannot call back into its client. On a modern
+session (*mcp.ServerSession).Elicit, CreateMessage, CreateMessageWithTools and
+ListRoots return an error, and so do (mrtr.Question).AskOver and sse.Ask: the tool
+fails for every client that is up to date.
 
 	answer, err := req.Session.Elicit(ctx, question) // an error for modern clients
 
@@ -24,17 +24,16 @@ Return the question instead, or use mrtr.Ask, which serves both:
 
 	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"name": question}}, nil, nil
 
-Where legacy clients are to be asked over their session, look at the revision
-first: era.Of(req) != era.Legacy, (*mrtr.Call).Modern, or the protocol version.
+To ask legacy clients over their session, look at the revision first:
+era.Of(req) != era.Legacy, (*mrtr.Call).Modern, or the protocol version.
 
-A handler is a function given to mcp.AddTool or to AddTool, AddPrompt,
-AddResource or AddResourceTemplate of a server, directly or through sse.Bridge,
-and one given to mrtr.Native, Coroutine, Journal, Resumable or Given1 and its like,
-unless the style is only the legacy one of mrtr.ByVersion. A condition on the revision counts as
-the check, and so does one on the result of a function of another package that is
-given the request or the session. A session that is called through an interface is
-found where this package gives it to the interface. With a go-sdk that does not know
-revision 2026-07-28, before v1.7.0, nothing is reported.`, runSessionAsk)
+A handler is a function given to mcp.AddTool or to a server's AddTool, AddPrompt,
+AddResource or AddResourceTemplate, directly or through sse.Bridge, or to
+mrtr.Native, Coroutine, Journal, Resumable or Given1 and its like. The legacy style
+of mrtr.ByVersion is exempt. A condition on the revision counts as the check, and so
+does one on the result of another package's function that got the request or the
+session. A session called through an interface is found if this package puts it
+there. Before go-sdk v1.7.0, which brought revision 2026-07-28, nothing is reported.`, runSessionAsk)
 
 // sessionAsks call back into the client.
 var sessionAsks = names{

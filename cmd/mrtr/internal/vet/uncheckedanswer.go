@@ -12,10 +12,10 @@ import (
 // nothing else.
 var UncheckedAnswer = analyzer("uncheckedanswer", `report type assertions on a client's answers that can panic
 
-A client may send anything under a key: nothing, a result of another
-kind, a decline (whose content is nil) or content of another type. A type
-assertion without the second value panics on all of these, and go-sdk does not
-recover: one such answer ends the process with every call in it.
+A client may send anything under a key: nothing, a result of another kind, a
+decline (whose content is nil) or content of another type. A type assertion
+without its second value panics on all of these. go-sdk does not recover, so one
+such answer ends the process and every call in it.
 
 	name := req.Params.InputResponses["name"].(*mcp.ElicitResult).Content["name"].(string)
 
@@ -27,12 +27,12 @@ Check each step, and ask again for a missing answer:
 	}
 	name, ok := answer.Content["name"].(string)
 
-Or let mrtr.Ask and mrtr.Answer read it: they cannot panic. Reported too is a
-pointer whose check is thrown away (r, _ := ...) and which is then used without
-a comparison with nil.
+Or read it with mrtr.Ask or mrtr.Answer, which cannot panic.
 
-An answer to mrtr.ElicitRaw is not reported: mrtr has judged it by its form, and a
-panic of the handler ends the one call. An answer to mrtr.Sample has no form.`, runUncheckedAnswer)
+It also reports a pointer that is used without a comparison with nil after its
+check was dropped (r, _ := ...). It does not report an answer to mrtr.ElicitRaw:
+mrtr has judged that by its form, and a panic of the handler ends only its own
+call. An answer to mrtr.Sample has no form.`, runUncheckedAnswer)
 
 func runUncheckedAnswer(p *program, r *reporter) {
 	for _, instr := range p.all() {

@@ -10,25 +10,25 @@ import (
 // UnsealedState reports a RequestState that a client could have written.
 var UnsealedState = analyzer("unsealedstate", `report a RequestState that is trusted or written without a seal
 
-The client keeps the state between two rounds and may send back anything: a
-later step than it has reached, somebody else's order, a price of its own. A
-handler that reads it as it comes obeys whatever the client writes into it.
+The client keeps the state between two rounds, and may send back anything: a
+later step than it has reached, somebody else's order, a price of its own.
 
 	json.Unmarshal([]byte(req.Params.RequestState), &order) // the client's order
 	if req.Params.RequestState == "paid" { ... }            // says the client
 
-Seal the state as it goes out and open it as it comes back, bound to the request and the user:
+Seal the state as it goes out, and open it as it comes back, bound to the request
+and the user:
 
 	payload, err := codec.Open(binding, req.Params.RequestState)
 
-mrtr does it by itself: leave the state to it, and keep values in mrtr.Once or
-the answers. statecodec is the codec alone.
+mrtr does both for you: keep values in mrtr.Once or the answers. statecodec is the
+codec alone.
 
-Reading is reported where the state, as it came, is decoded, parsed, compared
-with a constant or written into the text of a result. Writing is reported where
-everything in it is plain: answers, arguments, numbers, formatted or encoded. A
-state that any other function has seen counts as checked, and one that came out
-of any other function as sealed. A constant that nothing reads is harmless.`, runUnsealedState)
+It reports a state that is decoded, parsed, compared with a constant or written
+into a result's text as it came, and one that is made of plain answers, arguments
+and numbers alone, formatted or encoded. A state that any other function has seen
+counts as checked, and one that any other function returned as sealed. A constant
+that nothing reads is harmless.`, runUnsealedState)
 
 func runUnsealedState(p *program, r *reporter) {
 	s := states{program: p, reads: map[*ssa.Function][]read{}}
