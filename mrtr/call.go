@@ -155,7 +155,9 @@ func (c *Call) Request() mcp.Request {
 func (c *Call) OnComplete(fn func(context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hooks = &hooks{append(c.hooks.onComplete(), fn), c.hooks.onStop(), c.hooks.err()}
+	h := c.hooks.get()
+	h.complete = append(h.complete, fn)
+	c.hooks = &h
 }
 
 // hooks are the functions registered with a call, and a mistake that its handler could
@@ -167,31 +169,19 @@ type hooks struct {
 	mistake  error
 }
 
-func (h *hooks) onComplete() []func(context.Context) {
+func (h *hooks) get() hooks {
 	if h == nil {
-		return nil
+		return hooks{}
 	}
-	return h.complete
-}
-
-func (h *hooks) onStop() []stop {
-	if h == nil {
-		return nil
-	}
-	return h.stop
+	return *h
 }
 
 // mistaken ends the call with a mistake of its handler, whatever that makes of it. The
 // caller holds c.mu.
 func (c *Call) mistaken(err error) {
-	c.hooks = &hooks{c.hooks.onComplete(), c.hooks.onStop(), err}
-}
-
-func (h *hooks) err() error {
-	if h == nil {
-		return nil
-	}
-	return h.mistake
+	h := c.hooks.get()
+	h.mistake = err
+	c.hooks = &h
 }
 
 func (c *Call) record(e entry) {

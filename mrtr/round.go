@@ -183,7 +183,7 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 		}
 		c.enterAnew(entered)
 		need, err := r.enter(ctx, c)
-		if mistake := c.hooks.err(); mistake != nil {
+		if mistake := c.hooks.get().mistake; mistake != nil {
 			return nil, mistake
 		}
 		if need != nil || err == errRefused {
@@ -202,7 +202,7 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 			if err := c.effectsHold(); err != nil {
 				return nil, err
 			}
-			for _, fn := range c.hooks.onComplete() {
+			for _, fn := range c.hooks.get().complete {
 				fn(ctx)
 			}
 			return nil, nil

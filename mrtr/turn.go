@@ -178,9 +178,7 @@ func (c *Call) recall(ctx context.Context, answer claim.Answer, to round) (*aske
 // conclude records the outcome of the turn that this round ran. It returns the one
 // that its client gets: where another request has taken over, that is the other's.
 func (c *Call) conclude(ctx context.Context, out *asked, err error, from round) (*asked, error) {
-	c.mu.Lock()
-	cl := c.claim
-	c.mu.Unlock()
+	cl := c.currentClaim()
 	c.ex.work.release(cl)
 	if broken := cl.brokenBy(); broken != nil {
 		c.abandonFrame(endOf(ctx))
@@ -229,9 +227,7 @@ func (c *Call) follow(ctx context.Context, to round) (*asked, error) {
 // resumable reports whether the turn of a round that failed is left to other requests, so
 // that the call has not ended: it was given to another one, or is let go of.
 func (c *Call) resumable(ctx context.Context, err error) bool {
-	c.mu.Lock()
-	cl := c.claim
-	c.mu.Unlock()
+	cl := c.currentClaim()
 	return cl != nil && (cl.brokenBy() != nil || c.releases(ctx, err))
 }
 
