@@ -1,6 +1,10 @@
 package mrtr
 
-import "github.com/mrtr-go/sdk/sse/era"
+import (
+	"cmp"
+
+	"github.com/mrtr-go/sdk/sse/era"
+)
 
 // LegacyPolicy decides how a call goes on that has a question for a legacy client,
 // one of a revision before 2026-07-28.
@@ -43,15 +47,20 @@ const (
 	UnaskableDefaults
 )
 
-func (u UnaskablePolicy) valid() bool { return u >= UnaskableInherit && u <= UnaskableDefaults }
+// inherit puts another policy in place of one that is zero, and refuses one that there is not.
+func inherit[P ~int](policy *P, other, last P, option string) error {
+	if *policy < 0 || *policy > last {
+		return misuse("%s is not a policy: %d", option, *policy)
+	}
+	*policy = cmp.Or(*policy, other)
+	return nil
+}
 
 // usesDefaults reports whether a default stands in for an answer of this client, which
 // cannot be asked.
 func (t *target) usesDefaults(client era.Era) bool {
 	return t.unaskable == UnaskableDefaults || t.unaskable == UnaskableLegacyDefaults && client != era.Modern
 }
-
-func (l LegacyPolicy) valid() bool { return l >= LegacyInherit && l <= LegacyPassThrough }
 
 // loops reports whether the engine itself goes through the rounds of a legacy
 // client's call. It does so even if it never asks: a round that only carries state

@@ -1,6 +1,7 @@
 package mrtr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -137,22 +138,12 @@ func New(opts *Options) (*Runtime, error) {
 	if opts != nil {
 		o = *opts
 	}
-	if !o.Legacy.valid() {
-		return nil, misuse("Options.Legacy is not a policy: %d", o.Legacy)
-	}
-	if o.Legacy == LegacyInherit {
-		o.Legacy = LegacyBridge
-	}
-	if !o.Unaskable.valid() {
-		return nil, misuse("Options.Unaskable is not a policy: %d", o.Unaskable)
-	}
-	if o.Unaskable == UnaskableInherit {
-		o.Unaskable = UnaskableRefuse
-	}
-	if err := o.checkLimits(); err != nil {
-		return nil, err
-	}
-	if err := o.Limits.resolve(); err != nil {
+	if err := cmp.Or(
+		inherit(&o.Legacy, LegacyBridge, LegacyPassThrough, "Options.Legacy"),
+		inherit(&o.Unaskable, UnaskableRefuse, UnaskableDefaults, "Options.Unaskable"),
+		o.checkLimits(),
+		o.Limits.resolve(),
+	); err != nil {
 		return nil, err
 	}
 	o.resolveState()
