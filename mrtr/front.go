@@ -25,7 +25,10 @@ type front[In, Out any] struct {
 }
 
 func newFront[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions, format resultFormat[Out]) *front[In, Out] {
-	f := &front[In, Out]{rt: rt, style: s, target: rt.target(opts, s.facts()), mutable: snapshot.Shares(reflect.TypeFor[In]()), format: format}
+	if !s.valid() {
+		panic(misuse("the zero Style handles nothing: its handler is nil, or Build failed"))
+	}
+	f := &front[In, Out]{rt: rt, style: s, target: rt.target(opts, s.styleFacts), mutable: snapshot.Shares(reflect.TypeFor[In]()), format: format}
 	// A handler that is held has its input.
 	f.target.held = func() round { return &roundOf[In, Out]{front: f} }
 	return f
@@ -65,15 +68,11 @@ func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (*roundO
 	}
 }
 
+// round runs one round: one of the server's, or one that lives with its request.
 func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (*roundOf[In, Out], *asked, error) {
 	if f.rt.detaches(&ex, f.target) {
 		return f.detach(ctx, ex, in)
 	}
-	return f.attached(ctx, ex, in)
-}
-
-// attached runs a round that lives with its request.
-func (f *front[In, Out]) attached(ctx context.Context, ex exchange, in In) (*roundOf[In, Out], *asked, error) {
 	r := &roundOf[In, Out]{front: f, in: in}
 	questions, err := f.rt.run(ctx, ex, f.target, r)
 	return r, questions, err

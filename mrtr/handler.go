@@ -108,9 +108,6 @@ type target struct {
 // target checks the options of a registration. It panics on misuse, as go-sdk's
 // functions for registering do.
 func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
-	if !s.valid {
-		panic(misuse("the zero Style handles nothing: its handler is nil, or Build failed"))
-	}
 	var o HandlerOptions
 	if opts != nil {
 		o = *opts

@@ -85,7 +85,7 @@ func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] 
 	if h == nil {
 		return Style[In, Out]{}
 	}
-	return Style[In, Out]{replays: how.replays, cutOff: how.cutOff(), enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
+	return Style[In, Out]{styleFacts: styleFacts{replays: how.replays, cutOff: how.cutOff()}, enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 		var none Out
 		if err := c.useStyle(how.name()); err != nil {
 			return nil, none, err
