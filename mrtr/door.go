@@ -12,8 +12,9 @@ import (
 // A legacy client's call is one request, which lasts while its user is asked.
 type door struct {
 	mu     sync.Mutex
-	inside int           // guarded by mu
-	empty  chan struct{} // guarded by mu: made by close, closed when nobody is inside
+	inside int // guarded by mu, as are the others
+	closed bool
+	empty  emptiness
 }
 
 // enter lets a request in, or returns a retryable error so that another instance can take it.
@@ -39,7 +40,7 @@ func (c *Call) turnAway(ctx context.Context) error {
 func (d *door) enter(evenSo bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.empty != nil && !evenSo {
+	if d.closed && !evenSo {
 		return false
 	}
 	d.inside++
@@ -50,28 +51,13 @@ func (d *door) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.inside--
-	d.emptied()
+	d.empty.note(d.inside == 0)
 }
 
 // close shuts the door. The channel it returns is closed once everybody has left.
 func (d *door) close() (empty <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.empty == nil {
-		d.empty = make(chan struct{})
-		d.emptied()
-	}
-	return d.empty
-}
-
-// emptied is called under mu.
-func (d *door) emptied() {
-	if d.inside > 0 || d.empty == nil {
-		return
-	}
-	select {
-	case <-d.empty:
-	default:
-		close(d.empty)
-	}
+	d.closed = true
+	return d.empty.wait(d.inside == 0)
 }

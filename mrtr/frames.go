@@ -43,7 +43,6 @@ type frameTable struct {
 	running runList
 	janitor *time.Timer
 	closed  bool
-	empty   chan struct{} // closed when the last run has left, after close
 	draining
 }
 
@@ -92,7 +91,6 @@ func newFrameTable(o *Options, unwound func(r *linearRun, reason string, goesOn 
 		ttl: o.FrameTTL, began: time.Now(), unwound: unwound,
 		byToken: map[string]*linearRun{}, of: map[string]*share{},
 		all:      &share{idle: runList{by: byHeatOfAll}},
-		empty:    make(chan struct{}),
 		draining: draining{ephemeral: o.State.Ephemeral},
 	}
 }
@@ -194,10 +192,8 @@ func (t *frameTable) leave(r *linearRun) {
 	} else {
 		t.countFirst(r, -1)
 	}
-	if t.closed && t.count() == 0 {
-		close(t.empty)
-	}
-	t.drained()
+	t.noFrames.note(t.hasNoFrames())
+	t.noRuns.note(t.count() == 0)
 }
 
 // park holds a run until its answer comes, under a fresh token.
@@ -541,7 +537,7 @@ func (t *frameTable) close(grace time.Duration) error {
 	late := time.NewTimer(grace)
 	defer late.Stop()
 	select {
-	case <-t.empty:
+	case <-t.whenEmpty():
 		return nil
 	case <-late.C:
 		t.mu.Lock()
@@ -564,9 +560,6 @@ func (t *frameTable) shut() (parked, running []*linearRun) {
 	parked, running = t.parked.all(), t.running.all()
 	for _, r := range parked {
 		t.revoke(r)
-	}
-	if t.count() == 0 {
-		close(t.empty)
 	}
 	return parked, running
 }
@@ -609,10 +602,10 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 // draining is the part of a table that ends it: it takes no new frames, and is empty when
 // the runs have left.
 type draining struct {
-	ephemeral      bool // no other instance can go on with its calls
-	first          int  // runs that will need a frame and have none yet
-	takesNoFrames  bool
-	noFrames, none chan struct{} // made by the phase, closed and nil when it is over
+	ephemeral        bool // no other instance can go on with its calls
+	first            int  // runs that will need a frame and have none yet
+	takesNoFrames    bool
+	noFrames, noRuns emptiness
 }
 
 // needsFrame reports whether the call can go on in a held handler alone.
@@ -635,10 +628,6 @@ func (t *frameTable) resumableElsewhere(r *linearRun) bool {
 func (t *frameTable) takeNoFrames() <-chan struct{} {
 	t.mu.Lock()
 	t.takesNoFrames = true
-	if t.noFrames == nil {
-		t.noFrames = make(chan struct{})
-	}
-	done := t.noFrames
 	var moved []*linearRun
 	for _, r := range t.parked.all() {
 		if t.resumableElsewhere(r) {
@@ -646,7 +635,7 @@ func (t *frameTable) takeNoFrames() <-chan struct{} {
 			moved = append(moved, r)
 		}
 	}
-	t.drained()
+	done := t.noFrames.wait(t.hasNoFrames())
 	t.mu.Unlock()
 	t.unwindAll(moved, "the server drains", &Error{Reason: ShuttingDown})
 	return done
@@ -656,22 +645,28 @@ func (t *frameTable) takeNoFrames() <-chan struct{} {
 func (t *frameTable) whenEmpty() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.none == nil {
-		t.none = make(chan struct{})
-	}
-	done := t.none
-	t.drained()
-	return done
+	return t.noRuns.wait(t.count() == 0)
 }
 
-// drained ends the phases that are over. The caller holds t.mu.
-func (t *frameTable) drained() {
-	if t.noFrames != nil && t.all.places == 0 && t.first == 0 {
-		close(t.noFrames)
-		t.noFrames = nil
+// hasNoFrames reports whether no run is held, or will have to be. The caller holds t.mu.
+func (t *frameTable) hasNoFrames() bool { return t.all.places == 0 && t.first == 0 }
+
+// emptiness tells those who wait that nothing is left. Its owner's lock guards it.
+type emptiness struct{ reached chan struct{} } // nil where nobody waits
+
+// wait returns a channel that is closed when nothing is left.
+func (e *emptiness) wait(empty bool) <-chan struct{} {
+	if e.reached == nil {
+		e.reached = make(chan struct{})
 	}
-	if t.none != nil && t.count() == 0 {
-		close(t.none)
-		t.none = nil
+	reached := e.reached
+	e.note(empty)
+	return reached
+}
+
+func (e *emptiness) note(empty bool) {
+	if empty && e.reached != nil {
+		close(e.reached)
+		e.reached = nil
 	}
 }

@@ -198,7 +198,7 @@ type workTable struct {
 	all     map[*work]struct{}
 	orphans map[string]int // by principal, "" for all that are not known
 	count   int            // of the orphans
-	empty   chan struct{}  // closed when none is left; nil where nobody waits
+	none    emptiness
 }
 
 // enter counts in a round that has claimed its turn.
@@ -249,25 +249,14 @@ func (t *workTable) leave(w *work) {
 			delete(t.orphans, w.principal)
 		}
 	}
-	if len(t.all) == 0 && t.empty != nil {
-		close(t.empty)
-		t.empty = nil
-	}
+	t.none.note(len(t.all) == 0)
 }
 
 // whenEmpty is closed when no claimed round runs.
 func (t *workTable) whenEmpty() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.empty == nil {
-		t.empty = make(chan struct{})
-	}
-	empty := t.empty
-	if len(t.all) == 0 {
-		close(empty)
-		t.empty = nil
-	}
-	return empty
+	return t.none.wait(len(t.all) == 0)
 }
 
 // stop cancels the rounds.
