@@ -183,6 +183,21 @@ func (h *Held) update(ctx context.Context) error {
 	return err
 }
 
+// replace puts the claim in place of a record that binds nobody, with what that has of the
+// turn so far. Where the record has changed meanwhile the turn is to be looked at again.
+func (h *Held) replace(ctx context.Context, r *record, at store.Revision) (again bool, _ error) {
+	h.record.cutOff, h.record.effects, h.at = r.cutOff, r.effects, at
+	err := h.update(ctx)
+	switch {
+	case errors.Is(err, store.ErrConflict):
+		h.record.cutOff, h.record.effects, h.at = 0, nil, 0
+		return true, nil
+	case err != nil && !store.IsVerdict(err):
+		h.disown()
+	}
+	return false, err
+}
+
 // write updates the record. After a write that nobody confirmed it looks whether
 // that one was done. The caller holds h.mu.
 func (h *Held) write(ctx context.Context) error {

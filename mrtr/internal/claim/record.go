@@ -55,11 +55,8 @@ func (r *record) appendTo(b []byte) []byte {
 	return w.End()
 }
 
-func readRecord(b []byte) (r record, ok bool) {
+func readRecord(b []byte) (r record, _ error) {
 	in, format := jsontext.Open(b, "v")
-	if format != recordFormat {
-		return r, false
-	}
 	r.status = status(in.Text("status"))
 	r.fingerprint = in.Text("for")
 	r.holder = in.Text("by")
@@ -70,7 +67,10 @@ func readRecord(b []byte) (r record, ok bool) {
 	r.effects = in.Raw("effects")
 	r.result = in.Raw("result")
 	r.letter = in.Raw("letter")
-	return r, in.End()
+	if format != recordFormat || !in.End() {
+		return record{}, errOtherRelease
+	}
+	return r, nil
 }
 
 // freed is the record of a turn that its holder lets go of. One that has done

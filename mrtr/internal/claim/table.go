@@ -304,21 +304,11 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 // takeOver claims a turn that was let go of or cut off.
 func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revision) (answer Answer, again bool, _ error) {
 	h.keep()
-	h.record.cutOff, h.record.effects = r.cutOff, r.effects
-	h.at = at
-	err := h.update(ctx)
-	switch {
-	case err == nil:
-		h.start()
-		return Answer{Held: h, Left: r.effects, TookOver: r.status != free}, false, nil
-	case errors.Is(err, store.ErrConflict):
-		h.at = 0
-		h.record.cutOff, h.record.effects = 0, nil
-		return answer, true, nil
-	case !store.IsVerdict(err):
-		h.disown()
+	if again, err := h.replace(ctx, r, at); again || err != nil {
+		return answer, again, err
 	}
-	return answer, false, err
+	h.start()
+	return Answer{Held: h, Left: r.effects, TookOver: r.status != free}, false, nil
 }
 
 // wait waits for a change of the record, and no longer than d.
@@ -338,27 +328,19 @@ func (t *Table) see(ctx context.Context, key store.Key, found *store.ExistsError
 		return t.look(ctx, key)
 	}
 	value, err := t.open(key, found.Value)
-	if err != nil {
-		return r, 0, err
+	if err == nil {
+		r, err = readRecord(value)
 	}
-	return recordIn(value, found.At)
+	return r, found.At, err
 }
 
 // look reads the record of a turn.
 func (t *Table) look(ctx context.Context, key store.Key) (r record, at store.Revision, _ error) {
 	value, at, err := t.read(ctx, key)
-	if err != nil {
-		return r, 0, err
+	if err == nil {
+		r, err = readRecord(value)
 	}
-	return recordIn(value, at)
-}
-
-func recordIn(value []byte, at store.Revision) (record, store.Revision, error) {
-	r, ok := readRecord(value)
-	if !ok {
-		return r, 0, errOtherRelease
-	}
-	return r, at, nil
+	return r, at, err
 }
 
 var errOtherRelease = errors.New("the record was written by another release")
