@@ -17,7 +17,7 @@ import (
 //	seal    the state that goes out with the questions         seal.go
 //
 // It returns the questions, or nil when the call is complete, or the error that
-// ended it. front.go comes before it: there a round is detached from its request, and a
+// ended it. register.go comes before it: there a round is detached from its request, and a
 // legacy client is asked between two of them.
 func (rt *Runtime) run(ctx context.Context, ex exchange, t *target, r round) (*asked, error) {
 	rt.rounds.Add(1)
