@@ -5,15 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/sse/era"
-	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // Call is one logical call of a tool, prompt or resource, through all of its
@@ -197,57 +193,6 @@ func newID() string {
 	var text [32]byte
 	hex.Encode(text[:], b[:])
 	return string(text[:])
-}
-
-// sender holds the facts of a request that are for the observer alone. A runtime
-// without an observer makes none.
-type sender struct {
-	trace  Trace // of round one
-	came   Trace // with this request
-	client string
-	waited time.Duration
-
-	mu      sync.Mutex
-	answers []string // of this round, as Event.Answers has them
-}
-
-func (s *sender) note(question, answer string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answers = append(s.answers, question+": "+answer)
-}
-
-// answered are the answers of the round so far.
-func (s *sender) answered() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.answers)
-}
-
-// identify notes the facts of the request for the observer.
-func (c *Call) identify() {
-	if c.rt.observer == nil {
-		return
-	}
-	seen := &sender{client: clientName(c.ex), came: traceOf(c.ex.request)}
-	if c.st.seen != nil {
-		seen.trace = c.st.seen.trace
-	} else if c.ex.token == "" {
-		seen.trace = seen.came
-	}
-	if issued, ok := statecodec.Issued(c.ex.token); ok {
-		seen.waited = max(0, time.Since(issued))
-	}
-	if l := c.ex.legacy; l != nil && l.last != nil {
-		seen.waited = time.Since(l.asked)
-	}
-	c.st.see(seen)
-}
-
-// clientName is the name and version of the client, for the observer.
-func clientName(ex exchange) string {
-	info := clientInfo(ex.request, ex.session())
-	return cut(strings.TrimSpace(cut(info.Name, maxClientInLog)+" "+cut(info.Version, maxClientInLog)), maxClientInLog)
 }
 
 // clientInfo is what the client calls itself: in the request, or in the initialize of its
