@@ -484,3 +484,26 @@ func (st *state) weight() int {
 	}
 	return sum
 }
+
+// countEffects counts the entries that are no answers. They are never taken away, and
+// keep their order.
+func (st *state) countEffects() (n int) {
+	for i := range st.done {
+		if st.done[i].kind != answerEntry {
+			n++
+		}
+	}
+	return n
+}
+
+// effectsSince are the entries that are no answers, after the first n.
+func (st *state) effectsSince(n int) (effects []entry) {
+	for i := range st.done {
+		if e := st.done[i]; e.kind != answerEntry {
+			if n--; n < 0 {
+				effects = append(effects, e)
+			}
+		}
+	}
+	return effects
+}
