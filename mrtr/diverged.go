@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -92,11 +93,7 @@ func (c *Call) changed() bool { return c.st.version != c.target.version || c.st.
 
 // deployed reports whether the round before was: its questions are that version's.
 func (c *Call) deployed() bool {
-	last := c.st.sealed
-	if last == "" {
-		last = c.st.version
-	}
-	return last != c.target.version
+	return cmp.Or(c.st.sealed, c.st.version) != c.target.version
 }
 
 // stillValid reports whether an answer counts for the question that a guarded handler asks

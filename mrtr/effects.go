@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -178,7 +177,7 @@ func perform[T any](ctx context.Context, run *effectRun, idem string, f func(ctx
 	if c.rt.observer == nil {
 		return f(ctx, idem)
 	}
-	effect := strings.TrimPrefix(run.key, stepPrefix)
+	effect := effectName(run.key)
 	c.observe(ctx, Event{Kind: EffectStarted, Effect: effect})
 	began, returned := time.Now(), false
 	defer func() {
@@ -202,7 +201,7 @@ func (r *effectRun) doubt(ctx context.Context) { r.call.doubt(ctx, effectName(r.
 
 // foundDone tells the observer that a check has found the effect done.
 func (r *effectRun) foundDone(ctx context.Context) {
-	r.call.observe(ctx, Event{Kind: EffectDone, Effect: strings.TrimPrefix(r.key, stepPrefix), Reason: "a check found it done"})
+	r.call.observe(ctx, Event{Kind: EffectDone, Effect: effectName(r.key), Reason: "a check found it done"})
 }
 
 // An effect is not cut in the middle because somebody stopped waiting for it. Its context
@@ -278,8 +277,8 @@ func (c *Call) roundLife() context.Context {
 // underway are the effects of a call that run. They are guarded by the call's lock.
 type underway struct {
 	began map[string]int // each with the length of the history when it began
-	quiet chan struct{}  // closed when none is left, nil unless awaited
-	of    *Call          // the call of the linear run that they are a copy of, or nil
+	quiet emptiness
+	of    *Call // the call of the linear run that they are a copy of, or nil
 }
 
 func (u *underway) keys() map[string]int {
@@ -293,10 +292,7 @@ func (u *underway) any() bool { return len(u.keys()) > 0 }
 
 func (u *underway) end(key string) {
 	delete(u.began, key)
-	if len(u.began) == 0 && u.quiet != nil {
-		close(u.quiet)
-		u.quiet = nil
-	}
+	u.quiet.note(len(u.began) == 0)
 }
 
 // effectsEnd is closed when no effect of the call runs any more, nil where none does.
@@ -311,10 +307,7 @@ func (c *Call) effectsEnd() <-chan struct{} {
 	if !u.any() {
 		return nil
 	}
-	if u.quiet == nil {
-		u.quiet = make(chan struct{})
-	}
-	return u.quiet
+	return u.quiet.wait(false)
 }
 
 // ofUnknownOutcome reports whether an error of an effect leaves open whether the effect
@@ -363,9 +356,6 @@ func unmarked(err error) error {
 	}
 	return err
 }
-
-// With a store, the effects of a round that can run again are noted before they begin
-// and when they have ended, so that none of them happens twice.
 
 // inDoubt reports whether an attempt at an effect was made of which nobody knows whether
 // it happened: in this round or an earlier one, or in a run of this round that was cut off.

@@ -125,7 +125,7 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	); err != nil {
 		panic(err)
 	}
-	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: strings.ToValidUTF8(o.Version, "\ufffd"), audience: rt.opts.Audience, needs: s.needs, replays: s.replays, unstored: o.Unstored, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel, task: taskround.Policy(o.Task), within: cmp.Or(o.Within, defaultWithin), ttl: cmp.Or(o.StateTTL, rt.StateTTL())}
+	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion), audience: rt.opts.Audience, needs: s.needs, replays: s.replays, unstored: o.Unstored, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel, task: taskround.Policy(o.Task), within: cmp.Or(o.Within, defaultWithin), ttl: cmp.Or(o.StateTTL, rt.StateTTL())}
 	switch {
 	case o.Within < 0:
 		panic(misuse("HandlerOptions.Within is negative: %v", o.Within))
@@ -142,9 +142,6 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 		rt.registrations.name(t)
 	}
 	rt.audiences.Store(t.audience, nil)
-	if t.version == "" {
-		t.version = buildVersion
-	}
 	return t
 }
 

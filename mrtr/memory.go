@@ -94,11 +94,8 @@ func newRoundMemory(o *Options) (*roundMemory, error) {
 		return nil, misuse("Options.Store outlives this process, and the key of its states does not: set State.Keys")
 	}
 	kept := watched(o.Store, o.Observer)
-	m := &roundMemory{store: kept, patience: r.Patience, maxResult: r.MaxResult, skew: o.State.Skew}
+	m := &roundMemory{store: kept, patience: r.Patience, maxResult: r.MaxResult, skew: cmp.Or(o.State.Skew, statecodec.DefaultSkew)}
 	m.ttl.Store(int64(cmp.Or(o.State.TTL, statecodec.DefaultTTL)))
-	if m.skew == 0 {
-		m.skew = statecodec.DefaultSkew
-	}
 	table := claim.Options{
 		Store: kept, Lease: r.Lease, Wait: r.Wait, Patience: r.Patience,
 		MaxAttempts: r.MaxAttempts, Skew: m.skew,

@@ -294,6 +294,9 @@ func (cl *turnClaim) brokenBy() error {
 	return cl.broken
 }
 
+// With a store, the effects of a round that can run again are noted before they begin
+// and when they have ended, so that none of them happens twice.
+
 // journalStart notes that an effect is about to begin. Where that fails it must not, and
 // the round has no result.
 func (c *Call) journalStart(ctx context.Context, open entry) error {

@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -173,19 +174,9 @@ func (v *Visits[T]) Wait(ctx context.Context, c *Call, key string) (value T, _ e
 	return value, nil
 }
 
-func (v *Visits[T]) maxAge() time.Duration {
-	if v.MaxAge == 0 {
-		return time.Hour
-	}
-	return v.MaxAge
-}
+func (v *Visits[T]) maxAge() time.Duration { return cmp.Or(v.MaxAge, time.Hour) }
 
-func (v *Visits[T]) max() int {
-	if v.Max == 0 {
-		return 5_000
-	}
-	return v.Max
-}
+func (v *Visits[T]) max() int { return cmp.Or(v.Max, 5_000) }
 
 // memory is that of the runtime, or one of its own.
 func (v *Visits[T]) memory() *roundMemory {
