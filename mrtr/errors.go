@@ -320,11 +320,7 @@ func (e *refusal) ToolErrorExpected() bool { return e.expected }
 func (e *refusal) ToolErrorCause() string  { return e.cause.Error() }
 
 // refuse tells the observer why a request is refused. The error is for its client.
-func (c *Call) refuse(ctx context.Context, reason string, cause, err error) error {
-	return c.refuseAs(ctx, RequestRefused, reason, cause, err)
-}
-
-func (c *Call) refuseAs(ctx context.Context, kind EventKind, reason string, cause, err error) error {
+func (c *Call) refuse(ctx context.Context, kind EventKind, reason string, cause, err error) error {
 	c.observe(ctx, Event{Kind: kind, Reason: reason, Err: cause})
 	return err
 }
@@ -333,13 +329,13 @@ func (c *Call) refuseAs(ctx context.Context, kind EventKind, reason string, caus
 func (c *Call) unidentified(ctx context.Context, cause error) error {
 	var panicked *PanicError
 	if errors.As(cause, &panicked) {
-		return c.refuseAs(ctx, PrincipalRefused, "Options.Principal panicked", cause, panicked)
+		return c.refuse(ctx, PrincipalRefused, "Options.Principal panicked", cause, panicked)
 	}
 	reason := "Options.Principal returned an error"
 	if errors.Is(cause, errNoUser) {
 		reason = "its token names no user: have the verifier set UserID, or set Options.Principal"
 	}
-	return c.refuseAs(ctx, PrincipalRefused, reason, cause, &refusal{
+	return c.refuse(ctx, PrincipalRefused, reason, cause, &refusal{
 		text: "This request was refused: its sender is not identified.", kind: "unidentified", expected: true, cause: cause,
 	})
 }

@@ -247,30 +247,21 @@ func (t *frameTable) targetOf(token string) *target {
 	return nil
 }
 
-// rename gives a frame a fresh token and its full time, for a round that asks
-// again without resuming it. The token is "" where the frame is gone.
-func (t *frameTable) rename(token string) string {
+// keep gives a frame its full time, for a round that asks again without resuming it: under
+// the same token, or under a fresh one. The result is "" where the frame is gone.
+func (t *frameTable) keep(token string, same bool) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.byToken[token]
-	if r == nil {
+	switch {
+	case r == nil:
 		return ""
+	case same:
+		t.pushLast(r)
+		return token
 	}
 	t.revoke(r)
 	return t.queue(r)
-}
-
-// extend gives a frame its full time under the token that it has. The result is "" where
-// the frame is gone.
-func (t *frameTable) extend(token string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r := t.byToken[token]
-	if r == nil {
-		return ""
-	}
-	t.pushLast(r)
-	return token
 }
 
 // pushLast makes a run the hottest of the parked. The caller holds t.mu.
@@ -424,12 +415,7 @@ func (c *Call) keepFrame() error {
 	if c.st.frame == "" || c.holder() != "" { // nothing is held, or not here
 		return nil
 	}
-	token := ""
-	if c.remembered() { // the states of one turn are worth the same
-		token = c.rt.frames.extend(c.st.frame)
-	} else {
-		token = c.rt.frames.rename(c.st.frame)
-	}
+	token := c.rt.frames.keep(c.st.frame, c.remembered()) // the states of one turn are worth the same
 	c.st.useFrame(token)
 	if token == "" && !c.target.replays {
 		return &Error{Reason: FrameGone}

@@ -168,7 +168,7 @@ func (rt *Runtime) narrow(ctx context.Context, ex *exchange, t *target) (context
 	client, err := rt.narrowed(ex.client, ex.request, ex.session())
 	if err != nil {
 		c := &Call{rt: rt, target: t, ex: *ex}
-		return ctx, c.refuse(ctx, "Options.Narrow panicked", err, err)
+		return ctx, c.refuse(ctx, RequestRefused, "Options.Narrow panicked", err, err)
 	}
 	ex.client = client
 	return context.WithValue(ctx, clientKey{}, client), nil

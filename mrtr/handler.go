@@ -239,7 +239,7 @@ func (r *registrations) forgetAddresses() {
 func (c *Call) misregistered(ctx context.Context) error {
 	cause := misuse("two handlers are registered as %s %s with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both",
 		c.ex.method, strconv.Quote(nameInLog(c.ex.method, c.ex.name)))
-	return c.refuse(ctx, cause.Error(), cause, &refusal{
+	return c.refuse(ctx, RequestRefused, cause.Error(), cause, &refusal{
 		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
 	})
 }

@@ -176,3 +176,15 @@ func (o *Options) resolveState() {
 	}
 	o.State = &s
 }
+
+// codecFor makes a codec for another purpose than states, with their keys.
+func (o *Options) codecFor(purpose string, ttl time.Duration, maxToken int) (*statecodec.Codec, error) {
+	s := *o.State
+	s.Readable, s.PerPrincipal, s.PerSession, s.Instance = false, false, false, ""
+	s.TTL, s.MaxToken = ttl, maxToken
+	codec, err := statecodec.New(&s)
+	if err != nil {
+		return nil, err
+	}
+	return codec.For(purpose), nil
+}

@@ -101,14 +101,11 @@ func newRoundMemory(o *Options) (*roundMemory, error) {
 		MaxAttempts: r.MaxAttempts, Skew: m.skew,
 	}
 	if o.Store.Scope() != store.Process {
-		seal := *o.State
-		seal.Readable, seal.PerPrincipal, seal.PerSession, seal.Instance = false, false, false, ""
-		seal.MaxToken = min(tokenFor(r.MaxResult+recordOverhead), statecodec.MaxMaxToken)
-		codec, err := statecodec.New(&seal)
+		codec, err := o.codecFor("round_record", o.State.TTL, min(tokenFor(r.MaxResult+recordOverhead), statecodec.MaxMaxToken))
 		if err != nil {
 			return nil, err
 		}
-		m.sealer = recordSealer{codec.For("round_record")}
+		m.sealer = recordSealer{codec}
 		table.Sealer = m.sealer
 	}
 	m.turns = claim.New(table)

@@ -36,7 +36,7 @@ func (c *Call) openRound(ctx context.Context) error {
 	if ex.token == "" {
 		// Sealing would refuse them too, but after the handler has acted.
 		if err := statecodec.CheckArguments(ex.arguments); err != nil {
-			return c.refuse(ctx, "its arguments have no canonical form", err, badArguments())
+			return c.refuse(ctx, RequestRefused, "its arguments have no canonical form", err, badArguments())
 		}
 		c.st = newState(newID(), t.version)
 		c.identify()

@@ -191,17 +191,10 @@ func (rt *Runtime) Audience() string { return rt.opts.Audience }
 // package tasks. Without keys its tokens open in this process alone. A maxToken of 0 is that
 // of states.
 func (rt *Runtime) Codec(purpose string, ttl time.Duration, maxToken int) (*statecodec.Codec, error) {
-	o := *rt.opts.State
-	o.Readable, o.PerPrincipal, o.PerSession, o.Instance = false, false, false, ""
-	o.TTL = ttl
-	if maxToken > 0 {
-		o.MaxToken = maxToken
+	if maxToken <= 0 {
+		maxToken = rt.opts.State.MaxToken
 	}
-	codec, err := statecodec.New(&o)
-	if err != nil {
-		return nil, err
-	}
-	return codec.For(purpose), nil
+	return rt.opts.codecFor(purpose, ttl, maxToken)
 }
 
 // StateTTL is how long a state of this runtime opens.
