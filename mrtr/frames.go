@@ -2,7 +2,6 @@ package mrtr
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -380,9 +379,8 @@ func (c *Call) startRun(ctx context.Context, r *linearRun) error {
 // while the server shuts down has done nothing, and can be sent to another instance as it is. A legacy
 // client cannot send a later round again.
 func (c *Call) notEntered(ctx context.Context, err error) error {
-	var e *Error
 	resent := c.ex.client.Era != era.Legacy || c.st.round == 1
-	if !resent || !errors.As(err, &e) || e.Reason != ShuttingDown {
+	if !resent || reasonOf(err) != ShuttingDown {
 		return err
 	}
 	return c.turnAway(ctx)

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -56,7 +55,8 @@ func Wording(q AnyQuestion) string {
 
 // answered is how a response answers its question, after it was judged.
 func (p *pending) answered(response mcp.InputResponse, err error) how {
-	if err == nil && !p.settled() || err != nil && !isNo(err) {
+	reason := reasonOf(err)
+	if err == nil && !p.settled() || err != nil && reason != Declined && reason != Cancelled {
 		return notYet
 	}
 	if r, ok := response.(*mcp.ElicitResult); ok && r != nil {
@@ -71,12 +71,6 @@ func (p *pending) answered(response mcp.InputResponse, err error) how {
 		return saidNo
 	}
 	return accepted
-}
-
-// isNo reports whether an error is that of a user who declined or dismissed a question.
-func isNo(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.Reason == Declined || e.Reason == Cancelled)
 }
 
 // reportAnswers tells the observer how the questions of this round were answered: as says,

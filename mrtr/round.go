@@ -2,7 +2,6 @@ package mrtr
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -124,8 +123,7 @@ func (c *Call) begins() bool { return c.st.round == 1 && c.ex.token == "" }
 // begunWith tells operators of a call that diverged which version it began with.
 // Clients have no business with our builds.
 func (c *Call) begunWith(err error) string {
-	var e *Error
-	if errors.As(err, &e) && e.Reason == Diverged {
+	if reasonOf(err) == Diverged {
 		return "begun with version " + c.st.version
 	}
 	return ""

@@ -101,7 +101,7 @@ func (c *Call) unwind(ctx context.Context, r round, err error) ([]stop, error) {
 		}
 		return stops, err
 	}
-	if !c.st.stops || r == nil || c.phase == entered && (c.onlyHere || !isDiverged(err)) {
+	if !c.st.stops || r == nil || c.phase == entered && (c.onlyHere || reasonOf(err) != Diverged) {
 		return c.takeStops(), err
 	}
 	// A handler that took another way did not come to all that it registered on the old one.
@@ -114,11 +114,6 @@ func (c *Call) unwind(ctx context.Context, r round, err error) ([]stop, error) {
 		return nil, refused
 	}
 	return registered, err
-}
-
-func isDiverged(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Reason == Diverged
 }
 
 // maxCollecting bounds the way of a handler to the question that its call stopped at.

@@ -167,9 +167,8 @@ func (c *Call) isTaskCancelled(ctx context.Context) bool {
 // endedByTask is the error of a round whose handler obeyed when its task was cancelled, nil
 // for any other.
 func (c *Call) endedByTask(ctx context.Context, err error) error {
-	var stopped *Error
 	cause := context.Cause(ctx)
-	if !c.isTaskCancelled(ctx) || c.phase != entered || !errors.As(cause, &stopped) || stopped.Reason != Cancelled {
+	if !c.isTaskCancelled(ctx) || c.phase != entered || reasonOf(cause) != Cancelled {
 		return nil
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, cause) {

@@ -120,7 +120,7 @@ func (c *Call) turnRefused(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, claim.ErrOtherwise):
 		c.observe(ctx, Event{Kind: RoundRefused, Reason: "other answers than those that the round was claimed with"})
-		return answeredOtherwise()
+		return invalidParams("This round was answered before, and otherwise." + sendThose)
 	case errors.Is(err, claim.ErrInFlight):
 		c.observe(ctx, Event{Kind: RoundRefused, Reason: "an equal request is still running"})
 		return sendAgain("This round is still running", " for its result", "in_flight")

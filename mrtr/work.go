@@ -123,15 +123,14 @@ func (c *Call) takeOn(cl *turnClaim) error {
 // done, and it must not run again.
 func (c *Call) cutOff(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
-	var e *Error
 	var late *outlived
 	switch {
 	case c.ex.work == nil || c.currentClaim() == nil || c.phase != entered || ctx.Err() == nil:
 		return err
-	case !errors.As(cause, &late) && !errors.As(cause, &e): // the client's, of a handler that takes it
+	case !errors.As(cause, &late) && reasonOf(cause) == "": // the client's, of a handler that takes it
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, cause), errors.As(err, &late),
-		errors.As(err, &e) && e.Reason == ShuttingDown:
+		reasonOf(err) == ShuttingDown:
 		done := c.outcome()
 		return c.target.cutOffError(cause, done.applied, done.unknown)
 	}
