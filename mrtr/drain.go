@@ -156,7 +156,7 @@ func (t *frameTable) hasNoFrames() bool { return t.all.places == 0 && t.first ==
 func (t *frameTable) close(grace time.Duration) error {
 	parked, running := t.shut()
 	for _, r := range parked {
-		t.unwound(r, "the server is shutting down", r.how.replays && !t.ephemeral)
+		r.unwound("the server is shutting down", r.how.replays && !t.ephemeral)
 		r.release(&Error{Reason: ShuttingDown})
 	}
 	for _, r := range running {

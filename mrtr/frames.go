@@ -28,7 +28,6 @@ type frameTable struct {
 	max, maxPrincipal, maxBytes int
 	ttl                         time.Duration
 	began                       time.Time // when the table's clock was set to zero
-	unwound                     func(r *linearRun, reason string, goesOn bool)
 
 	// owner begins each token: the name of this instance, where others may ask for it.
 	owner string
@@ -83,10 +82,10 @@ type share struct {
 	idle runList // the frames that can be dropped, the coldest first
 }
 
-func newFrameTable(o *Options, unwound func(r *linearRun, reason string, goesOn bool)) *frameTable {
+func newFrameTable(o *Options) *frameTable {
 	return &frameTable{
 		max: o.MaxFrames, maxPrincipal: o.MaxFramesPerPrincipal, maxBytes: o.MaxFrameBytes,
-		ttl: o.FrameTTL, began: time.Now(), unwound: unwound,
+		ttl: o.FrameTTL, began: time.Now(),
 		byToken: map[string]*linearRun{}, of: map[string]*share{},
 		all:      &share{idle: runList{by: byHeatOfAll}},
 		draining: draining{ephemeral: o.State.Ephemeral},
@@ -442,7 +441,7 @@ func (c *Call) abandonFrame(cause error) (held bool, stops []stop) {
 
 // unwound tells the observer of a frame that was unwound without an answer, and whether its
 // call can go on without it.
-func (rt *Runtime) unwound(r *linearRun, reason string, goesOn bool) {
+func (r *linearRun) unwound(reason string, goesOn bool) {
 	kind := CallAbandoned
 	if goesOn {
 		kind = FrameReleased
@@ -502,7 +501,7 @@ func (t *frameTable) evict() {
 // be replayed go on.
 func (t *frameTable) unwindAll(runs []*linearRun, reason string, cause error) {
 	for _, r := range runs {
-		t.unwound(r, reason, r.how.replays)
+		r.unwound(reason, r.how.replays)
 		r.release(cause)
 	}
 }

@@ -158,7 +158,7 @@ func New(opts *Options) (*Runtime, error) {
 	rt := &Runtime{codec: codec.For("request_state"), opts: o, observer: o.Observer, memory: memory}
 	rt.effects, rt.stopEffects = context.WithCancel(context.Background())
 	rt.works.max, rt.works.maxPrincipal = o.MaxOrphans, o.MaxOrphansPerPrincipal
-	rt.frames = newFrameTable(&o, rt.unwound)
+	rt.frames = newFrameTable(&o)
 	rt.mailbox = newMailbox(rt)
 	return rt, nil
 }
