@@ -152,6 +152,35 @@ func (t *frameTable) whenEmpty() <-chan struct{} {
 // hasNoFrames reports whether no run is held, or will have to be. The caller holds t.mu.
 func (t *frameTable) hasNoFrames() bool { return t.all.places == 0 && t.first == 0 }
 
+// closing is how long Close waits.
+const closing = 10 * time.Second
+
+// Close unwinds every held handler, cancels the linear handlers that run, and waits
+// until all have ended. From then on calls of linear handlers end with
+// [ShuttingDown]. Effects that run are cancelled five seconds after their handlers. A
+// handler that still runs ten seconds after its cancellation is left behind, and counted
+// in the error.
+//
+// Rounds that a store remembers are cancelled and waited for in all styles. It does not
+// close the store, and waits for no other call of another style.
+func (rt *Runtime) Close() error {
+	end := time.Now().Add(closing)
+	effects := time.AfterFunc(closing/2, rt.stopEffects)
+	rt.works.stop()
+	silent := make(chan struct{})
+	go func() {
+		defer close(silent)
+		rt.mailbox.close()
+	}()
+	err := errors.Join(rt.frames.close(closing), rt.works.wait(end))
+	effects.Stop()
+	<-silent
+	if rt.memory != nil {
+		rt.memory.turns.Close()
+	}
+	return err
+}
+
 // close ends every run and waits until all have left.
 func (t *frameTable) close(grace time.Duration) error {
 	parked, running := t.shut()

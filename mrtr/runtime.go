@@ -3,10 +3,8 @@ package mrtr
 import (
 	"cmp"
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -161,35 +159,6 @@ func New(opts *Options) (*Runtime, error) {
 	rt.frames = newFrameTable(&o)
 	rt.mailbox = newMailbox(rt)
 	return rt, nil
-}
-
-// closing is how long Close waits.
-const closing = 10 * time.Second
-
-// Close unwinds every held handler, cancels the linear handlers that run, and waits
-// until all have ended. From then on calls of linear handlers end with
-// [ShuttingDown]. Effects that run are cancelled five seconds after their handlers. A
-// handler that still runs ten seconds after its cancellation is left behind, and counted
-// in the error.
-//
-// Rounds that a store remembers are cancelled and waited for in all styles. It does not
-// close the store, and waits for no other call of another style.
-func (rt *Runtime) Close() error {
-	end := time.Now().Add(closing)
-	effects := time.AfterFunc(closing/2, rt.stopEffects)
-	rt.works.stop()
-	silent := make(chan struct{})
-	go func() {
-		defer close(silent)
-		rt.mailbox.close()
-	}()
-	err := errors.Join(rt.frames.close(closing), rt.works.wait(end))
-	effects.Stop()
-	<-silent
-	if rt.memory != nil {
-		rt.memory.turns.Close()
-	}
-	return err
 }
 
 func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (string, error) {
