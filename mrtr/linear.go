@@ -114,9 +114,7 @@ func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] 
 	}}
 }
 
-// linearContext outlives the request that started a linear run. It has the values
-// of the round that runs. It is cancelled with that round, with the run and with
-// the runtime, and it has no deadline.
+// linearContext is the context of a held handler, as [Coroutine] describes it.
 type linearContext struct {
 	context.Context
 	cancel context.CancelCauseFunc
