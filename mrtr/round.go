@@ -3,6 +3,8 @@ package mrtr
 import (
 	"context"
 	"time"
+
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // run takes one request of a call from the state that came in to the state that
@@ -222,4 +224,36 @@ func (c *Call) enterAnew(p phase) {
 	defer c.mu.Unlock()
 	c.phase, c.looked = p, nil
 	c.st.enterAnew()
+}
+
+// maxAsks bounds the rounds of this call that ask.
+func (c *Call) maxAsks() int {
+	limit := c.rt.opts.MaxRounds
+	if c.ex.client.Era != era.Modern || c.task() != nil { // nobody follows its rounds but this server
+		return limit
+	}
+	follows := followedAsks
+	if f := c.rt.opts.FollowsRounds; f != nil {
+		if n := f(c.ex.request); n > 0 {
+			follows = n
+		}
+	}
+	return min(limit, follows)
+}
+
+// countRound counts a round that goes out, and ends a call of more rounds than its
+// client follows.
+func (c *Call) countRound(asks bool) error {
+	n := c.st.countRound(asks)
+	if !asks && n > maxCarries {
+		return limitExceeded(maxCarries, "rounds that only carry state in one call")
+	}
+	if limit := c.maxAsks(); asks && n > limit {
+		return tooManyRounds(limit)
+	}
+	return nil
+}
+
+func tooManyRounds(limit int) error {
+	return limitExceeded(limit, "rounds of questions in one call")
 }
