@@ -14,16 +14,9 @@ import (
 // the linear runs of a runtime: the frames by token, oldest first, and the runs
 // that are under way. One timer serves them all.
 //
-// A run that was parked once has a place in the table until it leaves. If the table is
-// full, a run that needs room takes it from the idle frames of [Resumable] calls, the
-// coldest first: such a call loses nothing, since its next round replays the journal. Only
-// if that is not enough, a run without a place is refused. So a call which was let in can
-// go on to its end, as long as the bytes that it holds fit.
-//
-// The callers that nobody knows are a crowd of any size. A quarter of the places is
-// not for them, and a quarter of the bytes neither for them nor for any one
-// principal, so that the others always find room. Whoever is at its own bound gives up its
-// own frames, and no one else's.
+// A run that was parked once has a place in the table until it leaves: a call that was let
+// in can go on to its end, as long as the bytes that it holds fit. [Limits] say which frames
+// make room for others. Whoever is at its own bound gives up its own, and no one else's.
 type frameTable struct {
 	max, maxPrincipal, maxBytes int
 	ttl                         time.Duration
@@ -396,8 +389,7 @@ func (c *Call) holdFrame() error {
 	if c.remembered() {
 		c.rt.mailbox.listen(c.life, c.st.turns.epoch)
 	}
-	task := c.task()
-	r.isTask = task != nil && task.IsTask()
+	r.isTask = c.task().IsTask()
 	token, err := c.rt.frames.park(r)
 	if err != nil && r.how.replays { // the journal will do
 		r.release(err)

@@ -236,8 +236,7 @@ func (c *Call) describe(ctx context.Context, e *Event) {
 	e.Call, e.Method, e.Name = c.st.id, c.ex.method, nameInLog(c.ex.method, c.ex.name)
 	e.Era, e.Revision = c.ex.client.Era, cut(c.ex.client.Version, maxRevisionInLog)
 	e.Principal, e.Round = c.principal, c.st.round
-	r := taskround.Of(ctx)
-	e.Task = r != nil && r.IsTask()
+	e.Task = taskround.Of(ctx).IsTask()
 	e.HasEffects = c.running.any() || c.st.hasEffects()
 	if s := c.st.seen; s != nil {
 		e.Client, e.Trace, e.Came = s.client, s.trace, s.came

@@ -166,10 +166,8 @@ func (c *Call) states() (sealer, time.Duration) {
 	if t.codec == nil {
 		return c.rt.codec, t.ttl
 	}
-	if r := taskround.Of(c.life); r != nil && r.IsTask() {
-		if ttl := c.rt.StateTTL(); ttl > t.ttl {
-			return c.rt.codec, ttl
-		}
+	if ttl := c.rt.StateTTL(); ttl > t.ttl && taskround.Of(c.life).IsTask() {
+		return c.rt.codec, ttl
 	}
 	return t.codec, t.ttl
 }

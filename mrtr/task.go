@@ -128,10 +128,7 @@ func (c *Call) task() *taskround.Round {
 
 // heedTask cancels the context of a round when its task is cancelled.
 func (c *Call) heedTask(ctx context.Context) (_ context.Context, done func()) {
-	if c.target.task == (taskround.Policy{}) {
-		return ctx, func() {}
-	}
-	r := taskround.Of(ctx)
+	r := c.task()
 	if r == nil {
 		return ctx, func() {}
 	}
