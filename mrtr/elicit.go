@@ -3,6 +3,8 @@ package mrtr
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/url"
 	"reflect"
 	"strings"
@@ -237,13 +239,10 @@ func (s *spec) asWritten() (message string, schema json.RawMessage) {
 // Verbatim is for text that needs isolates and is all yours. Text that is not UTF-8 is
 // put right all the same.
 func (q Question[T]) Verbatim() Question[T] {
-	if q.Err() != nil || q.spec == nil {
-		return q
-	}
-	s := *q.spec
-	s.verbatim = true
-	q.spec = &s
-	return q.reshape("", func(schema json.RawMessage) (json.RawMessage, error) { return schema, nil })
+	return q.change(func(s *spec) error {
+		s.verbatim = true
+		return s.reshape("it cannot be sent as it is", func(schema json.RawMessage) (json.RawMessage, error) { return schema, nil })
+	})
 }
 
 // Label names the field of a form that has just one; clients show the key otherwise. It
@@ -258,44 +257,38 @@ func (q Question[T]) Describe(description string) Question[T] {
 }
 
 func (q Question[T]) annotate(keyword, text string) Question[T] {
-	if q.Err() != nil || q.spec == nil {
-		return q
-	}
-	if q.spec.kind != formKind || readsOutcome[T]() || form.IsWhole(reflect.TypeFor[T]()) {
-		q.err = misuse("question %q: only a form of one field can be given a %s, inside a Reply; a struct has tags", q.spec.key, keyword)
-		return q
-	}
-	if text == "" {
-		q.err = misuse("question %q: its %s is empty", q.spec.key, keyword)
-		return q
-	}
-	return q.reshape("it cannot be given a "+keyword, func(s json.RawMessage) (json.RawMessage, error) {
-		return form.SetText(s, q.spec.key, keyword, text)
+	return q.change(func(s *spec) error {
+		if s.kind != formKind || readsOutcome[T]() || form.IsWhole(reflect.TypeFor[T]()) {
+			return fmt.Errorf("only a form of one field can be given a %s, inside a Reply; a struct has tags", keyword)
+		}
+		if text == "" {
+			return fmt.Errorf("its %s is empty", keyword)
+		}
+		return s.reshape("it cannot be given a "+keyword, func(schema json.RawMessage) (json.RawMessage, error) {
+			return form.SetText(schema, s.key, keyword, text)
+		})
 	})
 }
 
 // Between bounds how many values a [ChooseSome] takes, or an [Elicit] of a list. Fewer
 // choices than the least make an error in Err: leave the question out then.
 func (q Question[T]) Between(least, most int) Question[T] {
-	if q.Err() != nil || q.spec == nil {
-		return q
-	}
-	t := reflect.TypeFor[T]()
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if q.spec.kind != formKind || t.Kind() != reflect.Slice || least < 0 || most < 1 {
-		q.err = misuse("question %q: Between is for a ChooseSome or an Elicit of a list, and its bounds are 0 and 1 or more", q.spec.key)
-		return q
-	}
-	return q.reshape("its bounds cannot hold", func(s json.RawMessage) (json.RawMessage, error) {
-		return form.Limit(s, q.spec.key, least, most)
+	return q.change(func(s *spec) error {
+		t := reflect.TypeFor[T]()
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if s.kind != formKind || t.Kind() != reflect.Slice || least < 0 || most < 1 {
+			return errors.New("Between is for a ChooseSome or an Elicit of a list, and its bounds are 0 and 1 or more")
+		}
+		return s.reshape("its bounds cannot hold", func(schema json.RawMessage) (json.RawMessage, error) {
+			return form.Limit(schema, s.key, least, most)
+		})
 	})
 }
 
 // reshape changes the form of a question that has been checked, as its author wrote it.
-func (q Question[T]) reshape(wrong string, change func(schema json.RawMessage) (json.RawMessage, error)) Question[T] {
-	s := *q.spec
+func (s *spec) reshape(wrong string, change func(schema json.RawMessage) (json.RawMessage, error)) error {
 	message, schema := s.asWritten()
 	schema, err := change(schema)
 	if err == nil {
@@ -307,9 +300,7 @@ func (q Question[T]) reshape(wrong string, change func(schema json.RawMessage) (
 		}
 	}
 	if err != nil {
-		q.err = misuse("question %q: %s: %v", s.key, wrong, err)
-		return q
+		return fmt.Errorf("%s: %v", wrong, err)
 	}
-	q.spec = &s
-	return q
+	return nil
 }
