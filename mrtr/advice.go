@@ -1,7 +1,9 @@
 package mrtr
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -86,4 +88,141 @@ func were(keys []string, done string) string {
 		return quoted[0] + " was " + done
 	}
 	return strings.Join(quoted, ", ") + " were " + done
+}
+
+// The effects that an error can report.
+const (
+	effectApplied = "applied"
+	effectUnknown = "unknown"
+	effectUndone  = "undone"
+)
+
+// outcome has the effects of a call by their names.
+type outcome struct {
+	applied []string // they have happened
+	kept    []string // of those, the ones that could not be undone
+	unknown []string // nobody knows whether they have, or whether they were undone
+	undone  []string
+}
+
+// outcome names the effects of the call.
+func (c *Call) outcome() outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.st.outcome(slices.Sorted(maps.Keys(c.running.keys())))
+}
+
+// outcome names the effects of a history, beside which others are running. An effect that
+// succeeded after an attempt of unknown outcome has happened.
+func (st *state) outcome(running []string) (o outcome) {
+	for i := range st.done {
+		e := &st.done[i]
+		if !e.kind.isAttempt() && !e.unknown {
+			continue
+		}
+		undo := st.undoing(e.key)
+		switch {
+		case undo != nil && undo.unknown:
+			o.unknown = append(o.unknown, e.key)
+		case undo != nil && undo.kind == undoneEntry && (e.kind.isEffect() || e.unknown):
+			o.undone = append(o.undone, e.key)
+		case e.happened():
+			o.applied = append(o.applied, e.key)
+			if undo != nil {
+				o.kept = append(o.kept, e.key)
+			}
+		case e.unknown || e.kind.isEffect():
+			o.unknown = append(o.unknown, e.key)
+		}
+	}
+	o.unknown = append(o.unknown, running...)
+	o.unknown = slices.DeleteFunc(o.unknown, func(key string) bool { return slices.Contains(o.applied, key) })
+	return outcome{effectNames(o.applied), effectNames(o.kept), effectNames(o.unknown), effectNames(o.undone)}
+}
+
+// effectNames are the keys as the author wrote them, each once.
+func effectNames(keys []string) (names []string) {
+	for _, key := range keys {
+		if key = effectName(key); !slices.Contains(names, key) {
+			names = append(names, key)
+		}
+	}
+	return names
+}
+
+func effectName(key string) string {
+	return strings.TrimPrefix(key, stepPrefix)
+}
+
+// reportEffects adds the call's effects to the error that ends it, so that
+// nobody makes the call again blindly.
+func (c *Call) reportEffects(err error) error {
+	if isProtocolError(err) {
+		return err
+	}
+	done := c.outcome()
+	report := &effectsReported{error: err, effect: effectApplied}
+	reported := false
+	if e, ok := err.(*Error); ok {
+		own := *e
+		own.Applied, own.Unknown, own.Undone, own.NotUndone = done.applied, done.unknown, done.undone, done.kept
+		report.error, reported = &own, own.reportsEffects()
+		if own.Reason == FrameGone || own.Reason == OutcomeUnknown {
+			report.effect = effectUnknown
+		}
+	}
+	switch {
+	case len(done.unknown) > 0:
+		report.effect = effectUnknown
+	case len(done.applied) > 0 || report.effect == effectUnknown:
+	case len(done.undone) > 0:
+		report.effect = effectUndone
+	default:
+		return report.error
+	}
+	switch {
+	case reported:
+	case len(done.unknown)+len(done.kept) > 0 && !isQuiet(err):
+		report.advice = done.advice()
+	default:
+		report.hint = strings.TrimSpace(done.advice())
+	}
+	return report
+}
+
+// effectsReported is an error that reports the effects of its call.
+type effectsReported struct {
+	error
+	effect string
+	advice string // added to the text
+	hint   string // where the text stays the error's own
+}
+
+func (e *effectsReported) Error() string {
+	text := e.error.Error()
+	if e.advice == "" {
+		return text
+	}
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text + e.advice
+}
+
+func (e *effectsReported) Unwrap() error { return e.error }
+
+// ToolErrorEffect is "applied" where effects are known to have happened, "unknown" where
+// one may have, and "undone" where all of them were undone.
+func (e *effectsReported) ToolErrorEffect() string { return e.effect }
+
+// ToolErrorHints are the hints of the error, and one about the effects.
+func (e *effectsReported) ToolErrorHints() (hints []string) {
+	var inner interface{ ToolErrorHints() []string }
+	if errors.As(e.error, &inner) {
+		hints = slices.Clone(inner.ToolErrorHints())
+	}
+	if e.hint != "" {
+		hints = append(hints, e.hint)
+	}
+	return hints
 }

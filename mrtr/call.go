@@ -5,15 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/sse/era"
-	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // Call is one logical call of a tool, prompt or resource, through all of its
@@ -155,7 +151,9 @@ func (c *Call) Request() mcp.Request {
 func (c *Call) OnComplete(fn func(context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hooks = &hooks{append(c.hooks.onComplete(), fn), c.hooks.onStop(), c.hooks.err()}
+	h := c.hooks.get()
+	h.complete = append(h.complete, fn)
+	c.hooks = &h
 }
 
 // hooks are the functions registered with a call, and a mistake that its handler could
@@ -167,31 +165,19 @@ type hooks struct {
 	mistake  error
 }
 
-func (h *hooks) onComplete() []func(context.Context) {
+func (h *hooks) get() hooks {
 	if h == nil {
-		return nil
+		return hooks{}
 	}
-	return h.complete
-}
-
-func (h *hooks) onStop() []stop {
-	if h == nil {
-		return nil
-	}
-	return h.stop
+	return *h
 }
 
 // mistaken ends the call with a mistake of its handler, whatever that makes of it. The
 // caller holds c.mu.
 func (c *Call) mistaken(err error) {
-	c.hooks = &hooks{c.hooks.onComplete(), c.hooks.onStop(), err}
-}
-
-func (h *hooks) err() error {
-	if h == nil {
-		return nil
-	}
-	return h.mistake
+	h := c.hooks.get()
+	h.mistake = err
+	c.hooks = &h
 }
 
 func (c *Call) record(e entry) {
@@ -207,57 +193,6 @@ func newID() string {
 	var text [32]byte
 	hex.Encode(text[:], b[:])
 	return string(text[:])
-}
-
-// sender holds the facts of a request that are for the observer alone. A runtime
-// without an observer makes none.
-type sender struct {
-	trace  Trace // of round one
-	came   Trace // with this request
-	client string
-	waited time.Duration
-
-	mu      sync.Mutex
-	answers []string // of this round, as Event.Answers has them
-}
-
-func (s *sender) note(question, answer string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answers = append(s.answers, question+": "+answer)
-}
-
-// answered are the answers of the round so far.
-func (s *sender) answered() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.answers)
-}
-
-// identify notes the facts of the request for the observer.
-func (c *Call) identify() {
-	if c.rt.observer == nil {
-		return
-	}
-	seen := &sender{client: clientName(c.ex), came: traceOf(c.ex.request)}
-	if c.st.seen != nil {
-		seen.trace = c.st.seen.trace
-	} else if c.ex.token == "" {
-		seen.trace = seen.came
-	}
-	if issued, ok := statecodec.Issued(c.ex.token); ok {
-		seen.waited = max(0, time.Since(issued))
-	}
-	if l := c.ex.legacy; l != nil && l.last != nil {
-		seen.waited = time.Since(l.asked)
-	}
-	c.st.see(seen)
-}
-
-// clientName is the name and version of the client, for the observer.
-func clientName(ex exchange) string {
-	info := clientInfo(ex.request, ex.session())
-	return cut(strings.TrimSpace(cut(info.Name, maxClientInLog)+" "+cut(info.Version, maxClientInLog)), maxClientInLog)
 }
 
 // clientInfo is what the client calls itself: in the request, or in the initialize of its

@@ -2,152 +2,312 @@ package mrtr
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"maps"
 	"net"
 	"slices"
-	"strings"
 	"syscall"
+	"time"
 
-	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
-// The effects that an error can report.
-const (
-	effectApplied = "applied"
-	effectUnknown = "unknown"
-	effectUndone  = "undone"
-)
+// A run of an effect, by Once or as a step: how its function is called, and what is recorded
+// of it, in whichever way it ends.
 
-// outcome has the effects of a call by their names.
-type outcome struct {
-	applied []string // they have happened
-	kept    []string // of those, the ones that could not be undone
-	unknown []string // nobody knows whether they have, or whether they were undone
-	undone  []string
-}
-
-// outcome names the effects of the call.
-func (c *Call) outcome() outcome {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.st.outcome(slices.Sorted(maps.Keys(c.running.keys())))
-}
-
-// outcome names the effects of a history, beside which others are running. An effect that
-// succeeded after an attempt of unknown outcome has happened.
-func (st *state) outcome(running []string) (o outcome) {
-	for i := range st.done {
-		e := &st.done[i]
-		if !e.kind.isAttempt() && !e.unknown {
-			continue
+// runEffect runs the function of an effect that was begun, by Once or as a step, and
+// records how it ended. Its value is encoded in there, and decoded when it is recorded: the
+// author's methods may panic.
+func runEffect[T any](ctx context.Context, run *effectRun, idem string, opt *EffectOptions[T], f func(ctx context.Context, idem string) (T, error)) (value json.RawMessage, _ error) {
+	defer func(ctx context.Context) { run.finish(ctx, recover()) }(ctx)
+	ctx, release, err := run.shield(ctx, opt.within())
+	if err != nil {
+		run.unbegun = true
+		return nil, err
+	}
+	defer release()
+	v, err := attempt(ctx, run, idem, opt, f)
+	if err != nil {
+		if !run.unbegun {
+			run.fail(ctx, err)
 		}
-		undo := st.undoing(e.key)
+		return nil, err
+	}
+	value, err = json.Marshal(v)
+	run.remember(value)
+	if err != nil {
+		return nil, lostValue(misuse("%s ran, but its value cannot be remembered: %v", run, err))
+	}
+	return value, nil
+}
+
+// effectRun is one run of an effect's function. Its outcome is recorded when
+// the function has ended, in whichever way.
+type effectRun struct {
+	call    *Call
+	key     string
+	step    bool // it is a step, and not a Once
+	inner   bool // it runs inside another effect
+	free    bool // it stands whatever the answers
+	unbegun bool // its function was not called
+	// doubtful: an earlier attempt may have happened. That this one fails settles nothing.
+	doubtful bool
+	failed   *failure.Failure // of a Once whose function returned an error
+	outcome  entry            // of no kind until it is known
+}
+
+func (r *effectRun) String() string {
+	if r.step {
+		return fmt.Sprintf("step %q", effectName(r.key))
+	}
+	return fmt.Sprintf("effect %q", r.key)
+}
+
+func (r *effectRun) open() entry { return openEffect(r.key, r.free) }
+
+// remember records the value. A step without one is in doubt: no code asks for it by
+// its key.
+func (r *effectRun) remember(value json.RawMessage) {
+	if r.step && len(value) == 0 {
+		r.failWith(nil, true)
+		return
+	}
+	r.outcome = entry{kind: effectEntry, key: r.key, value: value, unknown: len(value) == 0, free: r.free}
+}
+
+// fail records the error of the function. The author of a Once gets it as a replay meets it.
+// One that cannot be read, such as a nil pointer, may have been meant as none.
+func (r *effectRun) fail(ctx context.Context, err error) {
+	unknown := r.doubtful || unreadable(err) != nil || ofUnknownOutcome(ctx, err)
+	switch {
+	case !r.step:
+		r.failed = failureOf(unmarked(err))
+	case errors.Is(err, ErrSkip):
+		r.outcome = entry{kind: skippedEntry, key: r.key}
+		return
+	}
+	r.failWith(r.failed, unknown)
+}
+
+// failWith records a failure. Code that replays meets the error again, unless a replay
+// passes over the effect together with the one around it.
+func (r *effectRun) failWith(f *failure.Failure, unknown bool) {
+	r.outcome = entry{kind: triedEntry, key: r.key, unknown: unknown, free: r.free}
+	if l := r.call.linear; l != nil && l.how.replays && !r.inner {
+		r.outcome.kind, r.outcome.value = failedEntry, f.Encode()
+	}
+}
+
+// finish records the outcome, and passes on the panic of a function that panicked.
+func (r *effectRun) finish(ctx context.Context, panicked any) {
+	var err error
+	switch {
+	case r.unbegun && panicked == nil:
+		r.call.leave(r.key)
+		return
+	case panicked != nil:
+		err = panicError(panicked)
+		f := failureOf(err)
+		if p, ok := err.(*PanicError); ok {
+			p.Value = f.PanicValue(p.Value)
+		}
+		r.failWith(f, true)
+	case r.outcome.kind == "": // it ends its goroutine
+		r.failWith(failureOf(errExited), true)
+	}
+	r.call.finish(r.outcome)
+	r.call.journalEnd(r.open())
+	if r.outcome.unknown {
+		r.doubt(ctx)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// attempt finds out about an earlier attempt, if there was one, and makes another.
+func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *EffectOptions[T], f func(ctx context.Context, idem string) (T, error)) (v T, err error) {
+	var check func(context.Context, string) (T, bool, error)
+	again := false
+	if opts != nil {
+		check, again = opts.Check, opts.Again
+	}
+	run.doubtful = run.call.inDoubt(run.key)
+	if run.doubtful && !(again && check == nil) {
+		happened, failed := false, error(ErrIndeterminate)
+		if check != nil {
+			v, happened, failed = check(ctx, idem)
+		}
 		switch {
-		case undo != nil && undo.unknown:
-			o.unknown = append(o.unknown, e.key)
-		case undo != nil && undo.kind == undoneEntry && (e.kind.isEffect() || e.unknown):
-			o.undone = append(o.undone, e.key)
-		case e.happened():
-			o.applied = append(o.applied, e.key)
-			if undo != nil {
-				o.kept = append(o.kept, e.key)
+		case failed != nil:
+			if run.unbegun = run.call.currentClaim() != nil; run.unbegun { // else a replay has to meet the error
+				run.doubt(ctx)
 			}
-		case e.unknown || e.kind.isEffect():
-			o.unknown = append(o.unknown, e.key)
+			return v, run.call.unknown(run.key)
+		case happened:
+			run.foundDone(ctx)
+			return v, nil
 		}
+		run.call.settleDoubt(run.key)
+		run.doubtful = false
 	}
-	o.unknown = append(o.unknown, running...)
-	o.unknown = slices.DeleteFunc(o.unknown, func(key string) bool { return slices.Contains(o.applied, key) })
-	return outcome{effectNames(o.applied), effectNames(o.kept), effectNames(o.unknown), effectNames(o.undone)}
-}
-
-// effectNames are the keys as the author wrote them, each once.
-func effectNames(keys []string) (names []string) {
-	for _, key := range keys {
-		if key = effectName(key); !slices.Contains(names, key) {
-			names = append(names, key)
-		}
+	if err := run.call.journalStart(ctx, run.open()); err != nil {
+		run.unbegun = true
+		return v, err
 	}
-	return names
-}
-
-func effectName(key string) string {
-	return strings.TrimPrefix(key, stepPrefix)
-}
-
-// reportEffects adds the call's effects to the error that ends it, so that
-// nobody makes the call again blindly.
-func (c *Call) reportEffects(err error) error {
-	if isProtocolError(err) {
-		return err
+	if v, err = perform(ctx, run, idem, f); err == nil || check == nil || ctx.Err() != nil || !ofUnknownOutcome(ctx, err) {
+		return v, err
 	}
-	done := c.outcome()
-	report := &effectsReported{error: err, effect: effectApplied}
-	reported := false
-	if e, ok := err.(*Error); ok {
-		own := *e
-		own.Applied, own.Unknown, own.Undone, own.NotUndone = done.applied, done.unknown, done.undone, done.kept
-		report.error, reported = &own, own.reportsEffects()
-		if own.Reason == FrameGone || own.Reason == OutcomeUnknown {
-			report.effect = effectUnknown
-		}
-	}
+	known, happened, failed := check(ctx, idem)
 	switch {
-	case len(done.unknown) > 0:
-		report.effect = effectUnknown
-	case len(done.applied) > 0 || report.effect == effectUnknown:
-	case len(done.undone) > 0:
-		report.effect = effectUndone
-	default:
-		return report.error
+	case failed != nil:
+		return v, err
+	case happened:
+		run.foundDone(ctx)
+		return known, nil
 	}
-	switch {
-	case reported:
-	case len(done.unknown)+len(done.kept) > 0 && !isQuiet(err):
-		report.advice = done.advice()
-	default:
-		report.hint = strings.TrimSpace(done.advice())
-	}
-	return report
+	return v, NotDone(err)
 }
 
-// effectsReported is an error that reports the effects of its call.
-type effectsReported struct {
-	error
-	effect string
-	advice string // added to the text
-	hint   string // where the text stays the error's own
+// perform calls an effect's function, and tells the observer of it.
+func perform[T any](ctx context.Context, run *effectRun, idem string, f func(ctx context.Context, idem string) (T, error)) (v T, err error) {
+	c := run.call
+	if c.rt.observer == nil {
+		return f(ctx, idem)
+	}
+	effect := effectName(run.key)
+	c.observe(ctx, Event{Kind: EffectStarted, Effect: effect})
+	began, returned := time.Now(), false
+	defer func() {
+		e := Event{Kind: EffectDone, Effect: effect, Duration: time.Since(began)}
+		switch {
+		case !returned:
+			e.Kind, e.Reason = EffectFailed, "it did not return"
+		case errors.Is(err, ErrSkip):
+			e.Reason = "skipped"
+		case err != nil:
+			e.Kind, e.Err = EffectFailed, err
+		}
+		c.observe(ctx, e)
+	}()
+	v, err = f(ctx, idem)
+	returned = true
+	return v, err
 }
 
-func (e *effectsReported) Error() string {
-	text := e.error.Error()
-	if e.advice == "" {
-		return text
-	}
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return text + e.advice
+func (r *effectRun) doubt(ctx context.Context) { r.call.doubt(ctx, effectName(r.key)) }
+
+// foundDone tells the observer that a check has found the effect done.
+func (r *effectRun) foundDone(ctx context.Context) {
+	r.call.observe(ctx, Event{Kind: EffectDone, Effect: effectName(r.key), Reason: "a check found it done"})
 }
 
-func (e *effectsReported) Unwrap() error { return e.error }
+// An effect is not cut in the middle because somebody stopped waiting for it. Its context
+// has the values of the round's, and neither its cancellation nor its deadline.
 
-// ToolErrorEffect is "applied" where effects are known to have happened, "unknown" where
-// one may have, and "undone" where all of them were undone.
-func (e *effectsReported) ToolErrorEffect() string { return e.effect }
+// effectContext is the context of an effect's function. It ends with the runtime's
+// effects alone. It tells an effect inside another from one beside it.
+type effectContext struct {
+	context.Context // ends when Close gives up on effects
+	values          context.Context
+	call            *Call
+}
 
-// ToolErrorHints are the hints of the error, and one about the effects.
-func (e *effectsReported) ToolErrorHints() (hints []string) {
-	var inner interface{ ToolErrorHints() []string }
-	if errors.As(e.error, &inner) {
-		hints = slices.Clone(inner.ToolErrorHints())
+type insideEffect struct{}
+
+func (c effectContext) Value(key any) any {
+	if key == (insideEffect{}) {
+		return c.call
 	}
-	if e.hint != "" {
-		hints = append(hints, e.hint)
+	if v := c.Context.Value(key); v != nil { // package context finds the parent by a key
+		return v
 	}
-	return hints
+	return c.values.Value(key)
+}
+
+// shield makes the context of an effect from the author's, and keeps of its cancellation
+// only what the author added. An effect inside another lives in the
+// context of that one. The error is that of a round which has ended, or of a context that
+// the author ended: then the effect does not begin.
+func (r *effectRun) shield(ctx context.Context, within time.Duration) (_ context.Context, release func(), _ error) {
+	if r.inner {
+		ctx, cancel := context.WithTimeout(ctx, within)
+		return ctx, cancel, nil
+	}
+	life := r.call.roundLife()
+	for _, over := range [...]error{life.Err(), ctx.Err()} {
+		if over != nil {
+			return nil, nil, over
+		}
+	}
+	until := time.Now().Add(within)
+	if own, ok := ctx.Deadline(); ok && own.Before(until) {
+		if end, ok := life.Deadline(); !ok || own.Before(end) {
+			until = own
+		}
+	}
+	base := effectContext{Context: r.call.rt.effects, values: ctx, call: r.call}
+	bounded, end := context.WithDeadline(base, until)
+	shielded, cancel := context.WithCancelCause(bounded)
+	unhook := context.AfterFunc(ctx, func() {
+		if ctx.Err() == context.Canceled && life.Err() == nil {
+			cancel(context.Cause(ctx))
+		}
+	})
+	cl := r.call.currentClaim()
+	cl.ran(until, true)
+	return shielded, func() {
+		cl.ran(until, false)
+		unhook()
+		cancel(context.Canceled)
+		end()
+	}, nil
+}
+
+// roundLife is the context that ends with the round.
+func (c *Call) roundLife() context.Context {
+	if c.linear != nil {
+		return &c.linear.ctx
+	}
+	return c.life
+}
+
+// underway are the effects of a call that run. They are guarded by the call's lock.
+type underway struct {
+	began map[string]int // each with the length of the history when it began
+	quiet emptiness
+	of    *Call // the call of the linear run that they are a copy of, or nil
+}
+
+func (u *underway) keys() map[string]int {
+	if u == nil {
+		return nil
+	}
+	return u.began
+}
+
+func (u *underway) any() bool { return len(u.keys()) > 0 }
+
+func (u *underway) end(key string) {
+	delete(u.began, key)
+	u.quiet.note(len(u.began) == 0)
+}
+
+// effectsEnd is closed when no effect of the call runs any more, nil where none does.
+func (c *Call) effectsEnd() <-chan struct{} {
+	c.mu.Lock()
+	u := c.running
+	if u != nil && u.of != nil {
+		c.mu.Unlock()
+		return u.of.effectsEnd()
+	}
+	defer c.mu.Unlock()
+	if !u.any() {
+		return nil
+	}
+	return u.quiet.wait(false)
 }
 
 // ofUnknownOutcome reports whether an error of an effect leaves open whether the effect
@@ -197,9 +357,6 @@ func unmarked(err error) error {
 	return err
 }
 
-// With a store, the effects of a round that can run again are noted before they begin
-// and when they have ended, so that none of them happens twice.
-
 // inDoubt reports whether an attempt at an effect was made of which nobody knows whether
 // it happened: in this round or an earlier one, or in a run of this round that was cut off.
 func (c *Call) inDoubt(key string) bool {
@@ -224,96 +381,4 @@ func (c *Call) unknown(key string) error {
 	err := outcomeUnknown(attemptUnknown, c.outcome().applied, []string{key})
 	c.breakTurn(err)
 	return err
-}
-
-// journalStart notes that an effect is about to begin. Where that fails it must not, and
-// the round has no result.
-func (c *Call) journalStart(ctx context.Context, open entry) error {
-	cl := c.currentClaim()
-	if cl == nil {
-		return nil
-	}
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	if cl.broken != nil {
-		return cl.broken
-	}
-	if !c.target.again {
-		return nil
-	}
-	cl.open = append(cl.open, open)
-	err := cl.held.Note(ctx, c.leaving(cl))
-	if err == nil {
-		return nil
-	}
-	cl.close(open)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	cl.broken = err
-	if !errors.Is(err, claim.ErrFenced) {
-		cl.broken = c.turnRefused(ctx, err)
-	}
-	return cl.broken
-}
-
-// journalEnd notes that an effect has ended, with the outcome that the state has.
-func (c *Call) journalEnd(open entry) {
-	cl := c.currentClaim()
-	if cl == nil {
-		return
-	}
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	if !cl.close(open) || cl.broken != nil {
-		return
-	}
-	if !cl.held.Ended(c.leaving(cl)) {
-		cl.broken = claim.ErrFenced
-	}
-}
-
-func (c *Call) breakTurn(err error) {
-	if cl := c.currentClaim(); cl != nil {
-		cl.mu.Lock()
-		defer cl.mu.Unlock()
-		if cl.broken == nil {
-			cl.broken = err
-		}
-	}
-}
-
-func (c *Call) currentClaim() *turnClaim {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.claim
-}
-
-// An effect that has begun, or the undoing of one, stands in the record of its turn as one
-// in doubt, until it has ended.
-
-func openEffect(key string, free bool) entry {
-	return entry{kind: triedEntry, key: key, unknown: true, free: free}
-}
-
-func openUndoing(key string) entry { return entry{kind: undoneEntry, key: key, unknown: true} }
-
-// close takes an effect from those that have begun. The caller holds cl.mu.
-func (cl *turnClaim) close(open entry) bool {
-	i := slices.IndexFunc(cl.open, func(e entry) bool { return e.kind == open.kind && e.key == open.key })
-	if i < 0 {
-		return false
-	}
-	cl.open = slices.Delete(cl.open, i, i+1)
-	return true
-}
-
-// journalDrop forgets an effect that has ended without one, for the record of a turn that
-// is let go of.
-func (c *Call) journalDrop(open entry) {
-	if cl := c.currentClaim(); cl != nil {
-		cl.mu.Lock()
-		defer cl.mu.Unlock()
-		cl.close(open)
-	}
 }

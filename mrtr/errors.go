@@ -3,7 +3,6 @@ package mrtr
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -216,6 +215,18 @@ func (e *PanicError) ToolErrorQuiet() bool { return false }
 // ToolErrorCause is for the log.
 func (e *PanicError) ToolErrorCause() string { return fmt.Sprintf("panic: %v\n\n%s", e.Value, e.Stack) }
 
+// reasonOf is the reason of the [Error] in a chain, "" without one.
+func reasonOf(err error) Reason {
+	if err == nil { // the variable would cost every round an allocation
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return ""
+}
+
 func isExpected(err error) bool {
 	var e interface{ ToolErrorExpected() bool }
 	return errors.As(err, &e) && e.ToolErrorExpected()
@@ -237,31 +248,17 @@ func errorType(err error) string {
 // badState is the one answer to every state that does not open. The reason goes
 // to the observer.
 func badState() error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: statecodec.Refusal}
+	return invalidParams(statecodec.Refusal)
 }
 
 // badArguments refuses arguments that a state cannot be bound to, such as an
 // object that names a member twice.
 func badArguments() error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid arguments: they have no canonical form"}
+	return invalidParams("Invalid arguments: they have no canonical form")
 }
 
-// answeredOtherwise refuses answers to a round that has run with others.
-func answeredOtherwise() error {
-	return &jsonrpc.Error{
-		Code:    jsonrpc.CodeInvalidParams,
-		Message: "This round was answered before, and otherwise." + sendThose,
-	}
-}
-
-// missingCapability tells a modern client which capabilities it would have to
-// declare, as a JSON object. go-sdk's own type for the data always adds a roots member.
-func missingCapability(required string) error {
-	return &jsonrpc.Error{
-		Code:    mcp.CodeMissingRequiredClientCapabilities,
-		Message: "Missing required client capability",
-		Data:    json.RawMessage(`{"requiredCapabilities":` + required + `}`),
-	}
+func invalidParams(text string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
 }
 
 // lacksCapability reports whether a call ended because its modern client lacks a
@@ -320,11 +317,7 @@ func (e *refusal) ToolErrorExpected() bool { return e.expected }
 func (e *refusal) ToolErrorCause() string  { return e.cause.Error() }
 
 // refuse tells the observer why a request is refused. The error is for its client.
-func (c *Call) refuse(ctx context.Context, reason string, cause, err error) error {
-	return c.refuseAs(ctx, RequestRefused, reason, cause, err)
-}
-
-func (c *Call) refuseAs(ctx context.Context, kind EventKind, reason string, cause, err error) error {
+func (c *Call) refuse(ctx context.Context, kind EventKind, reason string, cause, err error) error {
 	c.observe(ctx, Event{Kind: kind, Reason: reason, Err: cause})
 	return err
 }
@@ -333,13 +326,13 @@ func (c *Call) refuseAs(ctx context.Context, kind EventKind, reason string, caus
 func (c *Call) unidentified(ctx context.Context, cause error) error {
 	var panicked *PanicError
 	if errors.As(cause, &panicked) {
-		return c.refuseAs(ctx, PrincipalRefused, "Options.Principal panicked", cause, panicked)
+		return c.refuse(ctx, PrincipalRefused, "Options.Principal panicked", cause, panicked)
 	}
 	reason := "Options.Principal returned an error"
 	if errors.Is(cause, errNoUser) {
 		reason = "its token names no user: have the verifier set UserID, or set Options.Principal"
 	}
-	return c.refuseAs(ctx, PrincipalRefused, reason, cause, &refusal{
+	return c.refuse(ctx, PrincipalRefused, reason, cause, &refusal{
 		text: "This request was refused: its sender is not identified.", kind: "unidentified", expected: true, cause: cause,
 	})
 }

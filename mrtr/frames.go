@@ -2,8 +2,6 @@ package mrtr
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,21 +14,13 @@ import (
 // the linear runs of a runtime: the frames by token, oldest first, and the runs
 // that are under way. One timer serves them all.
 //
-// A run that was parked once has a place in the table until it leaves. If the table is
-// full, a run that needs room takes it from the idle frames of [Resumable] calls, the
-// coldest first: such a call loses nothing, since its next round replays the journal. Only
-// if that is not enough, a run without a place is refused. So a call which was let in can
-// go on to its end, as long as the bytes that it holds fit.
-//
-// The callers that nobody knows are a crowd of any size. A quarter of the places is
-// not for them, and a quarter of the bytes neither for them nor for any one
-// principal, so that the others always find room. Whoever is at its own bound gives up its
-// own frames, and no one else's.
+// A run that was parked once has a place in the table until it leaves: a call that was let
+// in can go on to its end, as long as the bytes that it holds fit. [Limits] say which frames
+// make room for others. Whoever is at its own bound gives up its own, and no one else's.
 type frameTable struct {
 	max, maxPrincipal, maxBytes int
 	ttl                         time.Duration
 	began                       time.Time // when the table's clock was set to zero
-	unwound                     func(r *linearRun, reason string, goesOn bool)
 
 	// owner begins each token: the name of this instance, where others may ask for it.
 	owner string
@@ -43,7 +33,6 @@ type frameTable struct {
 	running runList
 	janitor *time.Timer
 	closed  bool
-	empty   chan struct{} // closed when the last run has left, after close
 	draining
 }
 
@@ -86,13 +75,12 @@ type share struct {
 	idle runList // the frames that can be dropped, the coldest first
 }
 
-func newFrameTable(o *Options, unwound func(r *linearRun, reason string, goesOn bool)) *frameTable {
+func newFrameTable(o *Options) *frameTable {
 	return &frameTable{
 		max: o.MaxFrames, maxPrincipal: o.MaxFramesPerPrincipal, maxBytes: o.MaxFrameBytes,
-		ttl: o.FrameTTL, began: time.Now(), unwound: unwound,
+		ttl: o.FrameTTL, began: time.Now(),
 		byToken: map[string]*linearRun{}, of: map[string]*share{},
 		all:      &share{idle: runList{by: byHeatOfAll}},
-		empty:    make(chan struct{}),
 		draining: draining{ephemeral: o.State.Ephemeral},
 	}
 }
@@ -194,10 +182,8 @@ func (t *frameTable) leave(r *linearRun) {
 	} else {
 		t.countFirst(r, -1)
 	}
-	if t.closed && t.count() == 0 {
-		close(t.empty)
-	}
-	t.drained()
+	t.noFrames.note(t.hasNoFrames())
+	t.noRuns.note(t.count() == 0)
 }
 
 // park holds a run until its answer comes, under a fresh token.
@@ -252,30 +238,21 @@ func (t *frameTable) targetOf(token string) *target {
 	return nil
 }
 
-// rename gives a frame a fresh token and its full time, for a round that asks
-// again without resuming it. The token is "" where the frame is gone.
-func (t *frameTable) rename(token string) string {
+// keep gives a frame its full time, for a round that asks again without resuming it: under
+// the same token, or under a fresh one. The result is "" where the frame is gone.
+func (t *frameTable) keep(token string, same bool) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.byToken[token]
-	if r == nil {
+	switch {
+	case r == nil:
 		return ""
+	case same:
+		t.pushLast(r)
+		return token
 	}
 	t.revoke(r)
 	return t.queue(r)
-}
-
-// extend gives a frame its full time under the token that it has. The result is "" where
-// the frame is gone.
-func (t *frameTable) extend(token string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r := t.byToken[token]
-	if r == nil {
-		return ""
-	}
-	t.pushLast(r)
-	return token
 }
 
 // pushLast makes a run the hottest of the parked. The caller holds t.mu.
@@ -394,9 +371,8 @@ func (c *Call) startRun(ctx context.Context, r *linearRun) error {
 // while the server shuts down has done nothing, and can be sent to another instance as it is. A legacy
 // client cannot send a later round again.
 func (c *Call) notEntered(ctx context.Context, err error) error {
-	var e *Error
 	resent := c.ex.client.Era != era.Legacy || c.st.round == 1
-	if !resent || !errors.As(err, &e) || e.Reason != ShuttingDown {
+	if !resent || reasonOf(err) != ShuttingDown {
 		return err
 	}
 	return c.turnAway(ctx)
@@ -413,8 +389,7 @@ func (c *Call) holdFrame() error {
 	if c.remembered() {
 		c.rt.mailbox.listen(c.life, c.st.turns.epoch)
 	}
-	task := c.task()
-	r.isTask = task != nil && task.IsTask()
+	r.isTask = c.task().IsTask()
 	token, err := c.rt.frames.park(r)
 	if err != nil && r.how.replays { // the journal will do
 		r.release(err)
@@ -429,12 +404,7 @@ func (c *Call) keepFrame() error {
 	if c.st.frame == "" || c.holder() != "" { // nothing is held, or not here
 		return nil
 	}
-	token := ""
-	if c.remembered() { // the states of one turn are worth the same
-		token = c.rt.frames.extend(c.st.frame)
-	} else {
-		token = c.rt.frames.rename(c.st.frame)
-	}
+	token := c.rt.frames.keep(c.st.frame, c.remembered()) // the states of one turn are worth the same
 	c.st.useFrame(token)
 	if token == "" && !c.target.replays {
 		return &Error{Reason: FrameGone}
@@ -463,7 +433,7 @@ func (c *Call) abandonFrame(cause error) (held bool, stops []stop) {
 
 // unwound tells the observer of a frame that was unwound without an answer, and whether its
 // call can go on without it.
-func (rt *Runtime) unwound(r *linearRun, reason string, goesOn bool) {
+func (r *linearRun) unwound(reason string, goesOn bool) {
 	kind := CallAbandoned
 	if goesOn {
 		kind = FrameReleased
@@ -523,155 +493,7 @@ func (t *frameTable) evict() {
 // be replayed go on.
 func (t *frameTable) unwindAll(runs []*linearRun, reason string, cause error) {
 	for _, r := range runs {
-		t.unwound(r, reason, r.how.replays)
+		r.unwound(reason, r.how.replays)
 		r.release(cause)
-	}
-}
-
-// close ends every run and waits until all have left.
-func (t *frameTable) close(grace time.Duration) error {
-	parked, running := t.shut()
-	for _, r := range parked {
-		t.unwound(r, "the server is shutting down", r.how.replays && !t.ephemeral)
-		r.release(&Error{Reason: ShuttingDown})
-	}
-	for _, r := range running {
-		r.stop(&Error{Reason: ShuttingDown})
-	}
-	late := time.NewTimer(grace)
-	defer late.Stop()
-	select {
-	case <-t.empty:
-		return nil
-	case <-late.C:
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		return fmt.Errorf("mrtr: Close: %d handlers still running %v after cancellation", t.count(), grace)
-	}
-}
-
-// shut closes the table to new runs, and hands out those that are to end.
-func (t *frameTable) shut() (parked, running []*linearRun) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return nil, nil
-	}
-	t.closed = true
-	if t.janitor != nil {
-		t.janitor.Stop()
-	}
-	parked, running = t.parked.all(), t.running.all()
-	for _, r := range parked {
-		t.revoke(r)
-	}
-	if t.count() == 0 {
-		close(t.empty)
-	}
-	return parked, running
-}
-
-// Drain ends the runtime without ending the calls that wait in it, as far as ctx
-// allows. From now on:
-//
-//   - A [Coroutine] call that begins is refused with -31001, before its handler is
-//     entered: its client may send the same request again, to another instance.
-//   - A held Coroutine gets the rest of its time: its answers are taken, it may ask
-//     again, and [Limits.FrameTTL] ends it as ever.
-//   - A [Resumable] handler is no longer held. Its next round replays the journal, here
-//     or at another instance with the same keys. Where the keys are those of this
-//     process, one that is held gets its time too.
-//   - Calls of the other styles are served as before.
-//
-// When no handler is held any more, all requests are refused like that. Those that run come
-// to the end of their round, and a legacy client's call to its own, also if its user has yet
-// to answer. Then Drain calls [Runtime.Close].
-// Where ctx ends first, Close unwinds the rest, and the error wraps that of ctx and
-// tells how many there were.
-//
-// Drain before the transport shuts down, which has to bring the answers:
-// docs/operating.md gives the order.
-func (rt *Runtime) Drain(ctx context.Context) error {
-	t := rt.frames
-	for _, phase := range []func() <-chan struct{}{t.takeNoFrames, rt.door.close, t.whenEmpty, rt.works.whenEmpty} {
-		select {
-		case <-phase():
-			continue
-		case <-ctx.Done():
-		}
-		stats := rt.Stats()
-		cut := fmt.Errorf("mrtr: Drain: %d handlers held and %d running: %w", stats.Held, stats.Running, context.Cause(ctx))
-		return errors.Join(cut, rt.Close())
-	}
-	return rt.Close()
-}
-
-// draining is the part of a table that ends it: it takes no new frames, and is empty when
-// the runs have left.
-type draining struct {
-	ephemeral      bool // no other instance can go on with its calls
-	first          int  // runs that will need a frame and have none yet
-	takesNoFrames  bool
-	noFrames, none chan struct{} // made by the phase, closed and nil when it is over
-}
-
-// needsFrame reports whether the call can go on in a held handler alone.
-func (r *linearRun) needsFrame() bool { return r.how.parks && !r.how.replays }
-
-// countFirst counts a run without a place that will need one. The caller holds t.mu.
-func (t *frameTable) countFirst(r *linearRun, n int) {
-	if r.needsFrame() {
-		t.first += n
-	}
-}
-
-// resumableElsewhere reports whether a run is not held because the table drains. The
-// caller holds t.mu.
-func (t *frameTable) resumableElsewhere(r *linearRun) bool {
-	return t.takesNoFrames && r.how.replays && (!r.placed || !t.ephemeral)
-}
-
-// takeNoFrames begins the first phase. The channel is closed when no frame is left.
-func (t *frameTable) takeNoFrames() <-chan struct{} {
-	t.mu.Lock()
-	t.takesNoFrames = true
-	if t.noFrames == nil {
-		t.noFrames = make(chan struct{})
-	}
-	done := t.noFrames
-	var moved []*linearRun
-	for _, r := range t.parked.all() {
-		if t.resumableElsewhere(r) {
-			t.unpark(r)
-			moved = append(moved, r)
-		}
-	}
-	t.drained()
-	t.mu.Unlock()
-	t.unwindAll(moved, "the server drains", &Error{Reason: ShuttingDown})
-	return done
-}
-
-// whenEmpty is closed when no run is left.
-func (t *frameTable) whenEmpty() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.none == nil {
-		t.none = make(chan struct{})
-	}
-	done := t.none
-	t.drained()
-	return done
-}
-
-// drained ends the phases that are over. The caller holds t.mu.
-func (t *frameTable) drained() {
-	if t.noFrames != nil && t.all.places == 0 && t.first == 0 {
-		close(t.noFrames)
-		t.noFrames = nil
-	}
-	if t.none != nil && t.count() == 0 {
-		close(t.none)
-		t.none = nil
 	}
 }

@@ -108,34 +108,32 @@ type target struct {
 // target checks the options of a registration. It panics on misuse, as go-sdk's
 // functions for registering do.
 func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
-	if !s.valid {
-		panic(misuse("the zero Style handles nothing: its handler is nil, or Build failed"))
-	}
 	var o HandlerOptions
 	if opts != nil {
 		o = *opts
 	}
-	if !o.Legacy.valid() {
-		panic(misuse("HandlerOptions.Legacy is not a policy: %d", o.Legacy))
+	ownInterrupted := InterruptedUnknown
+	if s.cutOff == runsAgain {
+		ownInterrupted = InterruptedAgain
 	}
-	if !o.Unaskable.valid() {
-		panic(misuse("HandlerOptions.Unaskable is not a policy: %d", o.Unaskable))
+	if err := cmp.Or(
+		inherit(&o.Legacy, rt.opts.Legacy, LegacyPassThrough, "HandlerOptions.Legacy"),
+		inherit(&o.Unaskable, rt.opts.Unaskable, UnaskableDefaults, "HandlerOptions.Unaskable"),
+		inherit(&o.Interrupted, ownInterrupted, InterruptedUnknown, "HandlerOptions.Interrupted"),
+		s.needs.add(o.Needs),
+		o.Task.check(),
+	); err != nil {
+		panic(err)
 	}
-	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: strings.ToValidUTF8(o.Version, "\ufffd"), audience: rt.opts.Audience, needs: s.needs, replays: s.replays, unstored: o.Unstored, cancel: o.Cancel, within: cmp.Or(o.Within, defaultWithin), ttl: cmp.Or(o.StateTTL, rt.StateTTL())}
+	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion), audience: rt.opts.Audience, needs: s.needs, replays: s.replays, unstored: o.Unstored, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel, task: taskround.Policy(o.Task), within: cmp.Or(o.Within, defaultWithin), ttl: cmp.Or(o.StateTTL, rt.StateTTL())}
 	switch {
 	case o.Within < 0:
 		panic(misuse("HandlerOptions.Within is negative: %v", o.Within))
-	case o.Interrupted < InterruptedInherit || o.Interrupted > InterruptedUnknown:
-		panic(misuse("HandlerOptions.Interrupted is not a policy: %d", o.Interrupted))
 	case o.Interrupted == InterruptedAgain && s.cutOff == cannotRunAgain:
 		panic(misuse("HandlerOptions.Interrupted is InterruptedAgain, and a Coroutine cannot run again: use Resumable"))
 	}
 	if o.StateTTL != 0 {
 		rt.sealFor(t)
-	}
-	t.again = o.Interrupted == InterruptedAgain || o.Interrupted == InterruptedInherit && s.cutOff == runsAgain
-	if err := t.needs.add(o.Needs); err != nil {
-		panic(err)
 	}
 	if o.Audience != "" {
 		t.audience, t.ownAudience = strconv.Quote(rt.opts.Audience)+strconv.Quote(o.Audience), true
@@ -143,21 +141,7 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	if t.name = o.Name; t.name != "" {
 		rt.registrations.name(t)
 	}
-	task, err := o.Task.resolve()
-	if err != nil {
-		panic(err)
-	}
-	t.task = task
 	rt.audiences.Store(t.audience, nil)
-	if t.policy == LegacyInherit {
-		t.policy = rt.opts.Legacy
-	}
-	if t.unaskable == UnaskableInherit {
-		t.unaskable = rt.opts.Unaskable
-	}
-	if t.version == "" {
-		t.version = buildVersion
-	}
 	return t
 }
 
@@ -255,7 +239,7 @@ func (r *registrations) forgetAddresses() {
 func (c *Call) misregistered(ctx context.Context) error {
 	cause := misuse("two handlers are registered as %s %s with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both",
 		c.ex.method, strconv.Quote(nameInLog(c.ex.method, c.ex.name)))
-	return c.refuse(ctx, cause.Error(), cause, &refusal{
+	return c.refuse(ctx, RequestRefused, cause.Error(), cause, &refusal{
 		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
 	})
 }

@@ -53,20 +53,6 @@ func Resumable[In, Out any](h LinearFunc[In, Out]) Style[In, Out] {
 // (parks), or can run again from the journal (replays).
 type linearStyle struct{ parks, replays bool }
 
-func (how linearStyle) name() string {
-	if how.replays {
-		return journalStyle
-	}
-	return coroutineStyle
-}
-
-func (how linearStyle) cutOff() cutOff {
-	if how.replays {
-		return runsAgain
-	}
-	return cannotRunAgain
-}
-
 // linearBody is a linear handler in one of its calls.
 type linearBody[In, Out any] struct {
 	handler LinearFunc[In, Out]
@@ -85,9 +71,13 @@ func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] 
 	if h == nil {
 		return Style[In, Out]{}
 	}
-	return Style[In, Out]{replays: how.replays, cutOff: how.cutOff(), enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
+	name, cutOff := coroutineStyle, cannotRunAgain
+	if how.replays {
+		name, cutOff = journalStyle, runsAgain
+	}
+	return Style[In, Out]{styleFacts: styleFacts{replays: how.replays, cutOff: cutOff}, enter: func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 		var none Out
-		if err := c.useStyle(how.name()); err != nil {
+		if err := c.useStyle(name); err != nil {
 			return nil, none, err
 		}
 		r, err := c.takeFrame(how)
@@ -124,9 +114,7 @@ func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] 
 	}}
 }
 
-// linearContext outlives the request that started a linear run. It has the values
-// of the round that runs. It is cancelled with that round, with the run and with
-// the runtime, and it has no deadline.
+// linearContext is the context of a held handler, as [Coroutine] describes it.
 type linearContext struct {
 	context.Context
 	cancel context.CancelCauseFunc

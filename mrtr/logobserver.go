@@ -99,13 +99,7 @@ func (o logObserver) ofRound(attrs []slog.Attr, e *Event) []slog.Attr {
 	if e.Task {
 		attrs = append(attrs, slog.Bool("task", true))
 	}
-	for _, text := range []struct{ key, value string }{
-		{"revision", e.Revision}, {"client", e.Client}, {"traceparent", e.Trace.Parent}, {"call", e.Call},
-	} {
-		if text.value != "" {
-			attrs = append(attrs, slog.String(text.key, text.value))
-		}
-	}
+	attrs = withTexts(attrs, "revision", e.Revision, "client", e.Client, "traceparent", e.Trace.Parent, "call", e.Call)
 	if e.Call != "" {
 		attrs = append(attrs, slog.Int("round", e.Round))
 	}
@@ -120,27 +114,29 @@ func (o logObserver) ofRound(attrs []slog.Attr, e *Event) []slog.Attr {
 
 // ofEvent adds what one kind of event has.
 func ofEvent(attrs []slog.Attr, e *Event) []slog.Attr {
-	for _, text := range []struct{ key, value string }{
-		{"question", e.Question}, {"answer", e.Answer}, {"wording", e.Wording}, {"effect", e.Effect}, {"step", e.Handler}, {"operation", e.Operation},
-	} {
-		if text.value != "" {
-			attrs = append(attrs, slog.String(text.key, text.value))
-		}
-	}
+	attrs = withTexts(attrs, "question", e.Question, "answer", e.Answer, "wording", e.Wording, "effect", e.Effect, "step", e.Handler, "operation", e.Operation)
 	if len(e.Answers) > 0 {
 		attrs = append(attrs, slog.Any("answered", e.Answers))
 	}
 	if e.Kind == QuestionsAsked {
 		attrs = append(attrs, slog.Any("questions", e.Questions), slog.Int("state_bytes", e.StateBytes))
 	}
-	if e.Reason != "" {
-		attrs = append(attrs, slog.String("reason", e.Reason))
-	}
+	attrs = withTexts(attrs, "reason", e.Reason)
 	if e.HasEffects {
 		attrs = append(attrs, slog.Bool("effects", true))
 	}
 	if e.Err != nil && e.Kind.isOfStore() {
 		attrs = append(attrs, slog.String("store_error", cut(e.Err.Error(), maxStoreErrorInLog)))
+	}
+	return attrs
+}
+
+// withTexts adds the texts that are not empty, each behind its key.
+func withTexts(attrs []slog.Attr, texts ...string) []slog.Attr {
+	for i := 0; i < len(texts); i += 2 {
+		if texts[i+1] != "" {
+			attrs = append(attrs, slog.String(texts[i], texts[i+1]))
+		}
 	}
 	return attrs
 }

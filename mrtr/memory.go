@@ -94,24 +94,18 @@ func newRoundMemory(o *Options) (*roundMemory, error) {
 		return nil, misuse("Options.Store outlives this process, and the key of its states does not: set State.Keys")
 	}
 	kept := watched(o.Store, o.Observer)
-	m := &roundMemory{store: kept, patience: r.Patience, maxResult: r.MaxResult, skew: o.State.Skew}
+	m := &roundMemory{store: kept, patience: r.Patience, maxResult: r.MaxResult, skew: cmp.Or(o.State.Skew, statecodec.DefaultSkew)}
 	m.ttl.Store(int64(cmp.Or(o.State.TTL, statecodec.DefaultTTL)))
-	if m.skew == 0 {
-		m.skew = statecodec.DefaultSkew
-	}
 	table := claim.Options{
 		Store: kept, Lease: r.Lease, Wait: r.Wait, Patience: r.Patience,
 		MaxAttempts: r.MaxAttempts, Skew: m.skew,
 	}
 	if o.Store.Scope() != store.Process {
-		seal := *o.State
-		seal.Readable, seal.PerPrincipal, seal.PerSession, seal.Instance = false, false, false, ""
-		seal.MaxToken = min(tokenFor(r.MaxResult+recordOverhead), statecodec.MaxMaxToken)
-		codec, err := statecodec.New(&seal)
+		codec, err := o.codecFor("round_record", o.State.TTL, min(tokenFor(r.MaxResult+recordOverhead), statecodec.MaxMaxToken))
 		if err != nil {
 			return nil, err
 		}
-		m.sealer = recordSealer{codec.For("round_record")}
+		m.sealer = recordSealer{codec}
 		table.Sealer = m.sealer
 	}
 	m.turns = claim.New(table)
@@ -219,3 +213,130 @@ func (m *roundMemory) lengthen(ttl time.Duration) {
 // lastUse is when no instance takes a state any more that ends at until by the clock of
 // the one which sealed it.
 func (m *roundMemory) lastUse(until time.Time) time.Time { return until.Add(2*m.skew + time.Minute) }
+
+// Erase empties the records that the store has of a call, for a user who wants their data
+// gone. The caller and the call are named as in an [Event]: by Principal and Call. It
+// returns how many records had anything to erase; the others have expired, were erased
+// before, or belong to handlers that this runtime does not serve.
+//
+// An empty record stays until the call's states have expired, and says only that its round
+// has run: a request for it ends with [ResultNotKept], and runs nothing. While a round of
+// the call runs its record stays, and the error says so: try again when it has ended. What
+// a handler holds in memory, and a state that the client keeps, ends with its own time.
+func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased int, err error) {
+	if rt.memory == nil {
+		return 0, misuse("Erase: the runtime has no store")
+	}
+	erased, err = rt.erase(ctx, principal, call)
+	if errors.Is(err, store.ErrForgotten) { // since this instance asked for the epoch
+		rt.memory.forgotten()
+		erased, err = rt.erase(ctx, principal, call)
+	}
+	return erased, err
+}
+
+// erase empties the records of a call in the epoch that this instance knows.
+func (rt *Runtime) erase(ctx context.Context, principal, call string) (erased int, err error) {
+	epoch, err := rt.memory.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	expires := rt.memory.lastUse(time.Now().Add(time.Duration(rt.memory.ttl.Load())))
+	var failed []error
+	rt.audiences.Range(func(audience, _ any) bool {
+		for turn := range rt.opts.MaxRounds + maxCarries + 2 {
+			key := store.Key{Epoch: epoch, Name: turnName(audience.(string), principal, call, turn)}
+			did, err := rt.memory.turns.Erase(ctx, key, expires)
+			if did {
+				erased++
+			}
+			if err != nil {
+				failed = append(failed, err)
+			}
+			if ctx.Err() != nil || errors.Is(err, store.ErrForgotten) {
+				return false
+			}
+		}
+		return true
+	})
+	return erased, errors.Join(failed...)
+}
+
+// watchedStore tells the observer how long each operation of a store took, and of its failures
+// (a conflict is a verdict, not a failure). Operations outside a request, such as signs of
+// life and records of tasks, are told too.
+type watchedStore struct {
+	store.Store
+	observer Observer
+}
+
+// watched wraps a store for an observer; without one it returns the store. The memory store stays as it is: it never waits.
+func watched(s store.Store, o Observer) store.Store {
+	if _, instant := s.(*store.Memory); instant || o == nil {
+		return s
+	}
+	w := &watchedStore{s, o}
+	if sweeper, ok := s.(store.Sweeper); ok {
+		return sweptStore{w, sweeper}
+	}
+	return w
+}
+
+// roundKey is the context key of the *Event that describes a remembered round.
+type roundKey struct{}
+
+func (w *watchedStore) tell(ctx context.Context, operation string, began time.Time, err error) {
+	e := Event{}
+	if round, ok := ctx.Value(roundKey{}).(*Event); ok {
+		e = *round
+	}
+	e.Kind, e.Waited = StoreAsked, 0
+	e.Operation, e.Duration = operation, time.Since(began)
+	if err != nil && !store.IsVerdict(err) && !errors.Is(err, context.Canceled) {
+		e.Err = err
+	}
+	_ = guard(func() error { w.observer.Observe(ctx, e); return nil })
+}
+
+func (w *watchedStore) Epoch(ctx context.Context) (epoch string, err error) {
+	defer func(began time.Time) { w.tell(ctx, "epoch", began, err) }(time.Now())
+	return w.Store.Epoch(ctx)
+}
+
+func (w *watchedStore) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (at store.Revision, err error) {
+	defer func(began time.Time) { w.tell(ctx, "create", began, err) }(time.Now())
+	return w.Store.Create(ctx, key, value, ttl)
+}
+
+func (w *watchedStore) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (now store.Revision, err error) {
+	defer func(began time.Time) { w.tell(ctx, "update", began, err) }(time.Now())
+	return w.Store.Update(ctx, key, at, value, ttl)
+}
+
+func (w *watchedStore) Get(ctx context.Context, key store.Key) (value []byte, at store.Revision, err error) {
+	defer func(began time.Time) { w.tell(ctx, "get", began, err) }(time.Now())
+	return w.Store.Get(ctx, key)
+}
+
+// Wait lasts until the record changes, and ends with its context when nothing does.
+func (w *watchedStore) Wait(ctx context.Context, key store.Key, at store.Revision) (err error) {
+	defer func(began time.Time) {
+		if ctx.Err() != nil {
+			w.tell(ctx, "wait", began, nil)
+			return
+		}
+		w.tell(ctx, "wait", began, err)
+	}(time.Now())
+	return store.Wait(ctx, w.Store, key, at)
+}
+
+// sweptStore is a watched store that keeps expired records until somebody removes them.
+type sweptStore struct {
+	*watchedStore
+	sweeper store.Sweeper
+}
+
+func (s sweptStore) Sweep(ctx context.Context) (left bool, err error) {
+	defer func(began time.Time) { s.tell(ctx, "sweep", began, err) }(time.Now())
+	return s.sweeper.Sweep(ctx)
+}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mrtr-go/sdk/internal/taskround"
 	"github.com/mrtr-go/sdk/sse/era"
 )
@@ -234,8 +236,7 @@ func (c *Call) describe(ctx context.Context, e *Event) {
 	e.Call, e.Method, e.Name = c.st.id, c.ex.method, nameInLog(c.ex.method, c.ex.name)
 	e.Era, e.Revision = c.ex.client.Era, cut(c.ex.client.Version, maxRevisionInLog)
 	e.Principal, e.Round = c.principal, c.st.round
-	r := taskround.Of(ctx)
-	e.Task = r != nil && r.IsTask()
+	e.Task = taskround.Of(ctx).IsTask()
 	e.HasEffects = c.running.any() || c.st.hasEffects()
 	if s := c.st.seen; s != nil {
 		e.Client, e.Trace, e.Came = s.client, s.trace, s.came
@@ -283,4 +284,66 @@ func withoutUser(address string) string {
 		return scheme + "://" + rest[at+1:]
 	}
 	return address
+}
+
+// A Trace is a W3C trace context: the place of a request or round in a trace. The zero value
+// is no place.
+type Trace struct {
+	// Parent is a traceparent of version 00, or "".
+	Parent string
+	// State is the tracestate beside it: of 512 bytes at most, or "".
+	State string
+}
+
+// maxTraceState is the length up to which the specification asks everybody to pass a
+// tracestate on. A longer one is left out.
+const maxTraceState = 512
+
+// traceOf is the trace context of a request, in its _meta or in the headers of HTTP.
+func traceOf(req mcp.Request) Trace {
+	meta := requestMeta(req)
+	if parent, ok := meta["traceparent"].(string); ok && isTraceParent(parent) {
+		state, _ := meta["tracestate"].(string)
+		return Trace{Parent: parent, State: bounded(state)}
+	}
+	if req == nil {
+		return Trace{}
+	}
+	if extra := req.GetExtra(); extra != nil {
+		if parent := extra.Header.Get("Traceparent"); isTraceParent(parent) {
+			return Trace{Parent: parent, State: bounded(strings.Join(extra.Header.Values("Tracestate"), ","))}
+		}
+	}
+	return Trace{}
+}
+
+// bounded returns a tracestate that a state may carry, or "" if it is too long or not
+// printable ASCII. The tracer judges its grammar.
+func bounded(state string) string {
+	if len(state) > maxTraceState || strings.ContainsFunc(state, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return ""
+	}
+	return state
+}
+
+// isTraceParent reports whether a text is the trace parent of version 00, which has one
+// length: version, trace id, parent id and flags, in lower case hexadecimal.
+func isTraceParent(text string) bool {
+	const form = "00-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx"
+	if len(text) != len(form) {
+		return false
+	}
+	for i := range len(form) {
+		switch c := text[i]; form[i] {
+		case 'x':
+			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+				return false
+			}
+		default:
+			if c != form[i] {
+				return false
+			}
+		}
+	}
+	return strings.Trim(text[3:35], "0") != "" && strings.Trim(text[36:52], "0") != ""
 }

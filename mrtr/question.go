@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -57,31 +58,25 @@ func (q Question[T]) asking() *spec { return q.spec }
 // It also answers for a user who is silent ([Question.Within]). A [Confirm] has no default,
 // since its yes must be a person's.
 func (q Question[T]) Default(v T) Question[T] {
-	if q.Err() != nil || q.spec == nil {
-		return q
-	}
-	if q.spec.confirms {
-		q.err = misuse("question %q: a Confirm has no default", q.spec.key)
-		return q
-	}
-	if readsOutcome[T]() {
-		q.err = misuse("question %q: its default belongs to the question inside the Reply, and an ElicitRaw has none", q.spec.key)
-		return q
-	}
-	value, err := form.Encode(v, q.spec.key)
-	if err == nil && q.spec.kind == formKind {
-		if err = q.spec.form.Check(value); err == nil {
-			_, err = decodeAnswer[T](value, q.spec.key)
+	return q.change(func(s *spec) error {
+		if s.confirms {
+			return errors.New("a Confirm has no default")
 		}
-	}
-	if err != nil {
-		q.err = misuse("question %q: its default cannot be an answer: %v", q.spec.key, err)
-		return q
-	}
-	s := *q.spec
-	s.absence = &absence{answer: value, after: s.patience()}
-	q.spec = &s
-	return q
+		if readsOutcome[T]() {
+			return errors.New("its default belongs to the question inside the Reply, and an ElicitRaw has none")
+		}
+		value, err := form.Encode(v, s.key)
+		if err == nil && s.kind == formKind {
+			if err = s.form.Check(value); err == nil {
+				_, err = decodeAnswer[T](value, s.key)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("its default cannot be an answer: %v", err)
+		}
+		s.absence = &absence{answer: value, after: s.patience()}
+		return nil
+	})
 }
 
 // Prefill shows v to the user as the form's content, to be accepted or changed. It is
@@ -89,19 +84,16 @@ func (q Question[T]) Default(v T) Question[T] {
 // question of [Journal] code is the same each time it is asked: put a v that may
 // change into [Once].
 func (q Question[T]) Prefill(v T) Question[T] {
-	if q.Err() != nil || q.spec == nil {
-		return q
-	}
-	if q.spec.kind != formKind || q.spec.confirms || readsOutcome[T]() {
-		q.err = misuse("question %q: only an Elicit, a Choose and the like can be prefilled, inside a Reply", q.spec.key)
-		return q
-	}
-	content, err := form.Encode(v, q.spec.key)
-	if err != nil {
-		q.err = misuse("question %q: it cannot be prefilled: %v", q.spec.key, err)
-		return q
-	}
-	return q.reshape("it cannot be prefilled", func(s json.RawMessage) (json.RawMessage, error) { return form.Prefill(s, content) })
+	return q.change(func(s *spec) error {
+		if s.kind != formKind || s.confirms || readsOutcome[T]() {
+			return errors.New("only an Elicit, a Choose and the like can be prefilled, inside a Reply")
+		}
+		content, err := form.Encode(v, s.key)
+		if err != nil {
+			return fmt.Errorf("it cannot be prefilled: %v", err)
+		}
+		return s.reshape("it cannot be prefilled", func(schema json.RawMessage) (json.RawMessage, error) { return form.Prefill(schema, content) })
+	})
 }
 
 // Within gives the user d to answer, from when the question is sent. After that the question
@@ -113,15 +105,26 @@ func (q Question[T]) Prefill(v T) Question[T] {
 // answers of a request by when that arrived. A legacy client is waited for that long, and for
 // at most sse.BridgeOptions.AnswerTimeout. A task goes on when its client polls.
 func (q Question[T]) Within(d time.Duration) Question[T] {
+	return q.change(func(s *spec) error {
+		if d < time.Millisecond {
+			return fmt.Errorf("nobody answers within %v", d)
+		}
+		s.absence = &absence{answer: s.fallback(), after: d}
+		return nil
+	})
+}
+
+// change returns the question with the change that f makes, or with the mistake that f finds.
+// One that is wrong already, or Known, stays as it is.
+func (q Question[T]) change(f func(s *spec) error) Question[T] {
 	if q.Err() != nil || q.spec == nil {
 		return q
 	}
-	if d < time.Millisecond {
-		q.err = misuse("question %q: nobody answers within %v", q.spec.key, d)
+	s := *q.spec
+	if err := f(&s); err != nil {
+		q.err = misuse("question %q: %v", s.key, err)
 		return q
 	}
-	s := *q.spec
-	s.absence = &absence{answer: s.fallback(), after: d}
 	q.spec = &s
 	return q
 }

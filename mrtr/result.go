@@ -57,12 +57,13 @@ func (c *Call) readOutcome(b json.RawMessage, to round) (*asked, error) {
 	if len(b) == 0 {
 		return nil, &effectsReported{error: &Error{Reason: ResultNotKept}, effect: effectApplied}
 	}
-	saved, ok := readSaved(b)
+	r, format := jsontext.Open(b, "v")
+	token, failed, result := r.Text("token"), r.Raw("error"), r.Raw("result")
 	switch {
-	case !ok:
+	case format != outcomeFormat || !r.End():
 		return nil, &Error{Reason: ResultNotKept}
-	case saved.token != "":
-		st, ok, err := c.openState(saved.token)
+	case token != "":
+		st, ok, err := c.openState(token)
 		if err != nil || !ok {
 			return nil, badState()
 		}
@@ -71,28 +72,15 @@ func (c *Call) readOutcome(b json.RawMessage, to round) (*asked, error) {
 			return nil, err
 		}
 		c.tellTask(&st)
-		return &asked{requests: requests, token: saved.token}, nil
-	case saved.failed != nil:
-		f, err := failure.Read(saved.failed)
+		return &asked{requests: requests, token: token}, nil
+	case failed != nil:
+		f, err := failure.Read(failed)
 		if err != nil {
 			return nil, &Error{Reason: ResultNotKept}
 		}
 		return nil, f.Err()
 	}
-	return nil, to.load(saved.result)
-}
-
-// savedOutcome is an outcome as it was remembered.
-type savedOutcome struct {
-	token          string
-	failed, result json.RawMessage
-}
-
-func readSaved(b json.RawMessage) (o savedOutcome, ok bool) {
-	r, format := jsontext.Open(b, "v")
-	o.token = r.Text("token")
-	o.failed, o.result = r.Raw("error"), r.Raw("result")
-	return o, format == outcomeFormat && r.End()
+	return nil, to.load(result)
 }
 
 // settledJSON encodes v so that decoding and encoding it again gives the same bytes.

@@ -2,8 +2,9 @@ package mrtr
 
 import (
 	"context"
-	"errors"
 	"time"
+
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // run takes one request of a call from the state that came in to the state that
@@ -17,7 +18,7 @@ import (
 //	seal    the state that goes out with the questions         seal.go
 //
 // It returns the questions, or nil when the call is complete, or the error that
-// ended it. front.go comes before it: there a round is detached from its request, and a
+// ended it. register.go comes before it: there a round is detached from its request, and a
 // legacy client is asked between two of them.
 func (rt *Runtime) run(ctx context.Context, ex exchange, t *target, r round) (*asked, error) {
 	rt.rounds.Add(1)
@@ -124,8 +125,7 @@ func (c *Call) begins() bool { return c.st.round == 1 && c.ex.token == "" }
 // begunWith tells operators of a call that diverged which version it began with.
 // Clients have no business with our builds.
 func (c *Call) begunWith(err error) string {
-	var e *Error
-	if errors.As(err, &e) && e.Reason == Diverged {
+	if reasonOf(err) == Diverged {
 		return "begun with version " + c.st.version
 	}
 	return ""
@@ -183,7 +183,7 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 		}
 		c.enterAnew(entered)
 		need, err := r.enter(ctx, c)
-		if mistake := c.hooks.err(); mistake != nil {
+		if mistake := c.hooks.get().mistake; mistake != nil {
 			return nil, mistake
 		}
 		if need != nil || err == errRefused {
@@ -202,7 +202,7 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 			if err := c.effectsHold(); err != nil {
 				return nil, err
 			}
-			for _, fn := range c.hooks.onComplete() {
+			for _, fn := range c.hooks.get().complete {
 				fn(ctx)
 			}
 			return nil, nil
@@ -224,4 +224,36 @@ func (c *Call) enterAnew(p phase) {
 	defer c.mu.Unlock()
 	c.phase, c.looked = p, nil
 	c.st.enterAnew()
+}
+
+// maxAsks bounds the rounds of this call that ask.
+func (c *Call) maxAsks() int {
+	limit := c.rt.opts.MaxRounds
+	if c.ex.client.Era != era.Modern || c.task() != nil { // nobody follows its rounds but this server
+		return limit
+	}
+	follows := followedAsks
+	if f := c.rt.opts.FollowsRounds; f != nil {
+		if n := f(c.ex.request); n > 0 {
+			follows = n
+		}
+	}
+	return min(limit, follows)
+}
+
+// countRound counts a round that goes out, and ends a call of more rounds than its
+// client follows.
+func (c *Call) countRound(asks bool) error {
+	n := c.st.countRound(asks)
+	if !asks && n > maxCarries {
+		return limitExceeded(maxCarries, "rounds that only carry state in one call")
+	}
+	if limit := c.maxAsks(); asks && n > limit {
+		return tooManyRounds(limit)
+	}
+	return nil
+}
+
+func tooManyRounds(limit int) error {
+	return limitExceeded(limit, "rounds of questions in one call")
 }

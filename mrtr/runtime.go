@@ -1,8 +1,8 @@
 package mrtr
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -81,6 +82,153 @@ type Options struct {
 	Remember *RememberOptions
 }
 
+// Limits bound the calls of a [Runtime]. Zero means the default. A negative limit is an
+// error, and so is one that another limit keeps from being reached.
+type Limits struct {
+	// MaxRounds bounds the rounds of one call that ask; 9 if zero. The user has
+	// answered all of them when a client gives up, and the answers are lost with the
+	// call. go-sdk's client makes ten requests and takes no result of the tenth that
+	// asks again. So nine rounds can ask, and a call that needs more ends here, with an
+	// error that says so, before that client ends it without one.
+	//
+	// More than 9 hold for legacy calls, whose rounds this server makes itself, and for
+	// modern clients that follow further by [Options] FollowsRounds.
+	MaxRounds int
+	// MaxStateBytes bounds the state of a call, before sealing; 32 KiB if zero.
+	MaxStateBytes int
+	// MaxQuestions bounds the questions of one round; 16 if zero.
+	MaxQuestions int
+	// MaxFrames bounds the handlers held at once; 100,000 if zero. The callers without
+	// a principal share three quarters of them: however many such callers there are, a
+	// known one finds a place.
+	//
+	// A call that finds no room takes it from [Resumable] calls, those that have waited
+	// longest first. Their handlers are unwound, and their next rounds replay the journal.
+	// So these bounds say how many of them are hot, and not how many may be open. A
+	// [Coroutine], and any call of a legacy client, keeps its room.
+	MaxFrames int
+	// MaxFramesPerPrincipal bounds those of one known principal; 1,000 if zero. At this
+	// bound a call takes room from calls of its own principal alone.
+	MaxFramesPerPrincipal int
+	// MaxFrameBytes bounds the memory of the held handlers, beside the few KiB of
+	// each one's stack: the decoded input (of a resource, its address), answers and
+	// effects; 256 MiB if zero. No principal holds more than three quarters of
+	// it, nor do all callers without one. A call that is held, and whose next answer
+	// does not fit, ends with [Busy], or goes on without its frame if it is [Resumable].
+	MaxFrameBytes int
+	// FrameTTL is how long a held handler waits for its answer before it is
+	// unwound; 15 minutes if zero.
+	FrameTTL time.Duration
+	// MaxOrphans bounds the rounds with a store that run though their clients have left;
+	// 1,000 if zero. Beyond it no round is begun. The callers without a principal share
+	// three quarters of them. MaxOrphansPerPrincipal bounds those of one known principal;
+	// 100 if zero, or MaxOrphans where that is less. A round that comes to its held handler
+	// from another instance is none of them: there are no more of those than frames.
+	MaxOrphans, MaxOrphansPerPrincipal int
+}
+
+// resolve puts the default in place of a limit that is zero, and refuses a negative one.
+func (l *Limits) resolve() error {
+	u := usage.Of("mrtr", "Options.Limits")
+	usage.Default(u, "MaxRounds", &l.MaxRounds, followedAsks)
+	usage.Default(u, "MaxStateBytes", &l.MaxStateBytes, 32<<10)
+	usage.Default(u, "MaxQuestions", &l.MaxQuestions, 16)
+	usage.Default(u, "MaxFrames", &l.MaxFrames, 100_000)
+	usage.Default(u, "MaxFramesPerPrincipal", &l.MaxFramesPerPrincipal, 1000)
+	usage.Default(u, "MaxFrameBytes", &l.MaxFrameBytes, 256<<20)
+	usage.Default(u, "MaxOrphans", &l.MaxOrphans, 1000)
+	usage.Default(u, "MaxOrphansPerPrincipal", &l.MaxOrphansPerPrincipal, min(100, max(l.MaxOrphans, 1)))
+	usage.Default(u, "FrameTTL", &l.FrameTTL, 15*time.Minute)
+	return u.Err()
+}
+
+// The limits of a call that no option changes.
+const (
+	// followedAsks and maxCarries are the rounds that go-sdk's own client follows: those
+	// that ask, and those that only carry state.
+	followedAsks = 9
+	maxCarries   = 2
+	// maxTries is how often one question is asked again for a usable answer.
+	maxTries = 3
+	// maxAnswerOver bounds an answer that [Question.AskOver] gets, which no state has
+	// to hold. It is the bound of other answers under the default MaxStateBytes.
+	maxAnswerOver = 16 << 10
+)
+
+// bridgeOptions are those of the bridge around every handler: it goes as far as the
+// engine does, unless it is told otherwise.
+func (o *Options) bridgeOptions() *sse.BridgeOptions {
+	var b sse.BridgeOptions
+	if o.Bridge != nil {
+		b = *o.Bridge
+	}
+	if b.MaxRounds == 0 {
+		b.MaxRounds = o.MaxRounds
+	}
+	return &b
+}
+
+// checkLimits refuses a limit that can never be reached, because another one holds
+// before it: whoever set it believes that it holds.
+func (o *Options) checkLimits() error {
+	if b := o.Bridge; b != nil {
+		switch {
+		case b.MaxRounds < 0 || b.MaxStateRounds < 0 || b.AnswerTimeout < 0 || b.ProgressInterval < 0:
+			return misuse("Options.Bridge has a negative value")
+		case b.MaxRounds > cmp.Or(o.MaxRounds, followedAsks):
+			return misuse("Options.Bridge.MaxRounds is %d, and every call ends after %d rounds that ask", b.MaxRounds, cmp.Or(o.MaxRounds, followedAsks))
+		case b.MaxStateRounds > maxCarries:
+			return misuse("Options.Bridge.MaxStateRounds is %d, and every call ends after %d rounds that only carry state", b.MaxStateRounds, maxCarries)
+		}
+	}
+	if o.MaxFrames > 0 && o.MaxFramesPerPrincipal > o.MaxFrames {
+		return misuse("Options.Limits.MaxFramesPerPrincipal is %d, and MaxFrames %d", o.MaxFramesPerPrincipal, o.MaxFrames)
+	}
+	if o.MaxOrphans > 0 && o.MaxOrphansPerPrincipal > o.MaxOrphans {
+		return misuse("Options.Limits.MaxOrphansPerPrincipal is %d, and MaxOrphans %d", o.MaxOrphansPerPrincipal, o.MaxOrphans)
+	}
+	maxToken := statecodec.MaxMaxToken
+	if o.State != nil && o.State.MaxToken > 0 {
+		maxToken = o.State.MaxToken
+	}
+	if needed := tokenFor(o.MaxStateBytes); o.MaxStateBytes > 0 && needed > maxToken {
+		return misuse("Options.Limits.MaxStateBytes is %d, and a state of that size needs a State.MaxToken of %d, not %d", o.MaxStateBytes, needed, maxToken)
+	}
+	return nil
+}
+
+// tokenFor bounds the token of a state with size bytes from above.
+func tokenFor(size int) int {
+	const overhead = 1 << 10 // more than sealing adds, beside base64
+	return (size+2)/3*4 + overhead
+}
+
+// resolveState puts a key of this process where none is given, and makes room for
+// the largest state.
+func (o *Options) resolveState() {
+	var s statecodec.Options
+	if o.State != nil {
+		s = *o.State
+	}
+	s.Ephemeral = s.Ephemeral || len(s.Keys) == 0 && s.Keyring == nil
+	if s.MaxToken == 0 {
+		s.MaxToken = max(statecodec.DefaultMaxToken, tokenFor(o.MaxStateBytes))
+	}
+	o.State = &s
+}
+
+// codecFor makes a codec for another purpose than states, with their keys.
+func (o *Options) codecFor(purpose string, ttl time.Duration, maxToken int) (*statecodec.Codec, error) {
+	s := *o.State
+	s.Readable, s.PerPrincipal, s.PerSession, s.Instance = false, false, false, ""
+	s.TTL, s.MaxToken = ttl, maxToken
+	codec, err := statecodec.New(&s)
+	if err != nil {
+		return nil, err
+	}
+	return codec.For(purpose), nil
+}
+
 // Runtime serves the rounds of many calls of one server, or of several that serve
 // the same handlers. Two handlers under one name need a Runtime each, with keys or an
 // Audience of its own, or a [HandlerOptions] Audience each. It seals their
@@ -137,22 +285,12 @@ func New(opts *Options) (*Runtime, error) {
 	if opts != nil {
 		o = *opts
 	}
-	if !o.Legacy.valid() {
-		return nil, misuse("Options.Legacy is not a policy: %d", o.Legacy)
-	}
-	if o.Legacy == LegacyInherit {
-		o.Legacy = LegacyBridge
-	}
-	if !o.Unaskable.valid() {
-		return nil, misuse("Options.Unaskable is not a policy: %d", o.Unaskable)
-	}
-	if o.Unaskable == UnaskableInherit {
-		o.Unaskable = UnaskableRefuse
-	}
-	if err := o.checkLimits(); err != nil {
-		return nil, err
-	}
-	if err := o.Limits.resolve(); err != nil {
+	if err := cmp.Or(
+		inherit(&o.Legacy, LegacyBridge, LegacyPassThrough, "Options.Legacy"),
+		inherit(&o.Unaskable, UnaskableRefuse, UnaskableDefaults, "Options.Unaskable"),
+		o.checkLimits(),
+		o.Limits.resolve(),
+	); err != nil {
 		return nil, err
 	}
 	o.resolveState()
@@ -167,38 +305,9 @@ func New(opts *Options) (*Runtime, error) {
 	rt := &Runtime{codec: codec.For("request_state"), opts: o, observer: o.Observer, memory: memory}
 	rt.effects, rt.stopEffects = context.WithCancel(context.Background())
 	rt.works.max, rt.works.maxPrincipal = o.MaxOrphans, o.MaxOrphansPerPrincipal
-	rt.frames = newFrameTable(&o, rt.unwound)
+	rt.frames = newFrameTable(&o)
 	rt.mailbox = newMailbox(rt)
 	return rt, nil
-}
-
-// closing is how long Close waits.
-const closing = 10 * time.Second
-
-// Close unwinds every held handler, cancels the linear handlers that run, and waits
-// until all have ended. From then on calls of linear handlers end with
-// [ShuttingDown]. Effects that run are cancelled five seconds after their handlers. A
-// handler that still runs ten seconds after its cancellation is left behind, and counted
-// in the error.
-//
-// Rounds that a store remembers are cancelled and waited for in all styles. It does not
-// close the store, and waits for no other call of another style.
-func (rt *Runtime) Close() error {
-	end := time.Now().Add(closing)
-	effects := time.AfterFunc(closing/2, rt.stopEffects)
-	rt.works.stop()
-	silent := make(chan struct{})
-	go func() {
-		defer close(silent)
-		rt.mailbox.close()
-	}()
-	err := errors.Join(rt.frames.close(closing), rt.works.wait(end))
-	effects.Stop()
-	<-silent
-	if rt.memory != nil {
-		rt.memory.turns.Close()
-	}
-	return err
 }
 
 func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (string, error) {
@@ -231,35 +340,4 @@ func tokenUser(ctx context.Context, req mcp.Request) (string, error) {
 		return "", errNoUser
 	}
 	return info.UserID, nil
-}
-
-// Stats are the numbers of one moment, for a gauge or a page of an operator's.
-type Stats struct {
-	// Rounds are the requests that are being served. A call of a legacy client counts
-	// while its rounds run, and not while its user is asked.
-	Rounds int
-	// Held are the handlers that wait for an answer, and HeldBytes the memory that
-	// [Limits.MaxFrameBytes] bounds. Running are the linear handlers that run now.
-	Held, HeldBytes, Running int
-	// Orphans are the rounds that run though their clients have left.
-	Orphans int
-	// Draining says that [Runtime.Drain] was called, and Closed that the runtime is
-	// closed.
-	Draining, Closed bool
-}
-
-// Stats counts the rounds and the handlers of this moment.
-func (rt *Runtime) Stats() Stats {
-	rt.works.mu.Lock()
-	orphans := rt.works.count
-	rt.works.mu.Unlock()
-	t := rt.frames
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return Stats{
-		Orphans: orphans,
-		Rounds:  int(rt.rounds.Load()),
-		Held:    t.parked.places, HeldBytes: t.all.bytes, Running: t.running.places,
-		Draining: t.takesNoFrames, Closed: t.closed,
-	}
 }

@@ -36,7 +36,7 @@ func (c *Call) openRound(ctx context.Context) error {
 	if ex.token == "" {
 		// Sealing would refuse them too, but after the handler has acted.
 		if err := statecodec.CheckArguments(ex.arguments); err != nil {
-			return c.refuse(ctx, "its arguments have no canonical form", err, badArguments())
+			return c.refuse(ctx, RequestRefused, "its arguments have no canonical form", err, badArguments())
 		}
 		c.st = newState(newID(), t.version)
 		c.identify()
@@ -166,10 +166,8 @@ func (c *Call) states() (sealer, time.Duration) {
 	if t.codec == nil {
 		return c.rt.codec, t.ttl
 	}
-	if r := taskround.Of(c.life); r != nil && r.IsTask() {
-		if ttl := c.rt.StateTTL(); ttl > t.ttl {
-			return c.rt.codec, ttl
-		}
+	if ttl := c.rt.StateTTL(); ttl > t.ttl && taskround.Of(c.life).IsTask() {
+		return c.rt.codec, ttl
 	}
 	return t.codec, t.ttl
 }

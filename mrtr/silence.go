@@ -35,10 +35,7 @@ func (c *Call) arrive() *arrival {
 	if l := c.ex.letter; l != nil && l.arrival != nil {
 		return l.arrival
 	}
-	a := &arrival{At: time.Now(), Punctual: c.ex.legacy != nil}
-	if r := taskround.Of(c.life); r != nil && r.IsTask() {
-		a.Punctual = true
-	}
+	a := &arrival{At: time.Now(), Punctual: c.ex.legacy != nil || taskround.Of(c.life).IsTask()}
 	if c.remembered() && !a.Punctual {
 		a.before = c.st.unjudged()
 	}

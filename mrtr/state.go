@@ -220,7 +220,7 @@ func (p *pending) repeats(e *entry) bool {
 
 // hasEffectOn reports whether an effect stands on an answer: that it was first tried after.
 func (st *state) hasEffectOn(answer string) bool {
-	at := slices.IndexFunc(st.done, func(e entry) bool { return e.kind == answerEntry && e.key == answer })
+	at := st.answerAt(answer)
 	for i := range st.done {
 		e := &st.done[i]
 		if e.standsOnAnswers() && at < slices.IndexFunc(st.done, func(a entry) bool { return a.kind.isAttempt() && a.key == e.key }) {
@@ -243,11 +243,8 @@ func (st *state) reopen(pending []pending) {
 }
 
 func (st *state) forget(key string) {
-	for i := range st.done {
-		if e := &st.done[i]; e.kind == answerEntry && e.key == key {
-			st.done = append(st.done[:i:i], st.done[i+1:]...)
-			return
-		}
+	if i := st.answerAt(key); i >= 0 {
+		st.done = append(st.done[:i:i], st.done[i+1:]...)
 	}
 }
 
@@ -446,12 +443,20 @@ func (st *state) keepForms() {
 
 // answer finds the answer to a question, nil if there is none.
 func (st *state) answer(key string) *entry {
-	for i := range st.done {
-		if e := &st.done[i]; e.kind == answerEntry && e.key == key {
-			return e
-		}
+	if i := st.answerAt(key); i >= 0 {
+		return &st.done[i]
 	}
 	return nil
+}
+
+// answerAt is the index of an answer in the history, -1 if there is none.
+func (st *state) answerAt(key string) int {
+	for i := range st.done {
+		if e := &st.done[i]; e.kind == answerEntry && e.key == key {
+			return i
+		}
+	}
+	return -1
 }
 
 // hasEffects reports whether an effect has happened, or may have.
@@ -483,4 +488,27 @@ func (st *state) weight() int {
 		sum += int(unsafe.Sizeof(spec{})) + len(p.key) + len(p.message) + len(p.url) + len(p.schema) + len(p.fallback()) + len(p.note) + len(p.answer)
 	}
 	return sum
+}
+
+// countEffects counts the entries that are no answers. They are never taken away, and
+// keep their order.
+func (st *state) countEffects() (n int) {
+	for i := range st.done {
+		if st.done[i].kind != answerEntry {
+			n++
+		}
+	}
+	return n
+}
+
+// effectsSince are the entries that are no answers, after the first n.
+func (st *state) effectsSince(n int) (effects []entry) {
+	for i := range st.done {
+		if e := st.done[i]; e.kind != answerEntry {
+			if n--; n < 0 {
+				effects = append(effects, e)
+			}
+		}
+	}
+	return effects
 }

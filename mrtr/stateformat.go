@@ -173,3 +173,21 @@ func (p *pending) read(r *jsontext.Reader) {
 	}
 	r.EndObject()
 }
+
+// writeEffects writes entries for a record, nil where there are none.
+func writeEffects(effects []entry) json.RawMessage {
+	if len(effects) == 0 {
+		return nil
+	}
+	w := jsontext.Begin(nil, "v", stateFormat)
+	writeEntries(&w, "done", effects)
+	return w.End()
+}
+
+func readEffects(b json.RawMessage) []entry {
+	if len(b) == 0 {
+		return nil
+	}
+	r, _ := jsontext.Open(b, "v")
+	return readEntries(&r, "done")
+}

@@ -194,7 +194,7 @@ func (b *Steps[In, Out]) Build() (Style[In, Out], error) {
 	l := stepList[In, Out]{steps: append([]step[In](nil), b.steps...), end: b.end, stops: slices.Clone(b.stops), detach: maps.Clone(b.detach)}
 	l.print()
 	l.name = l.fingerprint()
-	return Style[In, Out]{enter: l.enter, cutOff: runsAgain, needs: alwaysAsks(l.always())}, nil
+	return Style[In, Out]{enter: l.enter, styleFacts: styleFacts{cutOff: runsAgain, needs: alwaysAsks(l.always())}}, nil
 }
 
 // checkStops returns an error for an OnStop that undoes no step, or one twice.

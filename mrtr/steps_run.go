@@ -234,8 +234,7 @@ func (l *stepList[In, Out]) goBack(at *At[In], i int) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	answered := slices.IndexFunc(c.st.done, func(e entry) bool { return e.kind == answerEntry && e.key == l.steps[i].key })
-	if followed && !c.mayGoBack(answered) || c.st.hasEffectOn(l.steps[i].key) {
+	if followed && !c.mayGoBack(c.st.answerAt(l.steps[i].key)) || c.st.hasEffectOn(l.steps[i].key) {
 		return false
 	}
 	for j := next; j < len(l.steps); j++ {

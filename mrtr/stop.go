@@ -65,7 +65,7 @@ type stop struct {
 
 // addStop registers a function of OnStop. The caller holds c.mu.
 func (c *Call) addStop(s stop) {
-	h := hooks{c.hooks.onComplete(), c.hooks.onStop(), c.hooks.err()}
+	h := c.hooks.get()
 	if slices.ContainsFunc(h.stop, func(other stop) bool { return other.key == s.key }) {
 		h.mistake = twice(s.key, "functions of OnStop")
 	} else {
@@ -79,9 +79,11 @@ func (c *Call) addStop(s stop) {
 func (c *Call) takeStops() []stop {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	stops := c.hooks.onStop()
+	h := c.hooks.get()
+	stops := h.stop
 	if stops != nil {
-		c.hooks = &hooks{complete: c.hooks.complete, mistake: c.hooks.mistake}
+		h.stop = nil
+		c.hooks = &h
 	}
 	return stops
 }
@@ -99,7 +101,7 @@ func (c *Call) unwind(ctx context.Context, r round, err error) ([]stop, error) {
 		}
 		return stops, err
 	}
-	if !c.st.stops || r == nil || c.phase == entered && (c.onlyHere || !isDiverged(err)) {
+	if !c.st.stops || r == nil || c.phase == entered && (c.onlyHere || reasonOf(err) != Diverged) {
 		return c.takeStops(), err
 	}
 	// A handler that took another way did not come to all that it registered on the old one.
@@ -112,11 +114,6 @@ func (c *Call) unwind(ctx context.Context, r round, err error) ([]stop, error) {
 		return nil, refused
 	}
 	return registered, err
-}
-
-func isDiverged(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Reason == Diverged
 }
 
 // maxCollecting bounds the way of a handler to the question that its call stopped at.

@@ -14,8 +14,12 @@ import (
 type Style[In, Out any] struct {
 	enter  func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
 	legacy func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
-	// replays says that a call can go on without the frame that its state names.
-	replays bool
+	styleFacts
+}
+
+// styleFacts are what a registration has to know of a style.
+type styleFacts struct {
+	replays bool // a call can go on without the frame that its state names
 	cutOff  cutOff
 	needs   needs
 }
@@ -59,29 +63,14 @@ func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 	if !modern.valid() || !legacy.valid() {
 		return Style[In, Out]{}
 	}
-	both := Style[In, Out]{
-		enter: modern.enter, legacy: legacy.enter,
-		needs:  needs{modern: modern.needs.modern, others: legacy.needs.others},
-		cutOff: modern.cutOff,
-	}
+	facts := styleFacts{cutOff: modern.cutOff, needs: needs{modern.needs.modern, legacy.needs.others}}
 	if legacy.legacy != nil {
-		both.legacy = legacy.legacy
+		return Style[In, Out]{modern.enter, legacy.legacy, facts}
 	}
-	return both
+	return Style[In, Out]{modern.enter, legacy.enter, facts}
 }
 
 func (s Style[In, Out]) valid() bool { return s.enter != nil }
-
-// styleFacts describe a style to a registration.
-type styleFacts struct {
-	valid, replays bool
-	cutOff         cutOff
-	needs          needs
-}
-
-func (s Style[In, Out]) facts() styleFacts {
-	return styleFacts{valid: s.valid(), replays: s.replays, cutOff: s.cutOff, needs: s.needs}
-}
 
 // run enters the style for this round's client.
 func (s Style[In, Out]) run(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {

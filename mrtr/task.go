@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/internal/taskround"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -29,8 +30,8 @@ type TaskPolicy struct {
 	Required bool
 }
 
-// resolve checks a policy.
-func (p TaskPolicy) resolve() (taskround.Policy, error) {
+// check refuses a policy that contradicts itself.
+func (p TaskPolicy) check() error {
 	ways := 0
 	for _, named := range []bool{p.AtOnce, p.After > 0, p.Detached} {
 		if named {
@@ -39,13 +40,13 @@ func (p TaskPolicy) resolve() (taskround.Policy, error) {
 	}
 	switch {
 	case p.After < 0:
-		return taskround.Policy{}, misuse("HandlerOptions.Task.After is negative: %v", p.After)
+		return misuse("HandlerOptions.Task.After is negative: %v", p.After)
 	case ways > 1:
-		return taskround.Policy{}, misuse("HandlerOptions.Task names more than one of AtOnce, After and Detached")
+		return misuse("HandlerOptions.Task names more than one of AtOnce, After and Detached")
 	case p.Required && ways == 0:
-		return taskround.Policy{}, misuse("HandlerOptions.Task is Required, and says not when a call becomes a task: set AtOnce, After or Detached")
+		return misuse("HandlerOptions.Task is Required, and says not when a call becomes a task: set AtOnce, After or Detached")
 	}
-	return taskround.Policy(p), nil
+	return nil
 }
 
 // Detach makes the call a task from here on, if its handler has a [TaskPolicy] other than
@@ -78,8 +79,6 @@ func (t *target) forToolsAlone() {
 	}
 }
 
-const needsTasks = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
-
 // offerTask tells a round whose call may become a task of the handler's policy. The first
 // request of such a call gets its answer here: a state, and no questions. The handler is
 // entered by the next one, in a round that has a state, like any later one. With a store it
@@ -93,7 +92,7 @@ func (c *Call) offerTask(ctx context.Context) (*asked, error) {
 	r := taskround.Of(ctx)
 	if r == nil {
 		if p.Required {
-			return nil, missingCapability(needsTasks)
+			return nil, rpcerror.NeedsTasks()
 		}
 		return nil, nil
 	}
@@ -129,10 +128,7 @@ func (c *Call) task() *taskround.Round {
 
 // heedTask cancels the context of a round when its task is cancelled.
 func (c *Call) heedTask(ctx context.Context) (_ context.Context, done func()) {
-	if c.target.task == (taskround.Policy{}) {
-		return ctx, func() {}
-	}
-	r := taskround.Of(ctx)
+	r := c.task()
 	if r == nil {
 		return ctx, func() {}
 	}
@@ -168,9 +164,8 @@ func (c *Call) isTaskCancelled(ctx context.Context) bool {
 // endedByTask is the error of a round whose handler obeyed when its task was cancelled, nil
 // for any other.
 func (c *Call) endedByTask(ctx context.Context, err error) error {
-	var stopped *Error
 	cause := context.Cause(ctx)
-	if !c.isTaskCancelled(ctx) || c.phase != entered || !errors.As(cause, &stopped) || stopped.Reason != Cancelled {
+	if !c.isTaskCancelled(ctx) || c.phase != entered || reasonOf(cause) != Cancelled {
 		return nil
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, cause) {
@@ -192,17 +187,10 @@ func (rt *Runtime) Audience() string { return rt.opts.Audience }
 // package tasks. Without keys its tokens open in this process alone. A maxToken of 0 is that
 // of states.
 func (rt *Runtime) Codec(purpose string, ttl time.Duration, maxToken int) (*statecodec.Codec, error) {
-	o := *rt.opts.State
-	o.Readable, o.PerPrincipal, o.PerSession, o.Instance = false, false, false, ""
-	o.TTL = ttl
-	if maxToken > 0 {
-		o.MaxToken = maxToken
+	if maxToken <= 0 {
+		maxToken = rt.opts.State.MaxToken
 	}
-	codec, err := statecodec.New(&o)
-	if err != nil {
-		return nil, err
-	}
-	return codec.For(purpose), nil
+	return rt.opts.codecFor(purpose, ttl, maxToken)
 }
 
 // StateTTL is how long a state of this runtime opens.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/store"
@@ -121,7 +120,7 @@ func (c *Call) turnRefused(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, claim.ErrOtherwise):
 		c.observe(ctx, Event{Kind: RoundRefused, Reason: "other answers than those that the round was claimed with"})
-		return answeredOtherwise()
+		return invalidParams("This round was answered before, and otherwise." + sendThose)
 	case errors.Is(err, claim.ErrInFlight):
 		c.observe(ctx, Event{Kind: RoundRefused, Reason: "an equal request is still running"})
 		return sendAgain("This round is still running", " for its result", "in_flight")
@@ -178,9 +177,7 @@ func (c *Call) recall(ctx context.Context, answer claim.Answer, to round) (*aske
 // conclude records the outcome of the turn that this round ran. It returns the one
 // that its client gets: where another request has taken over, that is the other's.
 func (c *Call) conclude(ctx context.Context, out *asked, err error, from round) (*asked, error) {
-	c.mu.Lock()
-	cl := c.claim
-	c.mu.Unlock()
+	cl := c.currentClaim()
 	c.ex.work.release(cl)
 	if broken := cl.brokenBy(); broken != nil {
 		c.abandonFrame(endOf(ctx))
@@ -229,9 +226,7 @@ func (c *Call) follow(ctx context.Context, to round) (*asked, error) {
 // resumable reports whether the turn of a round that failed is left to other requests, so
 // that the call has not ended: it was given to another one, or is let go of.
 func (c *Call) resumable(ctx context.Context, err error) bool {
-	c.mu.Lock()
-	cl := c.claim
-	c.mu.Unlock()
+	cl := c.currentClaim()
 	return cl != nil && (cl.brokenBy() != nil || c.releases(ctx, err))
 }
 
@@ -299,43 +294,97 @@ func (cl *turnClaim) brokenBy() error {
 	return cl.broken
 }
 
-// countEffects counts the entries that are no answers. They are never taken away, and
-// keep their order.
-func (st *state) countEffects() (n int) {
-	for i := range st.done {
-		if st.done[i].kind != answerEntry {
-			n++
-		}
-	}
-	return n
-}
+// With a store, the effects of a round that can run again are noted before they begin
+// and when they have ended, so that none of them happens twice.
 
-// effectsSince are the entries that are no answers, after the first n.
-func (st *state) effectsSince(n int) (effects []entry) {
-	for i := range st.done {
-		if e := st.done[i]; e.kind != answerEntry {
-			if n--; n < 0 {
-				effects = append(effects, e)
-			}
-		}
-	}
-	return effects
-}
-
-// writeEffects writes entries for a record, nil where there are none.
-func writeEffects(effects []entry) json.RawMessage {
-	if len(effects) == 0 {
+// journalStart notes that an effect is about to begin. Where that fails it must not, and
+// the round has no result.
+func (c *Call) journalStart(ctx context.Context, open entry) error {
+	cl := c.currentClaim()
+	if cl == nil {
 		return nil
 	}
-	w := jsontext.Begin(nil, "v", stateFormat)
-	writeEntries(&w, "done", effects)
-	return w.End()
-}
-
-func readEffects(b json.RawMessage) []entry {
-	if len(b) == 0 {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.broken != nil {
+		return cl.broken
+	}
+	if !c.target.again {
 		return nil
 	}
-	r, _ := jsontext.Open(b, "v")
-	return readEntries(&r, "done")
+	cl.open = append(cl.open, open)
+	err := cl.held.Note(ctx, c.leaving(cl))
+	if err == nil {
+		return nil
+	}
+	cl.close(open)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	cl.broken = err
+	if !errors.Is(err, claim.ErrFenced) {
+		cl.broken = c.turnRefused(ctx, err)
+	}
+	return cl.broken
+}
+
+// journalEnd notes that an effect has ended, with the outcome that the state has.
+func (c *Call) journalEnd(open entry) {
+	cl := c.currentClaim()
+	if cl == nil {
+		return
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if !cl.close(open) || cl.broken != nil {
+		return
+	}
+	if !cl.held.Ended(c.leaving(cl)) {
+		cl.broken = claim.ErrFenced
+	}
+}
+
+func (c *Call) breakTurn(err error) {
+	if cl := c.currentClaim(); cl != nil {
+		cl.mu.Lock()
+		defer cl.mu.Unlock()
+		if cl.broken == nil {
+			cl.broken = err
+		}
+	}
+}
+
+func (c *Call) currentClaim() *turnClaim {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.claim
+}
+
+// An effect that has begun, or the undoing of one, stands in the record of its turn as one
+// in doubt, until it has ended.
+
+func openEffect(key string, free bool) entry {
+	return entry{kind: triedEntry, key: key, unknown: true, free: free}
+}
+
+func openUndoing(key string) entry { return entry{kind: undoneEntry, key: key, unknown: true} }
+
+// close takes an effect from those that have begun. The caller holds cl.mu.
+func (cl *turnClaim) close(open entry) bool {
+	i := slices.IndexFunc(cl.open, func(e entry) bool { return e.kind == open.kind && e.key == open.key })
+	if i < 0 {
+		return false
+	}
+	cl.open = slices.Delete(cl.open, i, i+1)
+	return true
+}
+
+// journalDrop forgets an effect that has ended without one, for the record of a turn that
+// is let go of.
+func (c *Call) journalDrop(open entry) {
+	if cl := c.currentClaim(); cl != nil {
+		cl.mu.Lock()
+		defer cl.mu.Unlock()
+		cl.close(open)
+	}
 }

@@ -123,15 +123,14 @@ func (c *Call) takeOn(cl *turnClaim) error {
 // done, and it must not run again.
 func (c *Call) cutOff(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
-	var e *Error
 	var late *outlived
 	switch {
 	case c.ex.work == nil || c.currentClaim() == nil || c.phase != entered || ctx.Err() == nil:
 		return err
-	case !errors.As(cause, &late) && !errors.As(cause, &e): // the client's, of a handler that takes it
+	case !errors.As(cause, &late) && reasonOf(cause) == "": // the client's, of a handler that takes it
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, cause), errors.As(err, &late),
-		errors.As(err, &e) && e.Reason == ShuttingDown:
+		reasonOf(err) == ShuttingDown:
 		done := c.outcome()
 		return c.target.cutOffError(cause, done.applied, done.unknown)
 	}
@@ -198,7 +197,7 @@ type workTable struct {
 	all     map[*work]struct{}
 	orphans map[string]int // by principal, "" for all that are not known
 	count   int            // of the orphans
-	empty   chan struct{}  // closed when none is left; nil where nobody waits
+	none    emptiness
 }
 
 // enter counts in a round that has claimed its turn.
@@ -249,25 +248,14 @@ func (t *workTable) leave(w *work) {
 			delete(t.orphans, w.principal)
 		}
 	}
-	if len(t.all) == 0 && t.empty != nil {
-		close(t.empty)
-		t.empty = nil
-	}
+	t.none.note(len(t.all) == 0)
 }
 
 // whenEmpty is closed when no claimed round runs.
 func (t *workTable) whenEmpty() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.empty == nil {
-		t.empty = make(chan struct{})
-	}
-	empty := t.empty
-	if len(t.all) == 0 {
-		close(empty)
-		t.empty = nil
-	}
-	return empty
+	return t.none.wait(len(t.all) == 0)
 }
 
 // stop cancels the rounds.

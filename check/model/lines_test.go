@@ -19,11 +19,9 @@ type line struct {
 
 const (
 	record   = "mrtr/internal/claim/record.go"
-	silence  = "mrtr/internal/claim/sighting.go"
 	sighting = "internal/sighting/sighting.go"
 	table    = "mrtr/internal/claim/table.go"
 	heldTurn = "mrtr/internal/claim/held.go"
-	disown   = "mrtr/internal/claim/disown.go"
 	turns    = "mrtr/turn.go"
 	works    = "mrtr/work.go"
 	states   = "mrtr/state.go"
@@ -37,8 +35,8 @@ var lines = []line{
 	{file: record, old: `w.Number("cut", r.cutOff)`, new: `w.Number("cut", 0)`},
 	{file: record, old: `r.notes = in.Flag("notes")`, new: `r.notes = !in.Flag("notes")`},
 	{file: sighting, old: `at <= last.at`, new: `at == last.at`},
-	{file: silence, old: `r.lease+2*t.Skew`, new: `r.lease+t.Skew`},
-	{file: silence, old: `> r.lease+2*t.Skew`, new: `> 100*r.lease+2*t.Skew`},
+	{file: table, old: `r.lease+2*t.Skew`, new: `r.lease+t.Skew`},
+	{file: table, old: `> r.lease+2*t.Skew`, new: `> 100*r.lease+2*t.Skew`},
 	{file: table, old: `case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":`, new: `case r.fingerprint == "-":`},
 	{file: table, old: `(r.status == free || r.status == sent) && h.fenced`, new: `r.status == sent && h.fenced`},
 	{file: table, old: `!h.turn.Again || !r.notes ||`, new: `!r.notes ||`},
@@ -46,14 +44,12 @@ var lines = []line{
 	{file: table, old: `r.cutOff+1 >= t.MaxAttempts`, new: `r.cutOff >= t.MaxAttempts`},
 	{file: table, old: `r.cutOff++`, new: `_ = r`},
 	{file: table, old: `			case h.fenced:`, new: `			case h == nil:`},
-	{file: table, old: `h.record.cutOff, h.record.effects = r.cutOff, r.effects`, new: `h.record.cutOff = r.cutOff`},
+	{file: heldTurn, old: `h.record.cutOff, h.record.effects, h.at = r.cutOff, r.effects, at`, new: `h.record.cutOff, h.at = r.cutOff, at`},
 	{file: table, old: `Held: h, Left: r.effects, TookOver`, new: `Held: h, TookOver`},
 	{file: table, old: `TookOver: r.status != free}`, new: `TookOver: true}`},
-	{file: table, old: `	case err == nil:
-		h.start()
-		return Answer{Held: h, Left`, new: `	case err == nil, errors.Is(err, store.ErrConflict):
-		h.start()
-		return Answer{Held: h, Left`},
+	{file: table, old: `	if again, err := h.replace(ctx, r, at); again || err != nil {
+		return answer, again, err`, new: `	if _, err := h.replace(ctx, r, at); err != nil {
+		return answer, false, err`},
 	{file: table, old: `		if !t.local {`, new: `		if t != nil {`},
 	{file: table, old: `Answer{Unknown: true, Left: r.effects}`, new: `Answer{Unknown: true}`},
 	{file: heldTurn, old: `defer h.beat.Reset(h.record.lease / 3)`, new: `_ = h.beat`},
@@ -67,9 +63,9 @@ var lines = []line{
 	{file: heldTurn, old: `time.Since(began) <= h.record.lease/2`, new: `time.Since(began) <= h.record.lease`},
 	{file: heldTurn, old: `errors.Is(err, store.ErrNotFound) || err == nil && r.holder != h.record.holder`, new: `errors.Is(err, store.ErrNotFound)`},
 	{file: heldTurn, old: `errors.Is(err, store.ErrNotFound) || err == nil`, new: `err == nil`},
-	{file: disown, old: `err != nil, at < base:`, new: `err != nil:`},
-	{file: disown, old: `own, at == base:`, new: `own:`},
-	{file: disown, old: `errors.Is(err, store.ErrNotFound) && base == 0`, new: `errors.Is(err, store.ErrNotFound) && base == 1`},
+	{file: heldTurn, old: `err != nil, at < base:`, new: `err != nil:`},
+	{file: heldTurn, old: `own, at == base:`, new: `own:`},
+	{file: heldTurn, old: `errors.Is(err, store.ErrNotFound) && base == 0`, new: `errors.Is(err, store.ErrNotFound) && base == 1`},
 	{file: turns, old: `text = append(text, ended.Error()...)`, new: `_ = ended`, tests: "TestADeclineIsNoCancel"},
 	{file: turns, old: `text = append(append(text, p.answer...), 0)`, new: `_ = p.answer`, tests: "TestDuplicatesWithAStore"},
 	{file: turns, old: `		cl.held.LetGo(ctx, answer.Left)`, new: `		_ = cl.held`, tests: "TestARefusedRoundLeaves"},

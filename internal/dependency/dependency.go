@@ -62,7 +62,7 @@ func Of(err error) (r Reading) {
 		}
 		r.Found = r.Found || is(err)
 		_, reports := err.(errormethods.Effect)
-		for _, inner := range unwrapped(err) {
+		for _, inner := range Unwrapped(err) {
 			if added, ok := strings.CutPrefix(err.Error(), inner.Error()); ok && reports {
 				r.add(Reading{Added: strings.TrimPrefix(added, ".")})
 			}
@@ -110,8 +110,8 @@ func is(err error) bool {
 	return t.Comparable() && slices.Contains(sentinels, err)
 }
 
-// unwrapped are the errors that an error wraps.
-func unwrapped(err error) []error {
+// Unwrapped are the errors that an error wraps.
+func Unwrapped(err error) []error {
 	switch u := err.(type) {
 	case interface{ Unwrap() error }:
 		if inner := u.Unwrap(); inner != nil {

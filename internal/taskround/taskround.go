@@ -111,8 +111,11 @@ func (r *Round) Deadline(question string) time.Time {
 }
 
 // IsTask reports whether the round runs for a task, rather than in the request of a call that
-// may become one.
+// may become one. A nil round does not.
 func (r *Round) IsTask() bool {
+	if r == nil {
+		return false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.report != nil

@@ -42,11 +42,8 @@ func (r *inboxRecord) append() []byte {
 	return w.End()
 }
 
-func decodeInbox(b []byte, epoch string) (r inboxRecord, ok bool) {
+func decodeInbox(b []byte, epoch string) (r inboxRecord, _ error) {
 	in, format := jsontext.Open(b, "v")
-	if format != recordFormat {
-		return r, false
-	}
 	r.open = in.Flag("open")
 	r.beat = in.Number("beat")
 	if in.List("notices") {
@@ -55,19 +52,18 @@ func decodeInbox(b []byte, epoch string) (r inboxRecord, ok bool) {
 			in.EndObject()
 		}
 	}
-	return r, in.End()
+	if format != recordFormat || !in.End() {
+		return inboxRecord{}, errOtherRelease
+	}
+	return r, nil
 }
 
 func (t *Table) readInbox(ctx context.Context, key store.Key) (r inboxRecord, at store.Revision, _ error) {
 	value, at, err := t.read(ctx, key)
-	if err != nil {
-		return r, 0, err
+	if err == nil {
+		r, err = decodeInbox(value, key.Epoch)
 	}
-	r, ok := decodeInbox(value, key.Epoch)
-	if !ok {
-		return r, 0, errOtherRelease
-	}
-	return r, at, nil
+	return r, at, err
 }
 
 // writeInbox writes the record of an inbox, which outlives a silent instance by a lease. At

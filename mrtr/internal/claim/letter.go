@@ -41,24 +41,14 @@ func (h *Held) inbox() store.Key {
 
 // send leaves a turn that its holder let go of, while the handler is held, to its instance.
 func (h *Held) send(ctx context.Context, r *record, at store.Revision) (again bool, _ error) {
-	h.record.cutOff, h.record.effects = r.cutOff, r.effects
-	h.at, h.turn.Letter.told = at, false
-	err := h.update(ctx)
-	switch {
-	case err == nil:
-		h.sent = true
-		return false, nil
-	case errors.Is(err, store.ErrConflict):
-		h.at = 0
-		h.record.cutOff, h.record.effects = 0, nil
-		return true, nil
-	case errors.Is(err, store.ErrTooLarge):
+	h.turn.Letter.told = false
+	again, err := h.replace(ctx, r, at)
+	if errors.Is(err, store.ErrTooLarge) {
 		h.keep()
 		return false, nil
-	case !store.IsVerdict(err):
-		h.disown()
 	}
-	return false, err
+	h.sent = h.sent || err == nil && !again
+	return again, err
 }
 
 // announce puts the notice of the letter into the inbox, once. The letter of another

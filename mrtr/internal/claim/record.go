@@ -1,10 +1,14 @@
 package claim
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // recordFormat is the version of the encoding. A record of another version is not
@@ -55,11 +59,8 @@ func (r *record) appendTo(b []byte) []byte {
 	return w.End()
 }
 
-func readRecord(b []byte) (r record, ok bool) {
+func readRecord(b []byte) (r record, _ error) {
 	in, format := jsontext.Open(b, "v")
-	if format != recordFormat {
-		return r, false
-	}
 	r.status = status(in.Text("status"))
 	r.fingerprint = in.Text("for")
 	r.holder = in.Text("by")
@@ -70,7 +71,10 @@ func readRecord(b []byte) (r record, ok bool) {
 	r.effects = in.Raw("effects")
 	r.result = in.Raw("result")
 	r.letter = in.Raw("letter")
-	return r, in.End()
+	if format != recordFormat || !in.End() {
+		return record{}, errOtherRelease
+	}
+	return r, nil
 }
 
 // freed is the record of a turn that its holder lets go of. One that has done
@@ -81,4 +85,107 @@ func (r record) freed() record {
 		r.fingerprint = ""
 	}
 	return r
+}
+
+// see is the record of a turn as it was found, or else as it is now.
+func (t *Table) see(ctx context.Context, key store.Key, found *store.ExistsError) (r record, at store.Revision, _ error) {
+	if found == nil {
+		return t.look(ctx, key)
+	}
+	value, err := t.open(key, found.Value)
+	if err == nil {
+		r, err = readRecord(value)
+	}
+	return r, found.At, err
+}
+
+// look reads the record of a turn.
+func (t *Table) look(ctx context.Context, key store.Key) (r record, at store.Revision, _ error) {
+	value, at, err := t.read(ctx, key)
+	if err == nil {
+		r, err = readRecord(value)
+	}
+	return r, at, err
+}
+
+var errOtherRelease = errors.New("the record was written by another release")
+
+// read reads a record and opens it.
+func (t *Table) read(ctx context.Context, key store.Key) (value []byte, at store.Revision, _ error) {
+	ctx, cancel := t.bounded(ctx)
+	defer cancel()
+	value, at, err := t.Store.Get(ctx, key)
+	if err == nil {
+		value, err = t.open(key, value)
+	}
+	return value, at, err
+}
+
+// open is a record as it was sealed.
+func (t *Table) open(key store.Key, value []byte) ([]byte, error) {
+	if t.Sealer == nil {
+		return value, nil
+	}
+	record, err := t.Sealer.Open(key.Name, value)
+	if err != nil {
+		err = fmt.Errorf("the record does not open: %w", err)
+	}
+	return record, err
+}
+
+// seal is a record as the store gets it.
+func (t *Table) seal(key store.Key, record []byte) ([]byte, error) {
+	if t.Sealer == nil {
+		return record, nil
+	}
+	return t.Sealer.Seal(key.Name, record)
+}
+
+// Erase empties the record of a turn, and reports whether it had anything to erase. The
+// record itself stays until the time expires, since without it the turn would run again: a repeat
+// gets a result that was not kept. A turn that runs is [ErrInFlight].
+func (t *Table) Erase(ctx context.Context, key store.Key, expires time.Time) (erased bool, _ error) {
+	for {
+		r, at, err := t.look(ctx, key)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return false, nil
+		case err != nil:
+			return false, err
+		case r.status == done && r.fingerprint == "" && len(r.result) == 0:
+			return false, nil
+		case r.status == running && (t.local || time.Since(r.written) <= r.lease+t.Skew):
+			return false, ErrInFlight
+		}
+		h := &Held{table: t, turn: Turn{Key: key, Expires: expires}, at: at}
+		h.record = record{status: done, holder: t.newHolder(), lease: r.lease}
+		if err := h.update(ctx); !errors.Is(err, store.ErrConflict) {
+			return err == nil, err
+		}
+	}
+}
+
+// Expired records hold what users have said, so that they are not left to the next writes
+// where a store does not drop them by itself: it is swept while it has any records at all.
+
+const (
+	sweepEvery = time.Minute
+	sweepTime  = 20 * time.Second // of one sweep
+)
+
+// sweepSoon has the store swept, unless that is due already.
+func (t *Table) sweepSoon() {
+	if t.sweeper == nil || t.sweepDue.Load() || !t.sweepDue.CompareAndSwap(false, true) {
+		return
+	}
+	time.AfterFunc(sweepEvery, func() { t.later(t.sweep) })
+}
+
+func (t *Table) sweep(ctx context.Context) {
+	t.sweepDue.Store(false) // before it looks: a record that it does not see has it swept again
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	if left, err := t.sweeper.Sweep(ctx); left || err != nil {
+		t.sweepSoon()
+	}
 }

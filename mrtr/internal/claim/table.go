@@ -1,3 +1,14 @@
+// Package claim decides which of several equal requests runs a turn of a call, by
+// a record in a store. One request holds the turn and runs it; the others wait and
+// get its result, now and whenever they come again.
+//
+// A turn is a round that enters the handler of a call, or ends it. Its one record
+// says who holds it, which answers it was claimed with, which effects began and
+// ended, and at last its result. Every write of a holder is at the revision of the
+// one before, so a holder that was given up cannot write any more.
+//
+// The package knows nothing of the protocol: answers are a fingerprint, effects
+// and results are JSON.
 package claim
 
 import (
@@ -5,13 +16,13 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/sighting"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -304,21 +315,11 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 // takeOver claims a turn that was let go of or cut off.
 func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revision) (answer Answer, again bool, _ error) {
 	h.keep()
-	h.record.cutOff, h.record.effects = r.cutOff, r.effects
-	h.at = at
-	err := h.update(ctx)
-	switch {
-	case err == nil:
-		h.start()
-		return Answer{Held: h, Left: r.effects, TookOver: r.status != free}, false, nil
-	case errors.Is(err, store.ErrConflict):
-		h.at = 0
-		h.record.cutOff, h.record.effects = 0, nil
-		return answer, true, nil
-	case !store.IsVerdict(err):
-		h.disown()
+	if again, err := h.replace(ctx, r, at); again || err != nil {
+		return answer, again, err
 	}
-	return answer, false, err
+	h.start()
+	return Answer{Held: h, Left: r.effects, TookOver: r.status != free}, false, nil
 }
 
 // wait waits for a change of the record, and no longer than d.
@@ -330,68 +331,6 @@ func (t *Table) wait(ctx context.Context, key store.Key, at store.Revision, d ti
 		return nil
 	}
 	return err
-}
-
-// see is the record of a turn as it was found, or else as it is now.
-func (t *Table) see(ctx context.Context, key store.Key, found *store.ExistsError) (r record, at store.Revision, _ error) {
-	if found == nil {
-		return t.look(ctx, key)
-	}
-	value, err := t.open(key, found.Value)
-	if err != nil {
-		return r, 0, err
-	}
-	return recordIn(value, found.At)
-}
-
-// look reads the record of a turn.
-func (t *Table) look(ctx context.Context, key store.Key) (r record, at store.Revision, _ error) {
-	value, at, err := t.read(ctx, key)
-	if err != nil {
-		return r, 0, err
-	}
-	return recordIn(value, at)
-}
-
-func recordIn(value []byte, at store.Revision) (record, store.Revision, error) {
-	r, ok := readRecord(value)
-	if !ok {
-		return r, 0, errOtherRelease
-	}
-	return r, at, nil
-}
-
-var errOtherRelease = errors.New("the record was written by another release")
-
-// read reads a record and opens it.
-func (t *Table) read(ctx context.Context, key store.Key) (value []byte, at store.Revision, _ error) {
-	ctx, cancel := t.bounded(ctx)
-	defer cancel()
-	value, at, err := t.Store.Get(ctx, key)
-	if err == nil {
-		value, err = t.open(key, value)
-	}
-	return value, at, err
-}
-
-// open is a record as it was sealed.
-func (t *Table) open(key store.Key, value []byte) ([]byte, error) {
-	if t.Sealer == nil {
-		return value, nil
-	}
-	record, err := t.Sealer.Open(key.Name, value)
-	if err != nil {
-		err = fmt.Errorf("the record does not open: %w", err)
-	}
-	return record, err
-}
-
-// seal is a record as the store gets it.
-func (t *Table) seal(key store.Key, record []byte) ([]byte, error) {
-	if t.Sealer == nil {
-		return record, nil
-	}
-	return t.Sealer.Seal(key.Name, record)
 }
 
 // bounded bounds an operation of the store.
@@ -422,4 +361,17 @@ func (t *Table) later(f func(ctx context.Context)) {
 		defer t.after.Done()
 		f(t.ctx)
 	}()
+}
+
+// sightings hold since when each running turn has been at the revision that was seen last.
+type sightings = sighting.Log[store.Key, store.Revision]
+
+// silence is how long the holder has not written. A record that is older than its
+// lease by any clock needs no watching.
+func (t *Table) silence(key store.Key, at store.Revision, r *record) time.Duration {
+	since := t.seen.Note(key, at)
+	if time.Since(r.written) > r.lease+2*t.Skew {
+		return r.lease
+	}
+	return time.Since(since)
 }

@@ -80,41 +80,26 @@ func factOf[C, V any](err error, ask func(C) V) *V {
 
 // described are errors like e, each with one of the methods that the failure had.
 func (f *Failure) described(e *effectError) (all []error) {
-	if f.Type != nil {
-		all = append(all, typeFact{e})
-	}
-	if f.Code != nil {
-		all = append(all, codeFact{e})
-	}
-	if f.Expected != nil {
-		all = append(all, expectedFact{e})
-	}
-	if f.Quiet != nil {
-		all = append(all, quietFact{e})
-	}
-	if f.Hints != nil {
-		all = append(all, hintsFact{e})
-	}
-	if f.Operation != nil {
-		all = append(all, operationFact{e})
-	}
-	if f.Selector != nil {
-		all = append(all, selectorOf{e})
-	}
-	if f.Fields != nil {
-		all = append(all, fieldsOf{e})
-	}
-	if f.Effect != nil {
-		all = append(all, effectFact{e})
-	}
-	if f.Retryable != nil {
-		all = append(all, retryableFact{e})
-	}
-	if f.Protocol != nil {
-		all = append(all, protocolOf{e})
-	}
-	if f.Timeout != nil {
-		all = append(all, timeoutFact{e})
+	for _, method := range []struct {
+		had bool
+		err error
+	}{
+		{f.Type != nil, typeFact{e}},
+		{f.Code != nil, codeFact{e}},
+		{f.Expected != nil, expectedFact{e}},
+		{f.Quiet != nil, quietFact{e}},
+		{f.Hints != nil, hintsFact{e}},
+		{f.Operation != nil, operationFact{e}},
+		{f.Selector != nil, selectorOf{e}},
+		{f.Fields != nil, fieldsOf{e}},
+		{f.Effect != nil, effectFact{e}},
+		{f.Retryable != nil, retryableFact{e}},
+		{f.Protocol != nil, protocolOf{e}},
+		{f.Timeout != nil, timeoutFact{e}},
+	} {
+		if method.had {
+			all = append(all, method.err)
+		}
 	}
 	return all
 }

@@ -81,17 +81,12 @@ func (f *Failure) ReadBack() *Failure {
 
 // walk visits the errors of a chain.
 func walk(err error, seen *int, visit func(error)) {
-	if *seen++; err == nil || *seen > maxChain {
+	if *seen++; *seen > maxChain {
 		return
 	}
 	visit(err)
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		walk(e.Unwrap(), seen, visit)
-	case interface{ Unwrap() []error }:
-		for _, inner := range e.Unwrap() {
-			walk(inner, seen, visit)
-		}
+	for _, inner := range dependency.Unwrapped(err) {
+		walk(inner, seen, visit)
 	}
 }
 

@@ -19,7 +19,7 @@ func manyChoices(t *testing.T, n int) (schema json.RawMessage, values []any) {
 		choices[i] = Choice{Value: fmt.Sprint("c", i), Title: fmt.Sprint("Choice ", i)}
 		values = append(values, choices[i].Value)
 	}
-	items, err := itemsSchema(choices)
+	items, err := enumSchema(choices, "anyOf")
 	require.NoError(t, err)
 	return objectSchema([]field{{name: "list", schema: json.RawMessage(`{"type":"array","items":` + string(items) + `}`), required: true}}), values
 }

@@ -54,7 +54,7 @@ func (d *Types) Schema(t reflect.Type, name string) (json.RawMessage, error) {
 	if whole {
 		return schema.(json.RawMessage), nil
 	}
-	return objectSchema([]field{{name: name, schema: schema.(json.RawMessage), required: true}}), nil
+	return oneProperty(name, schema.(json.RawMessage)), nil
 }
 
 func (d *Types) structSchema(t reflect.Type) (json.RawMessage, error) {
@@ -84,7 +84,7 @@ func (d *Types) valueSchema(t reflect.Type, description string) (json.RawMessage
 		if t.Kind() != reflect.String {
 			return nil, fmt.Errorf("%s has a method Choices, which only string types may", t)
 		}
-		s, err := enumSchema(c)
+		s, err := enumSchema(c, "oneOf")
 		return describe(s, description), err
 	}
 	if t == reflect.TypeFor[time.Time]() {
@@ -138,6 +138,10 @@ func describe(schema json.RawMessage, description string) json.RawMessage {
 	return append(s, '}')
 }
 
+func oneProperty(name string, schema json.RawMessage) json.RawMessage {
+	return objectSchema([]field{{name: name, schema: schema, required: true}})
+}
+
 func objectSchema(properties []field) json.RawMessage {
 	s := make(json.RawMessage, 0, 256)
 	s = append(s, `{"type":"object","properties":{`...)
@@ -168,11 +172,11 @@ type Choice struct{ Value, Title string }
 
 // OfChoices is the schema of a form with one property, an enum of the choices.
 func OfChoices(name string, choices []Choice) (json.RawMessage, error) {
-	values, err := enumSchema(choices)
+	values, err := enumSchema(choices, "oneOf")
 	if err != nil {
 		return nil, err
 	}
-	return objectSchema([]field{{name: name, schema: values, required: true}}), nil
+	return oneProperty(name, values), nil
 }
 
 // OfSeveralChoices is the schema of a form with one property, a list of the choices.
@@ -181,40 +185,30 @@ func OfSeveralChoices(name string, choices []Choice) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return objectSchema([]field{{name: name, schema: list, required: true}}), nil
+	return oneProperty(name, list), nil
 }
 
 // enumSchema is a string of which the schema lists the values, with titles where
-// any choice has one.
-func enumSchema(choices []Choice) (json.RawMessage, error) {
-	titled, err := checkChoices(choices)
-	if err != nil {
-		return nil, err
-	}
-	return appendChoices(json.RawMessage(`{"type":"string",`), choices, titled, "oneOf"), nil
-}
-
-// listSchema is a list that takes each of the choices once.
-func listSchema(choices []Choice) (json.RawMessage, error) {
-	items, err := itemsSchema(choices)
-	if err != nil {
-		return nil, err
-	}
-	return json.RawMessage(`{"type":"array","items":` + string(items) + `,"uniqueItems":true,"maxItems":` + strconv.Itoa(len(choices)) + `}`), nil
-}
-
-// itemsSchema is enumSchema for the items of a list, where the protocol has
-// another spelling.
-func itemsSchema(choices []Choice) (json.RawMessage, error) {
+// any choice has one: in a oneOf, and for the items of a list in an anyOf without the type.
+func enumSchema(choices []Choice, titles string) (json.RawMessage, error) {
 	titled, err := checkChoices(choices)
 	if err != nil {
 		return nil, err
 	}
 	open := `{"type":"string",`
-	if titled {
+	if titled && titles == "anyOf" {
 		open = `{`
 	}
-	return appendChoices(json.RawMessage(open), choices, titled, "anyOf"), nil
+	return appendChoices(json.RawMessage(open), choices, titled, titles), nil
+}
+
+// listSchema is a list that takes each of the choices once.
+func listSchema(choices []Choice) (json.RawMessage, error) {
+	items, err := enumSchema(choices, "anyOf")
+	if err != nil {
+		return nil, err
+	}
+	return json.RawMessage(`{"type":"array","items":` + string(items) + `,"uniqueItems":true,"maxItems":` + strconv.Itoa(len(choices)) + `}`), nil
 }
 
 func checkChoices(choices []Choice) (titled bool, _ error) {

@@ -10,6 +10,37 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
+// Stats are the numbers of one moment, for a gauge or a page of an operator's.
+type Stats struct {
+	// Rounds are the requests that are being served. A call of a legacy client counts
+	// while its rounds run, and not while its user is asked.
+	Rounds int
+	// Held are the handlers that wait for an answer, and HeldBytes the memory that
+	// [Limits.MaxFrameBytes] bounds. Running are the linear handlers that run now.
+	Held, HeldBytes, Running int
+	// Orphans are the rounds that run though their clients have left.
+	Orphans int
+	// Draining says that [Runtime.Drain] was called, and Closed that the runtime is
+	// closed.
+	Draining, Closed bool
+}
+
+// Stats counts the rounds and the handlers of this moment.
+func (rt *Runtime) Stats() Stats {
+	rt.works.mu.Lock()
+	orphans := rt.works.count
+	rt.works.mu.Unlock()
+	t := rt.frames
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Stats{
+		Orphans: orphans,
+		Rounds:  int(rt.rounds.Load()),
+		Held:    t.parked.places, HeldBytes: t.all.bytes, Running: t.running.places,
+		Draining: t.takesNoFrames, Closed: t.closed,
+	}
+}
+
 // The ways in which a server waits for a user, in [Waiting].
 const (
 	WayHeld   = "held"   // the handler is held, and the client has its questions

@@ -5,9 +5,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // How a question was answered, in [Event.Answer].
@@ -50,7 +55,8 @@ func Wording(q AnyQuestion) string {
 
 // answered is how a response answers its question, after it was judged.
 func (p *pending) answered(response mcp.InputResponse, err error) how {
-	if err == nil && !p.settled() || err != nil && !isNo(err) {
+	reason := reasonOf(err)
+	if err == nil && !p.settled() || err != nil && reason != Declined && reason != Cancelled {
 		return notYet
 	}
 	if r, ok := response.(*mcp.ElicitResult); ok && r != nil {
@@ -65,12 +71,6 @@ func (p *pending) answered(response mcp.InputResponse, err error) how {
 		return saidNo
 	}
 	return accepted
-}
-
-// isNo reports whether an error is that of a user who declined or dismissed a question.
-func isNo(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.Reason == Declined || e.Reason == Cancelled)
 }
 
 // reportAnswers tells the observer how the questions of this round were answered: as says,
@@ -135,5 +135,124 @@ func reportOver(ctx context.Context, p *pending, response mcp.InputResponse, err
 	}
 	if answer != "" {
 		c.report(ctx, p.spec, answer)
+	}
+}
+
+// sender holds the facts of a request that are for the observer alone. A runtime
+// without an observer makes none.
+type sender struct {
+	trace  Trace // of round one
+	came   Trace // with this request
+	client string
+	waited time.Duration
+
+	mu      sync.Mutex
+	answers []string // of this round, as Event.Answers has them
+}
+
+func (s *sender) note(question, answer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers = append(s.answers, question+": "+answer)
+}
+
+// answered are the answers of the round so far.
+func (s *sender) answered() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.answers)
+}
+
+// identify notes the facts of the request for the observer.
+func (c *Call) identify() {
+	if c.rt.observer == nil {
+		return
+	}
+	seen := &sender{client: clientName(c.ex), came: traceOf(c.ex.request)}
+	if c.st.seen != nil {
+		seen.trace = c.st.seen.trace
+	} else if c.ex.token == "" {
+		seen.trace = seen.came
+	}
+	if issued, ok := statecodec.Issued(c.ex.token); ok {
+		seen.waited = max(0, time.Since(issued))
+	}
+	if l := c.ex.legacy; l != nil && l.last != nil {
+		seen.waited = time.Since(l.asked)
+	}
+	c.st.see(seen)
+}
+
+// clientName is the name and version of the client, for the observer.
+func clientName(ex exchange) string {
+	info := clientInfo(ex.request, ex.session())
+	return cut(strings.TrimSpace(cut(info.Name, maxClientInLog)+" "+cut(info.Version, maxClientInLog)), maxClientInLog)
+}
+
+// doubts remembers which doubts the observer has been told: a client that repeats a round gets
+// the same answer again, but operators hear of each doubt once.
+type doubts struct {
+	mu   sync.Mutex
+	told map[string]struct{}
+}
+
+// maxDoubts bounds the memory. When it is full, all doubts are forgotten and may be told again.
+const maxDoubts = 10_000
+
+// first reports whether the observer has not been told this doubt yet, and remembers it.
+func (d *doubts) first(call, what string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := call + " " + what
+	if _, known := d.told[key]; known {
+		return false
+	}
+	if d.told == nil || len(d.told) == maxDoubts {
+		d.told = map[string]struct{}{}
+	}
+	d.told[key] = struct{}{}
+	return true
+}
+
+// doubt tells the observer of effects that may or may not have happened.
+func (c *Call) doubt(ctx context.Context, effects ...string) {
+	if c.rt.observer == nil {
+		return
+	}
+	for _, effect := range effects {
+		if c.rt.doubts.first(c.ID(), "effect "+effect) {
+			c.observe(ctx, Event{Kind: EffectInDoubt, Effect: effect})
+		}
+	}
+}
+
+// doubtRound tells the observer that a request was answered with an unknown outcome. A repeat
+// of it is an ordinary RoundRepeated.
+func (c *Call) doubtRound(ctx context.Context, err error, unknown []string) {
+	if c.rt.observer == nil {
+		return
+	}
+	e := Event{Kind: RoundUnknown, Reason: "its instance fell silent", Err: err}
+	if !c.rt.doubts.first(c.ID(), "round") {
+		e.Kind = RoundRepeated
+	}
+	c.doubt(ctx, unknown...)
+	c.observe(ctx, e)
+}
+
+// doubtUndoings tells the observer of effects that an earlier run of the turn began to undo
+// and never finished undoing.
+func (c *Call) doubtUndoings(ctx context.Context) {
+	if c.rt.observer == nil {
+		return
+	}
+	for i := range c.st.done {
+		e := &c.st.done[i]
+		if e.kind != undoneEntry || !e.unknown || c.st.undoing(e.key) != e {
+			continue
+		}
+		if effect := effectName(e.key); c.rt.doubts.first(c.ID(), "undoing "+effect) {
+			c.observe(ctx, Event{Kind: StopFailed, Effect: effect, Reason: "the server was cut off while it was undone"})
+		}
 	}
 }
