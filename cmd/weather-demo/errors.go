@@ -230,19 +230,18 @@ func levels(ctx context.Context, p printer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(p, "    %s\n", p.dim(fmt.Sprintf("its cause: %s by the client, %s in the log",
-			found(strings.Contains(string(raw), e.secret), "read", "not read"), found(strings.Contains(logged.String(), e.secret), "written", "not written"))))
+		readers := ""
+		if strings.Contains(string(raw), e.secret) {
+			readers += " client"
+		}
+		if strings.Contains(logged.String(), e.secret) {
+			readers += " log"
+		}
+		fmt.Fprintf(p, "    %s\n", p.dim("its cause reaches:"+readers))
 	}
 	fmt.Fprintln(p)
 	p.hang("  ", fmt.Sprintf("The layers, outermost first: %s, and then the tool.", strings.Join(boundary.Layers(), ", ")), plain)
 	return nil
-}
-
-func found(is bool, yes, no string) string {
-	if is {
-		return yes
-	}
-	return no
 }
 
 // ending is a way in which a call ends.
