@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -51,8 +49,7 @@ func TestALegacyClientThatDoesNotAnswerIsToldWhatWasDone(t *testing.T) {
 			cases++
 			t.Run(how+"/"+name, func(t *testing.T) {
 				rt, seen := newRuntime(t, nil)
-				server := newServer()
-				mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
+				server := serveStyle(rt, style, nil)
 				out, err := connect(t, server, legacyClient).Call(t.Context(), "tool", tripIn{Who: "me"},
 					wire.Answers{"*": wire.Fail(-32000, "nobody is here")})
 				require.NoError(t, err)
@@ -61,11 +58,7 @@ func TestALegacyClientThatDoesNotAnswerIsToldWhatWasDone(t *testing.T) {
 				require.Len(t, stopped, 1)
 				err = stopped[0].Err
 				require.Equal(t, effect.effect, effectOf(err))
-				told := err.Error()
-				var hinted interface{ ToolErrorHints() []string }
-				if errors.As(err, &hinted) {
-					told += " " + strings.Join(hinted.ToolErrorHints(), " ")
-				}
+				told := toldBy(err)
 				require.Contains(t, told, effect.told)
 				notAdvisedToCallAgain(t, told)
 			})
@@ -99,13 +92,11 @@ func TestAStoreThatFailsUnderAnEffectDoesNotSayThatNothingBegan(t *testing.T) {
 	})), &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain})}
 	asked := tool.begin()
 	require.NoError(t, asked.err)
-	var wire *jsonrpc.Error
-	require.ErrorAs(t, tool.answer(asked, "x").err, &wire)
-	require.Equal(t, "This request was not completed: the server cannot remember it now. Send the same request again.", wire.Message)
+	const again = "the server cannot remember it now. Send the same request again."
+	require.Equal(t, "This request was not completed: "+again, requireCode(t, tool.answer(asked, "x").err, -31001).Message)
 	require.NoError(t, tool.answer(asked, "x").err)
 	s.fail(errors.New("down"))
-	require.ErrorAs(t, tool.answer(asked, "x").err, &wire)
-	require.Equal(t, "This request was not begun: the server cannot remember it now. Send the same request again.", wire.Message)
+	require.Equal(t, "This request was not begun: "+again, requireCode(t, tool.answer(asked, "x").err, -31001).Message)
 }
 
 // One file has the sentences that advise a client. The others have none that could

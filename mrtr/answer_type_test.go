@@ -67,12 +67,6 @@ func typeStyles[T any](q func() mrtr.Question[T]) map[string]mrtr.Style[input, o
 	return styles
 }
 
-func serveStyle(rt *mrtr.Runtime, style mrtr.Style[input, output]) *mcp.Server {
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
-	return server
-}
-
 // An answer that fits the form, and that its type refuses, is asked for again before
 // the handler is entered. The note names the property, and neither the answer nor a
 // Go type.
@@ -82,7 +76,7 @@ func TestAnAnswerThatItsTypeRefusesIsAskedAgain(t *testing.T) {
 	for name, style := range typeStyles(ask) {
 		t.Run(name, func(t *testing.T) {
 			rt, seen := newRuntime(t, nil)
-			client := connect(t, serveStyle(rt, style), nil)
+			client := connect(t, serveStyle(rt, style, nil), nil)
 			wrong := wire.Accept(map[string]any{"from": "lis", "to": canary, "seat": "1A"})
 			out := call(t, client, wire.Answers{"q": wire.InTurn(wrong, wire.Accept(good))})
 			said(t, out, fmt.Sprint(route{From: "LIS", To: "HND", Seat: "1A"}))
@@ -117,7 +111,7 @@ func TestAnAnswerThatItsTypeRefusesInAFreshProcess(t *testing.T) {
 					mrtr.ForgetTypes()
 				}
 				rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys}})
-				return connect(t, serveStyle(rt, style), nil)
+				return connect(t, serveStyle(rt, style, nil), nil)
 			}
 			send := func(state, answer string) *wire.Reply {
 				r := wire.Request{Name: "tool", State: state}
@@ -190,7 +184,7 @@ func TestElicitAs(t *testing.T) {
 	for name, style := range typeStyles(ask) {
 		t.Run(name, func(t *testing.T) {
 			rt, _ := newRuntime(t, nil)
-			client := connect(t, serveStyle(rt, style), nil)
+			client := connect(t, serveStyle(rt, style, nil), nil)
 			out := call(t, client, wire.Answers{"q": wire.InTurn(
 				wire.Accept(map[string]any{"row": 300}), // fits the form, and no int8
 				wire.Accept(map[string]any{"row": 12, "meals": []string{"soup"}, "note": "dropped"}),
@@ -268,7 +262,7 @@ func TestElicitRaw(t *testing.T) {
 	}
 	for name, style := range typeStyles(func() mrtr.Question[*mcp.ElicitResult] { return ask() }) {
 		rt, _ := newRuntime(t, nil)
-		out := call(t, connect(t, serveStyle(rt, style), nil), wire.Answers{"q": wire.Decline})
+		out := call(t, connect(t, serveStyle(rt, style, nil), nil), wire.Answers{"q": wire.Decline})
 		require.False(t, out.IsError, "%s: %s", name, out.Text)
 	}
 
@@ -315,7 +309,7 @@ func TestReplyTellsEveryOutcome(t *testing.T) {
 			for _, version := range []string{wire.Modern, wire.Legacy} {
 				t.Run(fmt.Sprintf("%s/%s/%s", name, test.explanation, version), func(t *testing.T) {
 					rt, _ := newRuntime(t, nil)
-					client := connect(t, serveStyle(rt, style), &wire.Options{Version: version, Capabilities: test.capabilities})
+					client := connect(t, serveStyle(rt, style, nil), &wire.Options{Version: version, Capabilities: test.capabilities})
 					said(t, call(t, client, wire.Answers{"q": test.answer}), fmt.Sprint(test.want))
 				})
 			}
@@ -336,8 +330,7 @@ func TestReplyOfOtherQuestions(t *testing.T) {
 	require.Equal(t, mrtr.Cancelled, visited.Reason)
 	require.True(t, roundTrip(t, mrtr.Reply(visit2), wire.Accept(nil)).Accepted())
 
-	rt, _ := newRuntime(t, nil)
-	known := call(t, connect(t, serveTool(rt, asking(mrtr.Reply(mrtr.Known(7)), showReply[int]), nil), nil), nil)
+	known := play(t, asking(mrtr.Reply(mrtr.Known(7)), showReply[int]), nil)
 	said(t, known, "7")
 
 	// A type that decodes itself is still judged before the handler is entered.

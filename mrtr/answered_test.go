@@ -79,8 +79,7 @@ func TestTheObserverHearsHowQuestionsWereAnswered(t *testing.T) {
 				t.Run(way+"/"+style+"/"+name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						rt, seen := newRuntime(t, &mrtr.Options{Unaskable: c.policy})
-						server := newServer()
-						mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, handler, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}}))
+						server := serveStyle(rt, handler, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}})
 						manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
 						require.NoError(t, err)
 						t.Cleanup(func() { require.NoError(t, manager.Close()) })

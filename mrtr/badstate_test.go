@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -272,14 +271,12 @@ func TestArgumentsThatDifferInCaseAreRefused(t *testing.T) {
 	server := newServer()
 	sure := mrtr.Confirm("sure", "Pay?")
 	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
-		mrtr.RawTool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, raw json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+		mrtr.RawTool(rt, mrtr.Native(guardedOf(func(s *stage, raw json.RawMessage) (*mcp.CallToolResult, error) {
 			var in struct{ Order json.RawMessage }
 			require.NoError(t, json.Unmarshal(raw, &in))
-			if _, ok := mrtr.Answer(c, sure); !ok {
-				return mrtr.Need(sure), nil, nil
-			}
-			return nil, nil, nil
-		}), nil))
+			ask(s, sure)
+			return nil, nil
+		})), nil))
 	type typed struct {
 		Order json.RawMessage `json:"order"` // left as it arrived, for encoding/json
 	}
@@ -370,8 +367,7 @@ func TestAHandlersOwnTimeForItsStates(t *testing.T) {
 						if way == "task" { // its first answer is a state alone
 							asked = tool.round(ctx, "", asked.state, nil)
 						}
-						require.NoError(t, asked.err)
-						require.Equal(t, []string{"seat"}, asked.asks)
+						require.Equal(t, []string{"seat"}, asked.asks, "%v", asked.err)
 						return asked
 					}
 					asked := begin()
@@ -385,9 +381,7 @@ func TestAHandlersOwnTimeForItsStates(t *testing.T) {
 					asked = begin()
 					time.Sleep(opens + statecodec.DefaultSkew + time.Second)
 					refused := tool.round(ctx, "", asked.state, accepting(asked, "aisle"))
-					var wire *jsonrpc.Error
-					require.ErrorAs(t, refused.err, &wire)
-					require.Equal(t, statecodec.Refusal, wire.Message)
+					badStateOf(t, refused)
 				})
 			})
 		}

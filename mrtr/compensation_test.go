@@ -1,11 +1,9 @@
 package mrtr_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -76,8 +74,7 @@ func TestCompensation(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/store=%t", name, style, stored), func(t *testing.T) {
 					var did deeds
 					var idems []string
-					var log bytes.Buffer
-					logger := slog.New(slog.NewTextHandler(&log, nil))
+					logger, log := newLog()
 					opts := &mrtr.Options{Observer: mrtr.LogObserver(logger)}
 					if stored {
 						opts = withStore(store.NewMemory(nil))
@@ -121,10 +118,7 @@ func TestCompensationInARace(t *testing.T) {
 				var did deeds
 				var idems []string
 				var mu sync.Mutex
-				opts := &mrtr.Options{}
-				if stored {
-					opts = withStore(store.NewMemory(nil))
-				}
+				opts := storeIf(stored)
 				tool := newTrip(newTripRuntime(t, opts), compensated(&did, &idems, &mu, func() error { return nil })[style], "")
 				asked := tool.begin()
 				var all sync.WaitGroup
@@ -180,8 +174,7 @@ func TestAQuietNo(t *testing.T) {
 		for _, client := range []*wire.Options{nil, legacyClient} {
 			t.Run(fmt.Sprintf("%s/legacy=%t", name, client != nil), func(t *testing.T) {
 				var did deeds
-				var log bytes.Buffer
-				logger := slog.New(slog.NewTextHandler(&log, nil))
+				logger, log := newLog()
 				rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(logger)})
 				server := newServer()
 				require.NoError(t, boundary.Install(server, &boundary.Options{Logger: logger}))
@@ -230,9 +223,7 @@ func TestAStepInDoubtIsUndone(t *testing.T) {
 			doubtful := strings.HasPrefix(explanation, "in doubt")
 			require.Equal(t, []string{fmt.Sprint(explanation == "happened", doubtful)}, found)
 			require.Error(t, reply.err)
-			var effect interface{ ToolErrorHints() []string }
-			require.ErrorAs(t, reply.err, &effect)
-			said := strings.Join(append(effect.ToolErrorHints(), reply.err.Error()), " ")
+			said := toldBy(reply.err)
 			require.Equal(t, explanation != "never begun", strings.Contains(said, `"pay" was undone`), said)
 		})
 	}
@@ -252,8 +243,7 @@ func TestCompensationOfALegacyClientThatIsNotAsked(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%s", name, style, explanation), func(t *testing.T) {
 					var did deeds
 					var idems []string
-					var log bytes.Buffer
-					logger := slog.New(slog.NewTextHandler(&log, nil))
+					logger, log := newLog()
 					rt, _ := newRuntime(t, &mrtr.Options{
 						Observer: mrtr.LogObserver(logger), Bridge: &sse.BridgeOptions{AnswerTimeout: 100 * time.Millisecond},
 					})

@@ -18,18 +18,16 @@ import (
 func TestDoubtAfterAFailureOutlivesItsRound(t *testing.T) {
 	outcomes := []error{errors.New("refused"), io.EOF}
 	runs := 0
-	style := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+	style := mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
 		for _, q := range []string{"seat", "pay"} {
-			if _, ok := mrtr.Answer(c, text(q)); !ok {
-				return mrtr.Need(text(q)), tripOut{}, nil
-			}
-			_, _ = mrtr.Once(ctx, c, "mail", func(context.Context, string) (string, error) {
+			ask(s, text(q))
+			_, _ = mrtr.Once(s.ctx, s.Call, "mail", func(context.Context, string) (string, error) {
 				runs++
 				return "", outcomes[min(runs, 2)-1]
 			})
 		}
-		return nil, tripOut{Plan: "done"}, nil
-	})
+		return tripOut{Plan: "done"}, nil
+	}))
 	tool := newTrip(newTripRuntime(t, withStore(store.NewMemory(nil))), style, "")
 	pay := tool.answer(tool.begin(), "window")
 	require.NoError(t, pay.err)
@@ -63,13 +61,11 @@ func TestATakeoverDoesNotGoBackBehindADoubt(t *testing.T) {
 					list.End(ends("done"))
 					style := mustBuild(t, &list)
 					if name == "journal" {
-						style = mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-							if _, err := mrtr.Ask(ctx, c, q); err != nil {
-								return tripOut{}, err
-							}
-							_, err := mrtr.Once(ctx, c, "pay", pay, check)
+						style = mrtr.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+							ask(s, q)
+							_, err := mrtr.Once(s.ctx, s.Call, "pay", pay, check)
 							return tripOut{Plan: "done"}, err
-						})
+						}))
 					}
 					rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: i})
 					return &tripTool{rt: rt, handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Version: question})}
@@ -77,10 +73,8 @@ func TestATakeoverDoesNotGoBackBehindADoubt(t *testing.T) {
 				first, second := newInstance(memory, afterEffect), newInstance(memory, "")
 				dying, living := serve(first, "Which seat?"), serve(second, "Which of the seats?")
 				seat := dying.begin()
-				own := make(chan tripReply, 1)
 				defer first.goOn()
-				go func() { own <- dying.answer(seat, "window") }()
-				<-first.stopped
+				first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
 				for range 2 {
 					e := ended(t, living.answer(seat, "window").err, mrtr.Diverged)
 					require.Equal(t, []string{"pay"}, e.Unknown)
@@ -101,11 +95,9 @@ func TestDoubtOutlivesAnAttemptThatIsRefused(t *testing.T) {
 				var did deeds
 				memory := store.NewMemory(nil)
 				serve := func(i *instance) *tripTool {
-					h := style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-						if _, err := mrtr.Ask(ctx, c, text("seat")); err != nil {
-							return tripOut{}, err
-						}
-						_, err := mrtr.Once(ctx, c, "pay", func(context.Context, string) (string, error) {
+					h := style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+						ask(s, text("seat"))
+						_, err := mrtr.Once(s.ctx, s.Call, "pay", func(context.Context, string) (string, error) {
 							if did.note("tried") > 1 {
 								return "", errors.New("refused")
 							}
@@ -113,17 +105,15 @@ func TestDoubtOutlivesAnAttemptThatIsRefused(t *testing.T) {
 							return "paid", nil
 						}, &mrtr.EffectOptions[string]{Again: true})
 						return tripOut{}, err
-					})
+					}))
 					rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: i})
 					return &tripTool{rt: rt, handler: mrtr.Tool(rt, h, nil)}
 				}
 				first, second := newInstance(memory, afterEffect), newInstance(memory, "")
 				dying, living := serve(first), serve(second)
 				seat := dying.begin()
-				own := make(chan tripReply, 1)
 				defer first.goOn()
-				go func() { own <- dying.answer(seat, "window") }()
-				<-first.stopped
+				first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
 				reply := living.answer(seat, "window")
 				require.ErrorContains(t, reply.err, "refused")
 				require.Equal(t, 2, did.count("tried"))

@@ -100,9 +100,7 @@ func TestInheritedDoubtIsLoud(t *testing.T) {
 				first, second := newInstance(memory, afterEffect), newInstance(memory, "")
 				dying, living := first.serve(t, style, &did, opts), second.serve(t, style, &did, opts)
 				seat := dying.begin()
-				own := make(chan tripReply, 1)
-				go func() { own <- dying.answer(seat, "window") }()
-				<-first.stopped
+				own := first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
 				living.answer(seat, "window")
 				want := 1
 				if opts != nil {

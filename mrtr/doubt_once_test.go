@@ -72,13 +72,11 @@ func (l *listener) loud(t *testing.T) (records []string) {
 }
 
 func payIn(style linearStyle, pay func(context.Context, string) (string, error)) tripStyle {
-	return style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-		if _, err := mrtr.Ask(ctx, c, text("seat")); err != nil {
-			return tripOut{}, err
-		}
-		paid, err := mrtr.Once(ctx, c, "pay", pay)
+	return style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+		ask(s, text("seat"))
+		paid, err := mrtr.Once(s.ctx, s.Call, "pay", pay)
 		return tripOut{Plan: paid}, err
-	})
+	}))
 }
 
 // Every doubt is one record, with its effect if it has one, the call and the caller: however
@@ -107,13 +105,11 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 		"a handler that does not end": func(t *testing.T) (*listener, []string) {
 			l := newListener(t, store.NewMemory(nil), "", mrtr.Options{})
 			end := make(chan struct{})
-			style := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-				if _, ok := mrtr.Answer(c, text("seat")); !ok {
-					return mrtr.Need(text("seat")), tripOut{}, nil
-				}
-				_, err := mrtr.Once(ctx, c, "pay", func(context.Context, string) (string, error) { <-end; return "", io.EOF })
-				return nil, tripOut{}, err
-			})
+			style := mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
+				ask(s, text("seat"))
+				_, err := mrtr.Once(s.ctx, s.Call, "pay", func(context.Context, string) (string, error) { <-end; return "", io.EOF })
+				return tripOut{}, err
+			}))
 			tool := &tripTool{rt: l.rt, handler: mrtr.Tool(l.rt, style, &mrtr.HandlerOptions{Within: time.Minute})}
 			ended(t, tool.answer(tool.begin(), "x").err, mrtr.OutcomeUnknown)
 			synctest.Wait()
@@ -131,9 +127,7 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			}
 			dying, living := serve(first), serve(second)
 			asked := dying.begin()
-			own := make(chan tripReply, 1)
-			go func() { own <- dying.answer(asked, "x") }()
-			<-first.stopped
+			own := first.stopsIn(func() tripReply { return dying.answer(asked, "x") })
 			for range 3 {
 				ended(t, living.answer(asked, "x").err, mrtr.OutcomeUnknown)
 			}
@@ -150,9 +144,7 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			}
 			dying, living := serve(first), serve(second)
 			asked := dying.begin()
-			own := make(chan tripReply, 1)
-			go func() { own <- dying.answer(asked, "x") }()
-			<-first.stopped
+			own := first.stopsIn(func() tripReply { return dying.answer(asked, "x") })
 			for range 3 {
 				ended(t, living.answer(asked, "x").err, mrtr.OutcomeUnknown)
 			}
@@ -166,9 +158,7 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			var did, un deeds
 			dying, living := newTrip(first.rt, undoing(first.instance, &did, &un)["journal"], ""), newTrip(second.rt, undoing(second.instance, &did, &un)["journal"], "")
 			asked := dying.begin()
-			own := make(chan tripReply, 1)
-			go func() { own <- dying.round(t.Context(), "", asked.state, declining(asked)) }()
-			<-first.stopped
+			own := first.stopsIn(func() tripReply { return dying.round(t.Context(), "", asked.state, declining(asked)) })
 			for range 3 {
 				require.Error(t, living.round(t.Context(), "", asked.state, declining(asked)).err)
 			}

@@ -99,12 +99,10 @@ var duplicateSituations = []struct {
 	{"the answer to another question", func(t *testing.T, tool *tripTool) string {
 		seat := tool.begin()
 		again := tool.round(t.Context(), "", seat.state, mcp.InputResponseMap{"pay": accept("pay", "yes")})
-		require.NoError(t, again.err)
-		require.Equal(t, []string{"seat"}, again.asks)
+		require.Equal(t, []string{"seat"}, again.asks, "%v", again.err)
 		pay := tool.answer(again, "window")
 		again = tool.round(t.Context(), "", pay.state, mcp.InputResponseMap{"seat": accept("seat", "aisle")})
-		require.NoError(t, again.err)
-		require.Equal(t, []string{"pay"}, again.asks)
+		require.Equal(t, []string{"pay"}, again.asks, "%v", again.err)
 		require.Equal(t, "window yes", tool.answer(again, "yes").plan)
 		return "asked again"
 	}},
@@ -234,9 +232,7 @@ var storedDuplicates = []struct {
 // refusedOtherwise requires the refusal of answers to a round that ran with others.
 func refusedOtherwise(t *testing.T, reply tripReply) {
 	t.Helper()
-	var wire *jsonrpc.Error
-	require.ErrorAs(t, reply.err, &wire)
-	require.EqualValues(t, jsonrpc.CodeInvalidParams, wire.Code)
+	wire := requireCode(t, reply.err, jsonrpc.CodeInvalidParams)
 	require.Equal(t, "This round was answered before, and otherwise. Send those answers again for its result.", wire.Message)
 }
 
@@ -295,8 +291,7 @@ func TestADuplicateOfARunningRoundComesAgain(t *testing.T) {
 		return tripOut{Plan: seat}, nil
 	})), "")
 	seat := tool.begin()
-	first := make(chan tripReply)
-	go func() { first <- tool.answer(seat, "window") }()
+	first := underWay(func() tripReply { return tool.answer(seat, "window") })
 	<-running
 	retryable(t, tool.answer(seat, "window").err, "in_flight")
 	close(goOn)

@@ -136,9 +136,7 @@ func TestOnlyACallThatDidNothingMayBeMadeAgain(t *testing.T) {
 						require.NotContains(t, said, `"book"`)
 						return
 					}
-					var hinted interface{ ToolErrorHints() []string }
-					require.ErrorAs(t, err, &hinted)
-					told := said + " " + strings.Join(hinted.ToolErrorHints(), " ")
+					told := toldBy(err)
 					notAdvisedToCallAgain(t, told)
 					require.Equal(t, 1, strings.Count(told, `"book" was done`), told)
 					require.Equal(t, effect.effect == "unknown", strings.Contains(told, `hether "book" was done is unknown`), told)

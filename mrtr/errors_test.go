@@ -1,11 +1,9 @@
 package mrtr_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -228,8 +226,8 @@ func TestARefusedRequestIsLogged(t *testing.T) {
 			`level=WARN msg="request refused" method=tools/call name=tool era=unaskable reason="its arguments have no canonical form"`},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
-			var log bytes.Buffer
-			c.options.Observer = mrtr.LogObserver(slog.New(slog.NewTextHandler(&log, nil)))
+			logger, log := newLog()
+			c.options.Observer = mrtr.LogObserver(logger)
 			rt, _ := newRuntime(t, &c.options)
 			h := mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil)
 			_, _, err := h(t.Context(), &mcp.CallToolRequest{Extra: c.extra, Params: &mcp.CallToolParamsRaw{Name: "tool", Arguments: []byte(c.arguments)}}, input{})
@@ -243,8 +241,8 @@ func TestARefusedRequestIsLogged(t *testing.T) {
 
 // The runtime's own stack traces show the words that functions were called with.
 func TestALogOfAPanicShowsNoArguments(t *testing.T) {
-	var log bytes.Buffer
-	rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(slog.New(slog.NewTextHandler(&log, nil)))})
+	logger, log := newLog()
+	rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(logger)})
 	server := serveTool(rt, func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 		return nil, output{fmt.Sprint(transfer(0x7ecabada55, func() { panic("no") }))}, nil
 	}, nil)
@@ -272,9 +270,9 @@ func TestAnAddressInTheLogIsBounded(t *testing.T) {
 		"an address without host": {"mem:a", "mem:a"},
 	} {
 		t.Run(explanation, func(t *testing.T) {
-			var log bytes.Buffer
+			logger, log := newLog()
 			seen := &recorder{}
-			both := observers{seen, mrtr.LogObserver(slog.New(slog.NewTextHandler(&log, nil)))}
+			both := observers{seen, mrtr.LogObserver(logger)}
 			rt, _ := newRuntime(t, &mrtr.Options{Observer: both})
 			h := mrtr.Resource(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, uri string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 				return nil, &mcp.ReadResourceResult{}, nil

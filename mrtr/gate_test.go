@@ -162,8 +162,7 @@ func TestNeedsRefuseBeforeAnythingHappens(t *testing.T) {
 	for name, tool := range tools {
 		t.Run(name, func(t *testing.T) {
 			rt, seen := newRuntime(t, nil)
-			server := newServer()
-			mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, tool.style, tool.opts))
+			server := serveStyle(rt, tool.style, tool.opts)
 			charged = 0
 			out := call(t, connect(t, server, &wire.Options{Capabilities: wire.URLOnly}), nil)
 			refusedWith(t, out.Error, -32021)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/store"
 )
 
 // givenText is an answer that depends on nothing, and counts how often it is asked for.
@@ -158,10 +157,7 @@ func TestGivenIsDeclined(t *testing.T) {
 func TestGivenHasEffects(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		var did deeds
-		opts := &mrtr.Options{}
-		if stored {
-			opts = withStore(store.NewMemory(nil))
-		}
+		opts := storeIf(stored)
 		fails := true
 		style := mrtr.Given1(givenText("seat", new(atomic.Int32)), func(ctx context.Context, c *mrtr.Call, _ tripIn, seat string) (tripOut, error) {
 			if _, err := mrtr.Once(ctx, c, "hold", did.do("held")); err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/store"
 )
 
 // hangUpPlaces are where the client leaves, in the round after its answer.
@@ -71,18 +70,16 @@ type meetingKey struct{}
 func meetingOf(ctx context.Context) *meeting { return ctx.Value(meetingKey{}).(*meeting) }
 
 // meetingStyles pay in the round after the question.
-func meetingStyles() map[string]mrtr.Style[tripIn, tripOut] {
-	linear := func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-		if _, err := mrtr.Ask(ctx, c, text("pay")); err != nil {
-			return tripOut{}, err
-		}
-		m := meetingOf(ctx)
-		m.register(c)
+func meetingStyles() map[string]tripStyle {
+	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+		ask(s, text("pay"))
+		m := meetingOf(s.ctx)
+		m.register(s.Call)
 		m.reach("before the effect")
-		paid, err := mrtr.Once(ctx, c, "pay", m.pay)
+		paid, err := mrtr.Once(s.ctx, s.Call, "pay", m.pay)
 		m.reach("after the effect")
 		return tripOut{Plan: paid}, err
-	}
+	})
 	var list tripSteps
 	mrtr.AskStep(&list, "pay", asks("pay", &deeds{}))
 	done := mrtr.DoStep(&list, "charge", func(ctx context.Context, at *tripAt, idem string) (string, error) {
@@ -95,20 +92,8 @@ func meetingStyles() map[string]mrtr.Style[tripIn, tripOut] {
 		m.reach("after the effect")
 		return tripOut{Plan: done.Of(at)}, nil
 	})
-	return map[string]mrtr.Style[tripIn, tripOut]{
-		"once": mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-			if _, ok := mrtr.Answer(c, text("pay")); !ok {
-				return mrtr.Need(text("pay")), tripOut{}, nil
-			}
-			m := meetingOf(ctx)
-			m.register(c)
-			m.reach("before the effect")
-			paid, err := mrtr.Once(ctx, c, "pay", m.pay)
-			m.reach("after the effect")
-			return nil, tripOut{Plan: paid}, err
-		}),
-		"steps": list.MustBuild(), "coroutine": mrtr.Coroutine(linear), "journal": mrtr.Journal(linear), "resumable": mrtr.Resumable(linear),
-	}
+	styles["steps"] = list.MustBuild()
+	return styles
 }
 
 // A client hangs up while its round works. OnStop runs if and only if the call has ended
@@ -131,10 +116,7 @@ func TestHangUpDuringWork(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
-				opts := &mrtr.Options{}
-				if stored {
-					opts = withStore(store.NewMemory(nil))
-				}
+				opts := storeIf(stored)
 				tool := newTrip(newTripRuntime(t, opts), style, "")
 				for i := range calls {
 					m := newMeeting(hangUpPlaces[i%len(hangUpPlaces)])

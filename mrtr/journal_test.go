@@ -89,13 +89,11 @@ func TestJournalNoticesAChangedHandler(t *testing.T) {
 
 				last := two.answer(r, "y")
 				if test.again {
-					require.NoError(t, last.err)
-					require.Equal(t, []string{"r"}, last.asks)
+					require.Equal(t, []string{"r"}, last.asks, "%v", last.err)
 					last = two.answer(last, "y")
 				}
 				if test.want == "" {
-					require.NoError(t, last.err)
-					require.Equal(t, []string{"s"}, last.asks)
+					require.Equal(t, []string{"s"}, last.asks, "%v", last.err)
 					last = two.answer(last, "z")
 					require.NoError(t, last.err)
 					require.Equal(t, 1, did.count("z"))
@@ -135,8 +133,7 @@ func TestJournalReplaysOnAnyInstance(t *testing.T) {
 			require.Equal(t, []string{"r", "s"}, reply.asks)
 			reply = answer(reply, "two")
 			reply = answer(reply, "three")
-			require.NoError(t, reply.err)
-			require.Equal(t, "a one b two two c three d ", reply.plan)
+			require.Equal(t, tripReply{plan: "a one b two two c three d "}, reply)
 			for _, effect := range []string{"a", "b", "c", "d"} {
 				require.Equal(t, 1, did.count(effect), effect)
 			}
@@ -192,8 +189,7 @@ func TestJournalReplaysEffects(t *testing.T) {
 				return tripOut{Plan: plan}, nil
 			})))
 			last, _ := tool.run()
-			require.NoError(t, last.err)
-			require.Equal(t, "outer(inner)", last.plan)
+			require.Equal(t, tripReply{plan: "outer(inner)"}, last)
 			require.Equal(t, 1, did.count("outer"))
 			require.Equal(t, 1, did.count("inner"))
 		})

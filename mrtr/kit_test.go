@@ -1,9 +1,11 @@
 package mrtr_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -112,11 +114,16 @@ type output struct {
 // nativeHandler is the handler of most tests.
 type nativeHandler = mrtr.GuardedFunc[input, output]
 
+// serveStyle serves one handler as "tool".
+func serveStyle[In, Out any](rt *mrtr.Runtime, style mrtr.Style[In, Out], opts *mrtr.HandlerOptions) *mcp.Server {
+	server := newServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, opts))
+	return server
+}
+
 // serveTool serves one guarded handler as "tool".
 func serveTool(rt *mrtr.Runtime, h nativeHandler, opts *mrtr.HandlerOptions) *mcp.Server {
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Native(h), opts))
-	return server
+	return serveStyle(rt, mrtr.Native(h), opts)
 }
 
 // asking is a handler that asks one question and repeats its answer.
@@ -213,6 +220,31 @@ func refusedWith(t testing.TB, err *jsonrpc.Error, code int64, explanation ...an
 	t.Helper()
 	require.NotNil(t, err, explanation...)
 	require.EqualValues(t, code, err.Code, explanation...)
+}
+
+// requireCode requires that an error is one of JSON-RPC, with a code.
+func requireCode(t testing.TB, err error, code int64, explanation ...any) *jsonrpc.Error {
+	t.Helper()
+	var wire *jsonrpc.Error
+	require.ErrorAs(t, err, &wire, explanation...)
+	require.Equal(t, code, wire.Code, explanation...)
+	return wire
+}
+
+// toldBy is all that an error tells a client: its text and its hints.
+func toldBy(err error) string {
+	told := err.Error()
+	var hinted interface{ ToolErrorHints() []string }
+	if errors.As(err, &hinted) {
+		told += " " + strings.Join(hinted.ToolErrorHints(), " ")
+	}
+	return told
+}
+
+// newLog is a logger, and the lines that it has written.
+func newLog() (*slog.Logger, *bytes.Buffer) {
+	var log bytes.Buffer
+	return slog.New(slog.NewTextHandler(&log, nil)), &log
 }
 
 // failsWith requires an error result with a text.

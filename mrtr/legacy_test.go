@@ -280,8 +280,7 @@ func TestOneHandlerAVersion(t *testing.T) {
 		}
 		return nil, output{"old " + v}, nil
 	})
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(asking(units, itself)), old), nil))
+	server := serveStyle(rt, mrtr.ByVersion(mrtr.Native(asking(units, itself)), old), nil)
 
 	said(t, call(t, connect(t, server, nil), wire.Answers{"units": wire.Value("metric")}), "metric")
 

@@ -27,22 +27,20 @@ func TestLinearContextGoesWithTheRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type inner struct{}
 		var handlerCtx context.Context
-		tool := serveTrip(t, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-			handlerCtx = context.WithValue(ctx, inner{}, "the handler's own")
+		tool := serveTrip(t, mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+			handlerCtx = context.WithValue(s.ctx, inner{}, "the handler's own")
 			values := make([]any, 0, 3)
 			for _, key := range []string{"first", "second", "third"} {
-				values = append(values, ctx.Value(roundKey{}))
-				_, deadline := ctx.Deadline()
+				values = append(values, s.ctx.Value(roundKey{}))
+				_, deadline := s.ctx.Deadline()
 				require.False(t, deadline)
-				require.NoError(t, ctx.Err())
-				if _, err := mrtr.Ask(ctx, c, text(key)); err != nil {
-					return tripOut{}, err
-				}
+				require.NoError(t, s.ctx.Err())
+				ask(s, text(key))
 			}
 			require.Equal(t, []any{1, 2, 3}, values)
-			require.Equal(t, 4, ctx.Value(roundKey{}))
+			require.Equal(t, 4, s.ctx.Value(roundKey{}))
 			return tripOut{Plan: handlerCtx.Value(inner{}).(string)}, nil
-		}))
+		})))
 		var reply tripReply
 		for n := 1; n <= 4; n++ {
 			ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), roundKey{}, n), time.Second)
@@ -118,14 +116,12 @@ func TestLinearContextIsCancelled(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var cause error
 				rt := newTripRuntime(t, nil)
-				tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-					defer func() { cause = context.Cause(ctx) }()
-					if _, err := mrtr.Ask(ctx, c, text("first")); err != nil {
-						return tripOut{}, err
-					}
-					<-ctx.Done()
-					return tripOut{}, ctx.Err()
-				}), "")
+				tool := newTrip(rt, mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+					defer func() { cause = context.Cause(s.ctx) }()
+					ask(s, text("first"))
+					<-s.ctx.Done()
+					return tripOut{}, s.ctx.Err()
+				})), "")
 				asked := tool.begin()
 				require.NoError(t, asked.err)
 				test.cancel(t, rt, tool, asked)
@@ -141,14 +137,12 @@ func TestLinearContextIsCancelled(t *testing.T) {
 func TestLinearProgressReachesTheCurrentRound(t *testing.T) {
 	rt := newTripRuntime(t, nil)
 	server := mcp.NewServer(&mcp.Implementation{Name: "trips", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "trip"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-		if _, err := mrtr.Ask(ctx, c, text("first")); err != nil {
-			return tripOut{}, err
-		}
-		token := c.Request().(*mcp.CallToolRequest).Params.GetProgressToken()
-		err := c.Session().NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: 1, Message: "half way"})
+	mcp.AddTool(server, &mcp.Tool{Name: "trip"}, mrtr.Tool(rt, mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+		ask(s, text("first"))
+		token := s.Call.Request().(*mcp.CallToolRequest).Params.GetProgressToken()
+		err := s.Call.Session().NotifyProgress(s.ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: 1, Message: "half way"})
 		return tripOut{Plan: "done"}, err
-	}), nil))
+	})), nil))
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
 	defer web.Close()
 

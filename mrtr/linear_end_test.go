@@ -21,18 +21,14 @@ func TestAHandlerAsksAsItsTimeIsUp(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			did, un := &deeds{}, &undone{}
 			rt := newTripRuntime(t, &mrtr.Options{State: &statecodec.Options{Ephemeral: true}, Store: store.NewMemory(nil)})
-			style := mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-				if _, err := mrtr.Ask(ctx, c, text("q")); err != nil {
-					return tripOut{}, err
-				}
-				if _, err := mrtr.Once(ctx, c, "pay", did.do("pay")); err != nil {
-					return tripOut{}, err
-				}
-				c.OnStop("pay", func(_ context.Context, _ string, err error) error { un.note("pay", err); return nil })
+			style := mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+				ask(s, text("q"))
+				once(s, "pay", did.do("pay"))
+				s.Call.OnStop("pay", func(_ context.Context, _ string, err error) error { un.note("pay", err); return nil })
 				time.Sleep(time.Second)
-				_, err := mrtr.Ask(ctx, c, text("r"))
+				_, err := mrtr.Ask(s.ctx, s.Call, text("r"))
 				return tripOut{Plan: "done"}, err
-			})
+			}))
 			tool := &tripTool{handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Within: time.Second})}
 			last := tool.answer(tool.begin(), "yes")
 			asked := last.err == nil

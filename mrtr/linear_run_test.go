@@ -206,31 +206,27 @@ func TestLinearRunUnwindsWithoutEffects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var did deeds
 			rt := newTripRuntime(t, nil)
-			tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-				if _, err := mrtr.Once(ctx, c, "before", did.do("before")); err != nil {
-					return tripOut{}, err
-				}
+			tool := newTrip(rt, mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+				once(s, "before", did.do("before"))
 				defer did.note("outermost")
 				defer func() {
-					_, err := mrtr.Ask(ctx, c, text("too late"))
+					_, err := mrtr.Ask(s.ctx, s.Call, text("too late"))
 					did.note("an unwound question returned " + err.Error())
 				}()
 				defer func() {
-					if _, err := mrtr.Once(ctx, c, "after", did.do("after")); err != nil {
+					if _, err := mrtr.Once(s.ctx, s.Call, "after", did.do("after")); err != nil {
 						did.note("refused")
 					}
-					if v, err := mrtr.Once(ctx, c, "before", did.do("before")); err == nil {
+					if v, err := mrtr.Once(s.ctx, s.Call, "before", did.do("before")); err == nil {
 						did.note("read " + v)
 					}
 				}()
-				if _, err := mrtr.Ask(ctx, c, text("first")); err != nil {
-					return tripOut{}, err
-				}
+				ask(s, text("first"))
 				resumed <- struct{}{}
-				<-ctx.Done()
-				_, err := mrtr.Ask(ctx, c, text("second"))
+				<-s.ctx.Done()
+				_, err := mrtr.Ask(s.ctx, s.Call, text("second"))
 				return tripOut{}, err
-			}), "")
+			})), "")
 			asked := tool.begin()
 			require.Equal(t, []string{"first"}, asked.asks)
 			end(t, rt, tool, asked)
@@ -256,8 +252,7 @@ func TestLinearAsksAfterClose(t *testing.T) {
 			_, err := mrtr.Ask(ctx, c, text("first"))
 			return tripOut{Plan: "came back"}, err
 		}), "")
-		reply := make(chan tripReply)
-		go func() { reply <- tool.begin() }()
+		reply := underWay(func() tripReply { return tool.begin() })
 		<-running
 		require.NoError(t, rt.Close())
 		require.Equal(t, tripReply{err: &mrtr.Error{Reason: mrtr.ShuttingDown}}, <-reply)

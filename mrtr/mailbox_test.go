@@ -95,8 +95,7 @@ func TestMailboxCompletesCallsElsewhere(t *testing.T) {
 			s := newSiblings(t, 2, c.style)
 			seat := s.tools[0].begin()
 			pay := s.tools[1].answer(seat, "window")
-			require.NoError(t, pay.err)
-			require.Equal(t, []string{"pay"}, pay.asks)
+			require.Equal(t, []string{"pay"}, pay.asks, "%v", pay.err)
 			for _, at := range []int{1, 0, 1, 0} { // a held handler is at the first one
 				require.Equal(t, paidOnce, s.tools[at].answer(pay, "yes"))
 			}
@@ -145,8 +144,7 @@ func TestMailboxRefusesOtherAnswers(t *testing.T) {
 		thaw := s.all[0].freeze() // so that both come before it runs the round
 		seat := func() tripReply { thaw(); return s.tools[0].begin() }()
 		thaw = s.all[0].freeze()
-		replies := make(chan tripReply, 1)
-		go func() { replies <- s.tools[1].answer(seat, "window") }()
+		replies := underWay(func() tripReply { return s.tools[1].answer(seat, "window") })
 		synctest.Wait()
 		refusedOtherwise(t, s.tools[2].answer(seat, "aisle"))
 		thaw()
@@ -206,8 +204,7 @@ func TestMailboxWithoutItsHolder(t *testing.T) {
 				pay := s.tools[0].answer(s.tools[0].begin(), "window")
 				fate.befall(t, s)
 				began := time.Now()
-				replies := make(chan tripReply, 1)
-				go func() { replies <- s.tools[2].answer(pay, "yes") }()
+				replies := underWay(func() tripReply { return s.tools[2].answer(pay, "yes") })
 				reply := s.tools[1].answer(pay, "yes")
 				require.LessOrEqual(t, time.Since(began), fate.within)
 				same(t, reply, <-replies)
@@ -519,8 +516,7 @@ func TestMailboxAsksAgainForWhatAnAnswersTypeRefuses(t *testing.T) {
 					}
 					for i := range min(wrong, 3) {
 						again := elsewhere(canary)
-						require.NoError(t, again.err)
-						require.Equal(t, []string{"to"}, again.asks)
+						require.Equal(t, []string{"to"}, again.asks, "%v", again.err)
 						require.Equal(t, again, elsewhere(canary), "the same bytes")
 						require.Len(t, s.all[0].events.of(mrtr.AnswerRefused), i+1)
 						asked = again

@@ -176,8 +176,7 @@ func TestALegacyClientThatDropsItsQuestionsIsNotWaitedForForLong(t *testing.T) {
 	for name, style := range sending(func(string) { t.Error("sent") }) {
 		t.Run(name, func(t *testing.T) {
 			rt, _ := newRuntime(t, &mrtr.Options{Bridge: &sse.BridgeOptions{AnswerTimeout: 20 * time.Millisecond}})
-			server := newServer()
-			mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
+			server := serveStyle(rt, style, nil)
 			out := call(t, connect(t, server, legacyClient), wire.Answers{"*": wire.Silent, "agreed": wire.Silent})
 			require.True(t, out.IsError)
 			require.Contains(t, out.Text, "not answered within 20ms")
@@ -193,8 +192,7 @@ func TestTextsLeaveTheSameKey(t *testing.T) {
 			var idems []string
 			style := sending(func(idem string) { idems = append(idems, idem) })[name]
 			rt, _ := newRuntime(t, &mrtr.Options{Narrow: byName})
-			server := newServer()
-			mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, &mrtr.HandlerOptions{Unstored: true}))
+			server := serveStyle(rt, style, &mrtr.HandlerOptions{Unstored: true})
 			forms, texts := connect(t, server, nil), connect(t, server, &wire.Options{Name: "shows texts"})
 			begun := send(t, forms, wire.Request{Name: "tool"})
 			for _, way := range []struct {

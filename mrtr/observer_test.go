@@ -101,8 +101,8 @@ func TestTheLevelsOfALog(t *testing.T) {
 func TestAClientThatCannotBeAskedIsAWarning(t *testing.T) {
 	for _, opts := range []*wire.Options{{Capabilities: wire.Nothing}, legacyMute, negotiatedDown} {
 		for _, needs := range [][]mrtr.AnyQuestion{nil, {units}} {
-			var log bytes.Buffer
-			rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(slog.New(slog.NewTextHandler(&log, nil)))})
+			logger, log := newLog()
+			rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(logger)})
 			call(t, connect(t, serveTool(rt, asking(units, itself), &mrtr.HandlerOptions{Needs: needs}), opts), nil)
 			require.Contains(t, log.String(), `level=WARN msg="call stopped"`)
 			require.Contains(t, log.String(), "error_type=client_cannot_be_asked")
@@ -112,8 +112,8 @@ func TestAClientThatCannotBeAskedIsAWarning(t *testing.T) {
 }
 
 func TestARefusedStateIsLoggedWithItsReason(t *testing.T) {
-	var log bytes.Buffer
-	rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(slog.New(slog.NewTextHandler(&log, nil)))})
+	logger, log := newLog()
+	rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(logger)})
 	client := connect(t, serveTool(rt, asking(units, itself), nil), nil)
 	_ = send(t, client, wire.Request{Name: "tool", State: "forged-" + canary})
 	require.Contains(t, log.String(), `level=WARN msg="state refused"`)

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -17,18 +16,15 @@ import (
 
 // waitsFor is a journal that waits after its question until it is let go, or its round ends.
 func waitsFor(goOn chan struct{}) mrtr.Style[tripIn, tripOut] {
-	return mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-		seat, err := mrtr.Ask(ctx, c, text("seat"))
-		if err != nil {
-			return tripOut{}, err
-		}
+	return mrtr.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+		seat := ask(s, text("seat"))
 		select {
 		case <-goOn:
 			return tripOut{Plan: seat}, nil
-		case <-ctx.Done():
-			return tripOut{}, ctx.Err()
+		case <-s.ctx.Done():
+			return tripOut{}, s.ctx.Err()
 		}
-	})
+	}))
 }
 
 type whoKey struct{}
@@ -60,9 +56,7 @@ func TestOrphans(t *testing.T) {
 			return asked, tool.round(ctx, "", asked.state, accepting(asked, "window")).err
 		}
 		refused := func(err error) {
-			var wire *jsonrpc.Error
-			require.ErrorAs(t, err, &wire)
-			require.Equal(t, int64(-31001), wire.Code)
+			requireCode(t, err, -31001)
 		}
 		var first tripReply
 		for i := range 5 {
@@ -97,14 +91,11 @@ func TestDrainWaitsForOrphans(t *testing.T) {
 		goOn := make(chan struct{})
 		records := shared{store.NewMemory(nil)}
 		instance := func() *tripTool {
-			return newTrip(newTripRuntime(t, &mrtr.Options{Store: records}), mrtr.Native(func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-				seat, ok := mrtr.Answer(c, text("seat"))
-				if !ok {
-					return mrtr.Need(text("seat")), tripOut{}, nil
-				}
+			return newTrip(newTripRuntime(t, &mrtr.Options{Store: records}), mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
+				seat := ask(s, text("seat"))
 				<-goOn
-				return nil, tripOut{Plan: seat}, nil
-			}), "")
+				return tripOut{Plan: seat}, nil
+			})), "")
 		}
 		tool, other := instance(), instance()
 		asked := tool.begin()
@@ -139,21 +130,17 @@ func TestARoundHasATimeOfItsOwn(t *testing.T) {
 					<-ctx.Done()
 					return ctx.Err()
 				}
-				style := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-					c.OnStop("pay", func(context.Context, string, error) error { stopped.Add(1); return nil })
-					if _, ok := mrtr.Answer(c, text("seat")); !ok {
-						return mrtr.Need(text("seat")), tripOut{}, nil
-					}
-					return nil, tripOut{Plan: "x"}, work(ctx)
-				})
+				style := mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
+					s.Call.OnStop("pay", func(context.Context, string, error) error { stopped.Add(1); return nil })
+					ask(s, text("seat"))
+					return tripOut{Plan: "x"}, work(s.ctx)
+				}))
 				if journal {
-					style = mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-						c.OnStop("pay", func(context.Context, string, error) error { stopped.Add(1); return nil })
-						if _, err := mrtr.Ask(ctx, c, text("seat")); err != nil {
-							return tripOut{}, err
-						}
-						return tripOut{Plan: "x"}, work(ctx)
-					})
+					style = mrtr.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+						s.Call.OnStop("pay", func(context.Context, string, error) error { stopped.Add(1); return nil })
+						ask(s, text("seat"))
+						return tripOut{Plan: "x"}, work(s.ctx)
+					}))
 				}
 				rt := newTripRuntime(t, withStore(store.NewMemory(nil)))
 				tool := &tripTool{handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Within: time.Minute})}

@@ -79,16 +79,14 @@ func (b *ledger) keys() int {
 }
 
 // payers are styles that pay in the round after the question.
-func payers(b *bank) map[string]mrtr.Style[tripIn, tripOut] {
-	linear := func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-		if _, err := mrtr.Ask(ctx, c, text("pay")); err != nil {
-			return tripOut{}, err
-		}
+func payers(b *bank) map[string]tripStyle {
+	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+		ask(s, text("pay"))
 		b.meet.reach("before the effect")
-		paid, err := mrtr.Once(ctx, c, "pay", b.charge)
+		paid, err := mrtr.Once(s.ctx, s.Call, "pay", b.charge)
 		b.meet.reach("after the effect")
 		return tripOut{Plan: paid}, err
-	}
+	})
 	var list tripSteps
 	mrtr.AskStep(&list, "pay", asks("pay", &deeds{}))
 	mrtr.AskStep(&list, "before", func(context.Context, *tripAt) (mrtr.Question[string], error) {
@@ -100,18 +98,8 @@ func payers(b *bank) map[string]mrtr.Style[tripIn, tripOut] {
 		b.meet.reach("after the effect")
 		return tripOut{Plan: paid.Of(at)}, nil
 	})
-	return map[string]mrtr.Style[tripIn, tripOut]{
-		"once": mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-			if _, ok := mrtr.Answer(c, text("pay")); !ok {
-				return mrtr.Need(text("pay")), tripOut{}, nil
-			}
-			b.meet.reach("before the effect")
-			paid, err := mrtr.Once(ctx, c, "pay", b.charge)
-			b.meet.reach("after the effect")
-			return nil, tripOut{Plan: paid}, err
-		}),
-		"steps": list.MustBuild(), "coroutine": mrtr.Coroutine(linear), "journal": mrtr.Journal(linear), "resumable": mrtr.Resumable(linear),
-	}
+	styles["steps"] = list.MustBuild()
+	return styles
 }
 
 // What becomes of a payment, by the style, how its function ended, what the client did,
@@ -164,10 +152,7 @@ func answerIn(reply tripReply) string {
 }
 
 func playOutcome(t *testing.T, stored bool, style, end, client string) (*bank, tripReply) {
-	opts := &mrtr.Options{}
-	if stored {
-		opts = withStore(store.NewMemory(nil))
-	}
+	opts := storeIf(stored)
 	place := client
 	if client == "sends again at once" {
 		place = "in the effect"
@@ -217,10 +202,7 @@ func TestDoubtStays(t *testing.T) {
 	for name, test := range tests {
 		for _, stored := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
-				opts := &mrtr.Options{}
-				if stored {
-					opts = withStore(store.NewMemory(nil))
-				}
+				opts := storeIf(stored)
 				runs := 0
 				tool := newTrip(newTripRuntime(t, opts), mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
 					if _, ok := mrtr.Answer(c, text("seat")); !ok {
@@ -260,11 +242,9 @@ func TestARetryableFailureLeavesNothingBehind(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			var did deeds
-			tool := newTrip(newTripRuntime(t, withStore(store.NewMemory(nil))), style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-				if _, err := mrtr.Ask(ctx, c, text("seat")); err != nil {
-					return tripOut{}, err
-				}
-				_, refused := mrtr.Once(ctx, c, "card-a", func(context.Context, string) (string, error) {
+			tool := newTrip(newTripRuntime(t, withStore(store.NewMemory(nil))), style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+				ask(s, text("seat"))
+				_, refused := mrtr.Once(s.ctx, s.Call, "card-a", func(context.Context, string) (string, error) {
 					if did.note("A") == 1 {
 						return "", errors.New("refused")
 					}
@@ -273,17 +253,15 @@ func TestARetryableFailureLeavesNothingBehind(t *testing.T) {
 				if refused == nil {
 					return tripOut{Plan: "A"}, nil
 				}
-				if _, err := mrtr.Once(ctx, c, "card-b", did.do("B")); err != nil {
-					return tripOut{}, err
-				}
-				mail, err := mrtr.Once(ctx, c, "mail", func(context.Context, string) (string, error) {
+				once(s, "card-b", did.do("B"))
+				mail, err := mrtr.Once(s.ctx, s.Call, "mail", func(context.Context, string) (string, error) {
 					if did.note("mail") == 1 {
 						return "", tryAgain{errors.New("503")}
 					}
 					return "B, mailed", nil
 				})
 				return tripOut{Plan: mail}, err
-			}), "")
+			})), "")
 			seat := tool.begin()
 			require.ErrorContains(t, tool.answer(seat, "window").err, "503")
 			require.Equal(t, tripReply{plan: "B, mailed"}, tool.answer(seat, "window"))

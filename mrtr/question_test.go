@@ -354,8 +354,7 @@ func TestAQuestionOfAnyTextIsAnswered(t *testing.T) {
 		for _, version := range []string{"2026-07-28", wire.Legacy} {
 			t.Run(name+", "+version, func(t *testing.T) {
 				rt, _ := newRuntime(t, nil)
-				server := newServer()
-				mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
+				server := serveStyle(rt, style, nil)
 				client := connect(t, server, &wire.Options{Version: version})
 				for _, text := range []string{"Send this?\n{\"amount\": 5}", "\n{\"", "<\"}]\x00\u2028", "\\ud800"} {
 					asked := 0

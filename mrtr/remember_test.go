@@ -188,9 +188,7 @@ func TestTheEndOfStepsRunsAtMostOnce(t *testing.T) {
 		first, second := newInstance(memory, afterEffect), newInstance(memory, "")
 		dying, living := serve(first), serve(second)
 		seat := dying.begin()
-		own := make(chan tripReply, 1)
-		go func() { own <- dying.answer(seat, "window") }()
-		<-first.stopped
+		own := first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
 		e := ended(t, living.answer(seat, "window").err, mrtr.OutcomeUnknown)
 		require.Equal(t, []string{"end"}, e.Unknown)
 		first.goOn()

@@ -117,14 +117,12 @@ func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
 	}
 	server := serveTool(rt, handler, nil)
 	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
-		mrtr.RawTool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, in json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+		mrtr.RawTool(rt, mrtr.Native(guardedOf(func(s *stage, in json.RawMessage) (*mcp.CallToolResult, error) {
 			require.JSONEq(t, `{"tags":["a","b"]}`, string(in))
 			clear(in)
-			if _, ok := mrtr.Answer(c, unit); !ok {
-				return mrtr.Need(unit), nil, nil
-			}
-			return nil, nil, nil
-		}), nil))
+			ask(s, unit)
+			return nil, nil
+		})), nil))
 	for _, opts := range []*wire.Options{legacyClient, nil} {
 		client := connect(t, server, opts)
 		for _, name := range []string{"tool", "raw"} {
@@ -222,11 +220,7 @@ func TestErrorsOfHandlers(t *testing.T) {
 				require.Empty(t, out.Structured)
 				stopped := seen.of(mrtr.CallStopped)[0].Err
 				require.ErrorIs(t, stopped, c.err)
-				var effect interface{ ToolErrorEffect() string }
-				require.Equal(t, after, errors.As(stopped, &effect))
-				if after {
-					require.Equal(t, "applied", effect.ToolErrorEffect())
-				}
+				require.Equal(t, map[bool]string{true: "applied"}[after], effectOf(stopped))
 			})
 		}
 	}
@@ -325,8 +319,7 @@ var annotation = mcp.Meta{"org.example/a": true}
 
 func TestAnOutputMayHaveContentOfItsOwn(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Native(resulting(func() chart { return chart{3, []byte("png")} })), nil))
+	server := serveStyle(rt, mrtr.Native(resulting(func() chart { return chart{3, []byte("png")} })), nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "broken"}, mrtr.Tool(rt, mrtr.Native(resulting(func() brokenChart { return brokenChart{} })), nil))
 	mcp.AddTool(server, &mcp.Tool{Name: "empty"}, mrtr.Tool(rt, mrtr.Native(resulting(func() emptyChart { return emptyChart{} })), nil))
 	mcp.AddTool(server, &mcp.Tool{Name: "annotated"}, mrtr.Tool(rt, mrtr.Native(resulting(func() annotated { return annotated{7} })), nil))
@@ -432,13 +425,10 @@ func wholeResult[In, R any](t *testing.T, text string) mrtr.Style[In, *R] {
 // The way that the error names: the questions of another server become questions here, for
 // clients of both eras.
 func TestAGatewayAsksForAnotherServer(t *testing.T) {
-	upstream := mrtr.RawTool(newTripRuntime(t, nil), mrtr.Native(func(_ context.Context, c *mrtr.Call, _ json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
-		said, ok := mrtr.Answer(c, units)
-		if !ok {
-			return mrtr.Need(units), nil, nil
-		}
-		return nil, &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil
-	}), nil)
+	upstream := mrtr.RawTool(newTripRuntime(t, nil), mrtr.Native(guardedOf(func(s *stage, _ json.RawMessage) (*mcp.CallToolResult, error) {
+		said := ask(s, units)
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil
+	})), nil)
 	type asked struct {
 		State     string
 		Questions map[string]*mcp.ElicitParams
@@ -491,13 +481,10 @@ func TestTheResultOfARetryIsNotCached(t *testing.T) {
 			if bounded {
 				require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
 			}
-			server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
-				said, ok := mrtr.Answer(c, units)
-				if !ok {
-					return mrtr.Need(units), nil, nil
-				}
-				return nil, &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://r", Text: said}}}, nil
-			}), nil))
+			server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, mrtr.Native(guardedOf(func(s *stage, _ string) (*mcp.ReadResourceResult, error) {
+				said := ask(s, units)
+				return &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://r", Text: said}}}, nil
+			})), nil))
 			server.AddResource(&mcp.Resource{Name: "plain", URI: "mem://plain"}, mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 				return nil, &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://plain", Text: "x"}}}, nil
 			}), nil))

@@ -1,7 +1,6 @@
 package mrtr_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -101,9 +100,9 @@ func TestATokenWithoutAUserIsRefused(t *testing.T) {
 }
 
 func TestALogObserverWithoutALoggerUsesTheDefault(t *testing.T) {
-	var log bytes.Buffer
+	logger, log := newLog()
 	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	slog.SetDefault(logger)
 	defer slog.SetDefault(before)
 	rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(nil)})
 	said(t, call(t, connect(t, serveTool(rt, asking(units, itself), nil), nil), wire.Answers{"units": wire.Value("metric")}), "metric")

@@ -215,8 +215,7 @@ func TestNobodyWaitsWithoutABound(t *testing.T) {
 			}
 			one, other := serve(), serve()
 			asked := one.begin()
-			first := make(chan tripReply, 1)
-			go func() { first <- one.answer(asked, "yes") }()
+			first := underWay(func() tripReply { return one.answer(asked, "yes") })
 			synctest.Wait()
 			s.slow.Store(true)
 			if silent {

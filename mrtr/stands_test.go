@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/store"
 )
 
 // eachStanding plays a call in every style, with and without a store. A resumable handler
@@ -24,10 +23,7 @@ func eachStanding(t *testing.T, styles func(did *deeds) map[string]tripStyle, pl
 			}
 			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
 				var did deeds
-				opts := &mrtr.Options{}
-				if stored {
-					opts.Store = shared{store.NewMemory(nil)}
-				}
+				opts := sharedStoreIf(stored)
 				style := styles(&did)[name]
 				tool := newTrip(newTripRuntime(t, opts), style, "")
 				then := tool

@@ -169,10 +169,7 @@ func TestOnStopLeavesARoundThatGoesOn(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/store=%t", name, remembers), func(t *testing.T) {
 				var did deeds
 				var un undone
-				opts := &mrtr.Options{}
-				if remembers {
-					opts.Store = shared{store.NewMemory(nil)}
-				}
+				opts := sharedStoreIf(remembers)
 				tool := newTrip(newTripRuntime(t, opts), stopStyles(&did, &un, tryAgain{errors.New("busy")})[name], "v1")
 				last := tool.answer(tool.answer(tool.begin(), "x"), "y")
 				require.ErrorContains(t, last.err, "busy")
@@ -202,8 +199,7 @@ func TestOnStopOfALegacyCall(t *testing.T) {
 				var did deeds
 				var un undone
 				rt, _ := newRuntime(t, nil)
-				server := newServer()
-				mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, stopStyles(&did, &un, nil)[name], nil))
+				server := serveStyle(rt, stopStyles(&did, &un, nil)[name], nil)
 				out, err := connect(t, server, legacyClient).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": wire.Value("x"), "r": test.answer})
 				require.NoError(t, err)
 				require.True(t, out.IsError)
@@ -262,7 +258,7 @@ func TestOnStopIsContained(t *testing.T) {
 				})
 				_, err := mrtr.Ask(ctx, c, units)
 				return output{}, err
-			})), nil)
+			}), nil), nil)
 			out := call(t, client, wire.Answers{"units": wire.Decline})
 			require.Equal(t, `Stopped: "units" was declined.`, out.Text)
 			require.Equal(t, 1, did.count("undone"))

@@ -91,6 +91,23 @@ func withStore(s store.Store) *mrtr.Options {
 	return &mrtr.Options{Store: s, State: &statecodec.Options{Ephemeral: true}}
 }
 
+// storeIf is withStore of a new store, or options without one.
+func storeIf(stored bool) *mrtr.Options {
+	if !stored {
+		return &mrtr.Options{}
+	}
+	return withStore(store.NewMemory(nil))
+}
+
+// sharedStoreIf does the same with a store that several processes share.
+func sharedStoreIf(stored bool) *mrtr.Options {
+	opts := &mrtr.Options{}
+	if stored {
+		opts.Store = shared{store.NewMemory(nil)}
+	}
+	return opts
+}
+
 // A store that fails refuses the round before anything is run, and the same request
 // goes through when it works again.
 func TestAStoreThatFailsRefusesTheRound(t *testing.T) {
@@ -187,9 +204,8 @@ func TestAStateNeedsItsStore(t *testing.T) {
 
 func badStateOf(t *testing.T, reply tripReply) {
 	t.Helper()
-	var wire *jsonrpc.Error
-	require.ErrorAs(t, reply.err, &wire)
-	require.Equal(t, jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: statecodec.Refusal}, *wire)
+	wire := requireCode(t, reply.err, jsonrpc.CodeInvalidParams)
+	require.Equal(t, jsonrpc.Error{Code: wire.Code, Message: statecodec.Refusal}, *wire)
 }
 
 // nativeOf asks for a seat, and pays.

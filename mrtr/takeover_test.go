@@ -60,6 +60,13 @@ func (i *instance) reach(place string) {
 	<-i.thaw
 }
 
+// stopsIn sends a request in which the instance stops. Its reply comes when it goes on.
+func (i *instance) stopsIn(send func() tripReply) <-chan tripReply {
+	own := underWay(send)
+	<-i.stopped
+	return own
+}
+
 // passEnd passes the places behind an effect.
 func (i *instance) passEnd() {
 	i.reach(effectEnded)
@@ -174,9 +181,7 @@ func TestARoundThatIsCutOff(t *testing.T) {
 				first, second := newInstance(memory, row.place), newInstance(memory, "")
 				dying, living := first.serve(t, row.style, &did, opts), second.serve(t, row.style, &did, opts)
 				seat := dying.begin()
-				own := make(chan tripReply, 1)
-				go func() { own <- dying.answer(seat, "window") }()
-				<-first.stopped
+				own := first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
 
 				began := time.Now()
 				reply := living.answer(seat, "window")
@@ -257,8 +262,7 @@ func TestASlowRoundKeepsItsClaim(t *testing.T) {
 		}
 		first, second := serve(), serve()
 		seat := first.begin()
-		reply := make(chan tripReply)
-		go func() { reply <- first.answer(seat, "window") }()
+		reply := underWay(func() tripReply { return first.answer(seat, "window") })
 		time.Sleep(2 * time.Minute)
 		retryable(t, second.answer(seat, "window").err, "in_flight")
 		require.Equal(t, tripReply{plan: "window"}, <-reply)
@@ -363,8 +367,7 @@ func TestOnStopRunsAtMostOnceOverATakeover(t *testing.T) {
 						tools[n] = &tripTool{handler: mrtr.Tool(rt, undoing(i, &did, &un)[name], &mrtr.HandlerOptions{Interrupted: again})}
 					}
 					asked := tools[0].begin()
-					own := make(chan tripReply, 1)
-					go func() { own <- tools[0].round(context.Background(), "", asked.state, declining(asked)) }()
+					own := underWay(func() tripReply { return tools[0].round(context.Background(), "", asked.state, declining(asked)) })
 					<-instances[0].stopped
 					reply := tools[1].round(t.Context(), "", asked.state, declining(asked))
 					ended(t, reply.err, mrtr.Declined)

@@ -174,15 +174,13 @@ func TestATaskIsCancelledAtWork(t *testing.T) {
 						tool := newTaskTrip(newRuntime(t), styles[name])
 						last := tool.taskRequest(taskround.New(false), tripReply{}, nil)
 						round := taskround.New(false)
-						done := make(chan tripReply, 1)
-						go func() { done <- tool.taskRequest(round, last, nil) }()
+						done := underWay(func() tripReply { return tool.taskRequest(round, last, nil) })
 						synctest.Wait()
 						require.Equal(t, 1, did.count("reserve"))
 						round.Cancel()
 						end := <-done
 						if !obeys {
-							require.NoError(t, end.err)
-							require.Equal(t, "done", end.plan)
+							require.Equal(t, tripReply{plan: "done"}, end)
 							require.Empty(t, un.all())
 							return
 						}
@@ -213,8 +211,7 @@ func TestATaskIsEndedAfterItsInstance(t *testing.T) {
 		last := tool.taskRequest(taskround.New(false), tripReply{}, nil)
 		last = other.taskRequest(taskround.New(false), last, nil)
 		require.Equal(t, []string{"q"}, last.asks)
-		left := make(chan tripReply, 1)
-		go func() { left <- tool.taskRequest(taskround.New(false), last, accepting(last, "x")) }()
+		left := underWay(func() tripReply { return tool.taskRequest(taskround.New(false), last, accepting(last, "x")) })
 		<-first.stopped
 		end := other.taskRequest(taskround.New(true), last, accepting(last, "x"))
 		ended(t, end.err, mrtr.Cancelled)

@@ -112,6 +112,13 @@ func (tool *tripTool) answer(before tripReply, value string) tripReply {
 	return tool.round(context.Background(), "", before.state, accepting(before, value))
 }
 
+// underWay sends a request, and does not wait for its reply.
+func underWay(send func() tripReply) <-chan tripReply {
+	reply := make(chan tripReply, 1)
+	go func() { reply <- send() }()
+	return reply
+}
+
 // run takes a call to its end, answering with the questions' own keys.
 func (tool *tripTool) run() (last tripReply, rounds int) {
 	for last, rounds = tool.begin(), 1; last.err == nil && last.asks != nil; rounds++ {

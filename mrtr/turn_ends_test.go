@@ -34,13 +34,6 @@ func TestADeclineIsNoCancel(t *testing.T) {
 	}
 }
 
-func requireCode(t *testing.T, err error, code int64) {
-	t.Helper()
-	var wire *jsonrpc.Error
-	require.ErrorAs(t, err, &wire)
-	require.Equal(t, code, wire.Code)
-}
-
 // soonBetter is an error after which the same request may be sent again.
 type soonBetter struct{ error }
 
@@ -57,19 +50,15 @@ func TestARefusedRoundLeavesItsTurnAsItWas(t *testing.T) {
 		waits := newTrip(rt, waitsFor(goOn), "")
 		var did deeds
 		failed := false
-		pays := &tripTool{handler: mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-			if _, err := mrtr.Ask(ctx, c, text("seat")); err != nil {
-				return tripOut{}, err
-			}
-			if _, err := mrtr.Once(ctx, c, "pay", did.do("paid")); err != nil {
-				return tripOut{}, err
-			}
+		pays := &tripTool{handler: mrtr.Tool(rt, mrtr.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+			ask(s, text("seat"))
+			once(s, "pay", did.do("paid"))
 			if !failed {
 				failed = true
 				return tripOut{}, soonBetter{errors.New("busy")}
 			}
 			return tripOut{Plan: "paid"}, nil
-		}), &mrtr.HandlerOptions{Audience: "pays"})}
+		})), &mrtr.HandlerOptions{Audience: "pays"})}
 		seat := pays.begin()
 		require.ErrorContains(t, pays.answer(seat, "window").err, "busy")
 

@@ -131,8 +131,7 @@ func TestAYesIsToTheWordsThatWereAsked(t *testing.T) {
 				s.fail(nil)
 				price = 12
 				anew := other.answer(seat, "window")
-				require.NoError(t, anew.err)
-				require.Equal(t, []string{"pay"}, anew.asks)
+				require.Equal(t, []string{"pay"}, anew.asks, "%v", anew.err)
 				require.Equal(t, tripReply{plan: "paid 12"}, other.answer(anew, "yes"))
 				refusedOtherwise(t, other.answer(old, "yes"))
 				require.Equal(t, 12, paid)

@@ -125,9 +125,7 @@ func TestUndoingIsLeftToAHandlerAtWork(t *testing.T) {
 					reply := tool.round(ctx, "", asked.state, accepting(asked, "x"))
 					require.ErrorIs(t, reply.err, context.Canceled)
 					require.ErrorContains(t, reply.err, `Whether "reserve" was done is unknown`)
-					var effect interface{ ToolErrorEffect() string }
-					require.ErrorAs(t, reply.err, &effect)
-					require.Equal(t, "unknown", effect.ToolErrorEffect())
+					require.Equal(t, "unknown", effectOf(reply.err))
 					synctest.Wait()
 					require.Zero(t, did.count("released"))
 					close(end)

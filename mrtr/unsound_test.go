@@ -26,12 +26,10 @@ func (moody) ToolErrorRetryable() bool { panic(canary) }
 // badlyEnded are handlers whose error or result panics when it is read.
 func badlyEnded() map[string]mrtr.LinearFunc[tripIn, sour] {
 	ending := func(end func() (sour, error)) mrtr.LinearFunc[tripIn, sour] {
-		return func(ctx context.Context, c *mrtr.Call, _ tripIn) (sour, error) {
-			if _, err := mrtr.Ask(ctx, c, text("q")); err != nil {
-				return sour{}, err
-			}
+		return linearOf(func(s *stage, _ tripIn) (sour, error) {
+			ask(s, text("q"))
 			return end()
-		}
+		})
 	}
 	return map[string]mrtr.LinearFunc[tripIn, sour]{
 		"an error that is a nil pointer": ending(func() (sour, error) { var none *soldOut; return sour{}, none }),

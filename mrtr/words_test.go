@@ -82,7 +82,7 @@ func TestHostileArgumentsInAQuestion(t *testing.T) {
 		for _, version := range []string{wire.Modern, wire.Legacy} {
 			t.Run(name+" "+version, func(t *testing.T) {
 				rt, _ := newRuntime(t, nil)
-				client := connect(t, serveStyle(rt, style), &wire.Options{Version: version})
+				client := connect(t, serveStyle(rt, style, nil), &wire.Options{Version: version})
 				for _, hostile := range hostileTexts {
 					arguments := map[string]any{"location": json.RawMessage(`"` + hostile.argument + `"`)}
 					var text string
@@ -142,13 +142,11 @@ func wordStyles(question func(input) mrtr.Question[string]) map[string]mrtr.Styl
 
 // A megabyte in a quotation is a short question.
 func TestAQuotationIsBounded(t *testing.T) {
-	handler := func(_ context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
+	handler := guardedOf(func(s *stage, in input) (output, error) {
 		q := mrtr.Confirm("q", "Go to "+mrtr.Quote(in.Location)+"?")
-		if _, ok := mrtr.Answer(c, q); !ok {
-			return mrtr.Need(q), output{}, nil
-		}
-		return nil, output{"went"}, nil
-	}
+		ask(s, q)
+		return output{"went"}, nil
+	})
 	client := connectTo(t, handler, nil)
 	out, err := client.Call(t.Context(), "tool", map[string]any{"location": strings.Repeat("\u202e\"", 1<<19)}, wire.Answers{"q": wire.Value(true)})
 	require.NoError(t, err)
