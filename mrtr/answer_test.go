@@ -130,19 +130,6 @@ func TestAnAnswerThatDoesNotFitIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestInputResponsesThatHoldNothing(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
-	client := connect(t, serveTool(rt, asking(units, itself), nil), nil)
-	for _, responses := range []string{`null`, `{}`, `{"other":{"action":"accept","content":{"units":"metric"}}}`} {
-		first := send(t, client, wire.Request{Name: "tool"})
-		entries := seen.entries()
-		reply := send(t, client, wire.Request{Name: "tool", State: first.State, Responses: json.RawMessage(responses)})
-		require.True(t, reply.Incomplete(), responses)
-		require.Equal(t, "units", reply.Asks[0].Key)
-		require.Equal(t, entries, seen.entries(), responses)
-	}
-}
-
 func TestAnswersToUnaskedQuestionsAreDropped(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	q := mrtr.ElicitAs[map[string]any]("q", "?", json.RawMessage(` { "type":"object", "properties": {"a":{"type":"string"}} } `+"\n"))
@@ -225,26 +212,6 @@ func TestALongListCostsNoMoreThanReadingIt(t *testing.T) {
 	}
 }
 
-// A list takes each choice once, as its schema says.
-func TestAListTakesEachChoiceOnce(t *testing.T) {
-	for _, test := range []struct {
-		explanation string
-		answer      []string
-		fits        bool
-	}{
-		{"none", []string{}, true},
-		{"all, in any order", []string{"second", "first"}, true},
-		{"one twice", []string{"first", "first"}, false},
-		{"more than there are", []string{"first", "second", "first"}, false},
-	} {
-		rt, _ := newRuntime(t, nil)
-		q := mrtr.Elicit[[]class]("q", "?")
-		client := connect(t, serveTool(rt, asking(q, func(c []class) string { return fmt.Sprint(c) }), nil), nil)
-		out := call(t, client, wire.Answers{"q": wire.InTurn(wire.Value(test.answer), wire.Decline)})
-		require.Equal(t, test.fits, out.Rounds == 2, test.explanation)
-	}
-}
-
 // judged counts how often an answer is read.
 type judged string
 
@@ -306,24 +273,6 @@ func TestAQuestionThatCannotBeSentIsNotKept(t *testing.T) {
 		other, err := form.Of(schema)
 		require.NoError(t, err)
 		require.Equal(t, test.kept, one == other, "%d choices", test.choices)
-	}
-}
-
-// A note names the properties that did not fit, and no others.
-func TestANoteNamesOnlyWhatDidNotFit(t *testing.T) {
-	for _, test := range []struct{ explanation, answer, note string }{
-		{"one of many", with("nights", 128), "nights must be of type integer, at least -128, at most 127."},
-		{"one is missing", with("email", nil), "email must be of type string."},
-		{"two", `{"action":"accept","content":` + string(mustJSON(map[string]any{
-			"email": "x", "nights": "3", "seats": 2, "class": "third", "when": "2026-08-01T10:00:00Z", "total": 1, "rate": 1.5, "quick": true})) + `}`,
-			"class must be one of the choices, nights must be of type integer, at least -128, at most 127."},
-	} {
-		rt, _ := newRuntime(t, nil)
-		q := mrtr.Elicit[trip]("trip", "Which trip?")
-		client := connect(t, serveTool(rt, asking(q, func(v trip) string { return v.Email }), nil), nil)
-		out := call(t, client, wire.Answers{"trip": wire.InTurn(wire.Raw(test.answer), wire.Accept(good()))})
-		said(t, out, "x")
-		require.Equal(t, "Which trip?\n\nThe answer did not fit: "+test.note, out.Questions[1].Message, test.explanation)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -113,39 +112,6 @@ func TestTheObserverHearsHowQuestionsWereAnswered(t *testing.T) {
 		}
 	}
 	require.Equal(t, len(ways)*6*len(cases), cells)
-}
-
-// An answer that comes again, in a request whose round has run, is told as that, in every style.
-func TestTheObserverHearsOfARepeatedAnswer(t *testing.T) {
-	for style, handler := range deleters(t) {
-		t.Run(style, func(t *testing.T) {
-			rt, seen := newRuntime(t, &mrtr.Options{Store: store.NewMemory(nil)})
-			tool := mrtr.Tool(rt, handler, nil)
-			round := func(state string, answers mcp.InputResponseMap) *mcp.CallToolResult {
-				res, _, err := tool(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
-					Meta: modernMeta(), Name: "tool", Arguments: []byte(`{}`), RequestState: state, InputResponses: answers,
-				}}, input{})
-				require.NoError(t, err)
-				return res
-			}
-			asked := round("", nil)
-			answers := mcp.InputResponseMap{}
-			for key := range asked.InputRequests {
-				value := map[string]any{"sure": true, "keep": "there"}[key]
-				answers[key] = &mcp.ElicitResult{Action: "accept", Content: map[string]any{key: value}}
-			}
-			round(asked.RequestState, answers)
-			first := len(seen.of(mrtr.QuestionAnswered))
-			require.Equal(t, len(answers), first)
-			round(asked.RequestState, answers)
-			again := seen.of(mrtr.QuestionAnswered)[first:]
-			require.Len(t, again, len(answers))
-			for _, e := range again {
-				require.Equal(t, mrtr.AnswerRepeated, e.Answer)
-				require.NotContains(t, fmt.Sprint(e), "there")
-			}
-		})
-	}
 }
 
 // A handler that asks in place is heard too.

@@ -277,29 +277,6 @@ func TestDuplicatesWithAStore(t *testing.T) {
 	require.Equal(t, table.String(), strings.TrimRight(inDoc, "\n")+"\n", "the table in docs/what-can-happen-twice.md must be what was measured:\n%s", table.String())
 }
 
-// A duplicate is told to come again, and runs nothing, while the first one is running.
-func TestADuplicateOfARunningRoundComesAgain(t *testing.T) {
-	opts := remembering()
-	opts.Remember = &mrtr.RememberOptions{Wait: 1}
-	running, goOn := make(chan struct{}), make(chan struct{})
-	entered := 0
-	tool := newTrip(newTripRuntime(t, opts), mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
-		seat := ask(s, text("seat"))
-		entered++
-		close(running)
-		<-goOn
-		return tripOut{Plan: seat}, nil
-	})), "")
-	seat := tool.begin()
-	first := underWay(func() tripReply { return tool.answer(seat, "window") })
-	<-running
-	retryable(t, tool.answer(seat, "window").err, "in_flight")
-	close(goOn)
-	require.Equal(t, tripReply{plan: "window"}, <-first)
-	require.Equal(t, tripReply{plan: "window"}, tool.answer(seat, "window"))
-	require.Equal(t, 1, entered)
-}
-
 // retryable requires a protocol error that says to send the same request again.
 func retryable(t *testing.T, err error, reason string) {
 	t.Helper()

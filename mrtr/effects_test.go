@@ -221,33 +221,6 @@ func TestALaterSuccessSettlesAnUnknownOutcome(t *testing.T) {
 	})
 }
 
-// A round whose time runs out while an effect runs does not know of the effect.
-func TestAnEffectThatIsStillRunningIsUnknown(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-		ctx, cancel := context.WithCancel(t.Context())
-		release := make(chan bool)
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			running := make(chan bool)
-			go func() {
-				_, _ = mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) {
-					close(running)
-					<-release
-					return "", nil
-				})
-			}()
-			<-running
-			cancel()
-			<-ctx.Done()
-			return "", context.Cause(ctx)
-		}))
-		err := tool.round(ctx, "", "", nil).err
-		close(release)
-		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, "unknown", effectOf(err))
-		require.Contains(t, err.Error(), `Whether "book" was done is unknown`)
-	})
-}
-
 // seatStyles ask for a seat, book it, ask for a yes, and book again if that failed. They pass on the
 // key of each attempt.
 func seatStyles(t *testing.T, book func(idem, seat string) error) map[string]tripStyle {

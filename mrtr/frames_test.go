@@ -65,22 +65,6 @@ func TestFramesAreCapped(t *testing.T) {
 	require.Equal(t, mrtr.FrameCount{Parked: 5, Tokens: 5, Places: 5, Principals: 2}, mrtr.CountFrames(rt))
 }
 
-// A call that can be replayed is never refused, and gives way to the next.
-func TestFramesFullFallBackToTheJournal(t *testing.T) {
-	var did deeds
-	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}})
-	tool := newTrip(rt, mrtr.Resumable(twoStops(&did)), "")
-	require.NoError(t, tool.begin().err, "takes the one place")
-	require.NoError(t, tool.begin().err, "takes it from the first")
-	soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{Parked: 1, Tokens: 1, Places: 1} }, "one is held")
-	last, rounds := tool.run()
-	require.NoError(t, last.err)
-	require.Equal(t, 3, rounds)
-	require.Equal(t, "first second", last.plan)
-	require.Equal(t, 3, did.count("start"), "one for each call")
-	require.Equal(t, 1, did.count("middle"))
-}
-
 // Two calls that were let in while there was a place, and then both need it:
 // one of them is refused, and its error says that an effect has run.
 func TestFramesAreCappedWhereTheyPark(t *testing.T) {

@@ -245,19 +245,6 @@ func TestNeedsThatDoNothingAreRefused(t *testing.T) {
 	}
 }
 
-func TestAStepThatAlwaysAsksIsCheckedWhenItIsBuilt(t *testing.T) {
-	for want, q := range map[string]mrtr.Question[string]{
-		`mrtr: step "unit" asks a question with another key, "units"`: units,
-		`mrtr: question "unit": its message is empty`:                 mrtr.Elicit[string]("unit", ""),
-	} {
-		var b mrtr.Steps[input, output]
-		mrtr.AskQuestion(&b, "unit", q)
-		b.End(func(context.Context, *mrtr.At[input]) (output, error) { return output{}, nil })
-		_, err := b.Build()
-		require.EqualError(t, err, want)
-	}
-}
-
 // One policy holds for every client that cannot be asked, whatever its era.
 func TestAPolicyForClientsThatCannotBeAsked(t *testing.T) {
 	clients := map[string]*wire.Options{

@@ -2,7 +2,6 @@ package mrtr_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -150,37 +149,6 @@ func TestGivenIsDeclined(t *testing.T) {
 			}
 			require.Equal(t, tripReply{plan: c.plan}, reply)
 		})
-	}
-}
-
-// Effects stand in the handler, where they are remembered and undone as in any other.
-func TestGivenHasEffects(t *testing.T) {
-	for _, stored := range []bool{false, true} {
-		var did deeds
-		opts := storeIf(stored)
-		fails := true
-		style := mrtr.Given1(givenText("seat", new(atomic.Int32)), func(ctx context.Context, c *mrtr.Call, _ tripIn, seat string) (tripOut, error) {
-			if _, err := mrtr.Once(ctx, c, "hold", did.do("held")); err != nil {
-				return tripOut{}, err
-			}
-			c.OnStop("hold", func(context.Context, string, error) error { did.note("released"); return nil })
-			if fails {
-				return tripOut{}, errors.New("no luck")
-			}
-			return tripOut{Plan: seat}, nil
-		})
-		tool := newTrip(newTripRuntime(t, opts), style, "")
-		require.ErrorContains(t, tool.answer(tool.begin(), "window").err, "no luck")
-		require.Equal(t, 1, did.count("held"))
-		require.Equal(t, 1, did.count("released"))
-		fails = false
-		seat := tool.begin()
-		for range 2 {
-			require.Equal(t, tripReply{plan: "window"}, tool.answer(seat, "window"))
-		}
-		if stored || isStoreForced() {
-			require.Equal(t, 2, did.count("held"), "one for each call")
-		}
 	}
 }
 

@@ -112,60 +112,6 @@ func TestJournalNoticesAChangedHandler(t *testing.T) {
 	}
 }
 
-// Each round on an instance of its own: nothing is done twice, everything
-// comes back in its order.
-func TestJournalReplaysOnAnyInstance(t *testing.T) {
-	lines := []string{"!a", "?q", "!b", "?r+s", "!c", "?t", "!d"}
-	for engine, style := range linearStyles {
-		t.Run(engine, func(t *testing.T) {
-			var did deeds
-			answer := func(before tripReply, value string) tripReply {
-				one := serveTrip(t, style(script(&did, lines...)))
-				return one.ends(t, one.answer(before, value))
-			}
-			reply := answer(tripReply{}, "")
-			reply = answer(reply, "one")
-			if engine == "coroutine" {
-				ended(t, reply.err, mrtr.FrameGone, "a coroutine is held in one place")
-				require.Equal(t, 1, did.count("a"))
-				return
-			}
-			require.Equal(t, []string{"r", "s"}, reply.asks)
-			reply = answer(reply, "two")
-			reply = answer(reply, "three")
-			require.Equal(t, tripReply{plan: "a one b two two c three d "}, reply)
-			for _, effect := range []string{"a", "b", "c", "d"} {
-				require.Equal(t, 1, did.count(effect), effect)
-			}
-		})
-	}
-}
-
-// How often the handler is entered tells which engine ran it.
-func TestJournalIsWhatAFrameFallsBackTo(t *testing.T) {
-	var did deeds
-	rt := newTripRuntime(t, nil)
-	entered := 0
-	style := mrtr.Resumable(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
-		entered++
-		return twoStops(&did)(ctx, c, in)
-	})
-	tool := newTrip(rt, style, "")
-	first := tool.begin()
-	second := tool.answer(first, "x")
-	require.Equal(t, 1, entered, "the frame is there: it goes on")
-
-	other := newTrip(newTripRuntime(t, nil), style, "")
-	require.Equal(t, "x y", other.answer(second, "y").plan)
-	require.Equal(t, 2, entered, "another instance replays")
-	require.Equal(t, "x z", tool.answer(second, "z").plan)
-	require.Equal(t, 2, entered, "while the first one's frame waited")
-
-	require.NoError(t, rt.Close())
-	require.Equal(t, 1, did.count("start"))
-	require.Equal(t, 1, did.count("middle"))
-}
-
 // Effects inside effects, effects in loops, effects that fail and are tried
 // again after a question: the replay takes the same way, and what succeeded is
 // not done again.

@@ -296,7 +296,6 @@ var differsWithStore = map[string]string{
 	"TestDuplicatesWithoutAStore":                   "duplicates get the result of the first, see TestDuplicatesWithAStore",
 	"TestFramesHaveAFreshTokenEachRound":            "a frame keeps its name while its round is asked again, and an old round has its result",
 	"TestFramesResumeOnceWhenTwoRetriesRace":        "of two answers to one round the second is refused, and not told that its frame is gone",
-	"TestJournalIsWhatAFrameFallsBackTo":            "a second answer to one round is refused",
 	"TestIdemDependsOnTheAnswersBeforeTheEffect":    "a second answer to one round is refused",
 	"TestAnAnswerThatItsTypeRefusesInAFreshProcess": "a call that was ended by one answer cannot be completed by another",
 	"TestLinearContextIsCancelled":                  "a client that hangs up does not end its round, see TestHangUpDuringWork",

@@ -106,33 +106,6 @@ func TestPoliciesForLegacyClients(t *testing.T) {
 	}
 }
 
-// A modern client is asked whatever the policy; a default is no answer of its
-// user's.
-func TestPoliciesLeaveModernClientsAlone(t *testing.T) {
-	for policy := range 3 * (mrtr.LegacyPassThrough + 1) {
-		rt, _ := newRuntime(t, &mrtr.Options{Legacy: policy / 3, Unaskable: []mrtr.UnaskablePolicy{
-			mrtr.UnaskableInherit, mrtr.UnaskableRefuse, mrtr.UnaskableLegacyDefaults,
-		}[policy%3]})
-		server := serveTool(rt, twoQuestions("Rome"), nil)
-		client := connect(t, server, nil)
-		said(t, call(t, client, imperialInPlace), "imperial in Oslo")
-
-		mute := connect(t, server, &wire.Options{Capabilities: wire.Nothing})
-		out := call(t, mute, nil)
-		refusedWith(t, out.Error, -32021)
-	}
-}
-
-// LegacyPassThrough leaves the rounds to whoever wraps the handler.
-func TestRoundsForABridgeOfOnesOwn(t *testing.T) {
-	rt, _ := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyPassThrough})
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, sse.Bridge(mrtr.Tool(rt, mrtr.Native(twoQuestions("")), nil), nil))
-	client := connect(t, server, legacyClient)
-	said(t, call(t, client, imperialInPlace), "imperial in Oslo")
-	require.Len(t, client.Asked(), 2)
-}
-
 // A stateless HTTP server has no stream to ask a legacy client over.
 func TestLegacyClientsOfAStatelessServer(t *testing.T) {
 	for policy, want := range map[mrtr.UnaskablePolicy]string{mrtr.UnaskableRefuse: noStream, mrtr.UnaskableLegacyDefaults: "", mrtr.UnaskableDefaults: ""} {
@@ -168,21 +141,6 @@ func TestLegacyClientsAndRoundsThatOnlyCarry(t *testing.T) {
 			said(t, call(t, client, nil), "done")
 		}
 	}
-}
-
-// The answers of a legacy client are judged as those of a modern one.
-func TestLegacyClientsAreAskedAgainToo(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
-	client := connect(t, serveTool(rt, asking(units, itself), nil), legacyClient)
-	out := call(t, client, wire.Answers{"units": wire.InTurn(wire.Value("kelvin"), wire.Raw(`{"action":"banana"}`), wire.Value("metric"))})
-	said(t, out, "metric")
-	require.Equal(t, 2, seen.entries())
-
-	out = call(t, client, wire.Answers{"units": wire.Value("kelvin")})
-	failsWith(t, out, `Stopped: "units" was asked 4 times without a usable answer.`)
-
-	out = call(t, client, wire.Answers{"units": wire.Decline})
-	failsWith(t, out, `Stopped: "units" was declined.`)
 }
 
 // They are told why, however they are asked: by the engine, in a bridge of the author's, or
@@ -300,27 +258,6 @@ func TestOneHandlerAVersion(t *testing.T) {
 	failsWith(t, out, noForm)
 	out = call(t, connect(t, server, negotiatedDown), nil)
 	require.True(t, out.IsError)
-}
-
-// A legacy client that does not answer ends the call at the bridge, outside of
-// the engine. Its frame is unwound all the same, and the observer told.
-func TestACallThatEndsAtItsBridgeLeavesNothing(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
-	unwound := make(chan struct{})
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
-		defer close(unwound)
-		_, err := mrtr.Ask(ctx, c, units)
-		return output{}, err
-	}), nil))
-	out := call(t, connect(t, server, &wire.Options{Version: wire.Legacy}), wire.Answers{"*": wire.Missing})
-	require.True(t, out.IsError)
-	<-unwound
-	stopped := seen.of(mrtr.CallStopped)
-	require.Len(t, stopped, 1)
-	var failed *sse.Error
-	require.ErrorAs(t, stopped[0].Err, &failed)
-	require.Empty(t, seen.of(mrtr.CallAbandoned))
 }
 
 // A legacy session can be asked every kind of question, also those without a form.

@@ -157,21 +157,6 @@ func TestMailboxRefusesOtherAnswers(t *testing.T) {
 	})
 }
 
-// A decline reaches the handler, which is unwound, and an answer that does not fit is asked
-// for again by any instance.
-func TestMailboxTakesDeclines(t *testing.T) {
-	eachHolder(t, func(t *testing.T, _ bool, style func(*testing.T, *deeds) tripStyle) {
-		s := newSiblings(t, 2, style)
-		seat := s.tools[0].begin()
-		again := s.tools[1].round(t.Context(), "", seat.state, nil)
-		require.Equal(t, []string{"seat"}, again.asks)
-		require.Equal(t, 1, mrtr.CountFrames(s.runtimes[0]).Parked)
-		ended(t, s.tools[1].round(t.Context(), "", again.state, declining(again)).err, mrtr.Declined)
-		synctest.Wait()
-		require.Zero(t, mrtr.CountFrames(s.runtimes[0]))
-	})
-}
-
 // aLease is the default, and promptly is shorter by far.
 const (
 	aLease   = 15 * time.Second
@@ -258,33 +243,6 @@ func TestMailboxOfAHolderThatWakesUp(t *testing.T) {
 	}
 }
 
-// A holder that stands still for less than a lease goes on with the call.
-func TestMailboxWaitsForItsHolder(t *testing.T) {
-	eachHolder(t, func(t *testing.T, _ bool, style func(*testing.T, *deeds) tripStyle) {
-		s := newSiblings(t, 2, style)
-		pay := s.tools[0].answer(s.tools[0].begin(), "window")
-		time.AfterFunc(aLease/3, s.all[0].freeze())
-		require.Equal(t, paidOnce, s.tools[1].answer(pay, "yes"))
-		require.Zero(t, s.all[1].events.entries())
-		require.Equal(t, 1, s.did.count("paid"))
-	})
-}
-
-// A held handler is reached while its instance drains.
-func TestMailboxOfAnInstanceThatDrains(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSiblings(t, 2, holders["coroutine"])
-		seat := s.tools[0].begin()
-		drained := make(chan error, 1)
-		go func() { drained <- s.runtimes[0].Drain(t.Context()) }()
-		synctest.Wait()
-		pay := s.tools[1].answer(seat, "window")
-		require.Equal(t, paidOnce, s.tools[1].answer(pay, "yes"))
-		require.NoError(t, <-drained)
-		require.Equal(t, 1, s.did.count("paid"))
-	})
-}
-
 // An instance that dies while it waits for a holder, at any operation of the store, costs
 // its client nothing but to send the request again, wherever.
 func TestMailboxOfASenderThatDies(t *testing.T) {
@@ -338,28 +296,6 @@ func TestMailboxOfAHolderThatDiesAtWork(t *testing.T) {
 			require.Equal(t, 1, did.count("paid"))
 		})
 	}
-}
-
-// A retry that reaches the instance which holds the handler costs as many operations of the
-// store as that of any other style: none for the mailbox.
-func TestMailboxCostsNothingAtTheHolder(t *testing.T) {
-	operations := map[string]int{}
-	require.Len(t, duplicateStyles, 6)
-	for _, c := range duplicateStyles {
-		synctest.Test(t, func(t *testing.T) {
-			s := newSiblings(t, 1, c.style)
-			seat := s.tools[0].begin()
-			synctest.Wait()
-			count := 0
-			s.all[0].on(func(operation) error { count++; return nil })
-			pay := s.tools[0].answer(seat, "window")
-			require.Equal(t, paidOnce, s.tools[0].answer(pay, "yes"))
-			operations[c.name] = count
-		})
-	}
-	require.Equal(t, 4, operations["native"], "two rounds, of a claim and an outcome each")
-	require.Equal(t, operations["native"], operations["coroutine"])
-	require.Equal(t, operations["journal"], operations["resumable"])
 }
 
 // However many handlers an instance holds, it listens to one record, and writes it three

@@ -179,11 +179,6 @@ type panickingObserver struct{}
 
 func (panickingObserver) Observe(context.Context, mrtr.Event) { panic("watching") }
 
-func TestAnObserverThatPanicsEndsNothing(t *testing.T) {
-	rt, _ := newRuntime(t, &mrtr.Options{Observer: panickingObserver{}})
-	said(t, call(t, connect(t, serveTool(rt, asking(units, itself), nil), nil), wire.Answers{"units": wire.Value("metric")}), "metric")
-}
-
 const roundOneParent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 // observedCall makes a call of two rounds through a handler, as a modern client does. The

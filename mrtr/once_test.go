@@ -2,7 +2,6 @@ package mrtr_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,26 +37,6 @@ func TestOnceRunsOnce(t *testing.T) {
 			require.True(t, strings.HasSuffix(idem, ".book"), idem)
 		}
 	})
-}
-
-// The wrong way beside it: above the guard of a guarded handler everything
-// runs in every round. This is what Once is for.
-func TestAnUnwrappedEffectFiresTwice(t *testing.T) {
-	var did deeds
-	wrapped := serveTrip(t, guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
-		return mrtr.Once(ctx, c, "charge", did.do("wrapped"))
-	}, "q"))
-	unwrapped := serveTrip(t, guardedTrip(func(context.Context, *mrtr.Call) (string, error) {
-		did.note("unwrapped")
-		return "", nil
-	}, "q"))
-	for _, tool := range []*tripTool{wrapped, unwrapped} {
-		last, rounds := tool.run()
-		require.NoError(t, last.err)
-		require.Equal(t, 2, rounds)
-	}
-	require.Equal(t, 1, did.count("wrapped"))
-	require.Equal(t, 2, did.count("unwrapped"))
 }
 
 // fare loses something on its way through JSON.
@@ -114,58 +93,6 @@ func TestOnceRemembersNothingAsAValue(t *testing.T) {
 	})
 }
 
-// A failure is not remembered. The handler that goes on from it asks for the
-// effect again, and it runs.
-func TestOnceForgetsAnError(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-		var did deeds
-		closed := errors.New("the desk is closed")
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			v, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) {
-				if did.note("try") == 1 {
-					return "", closed
-				}
-				did.note("booked")
-				return "booked", nil
-			})
-			if err != nil && err.Error() == closed.Error() {
-				return "later", nil
-			}
-			return v, err
-		}))
-		last, _ := tool.run()
-		require.Equal(t, tripReply{plan: "booked"}, last)
-		require.Equal(t, 2, did.count("try"))
-		require.Equal(t, 1, did.count("booked"))
-	})
-}
-
-// An effect without a value is one of the empty struct.
-func TestOnceWithoutAValue(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-		var idems []string
-		last, rounds := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			_, err := mrtr.Once(ctx, c, "book", func(_ context.Context, idem string) (struct{}, error) {
-				idems = append(idems, idem)
-				return struct{}{}, nil
-			})
-			return "booked", err
-		})).run()
-		require.Equal(t, tripReply{plan: "booked"}, last)
-		require.Equal(t, 3, rounds)
-		require.Len(t, idems, 1)
-		require.True(t, strings.HasSuffix(idems[0], ".book"), idems[0])
-
-		closed := errors.New("the desk is closed")
-		last = serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (struct{}, error) { return struct{}{}, closed })
-			return "booked", err
-		})).begin()
-		require.ErrorIs(t, last.err, closed)
-		require.Empty(t, effectOf(last.err), "no effect has happened")
-	})
-}
-
 // A value that JSON cannot carry is found when the effect has run. The call
 // may go on from that error, and the effect does not run again.
 func TestOnceCannotRememberEveryValue(t *testing.T) {
@@ -190,17 +117,6 @@ func TestOnceCannotRememberEveryValue(t *testing.T) {
 			require.Equal(t, "unknown", effectOf(err), "it ran, and what it has done is lost")
 		}
 	})
-}
-
-func TestOnceTakesOneSetOfOptions(t *testing.T) {
-	var did deeds
-	last := serveTrip(t, guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
-		return mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { did.note("booked"); return "", nil },
-			nil, &mrtr.EffectOptions[string]{Again: true})
-	})).begin()
-	usage := misuse(t, last.err)
-	require.EqualError(t, usage, `mrtr: effect "book" has 2 EffectOptions: put all of them into one`)
-	require.Zero(t, did.count("booked"))
 }
 
 func TestOnceNoticesAnotherType(t *testing.T) {
@@ -266,40 +182,6 @@ func TestOnceFromSeveralGoroutines(t *testing.T) {
 			require.Equal(t, 1, did.count(fmt.Sprint("effect-", i)))
 		}
 	})
-}
-
-// An error after an effect says so to whoever might try again.
-func TestOnceMarksWhatFailsAfterIt(t *testing.T) {
-	var did deeds
-	for name, style := range everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		once(s, "book", did.do("book"))
-		ask(s, text("q"))
-		return tripOut{}, errors.New("out of ink")
-	}) {
-		t.Run(name, func(t *testing.T) {
-			last, _ := serveTrip(t, style).run()
-			require.EqualError(t, last.err, "out of ink")
-			require.Equal(t, "applied", effectOf(last.err))
-		})
-	}
-}
-
-// What travels is readable by whoever may open the state.
-func TestOnceValuesAreJSON(t *testing.T) {
-	rt := newTripRuntime(t, nil)
-	mrtr.Unsigned(rt)
-	asked := newTrip(rt, guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
-		return mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { return `a "quoted" seat`, nil })
-	}, "q"), "").begin()
-	var state struct {
-		Done []struct {
-			Kind, Key string
-			Value     any
-		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(asked.state), &state))
-	require.Len(t, state.Done, 1)
-	require.Equal(t, `a "quoted" seat`, state.Done[0].Value)
 }
 
 // Functions registered for the end run at the end, once, and not at all when the

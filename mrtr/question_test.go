@@ -313,30 +313,6 @@ func TestAQuestionIsNotChangedByItsUse(t *testing.T) {
 	require.Equal(t, map[string]any{"a": "x"}, got)
 }
 
-// A yes to one thing is no yes to another: a confirmation that has been reworded
-// since it was answered is asked for again, in its new words.
-func TestAConfirmationIsForItsWordsAlone(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
-	price := "5"
-	handler := guardedOf(func(s *stage, _ input) (output, error) {
-		pay := mrtr.Confirm("pay", "Pay "+price+"?")
-		yes := ask(s, pay)
-		if !yes {
-			return output{"kept"}, nil
-		}
-		return output{"paid " + price}, nil
-	})
-	client := connect(t, serveTool(rt, handler, nil), nil)
-	out := call(t, client, wire.Answers{"pay": func(q wire.Question) any {
-		price = "500" // behind the user's back
-		return wire.Value(q.Message == "Pay 5?")(q)
-	}})
-	said(t, out, "kept")
-	require.Len(t, out.Questions, 2)
-	require.Equal(t, "Pay 500?", out.Questions[1].Message)
-	require.Equal(t, 3, seen.entries())
-}
-
 // A question of any text is asked once and answered, in every style.
 func TestAQuestionOfAnyTextIsAnswered(t *testing.T) {
 	question := func(words string) mrtr.Question[string] { return mrtr.Elicit[string]("send", words).Verbatim() }

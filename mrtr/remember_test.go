@@ -158,18 +158,6 @@ func TestATurnEndsWithItsFirstState(t *testing.T) {
 	})
 }
 
-// A store that is down for a moment costs no frame.
-func TestAFrameOutlivesAStoreThatFails(t *testing.T) {
-	s := newHookedStore()
-	var did deeds
-	tool := newTrip(newTripRuntime(t, withStore(s)), mrtr.Coroutine(holdAndPay(&did)), "")
-	seat := tool.begin()
-	s.fail(store.ErrFull)
-	retryable(t, tool.answer(seat, "window").err, "store_full")
-	s.fail(nil)
-	require.Equal(t, []string{"pay"}, tool.answer(seat, "window").asks)
-}
-
 // The end of a list of steps may have effects of its own, and does not run twice.
 func TestTheEndOfStepsRunsAtMostOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -251,34 +251,6 @@ func TestErrorsOfPromptsAndResourcesStayRecognizable(t *testing.T) {
 	}
 }
 
-func TestOnCompleteRunsOnceWhenTheCallCompletes(t *testing.T) {
-	rt, _ := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults})
-	ran := 0
-	unit := units.Default("metric")
-	handler := guardedOf(func(s *stage, in input) (output, error) {
-		c := s.Call
-		c.OnComplete(func(context.Context) { ran++ })
-		ask(s, unit)
-		if in.Location == "nowhere" {
-			return output{}, errors.New("no such place")
-		}
-		return output{"done"}, nil
-	})
-	server := serveTool(rt, handler, nil)
-	for _, opts := range []*wire.Options{nil, legacyClient} { // two rounds, and two entries in one
-		ran = 0
-		client := connect(t, server, opts)
-		said(t, call(t, client, wire.Answers{"units": wire.Value("metric")}), "done")
-		require.Equal(t, 1, ran)
-		_, err := client.Call(context.Background(), "tool", map[string]any{"location": "nowhere"}, wire.Answers{"units": wire.Value("metric")})
-		require.NoError(t, err)
-		require.Equal(t, 1, ran, "not after an error")
-	}
-	ran = 0
-	call(t, connect(t, server, nil), wire.Answers{"units": wire.Decline})
-	require.Zero(t, ran, "not after a no")
-}
-
 // chart is an output with an image and a link beside its text.
 type chart struct {
 	Points int `json:"points"`

@@ -49,41 +49,6 @@ func TestOnlyWhatIsMissingIsAskedAgain(t *testing.T) {
 	require.Equal(t, 2, seen.entries())
 }
 
-func TestADeclineEndsTheCall(t *testing.T) {
-	for action, c := range map[string]struct {
-		answer wire.Answer
-		text   string
-	}{
-		"declined":  {wire.Decline, `Stopped: "units" was declined.`},
-		"cancelled": {wire.Cancel, `Stopped: "units" was cancelled.`},
-	} {
-		t.Run(action, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
-			both := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-				return mrtr.Need(mrtr.Elicit[string]("other", "?"), units), output{}, nil
-			}
-			out := call(t, connect(t, serveTool(rt, both, nil), nil), wire.Answers{"units": c.answer, "other": wire.Missing})
-			require.Nil(t, out.Error)
-			failsWith(t, out, c.text)
-			require.Empty(t, out.Structured)
-			require.Equal(t, 1, seen.entries())
-			stopped := ended(t, seen.of(mrtr.CallStopped)[0].Err, map[string]mrtr.Reason{"declined": mrtr.Declined, "cancelled": mrtr.Cancelled}[action])
-			require.Equal(t, action, stopped.ToolErrorType())
-			require.Equal(t, "units", stopped.Key)
-		})
-	}
-	t.Run("prompts and resources", func(t *testing.T) {
-		rt, _ := newRuntime(t, nil)
-		client := connect(t, everything(rt), nil)
-		for _, m := range methods[1:] {
-			out, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Decline})
-			require.NoError(t, err)
-			refusedWith(t, out.Error, -31000)
-			require.Equal(t, `Stopped: "units" was declined.`, out.Error.Message)
-		}
-	})
-}
-
 type cart struct {
 	Items []string
 	Total int
@@ -286,56 +251,6 @@ func TestAKeyIsAskedOnceARound(t *testing.T) {
 		require.True(t, out.IsError)
 		require.Contains(t, out.Text, "mrtr: ")
 	}
-}
-
-// A handler may find an answer wanting and ask for it again: the new one counts.
-func TestAnAnswerCanBeAskedForAgain(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	name := mrtr.Elicit[string]("name", "Which name?")
-	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		v, ok := mrtr.Answer(c, name)
-		if !ok || v == "taken" {
-			return mrtr.Need(name), output{}, nil
-		}
-		return nil, output{v}, nil
-	}
-	out := call(t, connect(t, serveTool(rt, handler, nil), nil), wire.Answers{"name": wire.InTurn(wire.Value("taken"), wire.Value("free"))})
-	said(t, out, "free")
-	require.Equal(t, 3, out.Rounds)
-}
-
-// Every round may be served by another instance: nothing but the key is shared.
-func TestEveryRoundOnAFreshServer(t *testing.T) {
-	ring := keys(1)
-	fresh := func() *wire.Client {
-		rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: ring}})
-		ids := ""
-		return connect(t, serveTool(rt, func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-			if id, ok := mrtr.Carried[string](c); ok {
-				require.Equal(t, id, c.ID(), "one call, one id")
-			}
-			ids += c.ID()
-			all := ""
-			for _, key := range []string{"a", "b", "c"} {
-				q := mrtr.Elicit[string](key, "?")
-				v, ok := mrtr.Answer(c, q)
-				if !ok {
-					return mrtr.Need(q).Carry(c.ID()), output{}, nil
-				}
-				all += v
-			}
-			return nil, output{all}, nil
-		}, nil), nil)
-	}
-	r := wire.Request{Name: "tool"}
-	for _, key := range []string{"a", "b", "c"} {
-		reply := send(t, fresh(), r)
-		require.Equal(t, key, reply.Asks[0].Key)
-		r.State = reply.State
-		r.Responses = map[string]any{key: wire.Value("<" + key + ">")(reply.Asks[0])}
-	}
-	reply := send(t, fresh(), r)
-	require.JSONEq(t, `{"said":"<a><b><c>"}`, string(reply.Structured))
 }
 
 // A guard that reads under another key than it asks never finds its answer. The call

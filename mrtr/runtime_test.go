@@ -86,19 +86,6 @@ func TestThePrincipalIsTheTokensUser(t *testing.T) {
 	}
 }
 
-// All tokens without a user would be one principal, and could take up each
-// other's calls.
-func TestATokenWithoutAUserIsRefused(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
-	h := mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil)
-	extra := &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{"sub": "ada"}}}
-	_, _, err := h(context.Background(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}, Extra: extra}, input{})
-	require.EqualError(t, err, "This request was refused: its sender is not identified.")
-	refused := seen.of(mrtr.PrincipalRefused)
-	require.Len(t, refused, 1)
-	require.Equal(t, "its token names no user: have the verifier set UserID, or set Options.Principal", refused[0].Reason)
-}
-
 func TestALogObserverWithoutALoggerUsesTheDefault(t *testing.T) {
 	logger, log := newLog()
 	before := slog.Default()

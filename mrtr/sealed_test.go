@@ -3,12 +3,10 @@ package mrtr_test
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +18,7 @@ import (
 )
 
 // The state travels through the client, which may send back anything.
-// These three tests are why it is sealed.
+// These two tests are why it is sealed.
 
 // paying charges, then asks, and tells whether it was paid.
 func paying(did *deeds) tripStyle {
@@ -71,43 +69,6 @@ func TestUnsignedStateLetsAClientSkipSteps(t *testing.T) {
 	last := tool.round(t.Context(), "", forged, accepting(asked, "window"))
 	require.Equal(t, tripReply{plan: "window a free ride"}, last)
 	require.Zero(t, did.count("charge"), "the client has claimed that the step was done, and was believed")
-}
-
-func TestSealedStateRefusesForgedProgress(t *testing.T) {
-	var did deeds
-	styles := map[string]tripStyle{"once": paying(&did), "steps": payingSteps(t, &did)}
-	require.NotEmpty(t, styles)
-	for name, style := range styles {
-		t.Run(name, func(t *testing.T) {
-			unsignedRuntime := newTripRuntime(t, nil)
-			mrtr.Unsigned(unsignedRuntime)
-			tool := serveTrip(t, style)
-			asked := tool.begin()
-			charged := did.count("charge")
-			plain := newTrip(unsignedRuntime, style, "").begin().state
-			plainCharged := did.count("charge") - charged
-			done := `"done":[{"key":"charge","kind":"effect","value":"a free ride"},{"key":"step:charge","kind":"effect","value":"a free ride"}]`
-			forgeries := map[string]string{
-				"plain":                  `{"v":3,"call":"mine","round":1,` + done + `}`,
-				"a state of the own":     strings.Replace(plain, `"pending":`, done+`,"pending":`, 1),
-				"plain, as base64":       base64.RawURLEncoding.EncodeToString([]byte(`{"v":3,"call":"mine","round":1,` + done + `}`)),
-				"a true state, and more": asked.state + done,
-				"a true state, cut":      asked.state[:len(asked.state)-1],
-			}
-			for i := 0; i < len(asked.state); i += 7 {
-				b := []byte(asked.state)
-				b[i] ^= 1
-				forgeries["a true state, a bit turned: "+string(rune('A'+i%26))+string(b[max(0, i-3):i])] = string(b)
-			}
-			for what, forged := range forgeries {
-				last := tool.round(t.Context(), "", forged, accepting(asked, "window"))
-				wire := requireCode(t, last.err, jsonrpc.CodeInvalidParams, what)
-				require.Equal(t, "Invalid or expired requestState", wire.Message, "and says no more than that")
-			}
-			require.Equal(t, charged+plainCharged, did.count("charge"), "no handler was entered")
-			require.NoError(t, tool.answer(asked, "window").err, "the true one still opens")
-		})
-	}
 }
 
 // secondState is the state that weather_once returns with its second question.

@@ -369,29 +369,6 @@ func TestAskingAgainKeepsTheDeadline(t *testing.T) {
 	})
 }
 
-// The other styles ask through the same engine.
-func TestSilenceInListsAndDeclaredQuestions(t *testing.T) {
-	var list tripSteps
-	sure := mrtr.AskQuestion(&list, "q", mrtr.Confirm("q", "Pay?").Within(deadline))
-	list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{fmt.Sprint(sure.Of(at))}, nil })
-	for name, style := range map[string]tripStyle{
-		"steps": mustBuild(t, &list),
-		"given": mrtr.Given1(mrtr.ResolveQuestion[tripIn](mrtr.Confirm("q", "Pay?").Within(deadline)),
-			func(_ context.Context, _ *mrtr.Call, _ tripIn, yes bool) (tripOut, error) {
-				return tripOut{fmt.Sprint(yes)}, nil
-			}),
-	} {
-		for wait, want := range map[time.Duration]string{deadline / 2: "true", deadline: "false"} {
-			synctest.Test(t, func(t *testing.T) {
-				tool := serveTrip(t, style)
-				asked := tool.begin()
-				time.Sleep(wait)
-				require.Equal(t, tripReply{plan: want}, tool.round(t.Context(), "", asked.state, yesToAll(asked)), name)
-			})
-		}
-	}
-}
-
 func TestNobodyAnswersWithinNothing(t *testing.T) {
 	for _, d := range []time.Duration{0, -time.Second, time.Microsecond} {
 		misuse(t, size.Within(d).Err())

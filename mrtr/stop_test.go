@@ -15,7 +15,6 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/store"
 )
 
 // undone lists the effects that were undone, each with the reason.
@@ -136,23 +135,6 @@ func TestOnStopUndoesWhatACallDid(t *testing.T) {
 	}
 }
 
-// With a store a decline that is sent twice undoes once. Without one nobody remembers
-// that it has.
-func TestOnStopRunsOnceWithAStore(t *testing.T) {
-	for name := range stopStyles(&deeds{}, &undone{}, nil) {
-		t.Run(name, func(t *testing.T) {
-			var did deeds
-			var un undone
-			tool := newTrip(newTripRuntime(t, &mrtr.Options{Store: shared{store.NewMemory(nil)}}), stopStyles(&did, &un, nil)[name], "v1")
-			asked := tool.begin()
-			for range 3 {
-				ended(t, tool.round(t.Context(), "", asked.state, declining(asked)).err, mrtr.Declined)
-			}
-			require.Equal(t, []string{"reserve: declined"}, un.all())
-		})
-	}
-}
-
 // tryAgain is an error after which the same request may be sent again.
 type tryAgain struct{ error }
 
@@ -177,36 +159,6 @@ func TestOnStopLeavesARoundThatGoesOn(t *testing.T) {
 					require.Empty(t, un.all())
 				} else {
 					require.Equal(t, []string{"pay: busy", "reserve: busy"}, un.all())
-				}
-			})
-		}
-	}
-}
-
-// Over the session of a legacy client the call ends in the bridge, or in a round.
-func TestOnStopOfALegacyCall(t *testing.T) {
-	for name := range stopStyles(&deeds{}, &undone{}, nil) {
-		for _, test := range []struct {
-			explanation string
-			answer      wire.Answer
-			undone      []string
-		}{
-			{"declined", wire.Decline, []string{"pay: declined", "reserve: declined"}},
-			{"failed to ask", wire.Fail(-32000, "no user"), []string{"pay", "reserve"}},
-			{"failed to ask again", wire.InTurn(wire.Raw(`{"action":"accept"}`), wire.Fail(-32000, "no user")), []string{"pay", "reserve"}},
-		} {
-			t.Run(name+"/"+test.explanation, func(t *testing.T) {
-				var did deeds
-				var un undone
-				rt, _ := newRuntime(t, nil)
-				server := serveStyle(rt, stopStyles(&did, &un, nil)[name], nil)
-				out, err := connect(t, server, legacyClient).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": wire.Value("x"), "r": test.answer})
-				require.NoError(t, err)
-				require.True(t, out.IsError)
-				log := un.all()
-				require.Len(t, log, len(test.undone), "%q", log)
-				for i, want := range test.undone {
-					require.Contains(t, log[i], want)
 				}
 			})
 		}

@@ -121,21 +121,23 @@ func TestAStoreThatFailsRefusesTheRound(t *testing.T) {
 		{"it is full", store.ErrFull, "store_full"},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
-			var did deeds
-			s := newHookedStore()
-			s.fail(c.fault)
-			tool := newTrip(newTripRuntime(t, withStore(s)), mrtr.Journal(holdAndPay(&did)), "")
-			retryable(t, tool.begin().err, c.reason)
-			s.fail(nil)
-			seat := tool.begin()
-			s.fail(c.fault)
-			retryable(t, tool.answer(seat, "window").err, c.reason)
-			require.Zero(t, did.count("held"))
-			s.fail(nil)
-			pay := tool.answer(seat, "window")
-			require.Equal(t, []string{"pay"}, pay.asks)
-			require.Equal(t, tripReply{plan: "window yes"}, tool.answer(pay, "yes"))
-			require.Equal(t, 1, did.count("paid"))
+			eachLinear(t, func(t *testing.T, style linearStyle) { // of which a coroutine keeps its frame
+				var did deeds
+				s := newHookedStore()
+				s.fail(c.fault)
+				tool := newTrip(newTripRuntime(t, withStore(s)), style(holdAndPay(&did)), "")
+				retryable(t, tool.begin().err, c.reason)
+				s.fail(nil)
+				seat := tool.begin()
+				s.fail(c.fault)
+				retryable(t, tool.answer(seat, "window").err, c.reason)
+				require.Zero(t, did.count("held"))
+				s.fail(nil)
+				pay := tool.answer(seat, "window")
+				require.Equal(t, []string{"pay"}, pay.asks)
+				require.Equal(t, tripReply{plan: "window yes"}, tool.answer(pay, "yes"))
+				require.Equal(t, 1, did.count("paid"))
+			})
 		})
 	}
 }
