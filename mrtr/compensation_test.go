@@ -100,64 +100,54 @@ func (r *reserving) call(t *testing.T, style string, opts *mrtr.Options, client 
 // boundary, in every style, with and without a store.
 func TestCompensation(t *testing.T) {
 	for name, test := range undos {
-		for _, stored := range []bool{true, false} {
-			if !stored && isStoreForced() {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
-				eachReserving(t, func(t *testing.T, style string) {
-					out, log := (&reserving{undo: test.undo}).call(t, style, storeIf(stored), nil, wire.Decline)
-					require.Contains(t, out.Text, `Stopped: "q" was declined.`)
-					require.Contains(t, out.Text, test.text)
-					require.Contains(t, string(out.Result), fmt.Sprintf(`"effect":%q`, test.effect))
-					found := false
-					for line := range strings.Lines(log) {
-						if strings.Contains(line, fmt.Sprintf("msg=%q", test.log)) {
-							found = true
-							require.Contains(t, line, "level="+test.level)
-							require.Contains(t, line, "effect=reserve")
-						}
+		eachStore(t, name, func(t *testing.T, stored bool) {
+			eachReserving(t, func(t *testing.T, style string) {
+				out, log := (&reserving{undo: test.undo}).call(t, style, storeIf(stored), nil, wire.Decline)
+				require.Contains(t, out.Text, `Stopped: "q" was declined.`)
+				require.Contains(t, out.Text, test.text)
+				require.Contains(t, string(out.Result), fmt.Sprintf(`"effect":%q`, test.effect))
+				found := false
+				for line := range strings.Lines(log) {
+					if strings.Contains(line, fmt.Sprintf("msg=%q", test.log)) {
+						found = true
+						require.Contains(t, line, "level="+test.level)
+						require.Contains(t, line, "effect=reserve")
 					}
-					require.True(t, found, log)
-				})
+				}
+				require.True(t, found, log)
 			})
-		}
+		})
 	}
 }
 
 // Five equal declines at once undo once with a store. Without one each undoes, under one
 // idempotency key.
 func TestCompensationInARace(t *testing.T) {
-	for _, stored := range []bool{true, false} {
-		if !stored && isStoreForced() {
-			continue
-		}
-		t.Run(fmt.Sprintf("store=%t", stored), func(t *testing.T) {
-			eachReserving(t, func(t *testing.T, style string) {
-				var r reserving
-				tool := newTrip(newTripRuntime(t, storeIf(stored)), r.styles()[style], "")
-				asked := tool.begin()
-				var all sync.WaitGroup
-				replies := make([]tripReply, 5)
-				for i := range replies {
-					all.Go(func() { replies[i] = tool.round(t.Context(), "", asked.state, declining(asked)) })
+	eachStore(t, "five at once", func(t *testing.T, stored bool) {
+		eachReserving(t, func(t *testing.T, style string) {
+			var r reserving
+			tool := newTrip(newTripRuntime(t, storeIf(stored)), r.styles()[style], "")
+			asked := tool.begin()
+			var all sync.WaitGroup
+			replies := make([]tripReply, 5)
+			for i := range replies {
+				all.Go(func() { replies[i] = tool.round(t.Context(), "", asked.state, declining(asked)) })
+			}
+			all.Wait()
+			for _, reply := range replies {
+				if stored || style != "coroutine" { // whose frame is gone for the others
+					require.Equal(t, []string{"reserve"}, ended(t, reply.err, mrtr.Declined).Undone)
 				}
-				all.Wait()
-				for _, reply := range replies {
-					if stored || style != "coroutine" { // whose frame is gone for the others
-						require.Equal(t, []string{"reserve"}, ended(t, reply.err, mrtr.Declined).Undone)
-					}
-				}
-				if stored {
-					require.Equal(t, 1, r.did.count("released"))
-				}
-				require.NotEmpty(t, r.idems)
-				for _, idem := range r.idems {
-					require.Equal(t, r.idems[0], idem)
-				}
-			})
+			}
+			if stored {
+				require.Equal(t, 1, r.did.count("released"))
+			}
+			require.NotEmpty(t, r.idems)
+			for _, idem := range r.idems {
+				require.Equal(t, r.idems[0], idem)
+			}
 		})
-	}
+	})
 }
 
 // An author ends a call that is not wanted: its effects are undone, the client reads the

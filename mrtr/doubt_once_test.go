@@ -194,11 +194,9 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			return l, []string{"ERROR round not recorded"}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l, want := play(t)
-				require.Equal(t, want, l.loud(t), l.log.String())
-			})
+		inBubble(t, name, func(t *testing.T) {
+			l, want := play(t)
+			require.Equal(t, want, l.loud(t), l.log.String())
 		})
 	}
 }

@@ -147,44 +147,42 @@ func TestDoubtAfterAFailureOutlivesItsRound(t *testing.T) {
 // could not find it either, since the idem of the effect would be another.
 func TestATakeoverDoesNotGoBackBehindADoubt(t *testing.T) {
 	for _, name := range []string{"steps", "journal"} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var did deeds
-				memory := store.NewMemory(nil)
-				serve := func(i *instance, question string) *tripTool {
-					q := mrtr.Elicit[string]("seat", question)
-					pay := func(context.Context, string) (string, error) {
-						did.note("paid")
-						i.reach(afterEffect)
-						return "paid", nil
-					}
-					check := &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) { return "", false, nil }}
-					var list tripSteps
-					mrtr.AskQuestion(&list, "seat", q)
-					mrtr.DoStep(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) }, check)
-					list.End(ends("done"))
-					style := mustBuild(t, &list)
-					if name == "journal" {
-						style = mrtr.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-							ask(s, q)
-							_, err := mrtr.Once(s.ctx, s.Call, "pay", pay, check)
-							return tripOut{Plan: "done"}, err
-						}))
-					}
-					rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: i})
-					return &tripTool{rt: rt, handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Version: question})}
+		inBubble(t, name, func(t *testing.T) {
+			var did deeds
+			memory := store.NewMemory(nil)
+			serve := func(i *instance, question string) *tripTool {
+				q := mrtr.Elicit[string]("seat", question)
+				pay := func(context.Context, string) (string, error) {
+					did.note("paid")
+					i.reach(afterEffect)
+					return "paid", nil
 				}
-				first, second := newInstance(memory, afterEffect), newInstance(memory, "")
-				dying, living := serve(first, "Which seat?"), serve(second, "Which of the seats?")
-				seat := dying.begin()
-				defer first.goOn()
-				first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
-				for range 2 {
-					e := ended(t, living.answer(seat, "window").err, mrtr.Diverged)
-					require.Equal(t, []string{"pay"}, e.Unknown)
+				check := &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) { return "", false, nil }}
+				var list tripSteps
+				mrtr.AskQuestion(&list, "seat", q)
+				mrtr.DoStep(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) }, check)
+				list.End(ends("done"))
+				style := mustBuild(t, &list)
+				if name == "journal" {
+					style = mrtr.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+						ask(s, q)
+						_, err := mrtr.Once(s.ctx, s.Call, "pay", pay, check)
+						return tripOut{Plan: "done"}, err
+					}))
 				}
-				require.Equal(t, 1, did.count("paid"))
-			})
+				rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: i})
+				return &tripTool{rt: rt, handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Version: question})}
+			}
+			first, second := newInstance(memory, afterEffect), newInstance(memory, "")
+			dying, living := serve(first, "Which seat?"), serve(second, "Which of the seats?")
+			seat := dying.begin()
+			defer first.goOn()
+			first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
+			for range 2 {
+				e := ended(t, living.answer(seat, "window").err, mrtr.Diverged)
+				require.Equal(t, []string{"pay"}, e.Unknown)
+			}
+			require.Equal(t, 1, did.count("paid"))
 		})
 	}
 }
@@ -194,35 +192,33 @@ func TestATakeoverDoesNotGoBackBehindADoubt(t *testing.T) {
 // happened.
 func TestDoubtOutlivesAnAttemptThatIsRefused(t *testing.T) {
 	for name, style := range map[string]linearStyle{"journal": mrtr.Journal[tripIn, tripOut], "resumable": mrtr.Resumable[tripIn, tripOut]} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var did deeds
-				memory := store.NewMemory(nil)
-				serve := func(i *instance) *tripTool {
-					h := style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-						ask(s, text("seat"))
-						_, err := mrtr.Once(s.ctx, s.Call, "pay", func(context.Context, string) (string, error) {
-							if did.note("tried") > 1 {
-								return "", errors.New("refused")
-							}
-							i.reach(afterEffect)
-							return "paid", nil
-						}, &mrtr.EffectOptions[string]{Again: true})
-						return tripOut{}, err
-					}))
-					rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: i})
-					return &tripTool{rt: rt, handler: mrtr.Tool(rt, h, nil)}
-				}
-				first, second := newInstance(memory, afterEffect), newInstance(memory, "")
-				dying, living := serve(first), serve(second)
-				seat := dying.begin()
-				defer first.goOn()
-				first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
-				reply := living.answer(seat, "window")
-				require.ErrorContains(t, reply.err, "refused")
-				require.Equal(t, 2, did.count("tried"))
-				require.Equal(t, "unknown", effectOf(reply.err))
-			})
+		inBubble(t, name, func(t *testing.T) {
+			var did deeds
+			memory := store.NewMemory(nil)
+			serve := func(i *instance) *tripTool {
+				h := style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+					ask(s, text("seat"))
+					_, err := mrtr.Once(s.ctx, s.Call, "pay", func(context.Context, string) (string, error) {
+						if did.note("tried") > 1 {
+							return "", errors.New("refused")
+						}
+						i.reach(afterEffect)
+						return "paid", nil
+					}, &mrtr.EffectOptions[string]{Again: true})
+					return tripOut{}, err
+				}))
+				rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: i})
+				return &tripTool{rt: rt, handler: mrtr.Tool(rt, h, nil)}
+			}
+			first, second := newInstance(memory, afterEffect), newInstance(memory, "")
+			dying, living := serve(first), serve(second)
+			seat := dying.begin()
+			defer first.goOn()
+			first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
+			reply := living.answer(seat, "window")
+			require.ErrorContains(t, reply.err, "refused")
+			require.Equal(t, 2, did.count("tried"))
+			require.Equal(t, "unknown", effectOf(reply.err))
 		})
 	}
 }
