@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -75,38 +74,36 @@ func TestTheObserverHearsHowQuestionsWereAnswered(t *testing.T) {
 		for style, handler := range deleters(t) {
 			for name, c := range cases {
 				cells++
-				t.Run(way+"/"+style+"/"+name, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						rt, seen := newRuntime(t, &mrtr.Options{Unaskable: c.policy})
-						server := serveStyle(rt, handler, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}})
-						manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
-						require.NoError(t, err)
-						t.Cleanup(func() { require.NoError(t, manager.Close()) })
-						o := *client
-						if c.mute {
-							o.Capabilities = wire.Nothing
-						}
-						_, err = connect(t, server, &o).Call(t.Context(), "tool", map[string]any{}, c.answers)
-						require.NoError(t, err)
-						time.Sleep(2 * deadline) // until whoever is too late has answered
-						var heard []string
-						for _, e := range seen.of(mrtr.QuestionAnswered) {
-							heard = append(heard, e.Question+" "+e.Answer)
-							words := map[string]string{"sure": mrtr.Wording(deletes), "keep": mrtr.Wording(keeps)}
-							require.Equal(t, words[e.Question], e.Wording)
-							require.NotEmpty(t, e.Wording)
-							require.NotContains(t, fmt.Sprint(e), "there")
-						}
-						want := c.want
-						if style == "steps" && name == "unasked" { // it is refused before its first question
-							want = "keep not asked"
-						}
-						if style == "given" { // which asks both at once
-							want = sorted(want)
-							heard = strings.Split(sorted(strings.Join(heard, ", ")), ", ")
-						}
-						require.Equal(t, want, strings.Join(heard, ", "))
-					})
+				inBubble(t, way+"/"+style+"/"+name, func(t *testing.T) {
+					rt, seen := newRuntime(t, &mrtr.Options{Unaskable: c.policy})
+					server := serveStyle(rt, handler, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}})
+					manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+					require.NoError(t, err)
+					t.Cleanup(func() { require.NoError(t, manager.Close()) })
+					o := *client
+					if c.mute {
+						o.Capabilities = wire.Nothing
+					}
+					_, err = connect(t, server, &o).Call(t.Context(), "tool", map[string]any{}, c.answers)
+					require.NoError(t, err)
+					time.Sleep(2 * deadline) // until whoever is too late has answered
+					var heard []string
+					for _, e := range seen.of(mrtr.QuestionAnswered) {
+						heard = append(heard, e.Question+" "+e.Answer)
+						words := map[string]string{"sure": mrtr.Wording(deletes), "keep": mrtr.Wording(keeps)}
+						require.Equal(t, words[e.Question], e.Wording)
+						require.NotEmpty(t, e.Wording)
+						require.NotContains(t, fmt.Sprint(e), "there")
+					}
+					want := c.want
+					if style == "steps" && name == "unasked" { // it is refused before its first question
+						want = "keep not asked"
+					}
+					if style == "given" { // which asks both at once
+						want = sorted(want)
+						heard = strings.Split(sorted(strings.Join(heard, ", ")), ", ")
+					}
+					require.Equal(t, want, strings.Join(heard, ", "))
 				})
 			}
 		}

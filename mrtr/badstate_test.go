@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -208,20 +207,18 @@ func TestATransplantedStateIsRefused(t *testing.T) {
 
 func TestAnExpiredStateIsRefused(t *testing.T) {
 	for _, m := range methods {
-		t.Run(m.first.Method, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				seen := &recorder{}
-				rt, err := mrtr.New(&mrtr.Options{Observer: seen, State: &statecodec.Options{Ephemeral: true, TTL: time.Minute, Skew: time.Second}})
-				require.NoError(t, err)
-				client, err := wire.Connect(context.Background(), everything(rt), nil)
-				require.NoError(t, err)
-				defer client.Close()
-				retry := begin(t, client, m.first)
-				time.Sleep(time.Minute)
-				requireOpens(t, client, retry)
-				time.Sleep(time.Minute + 2*time.Second)
-				requireRefused(t, client, seen, retry, "expired")
-			})
+		inBubble(t, m.first.Method, func(t *testing.T) {
+			seen := &recorder{}
+			rt, err := mrtr.New(&mrtr.Options{Observer: seen, State: &statecodec.Options{Ephemeral: true, TTL: time.Minute, Skew: time.Second}})
+			require.NoError(t, err)
+			client, err := wire.Connect(context.Background(), everything(rt), nil)
+			require.NoError(t, err)
+			defer client.Close()
+			retry := begin(t, client, m.first)
+			time.Sleep(time.Minute)
+			requireOpens(t, client, retry)
+			time.Sleep(time.Minute + 2*time.Second)
+			requireRefused(t, client, seen, retry, "expired")
 		})
 	}
 }
@@ -341,48 +338,46 @@ func TestAHandlersOwnTimeForItsStates(t *testing.T) {
 	const other = 20 * time.Minute // of the runtime
 	for _, ttl := range []time.Duration{time.Minute, 3 * time.Hour} {
 		for _, way := range []string{"no store", "store", "task"} {
-			t.Run(fmt.Sprint(ttl, ", ", way), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					o := &mrtr.Options{State: &statecodec.Options{TTL: other, Keys: []statecodec.Key{sharedKey}}}
-					if way == "store" {
-						o.Store = &hookedStore{Memory: store.NewMemory(nil), scope: store.Machine}
+			inBubble(t, fmt.Sprint(ttl, ", ", way), func(t *testing.T) {
+				o := &mrtr.Options{State: &statecodec.Options{TTL: other, Keys: []statecodec.Key{sharedKey}}}
+				if way == "store" {
+					o.Store = &hookedStore{Memory: store.NewMemory(nil), scope: store.Machine}
+				}
+				opens := ttl
+				ctx := t.Context()
+				h := &mrtr.HandlerOptions{StateTTL: ttl}
+				if way == "task" {
+					opens = max(ttl, other)
+					h.Task = taskPolicy
+					r := taskround.New(false)
+					r.ReportTo(func(string) {})
+					ctx = taskround.With(ctx, r)
+				}
+				var did deeds
+				style := guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
+					return mrtr.Once(ctx, c, "pay", did.do("paid"))
+				}, "seat")
+				tool := &tripTool{handler: mrtr.Tool(newTripRuntime(t, o), style, h)}
+				begin := func() tripReply {
+					asked := tool.round(ctx, "", "", nil)
+					if way == "task" { // its first answer is a state alone
+						asked = tool.round(ctx, "", asked.state, nil)
 					}
-					opens := ttl
-					ctx := t.Context()
-					h := &mrtr.HandlerOptions{StateTTL: ttl}
-					if way == "task" {
-						opens = max(ttl, other)
-						h.Task = taskPolicy
-						r := taskround.New(false)
-						r.ReportTo(func(string) {})
-						ctx = taskround.With(ctx, r)
-					}
-					var did deeds
-					style := guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
-						return mrtr.Once(ctx, c, "pay", did.do("paid"))
-					}, "seat")
-					tool := &tripTool{handler: mrtr.Tool(newTripRuntime(t, o), style, h)}
-					begin := func() tripReply {
-						asked := tool.round(ctx, "", "", nil)
-						if way == "task" { // its first answer is a state alone
-							asked = tool.round(ctx, "", asked.state, nil)
-						}
-						require.Equal(t, []string{"seat"}, asked.asks, "%v", asked.err)
-						return asked
-					}
-					asked := begin()
-					time.Sleep(opens - time.Second)
-					answered := tool.round(ctx, "", asked.state, accepting(asked, "aisle"))
-					require.NoError(t, answered.err)
-					if way == "store" {
-						require.Equal(t, answered, tool.round(ctx, "", asked.state, accepting(asked, "aisle")))
-						require.Equal(t, 1, did.count("paid"))
-					}
-					asked = begin()
-					time.Sleep(opens + statecodec.DefaultSkew + time.Second)
-					refused := tool.round(ctx, "", asked.state, accepting(asked, "aisle"))
-					badStateOf(t, refused)
-				})
+					require.Equal(t, []string{"seat"}, asked.asks, "%v", asked.err)
+					return asked
+				}
+				asked := begin()
+				time.Sleep(opens - time.Second)
+				answered := tool.round(ctx, "", asked.state, accepting(asked, "aisle"))
+				require.NoError(t, answered.err)
+				if way == "store" {
+					require.Equal(t, answered, tool.round(ctx, "", asked.state, accepting(asked, "aisle")))
+					require.Equal(t, 1, did.count("paid"))
+				}
+				asked = begin()
+				time.Sleep(opens + statecodec.DefaultSkew + time.Second)
+				refused := tool.round(ctx, "", asked.state, accepting(asked, "aisle"))
+				badStateOf(t, refused)
 			})
 		}
 	}

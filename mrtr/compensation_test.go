@@ -10,14 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/sse"
-	"github.com/mrtr-go/sdk/store"
 )
 
 // undos are the ways in which undoing a reservation ends.
@@ -36,159 +34,137 @@ var undos = map[string]struct {
 	"not known to be there": {func() error { return mrtr.ErrIndeterminate }, "unknown", `Whether "reserve" was done is unknown: do not call the tool again without checking.`, "on stop failed", "ERROR"},
 }
 
-// compensated reserves, asks q, and undoes the reservation, in every style.
-func compensated(did *deeds, idems *[]string, mu *sync.Mutex, undo func() error) map[string]tripStyle {
-	release := func(_ context.Context, idem string, _ error) error {
-		did.note("released")
-		mu.Lock()
-		*idems = append(*idems, idem)
-		mu.Unlock()
-		return undo()
+// reserving is a handler that reserves, asks q, and undoes the reservation.
+type reserving struct {
+	undo  func() error
+	end   error // of the handler, when q is answered
+	did   deeds
+	mu    sync.Mutex
+	idems []string // of its undoing, guarded by mu
+}
+
+func (r *reserving) release(_ context.Context, idem string, _ error) error {
+	r.did.note("released")
+	r.mu.Lock()
+	r.idems = append(r.idems, idem)
+	r.mu.Unlock()
+	if r.undo == nil {
+		return nil
 	}
+	return r.undo()
+}
+
+func (r *reserving) styles() map[string]tripStyle {
 	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		once(s, "reserve", did.do("reserved"))
-		s.OnStop("reserve", release)
+		once(s, "reserve", r.did.do("reserved"))
+		s.OnStop("reserve", r.release)
 		ask(s, text("q"))
-		return tripOut{}, nil
+		return tripOut{}, r.end
 	})
 	var list tripSteps
 	mrtr.DoStep(&list, "reserve", func(ctx context.Context, _ *tripAt, idem string) (string, error) {
-		return did.do("reserved")(ctx, idem)
+		return r.did.do("reserved")(ctx, idem)
 	})
 	mrtr.AskQuestion(&list, "q", text("q"))
-	list.OnStop("reserve", func(ctx context.Context, _ *tripAt, idem string, err error) error { return release(ctx, idem, err) })
-	list.End(ends("done"))
+	list.OnStop("reserve", func(ctx context.Context, _ *tripAt, idem string, err error) error { return r.release(ctx, idem, err) })
+	list.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{}, r.end })
 	styles["steps"] = list.MustBuild()
 	return styles
+}
+
+// eachReserving runs a test once for each style.
+func eachReserving(t *testing.T, test func(t *testing.T, style string)) {
+	styles := (&reserving{}).styles()
+	require.Len(t, styles, 5)
+	for style := range styles {
+		t.Run(style, func(t *testing.T) { test(t, style) })
+	}
+}
+
+// call makes a call behind a boundary. It returns what the client is told, and the log.
+func (r *reserving) call(t *testing.T, style string, opts *mrtr.Options, client *wire.Options, answer wire.Answer) (*wire.Outcome, string) {
+	t.Helper()
+	logger, log := newLog()
+	opts.Observer = mrtr.LogObserver(logger)
+	rt, _ := newRuntime(t, opts)
+	server := serveStyle(rt, r.styles()[style], nil)
+	require.NoError(t, boundary.Install(server, &boundary.Options{Logger: logger}))
+	out, err := connect(t, server, client).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": answer})
+	require.NoError(t, err)
+	require.True(t, out.IsError)
+	require.Equal(t, 1, r.did.count("released"))
+	return out, log.String()
 }
 
 // Undoing is an effect: how it ended is told to the client, the log, the observer and the
 // boundary, in every style, with and without a store.
 func TestCompensation(t *testing.T) {
 	for name, test := range undos {
-		for style := range compensated(&deeds{}, new([]string), &sync.Mutex{}, nil) {
-			for _, stored := range []bool{true, false} {
-				if !stored && isStoreForced() {
-					continue
+		eachStore(t, name, func(t *testing.T, stored bool) {
+			eachReserving(t, func(t *testing.T, style string) {
+				out, log := (&reserving{undo: test.undo}).call(t, style, storeIf(stored), nil, wire.Decline)
+				require.Contains(t, out.Text, `Stopped: "q" was declined.`)
+				require.Contains(t, out.Text, test.text)
+				require.Contains(t, string(out.Result), fmt.Sprintf(`"effect":%q`, test.effect))
+				found := false
+				for line := range strings.Lines(log) {
+					if strings.Contains(line, fmt.Sprintf("msg=%q", test.log)) {
+						found = true
+						require.Contains(t, line, "level="+test.level)
+						require.Contains(t, line, "effect=reserve")
+					}
 				}
-				t.Run(fmt.Sprintf("%s/%s/store=%t", name, style, stored), func(t *testing.T) {
-					var did deeds
-					var idems []string
-					logger, log := newLog()
-					opts := &mrtr.Options{Observer: mrtr.LogObserver(logger)}
-					if stored {
-						opts = withStore(store.NewMemory(nil))
-						opts.Observer = mrtr.LogObserver(logger)
-					}
-					rt, _ := newRuntime(t, opts)
-					server := newServer()
-					require.NoError(t, boundary.Install(server, &boundary.Options{Logger: logger}))
-					mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, compensated(&did, &idems, &sync.Mutex{}, test.undo)[style], nil))
-					out, err := connect(t, server, nil).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": wire.Decline})
-					require.NoError(t, err)
-					require.True(t, out.IsError)
-					require.Contains(t, out.Text, `Stopped: "q" was declined.`)
-					require.Contains(t, out.Text, test.text)
-					require.Contains(t, string(out.Result), fmt.Sprintf(`"effect":%q`, test.effect))
-					require.Equal(t, 1, did.count("released"))
-					found := false
-					for line := range strings.Lines(log.String()) {
-						if strings.Contains(line, fmt.Sprintf("msg=%q", test.log)) {
-							found = true
-							require.Contains(t, line, "level="+test.level)
-							require.Contains(t, line, "effect=reserve")
-						}
-					}
-					require.True(t, found, log.String())
-				})
-			}
-		}
+				require.True(t, found, log)
+			})
+		})
 	}
 }
 
 // Five equal declines at once undo once with a store. Without one each undoes, under one
 // idempotency key.
 func TestCompensationInARace(t *testing.T) {
-	for style := range compensated(&deeds{}, new([]string), &sync.Mutex{}, nil) {
-		for _, stored := range []bool{true, false} {
-			if !stored && isStoreForced() {
-				continue
+	eachStore(t, "five at once", func(t *testing.T, stored bool) {
+		eachReserving(t, func(t *testing.T, style string) {
+			var r reserving
+			tool := newTrip(newTripRuntime(t, storeIf(stored)), r.styles()[style], "")
+			asked := tool.begin()
+			var all sync.WaitGroup
+			replies := make([]tripReply, 5)
+			for i := range replies {
+				all.Go(func() { replies[i] = tool.round(t.Context(), "", asked.state, declining(asked)) })
 			}
-			t.Run(fmt.Sprintf("%s/store=%t", style, stored), func(t *testing.T) {
-				var did deeds
-				var idems []string
-				var mu sync.Mutex
-				opts := storeIf(stored)
-				tool := newTrip(newTripRuntime(t, opts), compensated(&did, &idems, &mu, func() error { return nil })[style], "")
-				asked := tool.begin()
-				var all sync.WaitGroup
-				replies := make([]tripReply, 5)
-				for i := range replies {
-					all.Go(func() { replies[i] = tool.round(t.Context(), "", asked.state, declining(asked)) })
+			all.Wait()
+			for _, reply := range replies {
+				if stored || style != "coroutine" { // whose frame is gone for the others
+					require.Equal(t, []string{"reserve"}, ended(t, reply.err, mrtr.Declined).Undone)
 				}
-				all.Wait()
-				for _, reply := range replies {
-					if stored || style != "coroutine" { // whose frame is gone for the others
-						require.Equal(t, []string{"reserve"}, ended(t, reply.err, mrtr.Declined).Undone)
-					}
-				}
-				if stored {
-					require.Equal(t, 1, did.count("released"))
-				}
-				require.NotEmpty(t, idems)
-				for _, idem := range idems {
-					require.Equal(t, idems[0], idem)
-				}
-			})
-		}
-	}
+			}
+			if stored {
+				require.Equal(t, 1, r.did.count("released"))
+			}
+			require.NotEmpty(t, r.idems)
+			for _, idem := range r.idems {
+				require.Equal(t, r.idems[0], idem)
+			}
+		})
+	})
 }
 
 // An author ends a call that is not wanted: its effects are undone, the client reads the
 // author's words, and nothing in the log is a fault.
 func TestAQuietNo(t *testing.T) {
 	no := &mrtr.Error{Reason: mrtr.Declined, Detail: "the price was too high"}
-	release := func(did *deeds) func(context.Context, string, error) error {
-		return func(context.Context, string, error) error { did.note("released"); return nil }
-	}
-	styles := func(did *deeds) map[string]tripStyle {
-		styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-			once(s, "reserve", did.do("reserved"))
-			s.OnStop("reserve", release(did))
-			ask(s, text("q"))
-			return tripOut{}, no
-		})
-		var list tripSteps
-		mrtr.DoStep(&list, "reserve", func(ctx context.Context, _ *tripAt, idem string) (string, error) {
-			return did.do("reserved")(ctx, idem)
-		})
-		mrtr.AskQuestion(&list, "q", text("q"))
-		list.OnStop("reserve", func(ctx context.Context, _ *tripAt, idem string, err error) error {
-			return release(did)(ctx, idem, err)
-		})
-		list.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{}, no })
-		styles["steps"] = list.MustBuild()
-		return styles
-	}
-	for name := range styles(&deeds{}) {
-		for _, client := range []*wire.Options{nil, legacyClient} {
-			t.Run(fmt.Sprintf("%s/legacy=%t", name, client != nil), func(t *testing.T) {
-				var did deeds
-				logger, log := newLog()
-				rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(logger)})
-				server := newServer()
-				require.NoError(t, boundary.Install(server, &boundary.Options{Logger: logger}))
-				mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, styles(&did)[name], nil))
-				out, err := connect(t, server, client).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": wire.Value("x")})
-				require.NoError(t, err)
+	for era, client := range map[string]*wire.Options{"modern": nil, "legacy": legacyClient} {
+		t.Run(era, func(t *testing.T) {
+			eachReserving(t, func(t *testing.T, style string) {
+				out, log := (&reserving{end: no}).call(t, style, &mrtr.Options{}, client, wire.Value("x"))
 				require.Contains(t, out.Text, "Stopped: the price was too high.")
 				require.Contains(t, out.Text, `"reserve" was undone.`)
-				require.Equal(t, 1, did.count("released"))
-				require.NotContains(t, log.String(), "level=ERROR")
-				require.NotContains(t, log.String(), "level=WARN")
-				require.NotEmpty(t, log.String())
+				require.NotContains(t, log, "level=ERROR")
+				require.NotContains(t, log, "level=WARN")
+				require.NotEmpty(t, log)
 			})
-		}
+		})
 	}
 }
 
@@ -233,32 +209,21 @@ func TestAStepInDoubtIsUndone(t *testing.T) {
 // it, the log and the boundary as to a modern one.
 func TestCompensationOfALegacyClientThatIsNotAsked(t *testing.T) {
 	for name, test := range undos {
-		for style := range compensated(&deeds{}, new([]string), &sync.Mutex{}, nil) {
-			for explanation, answer := range map[string]wire.Answer{
-				"it answers with an error":  wire.Fail(-32000, "no user"),
-				"it fails when asked again": wire.InTurn(wire.Raw(`{"action":"accept"}`), wire.Fail(-32000, "no user")),
-				"its answer cannot be read": wire.Raw(`{"action":7}`),
-				"it never answers":          wire.Missing,
-			} {
-				t.Run(fmt.Sprintf("%s/%s/%s", name, style, explanation), func(t *testing.T) {
-					var did deeds
-					var idems []string
-					logger, log := newLog()
-					rt, _ := newRuntime(t, &mrtr.Options{
-						Observer: mrtr.LogObserver(logger), Bridge: &sse.BridgeOptions{AnswerTimeout: 100 * time.Millisecond},
-					})
-					server := newServer()
-					require.NoError(t, boundary.Install(server, &boundary.Options{Logger: logger}))
-					mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, compensated(&did, &idems, &sync.Mutex{}, test.undo)[style], nil))
-					out, err := connect(t, server, legacyClient).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": answer})
-					require.NoError(t, err)
-					require.True(t, out.IsError)
+		for explanation, answer := range map[string]wire.Answer{
+			"it answers with an error":  wire.Fail(-32000, "no user"),
+			"it fails when asked again": wire.InTurn(wire.Raw(`{"action":"accept"}`), wire.Fail(-32000, "no user")),
+			"its answer cannot be read": wire.Raw(`{"action":7}`),
+			"it never answers":          wire.Missing,
+		} {
+			t.Run(name+"/"+explanation, func(t *testing.T) {
+				eachReserving(t, func(t *testing.T, style string) {
+					bridge := &mrtr.Options{Bridge: &sse.BridgeOptions{AnswerTimeout: 100 * time.Millisecond}}
+					out, log := (&reserving{undo: test.undo}).call(t, style, bridge, legacyClient, answer)
 					require.Contains(t, out.Text, test.text)
 					require.Contains(t, string(out.Result), fmt.Sprintf(`"effect":%q`, test.effect))
-					require.Equal(t, 1, did.count("released"))
-					require.Contains(t, log.String(), fmt.Sprintf("level=%s msg=%q", test.level, test.log))
+					require.Contains(t, log, fmt.Sprintf("level=%s msg=%q", test.level, test.log))
 				})
-			}
+			})
 		}
 	}
 }

@@ -79,6 +79,26 @@ func payIn(style linearStyle, pay func(context.Context, string) (string, error))
 	}))
 }
 
+// dieInPayment lets an instance die when it has paid. It returns the one to which the client
+// turns, three times.
+func dieInPayment(t *testing.T, opts mrtr.Options) *listener {
+	records := store.NewMemory(nil)
+	first, second := newListener(t, records, afterEffect, opts), newListener(t, records, "", opts)
+	serve := func(l *listener) *tripTool {
+		pay := func(context.Context, string) (string, error) { l.reach(afterEffect); return "paid", nil }
+		return newTrip(l.rt, payIn(mrtr.Journal[tripIn, tripOut], pay), "")
+	}
+	dying, living := serve(first), serve(second)
+	asked := dying.begin()
+	own := first.stopsIn(func() tripReply { return dying.answer(asked, "x") })
+	for range 3 {
+		ended(t, living.answer(asked, "x").err, mrtr.OutcomeUnknown)
+	}
+	first.goOn()
+	<-own
+	return second
+}
+
 // Every doubt is one record, with its effect if it has one, the call and the caller: however
 // often a client asks again, and whether or not a request waits for it.
 func TestEveryDoubtIsToldOnce(t *testing.T) {
@@ -120,37 +140,11 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			return l, []string{"WARN effect in doubt pay"}
 		},
 		"an instance that died in an effect, and a client that insists": func(t *testing.T) (*listener, []string) {
-			records := store.NewMemory(nil)
-			first, second := newListener(t, records, afterEffect, mrtr.Options{}), newListener(t, records, "", mrtr.Options{})
-			serve := func(l *listener) *tripTool {
-				return newTrip(l.rt, payIn(journal, func(context.Context, string) (string, error) { l.reach(afterEffect); return "paid", nil }), "")
-			}
-			dying, living := serve(first), serve(second)
-			asked := dying.begin()
-			own := first.stopsIn(func() tripReply { return dying.answer(asked, "x") })
-			for range 3 {
-				ended(t, living.answer(asked, "x").err, mrtr.OutcomeUnknown)
-			}
-			first.goOn()
-			<-own
-			return second, []string{"WARN round taken over", "WARN effect in doubt pay"}
+			return dieInPayment(t, mrtr.Options{}), []string{"WARN round taken over", "WARN effect in doubt pay"}
 		},
 		"one that died too often": func(t *testing.T) (*listener, []string) {
-			records := store.NewMemory(nil)
 			once := mrtr.Options{Remember: &mrtr.RememberOptions{MaxAttempts: 1}}
-			first, second := newListener(t, records, afterEffect, once), newListener(t, records, "", once)
-			serve := func(l *listener) *tripTool {
-				return newTrip(l.rt, payIn(journal, func(context.Context, string) (string, error) { l.reach(afterEffect); return "paid", nil }), "")
-			}
-			dying, living := serve(first), serve(second)
-			asked := dying.begin()
-			own := first.stopsIn(func() tripReply { return dying.answer(asked, "x") })
-			for range 3 {
-				ended(t, living.answer(asked, "x").err, mrtr.OutcomeUnknown)
-			}
-			first.goOn()
-			<-own
-			return second, []string{"WARN effect in doubt pay", "ERROR round of unknown outcome"}
+			return dieInPayment(t, once), []string{"WARN effect in doubt pay", "ERROR round of unknown outcome"}
 		},
 		"one that died while it undid an effect": func(t *testing.T) (*listener, []string) {
 			records := store.NewMemory(nil)
@@ -200,11 +194,9 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			return l, []string{"ERROR round not recorded"}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l, want := play(t)
-				require.Equal(t, want, l.loud(t), l.log.String())
-			})
+		inBubble(t, name, func(t *testing.T) {
+			l, want := play(t)
+			require.Equal(t, want, l.loud(t), l.log.String())
 		})
 	}
 }

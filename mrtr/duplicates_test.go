@@ -65,10 +65,7 @@ func holdingAndPaying(did *deeds) stageFunc[tripIn, tripOut] {
 
 // duplicateSituations are the columns: requests of a client beyond, or instead of,
 // those of one call.
-var duplicateSituations = []struct {
-	name string
-	play func(t *testing.T, tool *tripTool) (outcome string)
-}{
+var duplicateSituations = []situation{
 	{"the final retry, sent again", func(t *testing.T, tool *tripTool) string {
 		pay := tool.answer(tool.begin(), "window")
 		require.Equal(t, "window yes", tool.answer(pay, "yes").plan)
@@ -117,33 +114,47 @@ func outcomeOf(t *testing.T, reply tripReply, plan string) string {
 	return "completes"
 }
 
-// What becomes of duplicates when nothing but the client remembers a call. The
-// table is measured here, and stands in docs/what-can-happen-twice.md.
-func TestDuplicatesWithoutAStore(t *testing.T) {
-	require.NotEmpty(t, duplicateStyles)
-	require.NotEmpty(t, duplicateSituations)
-	var table strings.Builder
-	table.WriteString("| |")
-	for _, situation := range duplicateSituations {
-		table.WriteString(" " + situation.name + " |")
+// situation is a column of a table of duplicates.
+type situation struct {
+	name string
+	play func(t *testing.T, tool *tripTool) (outcome string)
+}
+
+// tabled plays each situation in each style. The table of it is measured here, and stands in
+// docs/what-can-happen-twice.md.
+func tabled(t *testing.T, situations []situation, opts func() *mrtr.Options) {
+	require.Len(t, duplicateStyles, 6)
+	require.NotEmpty(t, situations)
+	head := "| |"
+	for _, situation := range situations {
+		head += " " + situation.name + " |"
 	}
-	table.WriteString("\n|---|" + strings.Repeat("---|", len(duplicateSituations)) + "\n")
 	var rows joinedRows
 	for _, s := range duplicateStyles {
 		cells := ""
-		for _, situation := range duplicateSituations {
-			var did deeds
-			outcome := situation.play(t, serveTrip(t, s.style(t, &did)))
-			cells += fmt.Sprintf(" %s; %d/%d |", outcome, did.count("held"), did.count("paid"))
+		for _, situation := range situations {
+			t.Run(s.name+", "+situation.name, func(t *testing.T) {
+				var did deeds
+				outcome := situation.play(t, newTrip(newTripRuntime(t, opts()), s.style(t, &did), ""))
+				cells += fmt.Sprintf(" %s; %d/%d |", outcome, did.count("held"), did.count("paid"))
+			})
 		}
 		rows.add(s.name, cells)
 	}
-	table.WriteString(rows.by(", "))
+	if t.Failed() {
+		return
+	}
+	table := head + "\n|---|" + strings.Repeat("---|", len(situations)) + "\n" + rows.by(", ")
 	doc, err := os.ReadFile("../docs/what-can-happen-twice.md")
 	require.NoError(t, err)
-	_, rest, _ := strings.Cut(string(doc), "\n\n| | the final retry")
-	inDoc, _, _ := strings.Cut("| | the final retry"+rest, "\n\n")
-	require.Equal(t, table.String(), strings.TrimRight(inDoc, "\n")+"\n", "the table in docs/what-can-happen-twice.md must be what was measured:\n%s", table.String())
+	_, rest, _ := strings.Cut(string(doc), "\n\n"+head)
+	inDoc, _, _ := strings.Cut(head+rest, "\n\n")
+	require.Equal(t, table, strings.TrimRight(inDoc, "\n")+"\n", "the table in docs/what-can-happen-twice.md must be what was measured:\n%s", table)
+}
+
+// What becomes of duplicates when nothing but the client remembers a call.
+func TestDuplicatesWithoutAStore(t *testing.T) {
+	tabled(t, duplicateSituations, func() *mrtr.Options { return nil })
 }
 
 // joinedRows are the rows of a table. Names whose cells are equal share one.
@@ -174,10 +185,7 @@ func (r joinedRows) by(separator string) (rows string) {
 
 // storedDuplicates are the columns of the table with a store: requests of a client
 // beyond, or instead of, those of one call.
-var storedDuplicates = []struct {
-	name string
-	play func(t *testing.T, tool *tripTool) (outcome string)
-}{
+var storedDuplicates = []situation{
 	{"every round, sent again", func(t *testing.T, tool *tripTool) string {
 		seat := tool.begin()
 		pay := tool.answer(seat, "window")
@@ -241,41 +249,8 @@ func remembering() *mrtr.Options {
 	return &mrtr.Options{Store: store.NewMemory(nil), State: &statecodec.Options{Ephemeral: true}}
 }
 
-// What becomes of duplicates with a store. The table is measured here, and stands in
-// docs/what-can-happen-twice.md.
-func TestDuplicatesWithAStore(t *testing.T) {
-	require.NotEmpty(t, duplicateStyles)
-	require.NotEmpty(t, storedDuplicates)
-	var table strings.Builder
-	table.WriteString("| |")
-	for _, situation := range storedDuplicates {
-		table.WriteString(" " + situation.name + " |")
-	}
-	table.WriteString("\n|---|" + strings.Repeat("---|", len(storedDuplicates)) + "\n")
-	var rows joinedRows
-	for _, s := range duplicateStyles {
-		cells := ""
-		for _, situation := range storedDuplicates {
-			t.Run(s.name+", "+situation.name, func(t *testing.T) {
-				var did deeds
-				tool := newTrip(newTripRuntime(t, remembering()), s.style(t, &did), "")
-				outcome := situation.play(t, tool)
-				cells += fmt.Sprintf(" %s; %d/%d |", outcome, did.count("held"), did.count("paid"))
-			})
-		}
-		rows.add(s.name, cells)
-	}
-	table.WriteString(rows.by(", "))
-	if t.Failed() {
-		return
-	}
-	t.Logf("\n%s", table.String())
-	doc, err := os.ReadFile("../docs/what-can-happen-twice.md")
-	require.NoError(t, err)
-	_, rest, _ := strings.Cut(string(doc), "\n\n| | every round")
-	inDoc, _, _ := strings.Cut("| | every round"+rest, "\n\n")
-	require.Equal(t, table.String(), strings.TrimRight(inDoc, "\n")+"\n", "the table in docs/what-can-happen-twice.md must be what was measured:\n%s", table.String())
-}
+// What becomes of duplicates with a store.
+func TestDuplicatesWithAStore(t *testing.T) { tabled(t, storedDuplicates, remembering) }
 
 // retryable requires a protocol error that says to send the same request again.
 func retryable(t *testing.T, err error, reason string) {

@@ -38,12 +38,7 @@ func (w *written) Update(ctx context.Context, key store.Key, at store.Revision, 
 // Erase empties all records of a call in every style, and of no other. Nothing runs again:
 // a repeat is told that the result was not kept.
 func TestEraseEmptiesTheRecordsOfACall(t *testing.T) {
-	for name, style := range map[string]func(*deeds) tripStyle{
-		"native":    func(did *deeds) tripStyle { return everyStyle(secretive(did))["native"] },
-		"journal":   func(did *deeds) tripStyle { return everyStyle(secretive(did))["journal"] },
-		"coroutine": func(did *deeds) tripStyle { return everyStyle(secretive(did))["coroutine"] },
-		"resumable": func(did *deeds) tripStyle { return everyStyle(secretive(did))["resumable"] },
-	} {
+	for name := range everyStyle(secretive(nil)) {
 		t.Run(name, func(t *testing.T) {
 			kept, seen, did := &written{store.NewMemory(nil), map[string]string{}}, &recorder{}, &deeds{}
 			opts := withStore(kept)
@@ -53,7 +48,7 @@ func TestEraseEmptiesTheRecordsOfACall(t *testing.T) {
 				return who, nil
 			}
 			rt := newTripRuntime(t, opts)
-			tool := newTrip(rt, style(did), "")
+			tool := newTrip(rt, everyStyle(secretive(did))[name], "")
 			play := func(who string) (rounds []tripReply) {
 				ctx := as(t.Context(), who)
 				last := tool.round(ctx, "", "", nil)

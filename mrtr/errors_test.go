@@ -136,21 +136,9 @@ func TestACodeOfTheClientIsNotPassedOn(t *testing.T) {
 			return res, err
 		}
 	})
-	serverEnd, clientEnd := mcp.NewInMemoryTransports()
-	_, err := server.Connect(t.Context(), serverEnd, nil)
+	out, err := connect(t, server, legacyClient).Run(t.Context(), wire.Request{Method: "prompts/get", Name: "p"}, wire.Answers{"units": wire.Fail(-32000, "no screen")})
 	require.NoError(t, err)
-	client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
-		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			return nil, &jsonrpc.Error{Code: -32000, Message: "no screen"}
-		},
-	})
-	session, err := client.Connect(t.Context(), clientEnd, &mcp.ClientSessionOptions{ProtocolVersion: wire.Legacy})
-	require.NoError(t, err)
-	defer session.Close()
-	_, err = session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"})
-	var coded *jsonrpc.Error
-	require.ErrorAs(t, err, &coded)
-	require.EqualValues(t, -31000, coded.Code)
+	refusedWith(t, out.Error, -31000)
 	var failed *sse.Error
 	require.ErrorAs(t, seen, &failed)
 	require.Equal(t, sse.Failed, failed.Reason)

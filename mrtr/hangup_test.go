@@ -2,7 +2,6 @@ package mrtr_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -111,43 +110,38 @@ func TestHangUpDuringWork(t *testing.T) {
 	styles := meetingStyles()
 	require.NotEmpty(t, styles)
 	for name, style := range styles {
-		for _, stored := range []bool{true, false} {
-			if !stored && isStoreForced() {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
-				opts := storeIf(stored)
-				tool := newTrip(newTripRuntime(t, opts), style, "")
-				for i := range calls {
-					m := newMeeting(hangUpPlaces[i%len(hangUpPlaces)])
-					if name == "steps" && i%len(hangUpPlaces) == 0 {
-						m.place = "in the effect"
-					}
-					values := context.WithValue(t.Context(), meetingKey{}, m)
-					asked := tool.round(values, "", "", nil)
-					ctx, hangUp := context.WithCancel(values)
-					go func() {
-						<-m.here
-						hangUp()
-						close(m.gone)
-					}()
-					first := tool.round(ctx, "", asked.state, accepting(asked, "yes"))
-					hangUp()
-					if stored {
-						again := tool.round(values, "", asked.state, accepting(asked, "yes"))
-						require.Equal(t, tripReply{plan: "paid"}, again, "%s: %v", m.place, first.err)
-					}
-					<-m.over
-					require.Equal(t, int32(1), m.stopped.Load()+m.completed.Load(), "%s: it ends once", m.place)
-					if stored {
-						require.Zero(t, m.stopped.Load(), "%s: the call went on", m.place)
-						require.Equal(t, int32(1), m.paid.Load(), m.place)
-					} else if m.place == "in the effect" {
-						require.Equal(t, int32(1), m.paid.Load(), "the effect is not cut")
-						require.False(t, m.early.Load(), "OnStop waits for the effect")
-					}
+		eachStore(t, name, func(t *testing.T, stored bool) {
+			opts := storeIf(stored)
+			tool := newTrip(newTripRuntime(t, opts), style, "")
+			for i := range calls {
+				m := newMeeting(hangUpPlaces[i%len(hangUpPlaces)])
+				if name == "steps" && i%len(hangUpPlaces) == 0 {
+					m.place = "in the effect"
 				}
-			})
-		}
+				values := context.WithValue(t.Context(), meetingKey{}, m)
+				asked := tool.round(values, "", "", nil)
+				ctx, hangUp := context.WithCancel(values)
+				go func() {
+					<-m.here
+					hangUp()
+					close(m.gone)
+				}()
+				first := tool.round(ctx, "", asked.state, accepting(asked, "yes"))
+				hangUp()
+				if stored {
+					again := tool.round(values, "", asked.state, accepting(asked, "yes"))
+					require.Equal(t, tripReply{plan: "paid"}, again, "%s: %v", m.place, first.err)
+				}
+				<-m.over
+				require.Equal(t, int32(1), m.stopped.Load()+m.completed.Load(), "%s: it ends once", m.place)
+				if stored {
+					require.Zero(t, m.stopped.Load(), "%s: the call went on", m.place)
+					require.Equal(t, int32(1), m.paid.Load(), m.place)
+				} else if m.place == "in the effect" {
+					require.Equal(t, int32(1), m.paid.Load(), "the effect is not cut")
+					require.False(t, m.early.Load(), "OnStop waits for the effect")
+				}
+			}
+		})
 	}
 }

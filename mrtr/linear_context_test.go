@@ -108,22 +108,20 @@ func TestLinearContextIsCancelled(t *testing.T) {
 	}
 	require.NotEmpty(t, tests)
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var cause error
-				rt := newTripRuntime(t, nil)
-				tool := newTrip(rt, mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-					defer func() { cause = context.Cause(s.ctx) }()
-					ask(s, text("first"))
-					<-s.ctx.Done()
-					return tripOut{}, s.ctx.Err()
-				})), "")
-				asked := tool.begin()
-				require.NoError(t, asked.err)
-				test.cancel(t, rt, tool, asked)
-				synctest.Wait()
-				require.Equal(t, test.cause, cause, test.explanation)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			var cause error
+			rt := newTripRuntime(t, nil)
+			tool := newTrip(rt, mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+				defer func() { cause = context.Cause(s.ctx) }()
+				ask(s, text("first"))
+				<-s.ctx.Done()
+				return tripOut{}, s.ctx.Err()
+			})), "")
+			asked := tool.begin()
+			require.NoError(t, asked.err)
+			test.cancel(t, rt, tool, asked)
+			synctest.Wait()
+			require.Equal(t, test.cause, cause, test.explanation)
 		})
 	}
 }

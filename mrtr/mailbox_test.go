@@ -441,32 +441,55 @@ func TestMailboxAsksAgainForWhatAnAnswersTypeRefuses(t *testing.T) {
 	}
 	for name, style := range map[string]linearStyle{"coroutine": mrtr.Coroutine[tripIn, tripOut], "resumable": mrtr.Resumable[tripIn, tripOut]} {
 		for wrong := range 5 {
-			t.Run(fmt.Sprintf("%s/%d wrong", name, wrong), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s := newSiblings(t, 2, func(*testing.T, *deeds) tripStyle { return style(plan) })
-					asked := s.tools[0].begin()
-					s.all[0].on(func(operation) error { mrtr.Elicit[airport]("to", "?"); return nil })
-					elsewhere := func(answer string) tripReply {
-						mrtr.ForgetTypes()
-						return s.tools[1].answer(asked, answer)
-					}
-					for i := range min(wrong, 3) {
-						again := elsewhere(canary)
-						require.Equal(t, []string{"to"}, again.asks, "%v", again.err)
-						require.Equal(t, again, elsewhere(canary), "the same bytes")
-						require.Len(t, s.all[0].events.of(mrtr.AnswerRefused), i+1)
-						asked = again
-					}
-					if wrong == 4 {
-						ended(t, elsewhere(canary).err, mrtr.Unanswered)
-					} else {
-						require.Equal(t, tripReply{plan: "LIS"}, elsewhere("lis"))
-					}
-					require.Zero(t, s.all[1].events.entries(), "the handler goes on where it is")
-					synctest.Wait()
-					require.Zero(t, mrtr.CountFrames(s.runtimes[0]))
-				})
+			inBubble(t, fmt.Sprintf("%s/%d wrong", name, wrong), func(t *testing.T) {
+				s := newSiblings(t, 2, func(*testing.T, *deeds) tripStyle { return style(plan) })
+				asked := s.tools[0].begin()
+				s.all[0].on(func(operation) error { mrtr.Elicit[airport]("to", "?"); return nil })
+				elsewhere := func(answer string) tripReply {
+					mrtr.ForgetTypes()
+					return s.tools[1].answer(asked, answer)
+				}
+				for i := range min(wrong, 3) {
+					again := elsewhere(canary)
+					require.Equal(t, []string{"to"}, again.asks, "%v", again.err)
+					require.Equal(t, again, elsewhere(canary), "the same bytes")
+					require.Len(t, s.all[0].events.of(mrtr.AnswerRefused), i+1)
+					asked = again
+				}
+				if wrong == 4 {
+					ended(t, elsewhere(canary).err, mrtr.Unanswered)
+				} else {
+					require.Equal(t, tripReply{plan: "LIS"}, elsewhere("lis"))
+				}
+				require.Zero(t, s.all[1].events.entries(), "the handler goes on where it is")
+				synctest.Wait()
+				require.Zero(t, mrtr.CountFrames(s.runtimes[0]))
 			})
 		}
+	}
+}
+
+// Close has the same bound for a handler that ignores its end, whichever instance its
+// answer came to.
+func TestCloseIsBoundedWithAMailbox(t *testing.T) {
+	for name, at := range map[string]int{"at the holder": 0, "elsewhere": 1} {
+		inBubble(t, name, func(t *testing.T) {
+			release := make(chan struct{})
+			s := newSiblings(t, 2, func(*testing.T, *deeds) tripStyle {
+				return mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+					ask(s, text("q"))
+					<-release
+					return tripOut{}, nil
+				}))
+			})
+			asked := s.tools[0].begin()
+			go s.tools[at].answer(asked, "x")
+			time.Sleep(time.Second)
+			began := time.Now()
+			require.Error(t, s.runtimes[0].Close())
+			require.LessOrEqual(t, time.Since(began), 30*time.Second)
+			close(release)
+			time.Sleep(time.Minute)
+		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -218,25 +217,23 @@ func TestEventsTellWhoCalls(t *testing.T) {
 			return output{v}, err
 		}),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				rt, seen := newRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "anna", nil }})
-				h := mrtr.Tool(rt, style, nil)
-				observedCall(t, h, 90*time.Second, mcp.Meta{"traceparent": roundOneParent},
-					mcp.Meta{"traceparent": strings.Replace(roundOneParent, "4bf", "abc", 1)})
-				events := seen.all()
-				require.NotEmpty(t, events)
-				for _, e := range events {
-					require.Equal(t, "anna", e.Principal, e.Kind)
-					require.Equal(t, "2026-07-28", e.Revision, e.Kind)
-					require.True(t, strings.HasPrefix(e.Client, "chat 999"), e.Client)
-					require.Less(t, len(e.Client), 140)
-					require.Equal(t, roundOneParent, e.Trace.Parent, e.Kind)
-				}
-				started := seen.of(mrtr.RoundStarted)
-				require.Zero(t, started[0].Waited)
-				require.Equal(t, 90*time.Second, started[1].Waited)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			rt, seen := newRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "anna", nil }})
+			h := mrtr.Tool(rt, style, nil)
+			observedCall(t, h, 90*time.Second, mcp.Meta{"traceparent": roundOneParent},
+				mcp.Meta{"traceparent": strings.Replace(roundOneParent, "4bf", "abc", 1)})
+			events := seen.all()
+			require.NotEmpty(t, events)
+			for _, e := range events {
+				require.Equal(t, "anna", e.Principal, e.Kind)
+				require.Equal(t, "2026-07-28", e.Revision, e.Kind)
+				require.True(t, strings.HasPrefix(e.Client, "chat 999"), e.Client)
+				require.Less(t, len(e.Client), 140)
+				require.Equal(t, roundOneParent, e.Trace.Parent, e.Kind)
+			}
+			started := seen.of(mrtr.RoundStarted)
+			require.Zero(t, started[0].Waited)
+			require.Equal(t, 90*time.Second, started[1].Waited)
 		})
 	}
 }

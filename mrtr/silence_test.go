@@ -94,46 +94,44 @@ func TestSilenceIsAnOutcome(t *testing.T) {
 					if cells++; !tried(cells) {
 						continue
 					}
-					t.Run(fmt.Sprintf("%s, %s, %s, store %t", kind, style, way, stored), func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) {
-							value := wire.Value(k.yes)
-							if k.yes == nil {
-								value = wire.Accept(map[string]any{})
+					inBubble(t, fmt.Sprintf("%s, %s, %s, store %t", kind, style, way, stored), func(t *testing.T) {
+						value := wire.Value(k.yes)
+						if k.yes == nil {
+							value = wire.Accept(map[string]any{})
+						}
+						for _, late := range []bool{false, true} {
+							answer, want, how := after(deadline/2, value), k.answered, mrtr.AnswerAccepted
+							if late {
+								answer, want, how = w.silent, k.silent, mrtr.AnswerSilence
+								if answer == nil {
+									answer = after(2*deadline, value)
+								}
 							}
-							for _, late := range []bool{false, true} {
-								answer, want, how := after(deadline/2, value), k.answered, mrtr.AnswerAccepted
-								if late {
-									answer, want, how = w.silent, k.silent, mrtr.AnswerSilence
-									if answer == nil {
-										answer = after(2*deadline, value)
-									}
-								}
-								o := &mrtr.Options{}
-								if stored {
-									o.Store = store.NewMemory(nil)
-								}
-								rt, seen := newRuntime(t, o)
-								effects := 0
-								server := newServer()
-								manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
-								require.NoError(t, err)
-								t.Cleanup(func() { require.NoError(t, manager.Close()) })
-								mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, everyStyle(silent(k.read, &effects))[style], &mrtr.HandlerOptions{Task: taskPolicy}))
-								out, err := connect(t, server, w.client).Call(t.Context(), "tool", map[string]any{}, wire.Answers{"*": answer})
-								require.NoError(t, err)
-								if want == "" {
-									failsWith(t, out, `Stopped: "q" was not answered in time.`)
-									require.Zero(t, effects)
-								} else {
-									said(t, out, want)
-									require.Equal(t, 1, effects)
-								}
-								answers := seen.of(mrtr.QuestionAnswered)
-								require.Len(t, answers, 1)
-								require.Equal(t, how, answers[0].Answer)
-								time.Sleep(2 * deadline) // until whoever is too late has answered
+							o := &mrtr.Options{}
+							if stored {
+								o.Store = store.NewMemory(nil)
 							}
-						})
+							rt, seen := newRuntime(t, o)
+							effects := 0
+							server := newServer()
+							manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+							require.NoError(t, err)
+							t.Cleanup(func() { require.NoError(t, manager.Close()) })
+							mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, everyStyle(silent(k.read, &effects))[style], &mrtr.HandlerOptions{Task: taskPolicy}))
+							out, err := connect(t, server, w.client).Call(t.Context(), "tool", map[string]any{}, wire.Answers{"*": answer})
+							require.NoError(t, err)
+							if want == "" {
+								failsWith(t, out, `Stopped: "q" was not answered in time.`)
+								require.Zero(t, effects)
+							} else {
+								said(t, out, want)
+								require.Equal(t, 1, effects)
+							}
+							answers := seen.of(mrtr.QuestionAnswered)
+							require.Len(t, answers, 1)
+							require.Equal(t, how, answers[0].Answer)
+							time.Sleep(2 * deadline) // until whoever is too late has answered
+						}
 					})
 				}
 			}
@@ -164,22 +162,20 @@ func TestSilenceOverTheSession(t *testing.T) {
 		}, "false"},
 		"longer than a session waits": {size.Default("small").Within(time.Hour).AskOver, "small"},
 	} {
-		t.Run(explanation, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				rt, seen := newRuntime(t, nil)
-				client := connect(t, serveTool(rt, func(ctx context.Context, round *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-					said, err := c.ask(ctx, round.Session())
-					return nil, output{said}, err
-				}, nil), legacyClient)
-				out, err := client.Call(t.Context(), "tool", map[string]any{}, wire.Answers{"q": wire.Silent})
-				require.NoError(t, err)
-				if c.silent == "" {
-					failsWith(t, out, `Stopped: "q" was not answered in time.`)
-				} else {
-					said(t, out, c.silent)
-				}
-				require.Equal(t, mrtr.AnswerSilence, seen.of(mrtr.QuestionAnswered)[0].Answer)
-			})
+		inBubble(t, explanation, func(t *testing.T) {
+			rt, seen := newRuntime(t, nil)
+			client := connect(t, serveTool(rt, func(ctx context.Context, round *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+				said, err := c.ask(ctx, round.Session())
+				return nil, output{said}, err
+			}, nil), legacyClient)
+			out, err := client.Call(t.Context(), "tool", map[string]any{}, wire.Answers{"q": wire.Silent})
+			require.NoError(t, err)
+			if c.silent == "" {
+				failsWith(t, out, `Stopped: "q" was not answered in time.`)
+			} else {
+				said(t, out, c.silent)
+			}
+			require.Equal(t, mrtr.AnswerSilence, seen.of(mrtr.QuestionAnswered)[0].Answer)
 		})
 	}
 }
@@ -224,31 +220,29 @@ func TestARepeatIsJudgedAsItsRoundWas(t *testing.T) {
 		"no too late, and again":      {declining, declining, true, not, false},
 	} {
 		for style := range everyStyle(confirmedTrip(nil, nil)) {
-			t.Run(explanation+", "+style, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s := newSiblings(t, 2, func(_ *testing.T, did *deeds) tripStyle {
-						return everyStyle(confirmedTrip(&instance{}, did))[style]
-					})
-					asked := s.tools[0].begin()
-					require.Equal(t, []string{"q"}, asked.asks)
-					time.Sleep(deadline / 2)
-					if c.late {
-						time.Sleep(deadline)
-					}
-					for _, at := range []int{0, 1} {
-						require.Equal(t, c.gets, s.tools[at].round(t.Context(), "", asked.state, c.first(asked)))
-					}
-					time.Sleep(deadline)
-					for _, at := range []int{1, 0} {
-						again := s.tools[at].round(t.Context(), "", asked.state, c.second(asked))
-						if c.refused {
-							refusedOtherwise(t, again)
-						} else {
-							require.Equal(t, c.gets, again)
-						}
-					}
-					require.LessOrEqual(t, s.did.count("paid"), 1)
+			inBubble(t, explanation+", "+style, func(t *testing.T) {
+				s := newSiblings(t, 2, func(_ *testing.T, did *deeds) tripStyle {
+					return everyStyle(confirmedTrip(&instance{}, did))[style]
 				})
+				asked := s.tools[0].begin()
+				require.Equal(t, []string{"q"}, asked.asks)
+				time.Sleep(deadline / 2)
+				if c.late {
+					time.Sleep(deadline)
+				}
+				for _, at := range []int{0, 1} {
+					require.Equal(t, c.gets, s.tools[at].round(t.Context(), "", asked.state, c.first(asked)))
+				}
+				time.Sleep(deadline)
+				for _, at := range []int{1, 0} {
+					again := s.tools[at].round(t.Context(), "", asked.state, c.second(asked))
+					if c.refused {
+						refusedOtherwise(t, again)
+					} else {
+						require.Equal(t, c.gets, again)
+					}
+				}
+				require.LessOrEqual(t, s.did.count("paid"), 1)
 			})
 		}
 	}
@@ -260,25 +254,23 @@ func noAnswers(tripReply) mcp.InputResponseMap { return nil }
 // comes after the deadline.
 func TestATakeoverJudgesAsTheRoundDid(t *testing.T) {
 	for _, style := range []string{"journal", "resumable"} {
-		t.Run(style, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var did deeds
-				memory := store.NewMemory(nil)
-				serve := func(i *instance) *tripTool {
-					return newTrip(newTripRuntime(t, &mrtr.Options{Store: i, Observer: i}), everyStyle(confirmedTrip(i, &did))[style], "")
-				}
-				first, second := newInstance(memory, effectNoted), newInstance(memory, "")
-				dying, living := serve(first), serve(second)
-				asked := dying.begin()
-				time.Sleep(deadline / 2)
-				own := first.stopsIn(func() tripReply { return dying.round(context.Background(), "", asked.state, yesToAll(asked)) })
-				time.Sleep(2 * deadline)
-				require.Equal(t, tripReply{plan: "paid"}, living.round(t.Context(), "", asked.state, yesToAll(asked)))
-				require.Len(t, second.events.of(mrtr.RoundTakenOver), 1)
-				require.Equal(t, 1, did.count("paid"))
-				first.goOn()
-				require.Equal(t, tripReply{plan: "paid"}, <-own)
-			})
+		inBubble(t, style, func(t *testing.T) {
+			var did deeds
+			memory := store.NewMemory(nil)
+			serve := func(i *instance) *tripTool {
+				return newTrip(newTripRuntime(t, &mrtr.Options{Store: i, Observer: i}), everyStyle(confirmedTrip(i, &did))[style], "")
+			}
+			first, second := newInstance(memory, effectNoted), newInstance(memory, "")
+			dying, living := serve(first), serve(second)
+			asked := dying.begin()
+			time.Sleep(deadline / 2)
+			own := first.stopsIn(func() tripReply { return dying.round(context.Background(), "", asked.state, yesToAll(asked)) })
+			time.Sleep(2 * deadline)
+			require.Equal(t, tripReply{plan: "paid"}, living.round(t.Context(), "", asked.state, yesToAll(asked)))
+			require.Len(t, second.events.of(mrtr.RoundTakenOver), 1)
+			require.Equal(t, 1, did.count("paid"))
+			first.goOn()
+			require.Equal(t, tripReply{plan: "paid"}, <-own)
 		})
 	}
 }

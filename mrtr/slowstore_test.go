@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -118,63 +119,61 @@ func TestSlowStore(t *testing.T) {
 	} {
 		for _, place := range places {
 			for name := range everyPayer(nil, nil) {
-				t.Run(fmt.Sprintf("%s/%s/%s", fault.name, place, name), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						s := &slowStore{Memory: store.NewMemory(nil), writes: fault.writes, reads: fault.reads, late: fault.late}
-						paid := 0
-						rt := newTripRuntime(t, &mrtr.Options{Store: s, Remember: &mrtr.RememberOptions{Lease: lease}})
-						tool := newTrip(rt, everyPayer(func() {
-							if place == places[1] {
-								s.slow.Store(true)
-							}
-						}, func() { paid++ })[name], "")
-						asked := tool.begin()
-						require.NoError(t, asked.err)
-						if place == places[2] { // nothing is claimed any more
-							require.Equal(t, tripReply{plan: "paid"}, tool.answer(asked, "yes"))
-						}
-						if place != places[1] {
+				inBubble(t, fmt.Sprintf("%s/%s/%s", fault.name, place, name), func(t *testing.T) {
+					s := &slowStore{Memory: store.NewMemory(nil), writes: fault.writes, reads: fault.reads, late: fault.late}
+					paid := 0
+					rt := newTripRuntime(t, &mrtr.Options{Store: s, Remember: &mrtr.RememberOptions{Lease: lease}})
+					tool := newTrip(rt, everyPayer(func() {
+						if place == places[1] {
 							s.slow.Store(true)
 						}
-						requests, unknown := int64(0), false
-						for began := time.Now(); time.Since(began) < lasts; {
-							sent := time.Now()
-							reply := tool.answer(asked, "yes")
-							requests++
-							took := time.Since(sent)
-							switch {
-							case reply.err == nil:
-								require.Equal(t, 1, paid)
-							case place == places[1] && effectOf(reply.err) == "unknown": // its record was lost
-								unknown = true
-							default:
-								retryable(t, reply.err, "store_unavailable")
-							}
-							switch {
-							case fault.writes < patience && fault.reads < patience:
-								require.NoError(t, reply.err)
-							case reply.err != nil && place != places[1]:
-								// A request that found a record has had its create refused in time.
-								require.LessOrEqual(t, took, 2*patience)
-							default: // the notes around the effect, and the result
-								require.LessOrEqual(t, took, 6*patience)
-							}
-							time.Sleep(patience)
+					}, func() { paid++ })[name], "")
+					asked := tool.begin()
+					require.NoError(t, asked.err)
+					if place == places[2] { // nothing is claimed any more
+						require.Equal(t, tripReply{plan: "paid"}, tool.answer(asked, "yes"))
+					}
+					if place != places[1] {
+						s.slow.Store(true)
+					}
+					requests, unknown := int64(0), false
+					for began := time.Now(); time.Since(began) < lasts; {
+						sent := time.Now()
+						reply := tool.answer(asked, "yes")
+						requests++
+						took := time.Since(sent)
+						switch {
+						case reply.err == nil:
+							require.Equal(t, 1, paid)
+						case place == places[1] && effectOf(reply.err) == "unknown": // its record was lost
+							unknown = true
+						default:
+							retryable(t, reply.err, "store_unavailable")
 						}
-						require.LessOrEqual(t, s.count.Load(), requests*perRequest, "of %d requests", requests)
-						require.LessOrEqual(t, s.inbox.Load(), int64(10*lasts/lease))
-						s.slow.Store(false)
-						// A last write that was on its way is done or given up.
-						time.Sleep(slow)
-						began := time.Now()
-						if last := tool.answer(asked, "yes"); !unknown && place != places[1] || last.err == nil {
-							require.Equal(t, tripReply{plan: "paid"}, last)
-						} else {
-							ended(t, last.err, mrtr.OutcomeUnknown)
+						switch {
+						case fault.writes < patience && fault.reads < patience:
+							require.NoError(t, reply.err)
+						case reply.err != nil && place != places[1]:
+							// A request that found a record has had its create refused in time.
+							require.LessOrEqual(t, took, 2*patience)
+						default: // the notes around the effect, and the result
+							require.LessOrEqual(t, took, 6*patience)
 						}
-						require.LessOrEqual(t, time.Since(began), 2*lease)
-						require.Equal(t, 1, paid)
-					})
+						time.Sleep(patience)
+					}
+					require.LessOrEqual(t, s.count.Load(), requests*perRequest, "of %d requests", requests)
+					require.LessOrEqual(t, s.inbox.Load(), int64(10*lasts/lease))
+					s.slow.Store(false)
+					// A last write that was on its way is done or given up.
+					time.Sleep(slow)
+					began := time.Now()
+					if last := tool.answer(asked, "yes"); !unknown && place != places[1] || last.err == nil {
+						require.Equal(t, tripReply{plan: "paid"}, last)
+					} else {
+						ended(t, last.err, mrtr.OutcomeUnknown)
+					}
+					require.LessOrEqual(t, time.Since(began), 2*lease)
+					require.Equal(t, 1, paid)
 				})
 			}
 		}
@@ -274,5 +273,47 @@ func TestAShutdownSendsRequestsElsewhere(t *testing.T) {
 				require.Equal(t, []int{1, 1, 0}, []int{did.count("held"), did.count("paid"), did.count("undone")})
 			})
 		}
+	}
+}
+
+// A round costs these operations of the store: its claim and its result, one note for
+// each effect of a handler that can run again, and for a repeat the one create that is
+// refused and shows the result.
+func TestOperationsOfARound(t *testing.T) {
+	rounds := map[string][]string{
+		"native": {"create", "update"}, "coroutine": {"create", "update"},
+		"journal": {"create", "update", "update"}, "resumable": {"create", "update", "update"},
+		"steps": {"create", "update", "update", "update"}, // the end is an effect too
+	}
+	styles := everyPayer(func() {}, func() {})
+	require.Len(t, styles, len(rounds))
+	for name, style := range styles {
+		inBubble(t, name, func(t *testing.T) {
+			s := &hookedStore{Memory: store.NewMemory(nil), scope: store.Machine}
+			var mu sync.Mutex
+			var done []string
+			s.on(func(op operation) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if !strings.HasPrefix(op.key.Name, "inbox.") {
+					done = append(done, op.name)
+				}
+				return nil
+			})
+			tool := newTrip(newTripRuntime(t, &mrtr.Options{Store: s}), style, "")
+			asked := tool.begin()
+			take := func() []string {
+				mu.Lock()
+				defer mu.Unlock()
+				took := done
+				done = nil
+				return took
+			}
+			take()
+			for _, want := range [][]string{rounds[name], {"create"}, {"create"}} {
+				require.Equal(t, tripReply{plan: "paid"}, tool.round(context.Background(), "", asked.state, accepting(asked, "yes")))
+				require.Equal(t, want, take())
+			}
+		})
 	}
 }

@@ -17,22 +17,17 @@ func eachStanding(t *testing.T, styles func(did *deeds) map[string]tripStyle, pl
 	names := styles(&deeds{})
 	require.GreaterOrEqual(t, len(names), 3)
 	for name := range names {
-		for _, stored := range []bool{true, false} {
-			if !stored && isStoreForced() {
-				continue
+		eachStore(t, name, func(t *testing.T, stored bool) {
+			var did deeds
+			opts := sharedStoreIf(stored)
+			style := styles(&did)[name]
+			tool := newTrip(newTripRuntime(t, opts), style, "")
+			then := tool
+			if name == "resumable" {
+				then = newTrip(newTripRuntime(t, opts), style, "")
 			}
-			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
-				var did deeds
-				opts := sharedStoreIf(stored)
-				style := styles(&did)[name]
-				tool := newTrip(newTripRuntime(t, opts), style, "")
-				then := tool
-				if name == "resumable" {
-					then = newTrip(newTripRuntime(t, opts), style, "")
-				}
-				play(t, tool, then, &did, name)
-			})
-		}
+			play(t, tool, then, &did, name)
+		})
 	}
 }
 

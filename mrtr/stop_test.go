@@ -144,24 +144,19 @@ func (tryAgain) ToolErrorRetryable() bool { return true }
 // it comes again. Its effects count as done then, so they are not undone.
 func TestOnStopLeavesARoundThatGoesOn(t *testing.T) {
 	for name := range stopStyles(&deeds{}, &undone{}, nil) {
-		for _, remembers := range []bool{true, false} {
-			if !remembers && isStoreForced() {
-				continue
+		eachStore(t, name, func(t *testing.T, stored bool) {
+			var did deeds
+			var un undone
+			opts := sharedStoreIf(stored)
+			tool := newTrip(newTripRuntime(t, opts), stopStyles(&did, &un, tryAgain{errors.New("busy")})[name], "v1")
+			last := tool.answer(tool.answer(tool.begin(), "x"), "y")
+			require.ErrorContains(t, last.err, "busy")
+			if stored && name != "coroutine" { // that has no handler any more to go on with
+				require.Empty(t, un.all())
+			} else {
+				require.Equal(t, []string{"pay: busy", "reserve: busy"}, un.all())
 			}
-			t.Run(fmt.Sprintf("%s/store=%t", name, remembers), func(t *testing.T) {
-				var did deeds
-				var un undone
-				opts := sharedStoreIf(remembers)
-				tool := newTrip(newTripRuntime(t, opts), stopStyles(&did, &un, tryAgain{errors.New("busy")})[name], "v1")
-				last := tool.answer(tool.answer(tool.begin(), "x"), "y")
-				require.ErrorContains(t, last.err, "busy")
-				if remembers && name != "coroutine" { // that has no handler any more to go on with
-					require.Empty(t, un.all())
-				} else {
-					require.Equal(t, []string{"pay: busy", "reserve: busy"}, un.all())
-				}
-			})
-		}
+		})
 	}
 }
 
@@ -169,24 +164,22 @@ func TestOnStopLeavesARoundThatGoesOn(t *testing.T) {
 // that can be replayed elsewhere does not, for its call may go on.
 func TestOnStopOfAHeldHandler(t *testing.T) {
 	for _, name := range []string{"coroutine", "resumable"} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var did deeds
-				var un undone
-				rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
-				tool := newTrip(rt, stopStyles(&did, &un, nil)[name], "")
-				tool.begin()
-				time.Sleep(2 * time.Minute)
-				synctest.Wait()
-				require.Equal(t, name == "coroutine", len(un.all()) == 1, "%q", un.all())
-				tool.answer(tool.begin(), "x")
-				require.NoError(t, rt.Close())
-				if name == "coroutine" {
-					require.Equal(t, []string{"reserve: context deadline exceeded", "pay: shutting_down", "reserve: shutting_down"}, un.all())
-				} else {
-					require.Empty(t, un.all())
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			var did deeds
+			var un undone
+			rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
+			tool := newTrip(rt, stopStyles(&did, &un, nil)[name], "")
+			tool.begin()
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			require.Equal(t, name == "coroutine", len(un.all()) == 1, "%q", un.all())
+			tool.answer(tool.begin(), "x")
+			require.NoError(t, rt.Close())
+			if name == "coroutine" {
+				require.Equal(t, []string{"reserve: context deadline exceeded", "pay: shutting_down", "reserve: shutting_down"}, un.all())
+			} else {
+				require.Empty(t, un.all())
+			}
 		})
 	}
 }

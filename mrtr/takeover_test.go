@@ -171,52 +171,50 @@ func TestARoundThatIsCutOff(t *testing.T) {
 	}
 	require.NotEmpty(t, rows)
 	for _, row := range rows {
-		t.Run(row.style+" "+row.opts+", "+row.place, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var did deeds
-				opts := map[string]*mrtr.EffectOptions[string]{"": nil, "again": again, "check": {
-					Check: func(context.Context, string) (string, bool, error) { return "paid", did.count("paid") > 0, nil },
-				}}[row.opts]
-				memory := store.NewMemory(nil)
-				first, second := newInstance(memory, row.place), newInstance(memory, "")
-				dying, living := first.serve(t, row.style, &did, opts), second.serve(t, row.style, &did, opts)
-				seat := dying.begin()
-				own := first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
+		inBubble(t, row.style+" "+row.opts+", "+row.place, func(t *testing.T) {
+			var did deeds
+			opts := map[string]*mrtr.EffectOptions[string]{"": nil, "again": again, "check": {
+				Check: func(context.Context, string) (string, bool, error) { return "paid", did.count("paid") > 0, nil },
+			}}[row.opts]
+			memory := store.NewMemory(nil)
+			first, second := newInstance(memory, row.place), newInstance(memory, "")
+			dying, living := first.serve(t, row.style, &did, opts), second.serve(t, row.style, &did, opts)
+			seat := dying.begin()
+			own := first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
 
-				began := time.Now()
-				reply := living.answer(seat, "window")
-				require.LessOrEqual(t, time.Since(began), 20*time.Second)
-				require.Equal(t, row.effects, did.count("paid"))
-				switch row.answer {
-				case ok:
-					require.Equal(t, tripReply{plan: "window paid"}, reply)
-					require.Len(t, second.events.of(mrtr.RoundTakenOver), 1)
-				case unknown:
-					e := ended(t, reply.err, mrtr.OutcomeUnknown)
-					if row.place != afterClaim && interrupted[row.style] != mrtr.InterruptedInherit {
-						require.Equal(t, []string{"pay"}, e.Unknown)
-					}
-					require.Equal(t, "unknown", effectOf(reply.err))
+			began := time.Now()
+			reply := living.answer(seat, "window")
+			require.LessOrEqual(t, time.Since(began), 20*time.Second)
+			require.Equal(t, row.effects, did.count("paid"))
+			switch row.answer {
+			case ok:
+				require.Equal(t, tripReply{plan: "window paid"}, reply)
+				require.Len(t, second.events.of(mrtr.RoundTakenOver), 1)
+			case unknown:
+				e := ended(t, reply.err, mrtr.OutcomeUnknown)
+				if row.place != afterClaim && interrupted[row.style] != mrtr.InterruptedInherit {
+					require.Equal(t, []string{"pay"}, e.Unknown)
 				}
+				require.Equal(t, "unknown", effectOf(reply.err))
+			}
 
-				first.goOn()
-				woken := <-own
-				require.Equal(t, row.later, did.count("paid"))
-				if row.answer == ok {
-					require.Equal(t, reply, woken, "it gets what the other one has come to")
-					return
-				}
-				// Nobody knew, and nobody wrote that down: the one that woke up still delivers, unless
-				// the other one had to run to find out.
-				if len(second.events.of(mrtr.RoundTakenOver)) == 0 {
-					require.Equal(t, tripReply{plan: "window paid"}, woken)
-					require.Equal(t, woken, living.answer(seat, "window"))
-					return
-				}
-				require.Error(t, woken.err)
-				ended(t, living.answer(seat, "window").err, mrtr.OutcomeUnknown, "as before")
-				require.Equal(t, row.later, did.count("paid"))
-			})
+			first.goOn()
+			woken := <-own
+			require.Equal(t, row.later, did.count("paid"))
+			if row.answer == ok {
+				require.Equal(t, reply, woken, "it gets what the other one has come to")
+				return
+			}
+			// Nobody knew, and nobody wrote that down: the one that woke up still delivers, unless
+			// the other one had to run to find out.
+			if len(second.events.of(mrtr.RoundTakenOver)) == 0 {
+				require.Equal(t, tripReply{plan: "window paid"}, woken)
+				require.Equal(t, woken, living.answer(seat, "window"))
+				return
+			}
+			require.Error(t, woken.err)
+			ended(t, living.answer(seat, "window").err, mrtr.OutcomeUnknown, "as before")
+			require.Equal(t, row.later, did.count("paid"))
 		})
 	}
 }
@@ -355,28 +353,26 @@ func TestOnStopRunsAtMostOnceOverATakeover(t *testing.T) {
 		{effectBegun, 0}, {afterEffect, 1},
 	} {
 		for name, again := range map[string]mrtr.Interrupted{"journal": 0, "resumable": 0, "steps": 0, "native": mrtr.InterruptedAgain} {
-			t.Run(name+", "+row.place, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					memory := store.NewMemory(nil)
-					var did deeds
-					var un deeds
-					instances := [2]*instance{newInstance(memory, row.place), newInstance(memory, "")}
-					var tools [2]*tripTool
-					for n, i := range instances {
-						rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: &i.events})
-						tools[n] = &tripTool{handler: mrtr.Tool(rt, undoing(i, &did, &un)[name], &mrtr.HandlerOptions{Interrupted: again})}
-					}
-					asked := tools[0].begin()
-					own := underWay(func() tripReply { return tools[0].round(context.Background(), "", asked.state, declining(asked)) })
-					<-instances[0].stopped
-					reply := tools[1].round(t.Context(), "", asked.state, declining(asked))
-					ended(t, reply.err, mrtr.Declined)
-					require.Equal(t, row.first, un.count("undone"))
-					require.Len(t, instances[1].events.of(mrtr.RoundTakenOver), 1)
-					instances[0].goOn()
-					ended(t, (<-own).err, mrtr.Declined)
-					require.Equal(t, 1, un.count("undone"))
-				})
+			inBubble(t, name+", "+row.place, func(t *testing.T) {
+				memory := store.NewMemory(nil)
+				var did deeds
+				var un deeds
+				instances := [2]*instance{newInstance(memory, row.place), newInstance(memory, "")}
+				var tools [2]*tripTool
+				for n, i := range instances {
+					rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: &i.events})
+					tools[n] = &tripTool{handler: mrtr.Tool(rt, undoing(i, &did, &un)[name], &mrtr.HandlerOptions{Interrupted: again})}
+				}
+				asked := tools[0].begin()
+				own := underWay(func() tripReply { return tools[0].round(context.Background(), "", asked.state, declining(asked)) })
+				<-instances[0].stopped
+				reply := tools[1].round(t.Context(), "", asked.state, declining(asked))
+				ended(t, reply.err, mrtr.Declined)
+				require.Equal(t, row.first, un.count("undone"))
+				require.Len(t, instances[1].events.of(mrtr.RoundTakenOver), 1)
+				instances[0].goOn()
+				ended(t, (<-own).err, mrtr.Declined)
+				require.Equal(t, 1, un.count("undone"))
 			})
 		}
 	}

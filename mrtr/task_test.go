@@ -155,40 +155,38 @@ func TestATaskIsCancelledAtWork(t *testing.T) {
 		eachTaskMemory(t, func(t *testing.T, newRuntime func(testing.TB) *mrtr.Runtime) {
 			for name := range everyStyle(around(nil)) {
 				cells++
-				t.Run(name, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						var did deeds
-						var un undone
-						styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-							once(s, "reserve", did.do("reserve"))
-							s.OnStop("reserve", func(_ context.Context, _ string, err error) error { un.note("reserve", err); return nil })
-							select {
-							case <-s.ctx.Done():
-								if obeys {
-									return tripOut{}, s.ctx.Err()
-								}
-							case <-time.After(time.Hour):
+				inBubble(t, name, func(t *testing.T) {
+					var did deeds
+					var un undone
+					styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+						once(s, "reserve", did.do("reserve"))
+						s.OnStop("reserve", func(_ context.Context, _ string, err error) error { un.note("reserve", err); return nil })
+						select {
+						case <-s.ctx.Done():
+							if obeys {
+								return tripOut{}, s.ctx.Err()
 							}
-							return tripOut{Plan: "done"}, nil
-						})
-						tool := newTaskTrip(newRuntime(t), styles[name])
-						last := tool.taskRequest(taskround.New(false), tripReply{}, nil)
-						round := taskround.New(false)
-						done := underWay(func() tripReply { return tool.taskRequest(round, last, nil) })
-						synctest.Wait()
-						require.Equal(t, 1, did.count("reserve"))
-						round.Cancel()
-						end := <-done
-						if !obeys {
-							require.Equal(t, tripReply{plan: "done"}, end)
-							require.Empty(t, un.all())
-							return
+						case <-time.After(time.Hour):
 						}
-						ended(t, end.err, mrtr.Cancelled)
-						require.True(t, round.Ended())
-						require.Equal(t, []string{"reserve: cancelled"}, un.all())
-						require.Equal(t, []string{"reserve"}, ended(t, end.err, mrtr.Cancelled).Undone)
+						return tripOut{Plan: "done"}, nil
 					})
+					tool := newTaskTrip(newRuntime(t), styles[name])
+					last := tool.taskRequest(taskround.New(false), tripReply{}, nil)
+					round := taskround.New(false)
+					done := underWay(func() tripReply { return tool.taskRequest(round, last, nil) })
+					synctest.Wait()
+					require.Equal(t, 1, did.count("reserve"))
+					round.Cancel()
+					end := <-done
+					if !obeys {
+						require.Equal(t, tripReply{plan: "done"}, end)
+						require.Empty(t, un.all())
+						return
+					}
+					ended(t, end.err, mrtr.Cancelled)
+					require.True(t, round.Ended())
+					require.Equal(t, []string{"reserve: cancelled"}, un.all())
+					require.Equal(t, []string{"reserve"}, ended(t, end.err, mrtr.Cancelled).Undone)
 				})
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -212,6 +213,11 @@ func soon(tb testing.TB, condition func() bool, what string) {
 			require.Fail(tb, "not in five seconds: "+what)
 		}
 	}
+}
+
+// inBubble runs a subtest in a bubble of its own, whose time passes while everybody waits.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
 // splitKeys reads "a+b=words" as a, and b with other words.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -42,46 +41,44 @@ func TestTwoDeaths(t *testing.T) {
 	require.NotEmpty(t, rows)
 	for _, style := range []string{"native, again", "journal", "resumable", "steps"} {
 		for _, row := range rows {
-			t.Run(fmt.Sprintf("%s/%s/%s/check=%t", style, row.first, row.second, row.check), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var did deeds
-					opts := (*mrtr.EffectOptions[string])(nil)
-					if row.check {
-						opts = &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) { return "paid", did.count("paid") > 0, nil }}
+			inBubble(t, fmt.Sprintf("%s/%s/%s/check=%t", style, row.first, row.second, row.check), func(t *testing.T) {
+				var did deeds
+				opts := (*mrtr.EffectOptions[string])(nil)
+				if row.check {
+					opts = &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) { return "paid", did.count("paid") > 0, nil }}
+				}
+				memory := store.NewMemory(nil)
+				begun := newInstance(memory, "").serve(t, style, &did, opts)
+				asked := begun.ends(t, begun.begin())
+				var woken []chan tripReply
+				var dead []*instance
+				for _, place := range []string{row.first, row.second} {
+					i, own := newInstance(memory, place), make(chan tripReply, 1)
+					tool := i.serve(t, style, &did, opts)
+					go func() { own <- tool.answer(asked, "window") }()
+					<-i.stopped
+					dead, woken = append(dead, i), append(woken, own)
+				}
+				third := newInstance(memory, "")
+				living := third.serve(t, style, &did, opts)
+				reply := living.answer(asked, "window")
+				require.Len(t, third.events.of(mrtr.RoundTakenOver), 1)
+				require.Equal(t, row.paid, did.count("paid"))
+				if row.answer == ok {
+					require.Equal(t, tripReply{plan: "window paid"}, reply)
+				} else {
+					require.Equal(t, []string{"pay"}, ended(t, reply.err, mrtr.OutcomeUnknown).Unknown)
+				}
+				for n, i := range dead {
+					i.goOn()
+					if late := <-woken[n]; row.answer == ok {
+						require.Equal(t, reply, late)
 					}
-					memory := store.NewMemory(nil)
-					begun := newInstance(memory, "").serve(t, style, &did, opts)
-					asked := begun.ends(t, begun.begin())
-					var woken []chan tripReply
-					var dead []*instance
-					for _, place := range []string{row.first, row.second} {
-						i, own := newInstance(memory, place), make(chan tripReply, 1)
-						tool := i.serve(t, style, &did, opts)
-						go func() { own <- tool.answer(asked, "window") }()
-						<-i.stopped
-						dead, woken = append(dead, i), append(woken, own)
-					}
-					third := newInstance(memory, "")
-					living := third.serve(t, style, &did, opts)
-					reply := living.answer(asked, "window")
-					require.Len(t, third.events.of(mrtr.RoundTakenOver), 1)
-					require.Equal(t, row.paid, did.count("paid"))
-					if row.answer == ok {
-						require.Equal(t, tripReply{plan: "window paid"}, reply)
-					} else {
-						require.Equal(t, []string{"pay"}, ended(t, reply.err, mrtr.OutcomeUnknown).Unknown)
-					}
-					for n, i := range dead {
-						i.goOn()
-						if late := <-woken[n]; row.answer == ok {
-							require.Equal(t, reply, late)
-						}
-					}
-					require.Equal(t, 1, did.count("paid"))
-					if row.answer == ok {
-						require.Equal(t, reply, living.answer(asked, "window"))
-					}
-				})
+				}
+				require.Equal(t, 1, did.count("paid"))
+				if row.answer == ok {
+					require.Equal(t, reply, living.answer(asked, "window"))
+				}
 			})
 		}
 	}
@@ -92,50 +89,48 @@ func TestTwoDeaths(t *testing.T) {
 // states are those of one turn. A yes to the old words is none to the new ones.
 func TestAYesIsToTheWordsThatWereAsked(t *testing.T) {
 	for _, name := range []string{"native", "journal", "resumable", "steps"} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newHookedStore()
-				s.scope = store.Machine
-				price, paid := 10, 0
-				pay := func() mrtr.Question[string] { return mrtr.Elicit[string]("pay", fmt.Sprintf("Pay %d?", price)) }
-				charge := func(context.Context, string) (string, error) {
-					paid += price
-					return fmt.Sprint("paid ", price), nil
-				}
-				styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-					ask(s, text("seat"))
-					ask(s, pay())
-					return tripOut{Plan: once(s, "charge", charge)}, nil
-				})
-				var list tripSteps
-				mrtr.AskQuestion(&list, "seat", text("seat"))
-				mrtr.AskStep(&list, "pay", func(context.Context, *tripAt) (mrtr.Question[string], error) { return pay(), nil })
-				plan := mrtr.DoStep(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return charge(ctx, idem) })
-				list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: plan.Of(at)}, nil })
-				styles["steps"] = list.MustBuild()
-				serve := func() *tripTool {
-					opts := &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
-					return &tripTool{handler: mrtr.Tool(newTripRuntime(t, &mrtr.Options{Store: s}), styles[name], opts)}
-				}
-				one, other := serve(), serve()
-				seat := one.begin()
-				s.on(func(op operation) error {
-					if op.name == "update" {
-						return errors.New("no answer came")
-					}
-					return nil
-				})
-				old := one.answer(seat, "window")
-				require.Equal(t, []string{"pay"}, old.asks)
-				time.Sleep(time.Minute)
-				s.fail(nil)
-				price = 12
-				anew := other.answer(seat, "window")
-				require.Equal(t, []string{"pay"}, anew.asks, "%v", anew.err)
-				require.Equal(t, tripReply{plan: "paid 12"}, other.answer(anew, "yes"))
-				refusedOtherwise(t, other.answer(old, "yes"))
-				require.Equal(t, 12, paid)
+		inBubble(t, name, func(t *testing.T) {
+			s := newHookedStore()
+			s.scope = store.Machine
+			price, paid := 10, 0
+			pay := func() mrtr.Question[string] { return mrtr.Elicit[string]("pay", fmt.Sprintf("Pay %d?", price)) }
+			charge := func(context.Context, string) (string, error) {
+				paid += price
+				return fmt.Sprint("paid ", price), nil
+			}
+			styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+				ask(s, text("seat"))
+				ask(s, pay())
+				return tripOut{Plan: once(s, "charge", charge)}, nil
 			})
+			var list tripSteps
+			mrtr.AskQuestion(&list, "seat", text("seat"))
+			mrtr.AskStep(&list, "pay", func(context.Context, *tripAt) (mrtr.Question[string], error) { return pay(), nil })
+			plan := mrtr.DoStep(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return charge(ctx, idem) })
+			list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: plan.Of(at)}, nil })
+			styles["steps"] = list.MustBuild()
+			serve := func() *tripTool {
+				opts := &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
+				return &tripTool{handler: mrtr.Tool(newTripRuntime(t, &mrtr.Options{Store: s}), styles[name], opts)}
+			}
+			one, other := serve(), serve()
+			seat := one.begin()
+			s.on(func(op operation) error {
+				if op.name == "update" {
+					return errors.New("no answer came")
+				}
+				return nil
+			})
+			old := one.answer(seat, "window")
+			require.Equal(t, []string{"pay"}, old.asks)
+			time.Sleep(time.Minute)
+			s.fail(nil)
+			price = 12
+			anew := other.answer(seat, "window")
+			require.Equal(t, []string{"pay"}, anew.asks, "%v", anew.err)
+			require.Equal(t, tripReply{plan: "paid 12"}, other.answer(anew, "yes"))
+			refusedOtherwise(t, other.answer(old, "yes"))
+			require.Equal(t, 12, paid)
 		})
 	}
 }
@@ -146,56 +141,54 @@ func TestAYesIsToTheWordsThatWereAsked(t *testing.T) {
 func TestACallThatWasBeingUndoneDoesNotComplete(t *testing.T) {
 	for _, noted := range []bool{false, true} { // the end of the undoing
 		for name, again := range map[string]mrtr.Interrupted{"journal": 0, "resumable": 0, "native": mrtr.InterruptedAgain} {
-			t.Run(fmt.Sprintf("%s/noted=%t", name, noted), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					memory := store.NewMemory(nil)
-					var did deeds
-					fails, writes := true, atomic.Int32{}
-					style := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-						ask(s, text("q"))
-						if noted { // runs last, and its beginning says that the other one has ended
-							once(s, "hold", did.do("held"))
-							s.OnStop("hold", func(context.Context, string, error) error { return nil })
-						}
-						once(s, "pay", did.do("paid"))
-						s.OnStop("pay", func(context.Context, string, error) error { did.note("refunded"); return nil })
-						if fails {
-							fails = false
-							return tripOut{}, errors.New("the catalogue is down")
-						}
-						return tripOut{Plan: "paid"}, nil
-					})[name]
-					serve := func(i *instance) *tripTool {
-						rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: &i.events})
-						return &tripTool{rt: rt, handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Interrupted: again})}
+			inBubble(t, fmt.Sprintf("%s/noted=%t", name, noted), func(t *testing.T) {
+				memory := store.NewMemory(nil)
+				var did deeds
+				fails, writes := true, atomic.Int32{}
+				style := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+					ask(s, text("q"))
+					if noted { // runs last, and its beginning says that the other one has ended
+						once(s, "hold", did.do("held"))
+						s.OnStop("hold", func(context.Context, string, error) error { return nil })
 					}
-					dying := newInstance(memory, "")
-					dying.on(func(op operation) error {
-						if did.count("refunded") == 0 || op.name != "update" {
-							return nil
-						}
-						if writes.Add(1) == 1 && noted {
-							return nil
-						}
-						return errors.New("cut off")
-					})
-					first := serve(dying)
-					asked := first.begin()
-					require.Error(t, first.answer(asked, "x").err)
-					require.Equal(t, 1, did.count("refunded"))
-					time.Sleep(time.Minute) // the lease is over
-
-					other := newInstance(memory, "")
-					last := serve(other).answer(asked, "x")
-					e := ended(t, last.err, mrtr.OutcomeUnknown)
-					if noted {
-						require.Equal(t, []string{"pay"}, e.Undone)
-					} else {
-						require.Equal(t, []string{"pay"}, e.Unknown, "%+v", e)
+					once(s, "pay", did.do("paid"))
+					s.OnStop("pay", func(context.Context, string, error) error { did.note("refunded"); return nil })
+					if fails {
+						fails = false
+						return tripOut{}, errors.New("the catalogue is down")
 					}
-					require.Equal(t, 1, did.count("paid"))
-					require.Equal(t, 1, did.count("refunded"))
+					return tripOut{Plan: "paid"}, nil
+				})[name]
+				serve := func(i *instance) *tripTool {
+					rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: &i.events})
+					return &tripTool{rt: rt, handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Interrupted: again})}
+				}
+				dying := newInstance(memory, "")
+				dying.on(func(op operation) error {
+					if did.count("refunded") == 0 || op.name != "update" {
+						return nil
+					}
+					if writes.Add(1) == 1 && noted {
+						return nil
+					}
+					return errors.New("cut off")
 				})
+				first := serve(dying)
+				asked := first.begin()
+				require.Error(t, first.answer(asked, "x").err)
+				require.Equal(t, 1, did.count("refunded"))
+				time.Sleep(time.Minute) // the lease is over
+
+				other := newInstance(memory, "")
+				last := serve(other).answer(asked, "x")
+				e := ended(t, last.err, mrtr.OutcomeUnknown)
+				if noted {
+					require.Equal(t, []string{"pay"}, e.Undone)
+				} else {
+					require.Equal(t, []string{"pay"}, e.Unknown, "%+v", e)
+				}
+				require.Equal(t, 1, did.count("paid"))
+				require.Equal(t, 1, did.count("refunded"))
 			})
 		}
 	}

@@ -3,7 +3,6 @@ package mrtr_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -52,47 +51,45 @@ func TestOnStopWaitsForTheEffectThatStillRuns(t *testing.T) {
 			if !test.stored && isStoreForced() {
 				continue
 			}
-			t.Run(style+"/"+test.explanation, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var did diary
-					var seen recorder
-					began, end := make(chan struct{}), make(chan struct{})
-					opts := &mrtr.Options{Observer: &seen}
-					if test.stored {
-						opts.Store = shared{store.NewMemory(nil)}
-					}
-					tool := newTrip(newTripRuntime(t, opts), everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-						ask(s, text("q"))
-						s.OnStop("pay", func(context.Context, string, error) error { did.note("undone"); return nil })
-						go func() {
-							_, _ = mrtr.Once(s.ctx, s.Call, "pay", func(context.Context, string) (string, error) {
-								close(began)
-								<-end
-								did.note("paid")
-								return "", nil
-							})
-						}()
-						<-began
-						if test.leaves {
-							<-s.ctx.Done()
-						}
-						return tripOut{}, errors.New("no chairs")
-					})[style], "")
-					asked := tool.begin()
-					ctx, hangUp := context.WithCancel(t.Context())
-					defer hangUp()
+			inBubble(t, style+"/"+test.explanation, func(t *testing.T) {
+				var did diary
+				var seen recorder
+				began, end := make(chan struct{}), make(chan struct{})
+				opts := &mrtr.Options{Observer: &seen}
+				if test.stored {
+					opts.Store = shared{store.NewMemory(nil)}
+				}
+				tool := newTrip(newTripRuntime(t, opts), everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+					ask(s, text("q"))
+					s.OnStop("pay", func(context.Context, string, error) error { did.note("undone"); return nil })
+					go func() {
+						_, _ = mrtr.Once(s.ctx, s.Call, "pay", func(context.Context, string) (string, error) {
+							close(began)
+							<-end
+							did.note("paid")
+							return "", nil
+						})
+					}()
+					<-began
 					if test.leaves {
-						go func() { <-began; hangUp() }()
+						<-s.ctx.Done()
 					}
-					reply := tool.round(ctx, "", asked.state, accepting(asked, "x"))
-					require.ErrorContains(t, reply.err, `Whether "pay" was done is unknown`)
-					synctest.Wait()
-					require.Empty(t, did.all(), "it waits for the effect, and the request does not")
-					close(end)
-					synctest.Wait()
-					require.Equal(t, []string{"paid", "undone"}, did.all())
-					require.Len(t, seen.of(mrtr.EffectUndone), 1)
-				})
+					return tripOut{}, errors.New("no chairs")
+				})[style], "")
+				asked := tool.begin()
+				ctx, hangUp := context.WithCancel(t.Context())
+				defer hangUp()
+				if test.leaves {
+					go func() { <-began; hangUp() }()
+				}
+				reply := tool.round(ctx, "", asked.state, accepting(asked, "x"))
+				require.ErrorContains(t, reply.err, `Whether "pay" was done is unknown`)
+				synctest.Wait()
+				require.Empty(t, did.all(), "it waits for the effect, and the request does not")
+				close(end)
+				synctest.Wait()
+				require.Equal(t, []string{"paid", "undone"}, did.all())
+				require.Len(t, seen.of(mrtr.EffectUndone), 1)
 			})
 		}
 	}
@@ -106,36 +103,34 @@ func TestUndoingIsLeftToAHandlerAtWork(t *testing.T) {
 	}
 	for name, undo := range undos {
 		eachLinear(t, func(t *testing.T, style linearStyle) {
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var did deeds
-					var seen recorder
-					working, end := make(chan struct{}), make(chan struct{})
-					tool := newTrip(newTripRuntime(t, &mrtr.Options{Observer: &seen}), style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-						ask(s, text("q"))
-						once(s, "reserve", did.do("reserved"))
-						s.OnStop("reserve", func(context.Context, string, error) error { did.note("released"); return undo.undo() })
-						close(working)
-						<-end // whatever its context says
-						return tripOut{}, nil
-					})), "")
-					asked := tool.begin()
-					ctx, hangUp := context.WithCancel(t.Context())
-					go func() { <-working; hangUp() }()
-					reply := tool.round(ctx, "", asked.state, accepting(asked, "x"))
-					require.ErrorIs(t, reply.err, context.Canceled)
-					require.ErrorContains(t, reply.err, `Whether "reserve" was done is unknown`)
-					require.Equal(t, "unknown", effectOf(reply.err))
-					synctest.Wait()
-					require.Zero(t, did.count("released"))
-					close(end)
-					synctest.Wait()
-					require.Equal(t, 1, did.count("released"))
-					events := slices.Concat(seen.of(mrtr.EffectUndone), seen.of(mrtr.StopFailed))
-					require.Len(t, events, 1)
-					require.Equal(t, undo.log, string(events[0].Kind))
-					require.Equal(t, "reserve", events[0].Effect)
-				})
+			inBubble(t, name, func(t *testing.T) {
+				var did deeds
+				var seen recorder
+				working, end := make(chan struct{}), make(chan struct{})
+				tool := newTrip(newTripRuntime(t, &mrtr.Options{Observer: &seen}), style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+					ask(s, text("q"))
+					once(s, "reserve", did.do("reserved"))
+					s.OnStop("reserve", func(context.Context, string, error) error { did.note("released"); return undo.undo() })
+					close(working)
+					<-end // whatever its context says
+					return tripOut{}, nil
+				})), "")
+				asked := tool.begin()
+				ctx, hangUp := context.WithCancel(t.Context())
+				go func() { <-working; hangUp() }()
+				reply := tool.round(ctx, "", asked.state, accepting(asked, "x"))
+				require.ErrorIs(t, reply.err, context.Canceled)
+				require.ErrorContains(t, reply.err, `Whether "reserve" was done is unknown`)
+				require.Equal(t, "unknown", effectOf(reply.err))
+				synctest.Wait()
+				require.Zero(t, did.count("released"))
+				close(end)
+				synctest.Wait()
+				require.Equal(t, 1, did.count("released"))
+				events := slices.Concat(seen.of(mrtr.EffectUndone), seen.of(mrtr.StopFailed))
+				require.Len(t, events, 1)
+				require.Equal(t, undo.log, string(events[0].Kind))
+				require.Equal(t, "reserve", events[0].Effect)
 			})
 		})
 	}
@@ -146,46 +141,41 @@ func TestUndoingIsLeftToAHandlerAtWork(t *testing.T) {
 // another instance, and is not over.
 func TestADeclineReachesAnInstanceThatDrains(t *testing.T) {
 	for _, style := range []string{"journal", "resumable"} {
-		for _, stored := range []bool{true, false} {
-			if !stored && isStoreForced() {
-				continue
-			}
-			t.Run(fmt.Sprintf("%s/store=%t", style, stored), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var did deeds
-					records := shared{store.NewMemory(nil)}
-					instance := func() *tripTool {
-						opts := &mrtr.Options{}
-						if stored {
-							opts.Store = records
-						}
-						return newTrip(newTripRuntime(t, opts), linearStyles[style](linearOf(func(s *stage, in tripIn) (tripOut, error) {
-							once(s, "reserve", did.do("reserved"))
-							s.OnStop("reserve", func(context.Context, string, error) error { did.note("released"); return nil })
-							ask(s, text("q"))
-							return tripOut{}, nil
-						})), "")
+		eachStore(t, style, func(t *testing.T, stored bool) {
+			synctest.Test(t, func(t *testing.T) {
+				var did deeds
+				records := shared{store.NewMemory(nil)}
+				instance := func() *tripTool {
+					opts := &mrtr.Options{}
+					if stored {
+						opts.Store = records
 					}
-					tool, other := instance(), instance()
-					first, second := tool.begin(), tool.begin()
-					var beside deeds
-					waiting := &tripTool{rt: tool.rt, handler: mrtr.Tool(tool.rt, mrtr.Coroutine(twoStops(&beside)), &mrtr.HandlerOptions{Audience: "waiting"})}
-					held := waiting.begin()
-					end := drained(t.Context(), tool.rt)
-					require.Empty(t, end, "a handler is held")
-					decline := func(at *tripTool, asked tripReply) error {
-						return at.round(t.Context(), "", asked.state, declining(asked)).err
-					}
-					require.Equal(t, []string{"reserve"}, ended(t, decline(tool, first), mrtr.Declined).Undone)
-					require.Equal(t, 1, did.count("released"))
-					goesOn(t, waiting, held)
-					require.NoError(t, <-end)
-					retryable(t, decline(tool, second), "shutting_down")
-					require.Equal(t, 1, did.count("released"))
-					require.Equal(t, []string{"reserve"}, ended(t, decline(other, second), mrtr.Declined).Undone)
-					require.Equal(t, 2, did.count("released"))
-				})
+					return newTrip(newTripRuntime(t, opts), linearStyles[style](linearOf(func(s *stage, in tripIn) (tripOut, error) {
+						once(s, "reserve", did.do("reserved"))
+						s.OnStop("reserve", func(context.Context, string, error) error { did.note("released"); return nil })
+						ask(s, text("q"))
+						return tripOut{}, nil
+					})), "")
+				}
+				tool, other := instance(), instance()
+				first, second := tool.begin(), tool.begin()
+				var beside deeds
+				waiting := &tripTool{rt: tool.rt, handler: mrtr.Tool(tool.rt, mrtr.Coroutine(twoStops(&beside)), &mrtr.HandlerOptions{Audience: "waiting"})}
+				held := waiting.begin()
+				end := drained(t.Context(), tool.rt)
+				require.Empty(t, end, "a handler is held")
+				decline := func(at *tripTool, asked tripReply) error {
+					return at.round(t.Context(), "", asked.state, declining(asked)).err
+				}
+				require.Equal(t, []string{"reserve"}, ended(t, decline(tool, first), mrtr.Declined).Undone)
+				require.Equal(t, 1, did.count("released"))
+				goesOn(t, waiting, held)
+				require.NoError(t, <-end)
+				retryable(t, decline(tool, second), "shutting_down")
+				require.Equal(t, 1, did.count("released"))
+				require.Equal(t, []string{"reserve"}, ended(t, decline(other, second), mrtr.Declined).Undone)
+				require.Equal(t, 2, did.count("released"))
 			})
-		}
+		})
 	}
 }

@@ -164,14 +164,12 @@ func eachKindOfVisits(t *testing.T, play func(t *testing.T, visits *mrtr.Visits[
 		"shared": {Store: shared{store.NewMemory(nil)}, State: &statecodec.Options{Keys: keys}},
 	}
 	for name, opts := range kinds {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				visits := &mrtr.Visits[string]{}
-				if opts != nil {
-					visits.Runtime, _ = newRuntime(t, opts)
-				}
-				play(t, visits)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			visits := &mrtr.Visits[string]{}
+			if opts != nil {
+				visits.Runtime, _ = newRuntime(t, opts)
+			}
+			play(t, visits)
 		})
 	}
 }
@@ -297,42 +295,40 @@ func TestACallerBeginsSoManyVisits(t *testing.T) {
 func TestVisitsOfAnUnsteadyStore(t *testing.T) {
 	const line = "the line to 10.0.0.7 was cut"
 	for _, every := range []int{2, 3, 1 << 40} {
-		t.Run(fmt.Sprint(every), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newHookedStore()
-				s.scope = store.Machine
-				ops, random := 0, rand.New(rand.NewPCG(uint64(every), 1))
-				s.on(func(op operation) error {
-					if ops++; random.IntN(every) == 0 {
-						return nil
-					}
-					if every <= 3 && op.do != nil {
-						op.do()
-					}
-					return errors.New(line)
-				})
-				rt, _ := newRuntime(t, &mrtr.Options{Store: s, State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}})
-				visits := &mrtr.Visits[string]{Runtime: rt}
-				inCall(t, func(ctx context.Context, c *mrtr.Call) {
-					began := time.Now()
-					id, err := visits.Begin(ctx, c, "pay")
-					ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-					defer cancel()
-					if every > 3 {
-						require.Error(t, err)
-						require.NotContains(t, err.Error(), "10.0.0.7")
-						require.LessOrEqual(t, time.Since(began), 3*time.Second)
-						_, err = visits.Wait(ctx, c, "pay")
-						require.ErrorIs(t, err, context.DeadlineExceeded)
-						require.NotContains(t, err.Error(), "10.0.0.7")
-						return
-					}
-					require.NoError(t, err)
-					require.NoError(t, visits.Done(ctx, id, "", "receipt"))
-					value, err := visits.Wait(ctx, c, "pay")
-					require.NoError(t, err)
-					require.Equal(t, "receipt", value)
-				})
+		inBubble(t, fmt.Sprint(every), func(t *testing.T) {
+			s := newHookedStore()
+			s.scope = store.Machine
+			ops, random := 0, rand.New(rand.NewPCG(uint64(every), 1))
+			s.on(func(op operation) error {
+				if ops++; random.IntN(every) == 0 {
+					return nil
+				}
+				if every <= 3 && op.do != nil {
+					op.do()
+				}
+				return errors.New(line)
+			})
+			rt, _ := newRuntime(t, &mrtr.Options{Store: s, State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}})
+			visits := &mrtr.Visits[string]{Runtime: rt}
+			inCall(t, func(ctx context.Context, c *mrtr.Call) {
+				began := time.Now()
+				id, err := visits.Begin(ctx, c, "pay")
+				ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+				defer cancel()
+				if every > 3 {
+					require.Error(t, err)
+					require.NotContains(t, err.Error(), "10.0.0.7")
+					require.LessOrEqual(t, time.Since(began), 3*time.Second)
+					_, err = visits.Wait(ctx, c, "pay")
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					require.NotContains(t, err.Error(), "10.0.0.7")
+					return
+				}
+				require.NoError(t, err)
+				require.NoError(t, visits.Done(ctx, id, "", "receipt"))
+				value, err := visits.Wait(ctx, c, "pay")
+				require.NoError(t, err)
+				require.Equal(t, "receipt", value)
 			})
 		})
 	}
