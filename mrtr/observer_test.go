@@ -174,10 +174,6 @@ func TestALogHoldsNoSecrets(t *testing.T) {
 	require.NotContains(t, log.String(), key.Text())
 }
 
-type panickingObserver struct{}
-
-func (panickingObserver) Observe(context.Context, mrtr.Event) { panic("watching") }
-
 const roundOneParent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 // observedCall makes a call of two rounds through a handler, as a modern client does. The
