@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"runtime"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/faultlog"
+	"github.com/mrtr-go/sdk/internal/goroutine"
 	"github.com/mrtr-go/sdk/internal/stacktrace"
 )
 
@@ -96,7 +96,10 @@ type outcome[T any] struct {
 // start runs f. c may be nil.
 func start[T any](ctx context.Context, c *call, f func(context.Context, *call) (T, error)) running[T] {
 	r := make(running[T], 1)
-	go r.run(ctx, c, f)
+	go func() {
+		goroutine.GrowStack[[14 << 10]byte]() // go-sdk's frames are deep
+		r.run(ctx, c, f)
+	}()
 	return r
 }
 
@@ -115,19 +118,8 @@ func (r running[T]) run(ctx context.Context, c *call, f func(context.Context, *c
 			ended.failed.cause = "panic: " + printed(v) // the author's code, which may end the goroutine
 		}
 	}()
-	growStack()
 	ended.res, ended.err = f(ctx, c)
 	returned = true
-}
-
-// growStack gives a new goroutine in one step the stack that a tool call needs,
-// while there is little on it to copy. Letting it grow step by step under
-// go-sdk's deep frames costs more than the rest of the boundary.
-//
-//go:noinline
-func growStack() {
-	var room [14 << 10]byte
-	runtime.KeepAlive(&room)
 }
 
 // wait returns the outcome, or false once ctx has ended and the time to settle has

@@ -39,6 +39,7 @@ var importStair = []struct {
 	{"internal/jsontext", nil, "it reads and writes bytes"},
 	{"internal/plaintext", nil, "it looks at characters"},
 	{"internal/stacktrace", nil, "it reads the stack"},
+	{"internal/goroutine", nil, "whatever runs on one can be deep"},
 	{"internal/errormethods", nil, "it declares interfaces"},
 	{"internal/dependency", []string{"internal/errormethods"}, "it reads errors of the standard library, and those that describe themselves"},
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
@@ -64,11 +65,11 @@ var importStair = []struct {
 	{"transport/internal/origin", nil, "it reads the headers of a request"},
 	{"transport/internal/message", []string{gosdk, "internal/jsontext"}, "it reads and writes messages, whatever carries them"},
 	{"transport/internal/inflight", []string{gosdk, "internal/rpcerror", "transport/internal/message"}, "it counts calls, and answers those that are too many"},
-	{"transport/mcphttp/internal/lean", []string{gosdk, segmentio, "internal/jsontext", "internal/unbound", "transport/internal/message"}, "it can be deleted, so that nothing but its one caller knows of it"},
+	{"transport/mcphttp/internal/lean", []string{gosdk, segmentio, "internal/goroutine", "internal/jsontext", "internal/unbound", "transport/internal/message"}, "it can be deleted, so that nothing but its one caller knows of it"},
 	{"transport/mcphttp", []string{gosdk, "sse/era", "transport/internal/inflight", "internal/jsontext", "transport/internal/message", "transport/mcphttp/internal/lean", "transport/internal/origin", "internal/progress", "internal/rpcerror", "internal/usage", "statecodec"}, "a transport knows nothing of rounds; its router reads the name off a state"},
 	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/progress", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"transport/stdio", []string{gosdk, "transport/internal/inflight", "transport/internal/message", "internal/usage"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/dependency", "internal/faultlog", "internal/jsontext", "internal/progress", "internal/rpcerror", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/taskround", "internal/errormethods", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/dependency", "internal/faultlog", "internal/goroutine", "internal/jsontext", "internal/progress", "internal/rpcerror", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/taskround", "internal/errormethods", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
 	{"mrtr/internal/digest", nil, "it hashes bytes"},
@@ -76,7 +77,7 @@ var importStair = []struct {
 	{"mrtr/internal/weight", nil, "it weighs values"},
 	{"mrtr/internal/typed", []string{gosdk, jsonschema, segmentio, "internal/jsontext"}, "a typed tool needs no engine"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
-	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "internal/taskround", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/plaintext", "internal/snapshot", "internal/stacktrace", "internal/unbound", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "internal/goroutine", "internal/taskround", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/plaintext", "internal/snapshot", "internal/stacktrace", "internal/unbound", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
 	{"boundary/gate", []string{gosdk, "boundary", "internal/rpcerror", "internal/usage", "mrtr", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
 	{"tasks", []string{gosdk, "internal/rpcerror", "internal/sighting", "internal/taskround", "internal/usage", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever engine it has"},

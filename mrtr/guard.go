@@ -3,6 +3,7 @@ package mrtr
 import (
 	"context"
 
+	"github.com/mrtr-go/sdk/internal/goroutine"
 	"github.com/mrtr-go/sdk/internal/stacktrace"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
@@ -88,7 +89,7 @@ func unreadable(err error) error {
 // guardedRound is the guard around [Call.advance]. It is reused, so that a round allocates
 // nothing for it.
 type guardedRound struct {
-	run  func() // main, as a value that is made once
+	run  func() // main, on a stack with room for it
 	done chan struct{}
 
 	ctx  context.Context
@@ -102,7 +103,10 @@ func (c *Call) advanceGuarded(ctx context.Context, from round) (*asked, error) {
 	g, ok := c.rt.guards.Get().(*guardedRound)
 	if !ok {
 		g = &guardedRound{done: make(chan struct{}, 1)}
-		g.run = g.main
+		g.run = func() {
+			goroutine.GrowStack[[4 << 10]byte]()
+			g.main()
+		}
 	}
 	g.ctx, g.c, g.from = ctx, c, from
 	go g.run()
@@ -114,7 +118,6 @@ func (c *Call) advanceGuarded(ctx context.Context, from round) (*asked, error) {
 }
 
 func (g *guardedRound) main() {
-	growStack(0)
 	returned := false
 	defer func() {
 		g.err = ended(returned, recover(), g.err)
@@ -122,14 +125,4 @@ func (g *guardedRound) main() {
 	}()
 	g.out, g.err = g.c.advance(g.ctx, g.from)
 	returned = true
-}
-
-// growStack makes room for a round on a fresh goroutine, while there is next to nothing on its
-// stack. Without it the stack grows twice in the depth of a round, and each of its frames has
-// to be moved: that was a third of the engine's instructions.
-//
-//go:noinline
-func growStack(at int) byte {
-	var room [4 << 10]byte
-	return room[at]
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/goroutine"
 	"github.com/mrtr-go/sdk/internal/unbound"
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
@@ -57,18 +58,9 @@ func (c *conn) Close() error {
 
 // Read blocks until the session is closed.
 func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
-	growStack(0)
+	goroutine.GrowStack[[2 << 10]byte]() // its end is deeper
 	<-c.closed
 	return nil, io.EOF
-}
-
-// growStack makes room for the end of a session while the stack of its goroutine is nearly
-// empty: moved at its deepest, it was a thirtieth of a call.
-//
-//go:noinline
-func growStack(at int) byte {
-	var room [2 << 10]byte
-	return room[at]
 }
 
 // The reasons why a message is not sent, as go-sdk's own transport gives them. By
