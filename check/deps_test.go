@@ -61,7 +61,7 @@ var importStair = []struct {
 	{"sse/era", []string{gosdk}, "it reads one request"},
 	{"internal/progress", []string{gosdk}, "it orders what any server tells"},
 	{"internal/misfit", nil, "the bridge that asks and the engine that judges meet in it"},
-	{"sse", []string{gosdk, "sse/era", "internal/misfit", "internal/progress", "internal/rpcerror", "internal/snapshot", "internal/usage"}, "the bridge serves legacy clients for any go-sdk handler"},
+	{"sse", []string{gosdk, "sse/era", "internal/goroutine", "internal/misfit", "internal/progress", "internal/rpcerror", "internal/snapshot", "internal/usage"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"transport/internal/origin", nil, "it reads the headers of a request"},
 	{"transport/internal/message", []string{gosdk, "internal/jsontext"}, "it reads and writes messages, whatever carries them"},
 	{"transport/internal/inflight", []string{gosdk, "internal/rpcerror", "transport/internal/message"}, "it counts calls, and answers those that are too many"},
@@ -75,7 +75,7 @@ var importStair = []struct {
 	{"mrtr/internal/digest", nil, "it hashes bytes"},
 	{"mrtr/internal/failure", []string{"internal/dependency", "internal/errormethods", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
 	{"mrtr/internal/weight", nil, "it weighs values"},
-	{"mrtr/internal/typed", []string{gosdk, jsonschema, segmentio, "internal/jsontext"}, "a typed tool needs no engine"},
+	{"mrtr/internal/typed", []string{gosdk, jsonschema, segmentio, "internal/goroutine", "internal/jsontext"}, "a typed tool needs no engine"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
 	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "internal/goroutine", "internal/taskround", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/plaintext", "internal/snapshot", "internal/stacktrace", "internal/unbound", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 

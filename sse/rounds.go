@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/goroutine"
 	"github.com/mrtr-go/sdk/internal/misfit"
 	"github.com/mrtr-go/sdk/internal/progress"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -128,6 +129,7 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap, unti
 	for key, q := range questions {
 		send := r.prepare(key, q)
 		go func() {
+			goroutine.GrowStack[[10 << 10]byte]() // a transport writes the question in the end
 			e := ending{key: key}
 			defer func() {
 				e.panicked = recover()

@@ -81,11 +81,21 @@ func (g *Guard) hostAllowed(r *http.Request) bool {
 	if slices.Contains(g.hosts, name) {
 		return true
 	}
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if local != nil && isLoopback(hostname(local.String())) {
+	if onLoopback(r) {
 		return isLoopback(name)
 	}
 	return len(g.hosts) == 0
+}
+
+// onLoopback reports whether a request came to a loopback address.
+func onLoopback(r *http.Request) bool {
+	switch local := r.Context().Value(http.LocalAddrContextKey).(type) {
+	case *net.TCPAddr:
+		return local.IP.IsLoopback()
+	case net.Addr:
+		return isLoopback(hostname(local.String()))
+	}
+	return false
 }
 
 func (g *Guard) originAllowed(r *http.Request) bool {
