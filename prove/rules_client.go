@@ -41,8 +41,7 @@ const missingCapability = -32021
 // the first round.
 func (t *trial) undeclared(capabilities wire.Capabilities) exchange {
 	c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
-	s := t.send(c, t.request(t.scenario.Arguments))
-	t.answered(s)
+	s := t.exchange(c, t.request(t.scenario.Arguments))
 	return s
 }
 
@@ -94,8 +93,7 @@ func dropped(t *trial) {
 	}
 	// One request leads to the next question, and one to the same again.
 	for _, r := range []wire.Request{r, unanswered} {
-		s := t.send(c, withParam(c, r, "_meta", meta))
-		t.answered(s)
+		s := t.exchange(c, withParam(c, r, "_meta", meta))
 		if s.asks() {
 			t.failAt(s, "it asks a client that declares nothing any more")
 		}
@@ -124,8 +122,7 @@ func (t *trial) legacy(capabilities wire.Capabilities, answer wire.Answer) (exch
 	if err != nil {
 		t.skip("needs a server that speaks a legacy revision: %v", err)
 	}
-	s := t.send(c, t.request(t.scenario.Arguments))
-	t.answered(s)
+	s := t.exchange(c, t.request(t.scenario.Arguments))
 	return s, c.Asked()
 }
 

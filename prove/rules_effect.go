@@ -65,8 +65,7 @@ func effectInstances(t *trial) {
 	var s exchange
 	for range maxRounds {
 		c := t.another(t.subject.Fresh)
-		s = t.send(c, r)
-		t.answered(s)
+		s = t.exchange(c, r)
 		t.leave(c)
 		if !s.asks() {
 			break
@@ -131,10 +130,9 @@ func effectDeclined(t *trial) {
 		if q.Method != "elicitation/create" {
 			t.skip("needs a last question that can be declined")
 		}
-		r = withResponse(r, t.here(q).Key, map[string]any{"action": "decline"})
+		r = t.respond(r, q, map[string]any{"action": "decline"})
 	}
-	s := t.send(c, r)
-	t.answered(s)
+	s := t.exchange(c, r)
 	effects := t.since(before)
 	idle := len(t.honest.below) == 0 && !slices.ContainsFunc(t.asked(t.last()), func(q wire.Question) bool { return !asksYesOrNo(q) })
 	if name := t.charged(before); name != "" && idle {
@@ -162,8 +160,7 @@ func effectUnasked(t *trial) {
 		return
 	}
 	before = t.andAbove(t.count())
-	s = t.send(c, t.request(t.scenario.Arguments))
-	t.answered(s)
+	s = t.exchange(c, t.request(t.scenario.Arguments))
 	if effect := t.charged(before); effect != "" && len(c.Asked()) == 0 {
 		t.failAt(s, "%q happened for a legacy client, and nobody was asked", effect)
 	}

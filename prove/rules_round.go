@@ -107,8 +107,7 @@ func askedAhead(t *trial) {
 		}
 		tried = true
 		for _, ahead := range []func(int, wire.Request) wire.Request{t.besides, t.within} {
-			s := t.send(t.client(), ahead(i, t.reach(t.client(), i)))
-			t.answered(s)
+			s := t.exchange(t.client(), ahead(i, t.reach(t.client(), i)))
 			if s.complete() || i+1 < t.last() && t.same(s, t.honest.exchanges[i+1]) {
 				t.failAt(s, "the answer was taken before its question was asked")
 			}
@@ -143,7 +142,7 @@ func (t *trial) within(round int, r wire.Request) wire.Request {
 		content, ok := answer["content"].(map[string]any)
 		if both := maps.Clone(later); ok && isForm(q) {
 			maps.Copy(both, content)
-			r = withResponse(r, t.here(q).Key, retold(q, t.here(q), accepting(both)))
+			r = t.respond(r, q, accepting(both))
 		}
 	}
 	return r
@@ -156,8 +155,7 @@ func (t *trial) answeredUnasked() {
 		r = withResponse(r, q.Key, t.honestly(q))
 	}
 	before := t.andAbove(t.count())
-	s := t.send(t.client(), r)
-	t.answered(s)
+	s := t.exchange(t.client(), r)
 	if effect := t.charged(before); effect != "" {
 		t.failAt(s, "%q happened by answers to nothing that was asked", effect)
 	}
@@ -178,8 +176,7 @@ func finalAgain(t *trial) {
 	t.counted()
 	before := t.count()
 	r := t.complete(t.client())
-	s := t.send(t.client(), r)
-	t.answered(s)
+	s := t.exchange(t.client(), r)
 	t.repeated(before, s)
 }
 
@@ -190,13 +187,12 @@ func changedAnswers(t *trial) {
 	changed := r
 	for _, q := range t.asked(t.last()) {
 		if other := t.otherwise(q); other != nil {
-			changed = withResponse(changed, t.here(q).Key, retold(q, t.here(q), other))
+			changed = t.respond(changed, q, other)
 		}
 	}
 	// To another yes or no nothing may happen, whatever is remembered of the first.
 	for _, r := range []wire.Request{changed, withResponse(r, "nobody_asked", accepting(map[string]any{"a": "b"}))} {
-		s := t.send(t.client(), r)
-		t.answered(s)
+		s := t.exchange(t.client(), r)
 		t.repeated(before, s)
 	}
 }
@@ -295,8 +291,7 @@ func lostResponse(t *trial) {
 	c := t.another(t.subject.Dial)
 	r := t.reach(c, t.last())
 	t.loseResponse(c, r)
-	s := t.send(t.another(t.subject.Dial), r)
-	t.answered(s)
+	s := t.exchange(t.another(t.subject.Dial), r)
 	switch {
 	case t.same(s, t.honest.end()), t.rejected(s):
 	case s.asks() && t.same(s, t.honest.exchanges[t.last()-1]):
@@ -315,15 +310,10 @@ func (t *trial) loseResponse(c *wire.Client, r wire.Request) {
 	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
 	before := t.count()
-	pending, err := t.begin(ctx, c, r)
+	answered, err := t.start(ctx, c, r)
 	if err != nil {
 		return
 	}
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		_, _ = pending.Response(ctx)
-	}()
 	for {
 		select {
 		case <-answered:
@@ -341,8 +331,7 @@ func elsewhere(t *trial) {
 	t.needs(t.subject.Fresh != nil, "another instance with the same secrets")
 	before := t.count()
 	r := t.complete(t.client())
-	s := t.send(t.another(t.subject.Fresh), r)
-	t.answered(s)
+	s := t.exchange(t.another(t.subject.Fresh), r)
 	t.repeated(before, s)
 }
 
@@ -356,8 +345,7 @@ func oldRound(t *trial) {
 	if !t.same(s, t.honest.end()) {
 		t.failAt(s, "an honest call ended otherwise than before: %s", s.outline())
 	}
-	again := t.send(c, first)
-	t.answered(again)
+	again := t.exchange(c, first)
 	t.finish(c, again)
 	t.repeated(before, again)
 }

@@ -448,8 +448,7 @@ func taskCrash(t *trial) {
 func taskLegacy(t *trial) {
 	t.needsTasks()
 	c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, TakesTasks: true, Answers: wire.Answers{"*": t.honestly}})
-	s := t.send(c, t.request(t.scenario.Arguments))
-	t.answered(s)
+	s := t.exchange(c, t.request(t.scenario.Arguments))
 	if s.reply.ResultType == "task" {
 		t.failAt(s, "a task for a legacy client")
 	}

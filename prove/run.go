@@ -201,7 +201,7 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 		p.likenesses = likenessesOf(p.honest, again, t.play(c, p.scenario.Arguments, p.scenario.Answers))
 		p.honest.constant = slices.Equal(p.honest.states(), again.states()) && !slices.ContainsFunc(p.honest.states(), func(state string) bool {
 			r := read(state)
-			return state != "" && (r == nil || r.text != state)
+			return r == nil || r.text != state
 		})
 		p.without = make([]exchange, len(p.honest.exchanges))
 		for i := range p.honest.exchanges {
@@ -435,6 +435,7 @@ type trial struct {
 	conns   []conn
 	main    *wire.Client
 	asks    []wire.Question // of the call that was reached last: those that its next request answers
+	refused bool            // an altered state was refused
 }
 
 func (t *trial) end(o Outcome, format string, args ...any) {
