@@ -22,6 +22,9 @@ type exchange struct {
 func (s exchange) asks() bool     { return s.reply != nil && s.reply.Error == nil && s.reply.Incomplete() }
 func (s exchange) protocol() bool { return s.reply != nil && s.reply.Error != nil }
 
+// failsWith says that the request ended in a protocol error of a code.
+func (s exchange) failsWith(code int64) bool { return s.protocol() && s.reply.Error.Code == code }
+
 // refused says that the request ended in an error, of either kind.
 func (s exchange) refused() bool {
 	return s.protocol() || s.reply != nil && !s.asks() && s.reply.IsError

@@ -2,7 +2,6 @@ package prove
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -142,8 +141,6 @@ type reading struct {
 	write func(text string) (state string)
 }
 
-var encodings = []*base64.Encoding{base64.RawURLEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.StdEncoding}
-
 // read finds the legible part of a state: JSON, plain or in base64, also as one
 // of several parts between dots, or a few plain words. It is nil if a state
 // looks sealed.
@@ -177,13 +174,8 @@ func readings(state string) (all []reading) {
 
 // decoded is what a part says, and how another text is written in its place.
 func decoded(part string) (plain string, write func(string) string) {
-	for _, e := range encodings {
-		if b, err := e.DecodeString(part); err == nil && isJSON(string(b)) {
-			return string(b), func(s string) string { return e.EncodeToString([]byte(s)) }
-		}
-	}
-	if b, err := hex.DecodeString(part); err == nil && isJSON(string(b)) {
-		return string(b), func(s string) string { return hex.EncodeToString([]byte(s)) }
+	if raw, spell := spelled(part, func(raw []byte) bool { return isJSON(string(raw)) }); raw != nil {
+		return string(raw), func(s string) string { return spell([]byte(s)) }
 	}
 	return embedded(part)
 }

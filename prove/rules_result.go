@@ -159,8 +159,7 @@ func nameless(r wire.Request) bool {
 func blame(t *trial) {
 	c := t.client()
 	for _, r := range t.malformed(c) {
-		s := t.send(c, r)
-		if s.protocol() && s.reply.Error.Code == jsonrpc.CodeInternalError {
+		if s := t.send(c, r); s.failsWith(jsonrpc.CodeInternalError) {
 			t.failAt(s, "it is reported as an internal error")
 		}
 	}

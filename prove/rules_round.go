@@ -27,11 +27,17 @@ var roundRules = []Rule{
 // repeated ends a rule about single use if an effect happened too often. It is a
 // failure if the tool promises single use or the proof is strict.
 func (t *trial) repeated(before map[string]int, s exchange) {
-	if too := surplus(t.since(before), t.usual); too != "" {
-		if t.scenario.SingleUse || t.scenario.Strict {
-			t.failAt(s, "%s", too)
-		}
-		t.endAt(Note, s, "%s", too)
+	outcome := Note
+	if t.scenario.SingleUse || t.scenario.Strict {
+		outcome = Fail
+	}
+	t.atMost(t.usual, outcome, before, s)
+}
+
+// atMost ends a rule if an effect happened more often than it may since it was counted before.
+func (t *trial) atMost(may func(name string) int, outcome Outcome, before map[string]int, s exchange) {
+	if too := surplus(t.since(before), may); too != "" {
+		t.endAt(outcome, s, "%s", too)
 	}
 }
 
@@ -215,21 +221,29 @@ func (t *trial) otherwise(q wire.Question) any {
 
 // otherContent changes each value of a form's content that can be another: of the properties that
 // ask for consent, or of those that do not. It is nil if there are none.
-func otherContent(q wire.Question, given map[string]any, consents bool) (other map[string]any, err error) {
-	defer guarded(&err)
+func otherContent(q wire.Question, given map[string]any, consents bool) (map[string]any, error) {
 	schema, err := readSchema(q.Schema)
 	if err != nil {
 		return nil, err
 	}
+	return differing(schema, given, given, func(name string) []any {
+		if _, no := consent(name, schema.Properties[name]); (no != nil) != consents {
+			return nil
+		}
+		return otherValues(given[name], schema.Properties[name])
+	})
+}
+
+// differing is an object that fits a schema as the given one does, with another of the values for
+// each of the names that can have one. It is nil if none can.
+func differing[T any](schema *jsonschema.Schema, given map[string]any, names map[string]T, values func(name string) []any) (other map[string]any, err error) {
+	defer guarded(&err)
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if _, no := consent(name, schema.Properties[name]); (no != nil) != consents {
-			continue
-		}
-		for _, value := range otherValues(given[name], schema.Properties[name]) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		for _, value := range values(name) {
 			before := other
 			if before == nil {
 				before = given

@@ -184,14 +184,10 @@ func (t *trial) marked(q wire.Question, n int) any {
 // inTime leaves a legacy client silent, since a modern call waits nowhere.
 func inTime(t *trial) {
 	asked := make(chan struct{}, 100)
-	silent := &wire.Options{Version: wire.Legacy, Capabilities: legacyForms, Answers: wire.Answers{"*": func(q wire.Question) any {
+	c := t.legacyClient(legacyForms, func(q wire.Question) any {
 		asked <- struct{}{}
 		return wire.Silent(q)
-	}}}
-	c, err := t.tryDial(t.subject.Dial, t.subject.First, silent)
-	if err != nil {
-		t.skip("needs a server that speaks a legacy revision: %v", err)
-	}
+	})
 	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
 	answered, err := t.start(ctx, c, t.request(t.scenario.Arguments))
@@ -227,7 +223,7 @@ func leavesNothing(t *trial) {
 	for range calls {
 		t.reach(t.another(t.subject.Dial), t.last())
 	}
-	if c, err := t.tryDial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, Capabilities: legacyForms, Answers: wire.Answers{"*": wire.Silent}}); err == nil {
+	if c, err := t.tryDial(t.subject.Dial, t.subject.First, asLegacy(legacyForms, wire.Silent)); err == nil {
 		ctx, cancel := context.WithTimeout(t.ctx, min(t.patience, time.Second))
 		defer cancel()
 		if answered, err := t.start(ctx, c, t.request(t.scenario.Arguments)); err == nil {

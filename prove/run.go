@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -344,31 +343,18 @@ func (t *trial) madeArguments() map[string]any {
 
 // madeOtherArguments fit the input schema too, and differ from the first wherever they can. They
 // are nil if there are none.
-func (t *trial) madeOtherArguments() (made map[string]any) {
-	resolved, err := t.tool.input.Resolve(nil)
-	if err != nil {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.tool.input.Properties)) {
+func (t *trial) madeOtherArguments() map[string]any {
+	made, _ := differing(t.tool.input, t.scenario.Arguments, t.tool.input.Properties, func(name string) []any {
 		property := t.tool.input.Properties[name]
-		values := otherValues(t.scenario.Arguments[name], property)
-		if _, given := t.scenario.Arguments[name]; !given {
-			value, err := (&sampler{maxSampleValues, maxSampleBytes}).value(property, 0)
-			if values = []any{value}; err != nil {
-				continue
-			}
+		if given, has := t.scenario.Arguments[name]; has {
+			return otherValues(given, property)
 		}
-		for _, value := range values {
-			base := made
-			if base == nil {
-				base = t.scenario.Arguments
-			}
-			if other := with(base, name, value); marshal(other) != marshal(base) && resolved.Validate(other) == nil {
-				made = other
-				break
-			}
+		value, err := (&sampler{maxSampleValues, maxSampleBytes}).value(property, 0)
+		if err != nil {
+			return nil
 		}
-	}
+		return []any{value}
+	})
 	return made
 }
 
