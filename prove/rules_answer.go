@@ -94,7 +94,7 @@ var absent any = new(int)
 func (t *trial) takesNot(round int, q wire.Question, what string, r wire.Request) exchange {
 	before := t.count()
 	s := t.exchange(t.client(), r)
-	again := t.asksFor(s, q)
+	again := t.isAsked(s, q)
 	effect := t.charged(before)
 	switch taken := fmt.Sprintf("%s was taken for an answer to %q: ", what, q.Key); {
 	case effect != "" && !again:
@@ -113,8 +113,8 @@ func (t *trial) takesNot(round int, q wire.Question, what string, r wire.Request
 	return s
 }
 
-// asksFor reports whether a reply asks a question of the honest call.
-func (t *trial) asksFor(s exchange, q wire.Question) bool {
+// isAsked reports whether a reply asks a question of the honest call.
+func (t *trial) isAsked(s exchange, q wire.Question) bool {
 	return s.asks() && slices.ContainsFunc(s.reply.Asks, func(asked wire.Question) bool { return t.isQuestion(q, asked) })
 }
 
@@ -151,7 +151,7 @@ func retold(q, here wire.Question, response any) any {
 // asksNext reports whether a reply asks a question that follows a round. It may quote what was
 // answered, and so read otherwise than in the honest call.
 func (t *trial) asksNext(round int, s exchange) bool {
-	return round < t.last() && slices.ContainsFunc(t.asked(round+1), func(next wire.Question) bool { return t.asksFor(s, next) })
+	return round < t.last() && slices.ContainsFunc(t.asked(round+1), func(next wire.Question) bool { return t.isAsked(s, next) })
 }
 
 // unwillingEnds are the replies to a user who says no: who declines or cancels the
