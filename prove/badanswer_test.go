@@ -9,7 +9,10 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"testing"
 	"time"
+
+	"github.com/mrtr-go/sdk/prove"
 )
 
 // badAnswer writes the response to the request with an id, in a way that hurts a client
@@ -73,7 +76,8 @@ type hostile struct {
 	method           string
 	answer           badAnswer
 	tools, asks, end string
-	sweeps           bool // it also shakes hands, and asks nothing
+	sweeps           bool   // it also shakes hands, and asks nothing
+	unknown          string // a method that it refuses
 }
 
 const (
@@ -108,6 +112,8 @@ func (h hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case request.Method == h.method || h.method == "answered" && request.Params.Responses != nil:
 		h.answer(w, r, request.ID)
+	case h.unknown != "" && request.Method == h.unknown:
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`, request.ID)
 	case request.Method == "tools/list":
 		respond(w, request.ID, `{"resultType":"complete","tools":`+or(h.tools, "["+plainTool+"]")+`}`)
 	case h.sweeps && request.Method == "initialize":
@@ -126,17 +132,22 @@ func (h hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // overPipes serves HTTP over pipes in memory, so that the server and its client can
-// stand in one bubble of testing/synctest. The transport reaches the server under any
-// URL, and the function ends both.
-func overPipes(handler http.Handler) (*http.Transport, func()) {
+// stand in one bubble of testing/synctest. The transport reaches the server under any URL.
+func overPipes(t *testing.T, handler http.Handler) *http.Transport {
 	l := pipes{make(chan net.Conn), make(chan struct{})}
 	server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
 	go func() { _ = server.Serve(l) }() // it returns when the server is closed
 	transport := &http.Transport{DialContext: l.dial}
-	return transport, func() {
+	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		_ = server.Close() // a pipe closes without an error
-	}
+	})
+	return transport
+}
+
+// dialPipes is the way to such a server.
+func dialPipes(t *testing.T, handler http.Handler) prove.Dial {
+	return prove.HTTP("http://s", &http.Client{Transport: overPipes(t, handler)})
 }
 
 type pipes struct {

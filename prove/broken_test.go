@@ -166,8 +166,7 @@ func TestSingleUseIsDemandedOfWhoPromisesIt(t *testing.T) {
 		scenario prove.Scenario
 		want     prove.Outcome
 	}{{lax, prove.Note}, {strict, prove.Fail}} {
-		f, ok := proved(t, "round/final-again", s.scenario, "round/final-again").Of("round/final-again")
-		require.True(t, ok)
+		f := of(t, proved(t, "round/final-again", s.scenario, "round/final-again"), "round/final-again")
 		require.Equal(t, s.want, f.Outcome)
 		require.Contains(t, f.Detail, `"pay" happened 2 times instead of 1`)
 	}
@@ -184,18 +183,16 @@ func TestAnEffectThatIsNotCounted(t *testing.T) {
 		"an effect is expected":         {map[string]int{"pay": 1}, prove.Fail, `"pay" happened 0 times instead of 1`},
 		"none is expected, and by name": {map[string]int{"pay": 0}, prove.Skip, "needs a tool with an effect: none was counted in an honest call"},
 	} {
-		t.Run(explanation, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				subject := newWorld("").subject()
-				subject.Effects = func(context.Context) (map[string]int, error) { return map[string]int{}, nil }
-				scenario := strict
-				scenario.Times = c.times
-				report := must(prove.Run(t.Context(), subject, scenario, &prove.Options{Only: []string{"effect/once"}}))(t)
-				require.Len(t, report.Findings, 1)
-				require.Equal(t, c.outcome, report.Findings[0].Outcome)
-				require.Equal(t, c.detail, report.Findings[0].Detail)
-			})
-		})
+		t.Run(explanation, inBubble(func(t *testing.T) {
+			subject := newWorld("").subject()
+			subject.Effects = func(context.Context) (map[string]int, error) { return map[string]int{}, nil }
+			scenario := strict
+			scenario.Times = c.times
+			report := must(prove.Run(t.Context(), subject, scenario, &prove.Options{Only: []string{"effect/once"}}))(t)
+			require.Len(t, report.Findings, 1)
+			require.Equal(t, c.outcome, report.Findings[0].Outcome)
+			require.Equal(t, c.detail, report.Findings[0].Detail)
+		}))
 	}
 }
 
@@ -266,8 +263,14 @@ func TestOnlyAndLevelSelectRules(t *testing.T) {
 // once. None of only means all rules.
 func proved(t *testing.T, broken string, s prove.Scenario, only ...string) (report *prove.Report) {
 	t.Helper()
+	return provedOf(t, "", broken, s, only...)
+}
+
+// provedOf proves another design of it.
+func provedOf(t *testing.T, design, broken string, s prove.Scenario, only ...string) (report *prove.Report) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		report = must(prove.Run(t.Context(), newWorld(broken).subject(), s, &prove.Options{Patience: 5 * time.Second, Only: only}))(t)
+		report = must(prove.Run(t.Context(), newWorldOf(design, broken).subject(), s, &prove.Options{Patience: 5 * time.Second, Only: only}))(t)
 	})
 	return report
 }

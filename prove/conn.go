@@ -183,6 +183,19 @@ func (t *trial) sendWithin(c *wire.Client, r wire.Request, patience time.Duratio
 	return s
 }
 
+// exchange makes one request, and fails the rule if it gets no answer.
+func (t *trial) exchange(c *wire.Client, r wire.Request) exchange {
+	s := t.send(c, r)
+	t.answered(s)
+	return s
+}
+
+func (t *trial) answered(s exchange) {
+	if s.reply == nil {
+		t.failAt(s, "%s", s.outline())
+	}
+}
+
 // begin sends a request, and gives up if the server does not read.
 func (t *trial) begin(ctx context.Context, c *wire.Client, r wire.Request) (*wire.Pending, error) {
 	if r.Method == "" {
@@ -203,6 +216,20 @@ func (t *trial) begin(ctx context.Context, c *wire.Client, r wire.Request) (*wir
 	case <-ctx.Done():
 		return nil, fmt.Errorf("the server does not read: %w", ctx.Err())
 	}
+}
+
+// start sends a request whose answer is of no interest, and says when there is one.
+func (t *trial) start(ctx context.Context, c *wire.Client, r wire.Request) (answered <-chan struct{}, err error) {
+	pending, err := t.begin(ctx, c, r)
+	if err != nil {
+		return nil, err
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = pending.Response(ctx)
+	}()
+	return over, nil
 }
 
 func (t *trial) reply(ctx context.Context, c *wire.Client, r wire.Request) (*wire.Reply, error) {

@@ -3,8 +3,6 @@ package prove_test
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,19 +21,11 @@ const (
 
 var designs = []string{numbered, freshKeys, worded, failingNo, signed, opaque}
 
-func provedOf(t *testing.T, design, broken string, only ...string) (report *prove.Report) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		report = must(prove.Run(t.Context(), newWorldOf(design, broken).subject(), strict, &prove.Options{Patience: 5 * time.Second, Only: only}))(t)
-	})
-	return report
-}
-
 // No rule condemns a design that the specification leaves to the server.
 func TestRightDesignsAreNotCondemned(t *testing.T) {
 	for _, design := range designs {
 		t.Run(design, func(t *testing.T) {
-			report := provedOf(t, design, "")
+			report := provedOf(t, design, "", strict)
 			for _, f := range report.Findings {
 				legible := design == signed && f.Rule.Name == "state/legible"
 				require.Equal(t, legible, f.Outcome == prove.Note, f.String())
@@ -63,8 +53,7 @@ func TestAMistakeIsFoundBehindEachDesign(t *testing.T) {
 			}
 			t.Run(design+"/"+b.rule, func(t *testing.T) {
 				t.Parallel()
-				f, ok := provedOf(t, design, b.rule, b.rule).Of(b.rule)
-				require.True(t, ok)
+				f := of(t, provedOf(t, design, b.rule, strict, b.rule), b.rule)
 				found := f.Outcome == prove.Fail || f.Outcome == prove.Note
 				require.Equal(t, !slices.Contains(outOfReach[design], b.rule), found, f.String())
 			})

@@ -1,13 +1,14 @@
 package prove_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,7 +132,7 @@ func provedDesk(t *testing.T, mistake string, front func(http.Handler) http.Hand
 	}
 	web := httptest.NewServer(h)
 	t.Cleanup(web.Close)
-	report := must(prove.Run(t.Context(), prove.Subject{
+	return must(prove.Run(t.Context(), prove.Subject{
 		Dial: prove.HTTP(web.URL, nil),
 		Effects: func(context.Context) (map[string]int, error) {
 			d.mu.Lock()
@@ -139,7 +140,6 @@ func provedDesk(t *testing.T, mistake string, front func(http.Handler) http.Hand
 			return map[string]int{"pay": d.paid}, nil
 		},
 	}, prove.Scenario{Tool: "buy", Answers: map[string]any{"count": 2, "sure": true}}, &prove.Options{Only: only}))(t)
-	return report
 }
 
 // failed are the rules that a report condemns by the specification, and by what is ours.
@@ -168,9 +168,7 @@ func TestADeskIsJudgedByWhatItDoes(t *testing.T) {
 		t.Run(c.mistake+", "+c.rule, func(t *testing.T) {
 			require.NotContains(t, append(spec, ours...), c.rule)
 			report := provedDesk(t, c.mistake, nil, unlessThorough(c.rule)...)
-			f, ok := report.Of(c.rule)
-			require.True(t, ok)
-			require.Equal(t, prove.Fail, f.Outcome, report.String())
+			require.Equal(t, prove.Fail, of(t, report, c.rule).Outcome, report.String())
 		})
 	}
 }
@@ -180,26 +178,18 @@ func TestAServerThatIsGoneIsOneFinding(t *testing.T) {
 	var gone atomic.Bool
 	report := provedDesk(t, "", func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body := &strings.Builder{}
-			if r.Body != nil {
-				var buf [1 << 16]byte
-				for n, err := r.Body.Read(buf[:]); n > 0 || err == nil; n, err = r.Body.Read(buf[:]) {
-					body.Write(buf[:n])
-				}
-			}
-			if strings.Contains(body.String(), `"action":"banana"`) {
+			body, _ := io.ReadAll(r.Body)
+			if bytes.Contains(body, []byte(`"action":"banana"`)) {
 				gone.Store(true)
 			}
 			if gone.Load() {
 				panic(http.ErrAbortHandler)
 			}
-			again := r.Clone(r.Context())
-			again.Body = http.NoBody
-			again.Body = readCloser{strings.NewReader(body.String())}
-			next.ServeHTTP(w, again)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			next.ServeHTTP(w, r)
 		})
 	})
-	f, _ := report.Of("answer/bad-action")
+	f := of(t, report, "answer/bad-action")
 	require.Equal(t, prove.Fail, f.Outcome)
 	require.Contains(t, f.Detail, "the server is gone after this")
 	behind := false
@@ -213,10 +203,6 @@ func TestAServerThatIsGoneIsOneFinding(t *testing.T) {
 	require.True(t, behind)
 }
 
-type readCloser struct{ *strings.Reader }
-
-func (readCloser) Close() error { return nil }
-
 // A refusal by an HTTP status, as a proxy gives it, is one.
 func TestARefusalByStatusIsARefusal(t *testing.T) {
 	report := provedDesk(t, "", func(next http.Handler) http.Handler {
@@ -228,8 +214,7 @@ func TestARefusalByStatusIsARefusal(t *testing.T) {
 			next.ServeHTTP(w, r)
 		}), 1<<20)
 	})
-	f, ok := report.Of("state/large")
-	require.True(t, ok)
+	f := of(t, report, "state/large")
 	require.Equal(t, prove.Pass, f.Outcome, f.String())
 }
 

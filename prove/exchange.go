@@ -22,6 +22,9 @@ type exchange struct {
 func (s exchange) asks() bool     { return s.reply != nil && s.reply.Error == nil && s.reply.Incomplete() }
 func (s exchange) protocol() bool { return s.reply != nil && s.reply.Error != nil }
 
+// failsWith says that the request ended in a protocol error of a code.
+func (s exchange) failsWith(code int64) bool { return s.protocol() && s.reply.Error.Code == code }
+
 // refused says that the request ended in an error, of either kind.
 func (s exchange) refused() bool {
 	return s.protocol() || s.reply != nil && !s.asks() && s.reply.IsError
@@ -65,16 +68,15 @@ func (s exchange) outline() string {
 }
 
 // same compares two replies, but for what varies between equal calls.
-func (p *prover) same(a, b exchange) bool {
-	one, other := a.outline(), b.outline()
-	return timeless(one) == timeless(other) || slices.ContainsFunc(p.likenesses, func(l likeness) bool { return l.fits(one) && l.fits(other) })
-}
+func (p *prover) same(a, b exchange) bool { return p.alike(a, b, func(likeness) bool { return true }) }
 
 // surely compares two replies as same does, and is false where too little stays the same in
 // equal calls to tell them from others.
-func (p *prover) surely(a, b exchange) bool {
+func (p *prover) surely(a, b exchange) bool { return p.alike(a, b, likeness.tells) }
+
+func (p *prover) alike(a, b exchange, enough func(likeness) bool) bool {
 	one, other := a.outline(), b.outline()
-	return timeless(one) == timeless(other) || slices.ContainsFunc(p.likenesses, func(l likeness) bool { return l.tells() && l.fits(one) && l.fits(other) })
+	return timeless(one) == timeless(other) || slices.ContainsFunc(p.likenesses, func(l likeness) bool { return enough(l) && l.fits(one) && l.fits(other) })
 }
 
 // shown is the request's params, in which a sealed state is described rather
@@ -88,13 +90,7 @@ func (s exchange) shown(honest *playedCall) json.RawMessage {
 			delete(params, "_meta")
 		}
 	} else {
-		params["name"], params["arguments"] = s.request.Name, s.request.Arguments
-		if s.request.Responses != nil {
-			params["inputResponses"] = s.request.Responses
-		}
-		if s.request.State != "" {
-			params["requestState"] = s.request.State
-		}
+		params = paramsOf(s.request)
 	}
 	if state, ok := params["requestState"].(string); ok && state != "" && (len(state) > longestShown || honest == nil || !honest.constant) {
 		described := s.altered
@@ -112,6 +108,18 @@ func (s exchange) shown(honest *playedCall) json.RawMessage {
 		return json.RawMessage(shown)
 	}
 	return nil // a server that asks with such names is no help to a reader
+}
+
+// paramsOf are the params of a round, as the client writes them.
+func paramsOf(r wire.Request) map[string]any {
+	params := map[string]any{"name": r.Name, "arguments": r.Arguments}
+	if r.State != "" {
+		params["requestState"] = r.State
+	}
+	if r.Responses != nil {
+		params["inputResponses"] = r.Responses
+	}
+	return params
 }
 
 // longestShown is the longest state that a report quotes.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -84,24 +83,20 @@ func TestAFaultIsOneFinding(t *testing.T) {
 		"floods": endlessly("text/event-stream", "", notification(1<<14)),
 	} {
 		for when, moment := range moments {
-			t.Run("HTTP/"+fault+"/"+when, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					server := &faulty{begins: moment.begins, alone: moment.alone}
-					pipes, end := overPipes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						if r.Host == "thief" {
-							t.Error("another server was asked")
-						}
-						if server.at(r.Header.Get("Mcp-Method")) {
-							_, _ = io.Copy(io.Discard, r.Body) // a server sees a client hang up behind the body
-							answer(w, r, nil)
-							return
-						}
-						server.sound.ServeHTTP(w, r)
-					}))
-					defer end()
-					provedFaulty(t, prove.HTTP("http://s", &http.Client{Transport: pipes}), moment.reports)
-				})
-			})
+			t.Run("HTTP/"+fault+"/"+when, inBubble(func(t *testing.T) {
+				server := &faulty{begins: moment.begins, alone: moment.alone}
+				provedFaulty(t, dialPipes(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Host == "thief" {
+						t.Error("another server was asked")
+					}
+					if server.at(r.Header.Get("Mcp-Method")) {
+						_, _ = io.Copy(io.Discard, r.Body) // a server sees a client hang up behind the body
+						answer(w, r, nil)
+						return
+					}
+					server.sound.ServeHTTP(w, r)
+				})), moment.reports)
+			}))
 		}
 	}
 	for fault, answer := range map[string]func(context.Context, net.Conn){
@@ -119,19 +114,22 @@ func TestAFaultIsOneFinding(t *testing.T) {
 			if fault == "floods" && !thorough { // it takes ten seconds to be flooded
 				continue
 			}
-			t.Run("stdio/"+fault+"/"+when, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					server := &faulty{begins: moment.begins, alone: moment.alone}
-					over, end := context.WithCancel(t.Context())
-					defer end()
-					provedFaulty(t, func(context.Context, *prove.Caller) (*prove.Endpoint, error) {
-						here, there := net.Pipe()
-						go server.serve(over, there, answer)
-						return &prove.Endpoint{Transport: &mcp.IOTransport{Reader: here, Writer: here}}, nil
-					}, moment.reports)
-				})
-			})
+			t.Run("stdio/"+fault+"/"+when, inBubble(func(t *testing.T) {
+				server := &faulty{begins: moment.begins, alone: moment.alone}
+				over, end := context.WithCancel(t.Context())
+				defer end()
+				provedFaulty(t, server.dial(over, answer), moment.reports)
+			}))
 		}
+	}
+}
+
+// dial starts a process for each connection.
+func (f *faulty) dial(over context.Context, fault func(context.Context, net.Conn)) prove.Dial {
+	return func(context.Context, *prove.Caller) (*prove.Endpoint, error) {
+		here, there := net.Pipe()
+		go f.serve(over, there, fault)
+		return &prove.Endpoint{Transport: &mcp.IOTransport{Reader: here, Writer: here}}, nil
 	}
 }
 

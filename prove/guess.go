@@ -187,11 +187,17 @@ func memberSignatures(text string, write func(string) string) (all []signature) 
 
 // rawBytes decodes a signature, and spells another one as it was spelled.
 func rawBytes(text string) (raw []byte, spell func([]byte) string) {
-	if b, err := hex.DecodeString(text); err == nil && len(b) > 0 {
+	return spelled(text, func(raw []byte) bool { return len(raw) > 0 })
+}
+
+// spelled decodes a text from the first spelling in which it says something that fits, and spells
+// something else like that.
+func spelled(text string, fits func(raw []byte) bool) (raw []byte, spell func([]byte) string) {
+	if b, err := hex.DecodeString(text); err == nil && fits(b) {
 		return b, hex.EncodeToString
 	}
 	for _, e := range []*base64.Encoding{base64.RawURLEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.StdEncoding} {
-		if b, err := e.DecodeString(text); err == nil && len(b) > 0 {
+		if b, err := e.DecodeString(text); err == nil && fits(b) {
 			return b, e.EncodeToString
 		}
 	}

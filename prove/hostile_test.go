@@ -62,12 +62,9 @@ func TestHostileServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // many wait for what never comes
-				pipes, end := overPipes(tc.server)
-				defer end()
-				client := &http.Client{Transport: pipes}
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 				defer cancel()
-				report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP("http://hostile", client)}, prove.Scenario{Tool: "t"}, &prove.Options{Patience: 5 * time.Second})
+				report, err := prove.Run(ctx, prove.Subject{Dial: dialPipes(t, tc.server)}, prove.Scenario{Tool: "t"}, &prove.Options{Patience: 5 * time.Second})
 				if !tc.proves {
 					require.ErrorContains(t, err, tc.says)
 					return
@@ -177,19 +174,14 @@ func TestResultsAreComparedWithTheDefinitions(t *testing.T) {
 		{"a form that is no object", hostile{asks: asks(`"message":"?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"object"}}}`)}, "result/questions"},
 		{"a form whose property has no type", hostile{asks: asks(`"message":"?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"},"b":{}}}`)}, "result/questions"},
 	} {
-		t.Run(tc.explanation, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				pipes, end := overPipes(tc.server)
-				defer end()
-				report, err := prove.Run(t.Context(), prove.Subject{Dial: prove.HTTP("http://s", &http.Client{Transport: pipes})}, prove.Scenario{Tool: "t"},
-					&prove.Options{Only: []string{"result/schema", "result/questions"}})
-				require.NoError(t, err)
-				var broken string
-				for _, f := range report.Failures(prove.Ours) {
-					broken += f.Rule.Name
-				}
-				require.Equal(t, tc.broken, broken, report.String())
-			})
-		})
+		t.Run(tc.explanation, inBubble(func(t *testing.T) {
+			report := must(prove.Run(t.Context(), prove.Subject{Dial: dialPipes(t, tc.server)}, prove.Scenario{Tool: "t"},
+				&prove.Options{Only: []string{"result/schema", "result/questions"}}))(t)
+			var broken string
+			for _, f := range report.Failures(prove.Ours) {
+				broken += f.Rule.Name
+			}
+			require.Equal(t, tc.broken, broken, report.String())
+		}))
 	}
 }

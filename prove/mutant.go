@@ -2,7 +2,6 @@ package prove
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -102,42 +101,32 @@ func garbage(string) []mutant {
 
 func large(string) []mutant { return []mutant{{"a megabyte of A", strings.Repeat("A", 1<<20)}} }
 
-func respelled(t *trial) {
-	t.tampered(func(state string) []mutant {
-		var all []mutant
-		add := func(what, other string) {
-			if other != state {
-				all = append(all, mutant{what, other})
-			}
+func respelled(state string) (all []mutant) {
+	if r := read(state); !isBase64(state) || r != nil && r.text == state {
+		return nil
+	}
+	if isHex(state) {
+		all = []mutant{{"in capitals", strings.ToUpper(state)}}
+	} else {
+		all = []mutant{
+			{"with padding appended", state + "="}, {"with a line end appended", state + "\n"},
+			{"in the other base64 alphabet", strings.NewReplacer("-", "+", "_", "/", "+", "-", "/", "_").Replace(state)},
+			{"without padding", strings.TrimRight(state, "=")}, {"with the unused bits of its last character changed", trailingBits(state)},
 		}
-		if r := read(state); !isBase64(state) || r != nil && r.text == state {
-			return nil
-		}
-		if isHex(state) {
-			add("in capitals", strings.ToUpper(state))
-			return all
-		}
-		add("with padding appended", state+"=")
-		add("with a line end appended", state+"\n")
-		add("in the other base64 alphabet", strings.NewReplacer("-", "+", "_", "/", "+", "-", "/", "_").Replace(state))
-		add("without padding", strings.TrimRight(state, "="))
-		if last, ok := trailingBits(state); ok {
-			add("with the unused bits of its last character changed", last)
-		}
-		return all
-	})
+	}
+	return slices.DeleteFunc(all, func(m mutant) bool { return m.state == state })
 }
 
 const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 // trailingBits changes the bits of the last character that encode nothing.
-func trailingBits(state string) (string, bool) {
+func trailingBits(state string) string {
 	part := state[strings.LastIndexByte(state, '.')+1:]
 	i := strings.IndexByte(base64Alphabet+"-_", state[len(state)-1])
 	if len(part)%4 < 2 || i < 0 || i >= len(base64Alphabet)-1 {
-		return "", false
+		return state
 	}
-	return state[:len(state)-1] + string((base64Alphabet + "-_")[i^1]), true
+	return state[:len(state)-1] + string((base64Alphabet + "-_")[i^1])
 }
 
 // isBase64 says that a state is spelled in base64, in parts or whole.
@@ -151,8 +140,6 @@ type reading struct {
 	text  string
 	write func(text string) (state string)
 }
-
-var encodings = []*base64.Encoding{base64.RawURLEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.StdEncoding}
 
 // read finds the legible part of a state: JSON, plain or in base64, also as one
 // of several parts between dots, or a few plain words. It is nil if a state
@@ -187,13 +174,8 @@ func readings(state string) (all []reading) {
 
 // decoded is what a part says, and how another text is written in its place.
 func decoded(part string) (plain string, write func(string) string) {
-	for _, e := range encodings {
-		if b, err := e.DecodeString(part); err == nil && isJSON(string(b)) {
-			return string(b), func(s string) string { return e.EncodeToString([]byte(s)) }
-		}
-	}
-	if b, err := hex.DecodeString(part); err == nil && isJSON(string(b)) {
-		return string(b), func(s string) string { return hex.EncodeToString([]byte(s)) }
+	if raw, spell := spelled(part, func(raw []byte) bool { return isJSON(string(raw)) }); raw != nil {
+		return string(raw), func(s string) string { return spell([]byte(s)) }
 	}
 	return embedded(part)
 }

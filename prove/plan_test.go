@@ -28,10 +28,8 @@ func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
 // A plan says what a run then does, and calls nothing for it.
 func TestAPlanCallsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pipes, end := overPipes(hostile{})
-		defer end()
 		var calls atomic.Int64
-		subject := prove.Subject{Dial: prove.HTTP("http://s", &http.Client{Transport: watched{pipes, &calls}}), HTTP: true}
+		subject := prove.Subject{Dial: prove.HTTP("http://s", &http.Client{Transport: watched{overPipes(t, hostile{}), &calls}}), HTTP: true}
 		plan := must(prove.Foresee(t.Context(), subject, prove.Scenario{Tool: "t"}, nil))(t)
 		require.Zero(t, calls.Load())
 		report := must(prove.Run(t.Context(), subject, prove.Scenario{Tool: "t"}, nil))(t)
@@ -83,10 +81,8 @@ func TestAPlanIsAboutRight(t *testing.T) {
 func TestAPlanOfASweepCallsNothing(t *testing.T) {
 	const tools = `[{"name":"reads","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"writes","inputSchema":{"type":"object"}},{"name":"::error::","inputSchema":{"type":"object"}}]`
 	synctest.Test(t, func(t *testing.T) {
-		pipes, end := overPipes(hostile{tools: tools, sweeps: true})
-		defer end()
 		var calls atomic.Int64
-		dial := prove.HTTP("http://s", &http.Client{Transport: watched{pipes, &calls}})
+		dial := prove.HTTP("http://s", &http.Client{Transport: watched{overPipes(t, hostile{tools: tools, sweeps: true}), &calls}})
 		plans := must(prove.ForeseeSweep(t.Context(), dial, nil, nil))(t)
 		require.Zero(t, calls.Load())
 		var text strings.Builder

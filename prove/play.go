@@ -26,7 +26,7 @@ type playedCall struct {
 func (c *playedCall) states() []string {
 	var all []string
 	for _, s := range c.exchanges {
-		if s.asks() {
+		if s.asks() && s.reply.State != "" {
 			all = append(all, s.reply.State)
 		}
 	}
@@ -44,13 +44,6 @@ func (c *playedCall) questions() []wire.Question {
 		}
 	}
 	return all
-}
-
-// legible says that a state of the call can be read by whoever holds it.
-func (c *playedCall) legible() bool {
-	return slices.ContainsFunc(c.exchanges, func(s exchange) bool {
-		return s.asks() && s.reply.State != "" && read(s.reply.State) != nil
-	})
 }
 
 const (
@@ -152,17 +145,11 @@ func (t *trial) honestly(q wire.Question) any { return t.answer(q, t.scenario.An
 
 // answer accepts a question, with the scenario's answer or values that fit it.
 func (t *trial) answer(q wire.Question, answers map[string]any) any {
-	switch q.Method {
-	case "sampling/createMessage":
-		if value, ok := answers[q.Key]; ok {
-			return value
+	if made := madeAnswers[q.Method]; made != nil {
+		if given, ok := answers[q.Key]; ok {
+			return given
 		}
-		return map[string]any{"role": "assistant", "model": "prove", "content": map[string]any{"type": "text", "text": "yes"}}
-	case "roots/list":
-		if value, ok := answers[q.Key]; ok {
-			return value
-		}
-		return map[string]any{"roots": []any{map[string]any{"uri": "file:///tmp", "name": "tmp"}}}
+		return made
 	}
 	if q.Mode == "url" {
 		return map[string]any{"action": "accept"}
@@ -172,6 +159,12 @@ func (t *trial) answer(q wire.Question, answers map[string]any) any {
 		t.skip("the question %q cannot be answered: %v", q.Key, err)
 	}
 	return accepting(content)
+}
+
+// madeAnswers are those to questions that have no form, by method.
+var madeAnswers = map[string]any{
+	"sampling/createMessage": map[string]any{"role": "assistant", "model": "prove", "content": map[string]any{"type": "text", "text": "yes"}},
+	"roots/list":             map[string]any{"roots": []any{map[string]any{"uri": "file:///tmp", "name": "tmp"}}},
 }
 
 func accepting(content any) map[string]any {

@@ -2,6 +2,8 @@ package prove
 
 import (
 	"encoding/json"
+	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -11,26 +13,18 @@ import (
 
 var answerRules = []Rule{
 	{"answer/missing", "A question whose answer was left out is asked again, and can then be answered.", Should, reasking, missing},
-	{"answer/null", "An answer that is null is no answer.", Should, answering,
-		func(t *trial) { t.instead(nullAnswer) }},
-	{"answer/wrong-kind", "The answer to another kind of question is not taken.", Should, answering,
-		func(t *trial) { t.instead(otherKinds) }},
-	{"answer/not-an-object", "An answer that is no object is not taken.", Should, answering,
-		func(t *trial) { t.instead(notObjects) }},
-	{"answer/bad-action", "An answer is accepted by the action accept alone.", Should, answering,
-		func(t *trial) { t.instead(badActions) }},
-	{"answer/without-content", "A form that was accepted without its content is not taken.", Should, answering,
-		func(t *trial) { t.instead(withoutContent) }},
-	{"answer/against-schema", "Content that breaks the question's own schema is not taken.", Should, fitting,
-		func(t *trial) { t.instead(againstSchema) }},
+	{"answer/null", "An answer that is null is no answer.", Should, answering, instead(nullAnswer)},
+	{"answer/wrong-kind", "The answer to another kind of question is not taken.", Should, answering, instead(otherKinds)},
+	{"answer/not-an-object", "An answer that is no object is not taken.", Should, answering, instead(notObjects)},
+	{"answer/bad-action", "An answer is accepted by the action accept alone.", Should, answering, instead(badActions)},
+	{"answer/without-content", "A form that was accepted without its content is not taken.", Should, answering, instead(withoutContent)},
+	{"answer/against-schema", "Content that breaks the question's own schema is not taken.", Should, fitting, instead(againstSchema)},
 	{"answer/wrong-key", "An answer under another key than its question's is not taken.", Should, ignoring, wrongKey},
 	{"answer/extra-keys", "Well-formed answers to questions that were not asked change nothing.", Should, ignoring, extraKeys},
 	{"answer/no-map", "Responses that are no map answer nothing.", Should, answering, noMap},
 	{"answer/prototype-keys", "An answer that is nested under __proto__ is not taken.", Ours, "a key is a name and reaches no prototype", prototypeKeys},
-	{"answer/declined", "A declined question ends the call, and not as if it was accepted.", Should, actions,
-		func(t *trial) { t.unwilling("decline") }},
-	{"answer/cancelled", "A cancelled question ends the call, and not as if it was accepted.", Should, actions,
-		func(t *trial) { t.unwilling("cancel") }},
+	{"answer/declined", "A declined question ends the call, and not as if it was accepted.", Should, actions, unwilling("decline")},
+	{"answer/cancelled", "A cancelled question ends the call, and not as if it was accepted.", Should, actions, unwilling("cancel")},
 	{"answer/false", "A yes-or-no question that is answered no is not taken for a yes.", Ours, "nobody has agreed to it", answeredNo},
 }
 
@@ -40,42 +34,44 @@ type badAnswer struct {
 	response any
 }
 
-// eachQuestion does something for each question of the honest call, with the
-// index of the request that answers it.
-func (t *trial) eachQuestion(do func(round int, q wire.Question)) {
-	for _, i := range t.rounds() {
-		for _, q := range t.asked(i) {
-			do(i, q)
+// needed are the questions of the honest call that may not be left out, each with the index of
+// the request that answers it.
+func (t *trial) needed() iter.Seq2[int, wire.Question] {
+	return func(yield func(int, wire.Question) bool) {
+		for _, i := range t.rounds() {
+			for _, q := range t.asked(i) {
+				if !slices.Contains(t.scenario.Optional, q.Key) && !yield(i, q) {
+					return
+				}
+			}
 		}
 	}
-}
-
-// eachNeeded is eachQuestion without those that may be left out.
-func (t *trial) eachNeeded(do func(round int, q wire.Question)) {
-	t.eachQuestion(func(i int, q wire.Question) {
-		if !slices.Contains(t.scenario.Optional, q.Key) {
-			do(i, q)
-		}
-	})
 }
 
 // instead answers each question with bad answers in place of the honest one.
-func (t *trial) instead(of func(q wire.Question, honest any) []badAnswer) {
-	tried := 0
-	t.eachNeeded(func(i int, q wire.Question) {
-		for _, bad := range of(q, t.honestly(q)) {
-			tried++
-			r := t.reach(t.client(), i)
-			t.takesNot(i, q, bad.what, withResponse(r, t.here(q).Key, retold(q, t.here(q), bad.response)))
+func instead(of func(q wire.Question, honest any) []badAnswer) func(*trial) {
+	return func(t *trial) {
+		tried := 0
+		for i, q := range t.needed() {
+			for _, bad := range of(q, t.honestly(q)) {
+				tried++
+				t.takesNot(i, q, bad.what, t.respond(t.reach(t.client(), i), q, bad.response))
+			}
 		}
-	})
-	if tried == 0 {
-		t.skip("needs a question that can be answered so")
+		if tried == 0 {
+			t.skip("needs a question that can be answered so")
+		}
 	}
 }
 
-// withResponse is a request in which one response is another; leftOut takes it
-// out.
+// respond is a request of the call that was reached last, with another response to a question
+// of the honest call.
+func (t *trial) respond(r wire.Request, q wire.Question, response any) wire.Request {
+	here := t.here(q)
+	return withResponse(r, here.Key, retold(q, here, response))
+}
+
+// withResponse is a request in which one response is another; absent takes it out.
 func withResponse(r wire.Request, key string, response any) wire.Request {
 	responses := map[string]any{}
 	if given, ok := r.Responses.(map[string]any); ok {
@@ -92,18 +88,34 @@ func withResponse(r wire.Request, key string, response any) wire.Request {
 // absent marks a response to be left out.
 var absent any = new(int)
 
-// takesNot sends a request without a valid answer to q, and fails if it was taken for one:
-// by its effect, or by the reply.
+// takesNot sends a request without a valid answer to q, and fails if it was taken for one: by
+// its effect, or by the reply. The call may end in an error, ask again, or end as it does for a
+// user who says no.
 func (t *trial) takesNot(round int, q wire.Question, what string, r wire.Request) exchange {
 	before := t.count()
-	s := t.send(t.client(), r)
-	t.answered(s)
-	again := s.asks() && slices.ContainsFunc(s.reply.Asks, func(asked wire.Question) bool { return t.isQuestion(q, asked) })
-	if effect := t.charged(before); effect != "" && !again {
-		t.failAt(s, "%s was taken for an answer to %q: %q happened", what, q.Key, effect)
+	s := t.exchange(t.client(), r)
+	again := t.isAsked(s, q)
+	effect := t.charged(before)
+	switch taken := fmt.Sprintf("%s was taken for an answer to %q: ", what, q.Key); {
+	case effect != "" && !again:
+		t.failAt(s, "%s%q happened", taken, effect)
+	case s.refused():
+	case s.asks():
+		if !again && (t.same(s, t.honest.exchanges[round]) || t.asksNext(round, s)) {
+			t.failAt(s, "%sthe call goes on", taken)
+		}
+	case t.surely(s, t.honest.end()):
+		t.failAt(s, "%sthe call completes as if it was answered", taken)
+	case len(t.honest.below) > 0: // and it had no effect
+	case !slices.ContainsFunc(t.unwillingEnds(round, q), func(end likeness) bool { return end.fits(s.outline()) }):
+		t.failAt(s, "%sthe call completes, and not as for a user who says no", taken)
 	}
-	t.notTaken(round, q, what, s)
 	return s
+}
+
+// isAsked reports whether a reply asks a question of the honest call.
+func (t *trial) isAsked(s exchange, q wire.Question) bool {
+	return s.asks() && slices.ContainsFunc(s.reply.Asks, func(asked wire.Question) bool { return t.isQuestion(q, asked) })
 }
 
 // charged names an effect of an honest call that has happened since; "" if none has, or nobody
@@ -136,34 +148,10 @@ func retold(q, here wire.Question, response any) any {
 	return with(accepted, "content", moved)
 }
 
-// notTaken fails if the call went on without a valid answer to q. It may end
-// in an error, ask again, or end as it does for a user who says no.
-func (t *trial) notTaken(round int, q wire.Question, what string, s exchange) {
-	t.answered(s)
-	switch {
-	case s.refused():
-	case s.asks():
-		asked := slices.ContainsFunc(s.reply.Asks, func(again wire.Question) bool { return t.isQuestion(q, again) })
-		if !asked && (t.same(s, t.honest.exchanges[round]) || t.asksNext(round, s)) {
-			t.failAt(s, "%s was taken for an answer to %q: the call goes on", what, q.Key)
-		}
-	case t.surely(s, t.honest.end()):
-		t.failAt(s, "%s was taken for an answer to %q: the call completes as if it was answered", what, q.Key)
-	case len(t.honest.below) > 0: // and it had no effect
-	case !slices.ContainsFunc(t.unwillingEnds(round, q), func(end likeness) bool { return end.fits(s.outline()) }):
-		t.failAt(s, "%s was taken for an answer to %q: the call completes, and not as for a user who says no", what, q.Key)
-	}
-}
-
 // asksNext reports whether a reply asks a question that follows a round. It may quote what was
 // answered, and so read otherwise than in the honest call.
 func (t *trial) asksNext(round int, s exchange) bool {
-	if round == t.last() {
-		return false
-	}
-	return slices.ContainsFunc(t.asked(round+1), func(next wire.Question) bool {
-		return slices.ContainsFunc(s.reply.Asks, func(asked wire.Question) bool { return t.isQuestion(next, asked) })
-	})
+	return round < t.last() && slices.ContainsFunc(t.asked(round+1), func(next wire.Question) bool { return t.isAsked(s, next) })
 }
 
 // unwillingEnds are the replies to a user who says no: who declines or cancels the
@@ -176,8 +164,8 @@ func (t *trial) unwillingEnds(round int, q wire.Question) (ends []likeness) {
 	for _, no := range noes {
 		var texts []string
 		for range 2 {
-			r := t.reach(t.client(), round)
-			texts = append(texts, t.send(t.client(), withResponse(r, t.here(q).Key, retold(q, t.here(q), no))).outline())
+			r := t.respond(t.reach(t.client(), round), q, no)
+			texts = append(texts, t.send(t.client(), r).outline())
 		}
 		ends = append(ends, likenessOf(texts...))
 	}
@@ -185,9 +173,8 @@ func (t *trial) unwillingEnds(round int, q wire.Question) (ends []likeness) {
 }
 
 func missing(t *trial) {
-	t.eachNeeded(func(i int, q wire.Question) {
-		r := t.reach(t.client(), i)
-		r = withResponse(r, t.here(q).Key, absent)
+	for i, q := range t.needed() {
+		r := t.respond(t.reach(t.client(), i), q, absent)
 		if len(r.Responses.(map[string]any)) == 0 {
 			r.Responses = nil
 		}
@@ -199,7 +186,7 @@ func missing(t *trial) {
 		if !t.same(s, t.honest.end()) {
 			t.failAt(s, "asked again and answered, the call does not end as it should")
 		}
-	})
+	}
 }
 
 func nullAnswer(wire.Question, any) []badAnswer { return []badAnswer{{"null", nil}} }
@@ -343,7 +330,7 @@ func againstSchema(q wire.Question, honest any) []badAnswer {
 }
 
 func wrongKey(t *trial) {
-	t.eachNeeded(func(i int, q wire.Question) {
+	for i, q := range t.needed() {
 		for _, spell := range []func(string) string{func(key string) string { return "another_" + key }, strings.ToUpper} {
 			r := t.reach(t.client(), i)
 			here := t.here(q)
@@ -352,16 +339,13 @@ func wrongKey(t *trial) {
 				t.takesNot(i, q, "an answer under another key", withResponse(r, other, t.honestly(here)))
 			}
 		}
-	})
+	}
 }
 
 // answeredNo answers each question that is for a yes with a no.
 func answeredNo(t *trial) {
 	tried := false
-	for _, q := range t.honest.questions() {
-		if slices.Contains(t.scenario.Optional, q.Key) {
-			continue
-		}
+	for _, q := range t.needed() {
 		for _, no := range t.noes(q) {
 			tried = true
 			end, effect := t.sayNo(q, accepting(no))
@@ -395,8 +379,7 @@ func extraKeys(t *trial) {
 	for _, i := range t.rounds() {
 		for _, extra := range t.extras(i) {
 			r := t.reach(t.client(), i)
-			s := t.send(t.client(), withResponse(r, extra.key, extra.response))
-			t.answered(s)
+			s := t.exchange(t.client(), withResponse(r, extra.key, extra.response))
 			if !t.same(s, t.honest.exchanges[i]) {
 				t.failAt(s, "the call goes another way with %s", extra.what)
 			}
@@ -453,12 +436,11 @@ func jsonKind(v any) string {
 }
 
 func prototypeKeys(t *trial) {
-	t.eachNeeded(func(i int, q wire.Question) {
-		r := t.reach(t.client(), i)
+	for i, q := range t.needed() {
+		r := t.respond(t.reach(t.client(), i), q, absent)
 		here := t.here(q)
-		r = withResponse(withResponse(r, here.Key, absent), "__proto__", map[string]any{here.Key: t.honestly(here)})
-		t.takesNot(i, q, "an answer nested under __proto__", r)
-	})
+		t.takesNot(i, q, "an answer nested under __proto__", withResponse(r, "__proto__", map[string]any{here.Key: t.honestly(here)}))
+	}
 }
 
 // sayNo plays a call in which q is answered so whenever it comes. It names an effect of an
@@ -484,36 +466,38 @@ func (t *trial) sayNo(q wire.Question, no any) (end exchange, effect string) {
 
 // unwilling declines or cancels each question, whenever it comes, and plays the
 // call to its end.
-func (t *trial) unwilling(action string) {
-	tried := false
-	var again func() // the specification lets a server prompt again after a cancel
-	for _, q := range t.honest.questions() {
-		if slices.Contains(t.scenario.Optional, q.Key) || q.Method != "elicitation/create" {
-			continue
-		}
-		tried = true
-		noes := []any{map[string]any{"action": action}}
-		if honest, ok := t.honestly(q).(map[string]any); ok && isForm(q) { // a form that was filled in before
-			noes = append(noes, with(honest, "action", action))
-		}
-		for _, no := range noes {
-			end, effect := t.sayNo(q, no)
-			switch {
-			case effect != "":
-				t.failAt(end, "%q happened after a %s of %q", effect, action, q.Key)
-			case end.asks() && action == "cancel":
-				again = func() { t.endAt(Note, end, "%q is asked for ever after a cancel", q.Key) }
-			case end.asks():
-				t.failAt(end, "%q is asked for ever after a %s", q.Key, action)
-			case end.complete() && t.surely(end, t.honest.end()):
-				t.failAt(end, "the call completes after a %s of %q as if it was accepted", action, q.Key)
+func unwilling(action string) func(*trial) {
+	return func(t *trial) {
+		tried := false
+		var again func() // the specification lets a server prompt again after a cancel
+		for _, q := range t.needed() {
+			if q.Method != "elicitation/create" {
+				continue
+			}
+			tried = true
+			noes := []any{map[string]any{"action": action}}
+			if honest, ok := t.honestly(q).(map[string]any); ok && isForm(q) { // a form that was filled in before
+				noes = append(noes, with(honest, "action", action))
+			}
+			for _, no := range noes {
+				end, effect := t.sayNo(q, no)
+				switch {
+				case effect != "":
+					t.failAt(end, "%q happened after a %s of %q", effect, action, q.Key)
+				case end.asks() && action == "cancel":
+					again = func() { t.endAt(Note, end, "%q is asked for ever after a cancel", q.Key) }
+				case end.asks():
+					t.failAt(end, "%q is asked for ever after a %s", q.Key, action)
+				case end.complete() && t.surely(end, t.honest.end()):
+					t.failAt(end, "the call completes after a %s of %q as if it was accepted", action, q.Key)
+				}
 			}
 		}
-	}
-	if !tried {
-		t.skip("needs a question that can be declined")
-	}
-	if again != nil {
-		again()
+		if !tried {
+			t.skip("needs a question that can be declined")
+		}
+		if again != nil {
+			again()
+		}
 	}
 }

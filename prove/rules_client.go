@@ -28,10 +28,10 @@ func capabilityMissing(t *trial) {
 		t.failAt(s, "it asks a client that declared nothing")
 	case s.complete():
 		t.because("it completes without asking")
-	case s.protocol() && s.reply.Error.Code != missingCapability:
-		t.failAt(s, "the error is not %d, by which the client learns what to declare", missingCapability)
 	case !s.protocol():
 		t.failAt(s, "an error result hides from the client that it lacks a capability")
+	case !s.failsWith(missingCapability):
+		t.failAt(s, "the error is not %d, by which the client learns what to declare", missingCapability)
 	}
 }
 
@@ -41,14 +41,13 @@ const missingCapability = -32021
 // the first round.
 func (t *trial) undeclared(capabilities wire.Capabilities) exchange {
 	c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
-	s := t.send(c, t.request(t.scenario.Arguments))
-	t.answered(s)
+	s := t.exchange(c, t.request(t.scenario.Arguments))
 	return s
 }
 
 func capabilityNamed(t *trial) {
 	s := t.undeclared(wire.Nothing)
-	if !s.protocol() || s.reply.Error.Code != missingCapability {
+	if !s.failsWith(missingCapability) {
 		t.skip("needs a server that answers with %d", missingCapability)
 	}
 	var data struct {
@@ -94,8 +93,7 @@ func dropped(t *trial) {
 	}
 	// One request leads to the next question, and one to the same again.
 	for _, r := range []wire.Request{r, unanswered} {
-		s := t.send(c, withParam(c, r, "_meta", meta))
-		t.answered(s)
+		s := t.exchange(c, withParam(c, r, "_meta", meta))
 		if s.asks() {
 			t.failAt(s, "it asks a client that declares nothing any more")
 		}
@@ -117,15 +115,23 @@ func sameList(t *trial) {
 	}
 }
 
-// legacy makes the call as a legacy client, and returns the questions it was
-// asked as well. It skips the rule if the server speaks no legacy revision.
-func (t *trial) legacy(capabilities wire.Capabilities, answer wire.Answer) (exchange, []wire.Question) {
-	c, err := t.tryDial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, Capabilities: capabilities, Answers: wire.Answers{"*": answer}})
+// legacyClient skips the rule if the server speaks no legacy revision.
+func (t *trial) legacyClient(capabilities wire.Capabilities, answer wire.Answer) *wire.Client {
+	c, err := t.tryDial(t.subject.Dial, t.subject.First, asLegacy(capabilities, answer))
 	if err != nil {
 		t.skip("needs a server that speaks a legacy revision: %v", err)
 	}
-	s := t.send(c, t.request(t.scenario.Arguments))
-	t.answered(s)
+	return c
+}
+
+func asLegacy(capabilities wire.Capabilities, answer wire.Answer) *wire.Options {
+	return &wire.Options{Version: wire.Legacy, Capabilities: capabilities, Answers: wire.Answers{"*": answer}}
+}
+
+// legacy makes the call as a legacy client, and returns the questions it was asked as well.
+func (t *trial) legacy(capabilities wire.Capabilities, answer wire.Answer) (exchange, []wire.Question) {
+	c := t.legacyClient(capabilities, answer)
+	s := t.exchange(c, t.request(t.scenario.Arguments))
 	return s, c.Asked()
 }
 

@@ -65,17 +65,14 @@ func effectInstances(t *trial) {
 	var s exchange
 	for range maxRounds {
 		c := t.another(t.subject.Fresh)
-		s = t.send(c, r)
-		t.answered(s)
+		s = t.exchange(c, r)
 		t.leave(c)
 		if !s.asks() {
 			break
 		}
 		r = t.next(s, t.honestly)
 	}
-	if too := surplus(t.since(before), t.times); too != "" {
-		t.failAt(s, "%s", too)
-	}
+	t.atMost(t.times, Fail, before, s)
 	if !s.complete() {
 		t.because("the call does not get to its end: %s", s.outline())
 	}
@@ -95,9 +92,7 @@ func effectAskedAgain(t *trial) {
 			return first
 		})
 		t.answered(played.end())
-		if too := surplus(t.since(before), t.times); too != "" {
-			t.failAt(played.end(), "%s", too)
-		}
+		t.atMost(t.times, Fail, before, played.end())
 	}
 }
 
@@ -112,9 +107,7 @@ func effectRefused(t *trial) {
 				continue
 			}
 			refused++
-			if effects := t.since(before); len(effects) > 0 {
-				t.failAt(s, "%s happened", strings.Join(slices.Sorted(maps.Keys(effects)), ", "))
-			}
+			t.nothingSince(before, Fail, s, "happened")
 		}
 	}
 	if refused == 0 {
@@ -131,17 +124,20 @@ func effectDeclined(t *trial) {
 		if q.Method != "elicitation/create" {
 			t.skip("needs a last question that can be declined")
 		}
-		r = withResponse(r, t.here(q).Key, map[string]any{"action": "decline"})
+		r = t.respond(r, q, map[string]any{"action": "decline"})
 	}
-	s := t.send(c, r)
-	t.answered(s)
-	effects := t.since(before)
+	s := t.exchange(c, r)
 	idle := len(t.honest.below) == 0 && !slices.ContainsFunc(t.asked(t.last()), func(q wire.Question) bool { return !asksYesOrNo(q) })
 	if name := t.charged(before); name != "" && idle {
 		t.failAt(s, "%q happened before its question was asked: an answer changes nothing", name)
 	}
-	if len(effects) > 0 {
-		t.endAt(Note, s, "%s happened", strings.Join(slices.Sorted(maps.Keys(effects)), ", "))
+	t.nothingSince(before, Note, s, "happened")
+}
+
+// nothingSince ends a rule if any effect has happened since they were counted before.
+func (t *trial) nothingSince(before map[string]int, outcome Outcome, s exchange, happened string) {
+	if effects := t.since(before); len(effects) > 0 {
+		t.endAt(outcome, s, "%s %s", strings.Join(slices.Sorted(maps.Keys(effects)), ", "), happened)
 	}
 }
 
@@ -162,8 +158,7 @@ func effectUnasked(t *trial) {
 		return
 	}
 	before = t.andAbove(t.count())
-	s = t.send(c, t.request(t.scenario.Arguments))
-	t.answered(s)
+	s = t.exchange(c, t.request(t.scenario.Arguments))
 	if effect := t.charged(before); effect != "" && len(c.Asked()) == 0 {
 		t.failAt(s, "%q happened for a legacy client, and nobody was asked", effect)
 	}

@@ -3,17 +3,15 @@ package prove
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
 var inputRules = []Rule{
-	{"input/missing", "A call without a required argument ends in an error.", Must, validated,
-		func(t *trial) { t.badArguments(withoutRequired) }},
-	{"input/wrong-type", "An argument of another type than the schema's ends in an error.", Must, validated,
-		func(t *trial) { t.badArguments(ofAnotherType) }},
-	{"input/unknown", "An argument that the schema forbids ends in an error.", Must, validated,
-		func(t *trial) { t.badArguments(forbidden) }},
+	{"input/missing", "A call without a required argument ends in an error.", Must, validated, badArguments(withoutRequired)},
+	{"input/wrong-type", "An argument of another type than the schema's ends in an error.", Must, validated, badArguments(ofAnotherType)},
+	{"input/unknown", "An argument that the schema forbids ends in an error.", Must, validated, badArguments(forbidden)},
 	{"input/not-an-object", "Arguments that are no object end in an error.", Must, validated, notArguments},
 	{"input/later-round", "The arguments are validated in later rounds as well.", Must, validated, laterRound},
 }
@@ -26,17 +24,21 @@ type badArgument struct {
 
 // badArguments sends bad arguments in the first round. Asking is no error: the
 // call goes on.
-func (t *trial) badArguments(of func(schema *jsonschema.Schema, good map[string]any) []badArgument) {
-	all := of(t.inputSchema(), t.scenario.Arguments)
-	if len(all) == 0 {
-		t.skip("needs a schema that can be broken so")
-	}
-	for _, bad := range all {
-		s := t.send(t.client(), t.request(bad.arguments))
-		t.answered(s)
-		if !s.refused() {
-			t.failAt(s, "the call goes on %s", bad.what)
+func badArguments(of func(schema *jsonschema.Schema, good map[string]any) []badArgument) func(*trial) {
+	return func(t *trial) {
+		all := of(t.inputSchema(), t.scenario.Arguments)
+		if len(all) == 0 {
+			t.skip("needs a schema that can be broken so")
 		}
+		for _, bad := range all {
+			t.mustRefuse(t.exchange(t.client(), t.request(bad.arguments)), bad.what)
+		}
+	}
+}
+
+func (t *trial) mustRefuse(s exchange, what string) {
+	if !s.refused() {
+		t.failAt(s, "%s", strings.TrimSpace("the call goes on "+what))
 	}
 }
 
@@ -97,11 +99,7 @@ func with(object map[string]any, name string, value any) map[string]any {
 
 func notArguments(t *trial) {
 	for _, arguments := range []any{7, "text", []any{1}} {
-		s := t.send(t.client(), withParam(t.client(), t.request(nil), "arguments", arguments))
-		t.answered(s)
-		if !s.refused() {
-			t.failAt(s, "the call goes on")
-		}
+		t.mustRefuse(t.exchange(t.client(), withParam(t.client(), t.request(nil), "arguments", arguments)), "")
 	}
 }
 
@@ -115,11 +113,7 @@ func laterRound(t *trial) {
 		for _, bad := range all {
 			r := t.reach(t.client(), i)
 			r.Arguments = bad.arguments
-			s := t.send(t.client(), r)
-			t.answered(s)
-			if !s.refused() {
-				t.failAt(s, "the call goes on %s", bad.what)
-			}
+			t.mustRefuse(t.exchange(t.client(), r), bad.what)
 		}
 	}
 }

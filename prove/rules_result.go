@@ -38,7 +38,7 @@ func resultSchema(t *trial) {
 	replies := slices.Clone(t.honest.exchanges)
 	r := t.reach(t.client(), 1)
 	for _, q := range t.asked(1) {
-		replies = append(replies, t.send(t.client(), withResponse(r, t.here(q).Key, map[string]any{"action": "decline"})))
+		replies = append(replies, t.send(t.client(), t.respond(r, q, map[string]any{"action": "decline"})))
 	}
 	for _, s := range replies {
 		if s.reply == nil || s.protocol() {
@@ -159,8 +159,7 @@ func nameless(r wire.Request) bool {
 func blame(t *trial) {
 	c := t.client()
 	for _, r := range t.malformed(c) {
-		s := t.send(c, r)
-		if s.protocol() && s.reply.Error.Code == jsonrpc.CodeInternalError {
+		if s := t.send(c, r); s.failsWith(jsonrpc.CodeInternalError) {
 			t.failAt(s, "it is reported as an internal error")
 		}
 	}
@@ -174,8 +173,7 @@ func unknownTool(t *trial) {
 
 // unknown is the reply to a call of a tool that does not exist.
 func (t *trial) unknown() exchange {
-	s := t.send(t.client(), wire.Request{Name: "no_such_tool", Arguments: map[string]any{}})
-	t.answered(s)
+	s := t.exchange(t.client(), wire.Request{Name: "no_such_tool", Arguments: map[string]any{}})
 	return s
 }
 
@@ -194,10 +192,9 @@ func oneAnswer(t *trial) {
 func alwaysAnswer(t *trial) {
 	c := t.client()
 	for _, r := range t.malformed(c) {
-		t.answered(t.send(c, r))
+		t.exchange(c, r)
 	}
-	s := t.send(c, wire.Request{Method: "no/such-method", Params: map[string]any{"_meta": c.Meta()}})
-	t.answered(s)
+	s := t.exchange(c, wire.Request{Method: "no/such-method", Params: map[string]any{"_meta": c.Meta()}})
 	if !s.protocol() {
 		t.failAt(s, "a method that does not exist is no protocol error")
 	}

@@ -27,11 +27,17 @@ var roundRules = []Rule{
 // repeated ends a rule about single use if an effect happened too often. It is a
 // failure if the tool promises single use or the proof is strict.
 func (t *trial) repeated(before map[string]int, s exchange) {
-	if too := surplus(t.since(before), t.usual); too != "" {
-		if t.scenario.SingleUse || t.scenario.Strict {
-			t.failAt(s, "%s", too)
-		}
-		t.endAt(Note, s, "%s", too)
+	outcome := Note
+	if t.scenario.SingleUse || t.scenario.Strict {
+		outcome = Fail
+	}
+	t.atMost(t.usual, outcome, before, s)
+}
+
+// atMost ends a rule if an effect happened more often than it may since it was counted before.
+func (t *trial) atMost(may func(name string) int, outcome Outcome, before map[string]int, s exchange) {
+	if too := surplus(t.since(before), may); too != "" {
+		t.endAt(outcome, s, "%s", too)
 	}
 }
 
@@ -107,8 +113,7 @@ func askedAhead(t *trial) {
 		}
 		tried = true
 		for _, ahead := range []func(int, wire.Request) wire.Request{t.besides, t.within} {
-			s := t.send(t.client(), ahead(i, t.reach(t.client(), i)))
-			t.answered(s)
+			s := t.exchange(t.client(), ahead(i, t.reach(t.client(), i)))
 			if s.complete() || i+1 < t.last() && t.same(s, t.honest.exchanges[i+1]) {
 				t.failAt(s, "the answer was taken before its question was asked")
 			}
@@ -143,7 +148,7 @@ func (t *trial) within(round int, r wire.Request) wire.Request {
 		content, ok := answer["content"].(map[string]any)
 		if both := maps.Clone(later); ok && isForm(q) {
 			maps.Copy(both, content)
-			r = withResponse(r, t.here(q).Key, retold(q, t.here(q), accepting(both)))
+			r = t.respond(r, q, accepting(both))
 		}
 	}
 	return r
@@ -156,8 +161,7 @@ func (t *trial) answeredUnasked() {
 		r = withResponse(r, q.Key, t.honestly(q))
 	}
 	before := t.andAbove(t.count())
-	s := t.send(t.client(), r)
-	t.answered(s)
+	s := t.exchange(t.client(), r)
 	if effect := t.charged(before); effect != "" {
 		t.failAt(s, "%q happened by answers to nothing that was asked", effect)
 	}
@@ -178,8 +182,7 @@ func finalAgain(t *trial) {
 	t.counted()
 	before := t.count()
 	r := t.complete(t.client())
-	s := t.send(t.client(), r)
-	t.answered(s)
+	s := t.exchange(t.client(), r)
 	t.repeated(before, s)
 }
 
@@ -190,13 +193,12 @@ func changedAnswers(t *trial) {
 	changed := r
 	for _, q := range t.asked(t.last()) {
 		if other := t.otherwise(q); other != nil {
-			changed = withResponse(changed, t.here(q).Key, retold(q, t.here(q), other))
+			changed = t.respond(changed, q, other)
 		}
 	}
 	// To another yes or no nothing may happen, whatever is remembered of the first.
 	for _, r := range []wire.Request{changed, withResponse(r, "nobody_asked", accepting(map[string]any{"a": "b"}))} {
-		s := t.send(t.client(), r)
-		t.answered(s)
+		s := t.exchange(t.client(), r)
 		t.repeated(before, s)
 	}
 }
@@ -219,21 +221,29 @@ func (t *trial) otherwise(q wire.Question) any {
 
 // otherContent changes each value of a form's content that can be another: of the properties that
 // ask for consent, or of those that do not. It is nil if there are none.
-func otherContent(q wire.Question, given map[string]any, consents bool) (other map[string]any, err error) {
-	defer guarded(&err)
+func otherContent(q wire.Question, given map[string]any, consents bool) (map[string]any, error) {
 	schema, err := readSchema(q.Schema)
 	if err != nil {
 		return nil, err
 	}
+	return differing(schema, given, given, func(name string) []any {
+		if _, no := consent(name, schema.Properties[name]); (no != nil) != consents {
+			return nil
+		}
+		return otherValues(given[name], schema.Properties[name])
+	})
+}
+
+// differing is an object that fits a schema as the given one does, with another of the values for
+// each of the names that can have one. It is nil if none can.
+func differing[T any](schema *jsonschema.Schema, given map[string]any, names map[string]T, values func(name string) []any) (other map[string]any, err error) {
+	defer guarded(&err)
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if _, no := consent(name, schema.Properties[name]); (no != nil) != consents {
-			continue
-		}
-		for _, value := range otherValues(given[name], schema.Properties[name]) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		for _, value := range values(name) {
 			before := other
 			if before == nil {
 				before = given
@@ -295,8 +305,7 @@ func lostResponse(t *trial) {
 	c := t.another(t.subject.Dial)
 	r := t.reach(c, t.last())
 	t.loseResponse(c, r)
-	s := t.send(t.another(t.subject.Dial), r)
-	t.answered(s)
+	s := t.exchange(t.another(t.subject.Dial), r)
 	switch {
 	case t.same(s, t.honest.end()), t.rejected(s):
 	case s.asks() && t.same(s, t.honest.exchanges[t.last()-1]):
@@ -315,15 +324,10 @@ func (t *trial) loseResponse(c *wire.Client, r wire.Request) {
 	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
 	before := t.count()
-	pending, err := t.begin(ctx, c, r)
+	answered, err := t.start(ctx, c, r)
 	if err != nil {
 		return
 	}
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		_, _ = pending.Response(ctx)
-	}()
 	for {
 		select {
 		case <-answered:
@@ -341,8 +345,7 @@ func elsewhere(t *trial) {
 	t.needs(t.subject.Fresh != nil, "another instance with the same secrets")
 	before := t.count()
 	r := t.complete(t.client())
-	s := t.send(t.another(t.subject.Fresh), r)
-	t.answered(s)
+	s := t.exchange(t.another(t.subject.Fresh), r)
 	t.repeated(before, s)
 }
 
@@ -356,8 +359,7 @@ func oldRound(t *trial) {
 	if !t.same(s, t.honest.end()) {
 		t.failAt(s, "an honest call ended otherwise than before: %s", s.outline())
 	}
-	again := t.send(c, first)
-	t.answered(again)
+	again := t.exchange(c, first)
 	t.finish(c, again)
 	t.repeated(before, again)
 }

@@ -21,15 +21,16 @@ func alive(t *trial) {
 	for _, r := range t.malformed(c) {
 		t.send(c, r)
 	}
-	t.eachQuestion(func(i int, q wire.Question) {
-		r := t.reach(c, i)
-		key := t.here(q).Key
-		for _, of := range []func(wire.Question, any) []badAnswer{nullAnswer, otherKinds, notObjects, badActions, withoutContent, againstSchema} {
-			for _, answer := range of(q, t.honestly(q)) {
-				t.send(c, withResponse(r, key, retold(q, t.here(q), answer.response)))
+	for _, i := range t.rounds() {
+		for _, q := range t.asked(i) {
+			r := t.reach(c, i)
+			for _, of := range []func(wire.Question, any) []badAnswer{nullAnswer, otherKinds, notObjects, badActions, withoutContent, againstSchema} {
+				for _, bad := range of(q, t.honestly(q)) {
+					t.send(c, t.respond(r, q, bad.response))
+				}
 			}
 		}
-	})
+	}
 	if t.subject.Died != nil {
 		if err := t.subject.Died(); err != nil {
 			t.fail("the server died: %v", err)
@@ -183,25 +184,16 @@ func (t *trial) marked(q wire.Question, n int) any {
 // inTime leaves a legacy client silent, since a modern call waits nowhere.
 func inTime(t *trial) {
 	asked := make(chan struct{}, 100)
-	silent := &wire.Options{Version: wire.Legacy, Capabilities: legacyForms, Answers: wire.Answers{"*": func(q wire.Question) any {
+	c := t.legacyClient(legacyForms, func(q wire.Question) any {
 		asked <- struct{}{}
 		return wire.Silent(q)
-	}}}
-	c, err := t.tryDial(t.subject.Dial, t.subject.First, silent)
-	if err != nil {
-		t.skip("needs a server that speaks a legacy revision: %v", err)
-	}
+	})
 	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
 	defer cancel()
-	pending, err := t.begin(ctx, c, t.request(t.scenario.Arguments))
+	answered, err := t.start(ctx, c, t.request(t.scenario.Arguments))
 	if err != nil {
 		t.fail("no answer: %v", err)
 	}
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		_, _ = pending.Response(ctx)
-	}()
 	select {
 	case <-asked:
 	case <-answered:
@@ -231,11 +223,11 @@ func leavesNothing(t *trial) {
 	for range calls {
 		t.reach(t.another(t.subject.Dial), t.last())
 	}
-	if c, err := t.tryDial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, Capabilities: legacyForms, Answers: wire.Answers{"*": wire.Silent}}); err == nil {
+	if c, err := t.tryDial(t.subject.Dial, t.subject.First, asLegacy(legacyForms, wire.Silent)); err == nil {
 		ctx, cancel := context.WithTimeout(t.ctx, min(t.patience, time.Second))
 		defer cancel()
-		if pending, err := t.begin(ctx, c, t.request(t.scenario.Arguments)); err == nil {
-			_, _ = pending.Response(ctx)
+		if answered, err := t.start(ctx, c, t.request(t.scenario.Arguments)); err == nil {
+			<-answered
 		}
 	}
 	if after := settled(); after > before {

@@ -8,24 +8,18 @@ import (
 )
 
 var stateRules = []Rule{
-	{"state/flipped", "A state with one character changed is refused.", Must, integrity,
-		func(t *trial) { t.tampered(flipped) }},
-	{"state/cut", "A state that was cut short is refused.", Must, integrity,
-		func(t *trial) { t.tampered(cut) }},
-	{"state/extended", "A state with something appended is refused.", Must, integrity,
-		func(t *trial) { t.tampered(extended) }},
+	{"state/flipped", "A state with one character changed is refused.", Must, integrity, tampered(flipped)},
+	{"state/cut", "A state that was cut short is refused.", Must, integrity, tampered(cut)},
+	{"state/extended", "A state with something appended is refused.", Must, integrity, tampered(extended)},
 	{"state/forged", "A state that was read, changed and written anew is refused.", Must, integrity, forged},
 	{"state/resigned", "A state that was changed and signed with a key that anybody can guess, or with none, is refused.", Must, integrity, resigned},
-	{"state/parts", "A state without one of its parts, or that says it needs no signature, is refused.", Must, integrity,
-		func(t *trial) { t.tampered(dismembered) }},
+	{"state/parts", "A state without one of its parts, or that says it needs no signature, is refused.", Must, integrity, tampered(dismembered)},
 	{"state/spliced", "A state made of the parts of two calls is refused.", Must, integrity, spliced},
-	{"state/garbage", "A state that the server never made is refused.", Must, integrity,
-		func(t *trial) { t.tampered(garbage) }},
-	{"state/large", "A state of a megabyte is refused.", Must, integrity,
-		func(t *trial) { t.tampered(large) }},
+	{"state/garbage", "A state that the server never made is refused.", Must, integrity, tampered(garbage)},
+	{"state/large", "A state of a megabyte is refused.", Must, integrity, tampered(large)},
 	{"state/not-text", "A state that is no string is not taken for one.", Must, integrity, notText},
 	{"state/left-out", "Answers without their state never complete a call with another result.", Must, integrity, leftOut},
-	{"state/respelled", "A state has one spelling: the same bytes in another base64 form are refused.", Ours, "a token that opens is the one encoding of its bytes", respelled},
+	{"state/respelled", "A state has one spelling: the same bytes in another base64 form are refused.", Ours, "a token that opens is the one encoding of its bytes", tampered(respelled)},
 	{"state/other-arguments", "A state is refused with other arguments than its own.", Should, binding, otherArguments},
 	{"state/other-tool", "A state is refused by another tool.", Should, binding, otherTool},
 	{"state/other-principal", "A state is refused from another caller.", Should, binding, otherPrincipal},
@@ -40,27 +34,26 @@ var stateRules = []Rule{
 
 // tampered sends altered states, in every round that has one, and fails if one
 // is taken for good.
-func (t *trial) tampered(alter func(state string) []mutant) {
-	tried, decorative := 0, true
-	for i, r := range t.withState(t.client()) {
-		for _, m := range alter(r.State) {
-			tried++
-			s := t.sendAltered(t.client(), r, m)
-			if t.judgeAltered(i, s) {
-				decorative = false
+func tampered(alter func(state string) []mutant) func(*trial) {
+	return func(t *trial) {
+		tried := 0
+		for i, r := range t.withState(t.client()) {
+			for _, m := range alter(r.State) {
+				tried++
+				t.judgeAltered(i, t.sendAltered(t.client(), r, m))
 			}
 		}
+		if tried == 0 {
+			t.needsState()
+			t.skip("needs a state that can be altered so")
+		}
+		t.decides()
 	}
-	if tried == 0 {
-		t.needsState()
-		t.skip("needs a state that can be altered so")
-	}
-	t.decides(!decorative)
 }
 
 // decides says so if the state decides nothing: that is no harm.
-func (t *trial) decides(something bool) {
-	if !something {
+func (t *trial) decides() {
+	if !t.refused {
 		t.because("the state decides nothing: the call goes the same way without it")
 	}
 }
@@ -71,14 +64,7 @@ func (t *trial) needsState() {
 	}
 }
 
-func (t *trial) stateless() bool {
-	for _, s := range t.honest.exchanges {
-		if s.asks() && s.reply.State != "" {
-			return false
-		}
-	}
-	return true
-}
+func (t *trial) stateless() bool { return len(t.honest.states()) == 0 }
 
 func (t *trial) sendAltered(c *wire.Client, r wire.Request, m mutant) exchange {
 	r.State = m.state
@@ -87,42 +73,34 @@ func (t *trial) sendAltered(c *wire.Client, r wire.Request, m mutant) exchange {
 	return s
 }
 
-// judgeAltered fails if a reply shows that an altered state was taken for
-// good. A state that decides nothing is no harm, and neither is one after which
-// the server asks the same question again: both are not reported as refused.
-func (t *trial) judgeAltered(round int, s exchange) (refused bool) {
+// judgeAltered fails if a reply shows that an altered state was taken for good. A state that
+// decides nothing is no harm.
+func (t *trial) judgeAltered(round int, s exchange) {
 	t.answered(s)
 	switch {
 	case t.rejected(s):
-		return true
+		t.refused = true
 	case t.same(s, t.without[round]):
-		return false
-	case t.same(s, t.honest.exchanges[round-1]):
-		return true
+	case t.same(s, t.honest.exchanges[round-1]): // it asks the same again
+		t.refused = true
 	case t.same(s, t.honest.exchanges[round]):
 		t.failAt(s, "the altered state was taken for the true one")
-	}
-	t.failAt(s, "the altered state made the call go another way")
-	return false
-}
-
-// answered fails if a request got no answer.
-func (t *trial) answered(s exchange) {
-	if s.reply == nil {
-		t.failAt(s, "%s", s.outline())
+	default:
+		t.failAt(s, "the altered state made the call go another way")
 	}
 }
 
 func forged(t *trial) {
-	if !t.stateless() && !t.honest.legible() {
+	legible := func(state string) bool { return read(state) != nil }
+	if !t.stateless() && !slices.ContainsFunc(t.honest.states(), legible) {
 		t.skip("needs a legible state")
 	}
-	t.tampered(func(state string) (all []mutant) {
+	tampered(func(state string) (all []mutant) {
 		for _, r := range readings(state) {
 			all = append(all, r.forgeries()...)
 		}
 		return all
-	})
+	})(t)
 }
 
 func notText(t *trial) {
@@ -132,18 +110,11 @@ func notText(t *trial) {
 	}
 }
 
-// withParam is a request with one of its params replaced by any JSON; nil leaves
-// it out.
+// withParam is a request with one of its params replaced by any JSON.
 func withParam(c *wire.Client, r wire.Request, name string, value any) wire.Request {
-	params := map[string]any{"name": r.Name, "arguments": r.Arguments}
+	params := paramsOf(r)
 	if meta := c.Meta(); meta != nil {
 		params["_meta"] = meta
-	}
-	if r.State != "" {
-		params["requestState"] = r.State
-	}
-	if r.Responses != nil {
-		params["inputResponses"] = r.Responses
 	}
 	params[name] = value
 	return wire.Request{Params: params}
@@ -219,11 +190,9 @@ func oneRefusal(t *trial) {
 
 func legible(t *trial) {
 	t.needsState()
-	for _, s := range t.honest.exchanges {
-		if s.asks() && s.reply.State != "" {
-			if r := read(s.reply.State); r != nil {
-				t.note("it %s", r.says())
-			}
+	for _, state := range t.honest.states() {
+		if r := read(state); r != nil {
+			t.note("it %s", r.says())
 		}
 	}
 }
@@ -277,7 +246,7 @@ func otherDeployment(t *trial) {
 // no harm: only a call that goes on as if the state were its own is.
 func (t *trial) transplanted(what string, there *wire.Client, move func(wire.Request) wire.Request) {
 	t.needsState()
-	decorative := true
+	t.refused = false // at another place
 	for i, r := range t.withState(t.client()) {
 		r = move(r)
 		bare := r
@@ -288,14 +257,14 @@ func (t *trial) transplanted(what string, there *wire.Client, move func(wire.Req
 		t.answered(s)
 		switch {
 		case t.rejected(s):
-			decorative = false
+			t.refused = true
 		case t.same(s, without):
 		case s.complete():
 			t.failAt(s, "the state %s was taken: the call completes", what)
 		case i < t.last() && t.same(s, t.honest.exchanges[i]):
 			t.failAt(s, "the state %s was taken: the call goes on", what)
 		}
-		if decorative || i < t.last() {
+		if !t.refused || i < t.last() {
 			continue
 		}
 		// Of a call that has ended, a server may remember the result.
@@ -307,7 +276,7 @@ func (t *trial) transplanted(what string, there *wire.Client, move func(wire.Req
 			t.failAt(s, "the state %s was taken after the call had ended: its result is given away", what)
 		}
 	}
-	t.decides(!decorative)
+	t.decides()
 }
 
 func expired(t *trial) {
@@ -321,25 +290,21 @@ func expired(t *trial) {
 	if end := t.play(c, t.scenario.Arguments, t.scenario.Answers).end(); !end.complete() {
 		t.skip("the instance whose states expire does not complete the call: %s", end.outline())
 	}
-	decorative := true
 	for i, r := range t.withState(c) {
 		if err := t.subject.Expire(t.ctx); err != nil {
 			t.fail("nothing expired: %v", err)
 		}
 		s := t.send(c, r)
 		s.altered = "the state, expired"
-		if t.judgeAltered(i, s) {
-			decorative = false
-		}
+		t.judgeAltered(i, s)
 	}
-	t.decides(!decorative)
+	t.decides()
 }
 
 func anotherInstance(t *trial) {
 	t.needs(t.subject.Fresh != nil, "another instance with the same secrets")
 	for _, i := range t.rounds() {
-		s := t.send(t.another(t.subject.Fresh), t.reach(t.client(), i))
-		t.answered(s)
+		s := t.exchange(t.another(t.subject.Fresh), t.reach(t.client(), i))
 		switch {
 		case t.same(s, t.honest.exchanges[i]):
 		case t.rejected(s):

@@ -71,12 +71,19 @@ var taskMethods = []string{"tasks/get", "tasks/update", "tasks/cancel"}
 
 func taskMethodsUndeclared(t *trial) {
 	v := t.asking(t.taker())
-	for _, method := range taskMethods {
-		s := t.about(t.client(), method, v.task(), map[string]any{"inputResponses": t.responses(v)})
-		t.answered(s.exchange)
-		if !s.protocol() || s.reply.Error.Code != missingCapability {
-			t.failAt(s.exchange, "%s is not refused with %d", method, missingCapability)
+	t.eachMethod(t.client(), v, nil, func(method string, s exchange) {
+		if !s.failsWith(missingCapability) {
+			t.failAt(s, "%s is not refused with %d", method, missingCapability)
 		}
+	})
+}
+
+// eachMethod sends a request of each method about a task, with its answers and other params.
+func (t *trial) eachMethod(c *wire.Client, v view, params map[string]any, judge func(method string, s exchange)) {
+	for _, method := range taskMethods {
+		s := t.about(c, method, v.task(), with(params, "inputResponses", t.responses(v)))
+		t.answered(s.exchange)
+		judge(method, s.exchange)
 	}
 }
 
@@ -124,7 +131,7 @@ func taskForeignIDs(t *trial) {
 		if s.request.Method == "tasks/update" && !s.protocol() {
 			continue // it may be acknowledged whatever it names
 		}
-		if !s.protocol() || s.reply.Error.Code != notRecognized {
+		if !s.failsWith(notRecognized) {
 			t.failAt(s.exchange, "it is not refused with %d", notRecognized)
 		}
 	}
@@ -231,9 +238,7 @@ func taskFinal(t *trial) {
 	if again.Status != end.Status || again.end().outline() != end.end().outline() {
 		t.failAt(again.exchange, "it ended as %s, and is %s now", end.Status, again.Status)
 	}
-	if effects := t.since(before); len(effects) > 0 {
-		t.failAt(again.exchange, "%s happened after its end", strings.Join(slices.Sorted(maps.Keys(effects)), ", "))
-	}
+	t.nothingSince(before, Fail, again.exchange, "happened after its end")
 }
 
 func taskSameResult(t *trial) {
@@ -285,9 +290,7 @@ func taskEffectsOnce(t *trial) {
 			sent.Wait()
 			v = t.await(c, v)
 		}
-		if too := surplus(t.since(before), t.usual); too != "" {
-			t.failAt(v.exchange, "%s", too)
-		}
+		t.atMost(t.usual, Fail, before, v.exchange)
 	}
 }
 
@@ -350,14 +353,12 @@ func taskHeaders(t *trial) {
 	t.needs(t.subject.HTTP, "a server over HTTP")
 	c := t.taker()
 	v := t.asking(c)
-	for _, method := range taskMethods {
-		// The name of the header is made of both.
-		s := t.about(c, method, v.task(), map[string]any{"name": "other", "inputResponses": t.responses(v)})
-		t.answered(s.exchange)
-		if !s.protocol() || s.reply.Error.Code != headerMismatch {
-			t.failAt(s.exchange, "%s is not refused with %d", method, headerMismatch)
+	// The header is made of the name, if there is one.
+	t.eachMethod(c, v, map[string]any{"name": "other"}, func(method string, s exchange) {
+		if !s.failsWith(headerMismatch) {
+			t.failAt(s, "%s is not refused with %d", method, headerMismatch)
 		}
-	}
+	})
 }
 
 const headerMismatch = -32020
@@ -390,9 +391,7 @@ func taskMisfit(t *trial) {
 	if now.end().complete() {
 		t.failAt(now.exchange, "an answer with an undefined action was taken")
 	}
-	if effects := t.since(before); len(effects) > 0 {
-		t.failAt(now.exchange, "%s happened", strings.Join(slices.Sorted(maps.Keys(effects)), ", "))
-	}
+	t.nothingSince(before, Fail, now.exchange, "happened")
 }
 
 func taskCrash(t *trial) {
@@ -448,17 +447,14 @@ func taskCrash(t *trial) {
 func taskLegacy(t *trial) {
 	t.needsTasks()
 	c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, TakesTasks: true, Answers: wire.Answers{"*": t.honestly}})
-	s := t.send(c, t.request(t.scenario.Arguments))
-	t.answered(s)
+	s := t.exchange(c, t.request(t.scenario.Arguments))
 	if s.reply.ResultType == "task" {
 		t.failAt(s, "a task for a legacy client")
 	}
 	v := t.asking(t.taker())
-	for _, method := range taskMethods {
-		s := t.about(c, method, v.task(), map[string]any{"inputResponses": t.responses(v)})
-		t.answered(s.exchange)
+	t.eachMethod(c, v, nil, func(method string, s exchange) {
 		if !s.protocol() {
-			t.failAt(s.exchange, "%s is served to a legacy client", method)
+			t.failAt(s, "%s is served to a legacy client", method)
 		}
-	}
+	})
 }

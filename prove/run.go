@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -201,7 +200,7 @@ func (p *prover) prepare(ctx context.Context) (err error) {
 		p.likenesses = likenessesOf(p.honest, again, t.play(c, p.scenario.Arguments, p.scenario.Answers))
 		p.honest.constant = slices.Equal(p.honest.states(), again.states()) && !slices.ContainsFunc(p.honest.states(), func(state string) bool {
 			r := read(state)
-			return state != "" && (r == nil || r.text != state)
+			return r == nil || r.text != state
 		})
 		p.without = make([]exchange, len(p.honest.exchanges))
 		for i := range p.honest.exchanges {
@@ -344,31 +343,18 @@ func (t *trial) madeArguments() map[string]any {
 
 // madeOtherArguments fit the input schema too, and differ from the first wherever they can. They
 // are nil if there are none.
-func (t *trial) madeOtherArguments() (made map[string]any) {
-	resolved, err := t.tool.input.Resolve(nil)
-	if err != nil {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.tool.input.Properties)) {
+func (t *trial) madeOtherArguments() map[string]any {
+	made, _ := differing(t.tool.input, t.scenario.Arguments, t.tool.input.Properties, func(name string) []any {
 		property := t.tool.input.Properties[name]
-		values := otherValues(t.scenario.Arguments[name], property)
-		if _, given := t.scenario.Arguments[name]; !given {
-			value, err := (&sampler{maxSampleValues, maxSampleBytes}).value(property, 0)
-			if values = []any{value}; err != nil {
-				continue
-			}
+		if given, has := t.scenario.Arguments[name]; has {
+			return otherValues(given, property)
 		}
-		for _, value := range values {
-			base := made
-			if base == nil {
-				base = t.scenario.Arguments
-			}
-			if other := with(base, name, value); marshal(other) != marshal(base) && resolved.Validate(other) == nil {
-				made = other
-				break
-			}
+		value, err := (&sampler{maxSampleValues, maxSampleBytes}).value(property, 0)
+		if err != nil {
+			return nil
 		}
-	}
+		return []any{value}
+	})
 	return made
 }
 
@@ -435,6 +421,7 @@ type trial struct {
 	conns   []conn
 	main    *wire.Client
 	asks    []wire.Question // of the call that was reached last: those that its next request answers
+	refused bool            // an altered state was refused
 }
 
 func (t *trial) end(o Outcome, format string, args ...any) {

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -98,8 +99,7 @@ func TestOurStylesKeepEveryMustAndShould(t *testing.T) {
 			require.Empty(t, report.Failures(prove.Ours), report.String())
 			require.LessOrEqual(t, report.Count(prove.Skip), 6, report.String())
 			for _, rule := range []string{"server/leaves-nothing", "instance/leaks"} {
-				left, ok := report.Of(rule)
-				require.True(t, ok)
+				left := of(t, report, rule)
 				require.Equal(t, prove.Pass, left.Outcome, left.String())
 			}
 		})
@@ -166,6 +166,19 @@ func TestMain(m *testing.M) {
 	}
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
+}
+
+// of is the finding of a rule, which was tried or skipped.
+func of(t *testing.T, report *prove.Report, rule string) prove.Finding {
+	t.Helper()
+	f, ok := report.Of(rule)
+	require.True(t, ok, rule)
+	return f
+}
+
+// inBubble is a test in a bubble, where time passes at once.
+func inBubble(test func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
 }
 
 // must is the value of a call that must not fail: must(f())(t).

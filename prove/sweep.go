@@ -166,8 +166,7 @@ func refusesLegacy(err error) bool {
 func (s *sweeper) legacyOnly(ctx context.Context) (legacy bool) {
 	s.prover.try(ctx, Rule{try: func(t *trial) {
 		c := t.client()
-		found := t.send(c, wire.Request{Method: "server/discover", Params: map[string]any{"_meta": c.Meta()}})
-		if !found.protocol() {
+		if !t.discover(c).protocol() {
 			return
 		}
 		listed := t.listPage(c, "")

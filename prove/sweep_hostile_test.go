@@ -1,12 +1,9 @@
 package prove_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -103,11 +100,8 @@ func TestASweepOfHostileServers(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { // many wait for what never comes
 					server := tc.server // which the two clients share otherwise
 					server.sweeps = true
-					pipes, end := overPipes(server)
-					defer end()
 					start := time.Now()
-					dial := prove.HTTP("http://hostile", &http.Client{Transport: pipes})
-					report := must(prove.Sweep(t.Context(), dial, nil, &prove.SweepOptions{Clients: []string{client}, Patience: 2 * time.Second, Limit: 6 * time.Second}))(t)
+					report := sweep(t, dialPipes(t, server), client, prove.SweepOptions{Patience: 2 * time.Second, Limit: 6 * time.Second})
 					require.Less(t, time.Since(start), 10*time.Second)
 					want := tc.says
 					if client == "legacy" && tc.legacy != "" {
@@ -144,7 +138,7 @@ func TestASweepOfHostileCommands(t *testing.T) {
 				dial := func(context.Context, *prove.Caller) (*prove.Endpoint, error) {
 					return &prove.Endpoint{Transport: program}, nil
 				}
-				report := must(prove.Sweep(t.Context(), dial, nil, &prove.SweepOptions{Clients: []string{client}, Patience: 300 * time.Millisecond}))(t)
+				report := sweep(t, dial, client, prove.SweepOptions{Patience: 300 * time.Millisecond})
 				require.Contains(t, report.String(), says)
 				require.NotContains(t, report.String(), "pass  ")
 			})
@@ -159,12 +153,7 @@ func TestALateAnswerIsNoSecondOne(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			respond(w, id, plainReply)
 		}}}
-		dial := func(context.Context, *prove.Caller) (*prove.Endpoint, error) {
-			here, there := net.Pipe()
-			go server.serve(t.Context(), there, nil)
-			return &prove.Endpoint{Transport: &mcp.IOTransport{Reader: here, Writer: here}}, nil
-		}
-		reports := must(prove.Sweep(t.Context(), dial, nil, &prove.SweepOptions{Clients: []string{"modern"}, Patience: 2 * time.Second}))(t)
+		reports := sweep(t, server.dial(t.Context(), nil), "modern", prove.SweepOptions{Patience: 2 * time.Second})
 		require.Contains(t, reports.String(), "pass  sweep/one-answer")
 		time.Sleep(time.Minute) // until the last answer was written in vain
 	})
@@ -172,35 +161,15 @@ func TestALateAnswerIsNoSecondOne(t *testing.T) {
 
 // A server may speak legacy revisions alone, or modern ones alone.
 func TestAServerOfOneEraIsNotCondemned(t *testing.T) {
-	legacy := hostile{sweeps: true, method: "tools/list", answer: result(`{"tools":[` + plainTool + `]}`)}
-	for explanation, tc := range map[string]struct {
-		unknown string // method
-		sound   hostile
-		skipped string // client
-	}{
-		"legacy alone": {"server/discover", legacy, "modern"},
-		"modern alone": {"initialize", hostile{sweeps: true}, "legacy"},
+	for skipped, server := range map[string]hostile{
+		"modern": {sweeps: true, unknown: "server/discover", method: "tools/list", answer: result(`{"tools":[` + plainTool + `]}`)},
+		"legacy": {sweeps: true, unknown: "initialize"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			pipes, end := overPipes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				var request struct {
-					ID     json.RawMessage
-					Method string
-				}
-				body, _ := io.ReadAll(r.Body)
-				_ = json.Unmarshal(body, &request)
-				if request.Method == tc.unknown {
-					_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`, request.ID)
-					return
-				}
-				r.Body = io.NopCloser(bytes.NewReader(body))
-				tc.sound.ServeHTTP(w, r)
-			}))
-			defer end()
-			reports := must(prove.Sweep(t.Context(), prove.HTTP("http://s", &http.Client{Transport: pipes}), nil, &prove.SweepOptions{Clients: []string{tc.skipped}}))(t)
-			require.Len(t, reports, 1, explanation)
+			reports := sweep(t, dialPipes(t, server), skipped, prove.SweepOptions{})
+			require.Len(t, reports, 1, skipped)
 			require.Len(t, reports[0].Findings, 1, reports)
-			require.Equal(t, prove.Skip, reports[0].Findings[0].Outcome, explanation)
+			require.Equal(t, prove.Skip, reports[0].Findings[0].Outcome, skipped)
 		})
 	}
 }

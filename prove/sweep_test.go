@@ -36,10 +36,8 @@ func TestEveryRuleHasItsNameAndPromise(t *testing.T) {
 func TestASweepReportsEachToolAsBothClients(t *testing.T) {
 	const tools = `[{"name":"reads","inputSchema":{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}},"annotations":{"readOnlyHint":true}},{"name":"writes","inputSchema":{"type":"object"}}]`
 	synctest.Test(t, func(t *testing.T) {
-		pipes, end := overPipes(hostile{tools: tools, asks: plainReply})
-		defer end()
 		var progress int
-		dial := prove.HTTP("http://careless", &http.Client{Transport: pipes})
+		dial := dialPipes(t, hostile{tools: tools, asks: plainReply})
 		reports := must(prove.Sweep(t.Context(), dial, nil, &prove.SweepOptions{Progress: func(prove.Finding) { progress++ }}))(t)
 		outcomes := map[string]prove.Outcome{}
 		found := 0
@@ -99,13 +97,12 @@ func misbehaving(t *testing.T) *mcp.Server {
 
 // dials are ways to a server: in memory and over HTTP, in each era as go-sdk serves it.
 func dials(t *testing.T, server *mcp.Server, client string) map[string]prove.Dial {
-	pipes, end := overPipes(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+	overHTTP := dialPipes(t, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: client == "modern"}))
-	t.Cleanup(func() {
+	t.Cleanup(func() { // before the pipes are closed
 		for session := range server.Sessions() {
 			_ = session.Close()
 		}
-		end()
 	})
 	return map[string]prove.Dial{
 		"memory": func(ctx context.Context, _ *prove.Caller) (*prove.Endpoint, error) {
@@ -113,7 +110,7 @@ func dials(t *testing.T, server *mcp.Server, client string) map[string]prove.Dia
 			_, err := server.Connect(context.WithoutCancel(ctx), there, nil)
 			return &prove.Endpoint{Transport: here}, err
 		},
-		"http": prove.HTTP("http://server", &http.Client{Transport: pipes}),
+		"http": overHTTP,
 	}
 }
 
@@ -121,8 +118,7 @@ func dials(t *testing.T, server *mcp.Server, client string) map[string]prove.Dia
 func sweep(t *testing.T, dial prove.Dial, client string, o prove.SweepOptions) prove.Reports {
 	t.Helper()
 	o.Clients = []string{client}
-	reports := must(prove.Sweep(t.Context(), dial, nil, &o))(t)
-	return reports
+	return must(prove.Sweep(t.Context(), dial, nil, &o))(t)
 }
 
 func TestFindsWhatABareServerBreaks(t *testing.T) {

@@ -1,8 +1,8 @@
 package prove
 
 import (
-	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,18 +16,13 @@ const tasksExtension = "io.modelcontextprotocol/tasks"
 
 // offersTasks reports whether the server declares the extension.
 func (t *trial) offersTasks(c *wire.Client) bool {
-	ctx, cancel := context.WithTimeout(t.ctx, t.patience)
-	defer cancel()
-	res, err := c.Exchange(ctx, wire.Request{Method: "server/discover", Params: map[string]any{"_meta": c.Meta()}})
-	if err != nil || res.Error != nil {
-		return false
-	}
+	s := t.discover(c)
 	var discovered struct {
 		Capabilities struct {
 			Extensions map[string]json.RawMessage `json:"extensions"`
 		} `json:"capabilities"`
 	}
-	return json.Unmarshal(res.Result, &discovered) == nil && discovered.Capabilities.Extensions[tasksExtension] != nil
+	return s.reply != nil && json.Unmarshal(s.reply.Result, &discovered) == nil && discovered.Capabilities.Extensions[tasksExtension] != nil
 }
 
 // view is a task as an answer to a request about it shows it.
@@ -66,9 +61,7 @@ func (t *trial) taker() *wire.Client {
 // about sends a request about a task.
 func (t *trial) about(c *wire.Client, method, id string, params map[string]any) view {
 	all := map[string]any{"_meta": c.Meta(), "taskId": id}
-	for name, value := range params {
-		all[name] = value
-	}
+	maps.Copy(all, params)
 	return t.viewed(t.send(c, wire.Request{Method: method, Params: all}))
 }
 

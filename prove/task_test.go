@@ -94,7 +94,7 @@ type restaurant struct {
 // mistake alters requests, and the results and errors that answer them; nil alters none.
 type mistake struct {
 	request func(r *restaurant, method string, params object)
-	reply   func(r *restaurant, method string, params, result object) *jsonrpc.Error
+	reply   func(r *restaurant, method string, params, result object)
 	legacy  bool // it is made for legacy clients alone
 	// refusal alters an error: its message, or that it is one.
 	refusal func(r *restaurant, method string, params object, e *jsonrpc.Error) (object, *jsonrpc.Error)
@@ -232,10 +232,7 @@ func (c *alteredConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		c.by.mu.Unlock()
 	}
 	if alter := c.by.mistake.reply; alter != nil {
-		if failed := alter(c.by, req.Method, params, result); failed != nil {
-			changed.Result, changed.Error = nil, failed
-			return changed, nil
-		}
+		alter(c.by, req.Method, params, result)
 		changed.Result, _ = json.Marshal(result)
 	}
 	return changed, nil
@@ -270,10 +267,9 @@ func questionsOf(result object) object {
 }
 
 // each calls f with every question that a task asks.
-func each(result object, f func(key string, question object)) {
-	questions := questionsOf(result)
-	for key, q := range questions {
-		f(key, q.(object)["params"].(object))
+func each(result object, f func(question object)) {
+	for _, q := range questionsOf(result) {
+		f(q.(object)["params"].(object))
 	}
 }
 
@@ -296,11 +292,10 @@ var taskMistakes = []struct {
 			declare(params)
 		}
 	}}, nil},
-	{"task/resolves", "a task is there a moment after its creation", mistake{reply: func(r *restaurant, method string, params, _ object) *jsonrpc.Error {
-		if method == "tasks/get" && r.note(params["taskId"].(string)) == 1 {
-			return &jsonrpc.Error{Code: -32602, Message: "not yet"}
+	{"task/resolves", "a task is there a moment after its creation", mistake{request: func(r *restaurant, method string, params object) {
+		if id, _ := params["taskId"].(string); method == "tasks/get" && r.note(id) == 1 {
+			params["taskId"] = "not yet"
 		}
-		return nil
 	}}, nil},
 	{"task/foreign-ids", "any id is that of the last task", mistake{request: func(r *restaurant, method string, params object) {
 		if id, ok := params["taskId"].(string); ok && method == "tasks/get" && !strings.HasPrefix(id, r.last()[:len(r.last())/2+1]) {
@@ -319,20 +314,18 @@ var taskMistakes = []struct {
 				answers["meal-2"] = answers["day-1"]
 			}
 		},
-		reply: func(r *restaurant, _ string, params, result object) *jsonrpc.Error {
+		reply: func(r *restaurant, _ string, params, result object) {
 			if questions := questionsOf(result); questions["meal-2"] != nil {
 				r.note(params["taskId"].(string))
 				questions["day-1"] = questions["meal-2"]
 				delete(questions, "meal-2")
 			}
-			return nil
 		},
 	}, []string{"task/keys-stand", "task/same-questions", "task/unknown-keys"}},
-	{"task/keys-stand", "a question is worded anew for each poll", mistake{reply: func(r *restaurant, _ string, _, result object) *jsonrpc.Error {
-		each(result, func(_ string, q object) {
+	{"task/keys-stand", "a question is worded anew for each poll", mistake{reply: func(r *restaurant, _ string, _, result object) {
+		each(result, func(q object) {
 			q["requestedSchema"].(object)["title"] = "poll " + strconv.Itoa(r.note("polls"))
 		})
-		return nil
 	}}, nil},
 	{"task/partial", "who leaves an answer out declines", mistake{
 		request: func(r *restaurant, method string, params object) {
@@ -346,7 +339,7 @@ var taskMistakes = []struct {
 			answers["day-1"], answers["seats-1"] = declines, declines
 		}
 	}}, nil},
-	{"task/final", "a task that has ended can be cancelled", mistake{reply: func(r *restaurant, method string, params, result object) *jsonrpc.Error {
+	{"task/final", "a task that has ended can be cancelled", mistake{reply: func(r *restaurant, method string, params, result object) {
 		id, _ := params["taskId"].(string)
 		switch {
 		case method == "tasks/cancel" && r.noted("ended "+id) > 0:
@@ -357,17 +350,14 @@ var taskMistakes = []struct {
 		case result["status"] == "completed":
 			r.note("ended " + id)
 		}
-		return nil
 	}}, nil},
-	{"task/same-result", "a task has another output", mistake{reply: func(_ *restaurant, _ string, _, result object) *jsonrpc.Error {
+	{"task/same-result", "a task has another output", mistake{reply: func(_ *restaurant, _ string, _, result object) {
 		if end, ok := result["result"].(object); ok {
 			end["structuredContent"] = object{"booked": "something"}
 		}
-		return nil
 	}}, nil},
-	{"task/same-questions", "a task asks in other words", mistake{reply: func(_ *restaurant, _ string, _, result object) *jsonrpc.Error {
-		each(result, func(_ string, q object) { q["message"] = "In a task: " + q["message"].(string) })
-		return nil
+	{"task/same-questions", "a task asks in other words", mistake{reply: func(_ *restaurant, _ string, _, result object) {
+		each(result, func(q object) { q["message"] = "In a task: " + q["message"].(string) })
 	}}, nil},
 	{"task/effects-once", "each update with the last answer books", mistake{request: func(r *restaurant, method string, params object) {
 		if answersOf(method, params)["meal-2"] != nil && r.note(params["taskId"].(string)) > 1 {
@@ -384,17 +374,15 @@ var taskMistakes = []struct {
 		}
 		return nil, e
 	}}, nil},
-	{"task/bare", "a task has a state", mistake{reply: func(_ *restaurant, method string, _, result object) *jsonrpc.Error {
+	{"task/bare", "a task has a state", mistake{reply: func(_ *restaurant, method string, _, result object) {
 		if method == "tasks/get" {
 			result["requestState"] = "s"
 		}
-		return nil
 	}}, nil},
-	{"task/kept", "the time to live is shown shorter than it was promised", mistake{reply: func(_ *restaurant, method string, _, result object) *jsonrpc.Error {
+	{"task/kept", "the time to live is shown shorter than it was promised", mistake{reply: func(_ *restaurant, method string, _, result object) {
 		if method == "tasks/get" {
 			result["ttlMs"] = 1000
 		}
-		return nil
 	}}, nil},
 	{"task/misfit", "an undefined action is an accept", mistake{request: func(_ *restaurant, method string, params object) {
 		for key, answer := range answersOf(method, params) {
@@ -459,8 +447,7 @@ func TestTheHeadersOfTasksAreProved(t *testing.T) {
 		}))
 		t.Cleanup(web.Close)
 		report := must(prove.Run(t.Context(), prove.Subject{Dial: prove.HTTP(web.URL, nil), HTTP: true}, dinner, &prove.Options{Only: []string{"task"}}))(t)
-		f, ok := report.Of("task/headers")
-		require.True(t, ok)
+		f := of(t, report, "task/headers")
 		require.Equal(t, map[bool]prove.Outcome{false: prove.Pass, true: prove.Fail}[broken], f.Outcome, f.String())
 		require.Len(t, report.Failures(prove.Ours), map[bool]int{true: 1}[broken], report.String())
 	}

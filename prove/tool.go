@@ -137,6 +137,10 @@ func (l *listing) add(i int, raw json.RawMessage) {
 	l.broken = append(l.broken, fmt.Errorf("tools[%d] is no tool: %w", i, err))
 }
 
+func (t *trial) discover(c *wire.Client) exchange {
+	return t.send(c, wire.Request{Method: "server/discover", Params: map[string]any{"_meta": c.Meta()}})
+}
+
 func (t *trial) listPage(c *wire.Client, cursor string) exchange {
 	params := map[string]any{}
 	if meta := c.Meta(); meta != nil {

@@ -85,15 +85,3 @@ func (all *junitSuites) add(r *prove.Report, decides func(prove.Finding) bool) {
 		suite.Cases = append(suite.Cases, c)
 	}
 }
-
-// place is the tool, below the kind of client if there is one.
-func place(r *prove.Report) string {
-	name := r.Tool
-	if name == "" {
-		name = "the server"
-	}
-	if r.Client != "" {
-		name = r.Client + "/" + name
-	}
-	return name
-}

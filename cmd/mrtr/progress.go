@@ -22,23 +22,30 @@ type progress struct {
 	last        string
 }
 
-// nowAndThen is often enough to see that a CI is not stuck.
-const nowAndThen = 10 * time.Second
-
 // start returns what ends it.
 func (p *progress) start() (stop func()) {
 	if p.redraw {
 		return func() { fmt.Fprint(p.to, clearLine) }
 	}
-	ticker, done := time.NewTicker(nowAndThen), make(chan struct{})
+	return nowAndThen(func(after time.Duration) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		fmt.Fprintf(p.to, "mrtr prove: %s after %s\n", p, after.Round(time.Second))
+	})
+}
+
+// often is enough to see that a CI is not stuck.
+const often = 10 * time.Second
+
+// nowAndThen has something said every ten seconds, until it is stopped.
+func nowAndThen(say func(after time.Duration)) (stop func()) {
+	ticker, done := time.NewTicker(often), make(chan struct{})
 	var said sync.WaitGroup
 	said.Go(func() {
 		for begin := time.Now(); ; {
 			select {
 			case now := <-ticker.C:
-				p.mu.Lock()
-				fmt.Fprintf(p.to, "mrtr prove: %s after %s\n", p, now.Sub(begin).Round(time.Second))
-				p.mu.Unlock()
+				say(now.Sub(begin))
 			case <-done:
 				return
 			}

@@ -157,33 +157,26 @@ func (p *proof) setLevel(text string) error {
 
 // subject is the server at a URL, or behind a command.
 func (p *proof) subject(target []string) (prove.Subject, error) {
+	var s prove.Subject
+	var err error
+	only := slices.IndexFunc(p.given, func(name string) bool { return slices.Contains(onlyURL, name) })
 	switch {
 	case len(target) == 0:
-		return prove.Subject{}, errors.New("nothing to prove: give a URL, or -- and a command")
-	}
-	var s prove.Subject
-	if isURL(target[0]) {
-		if len(target) > 1 {
-			return s, fmt.Errorf("one URL is enough, and %q follows", target[1])
-		}
-		if p.secret != "" {
-			return s, errors.New("-secret is for a command")
-		}
-		var err error
-		if s, err = p.behindURL(target[0]); err != nil {
-			return s, err
-		}
-	} else {
-		for _, name := range p.given {
-			if slices.Contains(onlyURL, name) {
-				return s, fmt.Errorf("-%s is for a URL", name)
-			}
-		}
+		err = errors.New("nothing to prove: give a URL, or -- and a command")
+	case isURL(target[0]) && len(target) > 1:
+		err = fmt.Errorf("one URL is enough, and %q follows", target[1])
+	case isURL(target[0]) && p.secret != "":
+		err = errors.New("-secret is for a command")
+	case isURL(target[0]):
+		s, err = p.behindURL(target[0])
+	case only >= 0:
+		err = fmt.Errorf("-%s is for a URL", p.given[only])
+	default:
 		p.stderr = newLines()
-		var err error
-		if s, err = p.behindCommand(target); err != nil {
-			return s, err
-		}
+		s, err = p.behindCommand(target)
+	}
+	if err != nil {
+		return s, err
 	}
 	if p.brief != "" {
 		s.Expire = func(ctx context.Context) error {
@@ -195,7 +188,6 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 			}
 		}
 	}
-	var err error
 	s.Effects, err = counter(p.effects, s, p.stderr)
 	return s, err
 }

@@ -174,11 +174,26 @@ func TestProgressInALog(t *testing.T) {
 		var log strings.Builder
 		p := &progress{to: &log}
 		stop := p.start()
-		time.Sleep(nowAndThen + time.Second)
+		time.Sleep(often + time.Second)
 		p.next(prove.Finding{Rule: prove.Rule{Name: "state/cut"}, Outcome: prove.Pass})
-		time.Sleep(nowAndThen)
+		time.Sleep(often)
 		stop()
 		require.Equal(t, "mrtr prove: no rule yet after 10s\nmrtr prove: 1 rules, 0 failed: state/cut after 20s\n", log.String())
+	})
+}
+
+func TestALongRunSaysWhereItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		at, finish := whereabouts(&said)
+		at("listing the packages")
+		time.Sleep(9 * time.Second)
+		at("package 1 of 2, a")
+		time.Sleep(2 * time.Second)
+		at("package 2 of 2, b")
+		time.Sleep(8 * time.Second)
+		finish()
+		require.Equal(t, "mrtr vet: package 1 of 2, a\n", said.String())
 	})
 }
 

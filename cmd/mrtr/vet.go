@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/unitchecker"
 
 	"github.com/mrtr-go/sdk/cmd/mrtr/internal/vet"
 )
@@ -34,10 +33,13 @@ func runVet(args []string, out, errOut io.Writer) status {
 		fmt.Fprintf(errOut, "mrtr vet: %v; see mrtr help vet\n", err)
 		return statusMisused
 	}
-	analyzers, err := selected(*only)
-	if err != nil {
+	failed := func(err error) status {
 		fmt.Fprintln(errOut, "mrtr vet:", err)
 		return statusMisused
+	}
+	analyzers, err := selected(*only)
+	if err != nil {
+		return failed(err)
 	}
 	patterns := fs.Args()
 	if len(patterns) == 0 {
@@ -47,8 +49,7 @@ func runVet(args []string, out, errOut io.Writer) status {
 	findings, err := vet.Run("", analyzers, at, patterns...)
 	finish()
 	if err != nil {
-		fmt.Fprintln(errOut, "mrtr vet:", err)
-		return statusMisused
+		return failed(err)
 	}
 	if *asJSON {
 		err = vet.WriteJSON(out, findings)
@@ -57,33 +58,19 @@ func runVet(args []string, out, errOut io.Writer) status {
 	}
 	switch {
 	case err != nil:
-		fmt.Fprintln(errOut, "mrtr vet:", err)
-		return statusMisused
+		return failed(err)
 	case len(findings) > 0:
 		return statusFound
-	default:
-		return statusClean
 	}
+	return statusClean
 }
 
 // whereabouts says where a run is once it has taken ten seconds, and every ten seconds
 // from then on.
 func whereabouts(w io.Writer) (at func(place string), finish func()) {
-	const every = 10 * time.Second
 	var place atomic.Value
-	over, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for tick := time.NewTicker(every); ; {
-			select {
-			case <-over:
-				return
-			case <-tick.C:
-				fmt.Fprintln(w, "mrtr vet:", place.Load())
-			}
-		}
-	}()
-	return func(now string) { place.Store(now) }, func() { close(over); <-ended }
+	finish = nowAndThen(func(time.Duration) { fmt.Fprintln(w, "mrtr vet:", place.Load()) })
+	return func(now string) { place.Store(now) }, finish
 }
 
 func selected(only string) ([]*analysis.Analyzer, error) {
@@ -147,5 +134,3 @@ func askedByGoVet(args []string) bool {
 	}
 	return args[0] == "-V=full" || args[0] == "-flags" || strings.HasSuffix(args[len(args)-1], ".cfg")
 }
-
-func serveGoVet() { unitchecker.Main(vet.Analyzers...) }

@@ -44,8 +44,8 @@ var (
 
 func runBareArgument(p *program, r *reporter) {
 	b := bareArguments{program: p, resolving: map[*ssa.Function]bool{}}
-	for _, instr := range p.all() {
-		if call, ok := instr.(*ssa.Call); ok && resolvers.has(calledFunc(call)) {
+	for _, call := range each[*ssa.Call](p) {
+		if resolvers.has(calledFunc(call)) {
 			for _, arg := range call.Call.Args {
 				for _, f := range p.functions(arg) {
 					b.resolving[f] = true
@@ -53,12 +53,11 @@ func runBareArgument(p *program, r *reporter) {
 			}
 		}
 	}
-	for f, instr := range p.all() {
+	for f, instr := range each[ssa.Instruction](p) {
 		b.noteTest(f, instr)
 	}
-	for f, instr := range p.all() {
-		call, ok := instr.(*ssa.Call)
-		if !ok || !questions.has(calledFunc(call)) || len(call.Call.Args) < 2 {
+	for f, call := range each[*ssa.Call](p) {
+		if !questions.has(calledFunc(call)) || len(call.Call.Args) < 2 {
 			continue
 		}
 		b.seen, b.found = map[ssa.Value]bool{}, ""
@@ -98,10 +97,8 @@ func (b *bareArguments) noteTest(f *ssa.Function, instr ssa.Instruction) {
 	var looked []ssa.Value
 	switch instr := instr.(type) {
 	case *ssa.BinOp:
-		if instr.Op == token.EQL || instr.Op == token.NEQ {
-			if !isEmptyText(instr.X) && !isEmptyText(instr.Y) {
-				looked = []ssa.Value{instr.X, instr.Y}
-			}
+		if isComparison(instr) && !isEmptyText(instr.X) && !isEmptyText(instr.Y) {
+			looked = []ssa.Value{instr.X, instr.Y}
 		}
 	case *ssa.Lookup:
 		looked = []ssa.Value{instr.Index}
@@ -207,10 +204,8 @@ func variadic(v ssa.Value) []ssa.Value {
 		return nil
 	}
 	var all []ssa.Value
-	for _, use := range *array.Referrers() {
-		if at, ok := use.(*ssa.IndexAddr); ok {
-			all = append(all, storedAt(at)...)
-		}
+	for at := range users[*ssa.IndexAddr](array) {
+		all = append(all, storedAt(at)...)
 	}
 	return all
 }
@@ -275,9 +270,15 @@ func (b *bareArguments) before(v ssa.Value) ssa.Value {
 func (b *bareArguments) isInput(param *ssa.Parameter) bool {
 	f := param.Parent()
 	params := f.Signature.Params()
-	handler := params.Len() == 3 && (isType(params.At(1).Type(), mcpPath, "ServerRequest") || isType(params.At(1).Type(), mrtrPath, "Call"))
-	return len(f.Params) > 0 && (handler && param == f.Params[len(f.Params)-1] ||
-		b.resolving[f] && params.Len() > 1 && param.Object() == params.At(1))
+	return isInputBehind(param, mcpPath, "ServerRequest") || isInputBehind(param, mrtrPath, "Call") ||
+		b.resolving[f] && len(f.Params) > 0 && params.Len() > 1 && param.Object() == params.At(1)
+}
+
+// isInputBehind reports whether a parameter is the last of three, behind one of a type.
+func isInputBehind(param *ssa.Parameter, path, typeName string) bool {
+	f := param.Parent()
+	params := f.Signature.Params()
+	return params.Len() == 3 && isType(params.At(1).Type(), path, typeName) && len(f.Params) > 0 && param == f.Params[len(f.Params)-1]
 }
 
 func isText(t types.Type) bool {

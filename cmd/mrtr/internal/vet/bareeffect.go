@@ -63,9 +63,8 @@ var rerun = []struct {
 func runBareEffect(p *program, r *reporter) {
 	for _, kind := range rerun {
 		j := rerunCode{program: p, reporter: r, asks: kind.asks, effect: kind.effect, text: kind.report, seen: map[visit]bool{}, asking: map[*ssa.Function]bool{}}
-		for _, instr := range p.all() {
-			call, ok := instr.(ssa.CallInstruction)
-			if !ok || !kind.styles.has(calledFunc(call)) || len(call.Common().Args) == 0 || !r.counts(call.Pos()) {
+		for _, call := range each[ssa.CallInstruction](p) {
+			if !kind.styles.has(calledFunc(call)) || len(call.Common().Args) == 0 || !r.counts(call.Pos()) {
 				continue
 			}
 			for _, handler := range p.functions(call.Common().Args[0]) {
@@ -96,7 +95,7 @@ func (j *rerunCode) walk(f *ssa.Function, asksNext bool) {
 		return
 	}
 	j.seen[visit{f, asksNext}] = true
-	for _, instr := range instructions(f) {
+	for instr := range in[ssa.Instruction](f) {
 		next := asksNext || after(instr, j.isQuestion)
 		if next {
 			if happens := j.effect(instr); happens != "" {
@@ -106,15 +105,10 @@ func (j *rerunCode) walk(f *ssa.Function, asksNext bool) {
 		if over := j.mapLoop(instr); over.IsValid() {
 			j.report(over, "a question inside a loop over a map: the order differs in each round, so journaled code asks something else than before; loop over sorted keys")
 		}
-		call, ok := instr.(ssa.CallInstruction)
-		if !ok {
-			continue
-		}
-		if _, elsewhere := call.(*ssa.Go); elsewhere {
-			continue
-		}
-		for _, g := range j.callees(call) {
-			j.walk(g, next)
+		if call, ok := instr.(ssa.CallInstruction); ok && stays(call) {
+			for _, g := range j.callees(call) {
+				j.walk(g, next)
+			}
 		}
 	}
 }
@@ -122,10 +116,7 @@ func (j *rerunCode) walk(f *ssa.Function, asksNext bool) {
 // isQuestion reports whether an instruction asks, itself or in a function that it calls.
 func (j *rerunCode) isQuestion(instr ssa.Instruction) bool {
 	call, ok := instr.(ssa.CallInstruction)
-	if !ok {
-		return false
-	}
-	if _, elsewhere := call.(*ssa.Go); elsewhere {
+	if !ok || !stays(call) {
 		return false
 	}
 	if j.asks.has(calledFunc(call)) {
@@ -134,7 +125,7 @@ func (j *rerunCode) isQuestion(instr ssa.Instruction) bool {
 	for _, g := range j.callees(call) {
 		known, found := j.asking[g]
 		if !found {
-			known = j.firstCall(g, j.asks, map[*ssa.Function]bool{}).IsValid()
+			known = j.firstCall(g, j.asks).IsValid()
 			j.asking[g] = known
 		}
 		if known {

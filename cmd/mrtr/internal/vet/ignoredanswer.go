@@ -1,8 +1,6 @@
 package vet
 
 import (
-	"go/token"
-
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -35,12 +33,17 @@ var (
 )
 
 func runIgnoredAnswer(p *program, r *reporter) {
-	guarded := p.reached(natives)
-	for f, instr := range p.all() {
-		call, ok := instr.(*ssa.Call)
-		if !ok {
-			continue
+	guarded := map[*ssa.Function]bool{} // that run in handlers of the style, and call something
+	for _, style := range each[*ssa.Call](p) {
+		if natives.has(calledFunc(style)) {
+			for _, handler := range p.functions(style.Call.Args[0]) {
+				for call := range p.reach(handler, func(ssa.CallInstruction) bool { return true }) {
+					guarded[call.Parent()] = true
+				}
+			}
 		}
+	}
+	for f, call := range each[*ssa.Call](p) {
 		results := call.Call.Signature().Results().Len()
 		switch named := calledFunc(call); {
 		case asks.has(named) && len(uses(call, results-1, results)) == 0:
@@ -54,41 +57,14 @@ func runIgnoredAnswer(p *program, r *reporter) {
 	}
 }
 
-// reached are the functions of this package that run in handlers of some styles.
-func (p *program) reached(styles names) map[*ssa.Function]bool {
-	found := map[*ssa.Function]bool{}
-	var enter func(*ssa.Function)
-	enter = func(f *ssa.Function) {
-		if found[f] {
-			return
-		}
-		found[f] = true
-		for _, instr := range instructions(f) {
-			if call, ok := instr.(ssa.CallInstruction); ok {
-				for _, g := range p.callees(call) {
-					enter(g)
-				}
-			}
-		}
-	}
-	for _, instr := range p.all() {
-		if call, ok := instr.(*ssa.Call); ok && styles.has(calledFunc(call)) {
-			for _, f := range p.functions(call.Call.Args[0]) {
-				enter(f)
-			}
-		}
-	}
-	return found
-}
-
 // uses are those of one of the results of a call.
 func uses(call *ssa.Call, index, results int) []ssa.Instruction {
 	if results == 1 {
 		return *call.Referrers()
 	}
 	var found []ssa.Instruction
-	for _, use := range *call.Referrers() {
-		if part, ok := use.(*ssa.Extract); ok && part.Index == index {
+	for part := range users[*ssa.Extract](call) {
+		if part.Index == index {
 			found = append(found, *part.Referrers()...)
 		}
 	}
@@ -97,10 +73,12 @@ func uses(call *ssa.Call, index, results int) []ssa.Instruction {
 
 func isCompared(uses []ssa.Instruction) bool {
 	for _, use := range uses {
-		if op, ok := use.(*ssa.BinOp); ok && (op.Op == token.EQL || op.Op == token.NEQ) {
-			return true
-		}
-		if _, ok := use.(*ssa.If); ok { // a confirmation: no answer is no yes
+		switch use := use.(type) {
+		case *ssa.BinOp:
+			if isComparison(use) {
+				return true
+			}
+		case *ssa.If: // a confirmation: no answer is no yes
 			return true
 		}
 	}
@@ -110,13 +88,9 @@ func isCompared(uses []ssa.Instruction) bool {
 // belowGuard reports whether something above a call in f has looked for an answer: the
 // handler is entered again only when every question has one.
 func belowGuard(f *ssa.Function, call *ssa.Call) bool {
-	for _, instr := range instructions(f) {
-		guard, ok := instr.(*ssa.Call)
-		if !ok || guard == call {
-			continue
-		}
+	for guard := range in[*ssa.Call](f) {
 		looks := asks.has(calledFunc(guard)) || answers.has(calledFunc(guard)) && len(uses(guard, 1, 2)) > 0
-		if looks && after(guard, func(i ssa.Instruction) bool { return i == call }) {
+		if guard != call && looks && follows(guard, call) {
 			return true
 		}
 	}

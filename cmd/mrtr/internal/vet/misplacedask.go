@@ -40,15 +40,11 @@ var starters = names{
 var onces = names{mrtrPath + ".Once"}
 
 func runMisplacedAsk(p *program, r *reporter) {
-	for _, instr := range p.all() {
-		call, ok := instr.(ssa.CallInstruction)
-		if !ok {
-			continue
-		}
+	for _, call := range each[ssa.CallInstruction](p) {
 		named := calledFunc(call)
 		saying := "the goroutine started here asks on line %d: only the handler's goroutine can stop for an answer, so nothing is asked"
 		var started []*ssa.Function
-		if _, ok := call.(*ssa.Go); ok {
+		if !stays(call) {
 			started = p.callees(call)
 			if asks.has(named) {
 				r.report(call.Pos(), "%s on a goroutine of its own asks nothing: only the handler's goroutine can stop for an answer", shortNameOf(named))
@@ -62,7 +58,7 @@ func runMisplacedAsk(p *program, r *reporter) {
 			}
 		}
 		for _, g := range started {
-			if at := p.firstCall(g, asks, map[*ssa.Function]bool{}); at.IsValid() {
+			if at := p.firstCall(g, asks); at.IsValid() {
 				r.report(call.Pos(), saying, r.line(at))
 				break
 			}
@@ -72,26 +68,10 @@ func runMisplacedAsk(p *program, r *reporter) {
 
 // firstCall is where a function, or one of this package that it calls, calls one of the
 // named functions.
-func (p *program) firstCall(f *ssa.Function, of names, seen map[*ssa.Function]bool) token.Pos {
-	if seen[f] {
-		return token.NoPos
-	}
-	seen[f] = true
-	for _, instr := range instructions(f) {
-		call, ok := instr.(ssa.CallInstruction)
-		if !ok {
-			continue
-		}
-		if _, elsewhere := call.(*ssa.Go); elsewhere {
-			continue
-		}
+func (p *program) firstCall(f *ssa.Function, of names) token.Pos {
+	for call := range p.reach(f, stays) {
 		if of.has(calledFunc(call)) {
 			return call.Pos()
-		}
-		for _, g := range p.callees(call) {
-			if at := p.firstCall(g, of, seen); at.IsValid() {
-				return at
-			}
 		}
 	}
 	return token.NoPos

@@ -2,7 +2,9 @@ package vet
 
 import (
 	"go/constant"
+	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -101,12 +103,7 @@ func isType(t types.Type, path string, typeNames ...string) bool {
 	if named == nil || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != path {
 		return false
 	}
-	for _, name := range typeNames {
-		if named.Obj().Name() == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(typeNames, named.Obj().Name())
 }
 
 // field is the struct and the field that a value selects, or that an address
@@ -150,6 +147,8 @@ func isNil(v ssa.Value) bool {
 	c, ok := v.(*ssa.Const)
 	return ok && c.IsNil()
 }
+
+func isComparison(op *ssa.BinOp) bool { return op.Op == token.EQL || op.Op == token.NEQ }
 
 // endsProgram are functions that do not return.
 var endsProgram = names{

@@ -82,8 +82,8 @@ func (p *program) returned(call *ssa.Call, index int) []ssa.Value {
 		return nil
 	}
 	var found []ssa.Value
-	for _, instr := range instructions(f) {
-		if ret, ok := instr.(*ssa.Return); ok && index < len(ret.Results) {
+	for ret := range in[*ssa.Return](f) {
+		if index < len(ret.Results) {
 			found = append(found, ret.Results[index])
 		}
 	}
@@ -92,51 +92,41 @@ func (p *program) returned(call *ssa.Call, index int) []ssa.Value {
 
 // stored are the values that are put where addr points, none if something
 // else may write there too.
-func (t *trail) stored(addr ssa.Value) []ssa.Value {
+func (t *trail) stored(addr ssa.Value) (values []ssa.Value) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc, *ssa.FreeVar:
-		return t.storedLocally(addr)
-	case *ssa.Global:
-		var values []ssa.Value
-		for _, instr := range t.all() {
-			if s, ok := instr.(*ssa.Store); ok && s.Addr == addr {
+		for _, use := range t.variableUses(addr) {
+			if s, ok := use.(*ssa.Store); ok {
 				values = append(values, s.Val)
 			}
 		}
-		return values
+	case *ssa.Global:
+		for _, s := range each[*ssa.Store](t.program) {
+			if s.Addr == addr {
+				values = append(values, s.Val)
+			}
+		}
 	case *ssa.FieldAddr:
 		others := t.fields[t.ownField(addr)]
 		if alloc, ok := addr.X.(*ssa.Alloc); ok && len(others) == 0 {
-			for _, use := range *alloc.Referrers() {
-				if other, ok := use.(*ssa.FieldAddr); ok && other.Field == addr.Field {
+			for other := range users[*ssa.FieldAddr](alloc) {
+				if other.Field == addr.Field {
 					others = append(others, other)
 				}
 			}
 		}
-		var values []ssa.Value
 		for _, other := range others {
 			values = append(values, storedAt(other)...)
-		}
-		return values
-	}
-	return nil
-}
-
-// storedAt are the values that the code which has an address writes there.
-func storedAt(addr ssa.Value) []ssa.Value {
-	var values []ssa.Value
-	for _, use := range *addr.Referrers() {
-		if s, ok := use.(*ssa.Store); ok && s.Addr == addr {
-			values = append(values, s.Val)
 		}
 	}
 	return values
 }
 
-func (p *program) storedLocally(addr ssa.Value) []ssa.Value {
+// storedAt are the values that the code which has an address writes there.
+func storedAt(addr ssa.Value) []ssa.Value {
 	var values []ssa.Value
-	for _, use := range p.variableUses(addr) {
-		if s, ok := use.(*ssa.Store); ok {
+	for s := range users[*ssa.Store](addr) {
+		if s.Addr == addr {
 			values = append(values, s.Val)
 		}
 	}
@@ -198,8 +188,8 @@ func (p *program) bindings(free *ssa.FreeVar) []ssa.Value {
 		return nil
 	}
 	var found []ssa.Value
-	for _, instr := range instructions(f.Parent()) {
-		if closure, ok := instr.(*ssa.MakeClosure); ok && closure.Fn == f {
+	for closure := range in[*ssa.MakeClosure](f.Parent()) {
+		if closure.Fn == f {
 			found = append(found, closure.Bindings[slices.Index(f.FreeVars, free)])
 		}
 	}

@@ -39,8 +39,6 @@ var build = &analysis.Analyzer{
 	ResultType: reflect.TypeFor[*program](),
 }
 
-func programOf(pass *analysis.Pass) *program { return pass.ResultOf[build].(*program) }
-
 func newProgram(pass *analysis.Pass) *program {
 	p := &program{
 		pass:    pass,
@@ -68,22 +66,80 @@ func newProgram(pass *analysis.Pass) *program {
 	if pkgInit := pkg.Func("init"); pkgInit != nil {
 		p.add(pkgInit) // what package variables are set to
 	}
-	for _, instr := range p.all() {
+	for _, instr := range each[ssa.Instruction](p) {
 		p.note(instr)
 	}
 	return p
 }
 
-// all are the instructions of every function.
-func (p *program) all() iter.Seq2[*ssa.Function, ssa.Instruction] {
-	return func(yield func(*ssa.Function, ssa.Instruction) bool) {
+// each are the instructions of one kind in every function.
+func each[T ssa.Instruction](p *program) iter.Seq2[*ssa.Function, T] {
+	return func(yield func(*ssa.Function, T) bool) {
 		for _, f := range p.funcs {
-			for _, instr := range instructions(f) {
+			for instr := range in[T](f) {
 				if !yield(f, instr) {
 					return
 				}
 			}
 		}
+	}
+}
+
+// in are the instructions of one kind in a function.
+func in[T ssa.Instruction](f *ssa.Function) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, b := range f.Blocks {
+			for _, instr := range b.Instrs {
+				if one, ok := instr.(T); ok && !yield(one) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// users are the instructions of one kind that use a value.
+func users[T ssa.Instruction](v ssa.Value) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		all := v.Referrers()
+		if all == nil {
+			return
+		}
+		for _, use := range *all {
+			if one, ok := use.(T); ok && !yield(one) {
+				return
+			}
+		}
+	}
+}
+
+// reach are the calls in a function, and in those of this package that it calls, in the order
+// in which they are met. A call that does not count is not entered either.
+func (p *program) reach(f *ssa.Function, counts func(ssa.CallInstruction) bool) iter.Seq[ssa.CallInstruction] {
+	return func(yield func(ssa.CallInstruction) bool) {
+		seen := map[*ssa.Function]bool{}
+		var enter func(*ssa.Function) bool
+		enter = func(f *ssa.Function) bool {
+			if seen[f] {
+				return true
+			}
+			seen[f] = true
+			for call := range in[ssa.CallInstruction](f) {
+				if !counts(call) {
+					continue
+				}
+				if !yield(call) {
+					return false
+				}
+				for _, g := range p.callees(call) {
+					if !enter(g) {
+						return false
+					}
+				}
+			}
+			return true
+		}
+		enter(f)
 	}
 }
 
@@ -182,24 +238,19 @@ func (p *program) callees(call ssa.CallInstruction) []*ssa.Function {
 	}
 	for _, arg := range common.Args {
 		// The body of a loop over an iterator is a function that the iterator calls.
-		if f := functionOf(arg); f != nil && isLoopBody(f) {
-			found = append(found, f)
+		if f := functionOf(arg); f != nil {
+			if _, isBody := f.Syntax().(*ast.RangeStmt); isBody {
+				found = append(found, f)
+			}
 		}
 	}
 	return found
 }
 
-func isLoopBody(f *ssa.Function) bool {
-	_, ok := f.Syntax().(*ast.RangeStmt)
-	return ok
-}
-
-func instructions(f *ssa.Function) []ssa.Instruction {
-	var all []ssa.Instruction
-	for _, b := range f.Blocks {
-		all = append(all, b.Instrs...)
-	}
-	return all
+// stays reports whether a call is made on the goroutine that comes to it.
+func stays(call ssa.CallInstruction) bool {
+	_, elsewhere := call.(*ssa.Go)
+	return !elsewhere
 }
 
 // after reports whether some instruction that match picks may run after instr
@@ -209,6 +260,11 @@ func after(instr ssa.Instruction, match func(ssa.Instruction) bool) bool {
 	at := slices.Index(block.Instrs, instr)
 	return slices.ContainsFunc(block.Instrs[at+1:], match) ||
 		leads(block.Succs, func(b *ssa.BasicBlock) bool { return slices.ContainsFunc(b.Instrs, match) })
+}
+
+// follows reports whether one instruction may run after another in the same function.
+func follows(first, second ssa.Instruction) bool {
+	return after(first, func(i ssa.Instruction) bool { return i == second })
 }
 
 // leads reports whether control may go from one of the blocks, itself included, to one

@@ -119,26 +119,25 @@ func numbered(t *testing.T, dir, place string) string {
 // goOf is the oldest Go that a module can be built with.
 func goOf(t *testing.T, dir string) string {
 	t.Helper()
-	edit := exec.Command("go", "mod", "edit", "-json")
-	edit.Dir = dir
-	out, err := edit.Output()
-	require.NoError(t, err)
 	var file struct{ Go string }
-	require.NoError(t, json.Unmarshal(out, &file))
+	require.NoError(t, json.Unmarshal(goTool(t, dir, "mod", "edit", "-json"), &file))
 	return "go" + file.Go
+}
+
+// goTool is what a go command prints in a folder.
+func goTool(t *testing.T, in string, args ...string) []byte {
+	t.Helper()
+	command := exec.Command("go", args...)
+	command.Dir, command.Stderr = in, os.Stderr
+	out, err := command.Output()
+	require.NoError(t, err, "%s", out)
+	return out
 }
 
 func moduleDir(t *testing.T, in, module string) string {
 	t.Helper()
-	download := exec.Command("go", "mod", "download", module)
-	download.Dir = in
-	said, err := download.CombinedOutput()
-	require.NoError(t, err, "%s", said)
-	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
-	list.Dir = in
-	out, err := list.Output()
-	require.NoError(t, err)
-	dir := strings.TrimSpace(string(out))
+	goTool(t, in, "mod", "download", module)
+	dir := strings.TrimSpace(string(goTool(t, in, "list", "-m", "-f", "{{.Dir}}", module)))
 	require.True(t, filepath.IsAbs(dir), "%q is no directory of %s", dir, module)
 	return dir
 }

@@ -32,11 +32,7 @@ type keyed struct {
 
 func runSameKey(p *program, r *reporter) {
 	var all []keyed
-	for f, instr := range p.all() {
-		call, ok := instr.(*ssa.Call)
-		if !ok {
-			continue
-		}
+	for f, call := range each[*ssa.Call](p) {
 		switch named := calledFunc(call); {
 		case onces.has(named):
 			if key := textOf(call.Call.Args[2]); key != "" {
@@ -53,16 +49,12 @@ func runSameKey(p *program, r *reporter) {
 			if one.in != other.in || one.kind != other.kind || one.key != other.key || one.words == other.words && one.words != "" {
 				continue
 			}
-			if one.call == other.call && one.kind == "questions" || follows(other, one) || follows(one, other) {
+			if one.call == other.call && one.kind == "questions" || follows(other.call, one.call) || follows(one.call, other.call) {
 				r.report(one.call.Pos(), "key %q stands for two %s in this function, the other on line %d: the second ends the call; give each a key of its own", one.key, one.kind, r.line(other.call.Pos()))
 				break
 			}
 		}
 	}
-}
-
-func follows(first, second keyed) bool {
-	return after(first.call, func(i ssa.Instruction) bool { return i == second.call })
 }
 
 // questionsOf are the calls that made the questions which a call takes, of those whose key

@@ -61,10 +61,9 @@ func runSessionAsk(p *program, r *reporter) {
 	if !p.servesModern() {
 		return
 	}
-	h := handlers{program: p, reporter: r, seen: map[*ssa.Function]bool{}}
-	for _, instr := range p.all() {
-		call, ok := instr.(*ssa.Call)
-		if !ok || !r.counts(call.Pos()) {
+	h := handlers{program: p, reporter: r}
+	for _, call := range each[*ssa.Call](p) {
+		if !r.counts(call.Pos()) {
 			continue
 		}
 		args := argsOf(call)
@@ -110,12 +109,11 @@ func legacyOnly(style *ssa.Call) bool {
 type handlers struct {
 	*program
 	*reporter
-	seen map[*ssa.Function]bool
 }
 
 func (h *handlers) registered(handler ssa.Value) {
 	for _, f := range h.functions(handler) {
-		h.walk(f)
+		h.handler(f)
 	}
 	for _, v := range h.origins(handler) {
 		if call, ok := v.(*ssa.Call); ok && bridges.has(calledFunc(call)) {
@@ -124,23 +122,12 @@ func (h *handlers) registered(handler ssa.Value) {
 	}
 }
 
-// walk looks at the code that modern requests reach: a function, and those it
-// calls without having looked at the revision.
-func (h *handlers) walk(f *ssa.Function) {
-	if h.seen[f] {
-		return
-	}
-	h.seen[f] = true
-	for _, instr := range instructions(f) {
-		call, ok := instr.(ssa.CallInstruction)
-		if !ok || h.placed(call.Block()) {
-			continue
-		}
+// handler looks at the code that modern requests reach: a function, and those it calls
+// without having looked at the revision.
+func (h *handlers) handler(f *ssa.Function) {
+	for call := range h.reach(f, func(call ssa.CallInstruction) bool { return !h.placed(call.Block()) }) {
 		if named := h.behindInterface(call); sessionAsks.has(named) {
 			h.report(call.Pos(), "%s in a handler that modern requests reach: it fails for clients of revision 2026-07-28 and later; return the question as an input request, or look at the revision first", shortNameOf(named))
-		}
-		for _, g := range h.callees(call) {
-			h.walk(g)
 		}
 	}
 }
@@ -222,7 +209,7 @@ func (p *program) mayPlace(call *ssa.Call, seen map[ssa.Value]bool) bool {
 		}
 	}
 	for _, f := range p.callees(call) {
-		for _, instr := range instructions(f) {
+		for instr := range in[ssa.Instruction](f) {
 			if v, ok := instr.(ssa.Value); ok && p.looksAtRevision(v, seen) {
 				return true
 			}

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -46,11 +47,7 @@ func (t *taint) flow(v ssa.Value) {
 		return
 	}
 	t.seen[v] = true
-	uses := v.Referrers()
-	if uses == nil {
-		return
-	}
-	for _, use := range *uses {
+	for use := range users[ssa.Instruction](v) {
 		t.use(v, use)
 	}
 }
@@ -114,10 +111,8 @@ func (t *taint) stored(v ssa.Value, store *ssa.Store) {
 	switch addr := store.Addr.(type) {
 	case *ssa.IndexAddr: // the arguments of a variadic call
 		if array, ok := addr.X.(*ssa.Alloc); ok {
-			for _, use := range *array.Referrers() {
-				if slice, ok := use.(*ssa.Slice); ok {
-					t.flow(slice)
-				}
+			for slice := range users[*ssa.Slice](array) {
+				t.flow(slice)
 			}
 			return
 		}
@@ -176,8 +171,8 @@ func (t *taint) returned(v ssa.Value, ret *ssa.Return) {
 		case len(ret.Results) == 1:
 			t.flow(result)
 		default:
-			for _, use := range *result.Referrers() {
-				if part, ok := use.(*ssa.Extract); ok && ret.Results[part.Index] == v {
+			for part := range users[*ssa.Extract](result) {
+				if ret.Results[part.Index] == v {
 					t.flow(part)
 				}
 			}
@@ -201,10 +196,8 @@ func (t *taint) call(v ssa.Value, call ssa.CallInstruction) {
 		if !strings.HasSuffix(named.Name(), "NewDecoder") {
 			t.target(call)
 		} else if result != nil { // its methods decode
-			for _, use := range *result.Referrers() {
-				if decode, ok := use.(ssa.CallInstruction); ok {
-					t.target(decode)
-				}
+			for decode := range users[ssa.CallInstruction](result) {
+				t.target(decode)
 			}
 		}
 	case matchers.has(named):
@@ -246,15 +239,12 @@ func (t *taint) target(call ssa.CallInstruction) {
 			case ssa.CallInstruction:
 				t.checked = true // a method of it, or a function that gets its address
 			case *ssa.UnOp:
-				for _, use := range *use.Referrers() {
-					_, given := use.(ssa.CallInstruction)
-					t.checked = t.checked || given
+				for range users[ssa.CallInstruction](use) {
+					t.checked = true
 				}
 			case *ssa.FieldAddr:
-				for _, load := range *use.Referrers() {
-					if load, ok := load.(*ssa.UnOp); ok {
-						t.checked = t.checked || compared(load)
-					}
+				for load := range users[*ssa.UnOp](use) {
+					t.checked = t.checked || compared(load)
 				}
 			case *ssa.Store:
 				t.checked = t.checked || use.Val == variable
@@ -271,7 +261,7 @@ func compared(part *ssa.UnOp) bool {
 	for _, use := range *part.Referrers() {
 		switch use := use.(type) {
 		case *ssa.BinOp:
-			if (use.Op == token.EQL || use.Op == token.NEQ) && !isConstant(use.X) && !isConstant(use.Y) {
+			if isComparison(use) && !isConstant(use.X) && !isConstant(use.Y) {
 				return true
 			}
 		case ssa.CallInstruction:
@@ -284,12 +274,7 @@ func compared(part *ssa.UnOp) bool {
 }
 
 func matchesConstant(v ssa.Value, call ssa.CallInstruction) bool {
-	for _, arg := range call.Common().Args {
-		if arg != v && isConstant(arg) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(call.Common().Args, func(arg ssa.Value) bool { return arg != v && isConstant(arg) })
 }
 
 func isConstant(v ssa.Value) bool {

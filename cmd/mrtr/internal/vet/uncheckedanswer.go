@@ -35,11 +35,7 @@ mrtr has judged that by its form, and a panic of the handler ends only its own
 call. An answer to mrtr.Sample has no form.`, runUncheckedAnswer)
 
 func runUncheckedAnswer(p *program, r *reporter) {
-	for _, instr := range p.all() {
-		assert, ok := instr.(*ssa.TypeAssert)
-		if !ok {
-			continue
-		}
+	for _, assert := range each[*ssa.TypeAssert](p) {
 		read := p.answer(assert.X, p.judged, map[ssa.Value]bool{})
 		if read == "" {
 			continue
@@ -155,20 +151,15 @@ func asserted(assert *ssa.TypeAssert) bool {
 // used without a comparison with nil.
 func uncheckedUse(assert *ssa.TypeAssert) token.Pos {
 	var pointer *ssa.Extract
-	for _, use := range *assert.Referrers() {
-		if e, ok := use.(*ssa.Extract); ok {
-			if e.Index == 1 && len(*e.Referrers()) > 0 {
-				return token.NoPos
-			}
-			if e.Index == 0 {
-				pointer = e
-			}
+	for e := range users[*ssa.Extract](assert) {
+		if e.Index == 1 && len(*e.Referrers()) > 0 {
+			return token.NoPos
+		}
+		if e.Index == 0 {
+			pointer = e
 		}
 	}
-	if pointer == nil {
-		return token.NoPos
-	}
-	if _, ok := assert.AssertedType.Underlying().(*types.Pointer); !ok {
+	if _, ok := assert.AssertedType.Underlying().(*types.Pointer); !ok || pointer == nil {
 		return token.NoPos
 	}
 	for _, use := range *pointer.Referrers() {

@@ -3,6 +3,7 @@ package vet
 import (
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -32,8 +33,8 @@ that nothing reads is harmless.`, runUnsealedState)
 
 func runUnsealedState(p *program, r *reporter) {
 	s := states{program: p, reads: map[*ssa.Function][]read{}}
-	for f, instr := range p.all() {
-		if v, ok := instr.(ssa.Value); ok && isStateOf(v, stateParams) && isRead(v) {
+	for f, instr := range each[ssa.Instruction](p) {
+		if v, ok := instr.(ssa.Value); ok && readsState(v) {
 			t := taint{program: p, seen: map[ssa.Value]bool{}}
 			t.flow(v)
 			whole := outermost(f)
@@ -48,7 +49,7 @@ func runUnsealedState(p *program, r *reporter) {
 		}
 	}
 	for _, f := range p.funcs {
-		if len(s.reads[f]) == 0 || s.checks(f, map[*ssa.Function]bool{}) {
+		if len(s.reads[f]) == 0 || s.checks(f) {
 			continue
 		}
 		for _, read := range s.reads[f] {
@@ -80,28 +81,16 @@ func outermost(f *ssa.Function) *ssa.Function {
 
 // checks reports whether a function gives a state to something that may check
 // it: the state itself, or the request that it is in.
-func (s *states) checks(f *ssa.Function, seen map[*ssa.Function]bool) bool {
-	if seen[f] {
-		return false
+func (s *states) checks(f *ssa.Function) bool {
+	itself := func(f *ssa.Function) bool {
+		return slices.ContainsFunc(s.reads[f], func(r read) bool { return r.taint.checked })
 	}
-	seen[f] = true
-	for _, read := range s.reads[f] {
-		if read.taint.checked {
-			return true
-		}
+	if itself(f) {
+		return true
 	}
-	for _, instr := range instructions(f) {
-		call, ok := instr.(ssa.CallInstruction)
-		if !ok || !givesRequest(call) {
-			continue
-		}
-		callees := s.callees(call)
-		for _, g := range callees {
-			if s.checks(g, seen) {
-				return true
-			}
-		}
-		if named := calledFunc(call); len(callees) == 0 && !indifferent.has(named) && !mentions.has(named) {
+	for call := range s.reach(f, givesRequest) {
+		callees, named := s.callees(call), calledFunc(call)
+		if slices.ContainsFunc(callees, itself) || len(callees) == 0 && !indifferent.has(named) && !mentions.has(named) {
 			return true
 		}
 	}
@@ -130,10 +119,10 @@ func isStateOf(v ssa.Value, structs []string) bool {
 	return name == "RequestState" && isType(of, mcpPath, structs...)
 }
 
-// isRead reports whether v is the state itself, not its address.
-func isRead(v ssa.Value) bool {
+// readsState reports whether v is the state that came in, not its address.
+func readsState(v ssa.Value) bool {
 	_, address := v.(*ssa.FieldAddr)
-	return !address
+	return !address && isStateOf(v, stateParams)
 }
 
 // formatters turn their arguments into text, and add no seal to it.
@@ -201,7 +190,7 @@ func (m *makeup) part(v ssa.Value) {
 		}
 	}
 	switch {
-	case isStateOf(v, stateParams) && isRead(v): // a state that came in is passed on
+	case readsState(v): // a state that came in is passed on
 	case m.answer(v, func(ssa.Value) bool { return false }, map[ssa.Value]bool{}) != "" || m.argument(v):
 		m.data = true
 	default:
@@ -265,10 +254,5 @@ func (m *makeup) argument(v ssa.Value) bool {
 		}
 	}
 	param, ok := v.(*ssa.Parameter)
-	if !ok {
-		return false
-	}
-	params := param.Parent().Signature.Params()
-	return params.Len() == 3 && isType(params.At(1).Type(), mcpPath, "ServerRequest") &&
-		len(param.Parent().Params) > 0 && param == param.Parent().Params[len(param.Parent().Params)-1]
+	return ok && isInputBehind(param, mcpPath, "ServerRequest")
 }

@@ -43,7 +43,7 @@ func analyzer(name, doc string, run func(*program, *reporter)) *analysis.Analyze
 		URL:      "https://github.com/mrtr-go/sdk/blob/main/docs/vet.md#" + name,
 		Requires: []*analysis.Analyzer{build},
 		Run: func(pass *analysis.Pass) (any, error) {
-			run(programOf(pass), newReporter(pass))
+			run(pass.ResultOf[build].(*program), &reporter{pass, map[token.Pos]bool{}})
 			return nil, nil
 		},
 	}
@@ -134,10 +134,6 @@ func WriteJSON(w io.Writer, findings []Finding) error {
 type reporter struct {
 	pass     *analysis.Pass
 	reported map[token.Pos]bool
-}
-
-func newReporter(pass *analysis.Pass) *reporter {
-	return &reporter{pass, map[token.Pos]bool{}}
 }
 
 // report reports a finding, unless it stands in a test or its author has

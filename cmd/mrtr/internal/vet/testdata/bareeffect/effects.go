@@ -36,10 +36,10 @@ type (
 func styles(d *desk) []mrtr.Style[none, string] {
 	h := variable
 	return []mrtr.Style[none, string]{
-		mrtr.Journal(between), mrtr.Resumable(above), mrtr.Journal(d.handler), mrtr.Journal(made("v1")),
+		mrtr.Journal(between), mrtr.Resumable(above), mrtr.Journal(d.handler),
 		mrtr.Journal(h), mrtr.Journal(viaHelpers), mrtr.Journal(inLoops), mrtr.Journal(concurrent),
 		mrtr.Journal(overMaps), mrtr.Journal(deferred), mrtr.Resumable(safe), mrtr.Journal(quiet),
-		mrtr.Coroutine(held), mrtr.Native(aboveGuard), mrtr.Native(belowGuard),
+		mrtr.Coroutine(held), mrtr.Native(aboveGuard),
 		mrtr.Journal(func(ctx context.Context, c call, _ none) (string, error) {
 			fmt.Println("literal") // want `fmt.Println is called above a question`
 			return mrtr.Ask(ctx, c, place)
@@ -100,13 +100,6 @@ func (d *desk) handler(ctx context.Context, c call, _ none) (string, error) {
 	}
 	d.client.Do(nil)
 	return "", nil
-}
-
-func made(version string) func(context.Context, call, none) (string, error) {
-	return func(ctx context.Context, c call, _ none) (string, error) {
-		fmt.Println(version) // want `fmt.Println is called`
-		return mrtr.Ask(ctx, c, place)
-	}
 }
 
 var variable func(context.Context, call, none) (string, error) = func(ctx context.Context, c call, _ none) (string, error) {
@@ -227,16 +220,6 @@ func aboveGuard(ctx context.Context, c call, _ none) (*mrtr.IncompleteResult, st
 
 // From here on nothing happens twice.
 
-func belowGuard(ctx context.Context, c call, _ none) (*mrtr.IncompleteResult, string, error) {
-	began := time.Now()
-	if _, ok := mrtr.Answer(c, place); !ok {
-		return mrtr.Need(place), "", nil
-	}
-	_, err := mrtr.Once(ctx, c, "named", saved)
-	os.Remove("draft")
-	return nil, began.String(), err
-}
-
 func safe(ctx context.Context, c call, _ none) (string, error) {
 	where, err := mrtr.Ask(ctx, c, place)
 	if err != nil {
@@ -274,11 +257,5 @@ func quiet(ctx context.Context, c call, _ none) (string, error) {
 // A frame is held where it asks: its first line runs once.
 func held(ctx context.Context, c call, _ none) (string, error) {
 	fmt.Println("once")
-	return mrtr.Ask(ctx, c, place)
-}
-
-// Nobody gives it to the journal.
-func unused(ctx context.Context, c call, _ none) (string, error) {
-	fmt.Println("whoever calls it")
 	return mrtr.Ask(ctx, c, place)
 }

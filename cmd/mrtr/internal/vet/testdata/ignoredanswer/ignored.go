@@ -62,11 +62,3 @@ func compared(_ context.Context, c *mrtr.Call, _ struct{}) (incomplete, string, 
 	}
 	return mrtr.Need(sure), "", nil
 }
-
-func afterAskAll(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
-	if err := mrtr.AskAll(ctx, c, place, units); err != nil {
-		return "", err
-	}
-	got, _ := mrtr.Answer(c, place)
-	return got, nil
-}

@@ -31,12 +31,6 @@ func inGoDirectly(ctx context.Context, c *mrtr.Call) {
 	go askBoth(ctx, c)                   // want `the goroutine started here asks on line \d+`
 }
 
-func nested(ctx context.Context, c *mrtr.Call) {
-	go func() { // its own goroutine asks nothing
-		go func() { _ = askBoth(ctx, c) }() // want `the goroutine started here asks`
-	}()
-}
-
 func askBoth(ctx context.Context, c *mrtr.Call) error { return mrtr.AskAll(ctx, c, place, units) }
 
 func inGroup(ctx context.Context, c *mrtr.Call) error {
@@ -70,27 +64,6 @@ func inEffect(ctx context.Context, c *mrtr.Call) (string, error) {
 }
 
 // From here on the handler's goroutine asks.
-
-func together(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
-	if err := mrtr.AskAll(ctx, c, place, units); err != nil {
-		return "", err
-	}
-	got, _ := mrtr.Answer(c, place)
-	return got, nil
-}
-
-func worksBeside(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		_, err := mrtr.Once(ctx, c, "warm", func(context.Context, string) (bool, error) { return true, nil })
-		return err
-	})
-	if err := g.Wait(); err != nil {
-		return "", err
-	}
-	func() { _ = askBoth(ctx, c) }()
-	return mrtr.Ask(ctx, c, place)
-}
 
 // The function is made on the goroutine, not called there.
 func makesHandlers(handlers chan<- mrtr.Style[struct{}, string]) {

@@ -18,7 +18,6 @@ type (
 
 func register(s *mcp.Server, rt *mrtr.Runtime, desk *desk) {
 	s.AddTool(&mcp.Tool{}, elicits)
-	add(s, viaHelper)
 	s.AddTool(&mcp.Tool{}, desk.samples)
 	s.AddTool(&mcp.Tool{}, made("Who?"))
 	s.AddTool(&mcp.Tool{}, sse.BridgeTool(bridged, nil))
@@ -32,21 +31,17 @@ func register(s *mcp.Server, rt *mrtr.Runtime, desk *desk) {
 	s.AddResourceTemplate(&mcp.ResourceTemplate{}, resource)
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Native(overSession), nil))
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Native(branching), nil))
-	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(branching), mrtr.Native(legacyArm)), nil))
 	name := mrtr.ResolveQuestion[struct{}](units)
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Given1(name, givenOne), nil))
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.GivenAll(givenAll, name), nil))
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(branching), mrtr.GivenAll(legacyGiven, name)), nil))
 	s.AddTool(&mcp.Tool{}, behindInterface)
-	s.AddTool(&mcp.Tool{}, behindItsOwn)
 	s.AddTool(&mcp.Tool{}, checksEra)
-	s.AddTool(&mcp.Tool{}, checksVersion)
 	s.AddTool(&mcp.Tool{}, checksMeta)
 	s.AddTool(&mcp.Tool{}, checksInHelper)
 	s.AddTool(&mcp.Tool{}, checksElsewhere)
 	s.AddTool(&mcp.Tool{}, dispatches)
 	s.AddTool(&mcp.Tool{}, onlyOneSide)
-	s.AddTool(&mcp.Tool{}, checksError)
 	s.AddTool(&mcp.Tool{}, checksAnswers)
 	s.AddTool(&mcp.Tool{}, checksWhoAsks)
 }
@@ -69,24 +64,6 @@ type kept struct{ asker asker }
 func askThrough(ctx context.Context, k kept) error {
 	_, err := k.asker.Elicit(ctx, nil) // want `mcp.ServerSession.Elicit in a handler`
 	return err
-}
-
-// Whoever answers it, it is no session.
-func behindItsOwn(ctx context.Context, _ request) (result, error) {
-	var a asker = memory{}
-	_, err := a.Elicit(ctx, nil)
-	return nil, err
-}
-
-type memory struct{}
-
-func (memory) Elicit(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }
-
-func add(s *mcp.Server, h mcp.ToolHandler) { s.AddTool(&mcp.Tool{}, h) }
-
-func viaHelper(ctx context.Context, req request) (result, error) {
-	_, err := req.Session.Elicit(ctx, nil) // want `mcp.ServerSession.Elicit in a handler`
-	return nil, err
 }
 
 type desk struct{}
@@ -157,14 +134,6 @@ func onlyOneSide(ctx context.Context, req request) (result, error) {
 	return nil, err
 }
 
-func checksError(ctx context.Context, req request) (result, error) {
-	if _, err := decode(req); err != nil {
-		return nil, err
-	}
-	_, err := req.Session.Elicit(ctx, nil) // want `mcp.ServerSession.Elicit in a handler`
-	return nil, err
-}
-
 func checksAnswers(ctx context.Context, req request) (result, error) {
 	if in, _ := decode(req); in == "" {
 		_, err := req.Session.Elicit(ctx, nil) // want `mcp.ServerSession.Elicit in a handler`
@@ -195,18 +164,6 @@ func checksEra(ctx context.Context, req request) (result, error) {
 	default:
 		return &mcp.CallToolResult{}, nil
 	}
-}
-
-func checksVersion(ctx context.Context, req request) (result, error) {
-	if req.ProtocolVersion() >= "2026-07-28" {
-		return &mcp.CallToolResult{}, nil
-	}
-	_, err := askAlone(ctx, req.Session)
-	return nil, err
-}
-
-func askAlone(ctx context.Context, s *mcp.ServerSession) (*mcp.ElicitResult, error) {
-	return s.Elicit(ctx, nil)
 }
 
 func checksMeta(ctx context.Context, req request) (result, error) {
@@ -255,11 +212,6 @@ func branching(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteR
 		return nil, got, err
 	}
 	return mrtr.Need(units), "", nil
-}
-
-func legacyArm(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, string, error) {
-	got, err := units.AskOver(ctx, c.Session())
-	return nil, got, err
 }
 
 func legacyGiven(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {

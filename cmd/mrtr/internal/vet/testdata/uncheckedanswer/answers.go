@@ -29,23 +29,8 @@ func throughVariables(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToo
 	return text(fmt.Sprint(len(roots.Roots))), nil
 }
 
-func ranged(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	for _, answer := range req.Params.InputResponses {
-		_ = answer.(*mcp.ElicitResult) // want `an input response is asserted`
-	}
-	return text("done"), nil
-}
-
 func inHelper(answer mcp.InputResponse) string {
 	return answer.(*mcp.ElicitResult).Action // want `an input response is asserted`
-}
-
-func inHelperOfAny(req *mcp.CallToolRequest) string {
-	return action(req.Params.InputResponses["name"])
-}
-
-func action(v any) string {
-	return v.(*mcp.ElicitResult).Action // want `an input response is asserted`
 }
 
 func captured(req *mcp.CallToolRequest) func() string {
@@ -53,11 +38,6 @@ func captured(req *mcp.CallToolRequest) func() string {
 	return func() string {
 		return found.(*mcp.ElicitResult).Action // want `an input response is asserted`
 	}
-}
-
-func prompt(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	answer := req.Params.InputResponses["name"].(*mcp.ElicitResult) // want `an input response is asserted`
-	return &mcp.GetPromptResult{Description: answer.Action}, nil
 }
 
 func resource(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -86,21 +66,9 @@ func sampled(ctx context.Context, session *mcp.ServerSession) (string, error) {
 	return answer.Content.(*mcp.TextContent).Text, nil // want `the content of an answer is asserted to be \*mcp.TextContent`
 }
 
-func sampledWithTools(answer *mcp.CreateMessageWithToolsResult) string {
-	return answer.Content[0].(*mcp.TextContent).Text // want `the content of an answer is asserted`
-}
-
 func discarded(req *mcp.CallToolRequest) string {
 	answer, _ := req.Params.InputResponses["name"].(*mcp.ElicitResult)
 	return answer.Action // want `an input response may not be \*mcp.ElicitResult, the check on line \d+ is discarded, and the nil pointer is used here`
-}
-
-func comparedTooLate(req *mcp.CallToolRequest) string {
-	answer, _ := req.Params.InputResponses["name"].(*mcp.ElicitResult)
-	if answer.Action != "accept" || answer == nil { // want `the nil pointer is used here`
-		return ""
-	}
-	return "yes"
 }
 
 // From here on, nothing can panic.
@@ -141,13 +109,6 @@ func comparedWithNil(req *mcp.CallToolRequest) string {
 	}
 	name, _ := answer.Content["name"].(string)
 	return name
-}
-
-func zeroIsFine(answer *mcp.ElicitResult) string {
-	if name, ok := answer.Content["name"].(string); ok {
-		return name
-	}
-	return ""
 }
 
 func notAnAnswer(v any) string { return v.(*mcp.ElicitResult).Action }

@@ -27,17 +27,6 @@ func asItCame(_ context.Context, c *mrtr.Call, req *mcp.CallToolRequest) string 
 	return answer.Content["seat"].(string) // want `the content of an answer is asserted to be string`
 }
 
-func oneOfTwo(ctx context.Context, c *mrtr.Call, req *mcp.CallToolRequest) string {
-	answer, ok := req.Params.InputResponses["seat"].(*mcp.ElicitResult)
-	if !ok {
-		answer, _ = mrtr.Answer(c, seatQuestion)
-	}
-	if answer.Action != "accept" {
-		return ""
-	}
-	return answer.Content["seat"].(string) // want `the content of an answer is asserted to be string`
-}
-
 func eitherValue(ctx context.Context, c *mrtr.Call, req *mcp.CallToolRequest) {
 	res, _ := mrtr.Answer(c, seatQuestion)
 	if res.Action != "accept" {
@@ -48,14 +37,6 @@ func eitherValue(ctx context.Context, c *mrtr.Call, req *mcp.CallToolRequest) {
 		value = req.Params.InputResponses["seat"]
 	}
 	_ = value.(string) // want `asserted to be string`
-}
-
-func overTheSession(ctx context.Context, req *mcp.GetPromptRequest) string {
-	answer, err := req.Session.Elicit(ctx, seatParams())
-	if err != nil || answer.Action != "accept" {
-		return ""
-	}
-	return answer.Content["seat"].(string) // want `the content of an answer is asserted to be string`
 }
 
 func sampledByMrtr(ctx context.Context, c *mrtr.Call) (string, error) {
@@ -75,17 +56,6 @@ func repliedByMrtr(ctx context.Context, c *mrtr.Call) (string, error) {
 }
 
 // From here on, mrtr has judged the answer by its form.
-
-func afterAsk(ctx context.Context, c *mrtr.Call) (string, error) {
-	res, err := mrtr.Ask(ctx, c, mrtr.ElicitRaw("seat", seatParams()))
-	if err != nil {
-		return "", err
-	}
-	if res.Action != "accept" {
-		return "", errDeclined
-	}
-	return res.Content["seat"].(string), nil
-}
 
 func afterAnswer(c *mrtr.Call) string {
 	res, ok := mrtr.Answer(c, seatQuestion)
@@ -109,16 +79,6 @@ func inEffect(ctx context.Context, c *mrtr.Call) (string, error) {
 		return res.Content["seat"].(string), nil
 	})
 }
-
-func passedOn(ctx context.Context, c *mrtr.Call) string {
-	res, _ := mrtr.Answer(c, seatQuestion)
-	if res.Action == "accept" {
-		return seatOf(res)
-	}
-	return ""
-}
-
-func seatOf(res *mcp.ElicitResult) string { return res.Content["seat"].(string) }
 
 func inSteps(b *mrtr.Steps[string, string]) {
 	seat := mrtr.AskQuestion(b, "seat", seatQuestion)

@@ -56,11 +56,6 @@ func parsed(req *mcp.ReadResourceRequest) int {
 	return n
 }
 
-func compared(req *mcp.CallToolRequest) bool {
-	state := req.Params.RequestState // want `RequestState is compared with a constant`
-	return state == "paid"
-}
-
 func switchedOn(req *mcp.CallToolRequest) int {
 	switch req.Params.RequestState { // want `RequestState is compared with a constant`
 	case "":
@@ -150,13 +145,6 @@ func checkedByOthers(verify func(signed) error, req *mcp.CallToolRequest) (order
 	return s.Order, verify(s)
 }
 
-func checkedFirst(verify func(string) error, req *mcp.CallToolRequest) (o order, err error) {
-	if err := verify(req.Params.RequestState); err != nil {
-		return o, err
-	}
-	return o, json.Unmarshal([]byte(req.Params.RequestState), &o)
-}
-
 func checkedInHelper(verify func(string) error, req *mcp.CallToolRequest) bool {
 	if err := check(verify, req); err != nil {
 		return false
@@ -178,18 +166,6 @@ type handles map[string]order
 func (h handles) lookup(req *mcp.CallToolRequest) order { return h[req.Params.RequestState] }
 
 func expected(req *mcp.CallToolRequest, nonce string) bool { return req.Params.RequestState == nonce }
-
-func passedOn(ctx context.Context, open func(context.Context, string) (order, error), req *mcp.CallToolRequest) (order, error) {
-	return open(ctx, req.Params.RequestState)
-}
-
-func copied(req *mcp.CallToolRequest) *mcp.CallToolParamsRaw {
-	return &mcp.CallToolParamsRaw{Name: req.Params.Name, RequestState: req.Params.RequestState}
-}
-
-func logged(req *mcp.CallToolRequest) error {
-	return fmt.Errorf("no such state: %q", req.Params.RequestState)
-}
 
 // A client sends back the state that it got.
 func client(ctx context.Context, s *mcp.ClientSession, res *mcp.CallToolResult) (*mcp.CallToolResult, error) {

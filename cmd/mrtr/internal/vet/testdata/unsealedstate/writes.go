@@ -83,11 +83,6 @@ func sealed(codec *statecodec.Codec, o order) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{RequestState: token}, err
 }
 
-func sealedByHand(key []byte, o order) (*mcp.CallToolResult, error) {
-	b, err := json.Marshal(signed{Order: o, Tag: tag(key, o)})
-	return &mcp.CallToolResult{RequestState: base64.URLEncoding.EncodeToString(b)}, err
-}
-
 func tagged(key []byte, round int) *mcp.CallToolResult {
 	return &mcp.CallToolResult{RequestState: fmt.Sprintf("%d.%s", round, tag(key, order{Price: round}))}
 }
@@ -106,8 +101,6 @@ func prefixedByMany(state string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{RequestState: "v1." + state}
 }
 
-func given(state string) *mcp.CallToolResult { return &mcp.CallToolResult{RequestState: state} }
-
 func constant() *mcp.CallToolResult { return &mcp.CallToolResult{RequestState: "asked"} }
 
 func same(req *mcp.CallToolRequest) *mcp.CallToolResult {
@@ -117,10 +110,6 @@ func same(req *mcp.CallToolRequest) *mcp.CallToolResult {
 }
 
 func cleared(res *mcp.CallToolResult) { res.RequestState = "" }
-
-func opaque(s fmt.Stringer) *mcp.CallToolResult {
-	return &mcp.CallToolResult{RequestState: s.String()}
-}
 
 // The engine and the bridge carry a state without a finding.
 func ours(rt *mrtr.Runtime, h mcp.ToolHandlerFor[order, string]) (mcp.ToolHandlerFor[order, string], mcp.ToolHandlerFor[order, string]) {
