@@ -214,7 +214,8 @@ func isWords(text string) bool {
 }
 
 // isRandom reports whether a text is a handle that was drawn: its letters change between
-// capitals, small letters and digits as no word's do.
+// capitals, small letters and digits as no word's do, or it is long without a gap, with
+// digits in it or in capitals alone.
 func isRandom(text string) bool {
 	if len(text) < 16 {
 		return false
@@ -239,7 +240,8 @@ func isRandom(text string) bool {
 			}
 		}
 	}
-	return 6*changes >= pairs
+	gapless := pairs == len(text)-1 && pairs >= 19
+	return 6*changes >= pairs || gapless && (changes > 0 || text == strings.ToUpper(text))
 }
 
 // forgeries are other states that say something else, each with a description.
