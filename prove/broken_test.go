@@ -213,7 +213,7 @@ func TestWithoutAbilitiesRulesAreSkipped(t *testing.T) {
 		const count, fresh = "needs a count of the effects", "needs another instance with the same secrets"
 		require.Equal(t, map[string]string{
 			"state/forged": "needs a legible state", "state/resigned": "needs a legible state with a signature beside it", "state/parts": "needs a state that can be altered so",
-			"answer/false":  "needs a question that is answered with yes or no",
+			"answer/false":  "needs a form in which the user says yes or no",
 			"state/spliced": "needs a state of several parts, which differ from call to call", "state/other-arguments": "needs other arguments", "state/other-tool": "needs another tool",
 			"state/other-principal": "needs a second caller", "state/expired": "needs a way to let states expire",
 			"state/other-deployment": "needs a server with other secrets", "state/another-instance": fresh,

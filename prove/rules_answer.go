@@ -358,7 +358,7 @@ func answeredNo(t *trial) {
 		}
 	}
 	if !tried {
-		t.skip("needs a question that is answered with yes or no")
+		t.skip("needs a form in which the user says yes or no")
 	}
 }
 
