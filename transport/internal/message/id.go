@@ -33,19 +33,17 @@ func decodeID(raw []byte) (jsonrpc.ID, error) {
 		return jsonrpc.ID{}, errFraction
 	case isLarge(raw):
 		return jsonrpc.MakeID(largeID + string(raw))
-	}
-	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
-		return jsonrpc.MakeID(float64(n)) // a quicker way to what follows
+	case isNumber(raw):
+		n, _ := strconv.ParseFloat(string(raw), 64) // an integer that is not large
+		return jsonrpc.MakeID(n)
 	}
 	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return jsonrpc.ID{}, errors.New("the id is out of range")
+	if json.Unmarshal(raw, &v) == nil {
+		if id, err := jsonrpc.MakeID(v); err == nil {
+			return id, nil
+		}
 	}
-	id, err := jsonrpc.MakeID(v)
-	if err != nil {
-		return jsonrpc.ID{}, errors.New("the id is neither a number nor a string")
-	}
-	return id, nil
+	return jsonrpc.ID{}, errors.New("the id is neither a number nor a string")
 }
 
 // IsInteger reports whether a number is written as an integer that is answered as it came.
