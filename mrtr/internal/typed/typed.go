@@ -140,10 +140,11 @@ func schemaOf(schema any) *jsonschema.Resolved {
 
 // closeObjects has objects that take no other members refuse them by an empty enum, which
 // judges what is there. The usual {"not":{}} costs the library more than the rest of the schema
-// does: it compares it with every field of an empty one, for the sake of a better text.
+// does: it compares it with every field of an empty one, for the sake of a better text. The not
+// stays, since a reference may lead to it; a title makes it one that the library does not compare.
 func closeObjects(schema *jsonschema.Schema) {
-	if others := schema.AdditionalProperties; others != nil && others.Not != nil && reflect.ValueOf(*others.Not).IsZero() {
-		schema.AdditionalProperties = &jsonschema.Schema{Enum: []any{}}
+	if others := schema.AdditionalProperties; reflect.DeepEqual(others, &jsonschema.Schema{Not: &jsonschema.Schema{}}) {
+		others.Enum, others.Not.Title = []any{}, "anything"
 	}
 	for _, member := range schema.Properties {
 		closeObjects(member)

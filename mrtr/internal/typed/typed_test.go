@@ -100,6 +100,22 @@ type spelled struct {
 	Raw  json.RawMessage `json:"raw,omitempty"`
 }
 
+// parts has parts of every other kind.
+type parts struct {
+	*Room
+	Kinds map[string]guest    `json:"notes,omitempty"`
+	Names map[string][]string `json:"any,omitempty"`
+	Next  *parts              `json:"next,omitempty"`
+	Pair  [2]int8             `json:"pair,omitempty"`
+	Text  int                 `json:"text,string,omitempty"`
+	Until **time.Duration     `json:"until,omitempty"`
+}
+
+type Room struct {
+	City string `json:"city,omitempty"`
+	Area string `json:"area,omitempty"`
+}
+
 type unordered struct {
 	Zone string         `json:"zone"`
 	Area string         `json:"area,omitempty"`
@@ -159,6 +175,18 @@ var subjects = []subject{
 	subjectOf("a constant that JSON would change", "", mcp.Tool{InputSchema: &jsonschema.Schema{
 		Type: "object", Properties: map[string]*jsonschema.Schema{"notes": {Const: jsonschema.Ptr[any](map[string]int{"a": 1})}},
 	}}, func(in map[string]any) (*mcp.CallToolResult, any, error) { return nil, in, nil }),
+	subjectOf("parts of every other kind", `{"city":"Rome","next":{"pair":[1,2],"text":"7"},"notes":{"a":{"name":"Ada"}}}`, mcp.Tool{
+		InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"$ref":"#/$defs/parts","type":"object","$defs":{"parts":{"properties":{"next":{"$ref":"#/$defs/parts"},"pair":{"items":{"maximum":1}}}}}}`),
+	}, func(in parts) (*mcp.CallToolResult, *parts, error) { return nil, &in, nil }),
+	subjectOf("objects that are closed in every place", `{"city":"Rome","any":[1]}`, mcp.Tool{InputSchema: json.RawMessage(`{
+		"type":"object","additionalProperties":false,"properties":{"city":{},"name":{},"nights":{},"notes":{"additionalProperties":{"additionalProperties":false,"properties":{"city":{}}}},
+			"any":{"prefixItems":[{},{"additionalProperties":false},false],"items":false},
+			"guests":{"anyOf":[{"items":{"additionalProperties":false,"properties":{"name":{}}}},{"items":{"unevaluatedProperties":false,"allOf":[{"properties":{"age":{}}}]}}]}},
+		"patternProperties":{"^o":{"additionalProperties":false}}}`),
+	}, func(in map[string]any) (*mcp.CallToolResult, any, error) { return nil, in, nil }),
+	subjectOf("a reference into what a closed object refuses", `{"city":"Rome","any":{"a":1}}`, mcp.Tool{InputSchema: json.RawMessage(`{
+		"type":"object","additionalProperties":false,"properties":{"city":{},"any":{"$ref":"#/additionalProperties/not"}}}`),
+	}, func(in map[string]any) (*mcp.CallToolResult, any, error) { return nil, in, nil }),
 	subjectOf("an open schema", `{"City":"Rome","city":"Oslo"}`, mcp.Tool{
 		InputSchema:  map[string]any{"type": "object"},
 		OutputSchema: map[string]any{"type": "object", "required": []string{"area"}},
@@ -242,6 +270,7 @@ var seeds = []string{
 	`{"price":0.1,"ratio":0.30000000000000004}`, `{"ratio":-0.0}`, `{"ratio":0.0000001}`, `{"any":0.0000001}`,
 	`{"city":"\ud800"}`, `{"city":"\ud83d\ude00"}`, "{\"city\":\"\xff\"}", `{"c\u0069ty":"a"}`, `{"city":"\u0000"}`, "{\"city\":\"\u2028<>&\"}",
 	`{"sure":null,"guests":null,"notes":null,"any":null,"data":null}`, `{"data":"aGk="}`, `{"data":"!"}`, `{"guests":[{"name":"x","age":256}]}`,
+	`{"city":"a","any":{"a":["b"]},"notes":{"a":{"name":"x"}},"next":{"city":"b","next":{"pair":[1,2]}},"text":"7","until":"1h"}`, `{"pair":[1]}`, `{"pair":[1,2,3]}`, `{"text":"\u0037"}`, `{"until":"1\u0068"}`, `{"any":[1,{"a":1},2]}`, `{"guests":[7]}`,
 	`{"when":"2026-01-02T03:04:05Z","raw":{ "b":1, "a":2 }}`, `{"when":"x"}`, ` { "city" : "a" } `, `{"name":"n","age":3}`,
 }
 
@@ -251,7 +280,7 @@ func generated(random *rand.Rand) json.RawMessage {
 	var value func(depth int)
 	pick := func(from []string) string { return from[random.IntN(len(from))] }
 	scalars := []string{`"Rome"`, `"<&>"`, `""`, "1", "0", "-3", "2.5", "0.1", "1.0", "300", "1e2", "9007199254740993", "true", "false", "null", `"\u00e9"`, `"\n"`, `"aGk="`, `"2026-01-02T03:04:05Z"`}
-	names := []string{"city", "nights", "price", "ratio", "sure", "guests", "notes", "any", "data", "name", "age", "when", "raw", "City", "other", `n\u0061me`}
+	names := []string{"city", "nights", "price", "ratio", "sure", "guests", "notes", "any", "data", "name", "age", "when", "raw", "next", "pair", "text", "until", "City", "other", `n\u0061me`}
 	value = func(depth int) {
 		switch n := random.IntN(10); {
 		case depth > 0 && (n < 6 || depth > 4):
