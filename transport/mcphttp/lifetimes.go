@@ -89,7 +89,7 @@ func (t *lifetimes) install(server *mcp.Server) {
 			}
 			defer done()
 			return p.keep(ctx, func() (mcp.Result, error) {
-				return p.call.run(func() (mcp.Result, error) { return next(ctx, method, req) })
+				return p.call.run(method, func() (mcp.Result, error) { return next(ctx, method, req) })
 			})
 		}
 	})

@@ -97,8 +97,8 @@ func (c *repeatable) release() {
 
 var errNoResult = errors.New("the handler did not return")
 
-// run runs the handler of the call, and keeps what it returns.
-func (c *repeatable) run(handler func() (mcp.Result, error)) (result mcp.Result, err error) {
+// run runs the handler of the call of a method, and keeps what it returns.
+func (c *repeatable) run(method string, handler func() (mcp.Result, error)) (result mcp.Result, err error) {
 	if c == nil {
 		return handler()
 	}
@@ -106,7 +106,7 @@ func (c *repeatable) run(handler func() (mcp.Result, error)) (result mcp.Result,
 		return nil, notBegun
 	}
 	err = errNoResult
-	defer func() { c.end(result, err) }()
+	defer func() { c.end(method, result, err) }()
 	return handler()
 }
 
@@ -118,8 +118,8 @@ func (c *repeatable) begin() bool {
 	return c.began
 }
 
-func (c *repeatable) end(result mcp.Result, err error) {
-	body, _ := lean.Answer(c.id, result, err, false) // without a body it is not kept
+func (c *repeatable) end(method string, result mcp.Result, err error) {
+	body, _ := lean.Answer(c.id, method, result, err, false) // without a body it is not kept
 	s := c.of
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ func TestForgottenCallsHoldNothing(t *testing.T) {
 			require.NoError(t, err)
 			call, first := kept.begin(id, []byte{byte(n)}, &post{})
 			require.True(t, first)
-			_, err = call.run(func() (mcp.Result, error) {
+			_, err = call.run("tools/call", func() (mcp.Result, error) {
 				return &mcp.CallToolResult{StructuredContent: json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)}, nil
 			})
 			require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestARepeatLeavesAsTheCallEnds(t *testing.T) {
 			again, first := kept.begin(id, []byte("a"), &post{})
 			require.Same(t, call, again)
 			require.False(t, first)
-			_, err := call.run(func() (mcp.Result, error) {
+			_, err := call.run("tools/call", func() (mcp.Result, error) {
 				require.False(t, call.leave(true), "another one waits")
 				go serveRepeat(&reply{phase: over}, httptest.NewRequestWithContext(gone, http.MethodPost, "/", nil), again)
 				return &mcp.CallToolResult{}, nil

@@ -2,6 +2,9 @@ package mcphttp_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -11,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -212,4 +216,37 @@ func TestACallThatArrivesTwiceInASessionRunsOnce(t *testing.T) {
 		eventOf(t, <-post(t.Context(), callBody("0", `"x":0`)))
 		require.EqualValues(t, 18, many.runs.Load(), "the oldest answer made room")
 	})
+}
+
+// A call that arrives again gets what the first got, byte for byte.
+func TestARepeatIsAnsweredInTheSameWords(t *testing.T) {
+	notFound := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such <city>", Data: json.RawMessage(`{"a": 1}`)}
+	outcomes := map[string]mcp.ToolHandler{
+		"a result":                      func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("<&>\u2028") },
+		"an error with a method's code": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, notFound },
+		"another that wraps it": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, fmt.Errorf("failed: %w", notFound)
+		},
+		"an error that is none of JSON-RPC's": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, errors.New("<no>")
+		},
+	}
+	for explanation, outcome := range outcomes {
+		t.Run(explanation, func(t *testing.T) {
+			runs := 0
+			server := mcp.NewServer(&mcp.Implementation{Name: "raw", Version: "1"}, nil)
+			server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				runs++
+				return outcome(ctx, req)
+			})
+			h := newHandler(t, server, nil)
+			session := newOpener(t, h).open("")
+			for n, id := range []string{`7`, `-1`, `"a"`, `"<&>"`, `"\u003c\u2028\""`, `"é"`} {
+				call := callBody(id, `"x":0`)
+				first := eventOf(t, direct(t.Context(), h, call, inSession(session)))
+				require.Equal(t, first, eventOf(t, direct(t.Context(), h, call, inSession(session))), id)
+				require.Equal(t, n+1, runs, id)
+			}
+		})
+	}
 }

@@ -252,7 +252,7 @@ func (p *reply) answerRest(raw []byte, posted *post, modern bool) {
 		case !listens && !began:
 			body, err = jsonrpc.EncodeMessage(inflight.NotBegun(call.ID))
 		case !listens && outcome.known && len(messages) == 1:
-			body, err = lean.Answer(call.ID, outcome.result, outcome.err, modern)
+			body, err = lean.Answer(call.ID, call.Method, outcome.result, outcome.err, modern)
 		default:
 			body, err = jsonrpc.EncodeMessage(inflight.CutOff(call.ID, listens))
 		}

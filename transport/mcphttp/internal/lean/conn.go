@@ -3,7 +3,6 @@ package lean
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -110,15 +109,10 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 // 0, as go-sdk's session completes and encodes it. It reports false if that cannot
 // be encoded.
 func (c *conn) encode(result mcp.Result, err error, info *serverInfo) (status int, ok bool) {
-	if err == nil && result == nil {
-		err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("internal error: %q has neither a result nor an error", c.call.method)}
-	}
+	err = failureOf(c.call.method, result, err)
 	if err == nil {
 		complete(result, info.Implementation)
 		return 0, c.call.result(&c.event, result, info) == nil
-	}
-	if errors.Is(err, errMethodNotFound) || errors.Is(err, errNotHandled()) {
-		err = fmt.Errorf("%w: %q", errMethodNotFound, c.call.method)
 	}
 	body, failure := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: c.call.id, Error: err})
 	if failure != nil {
@@ -145,6 +139,17 @@ func (c *conn) send(status int) {
 		c.w.Header().Set("Content-Type", "application/json")
 	}
 	c.w.Complete(c.call.id, status, c.event.Bytes())
+}
+
+// failureOf is the error of the outcome of a call, as go-sdk's session words it.
+func failureOf(method string, result mcp.Result, err error) error {
+	switch {
+	case err == nil && result == nil:
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("internal error: %q has neither a result nor an error", method)}
+	case err != nil && (errors.Is(err, errMethodNotFound) || errors.Is(err, errNotHandled())):
+		return fmt.Errorf("%w: %q", errMethodNotFound, method)
+	}
+	return err
 }
 
 var errMethodNotFound = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
@@ -196,17 +201,14 @@ func complete(result mcp.Result, info *mcp.Implementation) {
 
 // Answer is the message with the outcome of a call, as go-sdk's session makes it, except that
 // it does not name the server.
-func Answer(id jsonrpc.ID, result mcp.Result, err error, modern bool) ([]byte, error) {
-	if err == nil && result == nil {
-		err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error: neither a result nor an error"}
-	}
-	if err == nil {
+func Answer(id jsonrpc.ID, method string, result mcp.Result, err error, modern bool) ([]byte, error) {
+	if err = failureOf(method, result, err); err == nil {
 		if modern {
 			complete(result, nil)
 		}
-		var text bytes.Buffer
-		rawID, _ := json.Marshal(id.Raw()) // a number or a text
-		beginResult(&text, rawID)
+		var rawID, text bytes.Buffer
+		_ = encode(&rawID, id.Raw()) // a number or a text
+		beginResult(&text, rawID.Bytes())
 		if err = encodeResult(&text, result, nil, &lists{}); err == nil {
 			text.WriteByte('}')
 			return text.Bytes(), nil
