@@ -180,7 +180,7 @@ func (p *post) keep(ctx context.Context, handler func() (mcp.Result, error)) (mc
 // isCut reports whether a handler has nothing to say but that it was cancelled.
 func (o outcome) isCut() bool {
 	err := o.err
-	if result, ok := o.result.(*mcp.CallToolResult); ok && err == nil {
+	if result, _ := o.result.(*mcp.CallToolResult); result != nil && err == nil {
 		err = result.GetError()
 	}
 	return errors.Is(err, context.Canceled) || errors.Is(err, ErrShuttingDown)

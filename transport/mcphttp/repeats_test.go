@@ -222,6 +222,7 @@ func TestACallThatArrivesTwiceInASessionRunsOnce(t *testing.T) {
 func TestARepeatIsAnsweredInTheSameWords(t *testing.T) {
 	notFound := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such <city>", Data: json.RawMessage(`{"a": 1}`)}
 	outcomes := map[string]mcp.ToolHandler{
+		"nothing":                       func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil }, // go-sdk sends null
 		"a result":                      func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("<&>\u2028") },
 		"an error with a method's code": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, notFound },
 		"another that wraps it": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
