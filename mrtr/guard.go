@@ -26,7 +26,7 @@ func guard(f func() error) error {
 
 // guarded runs f, and calls end with its error, its panic, or its Goexit.
 func guarded(f func() error, end func(error)) {
-	goroutine.GrowStack[[8 << 10]byte]()
+	goroutine.GrowStack[[8 << 10]byte]() // loggers and tracers are deep
 	var err error
 	returned := false
 	defer func() { end(ended(returned, recover(), err)) }()

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is said of a server must not depend on the handles that it draws: they are not taken
-// for words, unless they are small letters alone, nor words for one of them.
+// A verdict must not depend on the handles that a server draws. None is taken for words,
+// unless it has small letters alone, and no words are taken for a handle.
 func TestAHandleIsNeverTakenForWords(t *testing.T) {
 	drawn := rand.New(rand.NewPCG(1, 2))
 	for name, h := range map[string]struct {

@@ -4,11 +4,11 @@ package goroutine
 import "runtime"
 
 // GrowStack makes room for a Room, an array of bytes, on the stack of a goroutine that has
-// next to nothing on it. A stack doubles when it is full, and every frame on it is moved:
-// in the depth of a call that costs more than much of what the call does.
+// next to nothing on it. A stack doubles when it is full, and every frame on it is moved: the
+// deeper the call, the more of them.
 func GrowStack[Room any]() { hold[Room](false) }
 
-// hold has a frame with place for a Room. What it does not use it need not clear.
+// hold has a frame with place for a Room, and clears the place only if it is used.
 //
 //go:noinline
 func hold[Room any](used bool) {

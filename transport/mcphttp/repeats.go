@@ -97,7 +97,7 @@ func (c *repeatable) release() {
 
 var errNoResult = errors.New("the handler did not return")
 
-// run runs the handler of the call of a method, and keeps what it returns.
+// run runs the handler of the call of a method, and keeps its outcome.
 func (c *repeatable) run(method string, handler func() (mcp.Result, error)) (result mcp.Result, err error) {
 	if c == nil {
 		return handler()

@@ -218,7 +218,7 @@ func TestACallThatArrivesTwiceInASessionRunsOnce(t *testing.T) {
 	})
 }
 
-// A call that arrives again gets what the first got, byte for byte.
+// A call that arrives again gets the first answer, byte for byte.
 func TestARepeatIsAnsweredInTheSameWords(t *testing.T) {
 	notFound := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such <city>", Data: json.RawMessage(`{"a": 1}`)}
 	outcomes := map[string]mcp.ToolHandler{

@@ -40,9 +40,8 @@ type Schedules struct {
 
 const (
 	callsEach = 4
-	// stuck is how long an answer may take when the weather is fair: long, since a busy
-	// machine is slow, and only a call that never ends needs it all.
-	stuck = 5 * time.Minute
+	// stuck is how long an answer may take when the weather is fair.
+	stuck = 60 * time.Second
 )
 
 // Run plays schedules. Each is a seed's: two to four instances on one store that is now

@@ -124,7 +124,7 @@ func goOf(t *testing.T, dir string) string {
 	return "go" + file.Go
 }
 
-// goTool is what a go command prints in a folder.
+// goTool is the output of a go command in a folder.
 func goTool(t *testing.T, in string, args ...string) []byte {
 	t.Helper()
 	command := exec.Command("go", args...)
