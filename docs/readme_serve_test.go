@@ -32,7 +32,7 @@ func run(ctx context.Context, address string, rounds store.Store, verify auth.To
 	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(book), nil))
 	return serve.HTTP(ctx, address, server, &serve.Options{
 		Runtime: rt,
-		Guard:   auth.RequireBearerToken(verify, nil), // a state opens for its own user alone
+		Guard:   auth.RequireBearerToken(verify, nil), // verify sets UserID, which binds states, and Expiration
 	})
 }
 
