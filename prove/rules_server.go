@@ -52,7 +52,7 @@ func alive(t *trial) {
 func apart(t *trial) {
 	markers := t.markers()
 	if len(markers) < 2 {
-		t.skip("needs other arguments or answers, on which the result depends")
+		t.skip("all calls that were tried end alike, so that none would be seen to get the result of another")
 	}
 	for range atATime {
 		t.together(markers)

@@ -83,6 +83,7 @@ func Examine(t *testing.T, build Build, s Scenario, opts *prove.Options) *prove.
 // fields are those of a Scenario that say what a finding lacks.
 var fields = []struct{ says, set string }{
 	{"needs other arguments", "OtherArguments"},
+	{"end alike", "OtherArguments or OtherAnswers with which the call ends otherwise"},
 	{"needs another tool", "OtherTool"},
 	{"times instead of", "Times, if a call means to"},
 	{"none was counted", "Times, and call World.Effect"},

@@ -299,6 +299,13 @@ func TestAFindingNamesTheField(t *testing.T) {
 			return nil, booking{}, nil
 		}
 	})
+	saysOK := serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
+		book := bookByHand(func() {})
+		return func(ctx context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
+			asks, _, err := book(ctx, req, in)
+			return asks, booking{Text: "OK"}, err
+		}
+	})
 	toLisbon := map[string]any{"to": "Lisbon"}
 	cases := []struct {
 		build    mrtrtest.Build
@@ -308,6 +315,7 @@ func TestAFindingNamesTheField(t *testing.T) {
 		{newDesk, mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"needs other arguments Set Scenario.OtherArguments.", "needs another tool Set Scenario.OtherTool."}},
 		{eager, mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Times, if a call means to."}},
 		{serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] { return bookByHand(func() {}) }), mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Times, and call World.Effect."}},
+		{saysOK, bookDinner, []string{"all calls that were tried end alike", "Set Scenario.OtherArguments or OtherAnswers with which the call ends otherwise."}},
 		{byHand, mrtrtest.Scenario{Tool: "book", Arguments: map[string]any{"to": 7}}, []string{"does not complete", "Set Scenario.Arguments and Answers."}},
 		{asksNothing, mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Arguments with which it asks."}},
 	}

@@ -10,8 +10,10 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"runtime/pprof"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -206,7 +208,7 @@ func (s *schedule) play(t *testing.T) {
 			require.NoError(t, a.err)
 			a.stormyCall.answers = append(a.stormyCall.answers, a.Answer)
 		case <-late:
-			require.FailNow(t, "a request is stuck")
+			require.FailNow(t, "a request is stuck", "%s", goroutines())
 		}
 	}
 	s.instances = append(s.instances, s.start(outcomeLease))
@@ -247,11 +249,23 @@ func (s *schedule) judge(t *testing.T, o *stormyCall, fair *Client) {
 	ctx, cancel := context.WithTimeout(t.Context(), stuck)
 	defer cancel()
 	last, err := fair.Settle(ctx, o.request)
-	require.NoError(t, err, "%s, %s: it is stuck", o.tool, o.name)
+	if err != nil {
+		require.FailNow(t, "it is stuck", "%s, %s: %v\n%s", o.tool, o.name, err, goroutines())
+	}
 	o.last = last.Class
 	for _, a := range append(o.answers, last) {
 		require.NoError(t, fault.Caught(func() { judge(s.all.till, o.name, a) }), "%s, %s", o.tool, o.name)
 	}
+}
+
+// goroutines says where each of them stands: what nobody gets past is among them, and the seed
+// alone may not bring it back.
+func goroutines() string {
+	var all strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
+		return err.Error()
+	}
+	return all.String()
 }
 
 // befall changes the weather of one instance, or holds the backend up for all who reach it
