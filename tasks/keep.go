@@ -76,7 +76,7 @@ func (m *Manager) load(ctx context.Context, key store.Key) (*record, store.Revis
 		if err == nil {
 			r, err := m.open(key, value)
 			if err == nil {
-				m.waits.saw(key, r)
+				m.waits.saw(key, r, at)
 			}
 			return r, at, err
 		}
@@ -151,7 +151,7 @@ func (m *Manager) change(ctx context.Context, key store.Key, f func(r *record) b
 		r.Updated = time.Now()
 		now, err := m.save(ctx, key, r, at)
 		if err == nil {
-			m.waits.saw(key, r)
+			m.waits.saw(key, r, now)
 		}
 		if !errors.Is(err, store.ErrConflict) {
 			return r, now, err

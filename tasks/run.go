@@ -316,16 +316,21 @@ func (t *run) save() bool { return t.write(func() *record { return t.rec }) }
 // does not take ends its task.
 func (t *run) write(next func() *record) bool {
 	ctx := context.Background()
+	lost := func() bool {
+		t.m.waits.drop(t.key)
+		return false
+	}
 	shrunk := false
 	end := time.Now().Add(t.m.lease)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		r := next()
 		r.Updated = time.Now()
+		t.m.waits.ask(t.key, r, t.at)
 		at, err := t.m.save(ctx, t.key, r, t.at)
 		switch {
 		case err == nil:
 			t.at = at
-			t.m.waits.wrote(t.key, r)
+			t.m.waits.saw(t.key, r, at)
 			return !shrunk
 		case errors.Is(err, store.ErrTooLarge) && !shrunk:
 			shrunk = true
@@ -333,12 +338,12 @@ func (t *run) write(next func() *record) bool {
 			next = func() *record { return t.rec }
 			continue
 		case errors.Is(err, store.ErrForgotten), errors.Is(err, store.ErrTooLarge):
-			return false
+			return lost()
 		case errors.Is(err, store.ErrConflict):
 			now, at, err := t.m.load(ctx, t.key)
 			switch {
 			case errors.Is(err, store.ErrNotFound):
-				return false // it has expired
+				return lost() // it has expired
 			case err == nil && now.Holder != t.holder:
 				return false
 			case err == nil:
@@ -348,7 +353,7 @@ func (t *run) write(next func() *record) bool {
 		}
 		if time.Now().After(end) {
 			t.m.o.Logger.Error("the record of a task could not be written", "tool", t.rec.Name, "principal", t.rec.Principal, "error", err)
-			return false
+			return lost()
 		}
 		time.Sleep(pause)
 	}

@@ -24,12 +24,9 @@ func (m *Manager) Waiting() []Waiting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
+	w.forgetExpired(now)
 	of := map[string]Waiting{}
-	for key, one := range w.of {
-		if now.After(one.expires) {
-			delete(w.of, key)
-			continue
-		}
+	for _, one := range w.of {
 		sum := of[one.tool]
 		of[one.tool] = Waiting{one.tool, sum.Tasks + 1, max(sum.Longest, now.Sub(one.since))}
 	}
@@ -38,35 +35,57 @@ func (m *Manager) Waiting() []Waiting {
 
 // waits are the tasks that asked here and have no answer that this instance knows of.
 type waits struct {
-	mu sync.Mutex
-	of map[store.Key]waitingTask
+	mu    sync.Mutex
+	of    map[store.Key]waitingTask
+	crowd int // as many make it worth looking for expired ones
 }
 
 type waitingTask struct {
 	tool           string
 	since, expires time.Time
+	// over is the revision that the questions were written over. Only a later record can
+	// have their answers: a poll may have read an earlier one, and come by after the write.
+	over store.Revision
 }
 
-// wrote notes a record that a run of this instance has written.
-func (w *waits) wrote(key store.Key, r *record) {
+// ask notes the questions that a run of this instance is about to write. If they were noted
+// after the write, their answers could come by first, and the task would count until it expired.
+func (w *waits) ask(key store.Key, r *record, over store.Revision) {
 	if r.Status != inputRequired {
-		w.saw(key, r)
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.of) >= w.crowd {
+		w.forgetExpired(time.Now())
+		w.crowd = max(2*len(w.of), 64)
+	}
 	if w.of == nil {
 		w.of = map[store.Key]waitingTask{}
 	}
-	w.of[key] = waitingTask{tool: r.Name, since: r.Updated, expires: r.Expires}
+	w.of[key] = waitingTask{tool: r.Name, since: r.Updated, expires: r.Expires, over: over}
 }
 
 // saw notes a record that came by.
-func (w *waits) saw(key store.Key, r *record) {
+func (w *waits) saw(key store.Key, r *record, at store.Revision) {
 	if r.Status == inputRequired {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if one, waits := w.of[key]; waits && at > one.over {
+		delete(w.of, key)
+	}
+}
+
+// drop notes that a task's questions could not be written.
+func (w *waits) drop(key store.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	delete(w.of, key)
+}
+
+// forgetExpired drops those that have expired. The caller holds w.mu.
+func (w *waits) forgetExpired(now time.Time) {
+	maps.DeleteFunc(w.of, func(_ store.Key, one waitingTask) bool { return now.After(one.expires) })
 }
