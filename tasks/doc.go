@@ -1,7 +1,7 @@
 // Package tasks serves tools as tasks: the extension io.modelcontextprotocol/tasks (SEP-2663)
-// of revision 2026-07-28. A client that declares the extension gets the id of a task instead
-// of the result, polls it with tasks/get, answers its questions with tasks/update, and may
-// end it with tasks/cancel.
+// of revision 2026-07-28. Where a tool's policy makes a call a task, a client that declares
+// the extension gets its id instead of the result, polls it with tasks/get, answers its
+// questions with tasks/update, and may end it with tasks/cancel.
 //
 //	mrtr.AddTool(server, tool, mrtr.Tool(rt, mrtr.Journal(book), &mrtr.HandlerOptions{
 //		Task: mrtr.TaskPolicy{After: 2 * time.Second},
