@@ -198,7 +198,7 @@ func (q *request) forHandler() mcp.Request {
 // drop ends a held handler whose call was ended, or went on, at another instance.
 func (t *frameTable) drop(token string) {
 	if r := t.take(token); r != nil {
-		r.unwound("another instance ran its round", true)
+		r.unwound("another instance ran its round", r.how.replays)
 		r.release(&Error{Reason: FrameGone})
 	}
 }

@@ -235,6 +235,14 @@ func TestMailboxOfAHolderThatWakesUp(t *testing.T) {
 				require.Equal(t, paid, s.did.count("paid"))
 				synctest.Wait()
 				require.Zero(t, mrtr.CountFrames(s.runtimes[0]))
+				released, abandoned := s.all[0].events.of(mrtr.FrameReleased), s.all[0].events.of(mrtr.CallAbandoned)
+				if replays {
+					require.Len(t, released, 1)
+					require.Empty(t, abandoned)
+				} else {
+					require.Empty(t, released)
+					require.Len(t, abandoned, 1, "the call has ended with its frame")
+				}
 				// It serves calls elsewhere again.
 				next := s.tools[0].begin()
 				require.Equal(t, paidOnce, s.tools[1].answer(s.tools[1].answer(next, "window"), "yes"))

@@ -24,8 +24,8 @@
 //
 // A rule passes, fails, is skipped, or leaves a note: something worth knowing
 // that the rule does not forbid, such as a retry that has its effect again where
-// nobody asked for single use. [Rules] lists all rules with the level of each: a
-// MUST or a SHOULD of the specification (revision 2026-07-28), or Ours, which the
+// nobody asked for single use. [Rules], [TaskRules] and [SweepRules] have the level of
+// each: a MUST or a SHOULD of the specification (revision 2026-07-28), or Ours, which the
 // specification does not demand.
 //
 // Two runs against the same server give the same [Report]: sealed states are

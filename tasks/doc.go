@@ -13,8 +13,8 @@
 // A task is a modern client inside the server: it calls the handler, shows the questions of
 // its result in tasks/get, and calls again with the answers and the state. So a handler of
 // any style is a task without a change, and a task keeps the same things as a client. With a store
-// that several instances share, each of them answers for every task, and whichever is asked
-// takes over a task whose instance has fallen silent.
+// that several instances share, any of them answers for every task, and takes it over if the
+// instance that worked on it has fallen silent.
 //
 //   - A task that nobody polls is not taken over: it waits for its next poll.
 //   - The session that a handler sees after a takeover is that of the request which took the

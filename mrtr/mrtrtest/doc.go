@@ -12,7 +12,8 @@
 //
 // # A proof
 //
-// [Prove] tries every rule of package prove against the tool. It alters, cuts,
+// [Prove] tries the rules of package prove against the tool, those of tasks if its server
+// has them. It alters, cuts,
 // forges and transplants states, lets them expire, declines, cancels, leaves out and
 // distorts answers, repeats rounds, moves them to other instances, ends the process
 // behind an effect, and comes as clients that cannot be asked:
@@ -42,8 +43,8 @@
 //	out := mrtrtest.Call(t, newDesk, script, nil)
 //	out.WantEffects(t, "charge")
 //
-// An answer is [Value], [Accept], [Decline], [Cancel], [Missing], or any JSON at
-// all ([Raw]). With Options.FreshInstances each request reaches an instance that
+// An answer is [Value], [Accept], [Decline], [Cancel], [Missing], [Fail], or any JSON
+// at all ([Raw]). With Options.FreshInstances each request reaches an instance that
 // was built for it, as behind a load balancer: the memory of the one before is gone,
 // and a secret that a server makes for itself is another one. Secrets that the
 // instances of one deployment share come from [World.Key], and databases from

@@ -16,7 +16,7 @@ import (
 // answers can be made from the tool's schemas.
 type Scenario = prove.Scenario
 
-// Prove tries all rules of package prove against a tool, and two of its own: an
+// Prove tries the rules of package prove against a tool, and two of its own: an
 // instance stops soon after its clients have hung up, and leaves no goroutine. Each
 // rule is a subtest. One that fails says which promise was broken and shows the
 // request that broke it.

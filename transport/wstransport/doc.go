@@ -39,7 +39,8 @@
 // However it ends, the context of every request that is running is cancelled as
 // soon as this end notices, and its open questions to the client return an error.
 // [context.Cause] of such a context, and the Wait method of the session, give a
-// [*CloseError] when a code was sent by either side. Wait returns nil after 1000.
+// [*CloseError] when either side sent a code other than 1000. After 1000 the cause is
+// [io.EOF], and Wait returns nil.
 //
 // # Memory
 //

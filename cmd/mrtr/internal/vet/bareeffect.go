@@ -12,10 +12,10 @@ import (
 // BareEffect reports effects above a question of replayed code.
 var BareEffect = analyzer("bareeffect", `report effects outside mrtr.Once above a question
 
-A handler given to mrtr.Journal or mrtr.Resumable runs again from its top in each
-round, and only its questions and Once repeat their results. So an effect above a
-question happens in each round. A clock, chance, a file or a query may come out
-differently; then the handler takes another way, and the call ends with an error.
+A handler given to mrtr.Journal, or to mrtr.Resumable where it is not held any more,
+runs again from its top in each round, and only its questions and Once repeat their
+results. So an effect above a question happens again. A clock, chance, a file or a
+query may come out differently; then the handler takes another way, and the call ends with an error.
 
 	place, err := mrtr.Ask(ctx, c, whichPlace)
 	db.ExecContext(ctx, "INSERT INTO audit ...", place) // again in each round below
@@ -30,11 +30,12 @@ Do it in Once, or below the last question:
 
 It reports these alone: time.Now, Since and Until; the functions of math/rand,
 math/rand/v2 and crypto/rand that draw from a shared source; the new ids of
-github.com/google/uuid; reading and writing files, directories and the environment
-in os and *os.File; os/exec; sending in net/http, net and net/smtp; Exec, Query,
-QueryRow and Begin in database/sql; fmt.Print, and fmt.Fprint to an *os.File; log
-and log/slog; a go statement; a select with a default, or among two or more channels
-other than Done of a context; a question in a loop over a map, whose order differs.
+github.com/google/uuid; reading and writing files and directories, setting the
+environment, Getpid and Hostname in os and *os.File; os/exec; sending in net/http,
+net and net/smtp; Exec, Query, QueryRow and Begin in database/sql; fmt.Print, and
+fmt.Fprint to an *os.File; printing in log and log/slog; a go statement; a select
+with a default, or among two or more channels (Done of a context does not count); a
+question in a loop over a map, since its order differs.
 
 A handler given to mrtr.Native also runs from its top in each round, and asks by
 returning mrtr.Need. There a clock and chance do no harm, so above a Need it reports

@@ -25,7 +25,7 @@ Check it, and ask for the missing one:
 		return mrtr.Need(whichPlace), none, nil
 	}
 
-An answer whose value is compared, or that is read below a guard, is not reported.`, runIgnoredAnswer)
+A value of mrtr.Answer that is compared, or read below a guard, is not reported.`, runIgnoredAnswer)
 
 var (
 	answers = names{mrtrPath + ".Answer"}
