@@ -48,6 +48,18 @@ func (s *hooked) Update(ctx context.Context, key store.Key, at store.Revision, v
 	return now, update()
 }
 
+// hearsLate lets the next write be done at once, and its writer hear of it when late is closed.
+func (s *hooked) hearsLate() (late chan struct{}) {
+	late = make(chan struct{})
+	write := func(write func() error) error {
+		err := write()
+		<-late
+		return err
+	}
+	s.write.Store(&write)
+	return late
+}
+
 // A task counts as waiting while its questions stand: whatever else reads and writes its record
 // at that moment, and whatever becomes of the write.
 func TestATaskWaitsWhileItsQuestionsStand(t *testing.T) {
@@ -86,26 +98,14 @@ func TestATaskWaitsWhileItsQuestionsStand(t *testing.T) {
 			return 1
 		},
 		"a poll reads the questions before their writer knows of them": func(t *testing.T, s scene) int {
-			late := make(chan struct{})
-			write := func(write func() error) error {
-				err := write()
-				<-late
-				return err
-			}
-			s.store.write.Store(&write)
+			late := s.store.hearsLate()
 			s.ask()
 			require.Equal(t, "input_required", s.get(s.id).Status)
 			close(late)
 			return 1
 		},
 		"the answers come before their writer knows of the questions": func(t *testing.T, s scene) int {
-			late := make(chan struct{})
-			write := func(write func() error) error {
-				err := write()
-				<-late
-				return err
-			}
-			s.store.write.Store(&write)
+			late := s.store.hearsLate()
 			s.ask()
 			require.Equal(t, "completed", s.finish(s.id).Status)
 			close(late)
@@ -130,6 +130,18 @@ func TestATaskWaitsWhileItsQuestionsStand(t *testing.T) {
 			write := failing(store.ErrForgotten)
 			s.store.write.Store(&write)
 			s.ask()
+			return 0
+		},
+		"the store fails for longer than a lease": func(_ *testing.T, s scene) int {
+			var write func(func() error) error
+			write = func(func() error) error {
+				s.store.write.Store(&write)
+				return context.DeadlineExceeded
+			}
+			s.store.write.Store(&write)
+			s.ask()
+			time.Sleep(20 * time.Second)
+			s.store.write.Store(nil)
 			return 0
 		},
 		"the task was cancelled": func(_ *testing.T, s scene) int {

@@ -54,8 +54,8 @@ A token and a header are sent to the server's own host alone. $NAME in them is r
 the environment, where -token-url finds MRTR_CLIENT_ID and MRTR_CLIENT_SECRET too.
 
 It exits with 0 if no rule failed, with 1 if one did, and with 2 if nothing, or not
-all, could be proved. A rule of ours, which no specification demands, is tried and shown, and decides
-that with -level ours alone, or where -only asks for it.
+all, could be proved. A rule of ours, which no specification demands, is tried and
+shown, and decides that with -level ours alone, or where -only asks for it.
 `
 
 // runProve proves one tool of one server, or sweeps.

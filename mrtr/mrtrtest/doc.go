@@ -13,9 +13,8 @@
 // # A proof
 //
 // [Prove] tries the rules of package prove against the tool, those of tasks if its server
-// has them. It alters, cuts,
-// forges and transplants states, lets them expire, declines, cancels, leaves out and
-// distorts answers, repeats rounds, moves them to other instances, ends the process
+// has them. It alters, cuts, forges and transplants states, lets them expire, declines,
+// cancels, leaves out and distorts answers, repeats rounds, moves them to other instances, ends the process
 // behind an effect, and comes as clients that cannot be asked:
 //
 //	func TestBook(t *testing.T) {

@@ -15,7 +15,8 @@ var BareEffect = analyzer("bareeffect", `report effects outside mrtr.Once above 
 A handler given to mrtr.Journal, or to mrtr.Resumable where it is not held any more,
 runs again from its top in each round, and only its questions and Once repeat their
 results. So an effect above a question happens again. A clock, chance, a file or a
-query may come out differently; then the handler takes another way, and the call ends with an error.
+query may come out differently; then the handler takes another way, and the call
+ends with an error.
 
 	place, err := mrtr.Ask(ctx, c, whichPlace)
 	db.ExecContext(ctx, "INSERT INTO audit ...", place) // again in each round below
