@@ -150,12 +150,19 @@ func TestARuleCondemnsTheMistakeThatBreaksIt(t *testing.T) {
 }
 
 func TestTwoRunsGiveTheSameReport(t *testing.T) {
-	for _, broken := range []string{"state/forged", "answer/bad-action", "round/at-once", "result/one-answer"} {
-		group, _, _ := strings.Cut(broken, "/")
-		only := unlessThorough(group)
-		require.Equal(t, proved(t, broken, strict, only...).String(), proved(t, broken, strict, only...).String())
+	for _, broken := range []string{"", "state/forged", "answer/bad-action", "round/at-once", "result/one-answer"} {
+		var only []string
+		if group, _, found := strings.Cut(broken, "/"); found {
+			only = unlessThorough(group)
+		}
+		run := func() string {
+			report := proved(t, broken, strict, only...)
+			require.NotZero(t, report.Calls)
+			report.Calls = 0 // it depends on the spelling of states that are drawn
+			return report.String()
+		}
+		require.Equal(t, run(), run())
 	}
-	require.Equal(t, proved(t, "", strict).String(), proved(t, "", strict).String())
 }
 
 // Where nobody asked for single use, an effect that happens again is worth a note.

@@ -28,6 +28,7 @@
 // each: a MUST or a SHOULD of the specification (revision 2026-07-28), or Ours, which the
 // specification does not demand.
 //
-// Two runs against the same server give the same [Report]: sealed states are
-// shown by the way they were altered, and no times are kept.
+// Two runs against the same server find the same: states are shown by the way they were
+// altered, and no times are kept. The number of calls may differ, because the spelling of a
+// state, which is drawn anew, decides in how many ways it can be altered.
 package prove

@@ -219,7 +219,6 @@ func TestAnEffectThatIsUndone(t *testing.T) {
 // Two runs give the same report, also of goroutines and of panics. They may differ in the
 // number of calls: a server that dies does so before a concurrent request is sent, or after.
 func TestProveTwice(t *testing.T) {
-	number := regexp.MustCompile(`; \d+ calls, `)
 	for _, c := range []struct {
 		build    mrtrtest.Build
 		scenario mrtrtest.Scenario
@@ -236,9 +235,10 @@ func TestProveTwice(t *testing.T) {
 	} {
 		only := by("answer/against-schema", "answer/without-content", "effect", "server/leaves-nothing")
 		examine := func() string {
-			report := mrtrtest.Examine(t, c.build, c.scenario, only).String()
-			require.Regexp(t, number, report)
-			return number.ReplaceAllString(report, "; some calls, ")
+			report := mrtrtest.Examine(t, c.build, c.scenario, only)
+			require.NotZero(t, report.Calls)
+			report.Calls = 0
+			return report.String()
 		}
 		require.Equal(t, examine(), examine())
 	}
