@@ -105,7 +105,7 @@ func apply(t *testing.T, tree string, args ...string) {
 func judge(t *testing.T, overlay string) (steps int, story string) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "model.test")
-	build := exec.Command("go", "test", "-c", "-trimpath", "-overlay", overlay, "-o", binary, ".")
+	build := exec.Command("go", "test", "-c", "-trimpath", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".")
 	out, err := build.CombinedOutput()
 	require.NoErrorf(t, err, "a mutant that does not compile: %s", out)
 	explore := exec.Command(binary, "-test.run=^TestTheEngineAgreesWithTheModel$", "-test.timeout=5m", "-rapid.seed=1", "-rapid.shrinktime=1s")
