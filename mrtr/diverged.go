@@ -75,8 +75,11 @@ func (c *Call) notWorded(question string) error {
 
 // hides reports whether an answer is kept from a handler that is entered for its
 // functions of OnStop alone. It stopped at this question before, and must not come past
-// it: below may be code that has effects. The caller holds c.mu.
-func (c *Call) hides(e *entry) bool { return c.phase == stopping && e.fresh }
+// it: below may be code that has effects. Where an earlier run of the round had some, it came
+// past it. The caller holds c.mu.
+func (c *Call) hides(e *entry) bool {
+	return c.phase == stopping && e.fresh && (c.claim == nil || !c.claim.acted())
+}
 
 func (c *Call) diverged(format string, args ...any) error {
 	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}

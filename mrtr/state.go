@@ -88,6 +88,9 @@ func (e *entry) standsOnAnswers() bool {
 // isFailure reports whether the entry is an attempt that failed.
 func (k entryKind) isFailure() bool { return k == failedEntry || k == triedEntry }
 
+// isUndoing reports whether the entry is what became of undoing an effect.
+func (k entryKind) isUndoing() bool { return k == undoneEntry || k == keptEntry }
+
 // isValue reports whether the entry is the value of a step.
 func (k entryKind) isValue() bool { return k.isEffect() || k == knownEntry || k == skippedEntry }
 
@@ -296,7 +299,7 @@ func (st *state) inDoubt(key string) bool {
 // undoing is what became of undoing an effect, nil where nobody tried.
 func (st *state) undoing(key string) (last *entry) {
 	for i := range st.done {
-		if e := &st.done[i]; e.key == key && (e.kind == undoneEntry || e.kind == keptEntry) {
+		if e := &st.done[i]; e.key == key && e.kind.isUndoing() {
 			last = e
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // stops in a round that did not enter it, as by a decline: it takes its way to the
 // question with the answers and effects that the state remembers, no other effect
 // runs, and the functions that it registered on the way are run. A handler that never
-// called OnStop is not entered for it.
+// called OnStop is not entered for it, unless a round of it was cut off.
 //
 //   - The functions run in reverse order, before the client gets its result. No Once in
 //     them runs: each is an effect itself. idem is the same whenever it runs for this call
@@ -101,7 +101,7 @@ func (c *Call) unwind(ctx context.Context, r round, err error) ([]stop, error) {
 		}
 		return stops, err
 	}
-	if !c.st.stops || r == nil || c.phase == entered && (c.onlyHere || reasonOf(err) != Diverged) {
+	if !c.mayHaveStops() || r == nil || c.phase == entered && (c.onlyHere || reasonOf(err) != Diverged) {
 		return c.takeStops(), err
 	}
 	// A handler that took another way did not come to all that it registered on the old one.
@@ -114,6 +114,13 @@ func (c *Call) unwind(ctx context.Context, r round, err error) ([]stop, error) {
 		return nil, refused
 	}
 	return registered, err
+}
+
+// mayHaveStops reports whether the handler has called OnStop. A run of the turn that was cut
+// off may have.
+func (c *Call) mayHaveStops() bool {
+	cl := c.currentClaim()
+	return c.st.stops || cl != nil && len(cl.left) > 0
 }
 
 // maxCollecting bounds the way of a handler to the question that its call stopped at.
@@ -171,15 +178,7 @@ func (c *Call) stop(ctx context.Context, stops []stop, err error) {
 // call has stopped then, and must not complete, whatever its handler would do now. The rest
 // is undone here, but for the effect whose undoing was cut off.
 func (c *Call) wasUndoing() bool {
-	cl := c.currentClaim()
-	if cl == nil {
-		return false
-	}
-	undid := slices.ContainsFunc(c.st.done, func(e entry) bool { return e.kind == undoneEntry || e.kind == keptEntry })
-	if undid {
-		c.st.useStops()
-	}
-	return undid
+	return c.currentClaim() != nil && slices.ContainsFunc(c.st.done, func(e entry) bool { return e.kind.isUndoing() })
 }
 
 // beginUndo notes that an effect is about to be undone. It is false where that must not

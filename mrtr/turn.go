@@ -22,7 +22,8 @@ import (
 type turnClaim struct {
 	held *claim.Held
 	turn claim.Turn
-	base int // of the entries that are no answers, those that came with the state
+	base int     // of the entries that are no answers, those that came with the state
+	left []entry // by an earlier run of the turn
 
 	mu     sync.Mutex
 	open   []entry // effects noted as begun that have not ended
@@ -31,6 +32,11 @@ type turnClaim struct {
 	// effects counts those that run, and until is when the last of them is to end.
 	effects int
 	until   time.Time
+}
+
+// acted reports whether an earlier run of the turn had effects.
+func (cl *turnClaim) acted() bool {
+	return slices.ContainsFunc(cl.left, func(e entry) bool { return !e.kind.isUndoing() })
 }
 
 // takeTurn claims the turn of a round whose answers have been judged. It is answered
@@ -57,9 +63,10 @@ func (c *Call) takeTurn(ctx context.Context, ended *error, to round) (out *asked
 		cl.held.LetGo(ctx, answer.Left)
 		return nil, true, c.turnRefused(ctx, err)
 	}
+	cl.left = readEffects(answer.Left)
 	c.mu.Lock()
 	c.claim = cl
-	c.st.takeOver(readEffects(answer.Left))
+	c.st.takeOver(cl.left)
 	c.mu.Unlock()
 	kind := RoundClaimed
 	if answer.TookOver {

@@ -66,6 +66,9 @@ func NewEphemeral() *Codec {
 // do not open after a restart or on another instance.
 func (c *Codec) Ephemeral() bool { return c.opts.Ephemeral }
 
+// Skew is how far the clocks of those who share tokens may differ.
+func (c *Codec) Skew() time.Duration { return c.opts.Skew }
+
 // For returns a codec with the same settings and with sub-keys for another purpose.
 // The tokens of one purpose do not open under another. The purpose replaces that
 // of c; a codec from New has the empty one. Deriving keys takes time: call For once

@@ -101,18 +101,35 @@ var (
 
 // styleNames are those of the tool, which holds a seat, asks for the seat, works, asks for
 // the meal, and sells the ticket. Only "given" asks everything before its handler is entered.
+// With the suffix late it holds the seat that was chosen, in the round in which it works.
 var styleNames = []string{"native", "once", "steps", "coroutine", "journal", "resumable", "given"}
 
+const late = " late"
+
 func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
+	name, holdsLate := strings.CutSuffix(name, late)
+	hold := func(ctx context.Context, c *mrtr.Call) error {
+		_, err := mrtr.Once(ctx, c, "hold", l.do("hold"))
+		if err == nil {
+			c.OnStop("hold", l.undo("hold"))
+		}
+		return err
+	}
 	booked := func(in trip, chosen, dish string) plan { return plan{"to " + in.To + ": " + chosen + ", " + dish} }
 	guarded := func(ctx context.Context, c *mrtr.Call, in trip) (*mrtr.IncompleteResult, plan, error) {
-		if _, err := mrtr.Once(ctx, c, "hold", l.do("hold")); err != nil {
-			return nil, plan{}, err
+		if !holdsLate {
+			if err := hold(ctx, c); err != nil {
+				return nil, plan{}, err
+			}
 		}
-		c.OnStop("hold", l.undo("hold"))
 		chosen, ok := mrtr.Answer(c, seat)
 		if !ok {
 			return mrtr.Need(seat), plan{}, nil
+		}
+		if holdsLate {
+			if err := hold(ctx, c); err != nil {
+				return nil, plan{}, err
+			}
 		}
 		if err := l.work(ctx); err != nil {
 			return nil, plan{}, err
@@ -127,13 +144,19 @@ func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
 		return nil, booked(in, chosen, dish), nil
 	}
 	linear := func(ctx context.Context, c *mrtr.Call, in trip) (plan, error) {
-		if _, err := mrtr.Once(ctx, c, "hold", l.do("hold")); err != nil {
-			return plan{}, err
+		if !holdsLate {
+			if err := hold(ctx, c); err != nil {
+				return plan{}, err
+			}
 		}
-		c.OnStop("hold", l.undo("hold"))
 		chosen, err := mrtr.Ask(ctx, c, seat)
 		if err != nil {
 			return plan{}, err
+		}
+		if holdsLate {
+			if err := hold(ctx, c); err != nil {
+				return plan{}, err
+			}
 		}
 		if err := l.work(ctx); err != nil {
 			return plan{}, err
@@ -177,8 +200,13 @@ func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
 	do := func(what string) {
 		mrtr.DoStep(&b, what, func(ctx context.Context, _ *mrtr.At[trip], idem string) (string, error) { return l.do(what)(ctx, idem) })
 	}
-	do("hold")
+	if !holdsLate {
+		do("hold")
+	}
 	chosen := mrtr.AskQuestion(&b, "seat", seat)
+	if holdsLate {
+		do("hold")
+	}
 	dish := mrtr.AskStep(&b, "meal", func(ctx context.Context, _ *mrtr.At[trip]) (mrtr.Question[string], error) {
 		return meal, l.work(ctx)
 	})

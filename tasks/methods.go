@@ -101,7 +101,8 @@ func (m *Manager) rescue(ctx context.Context, key store.Key, r *record, at store
 
 var errCutOff = errors.New("the server that ran this call was cut off, and nobody knows what the call has done")
 
-// abandoned reports whether the holder of a task let go of it or has fallen silent.
+// abandoned reports whether the holder of a task let go of it or has fallen silent. A record
+// that is older than a lease by any clock needs no watching.
 func (m *Manager) abandoned(key store.Key, r *record, at store.Revision) bool {
 	switch {
 	case r.Status != working || m.running(key) != nil:
@@ -111,7 +112,8 @@ func (m *Manager) abandoned(key store.Key, r *record, at store.Revision) bool {
 	case !m.shared: // whoever holds it is in this process, and at work
 		return false
 	}
-	return time.Since(m.seen.Note(key, at)) >= m.lease
+	since := m.seen.Note(key, at)
+	return time.Since(since) >= m.lease || time.Since(r.Updated) > m.lease+2*m.ids.Skew()
 }
 
 // update takes answers. With the last of them, or the silence in its place, the task goes on.
@@ -158,7 +160,33 @@ func (m *Manager) cancel(ctx context.Context, key store.Key, w *way) error {
 	}
 	if run := m.running(key); run != nil {
 		run.stop()
+		return nil
 	}
-	m.rescue(ctx, key, r, at, w)
+	if m.rescue(ctx, key, r, at, w); m.shared && r.Status == working {
+		m.rescueLater(key, w)
+	}
 	return nil
+}
+
+// rescueLater looks after a task that was cancelled while another instance held it, since who
+// cancels need not come again: if that instance says nothing for a lease, the task ends here.
+func (m *Manager) rescueLater(key store.Key, w *way) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return
+	}
+	m.ending.Add(1)
+	go func() {
+		defer m.ending.Done()
+		for sleep(m.ctx, m.lease) {
+			r, at, err := m.load(m.ctx, key)
+			switch {
+			case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForgotten), err == nil && !m.abandoned(key, r, at):
+				return
+			case err == nil:
+				m.rescue(m.ctx, key, r, at, w)
+			}
+		}
+	}()
 }

@@ -231,3 +231,55 @@ func TestACancellationRacesWithAnswers(t *testing.T) {
 	require.NotZero(t, ends["cancelled"])
 	t.Logf("%d races: %v", len(styleNames)*10, ends)
 }
+
+// A client that comes once is enough for a task whose instance is dead: a cancellation is
+// carried out whenever it comes, also for what the round has done that was cut off, and a poll
+// or an answer goes on at once with what has been silent for long. The task of an instance
+// that lives is left to it.
+func TestOneRequestIsEnough(t *testing.T) {
+	requests := map[string]func(c client, id string){
+		"poll":         func(c client, id string) { c.get(id) },
+		"answer":       func(c client, id string) { c.update(id, map[string]any{"seat-1": accept("seat", "aisle")}) },
+		"cancellation": func(c client, id string) { c.cancel(id) },
+	}
+	const lives, justDied, longDead = "lives", "has just died", "has been dead for long"
+	cells := 0
+	for _, style := range styleNames {
+		for _, when := range []string{"", late} {
+			for name, send := range requests {
+				for _, holder := range []string{lives, justDied, longDead} {
+					cells++
+					t.Run(fmt.Sprintf("%s%s/%s/the holder %s", style, when, name, holder), func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) {
+							p := newPair(t, style+when)
+							id, release := stands(t, p.first, p.did, atWork)
+							time.Sleep(time.Second)
+							var entered atomic.Bool
+							p.did.at = func(context.Context) { entered.Store(true) }
+							if p.store.dead.Store(holder != lives); holder != justDied {
+								time.Sleep(2 * time.Minute)
+							}
+							send(p.second, id)
+							time.Sleep(time.Minute)
+							did := p.did.all()
+							goesOn := style != "native" && style != "coroutine"
+							switch {
+							case name == "cancellation" && (goesOn || holder == lives):
+								require.Equal(t, "hold unhold", did)
+								require.Equal(t, "cancelled", p.second.get(id).Status)
+							case name == "cancellation":
+								require.Equal(t, "hold", did)
+								require.Contains(t, p.second.get(id).StatusMessage, "What it has done is unknown")
+							default:
+								require.Equal(t, goesOn && holder == longDead, entered.Load())
+								require.NotContains(t, did, "hold hold")
+							}
+							release()
+						})
+					})
+				}
+			}
+		}
+	}
+	require.Equal(t, 126, cells)
+}

@@ -88,21 +88,10 @@ func (tr *trial) forgotten(when string, s store.Store, key store.Key, at store.R
 			return err
 		},
 	} {
-		want(when+", "+name, tr.answered(write), store.ErrForgotten)
+		want(when+", "+name, tr.settled(write), store.ErrForgotten)
 	}
-	want(when+", Get", tr.answered(func(ctx context.Context) error {
+	want(when+", Get", tr.settled(func(ctx context.Context) error {
 		_, _, err := s.Get(ctx, key)
 		return err
 	}), store.ErrForgotten, store.ErrNotFound)
-}
-
-// answered repeats an operation until it has an answer. A backend in which something is
-// just being deleted may leave a write without one. Only a write that is done is always
-// wrong.
-func (tr *trial) answered(op func(ctx context.Context) error) error {
-	return tr.settled(func() error {
-		ctx, cancel := context.WithTimeout(tr.ctx, promptly)
-		defer cancel()
-		return op(ctx)
-	})
 }

@@ -16,6 +16,8 @@ const (
 	soonEnough = 300 * time.Millisecond
 	// tooLate is how much longer it may take to notice.
 	tooLate = 30 * time.Second
+	// oneAttempt bounds an operation that is repeated.
+	oneAttempt = 2 * time.Second
 )
 
 var silenceRules = []rule{{
@@ -48,14 +50,14 @@ func (tr *trial) silence(hold func() (release func())) {
 	succeeds("meanwhile", err)
 	// Now everything that was held up arrives, in some order with the writes that the
 	// caller does to settle it.
-	if err := tr.settled(func() error {
-		_, err := tr.Store.Create(tr.ctx, tr.key("other"), []byte("new"), ttl)
+	if err := tr.settled(func(ctx context.Context) error {
+		_, err := tr.Store.Create(ctx, tr.key("other"), []byte("new"), ttl)
 		return err
 	}); !errors.Is(err, store.ErrExists) {
 		succeeds("Create when the silence is over", err)
 	}
-	if err := tr.settled(func() error {
-		_, err := tr.Store.Update(tr.ctx, tr.key("record"), at, []byte("new"), ttl)
+	if err := tr.settled(func(ctx context.Context) error {
+		_, err := tr.Store.Update(ctx, tr.key("record"), at, []byte("new"), ttl)
 		return err
 	}); !errors.Is(err, store.ErrConflict) {
 		succeeds("Update when the silence is over", err)
@@ -71,11 +73,14 @@ func (tr *trial) silence(hold func() (release func())) {
 	}
 }
 
-// settled repeats an operation while the connection recovers.
-func (tr *trial) settled(op func() error) error {
+// settled repeats an operation until it has an answer: while a connection recovers or
+// something is being deleted, a backend may leave attempts without one.
+func (tr *trial) settled(op func(ctx context.Context) error) error {
 	deadline := time.Now().Add(tooLate)
 	for {
-		err := op()
+		ctx, cancel := context.WithTimeout(tr.ctx, oneAttempt)
+		err := op(ctx)
+		cancel()
 		if err == nil || store.IsVerdict(err) || time.Now().After(deadline) {
 			return err
 		}
