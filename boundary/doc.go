@@ -25,8 +25,8 @@
 //   - arguments judges the arguments by the tool's schema: all problems at once, by
 //     JSON pointer, without the values.
 //
-// A result of a resultType that the boundary does not know, such as a task, passes all of
-// them as it is, if it marshals and is not too large.
+// For a modern client, a result of a resultType that the boundary does not know, such as a
+// task, passes all of them as it is, if it marshals and is not too large.
 //
 // [Handler] wraps a single tool, for retries and an earlier check of its output.
 //
@@ -40,15 +40,16 @@
 // item of a list that cannot be sent is left out and logged as an error. Only
 // subscriptions/listen has no deadline.
 //
-// A handler's result is encoded once, within the deadline. After it has returned
-// none of its code runs again, and whatever it does to its result later changes nothing.
+// A handler's result is encoded within the deadline. After that none of its code is called
+// again, and whatever it does to its result changes nothing.
 // A result that several calls return needs [Unshared].
 //
 // # Errors
 //
 // Return [Validation], [Selector], [Execution] or [Protocol] from a tool, wrapped or
 // not, or carry any of these methods on an error of your own. They use builtin types
-// alone, so no import is needed. The outermost error that has a method answers.
+// alone, so no import is needed. If several errors of a chain have a method, the
+// outermost one is asked.
 //
 //	ToolErrorType() string               its type in the Report; "execution" without it
 //	ToolErrorCode() string               a finer code of your own
@@ -64,7 +65,7 @@
 //	ToolErrorProtocol() (code int64, message string, data []byte)
 //
 // The client reads the text of Error, wrapping included. Keep a secret cause behind
-// Unwrap, where the log finds it.
+// Unwrap, where the log of a fault finds it.
 //
 // The errors of the network, of files, of a database (database/sql's, and any with a
 // method SQLState) and of a context name hosts, paths and queries. One of these, wrapped

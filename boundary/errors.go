@@ -134,7 +134,7 @@ func capped(candidates []string) []string {
 }
 
 // Execution is the error of an operation that failed. The client reads Message, or
-// that Operation failed; the log has Err too.
+// that Operation failed; the log of a fault has Err too.
 type Execution struct {
 	Operation string // such as "geocode"
 	Message   string // for the client; optional

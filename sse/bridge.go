@@ -1,6 +1,6 @@
-// Package sse serves legacy clients in full, for any handler written for
-// revision 2026-07-28 of the Model Context Protocol or a later one. A legacy
-// client is one that speaks an earlier revision.
+// Package sse lets legacy clients use any handler written for revision 2026-07-28
+// of the Model Context Protocol or a later one. A legacy client is one that speaks
+// an earlier revision.
 //
 // Since 2026-07-28 a handler that needs something from the user returns an
 // input-required result and is called again with the answers. A legacy client

@@ -20,5 +20,6 @@
 //   - The session that a handler sees after a takeover is that of the request which took the
 //     task over.
 //   - A coroutine ends with its process, and its task says so.
-//   - OnStop runs when a task is cancelled, and not when one expires that waits.
+//   - OnStop runs when a task is cancelled. When one expires that waits, it runs in a coroutine
+//     alone, at the end of its FrameTTL.
 package tasks

@@ -3,7 +3,8 @@
 // legacy ones, which are asked over theirs.
 //
 // go-sdk serves one era with one HTTP handler. [NewHandler] stands in front of
-// two of them and routes each request by the version that it names. It also
+// two of them and routes each request by the version that it names. Usual calls of modern
+// clients go past both, straight to the server's middleware. It also
 // refuses cross-origin requests of web pages, bounds bodies, cancels the calls of
 // a client that hangs up, and drains ([Handler.Shutdown]).
 //

@@ -14,7 +14,7 @@
 //     other answer, because its id cannot be read. All other calls go on.
 //   - A call that is in flight and arrives again gets the answer too, and runs once.
 //   - Another call under an id that is in flight, or one beyond Options.MaxCalls, gets an error
-//     and no handler. So does one whose answers have a member twice.
+//     and no handler. So does a call whose answers contain a duplicate member.
 //   - A response has the id exactly as the call wrote it, however many digits.
 //
 // Both eras of the protocol work. A connection is one session, and ends with the input.

@@ -47,8 +47,8 @@
 // Up to 64 messages wait in line to be written to one connection. While the line is
 // full the connection is not read either, so a client that asks and never reads
 // the answers stops being listened to, and is then dropped; at once if more than
-// Limits.MaxUnreadBytes wait. The connections and the
-// calls that are in flight are bounded by [HandlerOptions].
+// Limits.MaxUnreadBytes wait. [HandlerOptions] bound the connections of a [Handler], and
+// the calls that are in flight.
 package wstransport
 
 // Subprotocol is what both ends must offer and accept in the WebSocket

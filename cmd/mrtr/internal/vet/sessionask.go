@@ -32,7 +32,7 @@ AddResource or AddResourceTemplate, directly or through sse.Bridge, or to
 mrtr.Native, Coroutine, Journal, Resumable or Given1 and its like. The legacy style
 of mrtr.ByVersion is exempt. A condition on the revision counts as the check. So does
 one on what another package's function returns for the request or the session. A
-session behind an interface is found if this package has put it there. Before
+session stored in an interface is found if the same package stored it. Before
 go-sdk v1.7.0, which brought revision 2026-07-28, nothing is reported.`, runSessionAsk)
 
 // sessionAsks call back into the client.

@@ -27,8 +27,8 @@ codec alone.
 
 It reports a state that is decoded, parsed, compared with a constant or written
 into a result's text as it came, and one that is made of plain answers, arguments
-and numbers alone, formatted or encoded. A state that any other function has seen
-counts as checked, and one that any other function returned as sealed. A constant
+and numbers alone, formatted or encoded. A state passed to any other function
+counts as checked. A state returned by any other function counts as sealed. A constant
 that nothing reads is harmless.`, runUnsealedState)
 
 func runUnsealedState(p *program, r *reporter) {
