@@ -50,17 +50,17 @@ func (s *mortal) Update(ctx context.Context, key store.Key, at store.Revision, v
 // pair are two instances on one store, of which the first can die.
 type pair struct {
 	first, second client
-	store         *mortal
+	store, other  *mortal // of the first, and of the second
 	did           *ledger
 }
 
 func newPair(t *testing.T, style string) *pair {
 	records := store.NewMemory(nil)
-	p := &pair{store: &mortal{machine: machine{records}}, did: &ledger{}}
+	p := &pair{store: &mortal{machine: machine{records}}, other: &mortal{machine: machine{records}}, did: &ledger{}}
 	keys := []statecodec.Key{statecodec.GenerateKey()}
 	s := setting{style: style, policy: atOnce, did: p.did, keys: keys, records: p.store}
 	p.first = connect(t, newSite(t, s).server)
-	s.records = machine{records}
+	s.records = p.other
 	p.second = connect(t, newSite(t, s).server)
 	return p
 }
@@ -282,4 +282,22 @@ func TestOneRequestIsEnough(t *testing.T) {
 		}
 	}
 	require.Equal(t, 126, cells)
+}
+
+// So it is if the store takes no writes for a while when the task is to be taken over.
+func TestACancellationOutlivesAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, "journal")
+		id, release := stands(t, p.first, p.did, atWork)
+		defer release()
+		p.store.dead.Store(true)
+		p.second.cancel(id)
+		p.other.dead.Store(true)
+		time.Sleep(time.Minute)
+		require.Equal(t, "hold", p.did.all())
+		p.other.dead.Store(false)
+		time.Sleep(time.Minute)
+		require.Equal(t, "hold unhold", p.did.all())
+		require.Equal(t, "cancelled", p.second.get(id).Status)
+	})
 }
