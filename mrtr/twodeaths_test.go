@@ -139,17 +139,25 @@ func TestAYesIsToTheWordsThatWereAsked(t *testing.T) {
 // The one that takes over does not complete the call, though its handler would not fail
 // now: what it would report as paid may be refunded.
 func TestACallThatWasBeingUndoneDoesNotComplete(t *testing.T) {
-	for _, noted := range []bool{false, true} { // the end of the undoing
+	for cut, c := range map[string]struct {
+		holds           bool  // an effect that is undone after the payment, and whose beginning says that
+		writes          int32 // that reach the store after the refund
+		undone, unknown []string
+	}{
+		"in the only undoing":      {false, 0, nil, []string{"pay"}},
+		"in the first of two":      {true, 0, []string{"hold"}, []string{"pay"}},
+		"in the second of the two": {true, 1, []string{"pay"}, []string{"hold"}},
+	} {
 		for name, again := range map[string]mrtr.Interrupted{"journal": 0, "resumable": 0, "native": mrtr.InterruptedAgain} {
-			inBubble(t, fmt.Sprintf("%s/noted=%t", name, noted), func(t *testing.T) {
+			inBubble(t, name+"/"+cut, func(t *testing.T) {
 				memory := store.NewMemory(nil)
 				var did deeds
 				fails, writes := true, atomic.Int32{}
 				style := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
 					ask(s, text("q"))
-					if noted { // runs last, and its beginning says that the other one has ended
+					if c.holds {
 						once(s, "hold", did.do("held"))
-						s.OnStop("hold", func(context.Context, string, error) error { return nil })
+						s.OnStop("hold", func(context.Context, string, error) error { did.note("released"); return nil })
 					}
 					once(s, "pay", did.do("paid"))
 					s.OnStop("pay", func(context.Context, string, error) error { did.note("refunded"); return nil })
@@ -168,7 +176,7 @@ func TestACallThatWasBeingUndoneDoesNotComplete(t *testing.T) {
 					if did.count("refunded") == 0 || op.name != "update" {
 						return nil
 					}
-					if writes.Add(1) == 1 && noted {
+					if writes.Add(1) <= c.writes {
 						return nil
 					}
 					return errors.New("cut off")
@@ -182,11 +190,9 @@ func TestACallThatWasBeingUndoneDoesNotComplete(t *testing.T) {
 				other := newInstance(memory, "")
 				last := serve(other).answer(asked, "x")
 				e := ended(t, last.err, mrtr.OutcomeUnknown)
-				if noted {
-					require.Equal(t, []string{"pay"}, e.Undone)
-				} else {
-					require.Equal(t, []string{"pay"}, e.Unknown, "%+v", e)
-				}
+				require.Equal(t, c.undone, e.Undone, "%+v", e)
+				require.Equal(t, c.unknown, e.Unknown, "%+v", e)
+				require.Equal(t, c.holds, did.count("released") == 1)
 				require.Equal(t, 1, did.count("paid"))
 				require.Equal(t, 1, did.count("refunded"))
 			})
