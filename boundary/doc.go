@@ -40,8 +40,8 @@
 // item of a list that cannot be sent is left out and logged as an error. Only
 // subscriptions/listen has no deadline.
 //
-// A handler's result is encoded within the deadline. After that none of its code is called
-// again, and whatever it does to its result changes nothing.
+// A handler's result is encoded within the deadline. After that the boundary calls none of
+// its code, and whatever it does to its result changes nothing.
 // A result that several calls return needs [Unshared].
 //
 // # Errors

@@ -96,7 +96,7 @@ var deployments = []struct {
 	{"a question is appended", []part{hold, first, second}, []part{hold, first, second, third}},
 	{"an effect is appended", []part{hold, first, second, third}, []part{hold, first, second, third, extra}},
 	{"an effect is inserted after the pending question", []part{hold, first, second, third}, []part{hold, first, second, extra, third}},
-	{"a question is inserted before the pending one", []part{hold, first, second}, []part{hold, third, first, second}},
+	{"a question is inserted between an effect and the pending one", []part{hold, first, second}, []part{hold, third, first, second}},
 	{"an effect is inserted before the pending question", []part{hold, first, second, third}, []part{hold, first, extra, second, third}},
 	{"an answered question is removed", []part{hold, first, second, third}, []part{hold, second, third}},
 	{"an effect that happened is removed", []part{hold, first, second, third}, []part{first, second, third}},

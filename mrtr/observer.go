@@ -145,7 +145,8 @@ type Event struct {
 	// Revision is the protocol revision of the request, and Client the name and version
 	// that its client gives itself: each as the client spells it, and cut.
 	Revision, Client string
-	// Principal is the caller as Options.Principal names it. [LogObserver] leaves it out.
+	// Principal is the caller as Options.Principal names it. [LogObserver] leaves it out of all
+	// records but those of a doubt.
 	Principal string
 	// Trace is the trace of round one of the call. If the observer is a [TraceObserver] it is
 	// the one that RoundTrace gave, from round two on; otherwise it came with the request.

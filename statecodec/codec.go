@@ -13,7 +13,7 @@
 // The payload is encrypted unless [Options.Readable] is set. A token opens as often
 // as it is presented: single use needs a store on the server.
 //
-// There are three kinds of error. A [*UsageError] is a mistake in the calling code. A
+// A Codec fails in three ways. A [*UsageError] is a mistake in the calling code. A
 // [*TokenError] is a refused token: its text is one fixed sentence that the client
 // may read, and [TokenError.Reason] is for the log. An [*InternalError] is neither's
 // fault.

@@ -168,17 +168,20 @@ func (p *post) keep(ctx context.Context, handler func() (mcp.Result, error)) (mc
 	p.began = true
 	p.mu.Unlock()
 	result, err := handler()
+	o := outcome{true, result, err}
+	if context.Cause(ctx) == ErrShuttingDown && o.isCut() {
+		o = outcome{true, nil, inflight.ErrCutOff}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.outcome = outcome{true, result, err}
-	if p.outcome.isCut() && context.Cause(ctx) == ErrShuttingDown {
-		p.outcome = outcome{true, nil, inflight.ErrCutOff}
-	}
-	return p.outcome.result, p.outcome.err
+	p.outcome = o
+	return o.result, o.err
 }
 
-// isCut reports whether a handler has nothing to say but that it was cancelled.
-func (o outcome) isCut() bool {
+// isCut reports whether a handler has nothing to say but that it was cancelled. An error whose
+// own methods panic says something else.
+func (o outcome) isCut() (cut bool) {
+	defer func() { _ = recover() }()
 	err := o.err
 	if result, _ := o.result.(*mcp.CallToolResult); result != nil && err == nil {
 		err = result.GetError()

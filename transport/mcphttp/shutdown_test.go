@@ -287,6 +287,57 @@ func TestAResultThatExistsOutlivesAShutdown(t *testing.T) {
 	require.Equal(t, 3*5*2, cells)
 }
 
+// careless is an error with a method that takes any other error for one of its own type.
+type careless struct{}
+
+func (careless) Error() string        { return "careless" }
+func (careless) Is(target error) bool { return target.(careless) == careless{} }
+
+// An error whose methods panic is answered as go-sdk does, and in a shutdown too.
+func TestAnErrorWhoseMethodsPanicIsAnswered(t *testing.T) {
+	for kind, c := range map[string]struct {
+		session bool
+		body    string
+		edit    func(*http.Request)
+	}{
+		"modern": {body: callModern, edit: modernHeaders},
+		"legacy": {session: true, body: callBody("7", `"x":0`)},
+	} {
+		for _, cut := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/cut=%t", kind, cut), func(t *testing.T) {
+				began := make(chan struct{})
+				server := rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					close(began)
+					if cut {
+						<-ctx.Done()
+					}
+					res := &mcp.CallToolResult{}
+					res.SetError(careless{})
+					return res, nil
+				})
+				h, url := front(t, server, nil)
+				session := ""
+				if c.session {
+					session = openSession(t, url)
+				}
+				answered := start(t, url, c.body, inSession(session, c.edit))
+				receive(t, began, "the call did not run")
+				if cut {
+					over, cancel := context.WithCancel(t.Context())
+					cancel()
+					require.ErrorIs(t, h.Shutdown(over), context.Canceled)
+				}
+				body := receive(t, answered, "no answer").body
+				if cut && c.session { // its POST is answered while the handler goes on
+					require.Contains(t, body, `"id":7`)
+				} else {
+					require.Contains(t, body, `"text":"careless"`)
+				}
+			})
+		}
+	}
+}
+
 // A refusal says that its connection ends. Were it closed without a word, a router or a
 // proxy would send the next request on it, and lose that.
 func TestARefusalInAShutdownSaysThatItsConnectionEnds(t *testing.T) {
