@@ -39,8 +39,7 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 			continue
 		case <-ctx.Done():
 		}
-		stats := rt.Stats()
-		cut := fmt.Errorf("mrtr: Drain: %d handlers held and %d running: %w", stats.Held, stats.Running, context.Cause(ctx))
+		cut := fmt.Errorf("mrtr: Drain: %d handlers held and %d requests under way: %w", rt.Stats().Held, rt.door.count(), context.Cause(ctx))
 		return errors.Join(cut, rt.Close())
 	}
 	return rt.Close()
@@ -83,6 +82,12 @@ func (d *door) enter(evenSo bool) bool {
 	}
 	d.inside++
 	return true
+}
+
+func (d *door) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.inside
 }
 
 func (d *door) leave() {
@@ -162,9 +167,10 @@ const closing = 10 * time.Second
 // in the error.
 //
 // Rounds that a store remembers are cancelled and waited for in all styles. It does not
-// close the store, and waits for no other call of another style.
+// close the store, and waits for no other call of another style. A second Close does not
+// wait any longer.
 func (rt *Runtime) Close() error {
-	end := time.Now().Add(closing)
+	rt.closing.Do(func() { rt.closeBy = time.Now().Add(closing) })
 	effects := time.AfterFunc(closing/2, rt.stopEffects)
 	rt.works.stop()
 	silent := make(chan struct{})
@@ -172,7 +178,7 @@ func (rt *Runtime) Close() error {
 		defer close(silent)
 		rt.mailbox.close()
 	}()
-	err := errors.Join(rt.frames.close(closing), rt.works.wait(end))
+	err := errors.Join(rt.frames.close(rt.closeBy), rt.works.wait(rt.closeBy))
 	effects.Stop()
 	<-silent
 	if rt.memory != nil {
@@ -182,7 +188,7 @@ func (rt *Runtime) Close() error {
 }
 
 // close ends every run and waits until all have left.
-func (t *frameTable) close(grace time.Duration) error {
+func (t *frameTable) close(until time.Time) error {
 	parked, running := t.shut()
 	for _, r := range parked {
 		r.unwound("the server is shutting down", r.how.replays && !t.ephemeral)
@@ -191,16 +197,19 @@ func (t *frameTable) close(grace time.Duration) error {
 	for _, r := range running {
 		r.stop(&Error{Reason: ShuttingDown})
 	}
-	late := time.NewTimer(grace)
+	late := time.NewTimer(time.Until(until))
 	defer late.Stop()
 	select {
 	case <-t.whenEmpty():
 		return nil
 	case <-late.C:
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		return fmt.Errorf("mrtr: Close: %d handlers still running %v after cancellation", t.count(), grace)
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.count() == 0 {
+		return nil
+	}
+	return fmt.Errorf("mrtr: Close: %d handlers still running %v after cancellation", t.count(), closing)
 }
 
 // shut closes the table to new runs, and hands out those that are to end.

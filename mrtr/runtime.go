@@ -261,6 +261,9 @@ type Runtime struct {
 	effects     context.Context // of all effects; ends when Close gives up on them
 	stopEffects context.CancelFunc
 
+	closing sync.Once
+	closeBy time.Time
+
 	door          door
 	registrations registrations
 	audiences     sync.Map     // of its handlers

@@ -57,8 +57,9 @@ type Options struct {
 	// the Every of a [mcphttp.Router].
 	Unready time.Duration
 
-	// Stop is how long the calls may take after that, 25 seconds if zero. A call that still runs then
-	// is cancelled. Give the two together less than the platform gives the process.
+	// Stop is how long the calls may take after that, 25 seconds if zero. A call that still
+	// runs then is cancelled, and left behind if it goes on for 10 seconds more. Have the
+	// platform give the process 12 seconds more than the two together.
 	Stop time.Duration
 
 	tasks *tasks.Manager // that of Tasks
