@@ -2,6 +2,7 @@ package prove_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -201,6 +202,19 @@ func TestAnEffectThatIsNotCounted(t *testing.T) {
 			require.Equal(t, c.detail, report.Findings[0].Detail)
 		}))
 	}
+}
+
+// A count that fails is heard of before the tool is called, so that nothing is done in vain.
+func TestACountThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld("")
+		subject := w.subject()
+		count := subject.Effects
+		subject.Effects = func(context.Context) (map[string]int, error) { return nil, errors.New("there is no ledger") }
+		_, err := prove.Run(t.Context(), subject, strict, nil)
+		require.EqualError(t, err, "prove: nothing could be proved: the effects cannot be counted: there is no ledger")
+		require.Zero(t, must(count(t.Context()))(t)["pay"])
+	})
 }
 
 // A rule that lacks an ability says so, and never passes.

@@ -179,8 +179,8 @@ type prover struct {
 func (p *prover) prepare(ctx context.Context) (err error) {
 	f := p.try(ctx, Rule{Name: "prepare", try: func(t *trial) {
 		c := t.client()
+		before := t.count() // a count that fails is heard of before anything is called
 		t.look(c)
-		before := t.count()
 		p.honest = t.play(c, p.scenario.Arguments, p.scenario.Answers)
 		if end := p.honest.end(); end.reply != nil && end.reply.ResultType == "task" {
 			t.failAt(end, "the call became a task for a client that takes none")

@@ -21,14 +21,15 @@ import (
 
 type count = func(context.Context) (map[string]int, error)
 
-// counter makes the count that -effects asks for; nil if it asks for none.
-func counter(where string, s prove.Subject, stderr *lines) (count, error) {
+// counter makes the count that -effects asks for; nil if it asks for none. A count that is a
+// bare number is one of the effect with that name.
+func counter(where, name string, s prove.Subject, stderr *lines) (count, error) {
 	kind, what, _ := strings.Cut(where, ":")
 	switch {
 	case where == "":
 		return nil, nil
 	case isURL(where):
-		return func(ctx context.Context) (map[string]int, error) { return get(ctx, where) }, nil
+		return func(ctx context.Context) (map[string]int, error) { return get(ctx, where, name) }, nil
 	case what == "":
 	case kind == "stderr" && stderr == nil:
 		return nil, errors.New("-effects stderr: is for a command")
@@ -40,9 +41,9 @@ func counter(where string, s prove.Subject, stderr *lines) (count, error) {
 		stderr.pattern = pattern
 		return stderr.count, nil
 	case kind == "tool":
-		return ask(s, wire.Request{Name: what, Arguments: struct{}{}}), nil
+		return ask(s, name, wire.Request{Name: what, Arguments: struct{}{}}), nil
 	case kind == "resource":
-		return ask(s, wire.Request{Method: "resources/read", Name: what}), nil
+		return ask(s, name, wire.Request{Method: "resources/read", Name: what}), nil
 	case kind == "command":
 		fields := strings.Fields(what)
 		if len(fields) == 0 {
@@ -50,16 +51,19 @@ func counter(where string, s prove.Subject, stderr *lines) (count, error) {
 		}
 		return func(ctx context.Context) (map[string]int, error) {
 			out, err := exec.CommandContext(ctx, fields[0], fields[1:]...).Output()
+			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+				err = fmt.Errorf("%s: %w: %.500s", what, err, bytes.TrimSpace(exit.Stderr))
+			}
 			if err != nil {
 				return nil, err
 			}
-			return readCounts(out)
+			return readCounts(out, name)
 		}, nil
 	}
 	return nil, fmt.Errorf("-effects does not understand %q; see mrtr help prove", where)
 }
 
-func get(ctx context.Context, url string) (map[string]int, error) {
+func get(ctx context.Context, url, name string) (map[string]int, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -76,11 +80,11 @@ func get(ctx context.Context, url string) (map[string]int, error) {
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s: %s", url, res.Status)
 	}
-	return readCounts(text)
+	return readCounts(text, name)
 }
 
 // ask reads the counts from the server itself.
-func ask(s prove.Subject, request wire.Request) count {
+func ask(s prove.Subject, name string, request wire.Request) count {
 	return func(ctx context.Context) (map[string]int, error) {
 		e, err := s.Dial(ctx, s.First)
 		if err != nil {
@@ -121,15 +125,15 @@ func ask(s prove.Subject, request wire.Request) count {
 				text = block.Text
 			}
 		}
-		return readCounts([]byte(text))
+		return readCounts([]byte(text), name)
 	}
 }
 
 // readCounts reads a number, or an object of numbers.
-func readCounts(text []byte) (map[string]int, error) {
+func readCounts(text []byte, name string) (map[string]int, error) {
 	var one int
 	if json.Unmarshal(bytes.TrimSpace(text), &one) == nil {
-		return map[string]int{"effect": one}, nil
+		return map[string]int{name: one}, nil
 	}
 	var many map[string]int
 	if err := json.Unmarshal(text, &many); err != nil || many == nil {

@@ -69,6 +69,7 @@ func TestARunSaysWhatItWillDo(t *testing.T) {
 	_, errOut, status = mrtr(t, "prove", "-tool", "buy", "-header", "X-Api-Key: wrong", url)
 	require.Equal(t, 2, status)
 	require.Contains(t, errOut, "401")
+	require.Contains(t, errOut, "-token")
 
 	_, errOut, status = prove("-only", "state/other-principal")
 	require.Equal(t, 2, status, "a rule that was skipped proves nothing")

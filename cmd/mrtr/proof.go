@@ -188,8 +188,18 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 			}
 		}
 	}
-	s.Effects, err = counter(p.effects, s, p.stderr)
+	s.Effects, err = counter(p.effects, p.onlyEffect(), s, p.stderr)
 	return s, err
+}
+
+// onlyEffect is the effect that -times names, if it names one.
+func (p *proof) onlyEffect() string {
+	if len(p.scenario.Times) == 1 {
+		for name := range p.scenario.Times {
+			return name
+		}
+	}
+	return "effect"
 }
 
 // onlyURL are the flags that have no meaning for a command.

@@ -46,7 +46,8 @@ const proveEpilog = `
   command:LINE    a command and its arguments
   URL             a GET request
 
-All but stderr say a number, or a JSON object of numbers by the name of the effect.
+All but stderr say a number, or a JSON object of numbers by the name of the effect. A
+bare number is that of the effect that -times names.
 An expression for stderr fits the line of the effect and no line of the log, which
 is often written there too: 'stderr:^charged ', say, and not 'stderr:charge'.
 
@@ -140,9 +141,13 @@ func (p *proof) run(ctx context.Context, target []string, out, errOut io.Writer)
 	return prove.Reports{report}, err
 }
 
-// explained adds what a program that did not start says on its stderr.
+// explained adds what a program that did not start says on its stderr, or what a server that
+// wants a token is to be sent.
 func (p *proof) explained(ctx context.Context, err error) error {
 	if p.stderr == nil {
+		if err != nil && strings.Contains(err.Error(), "error 401") {
+			err = fmt.Errorf("%w\n-token and -token-url send a bearer token", err)
+		}
 		return err
 	}
 	return p.stderr.explain(ctx, err)

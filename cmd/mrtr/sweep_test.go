@@ -93,9 +93,23 @@ func TestASweepFindsFault(t *testing.T) {
 
 func TestEffectsNeedAWhere(t *testing.T) {
 	for _, where := range []string{"command:", "command: ", "tool:", "stderr:(", "nonsense"} {
-		_, err := counter(where, prove.Subject{}, newLines())
+		_, err := counter(where, "effect", prove.Subject{}, newLines())
 		require.Error(t, err, where)
 	}
+}
+
+// A bare number is of the effect that is asked for, and a command that fails says why.
+func TestACommandCounts(t *testing.T) {
+	count, err := counter("command:echo 3", "refund", prove.Subject{}, nil)
+	require.NoError(t, err)
+	counts, err := count(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"refund": 3}, counts)
+
+	count, err = counter("command:cat no-such-ledger", "refund", prove.Subject{}, nil)
+	require.NoError(t, err)
+	_, err = count(t.Context())
+	require.ErrorContains(t, err, "cat no-such-ledger: exit status 1: cat: ")
 }
 
 // A server that never stops writing does not fill the memory of its judge.
@@ -119,7 +133,7 @@ func TestCountingAHostileServerIsBounded(t *testing.T) {
 		}
 	}))
 	defer endless.Close()
-	count, err := counter("tool:count", prove.Subject{Dial: prove.HTTP(endless.URL, nil)}, nil)
+	count, err := counter("tool:count", "effect", prove.Subject{Dial: prove.HTTP(endless.URL, nil)}, nil)
 	require.NoError(t, err)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
