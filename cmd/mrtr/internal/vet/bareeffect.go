@@ -217,8 +217,13 @@ var done = names{"context.Context.Done"}
 
 // deed says what an instruction changes, "" if it clearly changes nothing.
 func deed(instr ssa.Instruction) string {
-	if call, ok := instr.(ssa.CallInstruction); ok && deeds.has(calledFunc(call)) {
-		return fmt.Sprintf("%s is called", shortNameOf(calledFunc(call)))
+	call, ok := instr.(ssa.CallInstruction)
+	if !ok {
+		return ""
+	}
+	f := calledFunc(call)
+	if deeds.has(f) || writers.has(f) && toFile(call) && !toStandardStream(call) {
+		return fmt.Sprintf("%s is called", shortNameOf(f))
 	}
 	return ""
 }
@@ -247,6 +252,16 @@ func toFile(call ssa.CallInstruction) bool {
 	}
 	to, ok := args[0].(*ssa.MakeInterface)
 	return ok && isType(to.X.Type(), "os", "File")
+}
+
+// toStandardStream reports whether the first argument of a call is os.Stdout or os.Stderr.
+func toStandardStream(call ssa.CallInstruction) bool {
+	loaded, ok := call.Common().Args[0].(*ssa.MakeInterface).X.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	variable, ok := loaded.X.(*ssa.Global)
+	return ok && variable.Pkg.Pkg.Path() == "os"
 }
 
 // choice reports on a select whose outcome may differ: one among several

@@ -211,6 +211,10 @@ func aboveGuard(ctx context.Context, c call, _ none) (*mrtr.IncompleteResult, st
 		return mrtr.Need(place), "", nil
 	}
 	os.Rename("draft", where) // want `os.Rename is called above a guard: it happens again in each round`
+	if f, err := os.OpenFile("ledger", os.O_APPEND|os.O_WRONLY, 0); err == nil {
+		fmt.Fprintln(f, where) // want `fmt.Fprintln is called above a guard: it happens again in each round`
+	}
+	fmt.Fprintln(os.Stderr, where)
 	if _, ok := mrtr.Answer(c, units); !ok {
 		return mrtr.Need(units), "", nil
 	}
