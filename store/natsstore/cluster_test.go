@@ -127,6 +127,19 @@ func TestOutageOfTheLeader(t *testing.T) {
 	t.Logf("%d calls, refused meanwhile: %v", calls, refusals)
 }
 
+// A writer that is alone with its record never loses to itself.
+func TestClusterLetsAWriterGoOn(t *testing.T) {
+	leader, _ := replicated(t)
+	s := open(t, connect(t, leader.ClientURL()), &natsstore.Options{Replicas: 3})
+	key := storetest.KeyOf(t, s, "record")
+	at, err := s.Create(t.Context(), key, []byte("one"), time.Minute)
+	require.NoError(t, err)
+	for n := range 2000 {
+		at, err = s.Update(t.Context(), key, at, []byte("more"), time.Minute)
+		require.NoError(t, err, "update %d", n)
+	}
+}
+
 // replicated returns the leader of a stream with three replicas, and the stores of two
 // instances that are connected to the others.
 func replicated(t *testing.T) (leader *server.Server, stores []store.Store) {

@@ -148,7 +148,8 @@ func (s *Store) Update(ctx context.Context, key store.Key, at store.Revision, va
 
 // write publishes, if the subject's last message is the expected one. It is a
 // publish and not an update of the key-value API, which drops the time to live.
-// It is said once: a second attempt would conflict with the first.
+// It is said again only where nobody has taken it: a second attempt would conflict with the
+// first.
 func (s *Store) write(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, conflict error) (store.Revision, error) {
 	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
 		return 0, err
@@ -164,14 +165,17 @@ func (s *Store) write(ctx context.Context, key store.Key, at store.Revision, val
 			jetstream.WithExpectStream(s.opts.Stream),
 			jetstream.WithMsgTTL(ttl),
 			jetstream.WithRetryAttempts(0))
-		if err == nil {
+		switch {
+		case err == nil:
 			return store.Revision(ack.Sequence), nil
+		case isBusy(err) && time.Since(began) < longestStart:
+			err = pause(ctx)
+		case errors.Is(err, jetstream.ErrNoStreamResponse): // nobody has heard it
+			err = s.listening(ctx, key.Epoch, began, err)
+		default:
+			err = verdict(err, conflict)
 		}
-		if !errors.Is(err, jetstream.ErrNoStreamResponse) {
-			return 0, failed("write", verdict(err, conflict))
-		}
-		// Nobody has heard it, so it may be said again.
-		if err := s.listening(ctx, key.Epoch, began, err); err != nil {
+		if err != nil {
 			return 0, failed("write", err)
 		}
 	}
@@ -211,12 +215,25 @@ func (s *Store) listening(ctx context.Context, epoch string, began time.Time, er
 	if time.Since(began) > longestStart {
 		return err
 	}
+	return pause(ctx)
+}
+
+// pause waits for a moment.
+func pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(soon):
 		return nil
 	}
+}
+
+// isBusy reports whether a write was refused because another one of its record is under way.
+// A cluster acknowledges a write before it has done with it, so that may be the one that the
+// caller has just made: it says nothing about the revision.
+func isBusy(err error) bool {
+	var refusal *jetstream.APIError
+	return errors.As(err, &refusal) && refusal.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
 // compare looks up whether the stream is still the one that the epoch is about.
@@ -242,7 +259,7 @@ func verdict(err, conflict error) error {
 		return err
 	}
 	switch refusal.ErrorCode {
-	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
+	case jetstream.JSErrCodeStreamWrongLastSequence:
 		return conflict
 	case codeAccountFull, codeServerFull, codeStorageFull:
 		return fmt.Errorf("%w: %w", store.ErrFull, err)

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,6 +200,36 @@ func TestServerWithoutJetStream(t *testing.T) {
 	_, err = natsstore.Open(ctx, connect(t, srv.ClientURL()), nil)
 	require.Error(t, err)
 	require.False(t, store.IsVerdict(err), err)
+}
+
+// A server that is still busy with a write of the record refuses the next one, which says
+// nothing about the revision: it is said again, and an answer that stays away is no verdict.
+func TestARecordThatIsBusyIsNoConflict(t *testing.T) {
+	nc := connect(t, runServer(t, &server.Options{}).ClientURL())
+	s := open(t, nc, nil)
+	key := storetest.KeyOf(t, s, "record")
+	require.NoError(t, jetStream(t, nc).DeleteStream(t.Context(), "MRTR_ROUNDS"))
+	var writes, busyFor atomic.Int32
+	busyFor.Store(3)
+	responder := connect(t, nc.ConnectedUrl())
+	_, err := responder.Subscribe("mrtr.rounds.>", func(m *nats.Msg) {
+		answer := `{"stream":"MRTR_ROUNDS","seq":7}`
+		if writes.Add(1) <= busyFor.Load() {
+			answer = `{"error":{"code":400,"err_code":10164,"description":"wrong last sequence"}}`
+		}
+		require.NoError(t, m.Respond([]byte(answer)))
+	})
+	require.NoError(t, err)
+	require.NoError(t, responder.Flush())
+	at, err := s.Create(t.Context(), key, []byte("one"), time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, store.Revision(7), at)
+	require.EqualValues(t, 4, writes.Load())
+
+	busyFor.Store(math.MaxInt32)
+	_, err = s.Update(t.Context(), key, at, []byte("two"), time.Minute)
+	require.Error(t, err)
+	require.False(t, store.IsVerdict(err), "%v", err)
 }
 
 // BenchmarkRound is the cost of a remembered round, in bare writes.
