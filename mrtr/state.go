@@ -69,6 +69,14 @@ func (e *entry) settleWording() {
 	}
 }
 
+// settleWordings makes the digests of all answers, so that nothing is written to the entries
+// when the state goes out.
+func (st *state) settleWordings() {
+	for i := range st.done {
+		st.done[i].settleWording()
+	}
+}
+
 // happened reports whether the entry is an effect that is known to have happened.
 func (e *entry) happened() bool { return e.kind.isEffect() && !e.unknown && len(e.value) > 0 }
 
