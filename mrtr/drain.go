@@ -167,8 +167,8 @@ const closing = 10 * time.Second
 // in the error.
 //
 // Rounds that a store remembers are cancelled and waited for in all styles. It does not
-// close the store, and waits for no other call of another style. A second Close does not
-// wait any longer.
+// close the store, and waits for no other call of another style. A second Close waits
+// for what is left of the ten seconds.
 func (rt *Runtime) Close() error {
 	rt.closing.Do(func() { rt.closeBy = time.Now().Add(closing) })
 	effects := time.AfterFunc(closing/2, rt.stopEffects)

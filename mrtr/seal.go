@@ -129,7 +129,7 @@ func (c *Call) suspend() (*asked, error) {
 	if err := c.countRound(len(requests) > 0); err != nil {
 		return nil, err
 	}
-	c.st.settleWordings() // of entries that the held handler shares, and may read from now on
+	c.st.settleWordings() // before the handler is held: it shares the entries
 	if err := c.holdFrame(); err != nil {
 		return nil, err
 	}

@@ -62,18 +62,13 @@ func (e *entry) wording() string {
 	return e.digest
 }
 
-// settleWording makes the digest, for a state that goes out.
-func (e *entry) settleWording() {
-	if e.asked != nil {
-		e.digest, e.asked = e.asked.digest(), nil
-	}
-}
-
-// settleWordings makes the digests of all answers, so that nothing is written to the entries
-// when the state goes out.
+// settleWordings keeps the digests of the questions that were answered, in place of the
+// questions.
 func (st *state) settleWordings() {
 	for i := range st.done {
-		st.done[i].settleWording()
+		if e := &st.done[i]; e.asked != nil {
+			e.digest, e.asked = e.asked.digest(), nil
+		}
 	}
 }
 

@@ -94,12 +94,11 @@ func writeEntries(w *jsontext.Writer, name string, entries []entry) {
 	w.List(name)
 	for i := range entries {
 		e := &entries[i]
-		e.settleWording()
 		w.Object(i, "key", e.key)
 		if e.kind != answerEntry {
 			w.Text("kind", string(e.kind))
 		}
-		w.Text("digest", e.digest)
+		w.Text("digest", e.wording())
 		w.Raw("value", e.value)
 		w.Flag("unknown", e.unknown)
 		w.Flag("free", e.free)

@@ -232,10 +232,9 @@ func TestACancellationRacesWithAnswers(t *testing.T) {
 	t.Logf("%d races: %v", len(styleNames)*10, ends)
 }
 
-// A client that comes once is enough for a task whose instance is dead: a cancellation is
-// carried out whenever it comes, also for what the round has done that was cut off, and a poll
-// or an answer goes on at once with what has been silent for long. The task of an instance
-// that lives is left to it.
+// One request is enough for a task whose instance is dead. A cancellation is carried out
+// whenever it comes, and undoes the effects of a round that was cut off too. A poll or an answer
+// goes on at once if the silence has been long. An instance that lives keeps its task.
 func TestOneRequestIsEnough(t *testing.T) {
 	requests := map[string]func(c client, id string){
 		"poll":         func(c client, id string) { c.get(id) },

@@ -141,8 +141,8 @@ func (p *proof) run(ctx context.Context, target []string, out, errOut io.Writer)
 	return prove.Reports{report}, err
 }
 
-// explained adds what a program that did not start says on its stderr, or what a server that
-// wants a token is to be sent.
+// explained adds the stderr of a program that did not start, or the flags for a server that
+// wants a token.
 func (p *proof) explained(ctx context.Context, err error) error {
 	if p.stderr == nil {
 		if err != nil && strings.Contains(err.Error(), "error 401") {

@@ -281,6 +281,7 @@ func TestNotificationsStream(t *testing.T) {
 				}
 			}
 		}
+		require.NoError(t, lines.Err())
 		require.NoError(t, res.Body.Close())
 		require.Len(t, events, 2)
 		require.Contains(t, events[0], `"notifications/progress"`)

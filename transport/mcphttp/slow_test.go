@@ -144,6 +144,7 @@ func TestSilentStreamsCarryHeartbeats(t *testing.T) {
 				for lines.Scan() {
 					rest += lines.Text() + "\n"
 				}
+				require.NoError(t, lines.Err())
 				require.Regexp(t, `event: message\ndata: .*"over"`, rest)
 			} else {
 				require.NoError(t, res.Body.Close())
