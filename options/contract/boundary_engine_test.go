@@ -1,0 +1,249 @@
+package contract
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/judge"
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
+)
+
+// boundedLog keeps the records of a boundary.
+type boundedLog struct{ buf bytes.Buffer }
+
+// take returns the records since the last take. The calls that wrote them are over.
+func (l *boundedLog) take(t *testing.T) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	for dec := json.NewDecoder(&l.buf); dec.More(); {
+		var r map[string]any
+		require.NoError(t, dec.Decode(&r))
+		all = append(all, r)
+	}
+	l.buf.Reset()
+	return all
+}
+
+// boundedServer is a server with a boundary and the tools that add adds. It returns
+// the boundary's log too, in which the engine's events are as well where observed is set.
+func boundedServer(t *testing.T, observed bool, add func(*mrtr.Runtime, *mcp.Server)) (*mcp.Server, *boundedLog) {
+	t.Helper()
+	log := &boundedLog{}
+	logger, opts := slog.New(slog.NewJSONHandler(&log.buf, nil)), &mrtr.Options{}
+	if observed {
+		opts.Observer = mrtr.LogObserver(logger)
+	}
+	rt, err := mrtr.New(OnForcedStore(opts))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, rt.Close()) })
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+	add(rt, server)
+	require.NoError(t, boundary.Install(server, &boundary.Options{Logger: logger}))
+	return server, log
+}
+
+func boundedClient(t *testing.T, server *mcp.Server, era judge.Era) *wire.Client {
+	t.Helper()
+	opts := &wire.Options{}
+	if era == judge.Legacy {
+		opts.Version = wire.Legacy
+	}
+	client, err := wire.Connect(t.Context(), server, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func boundedReport(t *testing.T, reply wire.Reply) boundary.Report {
+	t.Helper()
+	var result struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	var report boundary.Report
+	require.NoError(t, json.Unmarshal(reply.Result, &result))
+	require.NoError(t, json.Unmarshal(result.Meta[boundary.MetaKey], &report), string(reply.Result))
+	return report
+}
+
+// Wherever an author's code panics or exits inside the engine, every request is
+// answered once, the call ends in a well-formed error result that reports its
+// effects as far as they are known, the fault is one ERROR record, which the boundary
+// writes, and the next call works.
+func TestBoundaryAroundTheEngine(t *testing.T) {
+	rows := 0
+	for _, place := range boundedPlaces {
+		for way, there := range boundedWays {
+			for _, era := range []judge.Era{judge.Modern, judge.Legacy} {
+				rows++
+				t.Run(fmt.Sprintf("%s/%s/%s", place.name, way, era), func(t *testing.T) {
+					server, log := boundedServer(t, true, func(rt *mrtr.Runtime, s *mcp.Server) {
+						mrtr.AddTool(s, &mcp.Tool{Name: "t"}, mrtr.Tool(rt, place.style(there), nil))
+						mrtr.AddTool(s, &mcp.Tool{Name: "healthy"}, mrtr.Tool(rt, boundedGuarded(nil, nil), nil))
+					})
+					client := boundedClient(t, server, era)
+					script := wire.Answers{"units": wire.Value("metric")}
+					out, err := client.Call(t.Context(), "t", nil, script)
+					require.NoError(t, err)
+					require.Nil(t, out.Error)
+					outcome, err := judge.Answer(era, &jsonrpc.Response{Result: out.Result}, nil)
+					require.NoError(t, err)
+					require.Equal(t, judge.ErrorResult, outcome)
+					report := boundedReport(t, out.Reply)
+					require.False(t, *report.Expected)
+					require.Equal(t, place.effect, report.Effect)
+					require.NotContains(t, out.Text, "boom")
+					said, where := "", 0
+					for _, r := range log.take(t) {
+						if strings.Contains(fmt.Sprint(r), "boundary_places_test.go") {
+							where++
+						}
+						if r["level"] == "ERROR" {
+							require.Empty(t, said, "a second record of the fault")
+							said = fmt.Sprint(r["cause"], r["stack"])
+						}
+					}
+					if way == "Goexit" {
+						require.Contains(t, said, "runtime.Goexit")
+					} else {
+						require.Contains(t, said, "boundary_places_test.go", "the log says where")
+						require.Equal(t, 1, where, "and says it once")
+					}
+
+					out, err = client.Call(t.Context(), "healthy", nil, script)
+					require.NoError(t, err)
+					require.JSONEq(t, `{"units":"metric"}`, string(out.Structured))
+					require.Equal(t, client.Requests("tools/call"), boundedAnswers(t, client))
+				})
+			}
+		}
+	}
+	t.Logf("%d ways to break off inside the engine, %d well-formed error results", rows, rows)
+	require.Equal(t, len(boundedPlaces)*3*2, rows)
+}
+
+// boundedAnswers counts the answers to tools/call.
+func boundedAnswers(t *testing.T, client *wire.Client) (n int) {
+	t.Helper()
+	calls := map[string]bool{}
+	for _, sent := range client.Messages() {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		require.NoError(t, json.Unmarshal(sent.JSON, &m))
+		if sent.Sent && m.Method == "tools/call" {
+			calls[string(m.ID)] = true
+		}
+		if !sent.Sent && m.Method == "" && calls[string(m.ID)] {
+			n++
+		}
+	}
+	return n
+}
+
+// A value that cannot be remembered is found after its effect has run.
+func TestBoundaryTellsOfAnEffect(t *testing.T) {
+	effects := map[string]string{"a value that cannot be remembered": "unknown", "an error after an effect": "applied"}
+	for name, style := range map[string]boundedStyle{
+		"a value that cannot be remembered": boundedGuarded(func(ctx context.Context, c *mrtr.Call) error {
+			_, err := mrtr.Once(ctx, c, "effect", func(context.Context, string) (float64, error) { return math.NaN(), nil })
+			return err
+		}, nil),
+		"an error after an effect": boundedGuarded(boundedOnce(func() {}), func(context.Context, *mrtr.Call) error {
+			return &boundary.Execution{Operation: "print", Retryable: true, Expected: true}
+		}),
+	} {
+		for _, era := range []judge.Era{judge.Modern, judge.Legacy} {
+			t.Run(name+"/"+string(era), func(t *testing.T) {
+				entered := 0
+				server, _ := boundedServer(t, false, func(rt *mrtr.Runtime, s *mcp.Server) {
+					h := mrtr.Tool(rt, style, nil)
+					mrtr.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
+						func(ctx context.Context, req *mcp.CallToolRequest, in boundedIn) (*mcp.CallToolResult, any, error) {
+							entered++
+							return h(ctx, req, in)
+						}, &boundary.HandlerOptions{Attempts: 3}))
+				})
+				client := boundedClient(t, server, era)
+				out, err := client.Call(t.Context(), "t", nil, wire.Answers{"units": wire.Value("metric")})
+				require.NoError(t, err)
+				require.True(t, out.IsError)
+				require.Equal(t, effects[name], boundedReport(t, out.Reply).Effect)
+				require.Equal(t, client.Requests("tools/call"), entered, "an effect is not run again")
+			})
+		}
+	}
+}
+
+// A decline is nobody's mistake: an expected error result, one line at INFO, and no
+// further attempt.
+func TestBoundaryAndARefusingUser(t *testing.T) {
+	for how, answer := range map[string]wire.Answer{"declined": wire.Decline, "cancelled": wire.Cancel} {
+		for _, era := range []judge.Era{judge.Modern, judge.Legacy} {
+			for _, o := range options.All {
+				if o.Name == "native" && era == judge.Legacy {
+					continue // which answers legacy clients with the defaults
+				}
+				t.Run(fmt.Sprintf("%s/%s/%s", how, era, o.Name), func(t *testing.T) {
+					entered := 0
+					server, log := boundedServer(t, false, func(rt *mrtr.Runtime, s *mcp.Server) {
+						h := o.New(rt, &options.Audit{})
+						mrtr.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
+							func(ctx context.Context, req *mcp.CallToolRequest, in options.Query) (*mcp.CallToolResult, options.Report, error) {
+								entered++
+								return h(ctx, req, in)
+							}, &boundary.HandlerOptions{Attempts: 3}))
+					})
+					client := boundedClient(t, server, era)
+					out, err := client.Call(t.Context(), "t", map[string]any{"location": "Springfield"}, wire.Answers{"place": answer})
+					require.NoError(t, err)
+					require.True(t, out.IsError)
+					require.Equal(t, fmt.Sprintf(`Stopped: "place" was %s.`, how), out.Text)
+					require.Empty(t, out.Structured)
+					report := boundedReport(t, out.Reply)
+					require.True(t, *report.Expected)
+					require.Empty(t, report.Effect)
+					require.Equal(t, client.Requests("tools/call"), entered)
+					require.Len(t, out.Questions, 1, "the question is not asked again")
+					for _, r := range log.take(t) {
+						require.Equal(t, "INFO", r["level"])
+					}
+				})
+			}
+		}
+	}
+}
+
+// The error of a refused state is byte for byte the same as without a boundary, and is
+// logged at WARN.
+func TestBoundaryAndABadState(t *testing.T) {
+	for _, o := range options.All {
+		t.Run(o.Name, func(t *testing.T) {
+			server, log := boundedServer(t, false, func(rt *mrtr.Runtime, s *mcp.Server) {
+				mrtr.AddTool(s, &mcp.Tool{Name: "t"}, o.New(rt, &options.Audit{}))
+			})
+			client := boundedClient(t, server, judge.Modern)
+			_, err := client.Send(t.Context(), wire.Request{Name: "t", Arguments: map[string]any{"location": "Lisbon"}, State: "forged"})
+			require.NoError(t, err)
+			messages := client.Messages()
+			require.Equal(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid or expired requestState"}}`,
+				string(messages[len(messages)-1].JSON))
+			records := log.take(t)
+			require.Len(t, records, 1)
+			require.Equal(t, "WARN", records[0]["level"])
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package contract
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
+	"github.com/mrtr-go/sdk/options"
+)
+
+// fault is a way to break a style.
+type fault string
+
+const (
+	none             fault = "sound"
+	effectAboveGuard fault = "effect above the guard"
+	questionRenamed  fault = "question renamed"
+	answerDropped    fault = "answer dropped"
+	declineSwallowed fault = "decline swallowed"
+	extraRound       fault = "an extra round"
+)
+
+// faulty is style E with one fault.
+func faulty(f fault) mrtrtest.Subject {
+	units, optional := options.Units, mrtr.Optional(options.Units)
+	if f == questionRenamed {
+		units = mrtr.Choose("unit", "Which units?", mrtr.Choices("metric", "imperial")...)
+	}
+	return subjectOf(string(f), mrtrtest.AtEnd, func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+		return mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, q options.Query) (*mrtr.IncompleteResult, options.Report, error) {
+			which, err := options.WhichPlace(q.Location)
+			if err != nil {
+				return nil, options.Report{}, err
+			}
+			place, ok := mrtr.Answer(c, which)
+			if !ok {
+				return mrtr.Need(which), options.Report{}, nil
+			}
+			if f == effectAboveGuard {
+				audit.Record(place)
+			}
+			chosen, ok := mrtr.Answer(c, units)
+			switch {
+			case f == declineSwallowed:
+				maybe, asked := mrtr.Answer(c, optional)
+				if !asked {
+					return mrtr.Need(optional), options.Report{}, nil
+				}
+				if chosen = "metric"; maybe != nil {
+					chosen = *maybe
+				}
+			case !ok:
+				return mrtr.Need(units), options.Report{}, nil
+			case f == answerDropped:
+				chosen = "metric"
+			case f == extraRound:
+				if _, been := mrtr.Carried[bool](c); !been {
+					return mrtr.Need().Carry(true), options.Report{}, nil
+				}
+			}
+			if f != effectAboveGuard {
+				audit.Record(place)
+			}
+			return nil, options.NewReport(place, chosen), nil
+		}), nil)
+	})
+}
+
+// Styles that are broken on purpose are reported under the rule they break, and
+// the same style unbroken is not.
+func TestInvariantNotices(t *testing.T) {
+	cases := []struct {
+		fault       fault
+		rule        string
+		contract    string // one of those that show the fault
+		explanation string
+	}{
+		{effectAboveGuard, "effects", "Lisbon, metric", "the effect happens again in each round"},
+		{questionRenamed, "questions", "Lisbon, metric", "a client files the answer under the key, and its rules may go by the key"},
+		{answerDropped, "result", "Lisbon, imperial", "the user's answer must reach the result"},
+		{declineSwallowed, "result", "Lisbon, declined at units", "a decline must not end in a success"},
+		{extraRound, "rounds", "Lisbon, metric", "the client has to call again for nothing"},
+	}
+	subjects := []mrtrtest.Subject{faulty(none)}
+	for _, c := range cases {
+		subjects = append(subjects, faulty(c.fault))
+	}
+	found, err := mrtrtest.Differences(t.Context(), subjects, ModernContracts(), OneInstance)
+	require.NoError(t, err)
+	require.Empty(t, mrtrtest.DifferencesOf(found, string(none)), "the sound style")
+	require.Len(t, cases, 5)
+	for _, c := range cases {
+		t.Run(string(c.fault), func(t *testing.T) {
+			mine := mrtrtest.DifferencesOf(found, string(c.fault))
+			i := slices.IndexFunc(mine, func(f mrtrtest.Difference) bool {
+				return f.Rule.Name == c.rule && f.Contract.Name == c.contract
+			})
+			require.GreaterOrEqualf(t, i, 0, "%s: not noticed by the rule %q", c.explanation, c.rule)
+			for _, part := range []string{string(c.fault), c.contract, c.rule, mine[i].Rule.Explanation} {
+				require.Contains(t, mine[i].String(), part)
+			}
+		})
+	}
+
+	// As a task, too. But an extra round is made without the client, and a question that has
+	// no answer stays open, which is an error of Play.
+	subjects = slices.DeleteFunc(subjects, func(s mrtrtest.Subject) bool { return s.Name == string(questionRenamed) })
+	found, err = mrtrtest.Differences(t.Context(), subjects, TaskContracts(ModernContracts()), AsTask)
+	require.NoError(t, err)
+	require.Empty(t, mrtrtest.DifferencesOf(found, string(none)), "the sound style")
+	for _, c := range cases {
+		noticed := slices.ContainsFunc(mrtrtest.DifferencesOf(found, string(c.fault)), func(f mrtrtest.Difference) bool {
+			return f.Rule.Name == c.rule && f.Contract.Name == c.contract
+		})
+		require.Equal(t, c.fault != extraRound && c.fault != questionRenamed, noticed, "as a task: %s", c.explanation)
+	}
+}
+
+// A difference that only the transcript rule looks at is reported by it alone.
+func TestInvariantNoticesAnExtraField(t *testing.T) {
+	c := ModernContracts()[0]
+	sound, err := mrtrtest.Play(t.Context(), faulty(none).Build, c.Script, OneInstance)
+	require.NoError(t, err)
+	other := *sound
+	other.Messages = slices.Clone(sound.Messages)
+	last := len(other.Messages) - 1
+	other.Messages[last] = strings.Replace(other.Messages[last], `"_meta":{`, `"_meta":{"style":"other",`, 1)
+	require.NotEqual(t, sound.Messages, other.Messages)
+	for _, r := range mrtrtest.AlikeRules() {
+		detail := r.Broken(mrtrtest.Trial{Subject: faulty(none), Contract: c, Saw: &other, Reference: sound})
+		require.Equal(t, r.Name == "transcript", detail != "", "%s: %s", r.Name, detail)
+	}
+}
+
+// The landmines break one rule alone: a call that completes has audited twice.
+func TestInvariantCatchesTheLandmines(t *testing.T) {
+	landminesAreCaught(t, ModernContracts(), OneInstance)
+	landminesAreCaught(t, TaskContracts(ModernContracts()), AsTask)
+}
+
+func landminesAreCaught(t *testing.T, contracts []mrtrtest.Contract, in *mrtrtest.Options) {
+	subjects := append(Styles("native"), Styles("await", "naive")...)
+	require.Len(t, subjects, 3)
+	found, err := mrtrtest.Differences(t.Context(), subjects, contracts, in)
+	require.NoError(t, err)
+	require.Empty(t, mrtrtest.DifferencesOf(found, "native"))
+	for _, landmine := range subjects[1:] {
+		t.Run(landmine.Name+", "+in.String(), func(t *testing.T) {
+			audited := map[string][]string{} // by contract
+			for _, f := range mrtrtest.DifferencesOf(found, landmine.Name) {
+				require.Equal(t, "effects", f.Rule.Name, f)
+				audited[f.Contract.Name] = f.Saw.Effects
+			}
+			for _, c := range contracts {
+				if c.Ends.IsError {
+					require.Empty(t, audited[c.Name], c.Name)
+					continue
+				}
+				require.Equal(t, []string{c.Effects.Name, c.Effects.Name}, audited[c.Name], c.Name)
+			}
+			require.NotEmpty(t, audited)
+		})
+	}
+}
