@@ -1,4 +1,4 @@
-package form_test
+package internal_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package failure_test
+package internal_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package unbound_test
+package internal_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package plaintext_test
+package internal_test
 
 import (
 	"strconv"

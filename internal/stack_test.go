@@ -1,4 +1,4 @@
-package stacktrace_test
+package internal_test
 
 import (
 	"runtime/debug"
@@ -35,12 +35,12 @@ func TestATraceShowsNoValues(t *testing.T) {
 	trace := panicked(func() []byte { return stacktrace.Of(0) })
 	require.NotContains(t, trace, "7ecabada55")
 	require.NotContains(t, trace, "0x")
-	require.Contains(t, trace, "stacktrace_test.transfer\n", "the function that panicked")
-	require.Contains(t, trace, "stacktrace_test.go:18\n", "and its line")
+	require.Contains(t, trace, "internal_test.transfer\n", "the function that panicked")
+	require.Contains(t, trace, "stack_test.go:18\n", "and its line")
 }
 
 func TestATraceBeginsWithTheCaller(t *testing.T) {
-	require.True(t, strings.HasPrefix(string(stacktrace.Of(0)), "github.com/mrtr-go/sdk/internal/stacktrace_test.TestATraceBeginsWithTheCaller\n"))
+	require.True(t, strings.HasPrefix(string(stacktrace.Of(0)), "github.com/mrtr-go/sdk/internal_test.TestATraceBeginsWithTheCaller\n"))
 	require.True(t, strings.HasPrefix(string(stacktrace.Of(1)), "testing.tRunner\n"))
 }
 

@@ -1,4 +1,4 @@
-package usage_test
+package internal_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package weight_test
+package internal_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package toolschema
+package boundary_test
 
 import (
 	"encoding/json"
@@ -7,9 +7,11 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/boundary/internal/toolschema"
 )
 
-var trip = json.RawMessage(`{
+var tripSchema = json.RawMessage(`{
 	"type": "object", "additionalProperties": false, "required": ["place", "days"],
 	"properties": {
 		"place": {"type": "string", "minLength": 2, "maxLength": 20, "pattern": "^[A-Z]"},
@@ -21,32 +23,32 @@ var trip = json.RawMessage(`{
 	"$defs": {"stop": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}}
 }`)
 
-func compile(t *testing.T, schema string) *Schema {
+func compile(t *testing.T, schema string) *toolschema.Schema {
 	t.Helper()
-	s, err := Compile(json.RawMessage(schema))
+	s, err := toolschema.Compile(json.RawMessage(schema))
 	require.NoError(t, err)
 	return s
 }
 
-func TestArguments(t *testing.T) {
+func TestArgumentsAgainstASchema(t *testing.T) {
 	const tags = `{"type":"object","properties":{"tag":{"type":"string"}}}`
 	for _, tc := range []struct {
 		explanation, schema, args string
 		want                      []string // "pointer problem"
 		hint                      string
 	}{
-		{explanation: "all of it fits", schema: string(trip), args: `{"place":"Lisbon","days":2,"units":"metric","stops":[{"name":"a"}],"budget":null}`},
+		{explanation: "all of it fits", schema: string(tripSchema), args: `{"place":"Lisbon","days":2,"units":"metric","stops":[{"name":"a"}],"budget":null}`},
 		{explanation: "absent arguments are an empty object", schema: tags},
 		{explanation: "and so is null", schema: tags, args: `null`},
 		{explanation: "defaults are filled in first", schema: `{"type":"object","properties":{"a":{"type":"string","default":"x"}},"minProperties":1}`, args: `{}`},
 		{explanation: "an open schema takes any name", schema: `{"type":"object","properties":{"a":{}},"additionalProperties":true}`, args: `{"b":1}`},
 		{explanation: "a schema without names takes any name", schema: `{"type":"object"}`, args: `{"b":1}`},
-		{"every problem, sorted", string(trip), `{"place":"s3cret","days":99}`, []string{"/days must be at most 7", "/place must match the pattern ^[A-Z]"}, ""},
-		{"a wrong type hides the other keywords", string(trip), `{"place":3,"days":1.5}`, []string{"/days must be an integer, not a number", "/place must be a string, not an integer"}, ""},
-		{"lengths and choices", string(trip), `{"place":"S","days":1,"units":"s3cret"}`, []string{"/place must have at least 2 characters", `/units must be one of "metric", "imperial"`}, ""},
-		{"too many items, one of them twice", string(trip), `{"place":"Li","days":1,"stops":[{"name":"a"},{"name":"b"},{"name":"b"}]}`, []string{"/stops must have at most 2 items", "/stops must not have the same item twice"}, ""},
-		{"within items, by reference", string(trip), `{"place":"Li","days":1,"stops":[{"name":1},{}]}`, []string{"/stops/0/name must be a string, not an integer", "/stops/1/name is required"}, ""},
-		{"alternatives", string(trip), `{"place":"Li","days":1,"budget":"s3cret"}`, []string{"/budget must fit one of the allowed forms"}, ""},
+		{"every problem, sorted", string(tripSchema), `{"place":"s3cret","days":99}`, []string{"/days must be at most 7", "/place must match the pattern ^[A-Z]"}, ""},
+		{"a wrong type hides the other keywords", string(tripSchema), `{"place":3,"days":1.5}`, []string{"/days must be an integer, not a number", "/place must be a string, not an integer"}, ""},
+		{"lengths and choices", string(tripSchema), `{"place":"S","days":1,"units":"s3cret"}`, []string{"/place must have at least 2 characters", `/units must be one of "metric", "imperial"`}, ""},
+		{"too many items, one of them twice", string(tripSchema), `{"place":"Li","days":1,"stops":[{"name":"a"},{"name":"b"},{"name":"b"}]}`, []string{"/stops must have at most 2 items", "/stops must not have the same item twice"}, ""},
+		{"within items, by reference", string(tripSchema), `{"place":"Li","days":1,"stops":[{"name":1},{}]}`, []string{"/stops/0/name must be a string, not an integer", "/stops/1/name is required"}, ""},
+		{"alternatives", string(tripSchema), `{"place":"Li","days":1,"budget":"s3cret"}`, []string{"/budget must fit one of the allowed forms"}, ""},
 		{"a misspelled name", tags, `{"tagg":"s3cret"}`, []string{"/tagg is not an argument of this tool, though Some Agent sent it"}, `Did you mean "tag"? Valid arguments: tag.`},
 		{"a name that is like none", tags, `{"s":1}`, []string{"/s is not an argument of this tool, though Some Agent sent it"}, "Valid arguments: tag."},
 		{"a tool without arguments", `{"type":"object","additionalProperties":false}`, `{"s":1}`, []string{"/s is not an argument of this tool, though Some Agent sent it"}, "This tool takes no arguments."},
@@ -74,7 +76,7 @@ func TestArguments(t *testing.T) {
 	require.Equal(t, "is not an argument of this tool", compile(t, tags).Arguments(t.Context(), json.RawMessage(`{"b":1}`), nil)[0].Problem)
 }
 
-func TestOutput(t *testing.T) {
+func TestOutputAgainstASchema(t *testing.T) {
 	s := compile(t, `{"type":"object","properties":{"celsius":{"type":"number"}},"required":["celsius"]}`)
 	for _, tc := range []struct {
 		raw string
@@ -96,7 +98,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-func TestCompileRefuses(t *testing.T) {
+func TestSchemasThatAreRefused(t *testing.T) {
 	type self map[string]any
 	loop := self{}
 	loop["loop"] = loop
@@ -112,7 +114,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"a pattern that does not compile", &jsonschema.Schema{Pattern: "("}},
 		{"a value whose marshalling panics", panicking{}},
 	} {
-		_, err := Compile(tc.schema)
+		_, err := toolschema.Compile(tc.schema)
 		require.Error(t, err, tc.explanation)
 	}
 }

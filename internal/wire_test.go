@@ -1,4 +1,4 @@
-package wire_test
+package internal_test
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// newServer has a tool that asks "a", then "b", and returns the answers as it got
+// newTwoRounds has a tool that asks "a", then "b", and returns the answers as it got
 // them. It checks nothing, so any check must be the client's.
-func newServer() *mcp.Server {
+func newTwoRounds() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 	ask := func(key, state string) *mcp.CallToolResult {
 		schema := json.RawMessage(`{"type":"object","properties":{"` + key + `":{"type":"string"}}}`)
@@ -36,7 +36,7 @@ func newServer() *mcp.Server {
 }
 
 func connect(t *testing.T, opts *wire.Options) *wire.Client {
-	client, err := wire.Connect(t.Context(), newServer(), opts)
+	client, err := wire.Connect(t.Context(), newTwoRounds(), opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { client.Close() })
 	return client

@@ -1,4 +1,4 @@
-package jsontext_test
+package internal_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package rpcerror_test
+package internal_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package snapshot_test
+package internal_test
 
 import (
 	"encoding/json"
