@@ -17,7 +17,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		}
 		return nil
 	}
-	for i := range MaxSubscriptions {
+	for i := range maxSubscriptions {
 		require.NoError(t, note("resources/subscribe", fmt.Sprint("a", i)))
 		require.NoError(t, note("resources/subscribe", fmt.Sprint("a", i)), "twice is once")
 	}
