@@ -27,8 +27,8 @@ var impl = &mcp.Implementation{Name: "test", Version: "1"}
 
 // site is a Handler that serves connections over pipes, so that a test has a clock of its
 // own: whoever waits for something that does not come meets the end of the connection. Its
-// tool "wait" runs until release is closed or its call ends, "echo" answers with its
-// arguments, and "who" with its caller.
+// tool "wait" runs until release is closed or its call ends, and "echo" answers with its
+// arguments.
 type site struct {
 	*testing.T
 	*Handler
@@ -60,10 +60,14 @@ func newSite(t *testing.T, o HandlerOptions) *site {
 		}
 		return "over"
 	})
-	tool("echo", func(_ context.Context, req *mcp.CallToolRequest) string { return string(req.Params.Arguments) })
-	tool("who", func(ctx context.Context, req *mcp.CallToolRequest) string {
-		req.Extra.CloseSSEStream = nil // each request may write to its own
-		return req.Extra.TokenInfo.UserID + " " + auth.TokenInfoFromContext(ctx).UserID + " " + req.Extra.Header.Get("Authorization")
+	tool("echo", func(ctx context.Context, req *mcp.CallToolRequest) string {
+		if user := auth.TokenInfoFromContext(ctx); user != nil { // each request has its own, and its caller's
+			require.Equal(t, "Bearer "+user.UserID, req.Extra.Header.Get("Authorization"))
+			require.Equal(t, user.UserID, req.Extra.TokenInfo.UserID)
+			require.Nil(t, req.Extra.CloseSSEStream)
+			req.Extra.CloseSSEStream = func(mcp.CloseSSEStreamArgs) {}
+		}
+		return string(req.Params.Arguments)
 	})
 	o.Refused = func(why string) { s.refusals <- why }
 	var err error

@@ -12,11 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Shutdown lets a running call answer, refuses new connections and calls, completes
-// subscriptions, and says 1001.
+// A server that retires is not ready and still serves. Shutdown lets a running call answer,
+// refuses new connections and calls, completes subscriptions, and says 1001.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, HandlerOptions{})
+		ready := func(status int) {
+			w := httptest.NewRecorder()
+			s.ServeReady(w, httptest.NewRequest(http.MethodGet, "/ready", nil))
+			require.Equal(t, []any{status, status == http.StatusOK}, []any{w.Code, s.Ready()})
+		}
+		ready(http.StatusOK)
+		s.Retire()
+		ready(http.StatusServiceUnavailable)
 		idle, busy, listening := s.dial(""), s.dial(""), s.dial("")
 		s.wait(busy, "1")
 		listening.send(request("9", "subscriptions/listen", `"notifications":{"toolsListChanged":true},`))
@@ -97,26 +105,4 @@ func TestTheServerClosesASession(t *testing.T) {
 		require.Equal(t, 1000, p.code())
 		<-s.served
 	})
-}
-
-// A server that retires is not ready and still serves. One that has shut down does neither.
-func TestReadiness(t *testing.T) {
-	for _, end := range []string{"retire", "shut down"} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newSite(t, HandlerOptions{})
-			for _, code := range []int{http.StatusOK, http.StatusServiceUnavailable} {
-				w := httptest.NewRecorder()
-				s.ServeReady(w, httptest.NewRequest(http.MethodGet, "/ready", nil))
-				require.Equal(t, code, w.Code)
-				require.Equal(t, code == http.StatusOK, s.Ready())
-				if end == "retire" {
-					s.Retire()
-				} else {
-					require.NoError(t, s.Shutdown(t.Context()))
-				}
-			}
-			_, status := s.connect("")
-			require.Equal(t, map[string]int{"retire": 101, "shut down": 503}[end], status)
-		})
-	}
 }

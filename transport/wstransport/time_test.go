@@ -66,18 +66,6 @@ func TestAPeerHasItsTime(t *testing.T) {
 	}
 }
 
-// A peer that answers pings and once made a request stays.
-func TestAQuietPeerStays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newSite(t, HandlerOptions{}).dial("")
-		for range 3 {
-			p.send(request("1", "tools/list", ""))
-			require.NotEmpty(t, p.next().Result)
-			time.Sleep(time.Hour)
-		}
-	})
-}
-
 // After a close frame the socket stays open, and is read, until the peer answers or the grace
 // is over: a socket closed on unread bytes is reset, and a reset may overtake the frame.
 func TestACloseFrameIsDelivered(t *testing.T) {
