@@ -95,7 +95,7 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	if err := boundary.Install(st.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err
 	}
-	st.ws, err = wstransport.NewHandler(func(*http.Request) *mcp.Server { return st.server }, &wstransport.HandlerOptions{Limits: wstransport.Limits{MaxMessageBytes: maxMessage}})
+	st.ws, err = wstransport.NewHandler(func(*http.Request) *mcp.Server { return st.server }, &wstransport.HandlerOptions{MaxMessageBytes: maxMessage})
 	return st, err
 }
 

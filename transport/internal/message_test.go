@@ -1,4 +1,4 @@
-package message
+package internal_test
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
 func TestDecodeRefuses(t *testing.T) {
@@ -34,7 +36,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.explanation, func(t *testing.T) {
-			msg, err := Decode([]byte(c.in))
+			msg, err := message.Decode([]byte(c.in))
 			require.Error(t, err)
 			require.Nil(t, msg)
 		})
@@ -52,7 +54,7 @@ func TestDecodeAccepts(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.explanation, func(t *testing.T) {
-			msg, err := Decode([]byte(c.in))
+			msg, err := message.Decode([]byte(c.in))
 			require.NoError(t, err)
 			requireSame(t, jsonrpc.DecodeMessage, []byte(c.in), msg)
 		})
@@ -61,7 +63,7 @@ func TestDecodeAccepts(t *testing.T) {
 
 func TestDecodeDoesNotKeepItsInput(t *testing.T) {
 	in := []byte(`{"jsonrpc":"2.0","id":"abc","method":"m","params":{"a":1}}`)
-	msg, err := Decode(in)
+	msg, err := message.Decode(in)
 	require.NoError(t, err)
 	for i := range in {
 		in[i] = 'x'
@@ -93,10 +95,10 @@ func TestAppendIsTheEncodingOfTheSDK(t *testing.T) {
 		t.Run(c.explanation, func(t *testing.T) {
 			want, err := jsonrpc.EncodeMessage(c.msg)
 			require.NoError(t, err)
-			got, err := Append([]byte("used before")[:0], c.msg)
+			got, err := message.Append([]byte("used before")[:0], c.msg)
 			require.NoError(t, err)
 			require.JSONEq(t, string(want), string(got))
-			back, err := Decode(got)
+			back, err := message.Decode(got)
 			require.NoError(t, err)
 			requireSame(t, jsonrpc.DecodeMessage, got, back)
 		})
@@ -104,7 +106,7 @@ func TestAppendIsTheEncodingOfTheSDK(t *testing.T) {
 }
 
 func TestAppendRefusesWhatIsNoMessage(t *testing.T) {
-	_, err := Append(nil, nil)
+	_, err := message.Append(nil, nil)
 	require.ErrorContains(t, err, "cannot encode")
 }
 
@@ -150,14 +152,14 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		msg, err := Decode(data)
+		msg, err := message.Decode(data)
 		if err != nil {
 			return
 		}
-		if !bytes.Contains(data, []byte("requestId")) && !HasLarge(msg) { // which go-sdk rounds
+		if !bytes.Contains(data, []byte("requestId")) && !message.HasLarge(msg) { // which go-sdk rounds
 			requireSame(t, jsonrpc.DecodeMessage, data, msg)
 		}
-		again, err := Append(nil, msg)
+		again, err := message.Append(nil, msg)
 		require.NoError(t, err)
 		require.True(t, json.Valid(again), "%q", again)
 	})
@@ -168,14 +170,14 @@ func TestMember(t *testing.T) {
 	for _, test := range []struct{ path, want string }{
 		{"a b", `"last"`}, {"a c", "null"}, {"A", "1"}, {"a B", ""}, {"b", ""}, {"a b c", ""}, {"a2 x", ""}, {"d", `"x\u0041"`},
 	} {
-		require.Equal(t, test.want, string(Member([]byte(object), strings.Fields(test.path)...)), test.path)
+		require.Equal(t, test.want, string(message.Member([]byte(object), strings.Fields(test.path)...)), test.path)
 	}
 	for _, none := range []string{``, `null`, `[]`, `"a"`, `7`} {
-		require.Nil(t, Member([]byte(none), "a"), none)
+		require.Nil(t, message.Member([]byte(none), "a"), none)
 	}
-	text, ok := Text([]byte(object), "d")
+	text, ok := message.Text([]byte(object), "d")
 	require.True(t, ok)
 	require.Equal(t, "xA", text)
-	_, ok = Text([]byte(object), "A")
+	_, ok = message.Text([]byte(object), "A")
 	require.False(t, ok)
 }
