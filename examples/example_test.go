@@ -2,8 +2,8 @@ package examples_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -12,9 +12,10 @@ import (
 )
 
 // run calls a tool of this style. The user answers from the map, by the question's
-// property, and declines every other.
+// property, and declines every other. The effects print themselves.
 func run[In, Out any](style mrtr.Style[In, Out], in In, answers map[string]any) {
 	ctx := context.Background()
+	var asked atomic.Int32 // those of one round at the same time
 	rt, err := mrtr.New(nil)
 	if err != nil {
 		panic(err)
@@ -32,7 +33,7 @@ func run[In, Out any](style mrtr.Style[In, Out], in In, answers map[string]any) 
 			RootsV2:     &mcp.RootCapabilities{}, //lint:ignore SA1019 still legal on the wire
 		},
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			fmt.Println(req.Params.Message)
+			asked.Add(1)
 			if req.Params.Mode == "url" {
 				if answers["payment"] == nil {
 					return &mcp.ElicitResult{Action: "decline"}, nil
@@ -64,15 +65,7 @@ func run[In, Out any](style mrtr.Style[In, Out], in In, answers map[string]any) 
 	if err != nil {
 		panic(err)
 	}
-	if result.IsError {
-		fmt.Println("error:", result.Content[0].(*mcp.TextContent).Text)
-		return
-	}
-	structured, err := json.Marshal(result.StructuredContent)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println("result:", string(structured))
+	fmt.Printf("  asked %d questions: %s\n", asked.Load(), result.Content[0].(*mcp.TextContent).Text)
 }
 
 var (
