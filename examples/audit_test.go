@@ -37,16 +37,10 @@ func (t *trail) Observe(_ context.Context, e mrtr.Event) {
 	}
 }
 
-// deletion is a tool that deletes a file if its user says yes in time, and keeps a copy where
-// the user wants it.
+// deletion is a tool that deletes a file if its user says yes in time.
 func (t *trail) deletion(ctx context.Context, c *mrtr.Call, in struct {
 	Path string `json:"path"`
 }) (struct{}, error) {
-	place := mrtr.Choose("place", "Keep a copy?", mrtr.Choices("here", "there")...).Default("here")
-	t.shows(place, "Keep a copy?")
-	if _, err := mrtr.Ask(ctx, c, place); err != nil {
-		return struct{}{}, err
-	}
 	words := "Delete " + mrtr.Quote(in.Path) + "?"
 	sure := mrtr.Confirm("sure", words).Within(time.Hour)
 	t.shows(sure, words)
@@ -56,30 +50,26 @@ func (t *trail) deletion(ctx context.Context, c *mrtr.Call, in struct {
 	return mrtr.Once(ctx, c, "deleted", func(context.Context, string) (struct{}, error) { return struct{}{}, nil })
 }
 
-// An audit of approvals is an Observer: a yes, a no, a decline and a cancel are
+// An audit of approvals is an Observer: a yes, a no and a decline are
 // different lines, and a client that cannot show a form is none of them.
 func Example_audit() {
 	t := &trail{words: map[string]string{}}
 	build := func(w *mrtrtest.World) *mcp.Server {
-		rt, err := mrtr.New(&mrtr.Options{Observer: t, Unaskable: mrtr.UnaskableDefaults})
-		if err != nil {
-			panic(err)
-		}
+		rt := must(mrtr.New(&mrtr.Options{Observer: t, Unaskable: mrtr.UnaskableDefaults}))
 		w.Cleanup(func() { _ = rt.Close() })
 		server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
 		mrtr.AddTool(server, &mcp.Tool{Name: "delete"}, mrtr.Tool(rt, mrtr.Journal(t.deletion), nil))
 		return server
 	}
-	yes, there := mrtrtest.Value(true), mrtrtest.Value("there")
+	yes, no := mrtrtest.Value(true), mrtrtest.Value(false)
 	for _, call := range []struct {
 		user         string
 		capabilities string
 		answers      mrtrtest.Answers
 	}{
-		{"ann", mrtrtest.Everything, mrtrtest.Answers{"place": {there}, "sure": {yes}}},
-		{"ben", mrtrtest.Everything, mrtrtest.Answers{"place": {there}, "sure": {mrtrtest.Value(false)}}},
-		{"cho", mrtrtest.Everything, mrtrtest.Answers{"place": {there}, "sure": {mrtrtest.Decline}}},
-		{"dan", mrtrtest.Everything, mrtrtest.Answers{"place": {mrtrtest.Cancel}}},
+		{"ann", mrtrtest.Everything, mrtrtest.Answers{"sure": {yes}}},
+		{"ben", mrtrtest.Everything, mrtrtest.Answers{"sure": {no}}},
+		{"cho", mrtrtest.Everything, mrtrtest.Answers{"sure": {mrtrtest.Decline}}},
 		{"eve", mrtrtest.Nothing, nil},
 	} {
 		_, err := mrtrtest.Play(context.Background(), build, mrtrtest.Script{
@@ -93,14 +83,9 @@ func Example_audit() {
 		fmt.Println(line)
 	}
 	// Output:
-	// ann, "Keep a copy?": accepted
 	// ann, "Delete \"a.txt\"?": accepted
 	// ann: deleted
-	// ben, "Keep a copy?": accepted
 	// ben, "Delete \"a.txt\"?": no
-	// cho, "Keep a copy?": accepted
 	// cho, "Delete \"a.txt\"?": declined
-	// dan, "Keep a copy?": cancelled
-	// eve, "Keep a copy?": default
 	// eve, "Delete \"a.txt\"?": not asked
 }

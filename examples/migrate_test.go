@@ -22,10 +22,7 @@ import (
 func bookOver(register func(server *mcp.Server)) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"}, nil)
 	register(server)
-	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	if err != nil {
-		panic(err)
-	}
+	handler := must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))
 	web := httptest.NewServer(handler)
 	defer web.Close()
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
@@ -38,14 +35,8 @@ func bookOver(register func(server *mcp.Server)) {
 		},
 	})
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
-		session, err := client.Connect(context.Background(), &mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: version})
-		if err != nil {
-			panic(err)
-		}
-		result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "book", Arguments: examples.Booking{Flight: "LIS-OSL"}})
-		if err != nil {
-			panic(err)
-		}
+		session := must(client.Connect(context.Background(), &mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: version}))
+		result := must(session.CallTool(context.Background(), &mcp.CallToolParams{Name: "book", Arguments: examples.Booking{Flight: "LIS-OSL"}}))
 		fmt.Printf("%s: %s\n", version, result.Content[0].(*mcp.TextContent).Text)
 		session.Close()
 	}
@@ -64,10 +55,7 @@ func ExampleBook() {
 
 // Migrated, it serves both.
 func ExampleBookAnywhere() {
-	rt, err := mrtr.New(nil)
-	if err != nil {
-		panic(err)
-	}
+	rt := must(mrtr.New(nil))
 	defer rt.Close()
 	bookOver(func(server *mcp.Server) { examples.RegisterBookAnywhere(server, rt) })
 	// Output:
