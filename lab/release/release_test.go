@@ -69,7 +69,7 @@ func TestAReleaseCanBeUsed(t *testing.T) {
 		require.Contains(t, run(t, bin, env, filepath.Join(bin, "mrtr"), "version"), "mrtr      "+version)
 	})
 	t.Run("go run", func(t *testing.T) {
-		require.Contains(t, run(t, t.TempDir(), env, "go", "run", root+"/cmd/weather-demo@"+version, "version"), "weather-demo  "+version)
+		require.Contains(t, run(t, t.TempDir(), env, "go", "run", root+"/cmd/weather-demo@"+version, "-style", "basic"), "Hello, Ada.")
 	})
 }
 

@@ -99,9 +99,8 @@ var importStair = []struct {
 
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},
-	{"cmd/weather-demo/internal/charging", []string{"mrtr", "options", "sse"}, "a style is a handler and nothing around it"},
 	{"cmd/weather-demo/internal/page", []string{anything}, "the page serves every style, over every part that it shows"},
-	{"cmd/weather-demo/internal/weather", []string{gosdk, "cmd/weather-demo/internal/charging", "internal/wire", "mrtr", "options", "options/landmine", "transport/mcphttp"}, "the command and its page share the tools, and not what they show"},
+	{"cmd/weather-demo/internal/weather", []string{gosdk, "internal/wire", "mrtr", "options", "options/landmine"}, "the command and its page share the tools, and not what they show"},
 	{"cmd/weather-demo", []string{anything}, "a main wires packages together"},
 	{"options/contract", []string{gosdk, "mrtr", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them"},
 	{"prove/corpus", []string{"prove"}, "it judges the prover"},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,68 +10,6 @@ import (
 
 	"github.com/mrtr-go/sdk/options"
 )
-
-// documents are those that show the output of runs, each with the blocks that it
-// must have.
-var documents = map[string][]string{
-	"../../docs/styles.md":   {"quadrant", "survive", "cost"},
-	"../../docs/boundary.md": {"levels", "batch", "check"},
-}
-
-// blocks are the runs whose output the documents show, by the name in the comments
-// around each block: <!-- cost:begin --> and <!-- cost:end -->.
-var blocks = map[string]struct {
-	command string
-	head    string // a paragraph of the output, by the beginning of its first line; all of it if empty
-}{
-	"quadrant": {"quadrant", quadrantHead},
-	"survive":  {"survive", surviveHead},
-	"cost":     {"cost", costHead},
-	"levels":   {"levels", ""},
-	"batch":    {"batch", ""},
-	"check":    {"check testdata/lost.json", ""}, // a fault is found, so the status is 1
-}
-
-func TestDocumentsShowWhatIsPrinted(t *testing.T) {
-	require.NotEmpty(t, documents)
-	begin := regexp.MustCompile(`<!-- (\w+):begin -->\n`)
-	for document, expected := range documents {
-		raw, err := os.ReadFile(document)
-		require.NoError(t, err)
-		text := string(raw)
-		var shown []string
-		for _, m := range begin.FindAllStringSubmatch(text, -1) {
-			shown = append(shown, m[1])
-			run, ok := blocks[m[1]]
-			require.True(t, ok, "%s has a block %q, and no run makes one", document, m[1])
-			_, rest, _ := strings.Cut(text, m[0])
-			block, _, ended := strings.Cut(rest, "<!-- "+m[1]+":end -->")
-			require.True(t, ended, "the block %q of %s has no end", m[1], document)
-			printed := weatherDemo(t, "", strings.Fields(run.command)...)
-			require.Empty(t, printed.stderr)
-			require.Equal(t, m[1] == "check", printed.status != 0, m[1])
-			want := "```text\n" + strings.TrimRight(paragraph(t, printed.stdout, run.head), "\n") + "\n```\n"
-			if *update {
-				text = strings.Replace(text, m[0]+block, m[0]+want, 1)
-				require.NoError(t, os.WriteFile(document, []byte(text), 0o644))
-				continue
-			}
-			require.Equal(t, want, block, "%s; if it should be so: go test ./cmd/weather-demo -run TestDocuments -update", document)
-		}
-		require.ElementsMatch(t, expected, shown, "the blocks of %s", document)
-	}
-}
-
-// paragraph is the one paragraph of the output that begins with head, or all of the output.
-func paragraph(t *testing.T, output, head string) string {
-	if head == "" {
-		return output
-	}
-	require.Equal(t, 1, strings.Count(output, "\n\n"+head+"\n"), head)
-	_, rest, _ := strings.Cut(output, "\n\n"+head)
-	rest, _, _ = strings.Cut(rest, "\n\n")
-	return head + rest
-}
 
 // docs/styles.md has a section for each style. When to take it is there, or in the short answer.
 func TestStylesAreDescribedAlike(t *testing.T) {

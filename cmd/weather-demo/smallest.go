@@ -12,14 +12,13 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-const basicAbout = `Runs options/basic.go in memory and explains the two moves that every such
-handler makes: read the answer, and ask for it if it is missing.`
+// smallest are the two smallest handlers, which are explained while they run.
+var smallest = map[string]func(context.Context, printer) error{"basic": basic, "multiround": multiround}
 
 // basic runs the smallest handler and explains its two moves.
 func basic(ctx context.Context, p printer) error {
-	client, err := connect(ctx, nil, nil, func(rt *mrtr.Runtime, server *mcp.Server) error {
+	client, err := connect(ctx, nil, nil, func(rt *mrtr.Runtime, server *mcp.Server) {
 		mrtr.AddTool(server, &mcp.Tool{Name: "greet"}, options.Basic(rt))
-		return nil
 	}, nil)
 	if err != nil {
 		return err
@@ -44,7 +43,7 @@ func basic(ctx context.Context, p printer) error {
 	fmt.Fprintf(p, "  read    the state is valid and the answer fits: name is %q\n", answer)
 	fmt.Fprint(p, "  ask     nothing is missing\n")
 	fmt.Fprintf(p, "  result  %s: %s\n", second.ResultType, p.good(second.Text))
-	fmt.Fprint(p, "\nNext: weather-demo multiround\n")
+	fmt.Fprint(p, "\nNext: weather-demo -style multiround\n")
 	return nil
 }
 
@@ -60,9 +59,6 @@ round, from the top, and makes the same two moves each time:
 
 `
 
-const multiroundAbout = `Runs options/multiround.go: two questions, of which the second depends on the
-first answer. Each round goes to a new server.`
-
 // multiround resolves a work item. Each round goes to a new server; the servers
 // share nothing but the key.
 func multiround(ctx context.Context, p printer) error {
@@ -70,14 +66,14 @@ func multiround(ctx context.Context, p printer) error {
 	key := statecodec.GenerateKey()
 	answers := map[string]any{"resolution": "Duplicate", "duplicate_of": 4301}
 	request := wire.Request{Name: "resolve_work_item", Arguments: map[string]int{"work_item_id": 4522}}
-	earlier := ""
+	read := "there is no answer yet"
 	for round := 1; ; round++ {
 		reply, err := onFreshServer(ctx, key, request)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(p, "%s a new server with the same key\n", p.bold(fmt.Sprintf("Round %d:", round)))
-		fmt.Fprintf(p, "  read    %s\n", answersIn(request, earlier))
+		fmt.Fprintf(p, "  read    %s\n", read)
 		if !reply.Incomplete() {
 			fmt.Fprint(p, "  ask     nothing is missing\n")
 			fmt.Fprintf(p, "  result  %s: %s\n", reply.ResultType, p.good(reply.Text))
@@ -87,10 +83,10 @@ func multiround(ctx context.Context, p printer) error {
 		answer := answers[q.Key]
 		fmt.Fprintf(p, "  ask     %s %s\n", q.Message, p.dim(fmt.Sprintf("(and a sealed state, %d bytes)", len(reply.State))))
 		fmt.Fprintf(p, "  user    %s = %v\n\n", q.Key, answer)
-		if request.Responses != nil {
-			earlier = "; the earlier answer from the state"
-		}
 		request = answering(request, reply, wire.Value(answer))
+		if read = q.Key + " from the request"; round > 1 {
+			read += "; the earlier answer from the state"
+		}
 	}
 }
 
@@ -101,18 +97,10 @@ later rounds have it because it travels in the sealed state.
 
 `
 
-func answersIn(request wire.Request, earlier string) string {
-	responses, ok := request.Responses.(map[string]any)
-	if !ok {
-		return "there is no answer yet"
-	}
-	return sortedKeys(responses)[0] + " from the request" + earlier
-}
-
 func onFreshServer(ctx context.Context, key statecodec.Key, request wire.Request) (*wire.Reply, error) {
-	client, err := connect(ctx, sharing(key), nil, func(rt *mrtr.Runtime, server *mcp.Server) error {
+	opts := &mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}
+	client, err := connect(ctx, opts, nil, func(rt *mrtr.Runtime, server *mcp.Server) {
 		mrtr.AddTool(server, &mcp.Tool{Name: "resolve_work_item"}, options.MultiRound(rt))
-		return nil
 	}, nil)
 	if err != nil {
 		return nil, err
