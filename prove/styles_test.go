@@ -158,6 +158,14 @@ func unlessNightly(only ...string) []string {
 	return only
 }
 
+// onlyNightly skips a subtest that needs the servers of others.
+func onlyNightly(t *testing.T) {
+	t.Helper()
+	if !nightly {
+		t.Skip("MRTR_NIGHTLY=1 runs it, and ./lab/interop/install installs what it needs")
+	}
+}
+
 // TestMain lets the proofs run side by side. They allocate much and keep little, so
 // the collector need not run often.
 func TestMain(m *testing.M) {

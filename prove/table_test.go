@@ -86,18 +86,19 @@ func TestTheTablesOfTheDocumentation(t *testing.T) {
 	page.put(t, "rules", ruleList())
 	page.put(t, "clauses", clauseList())
 	page.settle(t)
+	t.Run("with a store, and of other servers", func(t *testing.T) {
+		onlyNightly(t)
+		tablesOfTheNight(t, reports)
+	})
 }
 
-// The tables of our styles with a store and of the servers of others agree with a run, and so
-// do the failures that docs/prove-findings.md quotes.
-func TestNightlyTablesOfTheDocumentation(t *testing.T) {
-	if !nightly {
-		t.Skip("the servers of others: MRTR_NIGHTLY=1 proves them, and ./lab/interop/install installs what they need")
-	}
+// tablesOfTheNight are those of our styles with a store and of the servers of others, and the
+// failures that docs/prove-findings.md quotes.
+func tablesOfTheNight(t *testing.T, ours []*prove.Report) {
 	require.Empty(t, missing())
 	groups := columns()
 	tables, findings := readPage(t, tablesPage), readPage(t, findingsPage)
-	ours, stored := proveAll(t, groups["ours"]), proveAll(t, groups["store"])
+	stored := proveAll(t, groups["store"])
 	tables.put(t, "store", table(groups["store"], stored, differing(ours, stored)))
 	foreign := proveAll(t, groups["foreign"])
 	tables.put(t, "foreign", legend(groups["foreign"])+"\n"+table(groups["foreign"], foreign, notable(foreign)))
