@@ -82,12 +82,12 @@ func Example_audit() {
 		patience     time.Duration
 		answers      mrtrtest.Answers
 	}{
-		{"ann", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {there}, "sure": {yes}}},
-		{"ben", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {there}, "sure": {mrtrtest.Value(false)}}},
-		{"cho", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {there}, "sure": {mrtrtest.Decline}}},
-		{"dan", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {mrtrtest.Cancel}}},
-		{"eve", mrtrtest.Nothing, time.Hour, nil},
-		{"fay", mrtrtest.Everything, time.Millisecond, mrtrtest.Answers{"place": {there}, "sure": {tooLate}}},
+		{"ann", "", time.Hour, mrtrtest.Answers{"place": {there}, "sure": {yes}}},
+		{"ben", "", time.Hour, mrtrtest.Answers{"place": {there}, "sure": {mrtrtest.Value(false)}}},
+		{"cho", "", time.Hour, mrtrtest.Answers{"place": {there}, "sure": {mrtrtest.Decline}}},
+		{"dan", "", time.Hour, mrtrtest.Answers{"place": {mrtrtest.Cancel}}},
+		{"eve", "{}", time.Hour, nil},
+		{"fay", "", time.Millisecond, mrtrtest.Answers{"place": {there}, "sure": {tooLate}}},
 	} {
 		t.patience = call.patience
 		_, err := mrtrtest.Play(context.Background(), build, mrtrtest.Script{

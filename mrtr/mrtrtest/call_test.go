@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -106,8 +107,9 @@ func TestCallErrors(t *testing.T) {
 	require.NotNil(t, unknown.Error)
 	require.Nil(t, unknown.Result)
 
+	away := func(mrtrtest.Question) any { return &jsonrpc.Error{Code: -32000, Message: "the user is away"} }
 	// A legacy client cannot leave a question open: its answer is an error.
-	for _, answer := range []mrtrtest.Answer{mrtrtest.Fail(-32000, "the user is away"), mrtrtest.Missing} {
+	for _, answer := range []mrtrtest.Answer{away, mrtrtest.Missing} {
 		failed := mrtrtest.Call(t, newDesk, toLisbon(answer), &mrtrtest.Options{Era: mrtrtest.Legacy})
 		require.True(t, failed.Error != nil || failed.IsError, failed.Text)
 		require.Len(t, failed.Asked, 1)

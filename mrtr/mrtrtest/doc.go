@@ -24,7 +24,7 @@
 //	out := mrtrtest.Call(t, newDesk, script, nil)
 //	out.WantEffects(t, "charge")
 //
-// An answer is [Value], [Accept], [Decline], [Cancel], [Missing], [Fail], or any JSON
+// An answer is [Value], [Accept], [Decline], [Cancel], [Missing], or any JSON
 // at all ([Raw]). With Options.FreshInstances each request reaches an instance that
 // was built for it, as behind a load balancer: the memory of the one before is gone,
 // and a secret that a server makes for itself is another one. Secrets that the
