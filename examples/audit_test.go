@@ -67,10 +67,10 @@ func Example_audit() {
 		capabilities string
 		answers      mrtrtest.Answers
 	}{
-		{"ann", mrtrtest.Everything, mrtrtest.Answers{"sure": {yes}}},
-		{"ben", mrtrtest.Everything, mrtrtest.Answers{"sure": {no}}},
-		{"cho", mrtrtest.Everything, mrtrtest.Answers{"sure": {mrtrtest.Decline}}},
-		{"eve", mrtrtest.Nothing, nil},
+		{"ann", "", mrtrtest.Answers{"sure": {yes}}},
+		{"ben", "", mrtrtest.Answers{"sure": {no}}},
+		{"cho", "", mrtrtest.Answers{"sure": {mrtrtest.Decline}}},
+		{"eve", "{}", nil},
 	} {
 		_, err := mrtrtest.Play(context.Background(), build, mrtrtest.Script{
 			Tool: "delete", Arguments: map[string]any{"path": "a.txt"}, Answers: call.answers,

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/internal/wire"
-	"github.com/mrtr-go/sdk/prove"
 )
 
 func TestServeForAProof(t *testing.T) {
@@ -20,9 +19,7 @@ func TestServeForAProof(t *testing.T) {
 	// A round has the lifetime for its way, also on a busy machine.
 	s := serveHTTPOnAnyPort(t, nil, "-token", "ann=a", "-token", "bob=b", "-ttl", "2s")
 	dial := func(token string) *wire.Client {
-		e, err := prove.HTTP(s.url+"/mcp", nil)(t.Context(), &prove.Caller{Token: token})
-		require.NoError(t, err)
-		client, err := wire.DialHTTP(t.Context(), e.URL, e.HTTP, nil)
+		client, err := wire.DialHTTP(t.Context(), s.url+"/mcp", &http.Client{Transport: bearer(token)}, nil)
 		require.NoError(t, err)
 		t.Cleanup(func() { client.Close() })
 		return client
@@ -51,6 +48,15 @@ func TestServeForAProof(t *testing.T) {
 		return refused.Error != nil
 	}, 30*time.Second, 100*time.Millisecond, "an expired state")
 	s.stops(syscall.SIGTERM)
+}
+
+// bearer sends this token with each request.
+type bearer string
+
+func (token bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(token))
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func auditsAt(ctx context.Context, t *testing.T, url string) (counts map[string]int) {

@@ -1,4 +1,4 @@
-package mrtrtest
+package provetest
 
 import "time"
 

@@ -1,4 +1,4 @@
-package mrtrtest_test
+package provetest_test
 
 import (
 	"context"
@@ -19,16 +19,17 @@ import (
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/landmine"
 	"github.com/mrtr-go/sdk/prove"
+	"github.com/mrtr-go/sdk/prove/provetest"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// thorough tries all rules. The styles are proved by the tests of package prove.
-var thorough = os.Getenv("MRTR_CI") == "1"
+// nightly tries all rules. The styles are proved by the tests of package prove.
+var nightly = os.Getenv("MRTR_NIGHTLY") == "1"
 
-// by tries these rules and groups, or all where the tests are thorough. The rules
+// by tries these rules and groups, or all of them nightly. The rules
 // of this package are always tried.
 func by(rules ...string) *prove.Options {
-	if thorough {
+	if nightly {
 		return nil
 	}
 	return &prove.Options{Only: slices.DeleteFunc(slices.Clone(rules), func(name string) bool { return strings.HasPrefix(name, "instance/") })}
@@ -63,13 +64,18 @@ func engine(t *testing.T, w *mrtrtest.World) *mrtr.Runtime {
 	return rt
 }
 
-var springfield = mrtrtest.Scenario{
+var springfield = prove.Scenario{
 	Tool: "weather", OtherTool: "forecast",
 	Arguments:      map[string]any{"location": "Springfield"},
 	OtherArguments: map[string]any{"location": "Lisbon"},
 	Answers:        map[string]any{"place": "Springfield, Missouri", "units": "metric"},
 	OtherAnswers:   map[string]any{"place": "Springfield, Illinois", "units": "imperial"},
 }
+
+var (
+	seat  = mrtr.Choose("seat", "Which seat?", mrtr.Choices("window", "aisle")...)
+	meals = mrtr.Choose("meal", "Which meal?", mrtr.Choices("fish", "beans")...)
+)
 
 // guarded is a tool with two questions and an effect between them, made with the
 // engine; fault stands where the effect does.
@@ -95,7 +101,7 @@ func guarded(t *testing.T, fault func(ctx context.Context, w *mrtrtest.World, c 
 	}
 }
 
-var bookDinner = mrtrtest.Scenario{Tool: "book", Arguments: map[string]any{"to": "Lisbon"}, OtherArguments: map[string]any{"to": "Oslo"}}
+var bookDinner = prove.Scenario{Tool: "book", Arguments: map[string]any{"to": "Lisbon"}, OtherArguments: map[string]any{"to": "Oslo"}}
 
 func TestProveFindsTheFault(t *testing.T) {
 	hold := func(ctx context.Context, w *mrtrtest.World, c *mrtr.Call) error {
@@ -122,7 +128,7 @@ func TestProveFindsTheFault(t *testing.T) {
 			never := make(chan struct{})
 			go func() { <-never }()
 			return hold(ctx, w, c)
-		}), []string{"server/leaves-nothing", "instance/leaks"}, "chan receive in mrtrtest_test.TestProveFindsTheFault"},
+		}), []string{"server/leaves-nothing", "instance/leaks"}, "chan receive in provetest_test.TestProveFindsTheFault"},
 		{"it hangs where the user declines", careful(func(ctx context.Context, answer *mcp.ElicitResult) {
 			if answer != nil && answer.Action == "decline" {
 				<-ctx.Done()
@@ -137,13 +143,13 @@ func TestProveFindsTheFault(t *testing.T) {
 			if answer != nil && answer.Action == "accept" {
 				_ = answer.Content["seat"].(string)
 			}
-		}), []string{"answer/without-content", "answer/against-schema", "effect/asked-again", "server/alive"}, "(prove_test.go:"},
+		}), []string{"answer/without-content", "answer/against-schema", "effect/asked-again", "server/alive"}, "(provetest_test.go:"},
 	}
 	require.NotEmpty(t, cases)
 	for _, c := range cases {
 		t.Run(c.explanation, func(t *testing.T) {
 			t.Parallel()
-			report := mrtrtest.Examine(t, c.build, bookDinner, by(c.failed...))
+			report := provetest.Examine(t, c.build, bookDinner, by(c.failed...))
 			condemned := failed(report)
 			require.Equal(t, c.failed, condemned, "%s", report)
 			if c.failed != nil {
@@ -203,7 +209,7 @@ func TestAnEffectThatIsUndone(t *testing.T) {
 		})
 		return err
 	})
-	report := mrtrtest.Examine(t, build, bookDinner, &prove.Options{Only: []string{"effect", "answer/declined"}})
+	report := provetest.Examine(t, build, bookDinner, &prove.Options{Only: []string{"effect", "answer/declined"}})
 	require.Empty(t, failed(report), "%s", report)
 	found, _ := report.Of("effect/declined")
 	require.Equal(t, prove.Pass, found.Outcome, "%s", report)
@@ -221,7 +227,7 @@ func TestAnEffectThatIsUndone(t *testing.T) {
 func TestProveTwice(t *testing.T) {
 	for _, c := range []struct {
 		build    mrtrtest.Build
-		scenario mrtrtest.Scenario
+		scenario prove.Scenario
 	}{
 		{byHand, bookDinner},
 		{weather(t, options.All[6]), springfield},
@@ -235,7 +241,7 @@ func TestProveTwice(t *testing.T) {
 	} {
 		only := by("answer/against-schema", "answer/without-content", "effect", "server/leaves-nothing")
 		examine := func() string {
-			report := mrtrtest.Examine(t, c.build, c.scenario, only)
+			report := provetest.Examine(t, c.build, c.scenario, only)
 			require.NotZero(t, report.Calls)
 			report.Calls = 0
 			return report.String()
@@ -248,10 +254,10 @@ func TestProveTwice(t *testing.T) {
 // process holds the lock that the next one needs.
 func TestProveSaysWhyItIsStuck(t *testing.T) {
 	t.Parallel() // it waits by the clock on the wall
-	if os.Getenv("MRTRTEST_PROVE") == "1" {
-		mrtrtest.LookEvery(100 * time.Millisecond)
+	if os.Getenv("PROVETEST_CHILD") == "1" {
+		provetest.LookEvery(100 * time.Millisecond)
 		var mu sync.Mutex
-		mrtrtest.Prove(t, guarded(t, func(_ context.Context, w *mrtrtest.World, _ *mrtr.Call) error {
+		provetest.Prove(t, guarded(t, func(_ context.Context, w *mrtrtest.World, _ *mrtr.Call) error {
 			mu.Lock()
 			defer mu.Unlock()
 			w.Effect("hold")
@@ -260,21 +266,21 @@ func TestProveSaysWhyItIsStuck(t *testing.T) {
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProveSaysWhyItIsStuck$")
-	cmd.Env = append(os.Environ(), "MRTRTEST_PROVE=1")
+	cmd.Env = append(os.Environ(), "PROVETEST_CHILD=1")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "the proof is stuck")
-	require.Regexp(t, `sync\.Mutex\.Lock in mrtrtest_test\.TestProveSaysWhyItIsStuck\.\S* \(prove_test\.go:\d+\)`, string(out))
+	require.Regexp(t, `sync\.Mutex\.Lock in provetest_test\.TestProveSaysWhyItIsStuck\.\S* \(provetest_test\.go:\d+\)`, string(out))
 }
 
 // A rule that fails is a subtest that fails, and shows its promise and the request.
 func TestProveFailsTheTest(t *testing.T) {
-	if os.Getenv("MRTRTEST_PROVE") == "1" {
-		mrtrtest.Prove(t, byHand, bookDinner)
+	if os.Getenv("PROVETEST_CHILD") == "1" {
+		provetest.Prove(t, byHand, bookDinner)
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProveFailsTheTest$", "-test.v")
-	cmd.Env = append(os.Environ(), "MRTRTEST_PROVE=1")
+	cmd.Env = append(os.Environ(), "PROVETEST_CHILD=1")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	for _, part := range []string{
@@ -292,7 +298,7 @@ func TestProveFailsTheTest(t *testing.T) {
 // A finding that a field of the scenario would settle names the field.
 func TestAFindingNamesTheField(t *testing.T) {
 	eager := serve(func(w *mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
-		return bookByHand(func() { w.Effect("charge"); w.Effect("charge") })
+		return bookFor(func() { w.Effect("charge"); w.Effect("charge") })
 	})
 	asksNothing := serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
 		return func(context.Context, *mcp.CallToolRequest, trip) (*mcp.CallToolResult, booking, error) {
@@ -300,7 +306,7 @@ func TestAFindingNamesTheField(t *testing.T) {
 		}
 	})
 	saysOK := serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
-		book := bookByHand(func() {})
+		book := bookFor(func() {})
 		return func(ctx context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
 			asks, _, err := book(ctx, req, in)
 			return asks, booking{Text: "OK"}, err
@@ -309,24 +315,24 @@ func TestAFindingNamesTheField(t *testing.T) {
 	toLisbon := map[string]any{"to": "Lisbon"}
 	cases := []struct {
 		build    mrtrtest.Build
-		scenario mrtrtest.Scenario
+		scenario prove.Scenario
 		says     []string
 	}{
-		{newDesk, mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"needs other arguments Set Scenario.OtherArguments.", "needs another tool Set Scenario.OtherTool."}},
-		{eager, mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Times, if a call means to."}},
-		{serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] { return bookByHand(func() {}) }), mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Times, and call World.Effect."}},
+		{newDesk, prove.Scenario{Tool: "book", Arguments: toLisbon}, []string{"needs other arguments Set Scenario.OtherArguments.", "needs another tool Set Scenario.OtherTool."}},
+		{eager, prove.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Times, if a call means to."}},
+		{serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] { return bookFor(func() {}) }), prove.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Times, and call World.Effect."}},
 		{saysOK, bookDinner, []string{"all calls that were tried end alike", "Set Scenario.OtherArguments or OtherAnswers with which the call ends otherwise."}},
-		{byHand, mrtrtest.Scenario{Tool: "book", Arguments: map[string]any{"to": 7}}, []string{"does not complete", "Set Scenario.Arguments and Answers."}},
-		{asksNothing, mrtrtest.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Arguments with which it asks."}},
+		{byHand, prove.Scenario{Tool: "book", Arguments: map[string]any{"to": 7}}, []string{"does not complete", "Set Scenario.Arguments and Answers."}},
+		{asksNothing, prove.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Arguments with which it asks."}},
 	}
-	if os.Getenv("MRTRTEST_PROVE") == "1" {
+	if os.Getenv("PROVETEST_CHILD") == "1" {
 		for _, c := range cases {
-			t.Run("case", func(t *testing.T) { mrtrtest.Prove(t, c.build, c.scenario) })
+			t.Run("case", func(t *testing.T) { provetest.Prove(t, c.build, c.scenario) })
 		}
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestAFindingNamesTheField$", "-test.v")
-	cmd.Env = append(os.Environ(), "MRTRTEST_PROVE=1")
+	cmd.Env = append(os.Environ(), "PROVETEST_CHILD=1")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.NotEmpty(t, cases)
@@ -342,7 +348,7 @@ func TestTheDocsShowAFailure(t *testing.T) {
 	const page = "../../docs/testing.md"
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
-	report := mrtrtest.Examine(t, byHand, bookDinner, &prove.Options{Only: []string{"answer/against-schema"}})
+	report := provetest.Examine(t, byHand, bookDinner, &prove.Options{Only: []string{"answer/against-schema"}})
 	found, ok := report.Of("answer/against-schema")
 	require.True(t, ok)
 	block := regexp.MustCompile("(?s)(<!-- failure:begin -->\n```text\n).*?(```\n<!-- failure:end -->)")
@@ -385,9 +391,9 @@ func TestProveTheCrash(t *testing.T) {
 	})
 	once := bookDinner
 	once.SingleUse = true
-	notedBefore := mrtrtest.Examine(t, before, once, by("round", "effect"))
+	notedBefore := provetest.Examine(t, before, once, by("round", "effect"))
 	require.Empty(t, failed(notedBefore), "%s", notedBefore)
-	notedAfter := mrtrtest.Examine(t, after, once, by("round", "effect"))
+	notedAfter := provetest.Examine(t, after, once, by("round", "effect"))
 	require.Contains(t, failed(notedAfter), "round/crash", "%s", notedAfter)
 	require.NotContains(t, failed(notedAfter), "round/final-again", "%s", notedAfter)
 }

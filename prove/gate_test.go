@@ -1,4 +1,4 @@
-package gate_test
+package prove_test
 
 import (
 	"context"
@@ -13,16 +13,23 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/prove"
+	"github.com/mrtr-go/sdk/prove/provetest"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
+
+var bin = mrtr.Choose("bin", "Which bin?", mrtr.Choices("paper", "glass")...)
+
+type file struct {
+	Path string `json:"path"`
+}
 
 // gated builds servers with a plain tool and one that asks by itself, both gated.
 func gated(t *testing.T, stored bool) mrtrtest.Build {
 	return func(w *mrtrtest.World) *mcp.Server {
 		var records store.Store
 		if stored {
-			records = mrtrtest.Shared(w, "store", func() store.Store { return machine{store.NewMemory(nil)} })
+			records = w.Store()
 		}
 		key, err := statecodec.NewKey(w.Key())
 		require.NoError(t, err)
@@ -31,13 +38,11 @@ func gated(t *testing.T, stored bool) mrtrtest.Build {
 		w.Cleanup(func() { require.NoError(t, rt.Close()) })
 		server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
 		for _, name := range []string{"wipe", "shred"} {
-			mcp.AddTool(server, &mcp.Tool{Name: name}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
-				Path string `json:"path"`
-			}) (*mcp.CallToolResult, map[string]string, error) {
+			mcp.AddTool(server, &mcp.Tool{Name: name}, func(_ context.Context, _ *mcp.CallToolRequest, in file) (*mcp.CallToolResult, map[string]string, error) {
 				w.Effect(name)
 				return nil, map[string]string{"wiped": in.Path}, nil
 			})
-			mcp.AddTool(server, &mcp.Tool{Name: name + "_into"}, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, in path) (*mrtr.IncompleteResult, map[string]string, error) {
+			mcp.AddTool(server, &mcp.Tool{Name: name + "_into"}, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, in file) (*mrtr.IncompleteResult, map[string]string, error) {
 				chosen, ok := mrtr.Answer(c, bin)
 				if !ok {
 					return mrtr.Need(bin), nil, nil
@@ -58,7 +63,7 @@ func TestGatedToolsKeepEveryRule(t *testing.T) {
 	for _, into := range []string{"", "_into"} {
 		for _, stored := range []bool{false, true} {
 			t.Run(map[bool]string{false: "no store", true: "store"}[stored]+into, func(t *testing.T) {
-				report := mrtrtest.Examine(t, gated(t, stored), prove.Scenario{
+				report := provetest.Examine(t, gated(t, stored), prove.Scenario{
 					Tool: "wipe" + into, OtherTool: "shred" + into, Times: map[string]int{"wipe": 1}, Strict: stored,
 					Arguments: map[string]any{"path": "/a"}, OtherArguments: map[string]any{"path": "/b"},
 					Answers:      map[string]any{"gate.approve": yes, "bin": "paper"},

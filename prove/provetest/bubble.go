@@ -1,9 +1,8 @@
-package mrtrtest
+package provetest
 
 import (
 	"fmt"
 	"maps"
-	"path"
 	"regexp"
 	"runtime"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mrtr-go/sdk/internal/stacktrace"
 )
 
 // inBubble runs f in a bubble. Goroutines that f leaves behind would end the
@@ -66,7 +67,7 @@ func watch(bubble *atomic.Value, over <-chan struct{}) {
 			continue
 		}
 		if same++; same == looks {
-			panic(fmt.Sprintf("mrtrtest: the proof is stuck, since no time passes in a bubble of testing/synctest while a goroutine waits for a mutex "+
+			panic(fmt.Sprintf("provetest: the proof is stuck, since no time passes in a bubble of testing/synctest while a goroutine waits for a mutex "+
 				"or for something outside the bubble: %s. Call Effect without a lock that another instance takes, and keep network connections out.", stuck))
 		}
 	}
@@ -131,13 +132,13 @@ func inBubbleOf(bubble string) goroutines {
 	return found
 }
 
-// without leaves out those that were there before, and those of this package,
-// which wait for the others.
+// without leaves out those that were there before, and those
+// that wait for the others to end.
 func (g goroutines) without(before goroutines) goroutines {
 	rest := maps.Clone(g)
 	maps.DeleteFunc(rest, func(id, stack string) bool {
 		_, old := before[id]
-		return old || strings.Contains(stack, "mrtrtest.(*instance).stop")
+		return old || strings.Contains(stack, "mrtrtest.(*Instance).Stop")
 	})
 	return rest
 }
@@ -158,41 +159,9 @@ func whereabouts(stack string) string {
 	state, _, _ = strings.Cut(state, "]")
 	state, _, _ = strings.Cut(state, ",")
 	state = strings.TrimSuffix(state, " (durable)")
-	if at := firstCaller(strings.Split(stack, "\n")[1:]); at != "" {
+	_, trace, _ := strings.Cut(stack, "\n")
+	if at := stacktrace.Site(trace); at != "" {
 		return state + " in " + at
 	}
 	return state
-}
-
-// panicSite says where the code panicked that this is the stack of.
-func panicSite(stack string) string {
-	_, below, _ := strings.Cut(stack, "\npanic(")
-	return firstCaller(strings.Split("panic("+below, "\n"))
-}
-
-// waitingRooms are the packages of the standard library in which goroutines wait
-// or panic for others, or the folders of those.
-var waitingRooms = []string{"bufio", "context", "encoding", "internal", "io", "net", "os", "panic(", "runtime", "sync", "syscall", "testing", "time"}
-
-// firstCaller is the innermost function that is outside of those packages, with
-// its line.
-func firstCaller(lines []string) string {
-	for i := 0; i+1 < len(lines); i += 2 {
-		function, creator := strings.CutPrefix(lines[i], "created by ")
-		if slices.ContainsFunc(waitingRooms, func(room string) bool {
-			rest, in := strings.CutPrefix(function, room)
-			return in && (strings.HasSuffix(room, "(") || strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/"))
-		}) {
-			continue
-		}
-		if creator {
-			function, _, _ = strings.Cut(function, " in goroutine ")
-			function = "a goroutine of " + path.Base(function)
-		} else {
-			function = path.Base(function[:max(0, strings.LastIndexByte(function, '('))])
-		}
-		line, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
-		return function + " (" + path.Base(line) + ")"
-	}
-	return ""
 }

@@ -1,8 +1,9 @@
-module github.com/mrtr-go/sdk/prove/cmd/mrtr
+module github.com/mrtr-go/sdk/prove
 
 go 1.25.0
 
 require (
+	github.com/google/jsonschema-go v0.4.3
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/stretchr/testify v1.12.1
@@ -12,7 +13,7 @@ require (
 )
 
 require (
-	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/gorilla/websocket v1.5.3 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
@@ -26,4 +27,4 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 )
 
-replace github.com/mrtr-go/sdk => ../../..
+replace github.com/mrtr-go/sdk => ../
