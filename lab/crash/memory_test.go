@@ -1,0 +1,46 @@
+//go:build unix
+
+package crash
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	code := Main(m, sqlite, natsServer, postgres, redisServer)
+	storetest.StopShared()
+	os.Exit(code)
+}
+
+// Random schedules over several instances, as each store plays them, in memory: a few at
+// once, and a thousand in CI.
+func TestSchedules(t *testing.T) {
+	s := Schedules{
+		Subject: func(*testing.T) *storetest.Subject { return &storetest.Subject{Store: store.NewMemory(nil)} },
+		Number:  32, AtOnce: 32, Lease: 200 * time.Millisecond,
+	}
+	if os.Getenv("MRTR_CI") == "1" {
+		s.Number = 1000
+	}
+	s.Run(t)
+}
+
+// proxied is a subject behind a proxy: its first handle goes through it, and others do not.
+func proxied(t *testing.T, addr string, open func(addr string) store.Store, wipe func()) *storetest.Subject {
+	proxy := storetest.NewProxy(t, addr)
+	s := open(proxy.Addr())
+	return &storetest.Subject{
+		Store:   s,
+		Another: func() store.Store { return open(addr) },
+		Wipe: func() store.Store {
+			wipe()
+			return s
+		},
+		HoldRequests: proxy.HoldRequests, HoldAnswers: proxy.HoldAnswers, Cut: proxy.Cut,
+	}
+}
