@@ -25,7 +25,7 @@ type seen struct {
 // drives it, and each of its checks is a test here.
 func TestThePageInABrowser(t *testing.T) {
 	needsABrowser(t)
-	binary := fleet.Build(t, ".", "../../cmd/weather-demo")
+	binary := fleet.Build(t, "../../cmd/weather-demo")
 	checked := map[string]seen{}
 	for _, c := range checksOn(t, binary, fleet.Listen(t, exec.Command(binary, "page"))) {
 		checked[c.Name] = c

@@ -59,7 +59,7 @@ var subjects = []struct {
 // without it.
 func TestConformance(t *testing.T) {
 	suite := findSuite(t)
-	server := fleet.Build(t, ".", "./server")
+	server := fleet.Build(t, "server")
 	summary := []string{"subject                     revision    required  passed  not scored  passed  warnings"}
 	passed := 0
 	for _, subject := range subjects {

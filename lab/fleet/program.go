@@ -15,14 +15,15 @@ import (
 	"time"
 )
 
-// Build compiles a package from a folder, by go build or as how says, and returns the program.
-func Build(t testing.TB, folder, pkg string, how ...string) (program string) {
+// Build compiles the package in a folder, by its own module and go build, or as how says, and
+// returns the program. No revision is stamped in: it would be part of every state.
+func Build(t testing.TB, folder string, how ...string) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "program")
 	if how == nil {
 		how = []string{"build"}
 	}
-	build := exec.Command("go", append(how, "-buildvcs=false", "-o", program, pkg)...)
+	build := exec.Command("go", append(how, "-buildvcs=false", "-o", program, ".")...)
 	build.Dir = folder
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)

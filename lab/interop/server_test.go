@@ -11,11 +11,11 @@ import (
 	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
-// buildServer compiles a command of the module and returns the program.
-func buildServer(t *testing.T, command string) string { return fleet.Build(t, "../..", command) }
+// buildServer compiles the command in a folder, by its own module, and returns the program.
+func buildServer(t *testing.T, folder string) string { return fleet.Build(t, folder) }
 
-// buildTest compiles the tests of a package of the module, which can serve too.
-func buildTest(t *testing.T, pkg string) string { return fleet.Build(t, "../..", pkg, "test", "-c") }
+// buildTest compiles the tests in a folder, which can serve too.
+func buildTest(t *testing.T, folder string) string { return fleet.Build(t, folder, "test", "-c") }
 
 // serveHTTP starts the program on a free port and returns its base URL. MRTR_STOCK_FRONT=1
 // has go-sdk's HTTP layer serve every request.
