@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mrtr-go/sdk/lab/storm"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/storetest"
 )
@@ -18,16 +19,12 @@ func TestMain(m *testing.M) {
 }
 
 // Random schedules over several instances, as each store plays them, in memory: a few at
-// once, and a thousand in CI.
+// once, and a thousand in the night.
 func TestSchedules(t *testing.T) {
-	s := Schedules{
+	storm.Schedules{
 		Subject: func(*testing.T) *storetest.Subject { return &storetest.Subject{Store: store.NewMemory(nil)} },
-		Number:  32, AtOnce: 32, Lease: 200 * time.Millisecond,
-	}
-	if os.Getenv("MRTR_CI") == "1" {
-		s.Number = 1000
-	}
-	s.Run(t)
+		Number:  storm.Nightly(1000, 32), AtOnce: 32, Lease: 200 * time.Millisecond,
+	}.Run(t)
 }
 
 // proxied is a subject behind a proxy: its first handle goes through it, and others do not.

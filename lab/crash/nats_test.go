@@ -17,7 +17,6 @@ import (
 	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/lab/storm"
-	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/natsstore"
 	"github.com/mrtr-go/sdk/store/natsstore/natstest"
@@ -72,27 +71,26 @@ func TestNATSLosesItsLeader(t *testing.T) {
 		}
 	}
 	require.NotNil(t, leader)
-	all := newInstances(t)
+	all := fleet.NewInstances(t)
 	s := &storm.Storm{
-		Seed: rand.Uint64(), Ledger: all.ledger, Size: len(stores), Each: time.Second, Steps: 10, Calls: 30, AtOnce: 3, Within: 30 * time.Second,
+		Seed: rand.Uint64(), Ledger: all.Ledger, Size: len(stores), Each: time.Second, Steps: 10, Calls: 30, AtOnce: 3, Within: 30 * time.Second,
 		Start: func(context.Context) *storm.Instance {
 			s := stores[0]
 			stores = stores[1:]
-			remember := mrtr.RememberOptions{Lease: lease, Patience: outagePatience, Wait: 2 * lease}
-			_, conn := all.start(t, s, remember, map[string]fleet.Row{toolName: fleet.Find("journal")}, nil)
+			_, conn := all.Start(t, s, remember, map[string]fleet.Row{fleet.ToolName: fleet.Find("journal")}, nil)
 			return &storm.Instance{Conn: conn, End: func() {}}
 		},
 		Order: func(_ *rand.Rand, n int) (tool, order string) {
 			if n == 10 {
 				go leader.Shutdown()
 			}
-			return toolName, fmt.Sprint("order-", n)
+			return fleet.ToolName, fmt.Sprint("order-", n)
 		},
 		Fate: func(*rand.Rand, *storm.Instance) bool { return false },
 	}
 	require.NoError(t, fault.Caught(func() { s.Play(t.Context()) }))
 	require.Equal(t, map[string]int{"ok": s.Calls}, s.Ends)
-	require.Equal(t, s.Calls, paidOnce(t, all.ledger))
+	require.Equal(t, s.Calls, paidOnce(t, all.Ledger))
 }
 
 func connectNATS(t *testing.T, url string) *nats.Conn {

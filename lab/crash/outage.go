@@ -108,12 +108,12 @@ func (b *Backend) runOutages(t *testing.T) {
 func (o outage) play(t *testing.T, d disturbed, begin func() (end func())) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	all, end := newInstances(t), func() {}
+	all, end := fleet.NewInstances(t), func() {}
 	var hook func()
 	if o.later {
 		hook = func() { end = begin() }
 	}
-	hit, other := all.one(t, fleet.Tapped{Store: d.Store, Around: d.weather.Around}, lease, hook), all.one(t, d.Another(), lease, nil)
+	hit, other := all.One(t, fleet.Tapped{Store: d.Store, Around: d.weather.Around}, remember, hook), all.One(t, d.Another(), remember, nil)
 	request, err := hit.Ask(ctx, "tea")
 	require.NoError(t, err)
 	if !o.later {
@@ -130,33 +130,33 @@ func (o outage) play(t *testing.T, d disturbed, begin func() (end func())) {
 	require.Contains(t, o.want, meanwhile.Class)
 	require.Less(t, took, longestOutage)
 	if meanwhile.Class == "ok" {
-		require.Len(t, all.paid(t), 1)
+		require.Len(t, paid(t, all), 1)
 	} else if !o.later {
-		require.Empty(t, all.paid(t), "it was told that nothing was run")
+		require.Empty(t, paid(t, all), "it was told that nothing was run")
 	}
 	end()
 	after, err := other.Settle(ctx, request)
 	require.NoError(t, err)
 	require.Contains(t, o.after, after.Class)
 	o.nothingLandsLate(t, ctx, all, other, request, after)
-	t.Logf("%v in %v, then %v elsewhere; paid %d times", meanwhile, took.Round(time.Millisecond), after, len(all.paid(t)))
+	t.Logf("%v in %v, then %v elsewhere; paid %d times", meanwhile, took.Round(time.Millisecond), after, len(paid(t, all)))
 }
 
 // nothingLandsLate gives writes that were held up time to arrive, and then requires
 // that the answer stays the same.
-func (o outage) nothingLandsLate(t *testing.T, ctx context.Context, all *instances, at *fleet.Client, request wire.Request, first fleet.Answer) {
+func (o outage) nothingLandsLate(t *testing.T, ctx context.Context, all *fleet.Instances, at *fleet.Client, request wire.Request, first fleet.Answer) {
 	t.Helper()
 	require.NoError(t, fleet.Pause(ctx, 500*time.Millisecond))
-	require.Len(t, all.paid(t), o.paid)
+	require.Len(t, paid(t, all), o.paid)
 	again, err := at.Settle(ctx, request)
 	require.NoError(t, err)
 	if first.Class == "ok" {
 		require.Equal(t, first, again)
-		require.True(t, slices.Contains(all.paid(t), again.Receipt))
+		require.True(t, slices.Contains(paid(t, all), again.Receipt))
 	} else {
 		require.Contains(t, o.after, again.Class)
 	}
-	require.Len(t, all.paid(t), o.paid)
+	require.Len(t, paid(t, all), o.paid)
 }
 
 // fill fills a store that has a limit with records, which drain lets expire.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,15 +23,6 @@ import (
 	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/lab/storm"
 )
-
-// outcomeTools are the rows of the outcomes, by the name of their tools.
-func outcomeTools() map[string]fleet.Row {
-	tools := map[string]fleet.Row{}
-	for _, name := range []string{"once", "steps", "coroutine", "journal", "resumable"} {
-		tools[name] = fleet.Find(name)
-	}
-	return tools
-}
 
 // What the server of a round does when it has paid and the effect has not ended.
 const (
@@ -72,12 +62,12 @@ func (b *Backend) outcomes(t *testing.T) []string {
 	addresses := b.Addresses(t)
 	ctx, cancel := context.WithTimeout(t.Context(), outcomePatience)
 	defer cancel()
-	rings := newBell()
+	rings := fleet.NewBell()
 	defer rings.Close()
 	columns := make([]*column, len(outcomeServers))
 	for i, server := range outcomeServers {
-		columns[i] = &column{server: server, bell: rings, job: job{
-			Backend: b.Name, Address: addresses(), Ledger: fleet.Ledger(filepath.Join(t.TempDir(), "payments")), Key: newKey(), Lease: outcomeLease,
+		columns[i] = &column{server: server, bell: rings, job: fleet.Job{
+			Backend: b.Name, Address: addresses(), Ledger: fleet.NewLedger(t), Key: fleet.NewKey(), Lease: outcomeLease,
 		}}
 	}
 	require.NoError(t, storm.Parallel(len(columns), len(columns), func(i int) {
@@ -106,15 +96,15 @@ func (b *Backend) outcomes(t *testing.T) []string {
 // column is all calls to one kind of server.
 type column struct {
 	server     string
-	job        job
-	bell       *bell
+	job        fleet.Job
+	bell       *fleet.Bell
 	one, other *site
 	deals      []*deal
 }
 
 // site is a process that is also reached over HTTP.
 type site struct {
-	*process
+	*fleet.Server
 	url  string // at which it rings
 	http *wire.Client
 }
@@ -128,7 +118,7 @@ type deal struct {
 	replies            chan reply // to the requests that are not awaited at once
 	sent               int        // of them
 	hangUp             func()
-	paid               *place
+	paid               *fleet.Place
 	said               string
 }
 
@@ -141,31 +131,31 @@ func (c *column) start(ctx context.Context, name string) *site {
 	of := c.job
 	path := "/" + rand.Text() + "/" + name
 	of.Bell = c.bell.URL + path
-	s := &site{process: start(ctx, of), url: path}
+	s := &site{Server: fleet.StartServer(ctx, of), url: path}
 	err := fault.Caught(func() {
-		address := c.bell.at(path, "", listening).await(ctx)
+		address := c.bell.At(path, "", fleet.Listening).Await(ctx)
 		s.http = fault.Must(wire.DialHTTP(ctx, address, nil, &wire.Options{Unrecorded: true}))
 	})
 	if err != nil {
-		s.process.end()
+		s.Server.End()
 		fault.Check(err)
 	}
 	return s
 }
 
-func (s *site) end() {
+func (s *site) End() {
 	_ = s.http.Close()
-	s.process.end()
+	s.Server.End()
 }
 
 // play brings all calls to their effects, lets the server have its fate, and then sends
 // each call's last request until it is answered.
 func (c *column) play(ctx context.Context) {
 	c.one = c.start(ctx, "one")
-	defer c.one.end()
+	defer c.one.End()
 	c.other = c.start(ctx, "other")
-	defer c.other.end()
-	for style := range outcomeTools() {
+	defer c.other.End()
+	for style := range fleet.Styles() {
 		for end := range fleet.Ends {
 			for _, client := range outcomeClients {
 				c.deals = append(c.deals, &deal{
@@ -197,14 +187,14 @@ func (c *column) each(most int, run func(*deal)) {
 func (c *column) befall(ctx context.Context) (goOn func()) {
 	open := func() {
 		for _, d := range c.deals {
-			d.paid.open()
+			d.paid.Open()
 		}
 	}
 	switch c.server {
 	case serverDies:
-		c.one.end()
+		c.one.End()
 	case serverWakes:
-		fault.Check(c.one.halt(ctx))
+		fault.Check(c.one.HaltItself(ctx))
 		return func() {
 			open()
 			fault.Check(c.one.Thaw())
@@ -213,9 +203,9 @@ func (c *column) befall(ctx context.Context) (goOn func()) {
 		drained := make(chan struct{})
 		go func() {
 			defer close(drained)
-			c.one.drain()
+			c.one.Drain()
 		}()
-		c.bell.at(c.one.url, "", draining).await(ctx)
+		c.bell.At(c.one.url, "", fleet.Draining).Await(ctx)
 		open()
 		return func() { <-drained }
 	}
@@ -231,30 +221,30 @@ func (d *deal) begin(ctx context.Context) {
 	case clientCancels, againAtOnce, againThere:
 		meets = fleet.InTheEffect
 	}
-	meeting := d.bell.hold(d.one.url, d.order, meets)
-	d.paid = d.bell.at(d.one.url, d.order, fleet.Paid)
+	meeting := d.bell.Hold(d.one.url, d.order, meets)
+	d.paid = d.bell.At(d.one.url, d.order, fleet.Paid)
 	var paid <-chan string
 	if d.server != serverStays {
-		d.paid = d.bell.hold(d.one.url, d.order, fleet.Paid)
-		paid = d.paid.rung
+		d.paid = d.bell.Hold(d.one.url, d.order, fleet.Paid)
+		paid = d.paid.Rung
 	}
 	link := d.one.http
 	if d.client == clientCancels { // over HTTP that is to hang up
 		link = d.one.Conn
 	}
 	d.send(ctx, d.one, link)
-	d.bell.at(d.one.url, d.order, requestCame).await(ctx)
+	d.bell.At(d.one.url, d.order, fleet.RequestCame).Await(ctx)
 	select {
-	case <-meeting.rung:
+	case <-meeting.Rung:
 		err := fault.Caught(func() { d.leave(ctx) })
-		meeting.open()
+		meeting.Open()
 		fault.Check(err)
 		if paid != nil {
-			d.paid.await(ctx)
+			d.paid.Await(ctx)
 		}
 	case <-paid:
 		if d.client != clientStays {
-			meeting.open()
+			meeting.Open()
 			d.leave(ctx)
 		}
 	case r := <-d.replies: // it never came there
@@ -303,19 +293,19 @@ func (d *deal) send(ctx context.Context, to *site, link *wire.Client) {
 // It returns when the servers know.
 func (d *deal) leave(ctx context.Context) {
 	d.hangUp()
-	came := d.bell.at(d.one.url, d.order, requestCame)
+	came := d.bell.At(d.one.url, d.order, fleet.RequestCame)
 	switch d.client {
 	case againAtOnce:
 		d.send(ctx, d.one, d.one.http)
 	case againThere:
 		d.send(ctx, d.other, d.other.http)
-		came = d.bell.at(d.other.url, d.order, requestCame)
+		came = d.bell.At(d.other.url, d.order, fleet.RequestCame)
 	default:
 		came = nil
 	}
-	d.bell.at(d.one.url, d.order, clientLeft).await(ctx)
+	d.bell.At(d.one.url, d.order, fleet.ClientLeft).Await(ctx)
 	if came != nil {
-		came.await(ctx)
+		came.Await(ctx)
 	}
 }
 

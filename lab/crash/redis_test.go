@@ -13,6 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/lab/fleet"
+	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/redisstore"
 	"github.com/mrtr-go/sdk/store/storetest"
@@ -62,7 +64,8 @@ func TestTripsOfARound(t *testing.T) {
 		}
 		return n
 	}
-	shop := newInstances(t).one(t, openRedis(t, client), time.Hour, nil) // no other sign of life falls into a round
+	hour := mrtr.RememberOptions{Lease: time.Hour} // no other sign of life falls into a round
+	shop := fleet.NewInstances(t).One(t, openRedis(t, client), hour, nil)
 	send := func(order string, times int) (each []int) {
 		request, err := shop.Ask(t.Context(), order)
 		require.NoError(t, err)

@@ -28,6 +28,7 @@ var sqlite = &Backend{
 		"answers clogged":          noNetwork,
 		"clogged after the effect": noNetwork,
 	},
+	Outcomes: true,
 }
 
 const noNetwork = "a file has no network between a request and its answer"

@@ -5,9 +5,7 @@ package crash
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,65 +19,16 @@ import (
 	"github.com/mrtr-go/sdk/lab/storm"
 )
 
-// process is a server, with a client connected to it.
-type process struct {
-	*fleet.Process
-	fleet.Client
-}
-
-func start(ctx context.Context, j job) *process {
-	p := &process{fault.Must(fleet.Start(j)), fleet.Client{Tool: toolName}}
-	var err error
-	if p.Conn, err = p.Dial(ctx, &wire.Options{Unrecorded: true, TakesTasks: j.Tasks}); err != nil {
-		p.Kill()
-		fault.Check(err)
-	}
-	return p
-}
-
-// end kills the process and waits for its end.
-func (p *process) end() {
-	p.Kill()
-	_ = p.Conn.Close()
-}
-
-// drain hangs up on the process, which lets its rounds come to their end and exits.
-func (p *process) drain() {
-	_ = p.Conn.Close()
-	_ = p.Finish(2 * drainTime)
-}
-
-// died returns nil if a request got this error because the process was killed.
-func (p *process) died(err error) error {
-	if !errors.As(err, new(fleet.Unanswered)) {
-		return err
-	}
-	select {
-	case <-p.Conn.Gone():
-		return p.Killed()
-	case <-time.After(30 * time.Second):
-		return err
-	}
-}
-
-// halt lets the process stop itself.
-func (p *process) halt(ctx context.Context) error {
-	if _, err := p.Conn.Start(ctx, wire.Request{Name: haltTool, Arguments: fleet.Order{}}); err != nil {
-		return err
-	}
-	return p.Halted(ctx)
-}
-
 // table plays each row at each point, and returns the lines: how often the effect happened,
 // and the answers.
-func (b *Backend) table(t *testing.T, rows []fleet.Row, points []Point, play func(*cell, context.Context, Point) string) []string {
+func (b *Backend) table(t *testing.T, rows []fleet.Row, points []fleet.Point, play func(*cell, context.Context, fleet.Point) string) []string {
 	t.Helper()
 	addresses, said := b.Addresses(t), make([]string, len(rows)*len(points))
 	require.NoError(t, storm.Parallel(len(said), atOnce, func(i int) {
 		row, point := rows[i/len(points)], points[i%len(points)]
-		c := &cell{row: row, order: rand.Text(), job: job{
-			Backend: b.Name, Address: addresses(), Ledger: fleet.Ledger(filepath.Join(t.TempDir(), "payments")),
-			Key: newKey(), Row: row.Name, Lease: lease,
+		c := &cell{row: row, order: rand.Text(), job: fleet.Job{
+			Backend: b.Name, Address: addresses(), Ledger: fleet.NewLedger(t),
+			Key: fleet.NewKey(), Row: row.Name, Lease: lease,
 		}}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
@@ -96,29 +45,29 @@ func (b *Backend) table(t *testing.T, rows []fleet.Row, points []Point, play fun
 
 // cell is one call, with a ledger of its own.
 type cell struct {
-	job       job
+	job       fleet.Job
 	row       fleet.Row
 	order     string
-	processes []*process
+	processes []*fleet.Server
 }
 
 func (c *cell) end() {
 	for _, p := range c.processes {
-		p.end()
+		p.End()
 	}
 }
 
 // asked starts the two processes of a call. The first has a job of its own and asks
 // the question. The request answers it.
-func (c *cell) asked(ctx context.Context, of job) (first, next *process, request wire.Request) {
-	first, next = start(ctx, of), start(ctx, c.job)
-	c.processes = []*process{first, next}
+func (c *cell) asked(ctx context.Context, of fleet.Job) (first, next *fleet.Server, request wire.Request) {
+	first, next = fleet.StartServer(ctx, of), fleet.StartServer(ctx, c.job)
+	c.processes = []*fleet.Server{first, next}
 	return first, next, fault.Must(first.Ask(ctx, c.order))
 }
 
 // kill plays a call whose server is killed at a point: how often the effect happened, and the
 // answer of the next process to the same request.
-func (c *cell) kill(ctx context.Context, point Point) string {
+func (c *cell) kill(ctx context.Context, point fleet.Point) string {
 	trapped := c.job
 	trapped.Point = point
 	first, next, request := c.asked(ctx, trapped)
@@ -126,17 +75,17 @@ func (c *cell) kill(ctx context.Context, point Point) string {
 	if err == nil {
 		return c.notApplicable(a)
 	}
-	fault.Check(first.died(err))
+	fault.Check(first.Died(err))
 	return c.say(fault.Must(next.Settle(ctx, request)))
 }
 
 // freezes are the points at which a process is stopped.
-var freezes = []Point{AfterClaim, Started, AfterEffect}
+var freezes = []fleet.Point{fleet.AfterClaim, fleet.Started, fleet.AfterEffect}
 
 // freeze stops a process at a point, lets another one take the round over, and then wakes the
 // first: how often the effect happened, the answer of the other process, and that of the
 // first when it woke.
-func (c *cell) freeze(ctx context.Context, point Point) string {
+func (c *cell) freeze(ctx context.Context, point fleet.Point) string {
 	trapped := c.job
 	trapped.Point, trapped.Stop = point, true
 	first, next, request := c.asked(ctx, trapped)
@@ -172,17 +121,17 @@ func (c *cell) freeze(ctx context.Context, point Point) string {
 // The fates of the process that holds the frame, when a request for it comes to
 // another one.
 const (
-	holderAlive       Point = "alive"
-	holderSlow        Point = "slow"
-	holderFrozen      Point = "frozen"
-	holderKilled      Point = "killed"
-	holderKilledAtIt  Point = "killed at work"
-	holderKilledAfter Point = "killed after the effect"
+	holderAlive       fleet.Point = "alive"
+	holderSlow        fleet.Point = "slow"
+	holderFrozen      fleet.Point = "frozen"
+	holderKilled      fleet.Point = "killed"
+	holderKilledAtIt  fleet.Point = "killed at work"
+	holderKilledAfter fleet.Point = "killed after the effect"
 )
 
 var (
 	held  = []fleet.Row{fleet.Find("coroutine"), fleet.Find("resumable")}
-	fates = []Point{holderAlive, holderSlow, holderFrozen, holderKilled, holderKilledAtIt, holderKilledAfter}
+	fates = []fleet.Point{holderAlive, holderSlow, holderFrozen, holderKilled, holderKilledAtIt, holderKilledAfter}
 )
 
 // longestElsewhere bounds the answer: the wait for the holder, and for its lease.
@@ -191,23 +140,23 @@ const longestElsewhere = 30 * time.Second
 // elsewhere sends the last request of a call to another process than the one that holds
 // its handler, with nothing but the store between them: how often the effect happened, the
 // answer, and, of a frozen process, the answer to the same request when it wakes.
-func (c *cell) elsewhere(ctx context.Context, holder Point) string {
+func (c *cell) elsewhere(ctx context.Context, holder fleet.Point) string {
 	holding := c.job
 	switch holder {
 	case holderSlow:
 		c.order += "/ok/1s"
 	case holderKilledAtIt:
-		holding.Point = AfterClaim
+		holding.Point = fleet.AfterClaim
 	case holderKilledAfter:
-		holding.Point = AfterEffect
+		holding.Point = fleet.AfterEffect
 	}
 	first, next, request := c.asked(ctx, holding)
 	fault.Must(next.Ask(ctx, "another")) // it has started
 	switch holder {
 	case holderKilled:
-		first.end()
+		first.End()
 	case holderFrozen:
-		fault.Check(first.halt(ctx))
+		fault.Check(first.HaltItself(ctx))
 	}
 	began := time.Now()
 	a := fault.Must(next.Settle(ctx, request))

@@ -4,12 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+	"testing"
 )
 
 // Ledger is a file outside of all instances in which they note their effects: a line each,
 // that is on disk when Enter returns.
 type Ledger string
+
+// NewLedger is an empty one, which goes with the test.
+func NewLedger(t testing.TB) Ledger { return Ledger(filepath.Join(t.TempDir(), "payments")) }
 
 // Enter notes an effect.
 func (l Ledger) Enter(words ...string) error {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime/pprof"
 	"strings"
 	"sync"
@@ -268,6 +269,14 @@ func goroutines() string {
 	var all strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&all, 1)
 	return all.String()
+}
+
+// Nightly is how many there are where MRTR_NIGHTLY=1, and by day.
+func Nightly(night, day int) int {
+	if os.Getenv("MRTR_NIGHTLY") == "1" {
+		return night
+	}
+	return day
 }
 
 // Parallel runs a check n times, at most so many at once, and joins the faults.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package crash
+package fleet
 
 import (
 	"context"
@@ -14,17 +14,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/fault"
-	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 // The places of a request, beside those of the shop, at which a process rings the bell of the
 // test and goes on when it is answered.
 const (
-	requestCame = "a request came"
-	clientLeft  = "its client left"
-	listening   = "listening" // the URL stands in for the order
-	draining    = "draining"
+	RequestCame = "a request came"
+	ClientLeft  = "its client left"
+	Listening   = "listening" // the URL stands in for the order
+	Draining    = "draining"
 )
 
 // ringer keeps its connections: many rounds ring at once.
@@ -50,14 +49,14 @@ func listen(server *mcp.Server, bell string) (flush func(context.Context) error,
 			if !ok || call.Params.RequestState == "" {
 				return next(ctx, method, req)
 			}
-			var in fleet.Order
+			var in Order
 			if err := json.Unmarshal(call.Params.Arguments, &in); err != nil {
 				return nil, err
 			}
-			ring(bell, in.Order, requestCame)
+			ring(bell, in.Order, RequestCame)
 			res, err := next(ctx, method, req)
 			if ctx.Err() != nil {
-				ring(bell, in.Order, clientLeft)
+				ring(bell, in.Order, ClientLeft)
 			}
 			return res, err
 		}
@@ -72,43 +71,44 @@ func listen(server *mcp.Server, bell string) (flush func(context.Context) error,
 	}
 	serving := &http.Server{Handler: front}
 	go serving.Serve(listener)
-	ring(bell, "http://"+listener.Addr().String(), listening)
+	ring(bell, "http://"+listener.Addr().String(), Listening)
 	return serving.Shutdown, nil
 }
 
-// bell is rung by the processes of a test, each at a URL of its own.
-type bell struct {
+// Bell is rung by the processes of a test, each at a URL of its own.
+type Bell struct {
 	*httptest.Server
 
 	mu     sync.Mutex
-	places map[string]*place // by process, order and name; guarded by mu
+	places map[string]*Place // by process, order and name; guarded by mu
 }
 
-// place is one at which an order may be held.
-type place struct {
-	rung chan string   // the order, once for each time
+// Place is one at which an order may be held.
+type Place struct {
+	Rung chan string   // the order, once for each time
 	gate chan struct{} // who has rung waits until it is closed; nil for nobody waits
-	open func()
+	Open func()
 }
 
 // mostRings is more than anybody rings with one order at one place.
 const mostRings = 100
 
-func newBell() *bell {
-	b := &bell{places: map[string]*place{}}
+// NewBell starts one.
+func NewBell() *Bell {
+	b := &Bell{places: map[string]*Place{}}
 	b.Server = httptest.NewServer(b)
 	return b
 }
 
-func (b *bell) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+func (b *Bell) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	order, name := r.URL.Query().Get("order"), r.URL.Query().Get("place")
 	at := order
-	if name == listening {
+	if name == Listening {
 		at = ""
 	}
-	p := b.at(r.URL.Path, at, name)
+	p := b.At(r.URL.Path, at, name)
 	select {
-	case p.rung <- order:
+	case p.Rung <- order:
 	default:
 	}
 	b.mu.Lock()
@@ -123,32 +123,33 @@ func (b *bell) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (b *bell) at(process, order, name string) *place {
+// At is a place of an order in a process.
+func (b *Bell) At(process, order, name string) *Place {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := process + " " + order + " " + name
 	p := b.places[key]
 	if p == nil {
-		p = &place{rung: make(chan string, mostRings), open: func() {}}
+		p = &Place{Rung: make(chan string, mostRings), Open: func() {}}
 		b.places[key] = p
 	}
 	return p
 }
 
-// hold keeps those who come to a place there until it is opened.
-func (b *bell) hold(process, order, name string) *place {
-	p := b.at(process, order, name)
+// Hold keeps those who come to a place there until it is opened.
+func (b *Bell) Hold(process, order, name string) *Place {
+	p := b.At(process, order, name)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	gate := make(chan struct{})
-	p.gate, p.open = gate, sync.OnceFunc(func() { close(gate) })
+	p.gate, p.Open = gate, sync.OnceFunc(func() { close(gate) })
 	return p
 }
 
-// await waits until somebody has come.
-func (p *place) await(ctx context.Context) (order string) {
+// Await waits until somebody has come.
+func (p *Place) Await(ctx context.Context) (order string) {
 	select {
-	case order = <-p.rung:
+	case order = <-p.Rung:
 	case <-ctx.Done():
 		fault.Check(ctx.Err())
 	}

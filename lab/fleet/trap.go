@@ -1,6 +1,6 @@
 //go:build unix
 
-package crash
+package fleet
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 // Point is a place in the round that pays.
@@ -101,13 +99,13 @@ func (t *trap) wrote() {
 // reach follows the shop.
 func (t *trap) reach(place string) {
 	switch place {
-	case fleet.InTheEffect:
+	case InTheEffect:
 		t.mu.Lock()
 		t.passed = Started
 		t.mu.Unlock()
-	case fleet.EffectEnds:
+	case EffectEnds:
 		t.pass(AfterEffect)
-	case fleet.AfterTheEffect:
+	case AfterTheEffect:
 		t.leave()
 	}
 }
@@ -128,8 +126,8 @@ func (t *trap) leave() {
 }
 
 // around is the trap's tap on the store of its process.
-func (t *trap) around(_ context.Context, op fleet.Operation, run, _ func() error) error {
-	if op == fleet.Create {
+func (t *trap) around(_ context.Context, op Operation, run, _ func() error) error {
+	if op == Create {
 		t.at(BeforeClaim)
 	}
 	t.busy.RLock()
@@ -137,9 +135,9 @@ func (t *trap) around(_ context.Context, op fleet.Operation, run, _ func() error
 	t.busy.RUnlock()
 	switch {
 	case err != nil:
-	case op == fleet.Create:
+	case op == Create:
 		t.pass(AfterClaim)
-	case op == fleet.Update:
+	case op == Update:
 		t.wrote()
 	}
 	return err
@@ -160,7 +158,7 @@ func (t *trap) afterResult(next mcp.MethodHandler) mcp.MethodHandler {
 // write to SQLite keeps the file locked.
 const haltTool = "halt"
 
-func (t *trap) halt(context.Context, *mcp.CallToolRequest, fleet.Order) (*mcp.CallToolResult, struct{}, error) {
+func (t *trap) halt(context.Context, *mcp.CallToolRequest, Order) (*mcp.CallToolResult, struct{}, error) {
 	t.busy.Lock()
 	defer t.busy.Unlock()
 	standStill()
