@@ -105,7 +105,7 @@ func (b *Backend) runTasks(t *testing.T) {
 			defer cancel()
 			s := b.processes(t, fleet.Job{Row: name, Tasks: true, Unsteady: true})
 			s.Calls, s.Enough = storm.Nightly(24, 8), func() bool { return s.Replaced.Load() > 5 }
-			s.Serve = storm.Tasks{Storm: s}.Serve
+			s.Spares, s.Serve = true, storm.Tasks{Storm: s}.Serve
 			require.NoError(t, fault.Caught(func() { s.Play(ctx) }))
 			t.Logf("%d tasks, each answered twice, %d kills and drains: %v; %d paid", s.Calls, s.Replaced.Load(), s.Ends, paidOnce(t, s.Ledger))
 			if taskRows[name] {

@@ -39,6 +39,8 @@ const (
 	callsEach = 4
 	// mostInstances are reached in one schedule, with those that are dead.
 	mostInstances = 8
+	// fairLease outlasts a machine that is busy.
+	fairLease = 8 * time.Second
 )
 
 // Run plays schedules. MRTR_SEED plays one, and MRTR_SCHEDULES sets how many there are.
@@ -89,25 +91,27 @@ func (s Schedules) storm(t *testing.T, subject *storetest.Subject, seed uint64) 
 	names, effects := slices.Sorted(maps.Keys(tools)), slices.Sorted(maps.Keys(fleet.Ends))
 	r := rand.New(rand.NewPCG(seed, 1))
 	started, b := 0, backend{subject: subject}
+	start := func(lease time.Duration) *Instance {
+		handle := subject.Store
+		if subject.Another != nil && started%2 == 1 {
+			handle = subject.Another()
+		}
+		if handle.Scope() == store.Process {
+			handle = fleet.Shared{Store: handle}
+		}
+		started++
+		i := &Instance{Weather: &fleet.Weather{}, End: func() {}}
+		remember := mrtr.RememberOptions{Lease: lease, Wait: 5 * s.Lease, MaxAttempts: 50}
+		rt, conn := all.Start(t, fleet.Tapped{Store: handle, Around: i.Weather.Around}, remember, tools, nil)
+		i.Conn, i.Drain = conn, func() { _ = rt.Drain(t.Context()) }
+		return i
+	}
 	return &Storm{
 		Seed: seed, Ledger: all.Ledger, Size: 2 + r.IntN(3), Lingering: mostInstances, Each: s.Lease / 8, Steps: 20 + r.IntN(30),
 		Calls: callsEach, AtOnce: callsEach, Within: s.Lease, Clear: b.clearUp,
-		Start: func(context.Context) *Instance {
-			handle := subject.Store
-			if subject.Another != nil && started%2 == 1 {
-				handle = subject.Another()
-			}
-			if handle.Scope() == store.Process {
-				handle = fleet.Shared{Store: handle}
-			}
-			started++
-			i := &Instance{Weather: &fleet.Weather{}, End: func() {}}
-			remember := mrtr.RememberOptions{Lease: s.Lease, Wait: 5 * s.Lease, MaxAttempts: 50}
-			rt, conn := all.Start(t, fleet.Tapped{Store: handle, Around: i.Weather.Around}, remember, tools, nil)
-			i.Conn, i.Drain = conn, func() { _ = rt.Drain(t.Context()) }
-			return i
-		},
-		Fate: func(r *rand.Rand, i *Instance) (replaced bool) { return b.befall(r, i, s.Lease/2) },
+		Start: func(context.Context) *Instance { return start(s.Lease) },
+		Fair:  func(context.Context) *Instance { return start(fairLease) },
+		Fate:  func(r *rand.Rand, i *Instance) (replaced bool) { return b.befall(r, i, s.Lease/2) },
 		Order: func(r *rand.Rand, n int) (tool, order string) {
 			takes := time.Duration(r.Int64N(int64(s.Lease)))
 			return names[r.IntN(len(names))], fmt.Sprintf("%d/%s/%v", n, effects[r.IntN(len(effects))], takes)

@@ -46,6 +46,12 @@ type Storm struct {
 	Steps int
 	// Clear ends whatever holds up more than one instance.
 	Clear func()
+	// Fair starts the instance at which the calls end when the weather is fair; nil for one of
+	// those that there are.
+	Fair func(ctx context.Context) *Instance
+	// Spares lets the last calls end in fair weather: a task whose coroutine was killed waits
+	// for longer than any process lives.
+	Spares bool
 
 	Calls  int         // at least
 	AtOnce int         // calls
@@ -131,9 +137,7 @@ func (s *Storm) makeCalls(ctx context.Context) error {
 		orders <- n
 	}
 	close(orders)
-	if s.Steps == 0 {
-		s.over.Store(true) // the last ones end in fair weather
-	}
+	s.over.Store(s.over.Load() || s.Spares)
 	workers.Wait()
 	s.Calls = n
 	return errors.Join(append(errs, ctx.Err())...)
@@ -141,6 +145,7 @@ func (s *Storm) makeCalls(ctx context.Context) error {
 
 // storm lets things happen until it is over, and then clears up.
 func (s *Storm) storm(ctx context.Context) {
+	defer s.over.Store(true)
 	r := s.dice(0)
 	for step := 0; (s.Steps == 0 || step < s.Steps) && !s.over.Load() && fleet.Pause(ctx, s.Each/2+time.Duration(r.Int64N(int64(s.Each)))) == nil; step++ {
 		s.mu.Lock()
@@ -160,6 +165,10 @@ func (s *Storm) storm(ctx context.Context) {
 	if s.Clear != nil {
 		s.Clear()
 	}
+	var fair *Instance
+	if s.Fair != nil && ctx.Err() == nil {
+		fair = s.Fair(ctx)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range s.instances {
@@ -167,7 +176,9 @@ func (s *Storm) storm(ctx context.Context) {
 			i.Weather.Set(nil)
 		}
 	}
-	s.over.Store(true)
+	if fair != nil {
+		s.instances = []*Instance{fair}
+	}
 }
 
 // replace starts another instance in the place of one, or beside it while it lingers.
