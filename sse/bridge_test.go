@@ -15,28 +15,6 @@ import (
 	"github.com/mrtr-go/sdk/sse"
 )
 
-func TestBareHandlerLeaksAndBridgeMends(t *testing.T) {
-	who := map[string]any{"who": "Ada"}
-	for _, version := range []string{"2025-11-25", "2025-06-18"} {
-		bare := connect(t, trip.NewServer(trip.Handler), &wire.Options{Version: version})
-		out, err := bare.Call(t.Context(), "trip", who, trip.Answers)
-		require.NoError(t, err)
-		require.Contains(t, string(out.Result), "inputRequests", "go-sdk mended its shim: say so in the docs")
-		require.Empty(t, out.Text)
-
-		mended := connect(t, trip.NewServer(sse.Bridge(trip.Handler, nil)), &wire.Options{Version: version})
-		out, err = mended.Call(t.Context(), "trip", who, trip.Answers)
-		require.NoError(t, err)
-		require.NotContains(t, string(out.Result), "inputRequests")
-		require.JSONEq(t, `{"text":"Ada goes to Lisbon by train"}`, string(out.Structured))
-		require.False(t, out.IsError)
-		require.Equal(t, 1, mended.Requests("tools/call"))
-		asked := mended.Asked()
-		require.Len(t, asked, 2)
-		require.Equal(t, []string{"Where to?", "How?"}, []string{asked[0].Message, asked[1].Message})
-	}
-}
-
 func TestPassThroughAllocatesNothing(t *testing.T) {
 	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: modernMeta}}
 	bare := func(context.Context, *mcp.CallToolRequest, trip.In) (*mcp.CallToolResult, trip.Out, error) {
@@ -55,26 +33,6 @@ func TestPassThroughAllocatesNothing(t *testing.T) {
 		_, _ = prompt(ctx, promptReq)
 		_, _ = resource(ctx, resourceReq)
 	}))
-}
-
-func TestQuestionsOfARoundAreAskedAtOnce(t *testing.T) {
-	h := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if len(req.Params.InputResponses) == 2 {
-			return say("both")
-		}
-		return need("s", mcp.InputRequestMap{"a": trip.Form("a?", "a"), "b": trip.Form("b?", "b")})
-	}
-	// Each user waits for the other: asked one after the other, neither answers.
-	met := make(chan struct{})
-	var waiting atomic.Int32
-	out, _ := callRaw(t, h, nil, wire.FormOnly, func(q wire.Question) any {
-		if waiting.Add(1) == 2 {
-			close(met)
-		}
-		<-met
-		return wire.Value("yes")(q)
-	})
-	require.Equal(t, "both", out.Text)
 }
 
 // go-sdk refuses content that breaks the schema, and loses it. The handler finds

@@ -49,42 +49,6 @@ func ExampleBridge() {
 	//   questions leaked to the client: false
 }
 
-// A prompt that asks has no result for an error, so a client that cannot be asked
-// gets a JSON-RPC error.
-func ExampleBridgePrompt() {
-	ctx := context.Background()
-	server := mcp.NewServer(&mcp.Implementation{Name: "letters", Version: "1"}, nil)
-	server.AddPrompt(&mcp.Prompt{Name: "letter"}, sse.BridgePrompt(
-		func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			answer, ok := req.Params.InputResponses["to"].(*mcp.ElicitResult)
-			if !ok {
-				return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"to": trip.Form("To whom?", "to")}}, nil
-			}
-			return &mcp.GetPromptResult{Description: fmt.Sprintf("A letter to %v", answer.Content["to"])}, nil
-		}, nil))
-
-	for _, declares := range []wire.Capabilities{wire.FormOnly, wire.Nothing} {
-		client, err := wire.Connect(ctx, server, &wire.Options{Version: "2025-11-25", Capabilities: declares})
-		if err != nil {
-			log.Fatal(err)
-		}
-		out, err := client.Run(ctx, wire.Request{Method: "prompts/get", Name: "letter"}, wire.Answers{"to": wire.Value("Ada")})
-		if err != nil {
-			log.Fatal(err)
-		}
-		if out.Error != nil {
-			fmt.Println(out.Error)
-		} else {
-			fmt.Printf("%s\n", out.Result)
-		}
-		client.Close()
-	}
-
-	// Output:
-	// {"description":"A letter to Ada","messages":null}
-	// question "to": this client does not support form elicitation
-}
-
 // A handler that serves legacy clients in code of its own asks over the session,
 // in the middle of the call.
 func ExampleAsk() {
@@ -121,4 +85,38 @@ func ExampleAsk() {
 	// Output:
 	// "Hello, Ada!"
 	// no name was given
+}
+
+// A handler that works without a bridge looks at its request before it asks:
+// how it can ask, and whether the client declared that it can be asked.
+func Example_era() {
+	ctx := context.Background()
+	server := mcp.NewServer(&mcp.Implementation{Name: "guide", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "guide"}, func(_ context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		question := &mcp.ElicitParams{Message: "Pay here.", URL: "https://pay.example"}
+		client := era.ClientOf(req)
+		fmt.Printf("%s, %s: %s declared: %t\n", client.Version, client.Era,
+			era.CapabilityFor(question), client.Declared(era.CapabilityFor(question)))
+		return nil, nil, nil
+	})
+	for _, opts := range []*wire.Options{
+		{Version: "2026-07-28"},
+		{Version: "2025-11-25", Capabilities: `{"elicitation":{"form":{}}}`},
+		// It asked for a revision that go-sdk negotiates down, and refuses to ask since.
+		{Version: "2026-07-28", Handshake: true},
+	} {
+		client, err := wire.Connect(ctx, server, opts)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if _, err := client.Call(ctx, "guide", nil, nil); err != nil {
+			log.Fatal(err)
+		}
+		client.Close()
+	}
+
+	// Output:
+	// 2026-07-28, modern: url elicitation declared: true
+	// 2025-11-25, legacy: url elicitation declared: false
+	// 2026-07-28, unaskable: url elicitation declared: false
 }

@@ -3,8 +3,10 @@ package sse_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,22 +15,41 @@ import (
 	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // Handlers keep their questions in package variables; sending must not write to
 // them.
 func TestQuestionsStayTheHandlers(t *testing.T) {
-	url := &mcp.ElicitParams{Mode: "url", Message: "pay", URL: "https://pay.example/1"}
-	plain := trip.Form("q?", "q")
+	questions := func() mcp.InputRequestMap {
+		meta := func() mcp.Meta { return mcp.Meta{"own": true} }
+		return mcp.InputRequestMap{
+			"pay":    &mcp.ElicitParams{Meta: meta(), Mode: "url", Message: "pay", URL: "https://pay.example/1"},
+			"q":      trip.Form("q?", "q"),
+			"roots":  &mcp.ListRootsParams{Meta: meta()},
+			"sample": &mcp.CreateMessageWithToolsParams{Meta: meta(), MaxTokens: 1},
+		}
+	}
+	mine := questions()
 	h := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if len(req.Params.InputResponses) > 0 {
 			return say("done")
 		}
-		return need("", mcp.InputRequestMap{"pay": url, "q": plain})
+		return need("", mine)
 	}
-	callRaw(t, h, nil, wire.Everything, wire.Raw(`{"action":"accept"}`))
-	require.Equal(t, &mcp.ElicitParams{Mode: "url", Message: "pay", URL: "https://pay.example/1"}, url)
-	require.Equal(t, trip.Form("q?", "q"), plain)
+	server := rawServer(sse.BridgeTool(h, nil))
+	server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if meta := req.GetParams().GetMeta(); meta != nil {
+				meta["written"] = true
+			}
+			return next(ctx, method, req)
+		}
+	})
+	client := connect(t, server, &wire.Options{Version: wire.Legacy, Capabilities: wire.Everything})
+	call(t, client, "tool", wire.Raw(`{"action":"accept","roots":[],"role":"assistant","model":"m","content":{"type":"text","text":"hi"}}`))
+	require.Len(t, client.Asked(), 4)
+	require.Equal(t, questions(), mine)
 }
 
 func TestURLElicitationHasAnID(t *testing.T) {
@@ -110,61 +131,43 @@ func TestSamplingAndRoots(t *testing.T) {
 }
 
 func TestAskOutsideABridge(t *testing.T) {
-	cases := []struct {
+	question := mcp.InputRequestMap{"q": trip.Form("q?", "q")}
+	for _, c := range []struct {
 		explanation string
 		requested   string
-		caps        wire.Capabilities
 		answer      wire.Answer
 		reason      sse.Reason
 		action      string // of the answer, empty where there is none
-		asked       int
 	}{
-		{explanation: "an answer", requested: "2025-11-25", caps: wire.FormOnly, answer: wire.Value("yes"), action: "accept", asked: 1},
-		{explanation: "a decline is an answer", requested: "2025-11-25", caps: wire.FormOnly, answer: wire.Decline, action: "decline", asked: 1},
-		{explanation: "an answer that does not fit is missing", requested: "2025-11-25", caps: wire.FormOnly, answer: wire.Value(5), asked: 1},
-		{explanation: "no answer in time", requested: "2025-11-25", caps: wire.FormOnly, answer: wire.Silent, reason: sse.TimedOut, asked: 1},
-		{explanation: "nothing declared", requested: "2025-11-25", caps: wire.Nothing, answer: wire.Value("yes"), reason: sse.Undeclared},
-		{explanation: "negotiated down: go-sdk refuses, and nobody waits", requested: "2026-07-28", caps: wire.FormOnly, answer: wire.Value("yes"), reason: sse.Unreachable},
-	}
-	require.NotEmpty(t, cases)
-	for _, c := range cases {
-		var answers mcp.InputResponseMap
-		var failure error
-		server := rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			var opts *sse.BridgeOptions
-			if c.reason == sse.TimedOut {
-				opts = &sse.BridgeOptions{AnswerTimeout: 20 * time.Millisecond}
-			}
-			answers, failure = sse.Ask(ctx, req.Session, mcp.InputRequestMap{"q": trip.Form("q?", "q")}, opts)
-			return say("asked")
-		})
-		client := connect(t, server, &wire.Options{Version: c.requested, Handshake: true, Capabilities: c.caps})
-		call(t, client, "tool", c.answer)
-		require.Len(t, client.Asked(), c.asked, c.explanation)
-		if c.reason != "" {
-			var failed *sse.Error
-			require.ErrorAs(t, failure, &failed, c.explanation)
-			require.Equal(t, c.reason, failed.Reason, c.explanation)
-			require.Equal(t, "q", failed.Key, c.explanation)
-			require.Nil(t, answers, c.explanation)
-			continue
-		}
-		require.NoError(t, failure, c.explanation)
-		if c.action == "" {
-			require.Empty(t, answers, c.explanation)
-			continue
-		}
-		answer, ok := answers["q"].(*mcp.ElicitResult)
-		require.True(t, ok, c.explanation)
-		require.Equal(t, c.action, answer.Action, c.explanation)
-		if c.action == "accept" {
-			require.Equal(t, map[string]any{"q": "yes"}, answer.Content, c.explanation)
-		}
-	}
-}
+		{"a decline is an answer", wire.Legacy, wire.Decline, "", "decline"},
+		{"an answer that does not fit is missing", wire.Legacy, wire.Value(5), "", ""},
+		{"no answer in time", wire.Legacy, wire.Silent, sse.TimedOut, ""},
+		{"negotiated down: go-sdk refuses, and nobody waits", "2026-07-28", yes, sse.Unreachable, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server := rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				answers, err := sse.Ask(ctx, req.Session, question, nil)
+				var failed *sse.Error
+				require.Equal(t, c.reason != "", errors.As(err, &failed), c.explanation)
+				require.True(t, failed == nil || failed.Reason == c.reason && failed.Key == "q" && answers == nil, c.explanation)
+				answer, ok := answers["q"].(*mcp.ElicitResult)
+				require.Equal(t, c.action != "", ok, c.explanation)
+				require.True(t, !ok || answer.Action == c.action, c.explanation)
 
-func TestAskWithoutASession(t *testing.T) {
-	_, err := sse.Ask(t.Context(), nil, mcp.InputRequestMap{"q": trip.Form("q?", "q")}, nil)
+				began := time.Now()
+				rounds := sse.NewRounds(era.ClientOf(req), req.Session, req.Params, nil)
+				answers, err = rounds.Ask(ctx, question, map[string]time.Time{"q": began.Add(time.Second)})
+				if c.reason == sse.TimedOut {
+					require.NoError(t, err, "the silence of a deadline is a missing answer")
+					require.Empty(t, answers)
+					require.Equal(t, time.Second, time.Since(began))
+				}
+				return say("asked")
+			})
+			call(t, connect(t, server, &wire.Options{Version: c.requested, Handshake: true, Capabilities: wire.FormOnly}), "tool", c.answer)
+		})
+	}
+	_, err := sse.Ask(t.Context(), nil, question, nil)
 	var failed *sse.Error
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, sse.Unreachable, failed.Reason)

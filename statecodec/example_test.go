@@ -1,9 +1,9 @@
 package statecodec_test
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"strings"
 
@@ -41,30 +41,34 @@ func Example() {
 	// to the log:    forged_or_transplanted
 }
 
-// Rotation in three releases. No call fails on the way if each release is
-// everywhere before the next begins, and the last waits for the TTL to pass.
-func ExampleOptions_rotation() {
-	oldKey, newKey := statecodec.GenerateKey(), statecodec.GenerateKey()
-	ring := func(keys ...statecodec.Key) *statecodec.Codec {
-		codec, err := statecodec.New(&statecodec.Options{Keys: keys})
-		if err != nil {
-			panic(err)
-		}
-		return codec
+// A key is replaced while the server runs: by a handler of SIGHUP that reads a file again, or
+// by whatever hears of new secrets. Codecs that were made of the ring follow.
+func ExampleKeyring() {
+	older, newer := statecodec.GenerateKey(), statecodec.GenerateKey()
+	ring, err := statecodec.NewKeyring(older)
+	if err != nil {
+		log.Fatal(err)
 	}
-	call := statecodec.Binding{Method: "tools/call", Target: "weather"}
-	token, _ := ring(oldKey).Seal(call, []byte("sealed before"))
-
-	_, err := ring(oldKey, newKey).Open(call, token) // the new key is announced
-	fmt.Println(err)
-	_, err = ring(newKey, oldKey).Open(call, token) // the new key seals
-	fmt.Println(err)
-	_, err = ring(newKey).Open(call, token) // the old key is gone
-	fmt.Println(err)
+	codec, err := statecodec.New(&statecodec.Options{Keyring: ring}) // and mrtr.Options.State likewise
+	if err != nil {
+		log.Fatal(err)
+	}
+	var call statecodec.Binding
+	token, err := codec.Seal(call, []byte("asked"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, phase := range [][]statecodec.Key{{older, newer}, {newer, older}, {newer}} {
+		if err := ring.Replace(phase...); err != nil {
+			log.Fatal(err)
+		}
+		_, err := codec.Open(call, token)
+		fmt.Println("opens:", err == nil)
+	}
 	// Output:
-	// <nil>
-	// <nil>
-	// Invalid or expired requestState
+	// opens: true
+	// opens: true
+	// opens: false
 }
 
 func ExampleKeysFromEnv() {
@@ -80,26 +84,6 @@ func ExampleKeysFromEnv() {
 	// Output:
 	// 2 <nil> true
 	// statecodec: environment variable WEATHER_KEYS holds no key: 32 random bytes in base64 are one, such as openssl rand -base64 32 prints
-}
-
-// A readable token shows its payload to whoever holds it, and still opens only
-// as it was sealed.
-func ExampleOptions_readable() {
-	codec, err := statecodec.New(&statecodec.Options{Ephemeral: true, Readable: true})
-	if err != nil {
-		panic(err)
-	}
-	call := statecodec.Binding{Method: "tools/call", Target: "weather"}
-	token, _ := codec.Seal(call, []byte(`{"units":"metric"}`))
-
-	shown, _ := base64.RawURLEncoding.DecodeString(token[28 : len(token)-22])
-	fmt.Printf("%s\n", shown)
-	imperial := base64.RawURLEncoding.EncodeToString([]byte(`{"units":"USA-18"}`))
-	_, err = codec.Open(call, token[:28]+imperial+token[len(token)-22:])
-	fmt.Println(err)
-	// Output:
-	// {"units":"metric"}
-	// Invalid or expired requestState
 }
 
 // Whoever routes requests reads the name of the instance without a key. The name is
@@ -121,28 +105,4 @@ func ExampleInstance() {
 	// Output:
 	// eu-2 true http://10.0.0.2:8080
 	// eu-1 Invalid or expired requestState
-}
-
-// One ring serves several uses when each has a purpose of its own.
-func ExampleCodec_For() {
-	codec := statecodec.NewEphemeral()
-	states, records := codec.For("state"), codec.For("record")
-	token, _ := records.Seal(statecodec.Binding{}, []byte("what the store keeps"))
-	_, err := states.Open(statecodec.Binding{}, token)
-	fmt.Println(err)
-	payload, _ := records.Open(statecodec.Binding{}, token)
-	fmt.Printf("%s\n", payload)
-	// Output:
-	// Invalid or expired requestState
-	// what the store keeps
-}
-
-func ExampleKey_Text() {
-	key := statecodec.GenerateKey()
-	fmt.Println(strings.Contains(fmt.Sprintf("%v %+v %#v %s", key, key, key, key), key.Text()))
-	again, err := statecodec.ParseKey(key.Text())
-	fmt.Println(again.ID() == key.ID(), err)
-	// Output:
-	// false
-	// true <nil>
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -187,10 +186,7 @@ func isPattern(secret []byte) bool {
 // Format writes the key's id for every verb.
 func (k Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.redacted()) }
 
-// LogValue returns the key's id.
-func (k Key) LogValue() slog.Value { return slog.StringValue(k.redacted()) }
-
-// MarshalText returns the key's id; JSON uses it too. It cannot be read back.
+// MarshalText returns the key's id, for JSON and slog. It cannot be read back.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.redacted()), nil }
 
 func (k Key) redacted() string {
@@ -203,10 +199,7 @@ func (k Key) redacted() string {
 // Format writes the ids of the codec's keys for every verb.
 func (c Codec) Format(f fmt.State, _ rune) { io.WriteString(f, c.redacted()) }
 
-// LogValue returns the ids of the codec's keys.
-func (c Codec) LogValue() slog.Value { return slog.StringValue(c.redacted()) }
-
-// MarshalText returns the ids of the codec's keys; JSON uses it too.
+// MarshalText returns the ids of the codec's keys, for JSON and slog.
 func (c Codec) MarshalText() ([]byte, error) { return []byte(c.redacted()), nil }
 
 func (c Codec) redacted() string {

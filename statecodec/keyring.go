@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -66,10 +65,7 @@ func checkKeys(keys []Key) error {
 // Format writes the ids of the keys for every verb. They may be logged.
 func (r *Keyring) Format(f fmt.State, _ rune) { io.WriteString(f, r.redacted()) }
 
-// LogValue returns the ids of the keys.
-func (r *Keyring) LogValue() slog.Value { return slog.StringValue(r.redacted()) }
-
-// MarshalText returns the ids of the keys; JSON uses it too.
+// MarshalText returns the ids of the keys, for JSON and slog.
 func (r *Keyring) MarshalText() ([]byte, error) { return []byte(r.redacted()), nil }
 
 func (r *Keyring) redacted() string { return "statecodec.Keyring(keys " + r.ids() + ", redacted)" }

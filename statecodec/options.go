@@ -94,13 +94,12 @@ func (o *Options) resolve() error {
 	if err := o.resolveKeys(); err != nil {
 		return err
 	}
-	smallest := tokenLen(nonceLen)
 	if o.Instance != "" {
 		if err := CheckInstance(o.Instance); err != nil {
 			return err
 		}
-		smallest += 1 + len(o.Instance)
 	}
+	smallest := (&header{bodyLen: nonceLen, instance: o.Instance}).tokenLen()
 	o.TTL = cmp.Or(o.TTL, DefaultTTL)
 	o.Skew = cmp.Or(o.Skew, DefaultSkew)
 	o.MaxToken = cmp.Or(o.MaxToken, DefaultMaxToken)

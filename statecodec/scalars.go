@@ -125,18 +125,15 @@ func (c *canonicalizer) number() error {
 	digits := len(c.out)
 	switch {
 	case c.skip('0'):
-	case isDigit(c.peek()):
-		c.digits()
-	default:
+	case !c.digits():
 		return errSyntax
 	}
 	exponent := int64(0)
 	if c.skip('.') {
 		before := len(c.out)
-		if !isDigit(c.peek()) {
+		if !c.digits() {
 			return errSyntax
 		}
-		c.digits()
 		exponent -= int64(len(c.out) - before)
 	}
 	if c.skip('e') || c.skip('E') {
@@ -169,12 +166,14 @@ func (c *canonicalizer) number() error {
 	return nil
 }
 
-func (c *canonicalizer) digits() {
+// digits reports false if there is not one.
+func (c *canonicalizer) digits() bool {
 	start := c.at
 	for isDigit(c.peek()) {
 		c.at++
 	}
 	c.out = append(c.out, c.raw[start:c.at]...)
+	return c.at > start
 }
 
 func (c *canonicalizer) exponent() (int64, error) {

@@ -10,10 +10,10 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"io"
+	"maps"
 	"math/big"
+	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -163,125 +163,75 @@ func specBase64(text string) ([]byte, bool) {
 var errSpec = errors.New("no canonical form")
 
 // specCanonical is the canonical form of one JSON text.
-func specCanonical(raw []byte) ([]byte, error) {
+func specCanonical(raw []byte) (out []byte, err error) {
 	if !json.Valid(raw) || !utf8.Valid(raw) || specHalfSurrogate(raw) {
 		return nil, errSpec
 	}
+	defer func() {
+		if recover() != nil {
+			out, err = nil, errSpec
+		}
+	}()
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	out, err := specValue(d, 0)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errSpec
-	}
-	return out, nil
+	return specValue(d, 0), nil
 }
 
-// specHalfSurrogate finds \u escapes that pair up with nothing: decoded, they
-// become the replacement character, which the raw text can be asked for.
+var (
+	surrogates    = regexp.MustCompile(`(?i)\\ud[89ab]..\\ud[c-f]..`)
+	halfSurrogate = regexp.MustCompile(`(?i)\\ud[89a-f]..`)
+)
+
+// specHalfSurrogate finds \u escapes that pair up with nothing. No escaped backslash may
+// begin one.
 func specHalfSurrogate(raw []byte) bool {
-	decoded := func(raw []byte) int {
-		var v any
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber()
-		if d.Decode(&v) != nil {
-			return 0
-		}
-		total := 0
-		d = json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber()
-		for {
-			token, err := d.Token()
-			if err != nil {
-				return total
-			}
-			if s, ok := token.(string); ok {
-				total += strings.Count(s, "\ufffd")
-			}
-		}
-	}
-	meant := strings.Count(string(raw), "\ufffd")
-	for i := 0; i < len(raw); i++ {
-		if raw[i] == '\\' {
-			if i+6 <= len(raw) && strings.EqualFold(string(raw[i:i+6]), `\ufffd`) {
-				meant++
-			}
-			i++
-		}
-	}
-	return decoded(raw) != meant
+	text := strings.ReplaceAll(string(raw), `\\`, "x")
+	return halfSurrogate.MatchString(surrogates.ReplaceAllString(text, ""))
 }
 
-func specValue(d *json.Decoder, depth int) ([]byte, error) {
-	token, err := d.Token()
-	if err != nil {
-		return nil, errSpec
-	}
-	switch v := token.(type) {
+// specValue panics if there is no canonical form.
+func specValue(d *json.Decoder, depth int) []byte {
+	switch v := must(d.Token()).(type) {
 	case json.Delim:
 		if depth++; depth > 128 {
-			return nil, errSpec
+			panic(errSpec)
 		}
-		if v == '[' {
-			return specArray(d, depth)
+		if v == '{' {
+			return specObject(d, depth)
 		}
-		return specObject(d, depth)
+		var items [][]byte
+		for d.More() {
+			items = append(items, specValue(d, depth))
+		}
+		must(d.Token())
+		return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
 	case string:
-		return specString(v), nil
+		return specString(v)
 	case json.Number:
 		return specNumber(string(v))
-	case bool:
-		if v {
-			return []byte("true"), nil
-		}
-		return []byte("false"), nil
+	default:
+		return must(json.Marshal(v))
 	}
-	return []byte("null"), nil
 }
 
-func specArray(d *json.Decoder, depth int) ([]byte, error) {
-	var items [][]byte
+func specObject(d *json.Decoder, depth int) []byte {
+	members := map[string][]byte{}
 	for d.More() {
-		item, err := specValue(d, depth)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-	}
-	_, err := d.Token()
-	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]")), err
-}
-
-func specObject(d *json.Decoder, depth int) ([]byte, error) {
-	members, names := map[string][]byte{}, []string{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, errSpec
-		}
-		name := specString(token.(string))
-		value, err := specValue(d, depth)
-		if err != nil {
-			return nil, err
-		}
+		name := specString(must(d.Token()).(string))
 		inner := string(name[1 : len(name)-1])
 		for other := range members {
 			if strings.EqualFold(other, inner) {
-				return nil, errSpec
+				panic(errSpec)
 			}
 		}
-		members[inner] = slices.Concat(name, []byte(":"), value)
-		names = append(names, inner)
+		members[inner] = slices.Concat(name, []byte(":"), specValue(d, depth))
 	}
-	sort.Strings(names)
+	must(d.Token())
 	var parts [][]byte
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		parts = append(parts, members[name])
 	}
-	_, err := d.Token()
-	return slices.Concat([]byte("{"), bytes.Join(parts, []byte(",")), []byte("}")), err
+	return slices.Concat([]byte("{"), bytes.Join(parts, []byte(",")), []byte("}"))
 }
 
 func specString(s string) []byte {
@@ -299,7 +249,7 @@ func specString(s string) []byte {
 	return append(out, '"')
 }
 
-func specNumber(s string) ([]byte, error) {
+func specNumber(s string) []byte {
 	sign := ""
 	if strings.HasPrefix(s, "-") {
 		sign, s = "-", s[1:]
@@ -308,9 +258,7 @@ func specNumber(s string) ([]byte, error) {
 	exponent := new(big.Int)
 	if hasExponent {
 		exponent.SetString(strings.TrimPrefix(exponentText, "+"), 10)
-		if len(new(big.Int).Abs(exponent).String()) > 9 {
-			return nil, errSpec
-		}
+		specExponent(exponent)
 	}
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	digits := whole + fraction
@@ -320,11 +268,16 @@ func specNumber(s string) ([]byte, error) {
 	trimmed = strings.TrimLeft(trimmed, "0")
 	switch {
 	case trimmed == "":
-		return []byte("0"), nil
+		return []byte("0")
 	case exponent.Sign() == 0:
-		return []byte(sign + trimmed), nil
-	case len(new(big.Int).Abs(exponent).String()) > 9:
-		return nil, errSpec
+		return []byte(sign + trimmed)
 	}
-	return []byte(sign + trimmed + "e" + exponent.String()), nil
+	specExponent(exponent)
+	return []byte(sign + trimmed + "e" + exponent.String())
+}
+
+func specExponent(e *big.Int) {
+	if len(new(big.Int).Abs(e).String()) > 9 {
+		panic(errSpec)
+	}
 }

@@ -152,13 +152,7 @@ func (s *subkeys) counterMode(w *scratch, nonce, text []byte) {
 		if low++; low == 0 {
 			high++
 		}
-		if len(text) < aes.BlockSize {
-			subtle.XORBytes(text, text, w.stream[:])
-			break
-		}
-		binary.NativeEndian.PutUint64(text, binary.NativeEndian.Uint64(text)^binary.NativeEndian.Uint64(w.stream[:]))
-		binary.NativeEndian.PutUint64(text[8:], binary.NativeEndian.Uint64(text[8:])^binary.NativeEndian.Uint64(w.stream[8:]))
-		text = text[aes.BlockSize:]
+		text = text[subtle.XORBytes(text, text, w.stream[:]):]
 	}
 	w.stream = [aes.BlockSize]byte{} // with which the text could be read
 }

@@ -43,9 +43,6 @@ type header struct {
 	instance string
 }
 
-// tokenLen is the length of a token without an instance whose body is n bytes.
-func tokenLen(n int) int { return headerTextLen + textLen(n) + tagTextLen }
-
 // clearLen is the length of the text before the body.
 func (h *header) clearLen() int {
 	if h.instance == "" {
@@ -77,7 +74,7 @@ func (h *header) append(dst []byte) []byte {
 // token that no codec of this version can have sealed.
 func readHeader(token string) (header, *TokenError) {
 	var b [headerLen]byte
-	if len(token) < tokenLen(0) || !readText(b[:], []byte(token[:headerTextLen])) {
+	if len(token) < headerTextLen+tagTextLen || !readText(b[:], []byte(token[:headerTextLen])) {
 		return header{}, errMalformed
 	}
 	if b[0] != version1 || b[1]&^knownFlags != 0 {
