@@ -28,14 +28,14 @@ func TestSchedules(t *testing.T) {
 }
 
 // proxied is a subject behind a proxy: its first handle goes through it, and others do not.
-func proxied(t *testing.T, addr string, open func(addr string) store.Store, wipe func()) *storetest.Subject {
+func proxied[Conn any](t *testing.T, addr string, connect func(addr string) Conn, open func(Conn) store.Store, wipe func(Conn)) *storetest.Subject {
 	proxy := storetest.NewProxy(t, addr)
-	s := open(proxy.Addr())
+	s, direct := open(connect(proxy.Addr())), connect(addr)
 	return &storetest.Subject{
 		Store:   s,
-		Another: func() store.Store { return open(addr) },
+		Another: func() store.Store { return open(direct) },
 		Wipe: func() store.Store {
-			wipe()
+			wipe(direct)
 			return s
 		},
 		HoldRequests: proxy.HoldRequests, HoldAnswers: proxy.HoldAnswers, Cut: proxy.Cut,

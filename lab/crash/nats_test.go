@@ -38,11 +38,13 @@ var natsServer = &Backend{
 	Subject: func(t *testing.T) *storetest.Subject {
 		srv := natstest.Run(t, &server.Options{JetStream: true})
 		opts := &natsstore.Options{MaxBytes: 1 << 20}
-		return proxied(t, srv.Addr().String(), func(addr string) store.Store { return openNATS(t, "nats://"+addr, opts) }, func() {
-			stream, err := jetstream.New(connectNATS(t, srv.ClientURL()))
-			require.NoError(t, err)
-			require.NoError(t, stream.DeleteStream(t.Context(), streamName))
-		})
+		return proxied(t, srv.Addr().String(), func(addr string) *nats.Conn { return connectNATS(t, "nats://"+addr) },
+			func(nc *nats.Conn) store.Store { return openNATS(t, nc, opts) },
+			func(nc *nats.Conn) {
+				js, err := jetstream.New(nc)
+				require.NoError(t, err)
+				require.NoError(t, js.DeleteStream(t.Context(), streamName))
+			})
 	},
 }
 
@@ -56,8 +58,9 @@ func TestNATS(t *testing.T) { natsServer.Run(t) }
 // payment.
 func TestNATSLosesItsLeader(t *testing.T) {
 	servers, opts := natstest.Cluster(t), &natsstore.Options{Replicas: 3}
-	openNATS(t, servers[0].ClientURL(), opts)
-	js, err := jetstream.New(connectNATS(t, servers[0].ClientURL()))
+	nc := connectNATS(t, servers[0].ClientURL())
+	openNATS(t, nc, opts)
+	js, err := jetstream.New(nc)
 	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), streamName)
 	require.NoError(t, err)
@@ -67,7 +70,7 @@ func TestNATSLosesItsLeader(t *testing.T) {
 		if srv.Name() == stream.CachedInfo().Cluster.Leader {
 			leader = srv
 		} else {
-			stores = append(stores, openNATS(t, srv.ClientURL(), opts))
+			stores = append(stores, openNATS(t, connectNATS(t, srv.ClientURL()), opts))
 		}
 	}
 	require.NotNil(t, leader)
@@ -94,14 +97,14 @@ func TestNATSLosesItsLeader(t *testing.T) {
 }
 
 func connectNATS(t *testing.T, url string) *nats.Conn {
-	nc, err := nats.Connect(url, nats.ReconnectBufSize(-1), nats.IgnoreDiscoveredServers(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	nc, err := nats.Connect(url, nats.Timeout(time.Minute), nats.ReconnectBufSize(-1), nats.IgnoreDiscoveredServers(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
 
-func openNATS(t *testing.T, url string, opts *natsstore.Options) store.Store {
-	s, err := natsstore.Open(t.Context(), connectNATS(t, url), opts)
+func openNATS(t *testing.T, nc *nats.Conn, opts *natsstore.Options) store.Store {
+	s, err := natsstore.Open(t.Context(), nc, opts)
 	require.NoError(t, err)
 	return s
 }

@@ -32,20 +32,19 @@ var postgres = &Backend{
 	},
 	Subject: func(t *testing.T) *storetest.Subject {
 		opts := &pgstore.Options{Table: "rounds_" + strings.ToLower(rand.Text())}
-		addr := storetest.PostgreSQL.Shared(t)
-		pool := func(addr string) *pgxpool.Pool {
+		connect := func(addr string) *pgxpool.Pool {
 			pool, err := pgxpool.New(t.Context(), postgresAddress(addr)+" pool_max_conns=8")
 			require.NoError(t, err)
 			t.Cleanup(pool.Close)
 			return pool
 		}
-		open := func(addr string) store.Store {
-			s, err := pgstore.Open(t.Context(), pool(addr), opts)
+		open := func(pool *pgxpool.Pool) store.Store {
+			s, err := pgstore.Open(t.Context(), pool, opts)
 			require.NoError(t, err)
 			return s
 		}
-		return proxied(t, addr, open, func() {
-			_, err := pool(addr).Exec(t.Context(), "DROP TABLE "+opts.Table)
+		return proxied(t, storetest.PostgreSQL.Shared(t), connect, open, func(pool *pgxpool.Pool) {
+			_, err := pool.Exec(t.Context(), "DROP TABLE "+opts.Table)
 			require.NoError(t, err)
 		})
 	},

@@ -28,9 +28,9 @@ var redisServer = &Backend{
 	},
 	Subject: func(t *testing.T) *storetest.Subject {
 		addr, db := storetest.Redis.Shared(t), int(lastDB.Add(1))%storetest.RedisDatabases
-		return proxied(t, addr, func(addr string) store.Store { return openRedis(t, connectRedis(t, addr, db)) }, func() {
-			require.NoError(t, connectRedis(t, addr, db).FlushDB(t.Context()).Err())
-		})
+		return proxied(t, addr, func(addr string) *redis.Client { return connectRedis(t, addr, db) },
+			func(client *redis.Client) store.Store { return openRedis(t, client) },
+			func(client *redis.Client) { require.NoError(t, client.FlushDB(t.Context()).Err()) })
 	},
 	// The store has no limit of its own. The server has.
 	Fill: func(t *testing.T, _ *storetest.Subject) (drain func()) {
