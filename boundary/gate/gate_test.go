@@ -18,7 +18,7 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/boundary/gate"
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
@@ -361,13 +361,13 @@ func TestAToolThatWasNotBegun(t *testing.T) {
 	tries := 0
 	s.server.AddTool(&mcp.Tool{Name: "busy", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if tries++; tries == 1 {
-			return nil, rpcerror.Retryable("Later.", "busy")
+			return nil, callerror.NotBegun("Later.", "busy")
 		}
 		return &mcp.CallToolResult{}, nil
 	})
 	c := s.client(nil)
 	out := s.call(c, "busy", nil, yes)
-	require.EqualValues(t, rpcerror.CodeRetryable, out.Error.Code)
+	require.EqualValues(t, callerror.CodeNotBegun, out.Error.Code)
 	for range 2 {
 		require.Equal(t, "complete", s.send(c, wire.Request{Name: "busy", Arguments: path{"/a"}, State: out.States[0], Responses: response}).ResultType)
 		require.Equal(t, 2, tries)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
@@ -19,7 +19,7 @@ import (
 // One handler, two eras: a legacy client opens a session, a modern one needs
 // none.
 func ExampleNewHandler() {
-	server := trip.NewServer(sse.Bridge(trip.Handler, nil))
+	server := wire.NewTripServer(sse.Bridge(wire.Trip, nil))
 	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if err != nil {
 		log.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
@@ -238,7 +237,7 @@ func TestAnAnswerThatStandsTwiceCannotHide(t *testing.T) {
 func TestAnAnswerOverTheSessionThatStandsTwiceEndsItsQuestion(t *testing.T) {
 	asked := make(chan error, 2)
 	_, url := front(t, rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		_, err := req.Session.Elicit(ctx, trip.Form("q?", "q"))
+		_, err := req.Session.Elicit(ctx, wire.TextForm("q?", "q"))
 		asked <- err
 		return say("over")
 	}), nil)

@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
@@ -30,11 +29,11 @@ func front(t *testing.T, server *mcp.Server, opts *mcphttp.HandlerOptions) (*mcp
 }
 
 func TestBothErasOnOneURL(t *testing.T) {
-	_, url := front(t, trip.NewServer(sse.Bridge(trip.Handler, nil)), nil)
+	_, url := front(t, wire.NewTripServer(sse.Bridge(wire.Trip, nil)), nil)
 
 	for version, rounds := range map[string]int{wire.Legacy: 1, wire.Modern: 3} {
 		client := dial(t, url, &wire.Options{Version: version})
-		out := must(client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, trip.Answers))(t)
+		out := must(client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, wire.TripAnswers))(t)
 		require.JSONEq(t, `{"text":"Ada goes to Lisbon by train"}`, string(out.Structured))
 		require.Len(t, out.Questions, 2)
 		require.Equal(t, rounds, out.Rounds)
@@ -47,7 +46,7 @@ func TestBothErasOnOneURL(t *testing.T) {
 // On a server that holds no stream a legacy client lists all tools and uses those
 // that ask nothing; the others tell it that it cannot be asked.
 func TestStatelessServesLegacyClientsWhatItCan(t *testing.T) {
-	server := trip.NewServer(sse.Bridge(trip.Handler, nil))
+	server := wire.NewTripServer(sse.Bridge(wire.Trip, nil))
 	mcp.AddTool(server, &mcp.Tool{Name: "plain"}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
 		res, err := say("plain")
 		return res, nil, err
@@ -60,7 +59,7 @@ func TestStatelessServesLegacyClientsWhatItCan(t *testing.T) {
 	require.Len(t, list.Tools, 2)
 	out := must(client.Call(t.Context(), "plain", map[string]any{}, nil))(t)
 	require.Equal(t, "plain", out.Text)
-	out = must(client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, trip.Answers))(t)
+	out = must(client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, wire.TripAnswers))(t)
 	require.True(t, out.IsError)
 	require.Contains(t, out.Text, "cannot be asked")
 	require.Empty(t, client.Asked())
@@ -83,7 +82,7 @@ func batchOf(n int) string {
 }
 
 func TestRouting(t *testing.T) {
-	_, url := front(t, trip.NewServer(trip.Handler), nil)
+	_, url := front(t, wire.NewTripServer(wire.Trip), nil)
 	const mismatch = `"code":-32020`
 	cases := []struct {
 		explanation string
@@ -139,8 +138,8 @@ func TestRouting(t *testing.T) {
 }
 
 func TestForeignPagesAreRefused(t *testing.T) {
-	_, open := front(t, trip.NewServer(trip.Handler), nil)
-	_, named := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{AllowedHosts: []string{"mcp.example"}, AllowedOrigins: []string{"https://app.example"}})
+	_, open := front(t, wire.NewTripServer(wire.Trip), nil)
+	_, named := front(t, wire.NewTripServer(wire.Trip), &mcphttp.HandlerOptions{AllowedHosts: []string{"mcp.example"}, AllowedOrigins: []string{"https://app.example"}})
 	cases := []struct {
 		explanation string
 		url         string
@@ -193,7 +192,7 @@ func TestForeignPagesAreRefused(t *testing.T) {
 // On a connection that does not end at loopback, AllowedHosts alone decides.
 func TestForeignHostsAreRefused(t *testing.T) {
 	status := func(opts *mcphttp.HandlerOptions, host string) int {
-		h := newHandler(t, trip.NewServer(trip.Handler), opts)
+		h := newHandler(t, wire.NewTripServer(wire.Trip), opts)
 		r := httptest.NewRequest(http.MethodPut, "/", nil)
 		r.Host = host
 		w := httptest.NewRecorder()
@@ -209,7 +208,7 @@ func TestForeignHostsAreRefused(t *testing.T) {
 
 func TestOversizedBody(t *testing.T) {
 	t.Parallel() // net/http waits before it closes such a connection
-	_, url := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{MaxMessageBytes: 1000})
+	_, url := front(t, wire.NewTripServer(wire.Trip), &mcphttp.HandlerOptions{MaxMessageBytes: 1000})
 	big := strings.Replace(modernListBody, `"params":{`, `"params":{"x":"`+strings.Repeat("x", 1000)+`",`, 1)
 	for _, version := range []string{"", "2025-11-25", "2026-07-28"} {
 		res := send(t, http.MethodPost, url, big, func(r *http.Request) {
@@ -240,7 +239,7 @@ func TestHandlerOptionsAreChecked(t *testing.T) {
 // A page of a listed origin may send the headers that a client sends and read those that
 // it needs; any other learns nothing.
 func TestListedOriginsMayUseIt(t *testing.T) {
-	h := newHandler(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{AllowedOrigins: []string{"https://app.example"}})
+	h := newHandler(t, wire.NewTripServer(wire.Trip), &mcphttp.HandlerOptions{AllowedOrigins: []string{"https://app.example"}})
 	refusesAll := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "who are you?", http.StatusUnauthorized)
 	})
@@ -274,7 +273,7 @@ func TestListedOriginsMayUseIt(t *testing.T) {
 		require.Empty(t, w.Header().Get("Access-Control-Allow-Origin"))
 	}
 
-	closed := newHandler(t, trip.NewServer(trip.Handler), nil)
+	closed := newHandler(t, wire.NewTripServer(wire.Trip), nil)
 	w := ask(closed, http.MethodOptions, "http://example.com", "Access-Control-Request-Method", "POST")
 	require.Empty(t, w.Header().Get("Access-Control-Allow-Origin"), "nobody is listed")
 

@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
@@ -27,7 +26,7 @@ func TestHangingUpCancelsTheCall(t *testing.T) {
 			close(began)
 			if version == "2026-07-28" {
 				<-ctx.Done()
-			} else if _, err := req.Session.Elicit(ctx, trip.Form("q?", "q")); err == nil {
+			} else if _, err := req.Session.Elicit(ctx, wire.TextForm("q?", "q")); err == nil {
 				return say("answered")
 			}
 			ended <- ctx.Err()

@@ -11,8 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/jsontext"
-	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
@@ -32,7 +32,7 @@ func (e *lostError) Unwrap() error { return e.error }
 // refuseLost answers the calls of a request that no instance answered.
 func refuseLost(w http.ResponseWriter, r *http.Request, err error) {
 	to, _ := r.Context().Value(routedKey{}).(routed)
-	refusal := rpcerror.Retryable("This request was not begun: no instance could be reached. Send the same request again.", "unreachable")
+	refusal := callerror.NotBegun("This request was not begun: no instance could be reached. Send the same request again.", "unreachable")
 	var lost *lostError
 	if errors.As(err, &lost) && lost.instances > 0 {
 		refusal = instanceLost(lost.remembered)
@@ -49,7 +49,7 @@ func instanceLost(remembered bool) *jsonrpc.Error {
 	if remembered {
 		text = "The instance that ran this round was lost. Send the same request again for its result."
 	}
-	return rpcerror.Retryable(text, "instance_lost")
+	return callerror.NotBegun(text, "instance_lost")
 }
 
 var errLoop = errors.New("this router is one of its own instances")
@@ -58,7 +58,7 @@ var errLoop = errors.New("this router is one of its own instances")
 // correct the addresses.
 func refuseLoop(w http.ResponseWriter, body []byte) {
 	var refusal *jsonrpc.Error
-	errors.As(rpcerror.Fault(errLoop, "router_loop"), &refusal)
+	errors.As(callerror.Fault(errLoop, "router_loop"), &refusal)
 	if !answerCalls(w, body, http.StatusLoopDetected, refusal) {
 		http.Error(w, errLoop.Error(), http.StatusLoopDetected)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -75,7 +75,7 @@ func newHandler(t *testing.T, server *mcp.Server, opts *mcphttp.HandlerOptions) 
 
 // The sessions of those whom nobody knows, busy as they may be, leave a quarter to others.
 func TestSessionsOfTheCrowdAreBounded(t *testing.T) {
-	h := newHandler(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{MaxSessions: 4})
+	h := newHandler(t, wire.NewTripServer(wire.Trip), &mcphttp.HandlerOptions{MaxSessions: 4})
 	o := newOpener(t, h)
 	ann := o.open("ann")
 	crowd := []string{o.open(""), o.open(""), o.open(""), o.open("")}
@@ -85,7 +85,7 @@ func TestSessionsOfTheCrowdAreBounded(t *testing.T) {
 }
 
 func TestTheLongestIdleSessionMakesRoom(t *testing.T) {
-	h := newHandler(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{MaxSessions: 3})
+	h := newHandler(t, wire.NewTripServer(wire.Trip), &mcphttp.HandlerOptions{MaxSessions: 3})
 	o := newOpener(t, h)
 	first, second, third := o.open(""), o.open(""), o.open("")
 	require.True(t, o.alive("", first))
@@ -99,7 +99,7 @@ func TestTheLongestIdleSessionMakesRoom(t *testing.T) {
 
 // One user with many sessions ends sessions of their own alone.
 func TestSessionsOfAPrincipalAreBounded(t *testing.T) {
-	h := newHandler(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{MaxSessions: 10, MaxSessionsPerPrincipal: 2})
+	h := newHandler(t, wire.NewTripServer(wire.Trip), &mcphttp.HandlerOptions{MaxSessions: 10, MaxSessionsPerPrincipal: 2})
 	o := newOpener(t, h)
 	bob := o.open("bob")
 	var last string
@@ -136,7 +136,7 @@ func TestInitializeIsBounded(t *testing.T) {
 	initialize := func(size int) string {
 		return strings.Replace(initializeBody, `"name":"x"`, `"name":"`+strings.Repeat("x", size)+`"`, 1)
 	}
-	h := newHandler(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{MaxSessions: 10, MaxInitializeBytes: 9000})
+	h := newHandler(t, wire.NewTripServer(wire.Trip), &mcphttp.HandlerOptions{MaxSessions: 10, MaxInitializeBytes: 9000})
 	o := newOpener(t, h)
 	require.Equal(t, http.StatusRequestEntityTooLarge, o.post("", "", initialize(9000)).Code)
 	require.Equal(t, http.StatusRequestEntityTooLarge, o.post("", "", "["+initialize(5000)+","+initialize(5000)+"]").Code)
@@ -150,7 +150,7 @@ func TestInitializeIsBounded(t *testing.T) {
 
 // A session that go-sdk does not keep takes no place, nor does one that its client ended.
 func TestPlacesAreGivenBack(t *testing.T) {
-	h := newHandler(t, trip.NewServer(trip.Handler), nil)
+	h := newHandler(t, wire.NewTripServer(wire.Trip), nil)
 	o := newOpener(t, h)
 	o.post("", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":7}}`)
 	o.post("", "", `{"jsonrpc":"2.0","id":1,"method":"initialize"}`)
@@ -181,7 +181,7 @@ func (s silent) Read(context.Context) (m jsonrpc.Message, err error) {
 
 // Where thousands are open, the next session allocates as much as the first did.
 func TestOpeningCostsTheSame(t *testing.T) {
-	server := trip.NewServer(trip.Handler)
+	server := wire.NewTripServer(wire.Trip)
 	h := newHandler(t, server, nil)
 	o := newOpener(t, h)
 	cost := func() uint64 {

@@ -14,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/sse"
@@ -24,14 +23,14 @@ import (
 // A call that waits for its user when the drain begins gets its answer, in the
 // session that is about to close, and its result; whatever is new is refused.
 func TestShutdownLetsARunningCallFinish(t *testing.T) {
-	server := trip.NewServer(sse.Bridge(trip.Handler, nil))
+	server := wire.NewTripServer(sse.Bridge(wire.Trip, nil))
 	h, url := front(t, server, nil)
 
 	asked, answer := make(chan struct{}, 2), make(chan struct{})
 	client := dial(t, url, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"*": func(q wire.Question) any {
 		asked <- struct{}{}
 		<-answer
-		return trip.Answers[q.Key](q)
+		return wire.TripAnswers[q.Key](q)
 	}}})
 	called := must(client.Start(t.Context(), wire.Request{Name: "trip", Arguments: map[string]any{"who": "Ada"}}))(t)
 	<-asked
@@ -114,7 +113,7 @@ func TestShutdownWaitsForACallThatClaimsToListen(t *testing.T) {
 
 // Neither a subscription nor a standing stream is work to wait for.
 func TestShutdownEndsStreams(t *testing.T) {
-	h, url := front(t, trip.NewServer(trip.Handler), nil)
+	h, url := front(t, wire.NewTripServer(wire.Trip), nil)
 
 	id := openSession(t, url)
 	ended := make(chan string, 2)
@@ -154,7 +153,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 
 // Sessions that come and go leave nothing behind in the handler.
 func TestEndedSessionsAreForgotten(t *testing.T) {
-	h, url := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{SessionTimeout: 20 * time.Millisecond})
+	h, url := front(t, wire.NewTripServer(wire.Trip), &mcphttp.HandlerOptions{SessionTimeout: 20 * time.Millisecond})
 	for range 5 {
 		require.Equal(t, http.StatusOK, send(t, http.MethodPost, url, initializeBody, nil).status)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -36,7 +36,7 @@ func address(url string) string { return strings.TrimPrefix(url, "http://") }
 
 func TestASlowBodyIsRefused(t *testing.T) {
 	for _, header := range []string{"X: legacy", "Mcp-Protocol-Version: 2026-07-28"} {
-		_, url := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{BodyTimeout: 50 * time.Millisecond})
+		_, url := front(t, wire.NewTripServer(wire.Trip), &mcphttp.HandlerOptions{BodyTimeout: 50 * time.Millisecond})
 		c := rawPost(t, address(url), "{", 100, header)
 		go func() { // drips do not help
 			for range 50 {
@@ -54,7 +54,7 @@ func TestASlowBodyIsRefused(t *testing.T) {
 
 // Neither this handler's Shutdown nor the server's waits for a body that does not come.
 func TestHalfABodyDoesNotHoldUpShutdown(t *testing.T) {
-	h := newHandler(t, trip.NewServer(trip.Handler), nil)
+	h := newHandler(t, wire.NewTripServer(wire.Trip), nil)
 	reading := make(chan struct{}, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reading <- struct{}{}

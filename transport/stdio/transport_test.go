@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/stdio"
@@ -221,7 +220,7 @@ func TestAnswersThatStandTwiceAreRefused(t *testing.T) {
 func TestAnAnswerOverTheSessionThatStandsTwiceEndsItsQuestion(t *testing.T) {
 	asked := make(chan error, 2)
 	c := serve(t, newServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		_, err := req.Session.Elicit(ctx, trip.Form("q?", "q"))
+		_, err := req.Session.Elicit(ctx, wire.TextForm("q?", "q"))
 		asked <- err
 		return ran(ctx, req)
 	}), stdio.Options{})
@@ -272,10 +271,10 @@ func TestBothEras(t *testing.T) {
 		transport, err := stdio.New(&stdio.Options{Reader: fromClient, Writer: toClient})
 		require.NoError(t, err)
 		ended := make(chan error, 1)
-		go func() { ended <- trip.NewServer(sse.Bridge(trip.Handler, nil)).Run(context.Background(), transport) }()
+		go func() { ended <- wire.NewTripServer(sse.Bridge(wire.Trip, nil)).Run(context.Background(), transport) }()
 		client, err := wire.Dial(t.Context(), &mcp.IOTransport{Reader: out, Writer: in}, &wire.Options{Version: version})
 		require.NoError(t, err)
-		res, err := client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, trip.Answers)
+		res, err := client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, wire.TripAnswers)
 		require.NoError(t, err)
 		require.JSONEq(t, `{"text":"Ada goes to Lisbon by train"}`, string(res.Structured))
 		require.Equal(t, rounds, res.Rounds)

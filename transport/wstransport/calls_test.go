@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
@@ -290,7 +290,7 @@ func TestAnAnswerOverTheSessionThatStandsTwiceEndsItsQuestion(t *testing.T) {
 	asked := make(chan error, 2)
 	server := mcp.NewServer(impl, nil)
 	tool(server, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		_, err := req.Session.Elicit(ctx, trip.Form("q?", "q"))
+		_, err := req.Session.Elicit(ctx, wire.TextForm("q?", "q"))
 		asked <- err
 		return says("over"), nil
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/progress"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 )
@@ -87,7 +87,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.gate.refuse(w, r, &RefusedError{StatusCode: http.StatusBadRequest, Message: "no server available"})
 		return
 	}
-	progress.Order(server)
+	rendezvous.OrderProgress(server)
 	log := h.gate.log.With("remote", r.RemoteAddr)
 	c, err := h.gate.upgrade(w, r)
 	if err != nil {
