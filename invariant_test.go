@@ -1,6 +1,7 @@
 package sdk_test
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"slices"
@@ -17,10 +18,58 @@ import (
 	"github.com/mrtr-go/sdk/options/contract"
 )
 
-// The weather tool in every style is one tool to its clients. So is the order tool,
-// whose result needs the value of the effect between its questions, and the one that
-// asks both questions in one round.
+// The weather tool is written in nine styles. To a client they are one tool: the same
+// questions, the same report, and one line in the audit for a completed call.
 func TestInvariant(t *testing.T) {
+	rt, err := mrtr.New(nil)
+	require.NoError(t, err)
+	defer rt.Close()
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+	audits := map[string]*options.Audit{}
+	for _, style := range options.All {
+		audits[style.Name] = &options.Audit{}
+		mcp.AddTool(server, &mcp.Tool{Name: style.Name}, style.New(rt, audits[style.Name]))
+	}
+	var asked []string
+	user := func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		asked = append(asked, req.Params.Message)
+		answers := map[string]map[string]any{
+			"Which Springfield?": {"place": "Springfield, Missouri"},
+			"Which units?":       {"units": "imperial"},
+		}
+		return &mcp.ElicitResult{Action: "accept", Content: answers[req.Params.Message]}, nil
+	}
+	client := connect(t, server, &mcp.ClientOptions{ElicitationHandler: user})
+
+	require.Len(t, options.All, 9)
+	for _, style := range options.All {
+		asked = nil
+		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{
+			Name: style.Name, Arguments: map[string]any{"location": "Springfield"},
+		})
+		require.NoError(t, err)
+		require.Equal(t, []string{"Which Springfield?", "Which units?"}, asked, style.Name)
+		require.Equal(t, "Weather in Springfield, Missouri: 70°F, sunny.", result.Content[0].(*mcp.TextContent).Text, style.Name)
+		require.Equal(t, []string{"looked up Springfield, Missouri"}, audits[style.Name].Lines(), style.Name)
+	}
+}
+
+// connect is a client of the server's, in memory.
+func connect(t *testing.T, server *mcp.Server, opts *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	ours, theirs := mcp.NewInMemoryTransports()
+	_, err := server.Connect(t.Context(), ours, nil)
+	require.NoError(t, err)
+	client, err := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, opts).Connect(t.Context(), theirs, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	return client
+}
+
+// The same holds of every answer that a user can give: each style keeps each contract, to
+// the byte. So it does for the order tool, whose result needs the value of the effect
+// between its questions, and for the one that asks both questions in one round.
+func TestInvariantOfEveryContract(t *testing.T) {
 	require.Len(t, contract.AllStyles(), len(options.All))
 	for _, s := range contract.AllStyles() {
 		require.Contains(t, contract.EffectAt, s.Name, "where does it audit?")

@@ -19,7 +19,9 @@ func buildDemo(t *testing.T) (binary string) {
 	t.Helper()
 	binary = filepath.Join(t.TempDir(), "weather-demo")
 	// Like go run, no revision is stamped in: it is part of every state.
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../cmd/weather-demo").CombinedOutput()
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, ".")
+	build.Dir = "../../cmd/weather-demo"
+	out, err := build.CombinedOutput()
 	require.NoError(t, err, "building weather-demo: %s", out)
 	return binary
 }

@@ -208,7 +208,7 @@ func probeAt(t *testing.T, url string, era judge.Era) *wire.Client {
 // its input is open: all of them must leave it alive.
 func serveMisbehaving(t *testing.T) string {
 	t.Helper()
-	server := exec.Command(buildTest(t, "./boundary"))
+	server := exec.Command(buildTest(t, "../../boundary"))
 	server.Env = append(os.Environ(), "BOUNDARY_TEST_SERVE=http")
 	return serveWhileOpen(t, server)
 }

@@ -16,7 +16,7 @@ import (
 // counted on the wire. It prints the table.
 func TestMatrix(t *testing.T) {
 	requirePeers(t)
-	program := buildServer(t, "./cmd/weather-demo")
+	program := buildServer(t, "../../cmd/weather-demo")
 	url := serveHTTP(t, program)
 	drivers := buildDrivers(t)
 	var results table
@@ -44,8 +44,12 @@ func TestMatrix(t *testing.T) {
 	})
 
 	t.Logf("%s", &results)
-	const typescriptV2, typescriptV1, inspector, mcpGo = 3 * 2, 3, 3 * 2, 3 * 2
-	require.Equal(t, (typescriptV2+typescriptV1+inspector+mcpGo)*8*4, results.cells, "cells of the matrix")
+	ways := 0
+	for _, p := range peers {
+		ways += p.ways
+	}
+	require.NotZero(t, ways)
+	require.Equal(t, ways*8*4, results.cells, "cells of the matrix")
 }
 
 // TestBareSDK is the matrix's contrast: a two-question tool on go-sdk alone.
@@ -53,7 +57,7 @@ func TestMatrix(t *testing.T) {
 // an empty success.
 func TestBareSDK(t *testing.T) {
 	requirePeers(t)
-	program := buildServer(t, "./lab/interop/bare")
+	program := buildServer(t, "bare")
 	drivers := buildDrivers(t)
 	clients := 0
 	for _, g := range groups() {

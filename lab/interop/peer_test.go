@@ -29,15 +29,31 @@ type peer struct {
 	// eras are the negotiations that the client offers, by the transports it
 	// offers them on.
 	eras map[string][]string
+	ways int // eras times transports
 }
 
 var all = []string{"auto", "legacy", "modern"}
 
-var peers = []peer{
-	{"typescript-v2", "@modelcontextprotocol/client", "2.4.0", map[string][]string{"http": all, "stdio": all}},
-	{"typescript-v1", "@modelcontextprotocol/sdk", "1.32.2", map[string][]string{"http": {"legacy"}, "stdio": {"legacy"}, "ws": {"legacy"}}},
-	{"inspector", "@modelcontextprotocol/inspector", "2.12.0", map[string][]string{"http": all, "stdio": all}},
-	{"mcp-go", "github.com/mark3labs/mcp-go", "v1.2.1", map[string][]string{"http": all, "stdio": all}},
+// peers are the clients that are called, or those of them that MRTR_CLIENTS names.
+var peers = chosen(os.Getenv("MRTR_CLIENTS"), []peer{
+	{"typescript-v2", "@modelcontextprotocol/client", "2.4.0", map[string][]string{"http": all, "stdio": all}, 6},
+	{"typescript-v1", "@modelcontextprotocol/sdk", "1.32.2", map[string][]string{"http": {"legacy"}, "stdio": {"legacy"}, "ws": {"legacy"}}, 3},
+	{"inspector", "@modelcontextprotocol/inspector", "2.12.0", map[string][]string{"http": all, "stdio": all}, 6},
+	{"mcp-go", "github.com/mark3labs/mcp-go", "v1.2.1", map[string][]string{"http": all, "stdio": all}, 6},
+})
+
+func chosen(names string, peers []peer) (some []peer) {
+	if names == "" {
+		return peers
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		at := slices.IndexFunc(peers, func(p peer) bool { return p.name == name })
+		if at < 0 {
+			panic("MRTR_CLIENTS names no client of this folder: " + name)
+		}
+		some = append(some, peers[at])
+	}
+	return some
 }
 
 // cell is one call that a driver is asked to make.
@@ -64,8 +80,8 @@ type elicitation struct {
 	Properties []string `json:"properties"`
 }
 
-// installed returns an error that names a missing program or package.
-func installed() error {
+// installed returns an error that names a program or package that is missing for a peer.
+func installed(needed []peer) error {
 	node, err := exec.LookPath(nodeProgram())
 	if err != nil {
 		return err
@@ -81,9 +97,9 @@ func installed() error {
 	if major < 22 || major == 22 && minor < 19 {
 		return fmt.Errorf("the peers need Node 22.19 or later, this is %s", bytes.TrimSpace(output))
 	}
-	for _, p := range append(slices.Clone(peers), extTasks) {
+	for _, p := range needed {
 		if p.name == "mcp-go" {
-			continue // built with the Go tool, from its own go.mod
+			continue // built with the Go tool
 		}
 		file := filepath.Join("peers", p.name, "node_modules", p.module, "package.json")
 		content, err := os.ReadFile(file)
@@ -101,11 +117,11 @@ func installed() error {
 	return nil
 }
 
-// requirePeers skips the test if the peers are not installed, which is a
-// failure in CI.
-func requirePeers(t *testing.T) {
+// requirePeers skips the test if the peers, and others that it needs, are not installed. In
+// CI that is a failure.
+func requirePeers(t *testing.T, others ...peer) {
 	t.Helper()
-	err := installed()
+	err := installed(append(slices.Clone(peers), others...))
 	switch {
 	case err == nil:
 	case os.Getenv("MRTR_CI") == "1":

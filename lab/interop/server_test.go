@@ -15,23 +15,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// buildServer compiles a command of the module and returns the program.
-func buildServer(t *testing.T, command string) string {
+// buildServer compiles the command in a folder, by its own module, and returns the program.
+func buildServer(t *testing.T, folder string) string {
 	t.Helper()
-	return compile(t, command, "build")
+	return compile(t, folder, "build")
 }
 
-// buildTest compiles the tests of a package of the module, which can serve too.
-func buildTest(t *testing.T, pkg string) string {
+// buildTest compiles the tests in a folder, which can serve too.
+func buildTest(t *testing.T, folder string) string {
 	t.Helper()
-	return compile(t, pkg, "test", "-c")
+	return compile(t, folder, "test", "-c")
 }
 
-func compile(t *testing.T, pkg string, how ...string) string {
+func compile(t *testing.T, folder string, how ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "server")
-	build := exec.Command("go", append(how, "-o", program, pkg)...)
-	build.Dir = "../.."
+	build := exec.Command("go", append(how, "-o", program, ".")...)
+	build.Dir = folder
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return program

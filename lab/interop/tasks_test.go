@@ -47,7 +47,7 @@ func taskEnds(style string) map[string]taskEnd {
 // declines, cancels, and finds a task again that another session has left. It does so at one
 // instance, and at two that share a store, of which every request goes to the other one.
 func TestTasks(t *testing.T) {
-	requirePeers(t)
+	requirePeers(t, extTasks)
 	base := serveTasks(t)
 	cells := 0
 	for _, style := range taskStyles {
@@ -88,7 +88,7 @@ func effectsAt(t *testing.T, url string) string {
 // is open.
 func serveTasks(t *testing.T) string {
 	t.Helper()
-	server := exec.Command(buildTest(t, "./tasks"), "-test.run=^TestEveryRequestGoesToTheOtherInstance$")
+	server := exec.Command(buildTest(t, "../../tasks"), "-test.run=^TestEveryRequestGoesToTheOtherInstance$")
 	server.Env = append(os.Environ(), "TASKS_TEST_SERVE=1")
 	return serveWhileOpen(t, server)
 }

@@ -1,4 +1,4 @@
-// Package invariant is what invariant_test.go, at the top of the module, plays: the
+// Package contract is what invariant_test.go, at the top of the module, plays: the
 // weather tool and two order tools in every style, and the contracts that each style
 // has to keep. Its own tests show that the invariant would notice a style that is
 // broken, and that a boundary around the styles changes nothing.
