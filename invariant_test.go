@@ -72,7 +72,7 @@ func connect(t *testing.T, server *mcp.Server, opts *mcp.ClientOptions) *mcp.Cli
 func TestInvariantOfEveryContract(t *testing.T) {
 	require.Len(t, contract.AllStyles(), len(options.All))
 	for _, s := range contract.AllStyles() {
-		require.Contains(t, contract.EffectAt, s.Name, "where does it audit?")
+		require.Contains(t, contract.AuditsEarly, s.Name, "where does it audit?")
 	}
 	mrtrtest.Alike(t, contract.AllStyles(), contract.ModernContracts(), contract.OneInstance)
 	require.Len(t, contract.OrderStyles(), len(options.All)+1, "every style, and resumable")
@@ -98,7 +98,7 @@ func TestInvariantOfTasksAcrossInstances(t *testing.T) {
 	var styles []mrtrtest.Subject
 	for _, o := range options.All {
 		if o.Name != "coroutine" {
-			styles = append(styles, contract.SubjectUnder(mrtr.Options{Store: contract.SharedStore()}, o.Name, contract.EffectAt[o.Name], o.New))
+			styles = append(styles, contract.SubjectUnder(mrtr.Options{Store: contract.SharedStore()}, o.Name, contract.AuditsEarly[o.Name], o.New))
 		}
 	}
 	require.Len(t, styles, len(options.All)-1)
@@ -207,7 +207,7 @@ func TestInvariantOfTheDefaults(t *testing.T) {
 	for _, o := range options.All {
 		switch o.Name {
 		case "native", "once", "steps", "coroutine", "journal":
-			subjects = append(subjects, contract.SubjectUnder(mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults}, o.Name, contract.EffectAt[o.Name], o.New))
+			subjects = append(subjects, contract.SubjectUnder(mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults}, o.Name, contract.AuditsEarly[o.Name], o.New))
 		}
 	}
 	require.Len(t, subjects, 5)

@@ -78,25 +78,6 @@ func ExampleSelector() {
 	// Call "list_places" for the valid values of "place".
 }
 
-// Many items in one call: some may fail.
-func ExampleEach() {
-	look := func(_ context.Context, place string) (int, error) {
-		if place != "Lisbon" {
-			return 0, &boundary.Selector{Kind: boundary.NotFound, Selector: "place"}
-		}
-		return 22, nil
-	}
-	itself := func(place string) string { return place }
-	batch, err := boundary.Each(context.Background(), []string{"Lisbon", "Lisbn"}, itself, look, &boundary.BatchOptions{Parallel: 4})
-	fmt.Println(batch.Summary, err)
-	fmt.Println(batch.Items[0].ID, *batch.Items[0].Value)
-	fmt.Println(batch.Items[1].ID, batch.Items[1].Error.Text)
-	// Output:
-	// 1 of 2 failed <nil>
-	// Lisbon 22
-	// Lisbn "place" was not found.
-}
-
 func exampleCall(ctx context.Context, server *mcp.Server, tool string, args any) *mcp.CallToolResult {
 	there, here := mcp.NewInMemoryTransports()
 	if _, err := server.Connect(ctx, there, nil); err != nil {

@@ -363,7 +363,7 @@ func openWebSocket(ctx context.Context, era judge.Era, server *mcp.Server) (*wir
 	}
 	front := httptest.NewServer(handler)
 	dialled, err := wstransport.Dial(ctx, "ws"+strings.TrimPrefix(front.URL, "http"),
-		&wstransport.DialOptions{Limits: wstransport.Limits{MaxMessageBytes: 64 << 20}})
+		&wstransport.DialOptions{MaxMessageBytes: 64 << 20})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,10 +15,9 @@ import (
 // trail is an audit trail of approvals: who answered which words how, and what ran on it. It
 // gets no value of an answer, and knows words by their digest: a tool notes what it shows.
 type trail struct {
-	mu       sync.Mutex
-	words    map[string]string // by mrtr.Wording
-	lines    []string
-	patience time.Duration
+	mu    sync.Mutex
+	words map[string]string // by mrtr.Wording
+	lines []string
 }
 
 func (t *trail) shows(q mrtr.AnyQuestion, words string) {
@@ -38,18 +37,12 @@ func (t *trail) Observe(_ context.Context, e mrtr.Event) {
 	}
 }
 
-// deletion is a tool that deletes a file if its user says yes in time, and keeps a copy where
-// the user wants it.
+// deletion is a tool that deletes a file if its user says yes in time.
 func (t *trail) deletion(ctx context.Context, c *mrtr.Call, in struct {
 	Path string `json:"path"`
 }) (struct{}, error) {
-	place := mrtr.Choose("place", "Keep a copy?", mrtr.Choices("here", "there")...).Default("here")
-	t.shows(place, "Keep a copy?")
-	if _, err := mrtr.Ask(ctx, c, place); err != nil {
-		return struct{}{}, err
-	}
 	words := "Delete " + mrtr.Quote(in.Path) + "?"
-	sure := mrtr.Confirm("sure", words).Within(t.patience)
+	sure := mrtr.Confirm("sure", words).Within(time.Hour)
 	t.shows(sure, words)
 	if yes, err := mrtr.Ask(ctx, c, sure); err != nil || !yes {
 		return struct{}{}, err
@@ -57,39 +50,28 @@ func (t *trail) deletion(ctx context.Context, c *mrtr.Call, in struct {
 	return mrtr.Once(ctx, c, "deleted", func(context.Context, string) (struct{}, error) { return struct{}{}, nil })
 }
 
-// An audit of approvals is an Observer: a yes, a no, a decline, a cancel and silence are
+// An audit of approvals is an Observer: a yes, a no and a decline are
 // different lines, and a client that cannot show a form is none of them.
 func Example_audit() {
 	t := &trail{words: map[string]string{}}
 	build := func(w *mrtrtest.World) *mcp.Server {
-		rt, err := mrtr.New(&mrtr.Options{Observer: t, Unaskable: mrtr.UnaskableDefaults})
-		if err != nil {
-			panic(err)
-		}
+		rt := must(mrtr.New(&mrtr.Options{Observer: t, Unaskable: mrtr.UnaskableDefaults}))
 		w.Cleanup(func() { _ = rt.Close() })
 		server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
 		mrtr.AddTool(server, &mcp.Tool{Name: "delete"}, mrtr.Tool(rt, mrtr.Journal(t.deletion), nil))
 		return server
 	}
-	yes, there := mrtrtest.Value(true), mrtrtest.Value("there")
-	tooLate := func(q mrtrtest.Question) any {
-		time.Sleep(2 * t.patience)
-		return yes(q)
-	}
+	yes, no := mrtrtest.Value(true), mrtrtest.Value(false)
 	for _, call := range []struct {
 		user         string
 		capabilities string
-		patience     time.Duration
 		answers      mrtrtest.Answers
 	}{
-		{"ann", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {there}, "sure": {yes}}},
-		{"ben", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {there}, "sure": {mrtrtest.Value(false)}}},
-		{"cho", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {there}, "sure": {mrtrtest.Decline}}},
-		{"dan", mrtrtest.Everything, time.Hour, mrtrtest.Answers{"place": {mrtrtest.Cancel}}},
-		{"eve", mrtrtest.Nothing, time.Hour, nil},
-		{"fay", mrtrtest.Everything, time.Millisecond, mrtrtest.Answers{"place": {there}, "sure": {tooLate}}},
+		{"ann", "", mrtrtest.Answers{"sure": {yes}}},
+		{"ben", "", mrtrtest.Answers{"sure": {no}}},
+		{"cho", "", mrtrtest.Answers{"sure": {mrtrtest.Decline}}},
+		{"eve", "{}", nil},
 	} {
-		t.patience = call.patience
 		_, err := mrtrtest.Play(context.Background(), build, mrtrtest.Script{
 			Tool: "delete", Arguments: map[string]any{"path": "a.txt"}, Answers: call.answers,
 		}, &mrtrtest.Options{User: call.user, Capabilities: call.capabilities})
@@ -101,16 +83,9 @@ func Example_audit() {
 		fmt.Println(line)
 	}
 	// Output:
-	// ann, "Keep a copy?": accepted
 	// ann, "Delete \"a.txt\"?": accepted
 	// ann: deleted
-	// ben, "Keep a copy?": accepted
 	// ben, "Delete \"a.txt\"?": no
-	// cho, "Keep a copy?": accepted
 	// cho, "Delete \"a.txt\"?": declined
-	// dan, "Keep a copy?": cancelled
-	// eve, "Keep a copy?": default
 	// eve, "Delete \"a.txt\"?": not asked
-	// fay, "Keep a copy?": accepted
-	// fay, "Delete \"a.txt\"?": silence
 }

@@ -2,8 +2,8 @@ package examples_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -12,27 +12,23 @@ import (
 )
 
 // run calls a tool of this style. The user answers from the map, by the question's
-// property, and declines every other.
+// property, and declines every other. The effects print themselves.
 func run[In, Out any](style mrtr.Style[In, Out], in In, answers map[string]any) {
 	ctx := context.Background()
-	rt, err := mrtr.New(nil)
-	if err != nil {
-		panic(err)
-	}
+	var asked atomic.Int32 // those of one round at the same time
+	rt := must(mrtr.New(nil))
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
 	mrtr.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
 	here, there := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, here, nil); err != nil {
-		panic(err)
-	}
+	must(server.Connect(ctx, here, nil))
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
 		Capabilities: &mcp.ClientCapabilities{
 			Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}},
 			RootsV2:     &mcp.RootCapabilities{}, //lint:ignore SA1019 still legal on the wire
 		},
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			fmt.Println(req.Params.Message)
+			asked.Add(1)
 			if req.Params.Mode == "url" {
 				if answers["payment"] == nil {
 					return &mcp.ElicitResult{Action: "decline"}, nil
@@ -55,24 +51,17 @@ func run[In, Out any](style mrtr.Style[In, Out], in In, answers map[string]any) 
 		},
 	})
 	client.AddRoots(&mcp.Root{URI: "file:///home/user/kitchen", Name: "kitchen"}) //lint:ignore SA1019 still legal on the wire
-	session, err := client.Connect(ctx, there, nil)
-	if err != nil {
-		panic(err)
-	}
+	session := must(client.Connect(ctx, there, nil))
 	defer session.Close()
-	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "tool", Arguments: in})
+	result := must(session.CallTool(ctx, &mcp.CallToolParams{Name: "tool", Arguments: in}))
+	fmt.Printf("  asked %d questions: %s\n", asked.Load(), result.Content[0].(*mcp.TextContent).Text)
+}
+
+func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	if result.IsError {
-		fmt.Println("error:", result.Content[0].(*mcp.TextContent).Text)
-		return
-	}
-	structured, err := json.Marshal(result.StructuredContent)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println("result:", string(structured))
+	return v
 }
 
 var (

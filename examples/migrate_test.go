@@ -22,10 +22,7 @@ import (
 func bookOver(register func(server *mcp.Server)) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"}, nil)
 	register(server)
-	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	if err != nil {
-		panic(err)
-	}
+	handler := must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))
 	web := httptest.NewServer(handler)
 	defer web.Close()
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
@@ -38,14 +35,8 @@ func bookOver(register func(server *mcp.Server)) {
 		},
 	})
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
-		session, err := client.Connect(context.Background(), &mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: version})
-		if err != nil {
-			panic(err)
-		}
-		result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "book", Arguments: examples.Booking{Flight: "LIS-OSL"}})
-		if err != nil {
-			panic(err)
-		}
+		session := must(client.Connect(context.Background(), &mcp.StreamableClientTransport{Endpoint: web.URL}, &mcp.ClientSessionOptions{ProtocolVersion: version}))
+		result := must(session.CallTool(context.Background(), &mcp.CallToolParams{Name: "book", Arguments: examples.Booking{Flight: "LIS-OSL"}}))
 		fmt.Printf("%s: %s\n", version, result.Content[0].(*mcp.TextContent).Text)
 		session.Close()
 	}
@@ -64,10 +55,7 @@ func ExampleBook() {
 
 // Migrated, it serves both.
 func ExampleBookAnywhere() {
-	rt, err := mrtr.New(nil)
-	if err != nil {
-		panic(err)
-	}
+	rt := must(mrtr.New(nil))
 	defer rt.Close()
 	bookOver(func(server *mcp.Server) { examples.RegisterBookAnywhere(server, rt) })
 	// Output:
@@ -83,50 +71,21 @@ func ExampleBookAnywhere() {
 
 // docs/migrating.md shows the difference between the two files as it is, below their imports.
 func TestTheDiffOfTheMigration(t *testing.T) {
-	before, after := lines(t, "migrate_before.go"), lines(t, "migrate_after.go")
 	docs, err := os.ReadFile("../docs/migrating.md")
 	require.NoError(t, err)
-	_, rest, ok := strings.Cut(string(docs), "```diff\n")
-	require.True(t, ok)
-	shown, _, ok := strings.Cut(rest, "```")
-	require.True(t, ok)
-	require.Equal(t, diff(before, after), shown)
-}
-
-func lines(t *testing.T, file string) []string {
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	_, code, ok := strings.Cut(string(text), "\n)\n\n")
-	require.True(t, ok)
-	return strings.Split(strings.TrimSuffix(code, "\n"), "\n")
-}
-
-// diff is the shortest way from one text to the other, line by line.
-func diff(a, b []string) string {
-	common := make([][]int, len(a)+1) // the longest common part of the rest
-	for i := range common {
-		common[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if common[i][j] = max(common[i+1][j], common[i][j+1]); a[i] == b[j] {
-				common[i][j] = common[i+1][j+1] + 1
+	_, shown, found := strings.Cut(string(docs), "```diff\n")
+	require.True(t, found)
+	shown, _, _ = strings.Cut(shown, "```")
+	for file, other := range map[string]string{"migrate_before.go": "+", "migrate_after.go": "-"} {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, code, _ := strings.Cut(string(source), "\n)\n\n")
+		var side string
+		for line := range strings.Lines(shown) {
+			if !strings.HasPrefix(line, other) {
+				side += strings.TrimLeft(line[:1], "+- ") + line[1:]
 			}
 		}
+		require.Equal(t, code, side, file)
 	}
-	var out strings.Builder
-	for i, j := 0, 0; i < len(a) || j < len(b); {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			out.WriteString(strings.TrimRight(" "+a[i], " ") + "\n")
-			i, j = i+1, j+1
-		case i < len(a) && (j == len(b) || common[i+1][j] >= common[i][j+1]):
-			out.WriteString("-" + a[i] + "\n")
-			i++
-		default:
-			out.WriteString("+" + b[j] + "\n")
-			j++
-		}
-	}
-	return out.String()
 }

@@ -1,7 +1,7 @@
 // Package examples holds tools of the size real servers have: an order in five styles, which
-// asks for one thing after another and reserves stock on the way; an agenda, which needs its
-// user's consent at a third party; and a booking that is migrated from Session.Elicit. Their
-// tests print the questions, the effects and the results.
+// asks for one thing after another, reserves stock on the way and has its user pay at a third
+// party; and a booking that is migrated from Session.Elicit. Their tests print the questions,
+// the effects and the results.
 package examples
 
 import (
@@ -71,14 +71,14 @@ type parcel struct {
 // reserve takes the items out of the stock.
 func reserve(in Order) func(ctx context.Context, idem string) (string, error) {
 	return func(context.Context, string) (string, error) {
-		fmt.Println("(reserved " + strings.Join(in.Items, ", ") + ")")
+		fmt.Println("  reserved", strings.Join(in.Items, ", "))
 		return "R1", nil
 	}
 }
 
 // release puts them back. A shop that is given the same number twice does nothing.
 func release(reservation string) error {
-	fmt.Println("(released " + reservation + ")")
+	fmt.Println("  released", reservation)
 	return nil
 }
 
@@ -92,7 +92,7 @@ func ship(p parcel) func(ctx context.Context, idem string) (Shipment, error) {
 		if p.project != nil && len(p.project.Roots) > 0 {
 			text += ", for " + p.project.Roots[0].Name
 		}
-		fmt.Println("(shipped)")
+		fmt.Println("  shipped")
 		return Shipment{text}, nil
 	}
 }

@@ -1,114 +1,59 @@
 package examples_test
 
 import (
+	"fmt"
+
 	"github.com/mrtr-go/sdk/examples"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-func ExampleOrderNative() {
-	run(mrtr.Native(examples.OrderNative), two, buyer)
-	run(mrtr.Native(examples.OrderNative), two, leaver) // who does not pay
+// Two users order, and only the first one pays. A style that reserves before it asks releases
+// the stock again. The linear function runs in mrtr.Coroutine and mrtr.Resumable too.
+func Example_order() {
+	for _, s := range []struct {
+		name  string
+		style mrtr.Style[examples.Order, examples.Shipment]
+	}{
+		{"native", mrtr.Native(examples.OrderNative)},
+		{"once", mrtr.Native(examples.OrderOnce)},
+		{"linear", mrtr.Journal(examples.OrderLinear)},
+		{"steps", examples.OrderSteps()},
+		{"given", examples.OrderGiven()},
+	} {
+		fmt.Println(s.name)
+		run(s.style, two, buyer)
+		run(s.style, two, leaver)
+	}
 	// Output:
-	// Which size of "chair"?
-	// Which size of "table"?
-	// Where shall it go?
-	// A note for the card?
-	// Please pay.
-	// (reserved chair, table)
-	// (shipped)
-	// result: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
-	// Which size of "chair"?
-	// Which size of "table"?
-	// Where shall it go?
-	// A note for the card?
-	// Please pay.
-	// error: Stopped: "payment" was declined.
-}
-
-func ExampleOrderOnce() {
-	run(mrtr.Native(examples.OrderOnce), two, buyer)
-	run(mrtr.Native(examples.OrderOnce), two, leaver) // who does not pay
-	// Output:
-	// (reserved chair, table)
-	// Which size of "chair"?
-	// Which size of "table"?
-	// Where shall it go?
-	// A note for the card?
-	// Please pay.
-	// (shipped)
-	// result: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
-	// (reserved chair, table)
-	// Which size of "chair"?
-	// Which size of "table"?
-	// Where shall it go?
-	// A note for the card?
-	// Please pay.
-	// (released R1)
-	// error: Stopped: "payment" was declined.
-}
-
-// The same function is held in memory by mrtr.Coroutine, and by mrtr.Resumable.
-func ExampleOrderLinear() {
-	run(mrtr.Journal(examples.OrderLinear), two, buyer)
-	run(mrtr.Journal(examples.OrderLinear), two, leaver) // who does not pay
-	// Output:
-	// (reserved chair, table)
-	// Which size of "chair"?
-	// Which size of "table"?
-	// Where shall it go?
-	// A note for the card?
-	// Please pay.
-	// (shipped)
-	// result: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
-	// (reserved chair, table)
-	// Which size of "chair"?
-	// Which size of "table"?
-	// Where shall it go?
-	// A note for the card?
-	// Please pay.
-	// (released R1)
-	// error: Stopped: "payment" was declined.
-}
-
-func ExampleOrderSteps() {
-	run(examples.OrderSteps(), two, buyer)
-	run(examples.OrderSteps(), two, leaver) // who does not pay
-	// Output:
-	// (reserved chair, table)
-	// Which size of "chair"?
-	// Which size of "table"?
-	// Where shall it go?
-	// A note for the card?
-	// Please pay.
-	// (shipped)
-	// result: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
-	// (reserved chair, table)
-	// Which size of "chair"?
-	// Which size of "table"?
-	// Where shall it go?
-	// A note for the card?
-	// Please pay.
-	// (released R1)
-	// error: Stopped: "payment" was declined.
-}
-
-// Its questions go out together, so that the user sees them in no particular order.
-func ExampleOrderGiven() {
-	run(examples.OrderGiven(), two, buyer)
-	run(examples.OrderGiven(), two, leaver) // who does not pay
-	// Unordered output:
-	// Which size of "chair"?
-	// Which size of "table"?
-	// Where shall it go?
-	// A note for the card?
-	// Please pay.
-	// (reserved chair, table)
-	// (shipped)
-	// result: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
-	// Which size of "chair"?
-	// Which size of "table"?
-	// Where shall it go?
-	// A note for the card?
-	// Please pay.
-	// error: Stopped: "payment" was declined.
+	// native
+	//   reserved chair, table
+	//   shipped
+	//   asked 5 questions: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
+	//   asked 5 questions: Stopped: "payment" was declined.
+	// once
+	//   reserved chair, table
+	//   shipped
+	//   asked 5 questions: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
+	//   reserved chair, table
+	//   released R1
+	//   asked 5 questions: Stopped: "payment" was declined.
+	// linear
+	//   reserved chair, table
+	//   shipped
+	//   asked 5 questions: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
+	//   reserved chair, table
+	//   released R1
+	//   asked 5 questions: Stopped: "payment" was declined.
+	// steps
+	//   reserved chair, table
+	//   shipped
+	//   asked 5 questions: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
+	//   reserved chair, table
+	//   released R1
+	//   asked 5 questions: Stopped: "payment" was declined.
+	// given
+	//   reserved chair, table
+	//   shipped
+	//   asked 5 questions: {"parcel":"Hello Ann: S chair, L table, for kitchen"}
+	//   asked 5 questions: Stopped: "payment" was declined.
 }

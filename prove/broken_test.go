@@ -132,7 +132,7 @@ func TestARuleCondemnsTheMistakeThatBreaksIt(t *testing.T) {
 	for _, b := range breaking {
 		t.Run(b.rule, func(t *testing.T) {
 			t.Parallel()
-			report := proved(t, b.rule, strict, unlessThorough(append([]string{b.rule}, b.also...)...)...)
+			report := proved(t, b.rule, strict, unlessNightly(append([]string{b.rule}, b.also...)...)...)
 			condemned := []string{b.rule}
 			for _, f := range report.Findings {
 				failed := f.Outcome == prove.Fail || f.Outcome == prove.Note
@@ -154,7 +154,7 @@ func TestTwoRunsGiveTheSameReport(t *testing.T) {
 	for _, broken := range []string{"", "state/forged", "answer/bad-action", "round/at-once", "result/one-answer"} {
 		var only []string
 		if group, _, found := strings.Cut(broken, "/"); found {
-			only = unlessThorough(group)
+			only = unlessNightly(group)
 		}
 		run := func() string {
 			report := proved(t, broken, strict, only...)

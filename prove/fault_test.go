@@ -111,7 +111,7 @@ func TestAFaultIsOneFinding(t *testing.T) {
 		},
 	} {
 		for when, moment := range moments {
-			if fault == "floods" && !thorough { // it takes ten seconds to be flooded
+			if fault == "floods" && !nightly { // it takes ten seconds to be flooded
 				continue
 			}
 			t.Run("stdio/"+fault+"/"+when, inBubble(func(t *testing.T) {

@@ -108,19 +108,13 @@ func short(text string) string {
 
 // The commands of the page show what they say, against the servers themselves.
 func TestTheFindingsByHand(t *testing.T) {
-	if !thorough && !updates() {
-		t.Skip("the commands of docs/prove-findings.md were not run: ./lab/interop/install installs what they need, and MRTR_CI=1 runs them")
-	}
-	_, err := exec.LookPath("curl")
-	require.NoError(t, err, "install curl")
 	page := readPage(t, findingsPage).text
 	_, function, _ := strings.Cut(page, "```sh\n")
 	function, _, ok := strings.Cut(function, "```")
 	require.True(t, ok)
 	commands := regexp.MustCompile("(?m)^    `(call .*)`\n    → `(.*)`$")
-	ran := 0
+	all := 0
 	for heading, build := range map[string]func(*testing.T) string{"### 1: ": documented, "### 2: ": everything, "### 4: ": exampleOfMCPGo} {
-		binary := build(t)
 		_, section, ok := strings.Cut(page, heading)
 		require.True(t, ok, heading)
 		if heading == "### 2: " { // and the third, which is a tool of the same server
@@ -128,18 +122,30 @@ func TestTheFindingsByHand(t *testing.T) {
 		} else {
 			section, _, _ = strings.Cut(section, "\n### ")
 		}
-		for _, m := range commands.FindAllStringSubmatch(section, -1) {
-			url := serveByHand(t, binary)
-			out, err := exec.Command("sh", "-c", "URL="+url+"\n"+function+"\n"+m[1]).CombinedOutput()
-			if strings.HasPrefix(m[2], "no answer: ") {
-				require.Error(t, err, "%s\n%s", m[1], out)
-			} else {
-				require.Contains(t, string(out), saidBy(t, m[2]), "%s\n%s", m[1], m[2])
-			}
-			ran++
+		shown := commands.FindAllStringSubmatch(section, -1)
+		require.NotEmpty(t, shown, heading)
+		all += len(shown)
+		t.Run(heading, func(t *testing.T) {
+			onlyNightly(t)
+			showThemselves(t, function, build(t), shown)
+		})
+	}
+	require.Greater(t, all, 20)
+}
+
+// showThemselves runs commands against a server that is started for each.
+func showThemselves(t *testing.T, function, binary string, commands [][]string) {
+	_, err := exec.LookPath("curl")
+	require.NoError(t, err, "install curl")
+	for _, m := range commands {
+		url := serveByHand(t, binary)
+		out, err := exec.Command("sh", "-c", "URL="+url+"\n"+function+"\n"+m[1]).CombinedOutput()
+		if strings.HasPrefix(m[2], "no answer: ") {
+			require.Error(t, err, "%s\n%s", m[1], out)
+		} else {
+			require.Contains(t, string(out), saidBy(t, m[2]), "%s\n%s", m[1], m[2])
 		}
 	}
-	require.Greater(t, ran, 20)
 }
 
 // saidBy is the text in an outline of a reply, as JSON has it.

@@ -90,7 +90,7 @@ func goBuild(t *testing.T, in string, args ...string) string {
 // documented is the server of the example in go-sdk's documentation, taken out of the page. It
 // serves stdio, or HTTP with -http ADDRESS, as those below do.
 func documented(t *testing.T) string {
-	page := must(os.ReadFile(filepath.Join(moduleDir(t, "..", goSDK), "docs", "server.md")))(t)
+	page := must(os.ReadFile(filepath.Join(moduleDir(t, ".", goSDK), "docs", "server.md")))(t)
 	_, example, ok := strings.Cut(string(page), "func Example_mrtr() {")
 	require.True(t, ok, "the example is not there any more")
 	example, _, ok = strings.Cut(example, "// Client: declares an elicitation handler.")
@@ -116,11 +116,11 @@ func main() {` + example + `
 }
 `
 	require.NoError(t, os.WriteFile(source, []byte(program), 0o600))
-	return goBuild(t, "..", source)
+	return goBuild(t, ".", source)
 }
 
 func everything(t *testing.T) string {
-	return goBuild(t, "..", goSDK+"/conformance/everything-server")
+	return goBuild(t, ".", goSDK+"/conformance/everything-server")
 }
 
 // exampleOfMCPGo is the server of the multi_round_trip example, which calls itself

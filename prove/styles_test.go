@@ -16,6 +16,7 @@ import (
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/landmine"
 	"github.com/mrtr-go/sdk/prove"
+	"github.com/mrtr-go/sdk/prove/provetest"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -82,7 +83,7 @@ func inMemory(t *testing.T, o options.Option, stored bool) *prove.Report {
 	p.once.Do(func() {
 		scenario := weather
 		scenario.Strict = stored
-		p.report = mrtrtest.Examine(t, serves(t, o, stored), scenario, nil)
+		p.report = provetest.Examine(t, serves(t, o, stored), scenario, nil)
 	})
 	require.NotNil(t, p.report, "the proof failed in another test")
 	return p.report
@@ -107,25 +108,25 @@ func TestOurStylesKeepEveryMustAndShould(t *testing.T) {
 }
 
 // With a store every style has its effects once, however often a round is sent: here a third
-// of them are tried, in CI all.
+// of them are tried, nightly all.
 func TestOurStylesKeepEveryRuleWithAStore(t *testing.T) {
 	require.NotEmpty(t, options.All)
 	for i, o := range options.All {
-		if !thorough && i%3 != 0 {
+		if !nightly && i%3 != 0 {
 			continue
 		}
 		t.Run(o.Name, func(t *testing.T) {
 			t.Parallel()
-			if thorough {
+			if nightly {
 				report := inMemory(t, o, true)
 				require.Empty(t, report.Failures(prove.Ours), report.String())
 				return
 			}
-			report := mrtrtest.Examine(t, serves(t, o, true), strictWeather(), &prove.Options{Only: []string{"round", "effect", "server/leaves-nothing"}})
+			report := provetest.Examine(t, serves(t, o, true), strictWeather(), &prove.Options{Only: []string{"round", "effect", "server/leaves-nothing"}})
 			require.Empty(t, report.Failures(prove.Ours), report.String())
 		})
 	}
-	without := mrtrtest.Examine(t, serves(t, options.All[0], false), strictWeather(), &prove.Options{Only: []string{"round/final-again", "round/crash"}})
+	without := provetest.Examine(t, serves(t, options.All[0], false), strictWeather(), &prove.Options{Only: []string{"round/final-again", "round/crash"}})
 	require.Len(t, without.Failures(prove.Ours), 2, "the demand cannot be met without a store")
 }
 
@@ -143,18 +144,26 @@ func TestTheLandminesAreCondemned(t *testing.T) {
 	}
 }
 
-// thorough runs the long tables: every mistake against all rules, our styles with a
+// nightly, set by MRTR_NIGHTLY=1, runs the long tables: every mistake against all rules, our styles with a
 // store against all rules, and the servers of others. Without it a mistake is tried
 // by the rules that it breaks.
-var thorough = os.Getenv("MRTR_CI") == "1"
+var nightly = os.Getenv("MRTR_NIGHTLY") == "1"
 
-// unlessThorough are the rules and groups that are tried; nil, which is all, where
-// the tests are thorough.
-func unlessThorough(only ...string) []string {
-	if thorough {
+// unlessNightly are the rules and groups that are tried; nil, which is all, where
+// they are the nightly ones.
+func unlessNightly(only ...string) []string {
+	if nightly {
 		return nil
 	}
 	return only
+}
+
+// onlyNightly skips a subtest that needs the servers of others.
+func onlyNightly(t *testing.T) {
+	t.Helper()
+	if !nightly {
+		t.Skip("MRTR_NIGHTLY=1 runs it, and ./lab/interop/install installs what it needs")
+	}
 }
 
 // TestMain lets the proofs run side by side. They allocate much and keep little, so

@@ -22,6 +22,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/prove"
+	"github.com/mrtr-go/sdk/prove/provetest"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
@@ -43,12 +44,12 @@ func TestOurStylesKeepTheRulesOfTasks(t *testing.T) {
 	require.NotEmpty(t, options.All)
 	for i, o := range options.All {
 		for _, stored := range []bool{false, true} {
-			if !thorough && stored != (i%2 == 0) {
+			if !nightly && stored != (i%2 == 0) {
 				continue
 			}
 			t.Run(o.Name+map[bool]string{true: "/stored"}[stored], func(t *testing.T) {
 				t.Parallel()
-				report := mrtrtest.Examine(t, servesTasks(t, o, stored), weather, &prove.Options{Only: []string{"task"}})
+				report := provetest.Examine(t, servesTasks(t, o, stored), weather, &prove.Options{Only: []string{"task"}})
 				require.Empty(t, report.Failures(prove.Ours), report.String())
 				require.LessOrEqual(t, report.Count(prove.Skip), 2, report.String())
 			})
@@ -476,7 +477,7 @@ func TestACrashOfATaskIsProved(t *testing.T) {
 		w.Cleanup(func() { require.NoError(t, manager.Close()) })
 		return server
 	}
-	report := mrtrtest.Examine(t, build, dinner, &prove.Options{Only: []string{"task"}})
+	report := provetest.Examine(t, build, dinner, &prove.Options{Only: []string{"task"}})
 	failures := report.Failures(prove.Ours)
 	require.Len(t, failures, 1, report.String())
 	require.Equal(t, "task/crash", failures[0].Rule.Name)

@@ -57,14 +57,14 @@ func listen(t *testing.T, h http.Handler) (url string) {
 }
 
 // Which transport a call comes by changes nothing that a rule can see. Here one style is
-// tried, in CI all, with a store and without. Time, callers and crashes, which are not a
+// tried, nightly all, with a store and without. Time, callers and crashes, which are not a
 // transport's, are tried in memory.
 func TestOurStylesKeepEveryRuleOverEveryTransport(t *testing.T) {
 	require.NotEmpty(t, options.All)
 	for name, over := range transports {
 		for i, o := range options.All {
 			for _, stored := range []bool{false, true} {
-				if !thorough && (i > 0 || stored) {
+				if !nightly && (i > 0 || stored) {
 					continue
 				}
 				title := name + "/" + o.Name

@@ -1,11 +1,14 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -87,13 +90,7 @@ func (m *approvals) grant(ctx context.Context, principal string, p *mcp.CallTool
 			return
 		}
 		for len(a.Args) >= maxArguments {
-			oldest := ""
-			for digest, at := range a.Args {
-				if oldest == "" || at < a.Args[oldest] {
-					oldest = digest
-				}
-			}
-			delete(a.Args, oldest)
+			delete(a.Args, slices.MinFunc(slices.Collect(maps.Keys(a.Args)), func(x, y string) int { return cmp.Compare(a.Args[x], a.Args[y]) }))
 		}
 		if a.Args == nil {
 			a.Args = map[string]int64{}
@@ -184,11 +181,8 @@ func digest(arguments json.RawMessage) (string, bool) {
 		return "", false
 	}
 	value, ok := decoded(arguments)
-	if !ok {
-		return "", false
-	}
 	canonical, err := json.Marshal(value)
-	if err != nil {
+	if !ok || err != nil {
 		return "", false
 	}
 	sum := sha256.Sum256(canonical)

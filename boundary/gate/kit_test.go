@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -25,21 +27,19 @@ type setting struct {
 	store   store.Store
 	gate    gate.Options
 	options mrtr.Options
-	tasks   *tasks.Options
+	tasks   tasks.Options
 	layers  []string // in the order of their installation; only the gate if nil
-	// during is called while the tool runs.
-	during func(ctx context.Context)
+	during  func(ctx context.Context)
 }
 
-// site is a server with five tools behind a gate: read, write, wipe, bare, which has no
-// annotations, and asks, which asks in which bin to put it.
+// site is a server with tools behind a gate: read, write, wipe, bare, which has no
+// annotations, and asks, which asks in which bin to put it. They call during, if it is set.
 type site struct {
 	testing.TB
 	server *mcp.Server
 	gate   *gate.Gate
 	rt     *mrtr.Runtime
 	during func(context.Context)
-	asks   mcp.ToolHandlerFor[path, map[string]string]
 
 	mu    sync.Mutex
 	calls []string
@@ -57,12 +57,43 @@ type machine struct{ *store.Memory }
 
 func (machine) Scope() store.Scope { return store.Machine }
 
+// forger answers reads of gates as onGet says, and keeps what they write first.
+type forger struct {
+	machine
+	onGet  func() ([]byte, error)
+	sealed string
+}
+
+func (f *forger) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
+	value, at, err := f.machine.Get(ctx, key)
+	if f.onGet != nil && strings.HasPrefix(key.Name, "gate.") {
+		if forged, failed := f.onGet(); forged != nil || failed != nil {
+			return forged, 1, failed
+		}
+	}
+	return value, at, err
+}
+
+func (f *forger) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
+	if strings.HasPrefix(key.Name, "gate.") {
+		f.sealed = string(value)
+	}
+	return f.machine.Create(ctx, key, value, ttl)
+}
+
+// stores are those that a runtime may have.
+var stores = map[string]func() store.Store{
+	"none": func() store.Store { return nil }, "memory": func() store.Store { return store.NewMemory(nil) }, "shared": func() store.Store { return machine{store.NewMemory(nil)} },
+}
+
 func newSite(t testing.TB, s setting) *site {
 	t.Helper()
-	here := &site{TB: t, server: mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)}
+	here := &site{TB: t, server: newServer(), during: s.during}
 	s.options.Store = s.store
-	if s.store != nil && s.store.Scope() != store.Process && s.options.State == nil {
-		s.options.State = &statecodec.Options{Keys: []statecodec.Key{testKey(t)}}
+	if s.store == nil || s.store.Scope() != store.Process {
+		key, err := statecodec.NewKey([]byte("0123456789abcdef0123456789abcdef"))
+		require.NoError(t, err)
+		s.options.State = &statecodec.Options{Keys: []statecodec.Key{key}, TTL: time.Hour}
 	}
 	s.options.Principal = func(context.Context, mcp.Request) (string, error) {
 		here.mu.Lock()
@@ -75,9 +106,8 @@ func newSite(t testing.TB, s setting) *site {
 	var err error
 	here.rt, err = mrtr.New(&s.options)
 	require.NoError(t, err)
-	here.during = s.during
-	here.addPlain(here.server)
-	here.addAsks()
+	t.Cleanup(func() { require.NoError(t, here.rt.Close()) })
+	here.addTools(here.server)
 	if s.layers == nil {
 		s.layers = []string{"gate"}
 	}
@@ -90,16 +120,19 @@ func newSite(t testing.TB, s setting) *site {
 		case "tasks":
 			s.tasks.Runtime = here.rt
 			var m *tasks.Manager
-			m, err = tasks.Install(here.server, s.tasks)
+			m, err = tasks.Install(here.server, &s.tasks)
 			t.Cleanup(func() { require.NoError(t, m.Close()) })
 		}
 		require.NoError(t, err)
 	}
-	t.Cleanup(func() { require.NoError(t, here.rt.Close()) })
 	return here
 }
 
-func (s *site) addPlain(server *mcp.Server) {
+func newServer() *mcp.Server {
+	return mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, &mcp.ServerOptions{PageSize: 2})
+}
+
+func (s *site) addTools(server *mcp.Server) {
 	no := false
 	for name, annotations := range map[string]*mcp.ToolAnnotations{
 		"read": {ReadOnlyHint: true}, "write": {DestructiveHint: &no}, "wipe": {Title: "Wipe a file"}, "bare": nil,
@@ -112,55 +145,26 @@ func (s *site) addPlain(server *mcp.Server) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name + " done"}}}, nil, nil
 		})
 	}
+	mcp.AddTool(server, &mcp.Tool{Name: "asks"}, s.asks(nil))
 }
 
-// addNaive adds a tool that asks, and believes every state.
-func (s *site) addNaive(server *mcp.Server, names ...string) {
-	for _, name := range names {
-		server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if req.Params.RequestState == "" {
-				form := json.RawMessage(`{"type":"object","properties":{}}`)
-				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"bin": &mcp.ElicitParams{Message: "Which bin?", RequestedSchema: form}}, RequestState: "inner"}, nil
-			}
-			s.note(name + " with state " + req.Params.RequestState)
-			return &mcp.CallToolResult{}, nil
-		})
-	}
-}
-
-func (s *site) addAsks() {
-	s.asks = mrtr.Tool(s.rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, in path) (*mrtr.IncompleteResult, map[string]string, error) {
+func (s *site) asks(o *mrtr.HandlerOptions) mcp.ToolHandlerFor[path, map[string]string] {
+	return mrtr.Tool(s.rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, in path) (*mrtr.IncompleteResult, map[string]string, error) {
 		chosen, ok := mrtr.Answer(c, bin)
 		if !ok {
-			s.note("asks")
 			return mrtr.Need(bin), nil, nil
 		}
 		s.note("asks " + in.Path + " " + chosen)
 		return nil, map[string]string{"bin": chosen}, nil
-	}), nil)
-	mcp.AddTool(s.server, &mcp.Tool{Name: "asks"}, s.asks)
+	}), o)
 }
 
-// another is a server with the tools of this one, the same runtime, and no gate.
-func (s *site) another() *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "another", Version: "1"}, nil)
-	s.addPlain(server)
-	mcp.AddTool(server, &mcp.Tool{Name: "asks"}, s.asks)
-	return server
-}
-
-func connect(t testing.TB, server *mcp.Server, o *wire.Options) *wire.Client {
-	t.Helper()
-	c, err := wire.Connect(context.Background(), server, o)
-	require.NoError(t, err)
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
-func testKey(t testing.TB) statecodec.Key {
-	key, err := statecodec.NewKey([]byte("0123456789abcdef0123456789abcdef"))
-	require.NoError(t, err)
-	return key
+// add adds a tool that is made by hand.
+func (s *site) add(name string, f func(*mcp.CallToolParamsRaw) (*mcp.CallToolResult, error)) {
+	s.server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		s.note(name)
+		return f(req.Params)
+	})
 }
 
 func (s *site) note(what string) {
@@ -186,14 +190,17 @@ func (s *site) as(user string) *site {
 	return s
 }
 
-func (s *site) client(o *wire.Options) *wire.Client {
-	s.Helper()
-	return connect(s.TB, s.server, o)
-}
-
 // ways are the three kinds of clients.
-var ways = map[string]*wire.Options{
-	"modern": {}, "legacy": {Version: wire.Legacy}, "task": {TakesTasks: true},
+var ways = map[string]*wire.Options{"modern": {}, "legacy": {Version: wire.Legacy}, "task": {TakesTasks: true}}
+
+func (s *site) client(o *wire.Options) *wire.Client { return connect(s, s.server, o) }
+
+func connect(t testing.TB, server *mcp.Server, o *wire.Options) *wire.Client {
+	t.Helper()
+	c, err := wire.Connect(context.Background(), server, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
 }
 
 func (s *site) call(c *wire.Client, tool string, args any, answers wire.Answers) *wire.Outcome {
@@ -206,32 +213,24 @@ func (s *site) call(c *wire.Client, tool string, args any, answers wire.Answers)
 	return out
 }
 
-func (s *site) send(c *wire.Client, r wire.Request) *wire.Reply {
+func (s *site) send(c *wire.Client, tool, at, state string) *wire.Reply {
 	s.Helper()
-	reply, err := c.Send(context.Background(), r)
+	reply, err := c.Send(context.Background(), wire.Request{Name: tool, Arguments: path{at}, State: state, Responses: approved})
 	require.NoError(s, err)
 	return reply
 }
 
 // says answers the gate's question with a form, and the tool's with paper.
-func says(form map[string]any) wire.Answers {
-	return saying(wire.Accept(form))
-}
+func says(form map[string]any) wire.Answers { return saying(wire.Accept(form)) }
 
 func saying(a wire.Answer) wire.Answers {
 	return wire.Answers{"gate.approve": a, "approve": a, "elicitation/create": a, "bin": wire.Value("paper")}
 }
 
 var (
-	yes      = says(map[string]any{"approve": true})
-	forever  = says(map[string]any{"approve": true, "remember": true})
-	no       = says(map[string]any{"approve": false})
-	response = map[string]any{"gate.approve": map[string]any{"action": "accept", "content": map[string]any{"approve": true}}}
-)
+	yes     = says(map[string]any{"approve": true})
+	forever = says(map[string]any{"approve": true, "remember": true})
+	no      = says(map[string]any{"approve": false})
 
-func badState(t testing.TB, reply *wire.Reply) {
-	t.Helper()
-	require.NotNil(t, reply.Error, "%s", reply.Result)
-	require.EqualValues(t, -32602, reply.Error.Code)
-	require.Equal(t, statecodec.Refusal, reply.Error.Message)
-}
+	approved = map[string]any{"gate.approve": map[string]any{"action": "accept", "content": map[string]any{"approve": true}}, "bin": map[string]any{"action": "accept", "content": map[string]any{}}}
+)

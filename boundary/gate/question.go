@@ -161,10 +161,8 @@ func shown(value any) string {
 
 // plain is a name as it is, if it looks like one, and quoted otherwise.
 func plain(name string) string {
-	odd := func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-')
-	}
-	if name == "" || len(name) > maxName || strings.ContainsFunc(name, odd) {
+	const usual = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	if name == "" || len(name) > maxName || strings.Trim(name, usual) != "" {
 		return quoted(name, maxName)
 	}
 	return name

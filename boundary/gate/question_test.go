@@ -60,6 +60,8 @@ func TestPaddingIsCounted(t *testing.T) {
 	require.True(t, strings.HasSuffix(text, "\nnot shown: 81 values"), text)
 	deep := gate.Describe(&mcp.Tool{Name: "wipe"}, json.RawMessage(strings.Repeat(`{"abcdefgh":`, 100)+`1`+strings.Repeat(`}`, 100)))
 	require.True(t, strings.HasSuffix(deep, "?\nnot shown: 1 values"), deep)
+	long := gate.Describe(&mcp.Tool{Name: "wipe"}, json.RawMessage(`{"a":"`+strings.Repeat(`\u202e\n`, 1<<18)+`"}`))
+	require.Less(t, len(long), 1000)
 }
 
 // Whatever the arguments are, the question is short, and each of its lines begins with a name.
@@ -83,17 +85,4 @@ func FuzzDescribe(f *testing.F) {
 			}
 		}
 	})
-}
-
-// A call with hostile arguments of a megabyte is asked about, in each way.
-func TestAMegabyteOfArguments(t *testing.T) {
-	args := path{strings.Repeat("\u202e\n", 1<<18)}
-	for way, client := range ways {
-		s := newSite(t, setting{})
-		out := s.call(s.client(client), "wipe", args, no)
-		require.Len(t, out.Questions, 1, way)
-		require.Less(t, len(out.Questions[0].Message), 1000)
-		require.NotContains(t, out.Questions[0].Message, "\u202e")
-		require.Empty(t, s.called())
-	}
 }

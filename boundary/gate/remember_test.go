@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// asked reports whether a call of wipe asks, and declines then.
+// asked reports whether a call asks, and declines then.
 func (s *site) asked(c *wire.Client, tool string, args any) bool {
 	s.Helper()
 	out := s.call(c, tool, args, no)
@@ -24,173 +25,115 @@ func (s *site) asked(c *wire.Client, tool string, args any) bool {
 	return len(out.Questions) > 0
 }
 
+// Random calls, answers, revocations and pauses, at two instances and one of another
+// audience: a call is not asked about while an approval lasts that its principal gave with
+// "do not ask again", for its tool or, per arguments, for the same arguments in any spelling.
 func TestDoNotAskAgain(t *testing.T) {
-	for kind, records := range map[string]func() store.Store{
-		"no store": func() store.Store { return nil }, "memory": func() store.Store { return store.NewMemory(nil) }, "shared": func() store.Store { return machine{store.NewMemory(nil)} },
-	} {
-		for way, client := range ways {
-			for _, each := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/%s/%v", kind, way, each), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						s := newSite(t, setting{store: records(), gate: gate.Options{Remember: gate.Remember{For: 48 * time.Hour, PerArguments: each}}}).as("ann")
-						c := s.client(client)
-						out := s.call(c, "wipe", nil, yes)
-						require.Equal(t, []string{"approve", "remember"}, out.Questions[0].Properties())
-						require.Contains(t, string(out.Questions[0].Schema), "for 2 days")
-						s.called()
-						require.True(t, s.asked(c, "wipe", nil), "a yes alone is not remembered")
-						s.call(c, "wipe", nil, says(map[string]any{"approve": false, "remember": true}))
-						require.True(t, s.asked(c, "wipe", nil), "neither is a no")
-
-						require.Len(t, s.call(c, "wipe", nil, forever).Questions, 1)
-						require.Equal(t, []string{"wipe /a"}, s.called())
-						require.False(t, s.asked(c, "wipe", nil))
-						require.Equal(t, each, s.asked(c, "wipe", path{"/b"}))
-						require.True(t, s.asked(c, "bare", nil), "another tool")
-						require.True(t, s.as("bob").asked(c, "wipe", nil), "another principal")
-						require.True(t, s.as("").asked(c, "wipe", nil), "nobody")
-						s.as("ann")
-						require.False(t, s.asked(s.client(nil), "wipe", nil), "another session")
-
-						time.Sleep(47 * time.Hour)
-						require.False(t, s.asked(c, "wipe", nil))
-						time.Sleep(time.Hour)
-						require.True(t, s.asked(c, "wipe", nil))
-
-						s.call(c, "wipe", nil, forever)
-						s.called()
-						require.NoError(t, s.gate.Revoke(context.Background(), "bob", "wipe"))
-						require.NoError(t, s.gate.Revoke(context.Background(), "ann", "bare"))
-						require.NoError(t, s.gate.Revoke(context.Background(), "", "wipe"))
-						require.False(t, s.asked(c, "wipe", nil))
-						require.NoError(t, s.gate.Revoke(context.Background(), "ann", "wipe"))
-						require.True(t, s.asked(c, "wipe", nil))
-						s.call(c, "wipe", nil, forever)
-						require.Len(t, s.called(), 1)
-						require.False(t, s.asked(c, "wipe", nil), "it can be remembered anew")
-						require.NoError(t, c.Close())
-					})
-				})
+	for seed := range uint64(4) {
+		each := seed%2 == 0
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			at := setting{store: machine{store.NewMemory(nil)}, gate: gate.Options{Remember: gate.Remember{For: 48 * time.Hour, PerArguments: each}}}
+			if seed%3 == 0 {
+				at.store = nil
 			}
-		}
+			sites := []*site{newSite(t, at), newSite(t, at)}
+			at.options.Audience = "staging"
+			sites = append(sites, newSite(t, at))
+			var clients [3][]*wire.Client
+			for i, s := range sites {
+				clients[i] = []*wire.Client{s.client(nil), s.client(ways["legacy"]), s.client(ways["task"])}
+			}
+			granted := map[string]time.Time{}
+			for range 100 {
+				i := r.IntN(3)
+				s, c, user, tool := sites[i], clients[i][r.IntN(3)], []string{"", "ann", "bob"}[r.IntN(3)], []string{"wipe", "bare"}[r.IntN(2)]
+				of := fmt.Sprint(user, tool, i == 2)
+				if at.store == nil {
+					of = fmt.Sprint(user, tool, i)
+				}
+				switch r.IntN(10) {
+				case 0:
+					require.NoError(t, s.gate.Revoke(context.Background(), user, tool))
+					delete(granted, of)
+					delete(granted, of+"a")
+					delete(granted, of+"b")
+					continue
+				case 1:
+					time.Sleep(time.Duration(r.IntN(30)) * time.Hour)
+					continue
+				}
+				name := []string{"a", "b"}[r.IntN(2)]
+				if each {
+					of += name
+				}
+				arguments := json.RawMessage(fmt.Sprintf([]string{`{"path":"/%s"}`, ` { "path" : "\u002f%s" } `}[r.IntN(2)], name))
+				answers := map[string]any{"approve": r.IntN(2) == 0, "remember": r.IntN(2) == 0}
+				when, known := granted[of]
+				out := s.as(user).call(c, tool, arguments, says(answers))
+				require.Equal(t, !known || time.Since(when) >= 48*time.Hour, len(out.Questions) == 1, of)
+				if len(out.Questions) == 1 {
+					require.Equal(t, answers["approve"], len(s.called()) == 1)
+					require.Equal(t, user != "", len(out.Questions[0].Properties()) == 2)
+					if user != "" {
+						require.Contains(t, string(out.Questions[0].Schema), map[bool]string{true: "with these arguments for 2 days", false: "about this tool for 2 days"}[each])
+					}
+					if user != "" && answers["approve"] == true && answers["remember"] == true {
+						granted[of] = time.Now()
+					}
+				}
+				s.called()
+			}
+			for _, all := range clients {
+				for _, c := range all {
+					require.NoError(t, c.Close())
+				}
+			}
+		})
 	}
 }
 
-// Nothing is remembered of callers who are one to the server, whatever they send.
-func TestNobodyIsRememberedWithoutAPrincipal(t *testing.T) {
-	s := newSite(t, setting{gate: gate.Options{Remember: gate.Remember{For: time.Hour}}})
-	c := s.client(nil)
-	require.Equal(t, []string{"approve"}, s.call(c, "wipe", nil, yes).Questions[0].Properties())
-	s.call(c, "wipe", nil, forever)
-	s.called()
-	require.True(t, s.asked(c, "wipe", nil))
-}
-
-// Arguments of one value are the same in any spelling. Those that mean two things are none.
-func TestWhichArgumentsAreTheSame(t *testing.T) {
-	s := newSite(t, setting{gate: gate.Options{Ask: gate.Tiers("destructive"), Remember: gate.Remember{For: time.Hour, PerArguments: true}}}).as("ann")
-	c := s.client(nil)
-	s.call(c, "wipe", json.RawMessage(`{"path":"/a"}`), forever)
-	require.False(t, s.asked(c, "wipe", json.RawMessage(` { "path" : "\u002fa" } `)), s.called())
-	require.True(t, s.asked(c, "wipe", json.RawMessage(`{"path":"/A"}`)))
-	twice := s.call(c, "wipe", json.RawMessage(`{"path":"/b","path":"/a"}`), yes)
-	require.EqualValues(t, -32602, twice.Error.Code)
-	for i := range 150 {
-		s.call(c, "wipe", path{fmt.Sprint(i)}, forever)
-	}
-	s.called()
-	require.True(t, s.asked(c, "wipe", path{"10"}), "the oldest made room")
-	require.False(t, s.asked(c, "wipe", path{"149"}))
-}
-
-// Each arguments have a time of their own.
-func TestArgumentsExpireOneByOne(t *testing.T) {
+// The arguments of a record are bounded. The oldest make room.
+func TestManyArgumentsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, setting{gate: gate.Options{Remember: gate.Remember{For: time.Hour, PerArguments: true}}}).as("ann")
 		c := s.client(nil)
-		s.call(c, "wipe", nil, forever)
-		time.Sleep(40 * time.Minute)
-		s.call(c, "wipe", path{"/b"}, forever)
-		time.Sleep(40 * time.Minute)
+		for i := range 101 {
+			s.call(c, "wipe", path{fmt.Sprint(i)}, forever)
+			time.Sleep(time.Millisecond)
+		}
 		s.called()
-		require.True(t, s.asked(c, "wipe", nil))
-		require.False(t, s.asked(c, "wipe", path{"/b"}))
+		require.True(t, s.asked(c, "wipe", path{"0"}))
+		require.False(t, s.asked(c, "wipe", path{"1"}))
 		require.NoError(t, c.Close())
 	})
 }
 
-// A program that starts again, or another instance, knows the approvals, and which of them
-// were revoked.
-func TestApprovalsLiveInTheStore(t *testing.T) {
-	at := setting{store: machine{store.NewMemory(nil)}, gate: gate.Options{Remember: gate.Remember{For: time.Hour}}}
-	one, two := newSite(t, at).as("ann"), newSite(t, at).as("ann")
-	one.call(one.client(nil), "wipe", nil, forever)
-	require.False(t, two.asked(two.client(nil), "wipe", nil))
-	require.NoError(t, two.gate.Revoke(context.Background(), "ann", "wipe"))
-	one.called()
-	require.True(t, one.asked(one.client(nil), "wipe", nil))
-
-	at.options.Audience = "staging"
-	other := newSite(t, at).as("ann")
-	one.call(one.client(nil), "wipe", nil, forever)
-	require.True(t, other.asked(other.client(nil), "wipe", nil), "a server of another audience")
-}
-
-// An approval that comes while another one is revoked is revoked too, whether the record was
-// there or not.
-func TestRevokeWinsARace(t *testing.T) {
-	records := &racing{Memory: store.NewMemory(nil)}
+// Whoever writes to the store cannot approve anything, an approval that comes while another
+// one is revoked is revoked too, and a store that fails makes the gate ask.
+func TestTheStoreOfApprovals(t *testing.T) {
+	records := &forger{machine: machine{store.NewMemory(nil)}}
 	s := newSite(t, setting{store: records, gate: gate.Options{Remember: gate.Remember{For: time.Hour}}}).as("ann")
 	c := s.client(nil)
-	for range 2 {
-		records.meanwhile = func() { s.call(c, "wipe", nil, forever) }
+	for range 2 { // the record is not there, and is there
+		records.onGet = func() ([]byte, error) {
+			records.onGet = nil
+			s.call(c, "wipe", nil, forever)
+			return nil, nil
+		}
 		require.NoError(t, s.gate.Revoke(context.Background(), "ann", "wipe"))
-		require.Nil(t, records.meanwhile)
 		require.Len(t, s.called(), 1)
 		require.True(t, s.asked(c, "wipe", nil))
 	}
-}
-
-// racing is a store in which something happens behind the next read.
-type racing struct {
-	*store.Memory
-	meanwhile func()
-}
-
-func (*racing) Scope() store.Scope { return store.Machine }
-
-func (r *racing) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
-	value, at, err := r.Memory.Get(ctx, key)
-	if f := r.meanwhile; f != nil {
-		r.meanwhile = nil
-		f()
-	}
-	return value, at, err
-}
-
-// A store that fails makes the gate ask, and Revoke say so.
-func TestAStoreThatFails(t *testing.T) {
-	records := &failing{Memory: store.NewMemory(nil)}
-	s := newSite(t, setting{store: records, gate: gate.Options{Remember: gate.Remember{For: time.Hour}}}).as("ann")
-	c := s.client(nil)
 	s.call(c, "wipe", nil, forever)
 	s.called()
 	require.False(t, s.asked(c, "wipe", nil))
-	records.fails = true
+	require.NotContains(t, records.sealed, "ann")
+	records.onGet = func() ([]byte, error) { return []byte(records.sealed), nil }
+	require.True(t, s.as("bob").asked(c, "wipe", nil), "the record of another principal")
+	records.onGet = func() ([]byte, error) { return []byte(`{"tool":99999999999999}`), nil }
+	require.True(t, s.as("ann").asked(c, "wipe", nil))
+	records.onGet = func() ([]byte, error) { return nil, errors.New("down") }
 	require.True(t, s.asked(c, "wipe", nil))
 	require.Error(t, s.gate.Revoke(context.Background(), "ann", "wipe"))
-}
-
-type failing struct {
-	*store.Memory
-	fails bool
-}
-
-func (*failing) Scope() store.Scope { return store.Machine }
-
-func (f *failing) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
-	if f.fails {
-		return nil, 0, errors.New("down")
-	}
-	return f.Memory.Get(ctx, key)
 }

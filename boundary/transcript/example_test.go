@@ -15,37 +15,17 @@ func Example() {
     {"type": "tool_use", "id": "a", "name": "weather", "input": {"location": "Lisbon"}},
     {"type": "tool_use", "id": "b", "name": "weather", "input": {"location": "Tokyo"}}
   ]},
-  {"role": "user", "content": [
-    {"type": "tool_result", "tool_use_id": "a", "content": "22°C"}
-  ]}
+  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "22°C"}]}
 ]`))
 	if err != nil {
-		fmt.Println(err)
-		return
+		panic(err)
 	}
 	for _, finding := range read.Check() {
 		fmt.Println(finding)
 	}
-	fixed, repairs := read.Repair()
-	for _, repair := range repairs {
-		fmt.Println(repair)
-	}
-	fmt.Println(len(fixed.Check()), "findings left in")
-	fmt.Println(string(fixed.Bytes()))
-
+	fixed, _ := read.Repair()
+	fmt.Println("after the repair:", len(fixed.Check()), "findings")
 	// Output:
 	// messages[1].content[1]: missing: tool "weather", id "b": this tool use has no result. Put one into the user message directly after it; if it was lost, an error result.
-	// messages[1].content[1]: added an error result for "b"
-	// 0 findings left in
-	// [
-	//   {"role": "user", "content": "Weather in Lisbon and Tokyo?"},
-	//   {"role": "assistant", "content": [
-	//     {"type": "tool_use", "id": "a", "name": "weather", "input": {"location": "Lisbon"}},
-	//     {"type": "tool_use", "id": "b", "name": "weather", "input": {"location": "Tokyo"}}
-	//   ]},
-	//   {"role": "user", "content": [
-	//     {"type": "tool_result", "tool_use_id": "a", "content": "22°C"},
-	//     {"type":"tool_result","tool_use_id":"b","content":"No result was recorded for this call of \"weather\". It may or may not have taken effect: find out before calling again.","is_error":true}
-	//   ]}
-	// ]
+	// after the repair: 0 findings
 }

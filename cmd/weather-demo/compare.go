@@ -3,22 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/options"
 )
 
-const compareAbout = `Shows the code of two styles and marks the lines that differ: side by side, or
-one below the other in a terminal of less than 100 columns. A handler that a
-style takes from another style's file is shown in full. The doc comments stand
-above the code and do not count. Names that only tell the styles apart are made
-equal: New makes a style, and handler is its function.
+const compareAbout = `Shows the code of two styles as a diff. A handler that a style takes from
+another style's file is shown in full. The doc comments stand above the code and
+do not count. Names that only tell the styles apart are made equal: New makes a
+style, and handler is its function. The page shows them side by side.
 
   weather-demo compare E A        guards, and the same guards in sse.Bridge
   weather-demo compare E F        one call moves up and into mrtr.Once
@@ -28,16 +23,10 @@ equal: New makes a style, and handler is its function.
 
 // compare shows the code of two styles and marks the lines that differ.
 func compare(_ context.Context, c command, args []string, t terminal) error {
-	f := c.flags()
-	width := f.Int("width", 0, "the width in `columns` (default: the terminal's, else 120)")
-	names, err := c.parse(f, args, t)
+	names, err := c.parse(c.flags(), args, t)
 	if err != nil {
 		return err
 	}
-	if *width == 0 {
-		*width = widthOf(t.out)
-	}
-	var heads [2]string
 	var sources [2]source
 	for i, name := range names {
 		o, err := findStyle(name)
@@ -47,172 +36,53 @@ func compare(_ context.Context, c command, args []string, t terminal) error {
 		if sources[i], err = sourceOf(o); err != nil {
 			return err
 		}
-		heads[i] = fmt.Sprintf("%s  %s", o.Letter, sources[i].file)
 	}
-	both := comparison{printerFor(t.out), *width}
-	pairs := align(sources[0].code, sources[1].code)
-	if both.width < sideBySideWidth {
-		both.stacked(heads, sources, pairs)
-	} else {
-		both.sideBySide(heads, sources, pairs)
-	}
-	fmt.Fprintln(both)
-	for _, line := range wrap(tally(pairs), both.width) {
-		fmt.Fprintln(both, both.dim(line))
-	}
+	printDiff(printerFor(t.out), sources)
 	return nil
 }
 
-type pair = weather.Pair[string]
-
-func align(left, right []string) []pair {
-	return weather.Align(left, right, func(a, b string) bool { return a == b })
-}
-
-// tally counts the lines that differ.
-func tally(pairs []pair) string {
-	changed, left, right := 0, 0, 0
-	for _, p := range pairs {
-		switch {
-		case p.Same:
-		case p.Left == nil:
-			right++
-		case p.Right == nil:
-			left++
-		default:
-			changed++
-		}
+// printDiff prints the left lines of each difference above the right ones.
+func printDiff(p printer, sources [2]source) {
+	paints := [2]func(string) string{p.bad, p.good}
+	mark := func(side int, line string) { fmt.Fprintln(p, paints[side]("-+"[side:side+1]+" "+line)) }
+	for side, src := range sources {
+		mark(side, src.title)
+		p.hang("  ", src.doc, plain)
+		fmt.Fprintln(p)
 	}
-	if changed+left+right == 0 {
-		return fmt.Sprintf("None of %d lines differs.", len(pairs))
-	}
-	return fmt.Sprintf("%d of %d lines differ: %d changed, %d left only, %d right only.", changed+left+right, len(pairs), changed, left, right)
-}
-
-func widthOf(w io.Writer) int {
-	if n := columns(w); n > 0 {
-		return n
-	}
-	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
-		return n
-	}
-	return 120
-}
-
-// comparison writes aligned lines.
-type comparison struct {
-	printer
-	width int
-}
-
-const sideBySideWidth = 100
-
-func (c comparison) sideBySide(heads [2]string, sources [2]source, pairs []pair) {
-	half := (c.width - 3) / 2
-	row := func(left, mark, right string) {
-		fmt.Fprintln(c, strings.TrimRight(fmt.Sprintf("%s %s %s", pad(left, half), mark, right), " "))
-	}
-	leftHead, rightHead := wrap(heads[0], half), wrap(heads[1], half)
-	for i := range max(len(leftHead), len(rightHead)) {
-		fmt.Fprintf(c, "%s   %s\n", c.bold(pad(at(leftHead, i), half)), c.bold(at(rightHead, i)))
-	}
-	fmt.Fprintln(c)
-	left, right := wrap(sources[0].doc, half), wrap(sources[1].doc, half)
-	for i := range max(len(left), len(right)) {
-		row(at(left, i), " ", at(right, i))
-	}
-	fmt.Fprintln(c)
-	for _, p := range pairs {
-		mark := " "
-		left, right := fold(p.Left, half), fold(p.Right, half)
-		switch {
-		case p.Same:
-		case p.Left == nil:
-			mark = c.good(">")
-		case p.Right == nil:
-			mark = c.bad("<")
-		default:
-			mark = c.effect("|")
-		}
-		for i := range max(len(left), len(right)) {
-			row(at(left, i), mark, at(right, i))
-		}
-	}
-}
-
-// stacked writes the left lines of each difference above the right ones.
-func (c comparison) stacked(heads [2]string, sources [2]source, pairs []pair) {
-	marks := [2]func(string) string{
-		func(line string) string { return c.bad("- " + line) },
-		func(line string) string { return c.good("+ " + line) },
-	}
-	for i, mark := range marks {
-		for _, line := range wrap(heads[i], c.width-2) {
-			fmt.Fprintln(c, mark(line))
-		}
-		for _, line := range wrap(sources[i].doc, c.width-2) {
-			fmt.Fprintln(c, strings.TrimRight("  "+line, " "))
-		}
-		fmt.Fprintln(c)
-	}
-	var right []string
+	only := [2]int{}
+	var right []string // of the difference that is being printed
 	flush := func() {
 		for _, line := range right {
-			fmt.Fprintln(c, marks[1](line))
+			mark(1, line)
 		}
 		right = nil
 	}
-	for _, p := range pairs {
-		if p.Same {
+	for _, pair := range weather.Align(sources[0].code, sources[1].code, func(a, b string) bool { return a == b }) {
+		if pair.Same {
 			flush()
-			for _, line := range fold(p.Left, c.width-2) {
-				fmt.Fprintln(c, strings.TrimRight("  "+line, " "))
-			}
+			fmt.Fprintln(p, strings.TrimRight("  "+*pair.Left, " "))
 			continue
 		}
-		for _, line := range fold(p.Left, c.width-2) {
-			fmt.Fprintln(c, marks[0](line))
+		if pair.Left != nil {
+			only[0]++
+			mark(0, *pair.Left)
 		}
-		right = append(right, fold(p.Right, c.width-2)...)
+		if pair.Right != nil {
+			only[1]++
+			right = append(right, *pair.Right)
+		}
 	}
 	flush()
-}
-
-// fold breaks a line of code that is too long, and indents the rest.
-func fold(line *string, width int) []string {
-	if line == nil {
-		return nil
-	}
-	text := strings.TrimLeft(*line, " ")
-	indent := strings.Repeat(" ", min(len(*line)-len(text), width/2))
-	hanging := indent + "    "
-	var lines []string
-	for i, part := range wrap(text, width-len(hanging)) {
-		if i == 0 {
-			lines = append(lines, indent+part)
-			continue
-		}
-		lines = append(lines, hanging+part)
-	}
-	return lines
-}
-
-func at(lines []string, i int) string {
-	if i < len(lines) {
-		return lines[i]
-	}
-	return ""
-}
-
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+	fmt.Fprintf(p, "\n%s\n", p.dim(fmt.Sprintf("%s of %d on the left, and %d of %d on the right.",
+		count(only[0], "line"), len(sources[0].code), only[1], len(sources[1].code))))
 }
 
 // source is the code of a style as compare shows it.
 type source struct {
-	file string
-	doc  string   // the style's doc comment
-	code []string // its functions without their doc comments
+	title string   // its letter and its files
+	doc   string   // the style's doc comment
+	code  []string // its functions without their doc comments
 }
 
 // sourceOf reads a style: the function that makes it, the other functions of its
@@ -229,7 +99,7 @@ func sourceOf(o options.Option) (source, error) {
 		return source{}, err
 	}
 	funcs := parsed.Beside(made)
-	src := source{file: parsed.Excerpt(made).Path, doc: strings.Join(strings.Fields(made.Doc.Text()), " ")}
+	src := source{title: o.Letter + "  " + parsed.Excerpt(made).Path, doc: strings.Join(strings.Fields(made.Doc.Text()), " ")}
 	equal := []string{"\t", "  ", "options.", "", "func " + made.Name.Name + "(", "func New("}
 	for i, h := range parsed.Handlers(made) {
 		if i == 0 {
@@ -237,7 +107,7 @@ func sourceOf(o options.Option) (source, error) {
 		}
 		if !slices.Contains(funcs, h.Func) {
 			funcs = append(funcs, h.Func)
-			src.file += " and " + parsed.Excerpt(h.Func).Path
+			src.title += " and " + parsed.Excerpt(h.Func).Path
 		}
 	}
 	for i, f := range funcs {

@@ -6,11 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 
 	"github.com/mrtr-go/sdk/internal/spelling"
-	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 // help lists the commands, or explains one.
@@ -103,30 +101,4 @@ func unknown(kind, word string, known []string) string {
 		return fmt.Sprintf("no %s %q; did you mean %q?", kind, word, near[0])
 	}
 	return fmt.Sprintf("no %s %q; use one of %s", kind, word, strings.Join(known, ", "))
-}
-
-const versionAbout = `Prints the version of the demo, of Go and of go-sdk, and the revisions of the
-protocol that its clients speak.`
-
-// version prints the versions that this program was built from.
-func version(_ context.Context, p printer) error {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return errors.New("this binary was built without modules, and does not know its version")
-	}
-	own := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && own == "(devel)" {
-			own = s.Value
-		}
-	}
-	fmt.Fprintf(p, "weather-demo  %s\n", own)
-	fmt.Fprintf(p, "go            %s\n", info.GoVersion)
-	for _, d := range info.Deps {
-		if d.Path == "github.com/modelcontextprotocol/go-sdk" {
-			fmt.Fprintf(p, "go-sdk        %s\n", d.Version)
-		}
-	}
-	fmt.Fprintf(p, "protocol      %s, and %s as a legacy client\n", wire.Modern, wire.Legacy)
-	return nil
 }

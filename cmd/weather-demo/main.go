@@ -1,7 +1,7 @@
 // Command weather-demo shows one weather tool in every handler style.
 //
 // Without a command it plays a call in memory and prints every step, then the
-// table of all styles. `weather-demo help` lists the other commands.
+// table of all styles. `weather-demo help` lists the commands.
 package main
 
 import (
@@ -34,9 +34,6 @@ type usageError struct{ message string }
 
 func (e usageError) Error() string { return e.message }
 
-// errFound ends a command that found faults and has printed them.
-var errFound = errors.New("found fault")
-
 // The exit statuses.
 const (
 	statusFailed      = 1
@@ -48,9 +45,7 @@ func execute(ctx context.Context, args []string, t terminal) int {
 	c := commands()[0]
 	switch {
 	case len(args) > 0 && slices.Contains([]string{"-h", "-help", "--help"}, args[0]):
-		c, args = mustFind("help"), args[1:]
-	case len(args) > 0 && slices.Contains([]string{"-version", "--version"}, args[0]):
-		c, args = mustFind("version"), args[1:]
+		c, args = commands()[len(commands())-1], args[1:]
 	case len(args) > 0 && !strings.HasPrefix(args[0], "-"):
 		found, err := findCommand(args[0])
 		if err != nil {
@@ -70,9 +65,6 @@ func report(err error, t terminal) int {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
-	if errors.Is(err, errFound) {
-		return statusFailed
-	}
 	for _, line := range wrap("weather-demo: "+err.Error(), lineWidth) {
 		fmt.Fprintln(t.err, line)
 	}
@@ -91,38 +83,15 @@ type command struct {
 	run     func(ctx context.Context, c command, args []string, t terminal) error
 }
 
-// simple is the run of a command that takes nothing and prints.
-func simple(run func(context.Context, printer) error) func(context.Context, command, []string, terminal) error {
-	return func(ctx context.Context, c command, args []string, t terminal) error {
-		if _, err := c.parse(c.flags(), args, t); err != nil {
-			return err
-		}
-		return run(ctx, printerFor(t.out))
-	}
-}
-
 func (c command) flags() *flag.FlagSet { return flag.NewFlagSet(c.name, flag.ContinueOnError) }
 
-// commands are all commands. The first is the default.
+// commands are all commands. The first is the default, and the last is help.
 func commands() []command {
 	return []command{
 		{"show", "", "play one call, then print the table of styles", showAbout, show},
-		{"table", "", "print the table of styles", tableAbout, simple(table)},
-		{"basic", "", "explain the smallest handler that asks, as it runs", basicAbout, simple(basic)},
-		{"multiround", "", "play two questions, each round on another server", multiroundAbout, simple(multiround)},
-		{"lesson", "", "one function on three engines: its effect happens twice", lessonAbout, simple(lesson)},
-		{"survive", "", "duplicates, restarts and deployments, in every style", surviveAbout, simple(survive)},
-		{"cost", "", "how the cost of a style grows with its questions", costAbout, simple(cost)},
-		{"quadrant", "", "modern and legacy clients, with and without a stream", quadrantAbout, simple(quadrant)},
-		{"ways", "", "one call by round trips, over a session, and as a task", waysAbout, simple(ways)},
-		{"compare", "STYLE STYLE", "show the code of two styles, differences marked", compareAbout, compare},
-		{"errors", "", "provoke every error, and print it as an agent sees it", errorsAbout, simple(showErrors)},
-		{"levels", "", "which end of a call the client gets, and which the log", levelsAbout, simple(levels)},
-		{"batch", "", "one call for several items, of which some fail", batchAbout, simple(batch)},
-		{"check", "FILE", "find tool uses without a result in a conversation", checkAbout, check},
+		{"compare", "STYLE STYLE", "show the lines in which the code of two styles differs", compareAbout, compare},
 		{"page", "", "serve a page on which to play and attack a call", pageAbout, servePage},
 		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", serveAbout, serveTools},
-		{"version", "", "print the versions of the demo, of Go and of go-sdk", versionAbout, simple(version)},
 		{"help", "[COMMAND]", "list the commands, or explain one", "Lists the commands, or explains one of them and its flags.", help},
 	}
 }
@@ -136,12 +105,4 @@ func findCommand(name string) (command, error) {
 		names = append(names, c.name)
 	}
 	return command{}, usageError{unknown("command", name, names)}
-}
-
-func mustFind(name string) command {
-	c, err := findCommand(name)
-	if err != nil {
-		panic(fmt.Sprintf("the list of commands lacks %s", name))
-	}
-	return c
 }

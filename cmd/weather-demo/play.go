@@ -11,7 +11,6 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
-	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // era names a kind of client on the command line.
@@ -28,8 +27,6 @@ type plannedCall struct {
 	era      era
 	location string
 	answers  wire.Answers
-	// readable seals the states without encrypting them.
-	readable bool
 	// watch is called with each moment as it happens. It may be nil.
 	watch func(moment)
 }
@@ -52,26 +49,26 @@ type run struct {
 	held load // the most, while the user was asked
 }
 
-// firstChoices is a user who always takes the first choice.
-var firstChoices = wire.Answers{
-	"place": wire.Value("Springfield, Illinois"),
-	"units": wire.Value("metric"),
-}
-
 // play makes the call in memory, with a server and a client of its own.
 func (s plannedCall) play(ctx context.Context) (*run, error) {
 	audit := &options.Audit{}
 	rec := &recorder{audit: audit, watch: s.watch, open: map[any]bool{}}
-	opts := &mrtr.Options{Observer: rec, State: &statecodec.Options{Readable: s.readable}}
-	link, err := connect(ctx, opts, s.era.Client(), func(rt *mrtr.Runtime, server *mcp.Server) error {
+	arguments := map[string]string{"location": s.location}
+	link, err := connect(ctx, &mrtr.Options{Observer: rec}, s.era.Client(), func(rt *mrtr.Runtime, server *mcp.Server) {
 		mrtr.AddTool(server, weather.Tool(s.option), s.option.New(rt, audit))
-		return nil
+		rec.inspect = func(state string) (json.RawMessage, error) {
+			raw, err := json.Marshal(arguments)
+			if err != nil {
+				return nil, err
+			}
+			return rt.Inspect(state, mrtr.SealedFor{Name: s.option.Tool(), Arguments: raw})
+		}
 	}, rec.recording)
 	if err != nil {
 		return nil, err
 	}
 	defer link.close()
-	out, err := link.Call(ctx, s.option.Tool(), map[string]string{"location": s.location}, rec.weighing(s.answers))
+	out, err := link.Call(ctx, s.option.Tool(), arguments, rec.weighing(s.answers))
 	if err != nil {
 		return nil, err
 	}

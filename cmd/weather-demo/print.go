@@ -47,7 +47,7 @@ func (p paint) good(s string) string   { return p.with("32", s) }
 func (p paint) bad(s string) string    { return p.with("31", s) }
 func (p paint) effect(s string) string { return p.with("33", s) }
 
-// lineWidth is the widest line that any command prints, compare excepted.
+// lineWidth is the widest line that any command prints, except the code of compare.
 const lineWidth = 80
 
 // wrap breaks a text into lines of at most width runes, between words where
@@ -88,31 +88,8 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func times(n int) string {
-	switch n {
-	case 1:
-		return "once"
-	case 2:
-		return "twice"
-	}
-	return fmt.Sprintf("%d times", n)
-}
-
 // isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// columns is the width of the terminal behind a stream, 0 if it is none.
-func columns(stream any) int {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
 }

@@ -18,8 +18,9 @@ import (
 // recorder puts the events of a call into one order: messages on the wire, events
 // of the engine, audit lines.
 type recorder struct {
-	audit *options.Audit
-	watch func(moment) // called with each moment, one at a time; may be nil
+	audit   *options.Audit
+	watch   func(moment)                                // called with each moment, one at a time; may be nil
+	inspect func(state string) (json.RawMessage, error) // opens a state, as the server does
 
 	mu      sync.Mutex
 	entered int
@@ -28,12 +29,14 @@ type recorder struct {
 	held    load
 }
 
-// moment is one event. One of its fields is set.
+// moment is one event. One of its first four fields is set.
 type moment struct {
 	toServer json.RawMessage
 	toClient json.RawMessage
 	event    *mrtr.Event
 	audited  string
+
+	inspect func(state string) (json.RawMessage, error) // opens a state, as the server does
 }
 
 // Observe records an event of the engine.
@@ -66,6 +69,7 @@ func (r *recorder) follow(m moment) {
 
 func (r *recorder) tell(m moment) {
 	if r.watch != nil {
+		m.inspect = r.inspect
 		r.watch(m)
 	}
 }

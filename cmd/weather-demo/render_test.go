@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 )
 
 func TestLayoutChangesNothingButWhiteSpace(t *testing.T) {
@@ -31,32 +31,6 @@ func TestLayoutChangesNothingButWhiteSpace(t *testing.T) {
 	require.Equal(t, `{"b": 1, "a": [1, 2]}`, layout(json.RawMessage(`{"b":1,"a":[1,2]}`), "", nil), "one line, members in their order")
 }
 
-func TestReadTokenReadsAReadableToken(t *testing.T) {
-	binding := statecodec.Binding{Method: "tools/call", Target: "weather"}
-	payload := `{"v":1}`
-	readable, err := statecodec.New(&statecodec.Options{Ephemeral: true, Readable: true})
-	require.NoError(t, err)
-	token, err := readable.Seal(binding, []byte(payload))
-	require.NoError(t, err)
-	held, err := readToken(token)
-	require.NoError(t, err)
-	require.Equal(t, payload, string(held.payload))
-	require.Len(t, held.key, 4)
-
-	sealed, err := statecodec.NewEphemeral().Seal(binding, []byte(payload))
-	require.NoError(t, err)
-	for text, why := range map[string]string{
-		sealed:                        "encrypted",
-		"":                            "too short",
-		strings.Repeat("A", 98):       "version 1",
-		"!" + strings.Repeat("A", 99): "base64url",
-		strings.Repeat("A", tagChars): "version 1",
-	} {
-		_, err := readToken(text)
-		require.ErrorContains(t, err, why, text)
-	}
-}
-
 func TestAlignKeepsBothTexts(t *testing.T) {
 	tests := []struct{ left, right, shared string }{
 		{"", "", ""},
@@ -69,7 +43,7 @@ func TestAlignKeepsBothTexts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var left, right, shared []string
-		for _, p := range align(strings.Fields(tt.left), strings.Fields(tt.right)) {
+		for _, p := range weather.Align(strings.Fields(tt.left), strings.Fields(tt.right), func(a, b string) bool { return a == b }) {
 			if p.Left != nil {
 				left = append(left, *p.Left)
 			}

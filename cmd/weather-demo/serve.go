@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,48 +38,26 @@ agent can correct it, and as an error with its cause otherwise.
 
   weather-demo serve -stdio
   weather-demo serve -http 127.0.0.1:8080
-  weather-demo serve -http 127.0.0.1:8080 -read-only
   MRTR_KEYS=$(openssl rand -base64 32) weather-demo serve -http 127.0.0.1:8080
 
--ttl, -token and /audits are for whoever proves the server from outside:
+-landmine, -ttl, -token and /audits are for a proof from outside:
 
-  weather-demo serve -http 127.0.0.1:8080 -ttl 2s -token ann=a -token bob=b
+  weather-demo serve -http 127.0.0.1:8080 -ttl 2s -token ann=a -token bob=b`
 
-MRTR_TOKENS may hold such tokens instead, separated by commas: other users of
-the machine can read the flags of a process, and not its environment.`
-
-// The environment variables with the keys that seal states, and with callers and their
-// tokens.
-const (
-	keysVariable   = "MRTR_KEYS"
-	tokensVariable = "MRTR_TOKENS"
-)
+// keysVariable is the environment variable with the keys that seal states.
+const keysVariable = "MRTR_KEYS"
 
 // serveTools serves the tools until a signal or the end of the input.
 func serveTools(ctx context.Context, c command, args []string, t terminal) error {
 	f := c.flags()
 	address := f.String("http", "", "serve HTTP on this `address`: /mcp for modern and legacy clients, /ws for WebSocket; port 0 picks a free one")
 	stdio := f.Bool("stdio", false, "serve stdin and stdout (the default)")
-	stateless := f.Bool("stateless", false, "with -http: hold no sessions, so that legacy clients cannot be asked")
 	stock := f.Bool("stock-front", false, "with -http: let go-sdk's HTTP layer serve every request, for comparison")
-	limit := f.Duration("drain", 3*time.Second, "with -http: how long running calls may take at the end, such as 10s (default 3s)")
 	withLandmine := f.Bool("landmine", false, "also serve the landmines B and N, which audit twice")
-	var deny []boundary.Tier
-	f.Func("deny", "do not offer the tools of this `tier`: read-only, write or destructive; may be repeated", func(tier string) (err error) {
-		deny, err = denying(deny, tier)
-		return err
-	})
-	onlyReading := f.Bool("read-only", false, "offer read-only tools alone, as -deny write -deny destructive does")
-	tracing := f.Bool("trace", false, "print the messages of calls on stderr, with their arguments and answers")
 	remember := f.String("store", "", "remember rounds, so that one that is sent again runs nothing, in this `store`: memory, which ends with the process and goes with a key of its own")
-	asTasks := f.Bool("tasks", false, "make every call of a tool that asks a task, for clients that take tasks")
-	public := f.Bool("page", false, "with -http: serve the page to other machines too; a loopback address always serves it")
 	var proof fixture
 	proof.define(f)
 	if _, err := c.parse(f, args, t); err != nil {
-		return err
-	}
-	if err := proof.callersFromEnv(); err != nil {
 		return err
 	}
 	for _, wrong := range []struct {
@@ -88,19 +65,15 @@ func serveTools(ctx context.Context, c command, args []string, t terminal) error
 		message string
 	}{
 		{*stdio && *address != "", "serve takes -stdio or -http, not both"},
-		{*stateless && *address == "", "serve takes -stateless with -http only"},
 		{*remember != "" && *remember != "memory", "serve takes -store memory; other stores are modules of their own"},
 		{*remember != "" && os.Getenv(keysVariable) != "", "serve takes -store memory without " + keysVariable + ": the store ends with the process, and the keys would not"},
 		{*stock && *address == "", "serve takes -stock-front with -http only"},
-		{proof.callers != nil && *address == "", "serve takes -token, or " + tokensVariable + ", with -http only"},
+		{proof.callers != nil && *address == "", "serve takes -token with -http only"},
 		{proof.ttl < 0, "serve takes no negative -ttl"},
 	} {
 		if wrong.is {
 			return usageError{wrong.message}
 		}
-	}
-	if *onlyReading {
-		deny = append(deny, boundary.Write, boundary.Destructive)
 	}
 	log := &serveLog{out: t.err}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -119,42 +92,14 @@ func serveTools(ctx context.Context, c command, args []string, t terminal) error
 	}()
 	audit := &options.Audit{Out: func(string) { log.printf("audit line %d written", proof.audited.Add(1)) }}
 	server := newServer(rt, audit, *withLandmine)
-	if err := boundary.Install(server, &boundary.Options{Logger: logger, Deny: deny}); err != nil {
+	if err := boundary.Install(server, &boundary.Options{Logger: logger}); err != nil {
 		return err
 	}
-	if *asTasks {
-		m, err := serveTasks(server, rt)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			if err := m.Close(); err != nil {
-				logger.Error("closing", "error", err)
-			}
-		}()
-	}
 	server.AddReceivingMiddleware(log.middleware)
-	if *tracing {
-		server.AddReceivingMiddleware(log.trace("client ──▶ server", "client ◀── server"))
-		server.AddSendingMiddleware(log.trace("client ◀── server", "client ──▶ server"))
-	}
 	if *address == "" {
 		return serveStdio(ctx, server, logger, t)
 	}
-	h := httpServer{*address, *stateless, *stock, *limit, *public, log, logger, &proof}
-	return h.serve(ctx, server, t)
-}
-
-// denying adds a tier to a list, by its name on the command line.
-func denying(deny []boundary.Tier, tier string) ([]boundary.Tier, error) {
-	var names []string
-	for _, t := range []boundary.Tier{boundary.ReadOnly, boundary.Write, boundary.Destructive} {
-		if tier == string(t) {
-			return append(deny, t), nil
-		}
-		names = append(names, string(t))
-	}
-	return nil, usageError{unknown("tier", tier, names)}
+	return serveHTTP(ctx, server, *address, *stock, logger, &proof, t)
 }
 
 // newRuntime takes its keys from the environment, or makes one up.
@@ -172,70 +117,40 @@ func newRuntime(opts *mrtr.Options, log *serveLog, overHTTP bool) (*mrtr.Runtime
 	return mrtr.New(opts)
 }
 
-// httpServer is how to serve over HTTP.
-type httpServer struct {
-	address    string
-	stateless  bool
-	stockFront bool
-	drainLimit time.Duration
-	publicPage bool
-	log        *serveLog
-	logger     *slog.Logger
-	proof      *fixture
-}
-
-func (h httpServer) serve(ctx context.Context, server *mcp.Server, t terminal) error {
+// serveHTTP serves the tools, their audits and the page.
+func serveHTTP(ctx context.Context, server *mcp.Server, address string, stockFront bool, logger *slog.Logger, proof *fixture, t terminal) error {
 	ws, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if err != nil {
 		return err
 	}
-	played, err := page.New(&page.Options{Public: h.publicPage, Flag: "-page", Logger: h.logger})
+	played, err := page.New(logger)
 	if err != nil {
 		return err
 	}
 	defer played.Close()
 	others := http.NewServeMux()
-	others.Handle("GET /audits", page.SameOrigin(h.proof.audits))
+	others.Handle("GET /audits", page.SameOrigin(proof.audits))
 	others.Handle("/", played)
-	err = serve.HTTP(ctx, h.address, server, &serve.Options{
-		Handler:   &mcphttp.HandlerOptions{Stateless: h.stateless, StockFront: h.stockFront},
+	err = serve.HTTP(ctx, address, server, &serve.Options{
+		Handler:   &mcphttp.HandlerOptions{StockFront: stockFront},
 		Bare:      true, // it has a boundary already, inside of what is logged
-		Guard:     h.proof.guard,
+		Guard:     proof.guard,
 		Endpoints: map[string]serve.Endpoint{"/ws": ws},
 		Others:    others,
-		Logger:    h.logger,
-		Stop:      max(h.drainLimit, 1),
+		Logger:    logger,
+		Stop:      time.Second,
 		Listening: func(address net.Addr) {
 			fmt.Fprintf(t.out, "listening on http://%s\n", address)
 			fmt.Fprintf(t.out, "  http://%s/mcp  for modern and legacy clients\n", address)
 			fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket, subprotocol %q\n", address, wstransport.Subprotocol)
 			fmt.Fprintf(t.out, "  http://%s/audits  how often the tools had their effect\n", address)
-			fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser\n", address)
+			fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser on this machine\n", address)
 		},
 	})
-	if errors.Is(err, context.DeadlineExceeded) { // which is no failure: they wait for their users
-		h.log.printf("the calls that were running after %s were cancelled", h.drainLimit)
+	if errors.Is(err, context.DeadlineExceeded) { // calls of legacy clients still waited for their users
 		return nil
 	}
 	return err
-}
-
-// listen serves over HTTP until a signal, and then stops.
-func listen(ctx context.Context, address string, handler http.Handler, listening func(net.Addr), stop func(*http.Server) error) error {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
-	listening(listener.Addr())
-	web := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-		return stop(web)
-	}
 }
 
 // serveStdio serves until the input ends. A signal ends the input too, since
@@ -266,25 +181,31 @@ func (unclosed) Close() error { return nil }
 const pageAbout = `Serves a page on which a person plays a multi-round call in every style, opens
 the sealed state, kills the server while it waits, and attacks the call in other
 ways. The browser is the MCP client, over WebSocket. The page is served to this
-machine alone unless -public says otherwise.`
+machine alone.`
 
-// servePage offers the page, and nothing else, until it is told to stop.
+// servePage serves the page, and nothing else, until a signal.
 func servePage(ctx context.Context, c command, args []string, t terminal) error {
 	f := c.flags()
 	address := f.String("http", "127.0.0.1:0", "serve on this `address`; port 0 takes a free one")
-	public := f.Bool("public", false, "serve other machines too")
 	if _, err := c.parse(f, args, t); err != nil {
 		return err
 	}
-	logger := slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	played, err := page.New(&page.Options{Public: *public, Flag: "-public", Logger: logger})
+	played, err := page.New(slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
 	}
 	defer played.Close()
-	return listen(ctx, *address, played, func(address net.Addr) {
-		fmt.Fprintf(t.out, "listening on http://%s/\n", address)
-	}, (*http.Server).Close)
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.out, "listening on http://%s/\n", listener.Addr())
+	web := &http.Server{Handler: played, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { _ = web.Close() })()
+	if err := web.Serve(listener); ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // fixture prepares a server for a proof from outside: states that expire while one
@@ -297,7 +218,7 @@ type fixture struct {
 
 func (x *fixture) define(f *flag.FlagSet) {
 	f.DurationVar(&x.ttl, "ttl", 0, "how long a state is good, such as 2s (default 1h)")
-	f.Func("token", "with -http: a user and the bearer token of it, `who=token`; may be repeated, or come from MRTR_TOKENS. Requests without one of them are refused", x.addCaller)
+	f.Func("token", "with -http: a user and the bearer token of it, `who=token`; may be repeated. Requests without one of them are refused", x.addCaller)
 }
 
 func (x *fixture) addCaller(text string) error {
@@ -309,16 +230,6 @@ func (x *fixture) addCaller(text string) error {
 		x.callers = map[string]string{}
 	}
 	x.callers[token] = user
-	return nil
-}
-
-// callersFromEnv adds the callers of the environment. Its error does not repeat a token.
-func (x *fixture) callersFromEnv() error {
-	for i, text := range strings.FieldsFunc(os.Getenv(tokensVariable), func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
-		if err := x.addCaller(text); err != nil {
-			return usageError{fmt.Sprintf("%s, token %d: %v", tokensVariable, i+1, err)}
-		}
-	}
 	return nil
 }
 

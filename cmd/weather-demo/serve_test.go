@@ -1,14 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
@@ -17,25 +17,17 @@ import (
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
-var signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM}
-
-func call(tool, location string) *mcp.CallToolParams {
-	return &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"location": location}}
-}
-
 func TestServeHTTPServesBothErasOnOneAddress(t *testing.T) {
-	for i, e := range []era{modern, legacy} {
-		s := serveHTTPOnAnyPort(t, nil)
-		asked := 0
-		session, err := weather.Dial(within(t), s.url+"/mcp", e, func(string) { asked++ })
+	s := serveHTTPOnAnyPort(t, nil)
+	for _, e := range []era{modern, legacy} {
+		client := s.client(e.Client())
+		out, err := client.Call(within(t), "weather_steps", map[string]string{"location": "Springfield"}, weather.FirstChoices)
 		require.NoError(t, err)
-		res, err := session.CallTool(within(t), call("weather_steps", "Springfield"))
-		require.NoError(t, err)
-		require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", res.Content[0].(*mcp.TextContent).Text)
-		require.Equal(t, 2, asked)
-		require.NoError(t, session.Close())
-		s.stops(signals[i])
+		require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text)
+		require.Len(t, out.Questions, 2)
+		require.NoError(t, client.Close())
 	}
+	s.stops(syscall.SIGTERM)
 }
 
 // With a store a retry that is sent again gets its result, and writes no audit line.
@@ -66,7 +58,7 @@ func TestServeHTTPServesWebSockets(t *testing.T) {
 	s := serveHTTPOnAnyPort(t, nil)
 	for _, e := range []era{modern, legacy} {
 		client := dialSocket(t, s, e.Client())
-		out, err := client.Call(within(t), "weather_journal", map[string]string{"location": "Lisbon"}, firstChoices)
+		out, err := client.Call(within(t), "weather_journal", map[string]string{"location": "Lisbon"}, weather.FirstChoices)
 		require.NoError(t, err)
 		require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", out.Text)
 		require.NoError(t, client.Close())
@@ -83,36 +75,19 @@ func dialSocket(t *testing.T, s *serving, opts *wire.Options) *wire.Client {
 	return client
 }
 
-// With -tasks a call becomes a task for the clients that take tasks, and no others.
-func TestServeTasks(t *testing.T) {
-	s := serveHTTPOnAnyPort(t, nil, "-tasks")
-	piped := startServing(t, nil, "-tasks")
-	dials := map[string]func(*wire.Options) *wire.Client{
-		"HTTP": s.client, "stdio": piped.client, "WebSocket": func(o *wire.Options) *wire.Client { return dialSocket(t, s, o) },
+func TestServeSaysWhereAndHow(t *testing.T) {
+	s := startServing(t, nil, "-http", "127.0.0.1:0")
+	banner := ""
+	in := bufio.NewReader(s.stdout)
+	for range 5 {
+		line, err := in.ReadString('\n')
+		require.NoError(t, err)
+		banner += line
 	}
-	for name, dial := range dials {
-		for _, takes := range []bool{true, false} {
-			if name == "stdio" && !takes {
-				continue // its one connection has served a client
-			}
-			client := dial(&wire.Options{TakesTasks: takes})
-			out, err := client.Call(within(t), "weather_journal", map[string]string{"location": "Springfield"}, firstChoices)
-			require.NoError(t, err)
-			require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text, name)
-			updates := 0
-			if takes {
-				updates = 2
-			}
-			require.Equal(t, updates, client.Requests("tasks/update"), "%s, takes tasks: %t", name, takes)
-			if name != "stdio" {
-				require.NoError(t, client.Close())
-			}
-		}
+	for _, want := range []string{"/mcp  ", `over WebSocket, subprotocol "mcp"`, "/audits  ", "a page"} {
+		require.Contains(t, banner, want)
 	}
-	piped.hangUp()
-	s.stops(syscall.SIGTERM)
-	require.Contains(t, s.log.String(), "audit line 4 written")
-	require.NotContains(t, s.log.String(), "audit line 5 written")
+	s.stops(syscall.SIGINT)
 }
 
 func TestServeWarnsOfAKeyOfItsOwn(t *testing.T) {
@@ -164,19 +139,20 @@ func TestServeRefusesWhatCannotWork(t *testing.T) {
 func TestServeOffersTheLandmineOnlyWhenAsked(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-landmine"}} {
 		s := serveHTTPOnAnyPort(t, nil, flags...)
-		session, err := weather.Dial(within(t), s.url+"/mcp", modern, func(string) {})
+		client := s.client(nil)
+		listed, err := client.Send(within(t), wire.Request{Method: "tools/list"})
 		require.NoError(t, err)
-		tools, err := session.ListTools(within(t), nil)
-		require.NoError(t, err)
+		var list struct{ Tools []struct{ Name string } }
+		require.NoError(t, json.Unmarshal(listed.Result, &list))
 		offered := map[string]bool{}
-		for _, tool := range tools.Tools {
+		for _, tool := range list.Tools {
 			offered[tool.Name] = true
 		}
 		for _, o := range weather.Styles() {
 			landmine := o.Letter == "B" || o.Letter == "N"
 			require.Equal(t, !landmine || flags != nil, offered[o.Tool()], o.Tool())
 		}
-		require.NoError(t, session.Close())
+		require.NoError(t, client.Close())
 		s.stops(syscall.SIGTERM)
 	}
 }

@@ -17,6 +17,8 @@ messages between them and the events on the server. Without flags it plays one
 call and then prints the table of all styles.
 
   weather-demo                                  start here
+  weather-demo -style basic                     the smallest handler, explained
+  weather-demo -style multiround                the next one, on three servers
   weather-demo -style steps                     one style, both eras and places
   weather-demo -style H -location Springfield   a style by its letter
   weather-demo -ask                             answer the questions yourself
@@ -26,7 +28,7 @@ call and then prints the table of all styles.
 // show plays the selected calls; without flags, one call and then the table.
 func show(ctx context.Context, c command, args []string, t terminal) error {
 	f := c.flags()
-	style := f.String("style", "", "play this `style` only, by its name or letter, such as native or E")
+	style := f.String("style", "", "play this `style` only, by its name or letter, such as native or E; basic and multiround are the smallest handlers, explained as they run")
 	location := f.String("location", "", "the `place` to ask about (default: Lisbon and Springfield)")
 	only := f.String("era", "", "play clients of this `era` only: modern (2026-07-28) or legacy (2025-11-25)")
 	ask := f.Bool("ask", false, "answer the questions of one call yourself (default: -style native -era modern -location Springfield)")
@@ -35,11 +37,17 @@ func show(ctx context.Context, c command, args []string, t terminal) error {
 	if _, err := c.parse(f, args, t); err != nil {
 		return err
 	}
+	if explained := smallest[*style]; explained != nil {
+		if f.NFlag() > 1 {
+			return usageError{"-style " + *style + " goes with no other flag"}
+		}
+		return explained(ctx, printerFor(t.out))
+	}
 	s := selection{styles: weather.Styles(), eras: []era{modern, legacy}, locations: []string{"Lisbon", "Springfield"}}
 	if err := s.narrow(*style, *only, *location); err != nil {
 		return err
 	}
-	p, answers := printerFor(t.out), firstChoices
+	p, answers := printerFor(t.out), weather.FirstChoices
 	if *ask {
 		s.preferOne("Springfield", *location != "")
 		answers = wire.Answers{"*": newPrompter(ctx, t).answer}
@@ -63,7 +71,7 @@ func (s selection) json(ctx context.Context, w io.Writer) error {
 		Runs []*run `json:"runs"`
 	}
 	err := s.each(func(sc plannedCall) error {
-		sc.answers = firstChoices
+		sc.answers = weather.FirstChoices
 		r, err := sc.play(ctx)
 		out.Runs = append(out.Runs, r)
 		return err
@@ -85,11 +93,10 @@ func (s selection) sequences(ctx context.Context, p printer, answers wire.Answer
 	})
 }
 
-// traces prints every message of the selected calls. Their states are sealed
-// readable, which makes them shorter and changes nothing else.
+// traces prints every message of the selected calls.
 func (s selection) traces(ctx context.Context, p printer, answers wire.Answers) error {
 	return s.each(func(sc plannedCall) error {
-		sc.answers, sc.readable, sc.watch = answers, true, tracer{p}.moment
+		sc.answers, sc.watch = answers, tracer{p}.moment
 		return sc.print(ctx, p, "%s\n\n")
 	})
 }
@@ -115,7 +122,7 @@ type selection struct {
 // then ends in the tool's error.
 func (s *selection) narrow(style, only, location string) error {
 	if style != "" {
-		o, err := findStyle(style)
+		o, err := findStyle(style, sortedKeys(smallest)...)
 		if err != nil {
 			return err
 		}
@@ -142,8 +149,9 @@ func (s *selection) preferOne(location string, named bool) {
 	}
 }
 
-func findStyle(name string) (options.Option, error) {
-	var names []string
+// findStyle finds a style by its name or letter. others are the names that would fit too.
+func findStyle(name string, others ...string) (options.Option, error) {
+	names := others
 	for _, o := range weather.Styles() {
 		if strings.EqualFold(name, o.Letter) || name == o.Name || name == o.Tool() {
 			return o, nil
@@ -169,7 +177,7 @@ func (s selection) each(f func(plannedCall) error) error {
 
 // overview plays one call and prints the table, for readers new to all of it.
 func (s selection) overview(ctx context.Context, p printer) error {
-	call := plannedCall{option: s.styles[0], era: s.eras[0], location: s.locations[0], answers: firstChoices}
+	call := plannedCall{option: s.styles[0], era: s.eras[0], location: s.locations[0], answers: weather.FirstChoices}
 	ahead, err := call.play(ctx)
 	if err != nil {
 		return err
@@ -180,7 +188,7 @@ func (s selection) overview(ctx context.Context, p printer) error {
 	}
 	fmt.Fprint(p, intro, here)
 	first := selection{s.styles[:1], s.eras[:1], s.locations[:1]}
-	if err := first.sequences(ctx, p, firstChoices); err != nil {
+	if err := first.sequences(ctx, p, weather.FirstChoices); err != nil {
 		return err
 	}
 	fmt.Fprint(p, between, beforeTable)
@@ -224,11 +232,9 @@ Next, each after go run ./cmd/weather-demo:
   -style steps                       one style, step by step
   -style coroutine -era legacy       one style with a legacy client
   -trace                             the messages, with the state decoded
-  basic, then multiround             the two smallest handlers, explained
-  compare E F                        the code of two styles, side by side
-  lesson                             one function on three engines
-  survive                            duplicates, restarts, deployments
-  cost                               one, four and nine questions
-  quadrant                           who can be asked, and who cannot
+  -style basic, then multiround      the two smallest handlers, explained
+  compare E F                        the code of two styles as a diff
+  page                               in your browser: attack the call
+  serve                              the tools, for your own client
   help                               all commands
 `

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -15,7 +16,7 @@ func TestServeStdio(t *testing.T) {
 	for _, e := range []era{modern, legacy} {
 		s := startServing(t, nil, "-stdio")
 		client := s.client(e.Client())
-		out, err := client.Call(within(t), "weather_once", map[string]string{"location": "Springfield"}, firstChoices)
+		out, err := client.Call(within(t), "weather_once", map[string]string{"location": "Springfield"}, weather.FirstChoices)
 		require.NoError(t, err)
 		require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text)
 		s.logs("completed")
@@ -60,7 +61,7 @@ func TestServeStdioSurvivesGarbage(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, answer, "-32700")
 	client := s.client(modern.Client())
-	_, err = client.Call(within(t), "weather_once", map[string]string{"location": "Springfield"}, firstChoices)
+	_, err = client.Call(within(t), "weather_once", map[string]string{"location": "Springfield"}, weather.FirstChoices)
 	require.NoError(t, err)
 	s.logs("a line is no message")
 	s.hangUp()

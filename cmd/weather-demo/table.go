@@ -10,15 +10,6 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-const tableAbout = `Plays every style with a modern and a legacy client, about Lisbon and about
-Springfield, and prints two tables: how an effect stays single, and how legacy
-clients are asked.`
-
-// table prints the table alone.
-func table(ctx context.Context, p printer) error {
-	return writeTable(ctx, p, []string{"Lisbon", "Springfield"})
-}
-
 // row is one style in the table.
 type row struct {
 	option         options.Option
@@ -93,7 +84,7 @@ func tabulate(ctx context.Context, locations []string) ([]row, error) {
 	for _, o := range weather.Styles() {
 		r := row{option: o}
 		for _, location := range locations {
-			s := plannedCall{option: o, era: modern, location: location, answers: firstChoices}
+			s := plannedCall{option: o, era: modern, location: location, answers: weather.FirstChoices}
 			m, err := s.play(ctx)
 			if err != nil {
 				return nil, err

@@ -23,7 +23,7 @@ type emulator struct {
 }
 
 // inTerminal starts the binary as the foreground process of a pseudo terminal.
-func inTerminal(t *testing.T, columns int, env []string, args ...string) *emulator {
+func inTerminal(t *testing.T, env []string, args ...string) *emulator {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func inTerminal(t *testing.T, columns int, env []string, args ...string) *emulat
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(t, err)
 	defer slave.Close()
-	size := [4]uint16{24, uint16(columns)}
+	size := [4]uint16{24, 80}
 	control(t, slave, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 	// After the signal of ^C the kernel throws away the output that nobody has read yet,
 	// and the program may have said already that it was interrupted.
@@ -138,7 +138,7 @@ func TestAskInATerminal(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			e := inTerminal(t, 80, []string{"NO_COLOR=1"}, append([]string{"-ask"}, strings.Fields(tt.args)...)...)
+			e := inTerminal(t, []string{"NO_COLOR=1"}, append([]string{"-ask"}, strings.Fields(tt.args)...)...)
 			e.sees("2  Springfield, Massachusetts")
 			e.sees("c  cancel")
 			e.sees("your answer: ")
@@ -159,7 +159,7 @@ func TestAskInATerminal(t *testing.T) {
 
 func TestAskIsInterrupted(t *testing.T) {
 	for _, args := range []string{"-ask", "-ask -era legacy"} {
-		e := inTerminal(t, 80, nil, strings.Fields(args)...)
+		e := inTerminal(t, nil, strings.Fields(args)...)
 		e.sees("your answer: ")
 		e.types("\x03")
 		status, rest := e.ends()
@@ -181,21 +181,9 @@ func TestColours(t *testing.T) {
 		{"TERM=dumb", false, "a dumb terminal has none"},
 	}
 	for _, tt := range tests {
-		e := inTerminal(t, 80, []string{tt.env}, "table")
+		e := inTerminal(t, []string{tt.env})
 		status, screen := e.ends()
 		require.Zero(t, status)
 		require.Equal(t, tt.coloured, strings.Contains(screen, bold), "%s: %q", tt.explanation, screen)
-	}
-}
-
-func TestCompareFitsTheTerminal(t *testing.T) {
-	for columns, sideBySide := range map[int]bool{60: false, 80: false, 100: true, 160: true} {
-		e := inTerminal(t, columns, []string{"NO_COLOR=1"}, "compare", "E", "G")
-		status, screen := e.ends()
-		require.Zero(t, status)
-		for _, line := range strings.Split(screen, "\r\n") {
-			require.LessOrEqual(t, len([]rune(line)), columns, line)
-		}
-		require.Equal(t, !sideBySide, strings.Contains(screen, "\n+ G options/steps.go"), "%d columns:\n%s", columns, screen)
 	}
 }

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
@@ -19,9 +16,9 @@ type tracer struct{ printer }
 func (t tracer) moment(m moment) {
 	switch {
 	case m.toServer != nil:
-		t.message("client ──▶ server", m.toServer)
+		t.message("client ──▶ server", m.toServer, m.inspect)
 	case m.toClient != nil:
-		t.message("client ◀── server", m.toClient)
+		t.message("client ◀── server", m.toClient, m.inspect)
 	case m.audited != "":
 		fmt.Fprintf(t, "%s\n\n", t.effect("● audit: "+m.audited))
 	case m.event.Kind == mrtr.HandlerEntered && m.event.Handler != "":
@@ -33,65 +30,24 @@ func (t tracer) moment(m moment) {
 
 // message prints one message, its state shortened, and below it the content of
 // the state.
-func (t tracer) message(head string, raw json.RawMessage) {
+func (t tracer) message(head string, raw json.RawMessage, inspect func(string) (json.RawMessage, error)) {
 	fmt.Fprintln(t, t.bold(head))
-	var shown string
+	var state string
 	text := layout(raw, "  ", func(name string, value json.RawMessage) json.RawMessage {
-		if name != "requestState" || json.Unmarshal(value, &shown) != nil || shown == "" {
+		if name != "requestState" || json.Unmarshal(value, &state) != nil || state == "" {
 			return value
 		}
-		return json.RawMessage(fmt.Sprintf(`"%s… %d bytes"`, shown[:min(12, len(shown))], len(shown)))
+		return json.RawMessage(fmt.Sprintf(`"%s… %d bytes"`, state[:min(12, len(state))], len(state)))
 	})
 	fmt.Fprintf(t, "  %s\n", text)
-	if shown != "" {
-		t.state(shown)
+	if state != "" {
+		held, err := inspect(state)
+		if err != nil {
+			held = json.RawMessage(err.Error())
+		}
+		fmt.Fprintf(t, "%s\n      %s\n", t.dim("    └ sealed; the server opens it and finds:"), t.effect(layout(held, "      ", nil)))
 	}
 	fmt.Fprintln(t)
-}
-
-func (t tracer) state(token string) {
-	held, err := readToken(token)
-	if err != nil {
-		fmt.Fprintf(t, "    └ this requestState cannot be read: %v\n", err)
-		return
-	}
-	fmt.Fprintln(t, t.dim(fmt.Sprintf("    └ sealed with key %x, valid until %s, holds:", held.key, held.expires.Format("15:04:05"))))
-	fmt.Fprintf(t, "      %s\n", t.effect(layout(held.payload, "      ", nil)))
-}
-
-// tokenContent are the legible parts of a token that was sealed readable, laid
-// out as statecodec/SPEC.md says. Reading checks nothing, as opening would.
-type tokenContent struct {
-	key     []byte
-	expires time.Time
-	payload json.RawMessage
-}
-
-const (
-	tagChars     = 22
-	headerBytes  = 21
-	flagReadable = 0x01
-)
-
-func readToken(token string) (*tokenContent, error) {
-	if len(token) < tagChars {
-		return nil, errors.New("it is too short")
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(token[:len(token)-tagChars])
-	if err != nil {
-		return nil, errors.New("it is not base64url")
-	}
-	if len(raw) < headerBytes || raw[0] != 1 {
-		return nil, errors.New("it is not a token of version 1")
-	}
-	if raw[1]&flagReadable == 0 {
-		return nil, errors.New("it is encrypted")
-	}
-	var expires int64
-	for _, b := range raw[15:headerBytes] {
-		expires = expires<<8 | int64(b)
-	}
-	return &tokenContent{key: raw[2:6], expires: time.UnixMilli(expires), payload: raw[headerBytes:]}, nil
 }
 
 // layout formats JSON for people: a value that fits on a line stays on one, and

@@ -45,47 +45,6 @@ export function shapeChecks(check, url, { must, same, eventually }) {
     });
   }
 
-  // A slow line is not timed here, since a busy machine would be. What is counted is what
-  // it has to carry, and how often it has to go there and back.
-  check("slow line", {}, async (page) => {
-    const line = await page.context().newCDPSession(page);
-    const requests = new Map();
-    await line.send("Network.enable");
-    await line.send("Network.setCacheDisabled", { cacheDisabled: true });
-    line.on("Network.requestWillBeSent", ({ requestId, request }) => requests.set(requestId, { path: new URL(request.url).pathname }));
-    line.on("Network.responseReceived", ({ requestId, response }) => Object.assign(requests.get(requestId), { coding: response.headers["Content-Encoding"] ?? response.headers["content-encoding"] }));
-    line.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => Object.assign(requests.get(requestId) ?? {}, { bytes: encodedDataLength }));
-    // No script arrives. All are asked for all the same: none waits until another has come.
-    const held = [];
-    const modules = (await (await page.request.get(page.url())).headers().link.match(/modulepreload/g)).length;
-    must(modules >= 20, `${modules} modules`);
-    await page.route("**/*.js", (route) => held.push(route));
-    await page.reload({ waitUntil: "commit" });
-    for (const w of words) await page.locator(".hero p", { hasText: w }).waitFor();
-    await eventually(async () => {
-      same(held.length, modules, "modules that are asked for before any of them comes");
-      const look = await page.locator(".hero h1").evaluate((el) => getComputedStyle(el).letterSpacing);
-      must(look !== "normal", "the words are not laid out yet");
-    });
-    const before = [...requests.values()].filter((r) => r.bytes);
-    const readable = before.filter((r) => !r.path.endsWith(".svg")).map((r) => r.path);
-    same(readable, ["/", "/page/style.css"], "what comes before the first words");
-    const bytes = before.reduce((sum, r) => sum + r.bytes, 0);
-    must(bytes < 12_000, `${bytes} bytes come before the first words`);
-    await page.unroute("**/*.js");
-    for (const route of held) await route.continue();
-    await page.getByText("connected, 2 instances").waitFor({ state: "attached" });
-    await eventually(async () => {
-      const files = [...requests.values()].filter((r) => r.path.startsWith("/page/"));
-      must(files.length > modules && files.every((f) => f.bytes), "not every file has come");
-      same(files.length, new Set(files.map((f) => f.path)).size, "files that came, each once");
-      same([...requests.values()].filter((r) => (r.path.startsWith("/page/") || r.path === "/" || r.path === "/demo/source") && r.coding !== "gzip").map((r) => r.path), [], "what is not compressed");
-      const all = files.reduce((sum, f) => sum + f.bytes, 0);
-      must(all < 65_000, `${all} bytes make the page`);
-    });
-    return { bytes, files: [...requests.values()].length };
-  });
-
   // Where the system chooses the colours, what is chosen and what ran is told in other
   // ways than by a colour of the page's own.
   for (const width of [1440, 390]) {

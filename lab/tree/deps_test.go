@@ -84,20 +84,24 @@ var importStair = []struct {
 	// For tests. A raw client that shared our code would share our mistakes.
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
 	{"internal/judge", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
-	{"prove", []string{gosdk, jsonschema, "internal/judge", "internal/wire"}, "it judges any server, and must not know the engine it also judges"},
-	{"mrtr/mrtrtest", []string{gosdk, "internal/wire", "prove", "store"}, "it tests any go-sdk server, ours or not, and has a store for those that remember"},
+	{"mrtr/mrtrtest", []string{gosdk, "internal/stack", "internal/wire", "store"}, "it tests any go-sdk server, ours or not, and has a store for those that remember"},
 	{"store/storetest/crashtest", []string{gosdk, "boundary", "internal/wire", "mrtr", "statecodec", "store", "store/storetest", "store/storetest/internal/fault", "tasks", testify, "transport/mcphttp"}, "it serves a tool of ours on any store, for the tests of the stores"},
 	{"check/roundcost", []string{gosdk, "mrtr", "statecodec", "store"}, "it makes calls with any store, for the benchmarks of the stores"},
 
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},
-	{"cmd/weather-demo/internal/charging", []string{"mrtr", "options", "sse"}, "a style is a handler and nothing around it"},
 	{"cmd/weather-demo/internal/page", []string{anything}, "the page serves every style, over every part that it shows"},
-	{"cmd/weather-demo/internal/weather", []string{gosdk, "cmd/weather-demo/internal/charging", "internal/wire", "mrtr", "options", "options/landmine", "transport/mcphttp"}, "the command and its page share the tools, and not what they show"},
+	{"cmd/weather-demo/internal/weather", []string{gosdk, "internal/wire", "mrtr", "options", "options/landmine"}, "the command and its page share the tools, and not what they show"},
 	{"cmd/weather-demo", []string{anything}, "a main wires packages together"},
 	{"options/contract", []string{gosdk, "mrtr", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them"},
+
+	// The prover's module.
+	{"prove", []string{gosdk, jsonschema, "internal/judge", "internal/wire"}, "it judges any server, and must not know the engine it also judges"},
+	{"prove/provetest", []string{gosdk, "internal/stack", "mrtr/mrtrtest", "prove"}, "it proves any go-sdk server, ours or not"},
 	{"prove/corpus", []string{"prove"}, "it judges the prover"},
 	{"prove/corpus/inviter", nil, "it is a server without us, with or without a mistake"},
+	{"prove/cmd/mrtr/internal/vet", []string{"golang.org/x/tools"}, "it reads sources, and runs nothing of them"},
+	{"prove/cmd/mrtr", []string{anything}, "a main wires packages together"},
 }
 
 func TestEveryPackageImportsOnlyWhatItMay(t *testing.T) {
@@ -219,8 +223,8 @@ func fromStandardLibrary(path string) bool {
 	return !strings.Contains(first, ".")
 }
 
-// packages are the folders of this module that hold a package. Nested modules
-// have rules of their own: the go.mod of each.
+// packages are the folders of the root module and of the prover's that hold a package. The
+// other modules have rules of their own: the go.mod of each.
 func packages(t *testing.T) []string {
 	t.Helper()
 	var dirs []string
@@ -266,7 +270,7 @@ func TestDependabotWatchesEveryLockedFolder(t *testing.T) {
 
 func skipped(path, name string) bool {
 	_, err := os.Stat(filepath.Join(path, "go.mod"))
-	return err == nil || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules"
+	return err == nil && path != "prove" || strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules"
 }
 
 // A backend's dependencies are required by its own module and by nobody else.
@@ -283,6 +287,19 @@ func TestRootRequiresNoBackend(t *testing.T) {
 		}
 	}
 	require.NotZero(t, found, "no backend requires a library")
+}
+
+// Whoever imports the library downloads no prover: the root neither requires its module nor
+// imports it in a test.
+func TestRootRequiresNoProver(t *testing.T) {
+	require.NotContains(t, requires(t, "."), module+"/prove")
+	list := exec.Command("go", "list", "-deps", "-test", "./...")
+	list.Stderr = os.Stderr
+	needed := strings.Fields(string(must(list.Output())(t)))
+	require.Contains(t, needed, module+"/mrtr/mrtrtest")
+	for _, pkg := range needed {
+		require.False(t, strings.HasPrefix(pkg, module+"/prove"), pkg)
+	}
 }
 
 // A program brings its own SDK of OpenTelemetry: otelmrtr calls the API alone.

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"testing"
 )
 
 // Alike checks that several ways to write a tool are one tool to its clients: a
 // handler and its rewrite, or one handler in several styles. Each subject is called
-// as each contract says, and judged by the [AlikeRules]; the messages of the first
-// subject are the reference for the others. The findings about a subject are
+// as each contract says, and must keep it: the questions, the requests, the end and the
+// effects. The messages of the first subject are the reference for the others. The findings about a subject are
 // reported in a subtest under its name.
 func Alike(t *testing.T, subjects []Subject, contracts []Contract, opts *Options) {
 	t.Helper()
@@ -23,8 +22,10 @@ func Alike(t *testing.T, subjects []Subject, contracts []Contract, opts *Options
 	}
 	for _, s := range subjects {
 		t.Run(s.Name, func(t *testing.T) {
-			for _, f := range DifferencesOf(found, s.Name) {
-				t.Error(f)
+			for _, d := range found {
+				if d.Subject.Name == s.Name {
+					t.Error(d)
+				}
 			}
 		})
 	}
@@ -32,15 +33,19 @@ func Alike(t *testing.T, subjects []Subject, contracts []Contract, opts *Options
 
 // Difference is a rule that a subject broke in one call.
 type Difference struct {
-	Trial
-	Options *Options
-	Rule    AlikeRule
-	Detail  string
+	Subject  Subject
+	Contract Contract
+	Options  *Options
+	Saw      *Outcome
+	// Rule is result, questions, rounds, effects or transcript, and Explanation says what
+	// that demands of a call.
+	Rule, Explanation string
+	Detail            string // what was wanted, and what came
 }
 
 func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s (%s) breaks the rule %q.\n%s\n%s",
-		d.Subject.Name, d.Contract.Name, d.Options, d.Rule.Name, d.Rule.Explanation, d.Detail)
+		d.Subject.Name, d.Contract.Name, d.Options, d.Rule, d.Explanation, d.Detail)
 }
 
 // Differences is [Alike] without a test: it returns each rule that was broken.
@@ -56,7 +61,7 @@ func Differences(ctx context.Context, subjects []Subject, contracts []Contract, 
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", s.Name, c.Name, err)
 			}
-			found := Trial{s, c, saw, reference}.judge(opts)
+			found := trial{s, c, saw, reference}.judge(opts)
 			if i == 0 && len(found) == 0 {
 				reference = saw
 			}
@@ -66,53 +71,23 @@ func Differences(ctx context.Context, subjects []Subject, contracts []Contract, 
 	return all, nil
 }
 
-func (t Trial) judge(opts *Options) (found []Difference) {
-	for _, r := range AlikeRules() {
-		if detail := r.Broken(t); detail != "" {
-			found = append(found, Difference{t, opts, r, detail})
+func (t trial) judge(opts *Options) (found []Difference) {
+	for _, r := range alikeRules {
+		if detail := r.broken(t); detail != "" {
+			found = append(found, Difference{t.subject, t.contract, opts, t.saw, r.name, r.explanation, detail})
 		}
 	}
 	return found
 }
 
-// DifferencesOf selects those of one subject.
-func DifferencesOf(found []Difference, subject string) []Difference {
-	return slices.DeleteFunc(slices.Clone(found), func(d Difference) bool { return d.Subject.Name != subject })
-}
-
 // Subject is one way to write the tool.
 type Subject struct {
 	Name string
-	// EffectAt is where in the code the tool's effect stands.
-	EffectAt Position
-	Build    Build
-}
-
-// Position is where an effect stands among the questions. It decides whether a
-// call that stops half way has had its effect.
-type Position int
-
-const (
-	// AtEnd is below the last question.
-	AtEnd Position = iota
-	// BetweenQuestions is as early as everything the effect needs is known.
-	BetweenQuestions
-)
-
-// Effects says how often a call has the tool's effect, for each position, and
-// under which name.
-type Effects struct {
-	Name                    string
-	AtEnd, BetweenQuestions int
-}
-
-// Of lists the effects that a call of this subject must have.
-func (e Effects) Of(s Subject) []string {
-	n := e.AtEnd
-	if s.EffectAt == BetweenQuestions {
-		n = e.BetweenQuestions
-	}
-	return slices.Repeat([]string{e.Name}, n)
+	// Early is a subject whose effect stands among the questions, as soon as everything it
+	// needs is known, and not below the last of them. A call that stops half way may then have
+	// had its effect.
+	Early bool
+	Build Build
 }
 
 // Contract is one call and its outcome, as far as it is judged.
@@ -123,7 +98,9 @@ type Contract struct {
 	Asks     []Question // all questions to the client, in order
 	Requests int        // of the client, in all
 	Ends     Ending
-	Effects  Effects
+	// Effects are those of the call, in order, and EarlyEffects those of a subject that
+	// is Early.
+	Effects, EarlyEffects []string
 }
 
 func (q Question) String() string {
@@ -140,38 +117,34 @@ type Ending struct {
 	ProtocolError string // JSON, compared by value
 }
 
-// AlikeRule is one thing that must hold of every call of [Alike].
-type AlikeRule struct {
-	Name        string
-	Explanation string
-	// Broken says how the call breaks the rule, and "" if it keeps it.
-	Broken func(Trial) string
+// alikeRule is one thing that must hold of every call of [Alike].
+type alikeRule struct {
+	name, explanation string
+	broken            func(trial) string // how the call breaks the rule; "" if it keeps it
 }
 
-// Trial is one call under the rules.
-type Trial struct {
-	Subject  Subject
-	Contract Contract
-	Saw      *Outcome
-	// Reference is the same call made by the first subject. It is nil if that
+// trial is one call under the rules.
+type trial struct {
+	subject  Subject
+	contract Contract
+	saw      *Outcome
+	// reference is the same call made by the first subject. It is nil if that
 	// call broke a rule: then the first subject is reported, and the others are
 	// not compared with it.
-	Reference *Outcome
+	reference *Outcome
 }
 
-// AlikeRules are all rules, in the order in which they are checked.
-func AlikeRules() []AlikeRule {
-	return []AlikeRule{
-		{"result", "A call ends as its contract says, however the tool is written.", result},
-		{"questions", "The client is asked the questions of the contract and no others: the same keys, messages and schemas, byte for byte, in the same order.", questions},
-		{"rounds", "A modern call takes one request, and one more for each round of questions; a legacy call takes one.", rounds},
-		{"effects", "An effect happens as often as the contract says, however often the code around it runs.", effects},
-		{"transcript", "No client can tell two subjects apart: their messages are the same but for ids and states.", transcript},
-	}
+// alikeRules are all rules, in the order in which they are checked.
+var alikeRules = []alikeRule{
+	{"result", "A call ends as its contract says, however the tool is written.", result},
+	{"questions", "The client is asked the questions of the contract and no others: the same keys, messages and schemas, byte for byte, in the same order.", questions},
+	{"rounds", "A modern call takes one request, and one more for each round of questions; a legacy call takes one.", rounds},
+	{"effects", "An effect happens as often as the contract says, however often the code around it runs.", effects},
+	{"transcript", "No client can tell two subjects apart: their messages are the same but for ids and states.", transcript},
 }
 
-func result(t Trial) string {
-	last, want := t.Saw, t.Contract.Ends
+func result(t trial) string {
+	last, want := t.saw, t.contract.Ends
 	if want.ProtocolError != "" || last.Error != nil {
 		got, _ := json.Marshal(last.Error) // an error that was decoded encodes
 		return differ("the protocol error", asJSON(want.ProtocolError), asJSON(string(got)))
@@ -185,19 +158,23 @@ func result(t Trial) string {
 	return differ("the structured output", asJSON(want.Structured), asJSON(string(last.Structured)))
 }
 
-func questions(t Trial) string { return differ("the questions", t.Contract.Asks, t.Saw.Asked) }
+func questions(t trial) string { return differ("the questions", t.contract.Asks, t.saw.Asked) }
 
-func rounds(t Trial) string { return differ("the requests", t.Contract.Requests, t.Saw.Requests) }
+func rounds(t trial) string { return differ("the requests", t.contract.Requests, t.saw.Requests) }
 
-func effects(t Trial) string {
-	return differ("the effects", t.Contract.Effects.Of(t.Subject), t.Saw.Effects)
+func effects(t trial) string {
+	want := t.contract.Effects
+	if t.subject.Early {
+		want = t.contract.EarlyEffects
+	}
+	return differ("the effects", want, t.saw.Effects)
 }
 
-func transcript(t Trial) string {
-	if t.Reference == nil {
+func transcript(t trial) string {
+	if t.reference == nil {
 		return ""
 	}
-	want, got := t.Reference.Messages, t.Saw.Messages
+	want, got := t.reference.Messages, t.saw.Messages
 	for i := range min(len(want), len(got)) {
 		if d := differ(fmt.Sprintf("message %d", i+1), want[i], got[i]); d != "" {
 			return d

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -23,7 +21,8 @@ import (
 type Answers map[string][]Answer
 
 // An Answer makes the response to a question: anything that encodes as JSON, nil
-// to leave the answer out, or a *[jsonrpc.Error].
+// to leave the answer out, or a *jsonrpc.Error of go-sdk, which a modern client has no way
+// to send and leaves out.
 type Answer func(Question) any
 
 // A Question is a question as the client sees it.
@@ -76,12 +75,6 @@ func Cancel(Question) any { return map[string]any{"action": "cancel"} }
 // Missing leaves the answer out. A legacy client, which cannot do that, answers
 // with a JSON-RPC error.
 func Missing(Question) any { return nil }
-
-// Fail answers with a JSON-RPC error. A modern client has no way to send one and
-// leaves the answer out.
-func Fail(code int64, message string) Answer {
-	return func(Question) any { return &jsonrpc.Error{Code: code, Message: message} }
-}
 
 // script is the Answers of one call: it remembers how many of each were given.
 type script struct {

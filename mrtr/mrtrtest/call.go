@@ -74,9 +74,9 @@ func Play(ctx context.Context, build Build, s Script, opts *Options) (*Outcome, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, opts.timeout())
 	defer cancel()
-	p := &player{deployment: newDeployment("deployment"), build: build, opts: opts, script: newScript(s.Answers, opts.Era), out: &Outcome{}}
+	p := &player{deployment: &Deployment{Name: "deployment", Build: build}, opts: opts, script: newScript(s.Answers, opts.Era), out: &Outcome{}}
 	p.deployment.during = p.during
-	err := errors.Join(p.play(ctx, wire.Request{Name: s.Tool, Arguments: s.Arguments}), p.deployment.close())
+	err := errors.Join(p.play(ctx, wire.Request{Name: s.Tool, Arguments: s.Arguments}), p.deployment.Close())
 	if err != nil {
 		return nil, fmt.Errorf("mrtrtest: %s (%s): %w", s.Tool, opts, err)
 	}
@@ -90,8 +90,7 @@ func Play(ctx context.Context, build Build, s Script, opts *Options) (*Outcome, 
 
 // player plays one call.
 type player struct {
-	deployment *deployment
-	build      Build
+	deployment *Deployment
 	opts       *Options
 	script     *script
 	out        *Outcome
@@ -158,25 +157,25 @@ func (p *player) round(ctx context.Context, client *wire.Client, request wire.Re
 
 // connected runs talk against a new instance, and stops the instance.
 func (p *player) connected(ctx context.Context, talk func(*wire.Client) error) error {
-	i, err := p.deployment.start(p.build)
+	i, err := p.deployment.Start()
 	if err != nil {
 		return err
 	}
-	transport, err := i.connect(ctx, p.opts.User)
+	transport, err := i.Connect(ctx, p.opts.User)
 	if err != nil {
-		return errors.Join(err, i.stop())
+		return errors.Join(err, i.Stop())
 	}
 	client, err := wire.Dial(ctx, transport, p.opts.wire(p.answers()))
 	if err != nil {
-		return errors.Join(i.died(), err, i.stop())
+		return errors.Join(i.Died(), err, i.Stop())
 	}
 	p.mu.Lock()
 	p.client, p.askedOver = client, 0
 	p.mu.Unlock()
 	err = talk(client)
 	_ = client.Close()
-	hangs := i.stop()
-	if died := i.died(); died != nil { // which is why talk failed
+	hangs := i.Stop()
+	if died := i.Died(); died != nil { // which is why talk failed
 		if p, ok := died.(*panicked); ok {
 			return fmt.Errorf("%w\n%s", p, p.stack)
 		}

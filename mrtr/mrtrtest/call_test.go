@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -46,7 +47,7 @@ func TestCall(t *testing.T) {
 	require.NotEmpty(t, cases)
 	for _, c := range cases {
 		t.Run(c.explanation, func(t *testing.T) {
-			out := mrtrtest.Call(t, byHand, c.script, c.opts)
+			out := mrtrtest.Call(t, newDesk, c.script, c.opts)
 			require.Nil(t, out.Error)
 			require.False(t, out.IsError)
 			require.False(t, out.Incomplete)
@@ -102,13 +103,14 @@ func TestOneScriptForBothEras(t *testing.T) {
 
 // One error of each kind reaches the outcome or fails the call.
 func TestCallErrors(t *testing.T) {
-	unknown := mrtrtest.Call(t, byHand, mrtrtest.Script{Tool: "fly"}, nil)
+	unknown := mrtrtest.Call(t, newDesk, mrtrtest.Script{Tool: "fly"}, nil)
 	require.NotNil(t, unknown.Error)
 	require.Nil(t, unknown.Result)
 
+	away := func(mrtrtest.Question) any { return &jsonrpc.Error{Code: -32000, Message: "the user is away"} }
 	// A legacy client cannot leave a question open: its answer is an error.
-	for _, answer := range []mrtrtest.Answer{mrtrtest.Fail(-32000, "the user is away"), mrtrtest.Missing} {
-		failed := mrtrtest.Call(t, byHand, toLisbon(answer), &mrtrtest.Options{Era: mrtrtest.Legacy})
+	for _, answer := range []mrtrtest.Answer{away, mrtrtest.Missing} {
+		failed := mrtrtest.Call(t, newDesk, toLisbon(answer), &mrtrtest.Options{Era: mrtrtest.Legacy})
 		require.True(t, failed.Error != nil || failed.IsError, failed.Text)
 		require.Len(t, failed.Asked, 1)
 		failed.WantEffects(t)
@@ -157,7 +159,7 @@ func TestPlayDoesNotHang(t *testing.T) {
 	_, err := mrtrtest.Play(t.Context(), func(*mrtrtest.World) *mcp.Server { return nil }, toLisbon(), nil)
 	require.ErrorContains(t, err, "no server")
 	for _, misused := range []*mrtrtest.Options{{Era: 7}, {Timeout: -1}} {
-		_, err = mrtrtest.Play(t.Context(), byHand, toLisbon(), misused)
+		_, err = mrtrtest.Play(t.Context(), newDesk, toLisbon(), misused)
 		require.ErrorContains(t, err, "there is no era")
 	}
 }
@@ -165,17 +167,17 @@ func TestPlayDoesNotHang(t *testing.T) {
 // A server that the test keeps, and serves again and again, is told from the
 // instances that it was before.
 func TestCallOfOneServerTwice(t *testing.T) {
-	server := byHandServer(func() {})
+	var server *mcp.Server
+	build := func(w *mrtrtest.World) *mcp.Server {
+		if server == nil {
+			server = newDesk(w)
+		}
+		return server
+	}
 	for range 2 {
-		out := mrtrtest.Call(t, func(*mrtrtest.World) *mcp.Server { return server }, toLisbon(mrtrtest.Value("window")), &mrtrtest.Options{FreshInstances: true})
+		out := mrtrtest.Call(t, build, toLisbon(mrtrtest.Value("window")), &mrtrtest.Options{FreshInstances: true})
 		require.Equal(t, 2, out.Requests)
 	}
-}
-
-func byHandServer(charge func()) *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "book"}, bookByHand(charge))
-	return server
 }
 
 // The client's user is where a server behind go-sdk's auth middleware finds it.
@@ -210,7 +212,7 @@ func TestWorldsOfADeployment(t *testing.T) {
 		say("instance %d built", n)
 		w.Cleanup(func() { say("instance %d stopped", n) })
 		w.Cleanup(func() { say("instance %d stops", n) })
-		return bookByHand(func() { w.Effect("charge") })
+		return book(func() { w.Effect("charge") })
 	})
 	mrtrtest.Call(t, build, toLisbon(mrtrtest.Value("window")), &mrtrtest.Options{FreshInstances: true})
 	require.Equal(t, []string{
@@ -234,7 +236,7 @@ func (c *counter) Close() error { c.closed(); return nil }
 
 func TestWantEffectsSaysWhereTheyHappened(t *testing.T) {
 	eager := serve(func(w *mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
-		book := bookByHand(func() {})
+		book := book(func() {})
 		return func(ctx context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
 			w.Effect("charge") // above the guard
 			return book(ctx, req, in)

@@ -6,28 +6,10 @@
 // and the code under test says there when it has had an effect:
 //
 //	func newDesk(w *mrtrtest.World) *mcp.Server {
-//		d := &desk{key: w.Key(), charge: func() { w.Effect("charge") }}
-//		return d.server()
+//		server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
+//		mcp.AddTool(server, &mcp.Tool{Name: "book"}, book(func() { w.Effect("charge") }))
+//		return server
 //	}
-//
-// # A proof
-//
-// [Prove] tries the rules of package prove against the tool, those of tasks if its server
-// has them. It alters, cuts, forges and transplants states, lets them expire, declines,
-// cancels, leaves out and distorts answers, repeats rounds, moves them to other instances, ends the process
-// behind an effect, and comes as clients that cannot be asked:
-//
-//	func TestBook(t *testing.T) {
-//		mrtrtest.Prove(t, newDesk, mrtrtest.Scenario{
-//			Tool:           "book",
-//			Arguments:      map[string]any{"to": "Lisbon"},
-//			OtherArguments: map[string]any{"to": "Oslo"},
-//			Times:          map[string]int{"charge": 1},
-//		})
-//	}
-//
-// Each rule is a subtest, and a proof takes less than a second. [Examine] returns
-// the report instead, for a test that has a verdict of its own.
 //
 // # One call
 //
@@ -42,7 +24,7 @@
 //	out := mrtrtest.Call(t, newDesk, script, nil)
 //	out.WantEffects(t, "charge")
 //
-// An answer is [Value], [Accept], [Decline], [Cancel], [Missing], [Fail], or any JSON
+// An answer is [Value], [Accept], [Decline], [Cancel], [Missing], or any JSON
 // at all ([Raw]). With Options.FreshInstances each request reaches an instance that
 // was built for it, as behind a load balancer: the memory of the one before is gone,
 // and a secret that a server makes for itself is another one. Secrets that the
@@ -60,4 +42,10 @@
 // # One tool, written in several ways
 //
 // [Alike] checks that no client can tell a handler from its rewrite.
+//
+// # Attacks
+//
+// [github.com/mrtr-go/sdk/prove/provetest] tries dozens of rules against a tool that is built
+// for this package: altered states, lost responses, dead instances, hostile answers. It is a
+// module of its own. A harness of your own starts the instances of a [Deployment] itself.
 package mrtrtest

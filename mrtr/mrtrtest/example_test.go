@@ -13,20 +13,9 @@ import (
 
 // newDesk serves the tool book, which asks for a seat and then charges the card.
 func newDesk(w *mrtrtest.World) *mcp.Server {
-	d := &desk{key: w.Key(), charge: func() { w.Effect("charge") }}
-	return d.server()
-}
-
-// A proof of a tool that is written on go-sdk alone.
-func ExampleProve() {
-	var t *testing.T // that of the test
-
-	mrtrtest.Prove(t, newDesk, mrtrtest.Scenario{
-		Tool:           "book",
-		Arguments:      map[string]any{"to": "Lisbon"},
-		OtherArguments: map[string]any{"to": "Oslo"},
-		Times:          map[string]int{"charge": 1},
-	})
+	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "book"}, book(func() { w.Effect("charge") }))
+	return server
 }
 
 // A user who leaves the first question open, and then takes the window seat. The
@@ -57,15 +46,13 @@ func ExampleCall() {
 func ExampleOutcome_WantEffects() {
 	t := inExample{} // in a test: its *testing.T
 
-	build := func(w *mrtrtest.World) *mcp.Server {
-		server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
-		book := bookByHand(func() {})
-		mcp.AddTool(server, &mcp.Tool{Name: "book"}, func(ctx context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
+	build := serve(func(w *mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
+		book := book(func() {})
+		return func(ctx context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
 			w.Effect("charge")
 			return book(ctx, req, in)
-		})
-		return server
-	}
+		}
+	})
 	script := mrtrtest.Script{
 		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},
 		Answers: mrtrtest.Answers{"seat": {mrtrtest.Value("window")}},

@@ -9,19 +9,19 @@ import (
 	"net/http/httptest"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/stack"
 )
 
-// Build makes a new instance of the server under test, for a deployment.
-type Build = func(*World) *mcp.Server
-
-// instance is one server, as one process would run it.
-type instance struct {
+// An Instance is one server of a [Deployment], as one process would run it.
+type Instance struct {
 	world  *World
 	server *mcp.Server
 
@@ -30,21 +30,9 @@ type instance struct {
 	death    error
 }
 
-func (d *deployment) start(build Build) (*instance, error) {
-	i := &instance{world: d.world(), sessions: map[*mcp.ServerSession]mcp.Connection{}}
-	i.world.die = i.die
-	i.server = build(i.world)
-	if i.server == nil {
-		i.world.stop()
-		return nil, errors.New("mrtrtest: build returned no server")
-	}
-	i.server.AddReceivingMiddleware(i.survive)
-	return i, nil
-}
-
-// connect opens a connection and returns the client's end of it. user is the
+// Connect opens a connection, in memory, and returns the client's end of it. user is the
 // UserID of the client's token, or empty for a client without one.
-func (i *instance) connect(ctx context.Context, user string) (mcp.Transport, error) {
+func (i *Instance) Connect(ctx context.Context, user string) (mcp.Transport, error) {
 	serverSide, clientSide := mcp.NewInMemoryTransports()
 	link := &link{transport: serverSide}
 	// A session lasts until its client hangs up, however long that takes.
@@ -64,7 +52,7 @@ func (i *instance) connect(ctx context.Context, user string) (mcp.Transport, err
 }
 
 // cut hangs up on every client, as a process does that dies.
-func (i *instance) cut() {
+func (i *Instance) cut() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, conn := range i.sessions {
@@ -75,9 +63,10 @@ func (i *instance) cut() {
 // patience is how long an instance may take to end once its clients have hung up.
 const patience = 10 * time.Second
 
-// stop ends the instance and waits until its sessions have ended. An error means that
-// they have not.
-func (i *instance) stop() error {
+// Stop hangs up on the clients of the instance, waits until its sessions have ended, and
+// calls the functions that its world was given by [World.Cleanup]. The error names a
+// handler that did not end within 10 s.
+func (i *Instance) Stop() error {
 	i.cut()
 	ended := make(chan struct{})
 	go func() {
@@ -100,7 +89,7 @@ func (i *instance) stop() error {
 }
 
 // die ends the instance as a process that dies ends.
-func (i *instance) die(why error) {
+func (i *Instance) die(why error) {
 	i.world.mu.Lock()
 	i.world.dead = true
 	i.world.mu.Unlock()
@@ -112,8 +101,9 @@ func (i *instance) die(why error) {
 	i.cut()
 }
 
-// died says why the process has died, or would have in production.
-func (i *instance) died() error {
+// Died says why the process would have died in production: a handler panicked, or
+// [Deployment.CrashAtEffect] ended it. It is nil while the instance lives.
+func (i *Instance) Died() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.death
@@ -126,13 +116,19 @@ type panicked struct {
 }
 
 func (p *panicked) Error() string {
-	return fmt.Sprintf("the handler panicked, which ends the process of a go-sdk server: %v, in %s", p.value, panicSite(string(p.stack)))
+	return fmt.Sprintf("the handler panicked, which ends the process of a go-sdk server: %v, in %s", p.value, panicSite(p.stack))
+}
+
+// panicSite says where the code panicked that this is the stack of.
+func panicSite(trace []byte) string {
+	_, below, _ := strings.Cut(string(trace), "\npanic(")
+	return stack.Site("panic(" + below)
 }
 
 // survive turns a panic of a handler, which would end the process and the test
 // with it, into the death of this instance alone. A server can be the instance of
 // several, one after the other: each looks after its own sessions.
-func (i *instance) survive(next mcp.MethodHandler) mcp.MethodHandler {
+func (i *Instance) survive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (_ mcp.Result, err error) {
 		session, _ := req.GetSession().(*mcp.ServerSession)
 		i.mu.Lock()

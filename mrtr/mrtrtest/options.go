@@ -12,8 +12,8 @@ import (
 type Options struct {
 	// Era is that of the client.
 	Era Era
-	// Capabilities are those that the client declares, as a JSON object;
-	// [Everything] if empty.
+	// Capabilities are those that the client declares, as a JSON object: "{}" is a client that
+	// cannot be asked. Empty is a client that can be asked anything.
 	Capabilities string
 	// FreshInstances sends each request to an instance of its own, which is built
 	// after the one before it was stopped. It is the hardest load balancer that a
@@ -47,14 +47,6 @@ const (
 	TakesTasks
 )
 
-// Sets of capabilities that tests need often.
-const (
-	Everything = string(wire.Everything)
-	FormOnly   = string(wire.FormOnly)
-	URLOnly    = string(wire.URLOnly)
-	Nothing    = string(wire.Nothing)
-)
-
 // String says it for a report: "modern client", "legacy client, fresh instances".
 func (o *Options) String() string {
 	if o == nil {
@@ -62,8 +54,8 @@ func (o *Options) String() string {
 	}
 	words := []string{[]string{"modern client", "legacy client", "client negotiated down", "client that takes tasks"}[o.Era]}
 	switch o.Capabilities {
-	case "", Everything:
-	case Nothing:
+	case "":
+	case "{}":
 		words = append(words, "no capabilities")
 	default:
 		words = append(words, "capabilities "+o.Capabilities)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
-	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -35,11 +34,7 @@ func TestWithAStore(t *testing.T) {
 		build := func(w *mrtrtest.World) *mcp.Server {
 			down := new(atomic.Bool)
 			down.Store(outage)
-			key, err := statecodec.NewKey(w.Key())
-			require.NoError(t, err)
-			rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: unreachable{w.Store(), down}})
-			require.NoError(t, err)
-			w.Cleanup(func() { require.NoError(t, rt.Close()) })
+			rt := engine(t, w, unreachable{w.Store(), down})
 			server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
 			mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ trip) (string, error) {
 				where, err := mrtr.Ask(ctx, c, seat)

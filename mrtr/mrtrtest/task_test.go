@@ -13,7 +13,7 @@ import (
 
 // asTask serves the tool as a task, to the clients that take tasks.
 func asTask(w *mrtrtest.World) *mcp.Server {
-	server := byHand(w)
+	server := newDesk(w)
 	m, err := tasks.Install(server, &tasks.Options{Policy: map[string]tasks.Policy{"book": {AtOnce: true}}})
 	if err != nil {
 		panic(err)

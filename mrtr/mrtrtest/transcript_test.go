@@ -12,6 +12,8 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
 var (
@@ -19,10 +21,20 @@ var (
 	meals = mrtr.Choose("meal", "Which meal?", mrtr.Choices("fish", "beans")...)
 )
 
+// engine is a runtime whose rounds every instance of the deployment takes; records may be nil.
+func engine(t *testing.T, w *mrtrtest.World, records store.Store) *mrtr.Runtime {
+	key, err := statecodec.NewKey(w.Key())
+	require.NoError(t, err)
+	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: records})
+	require.NoError(t, err)
+	w.Cleanup(func() { require.NoError(t, rt.Close()) })
+	return rt
+}
+
 // sealed is a tool with two questions and an effect between them, made with mrtr.
 func sealed(t *testing.T) mrtrtest.Build {
 	return serve(func(w *mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
-		return mrtr.Tool(engine(t, w), mrtr.Native(func(ctx context.Context, c *mrtr.Call, in trip) (*mrtr.IncompleteResult, booking, error) {
+		return mrtr.Tool(engine(t, w, nil), mrtr.Native(func(ctx context.Context, c *mrtr.Call, in trip) (*mrtr.IncompleteResult, booking, error) {
 			where, ok := mrtr.Answer(c, seat)
 			if !ok {
 				return mrtr.Need(seat), booking{}, nil

@@ -26,7 +26,7 @@ type World struct {
 	// instances of two deployments share nothing.
 	Deployment string
 
-	deployment *deployment
+	deployment *Deployment
 
 	mu       sync.Mutex
 	cleanups []func()
@@ -90,6 +90,9 @@ func Shared[T any](w *World, name string, build func() T) T {
 	if value, made := d.shared[name]; made {
 		return value.(T)
 	}
+	if d.shared == nil {
+		d.shared = map[string]any{}
+	}
 	value := build()
 	d.shared[name] = value
 	if c, ok := any(value).(io.Closer); ok {
@@ -107,73 +110,4 @@ func (w *World) stop() {
 	for _, f := range slices.Backward(cleanups) {
 		f()
 	}
-}
-
-// deployment is the common part of the worlds of one deployment.
-type deployment struct {
-	name string
-	// during, if set, says in which request of the call something happens, and
-	// after how many messages of it.
-	during func() (request, message int)
-
-	mu      sync.Mutex
-	effects []effect
-	crash   chan struct{} // if set, an instance dies of its next effect until this closes
-	shared  map[string]any
-	closers []io.Closer
-}
-
-// effect is one effect of a call.
-type effect struct {
-	name    string
-	undone  bool
-	request int // in which it happened, counted from 1; 0 if that is not known
-	message int // how many requests and responses had been exchanged by then
-}
-
-// String names the effect as tests do.
-func (e effect) String() string {
-	if e.undone {
-		return "undo " + e.name
-	}
-	return e.name
-}
-
-func newDeployment(name string) *deployment {
-	return &deployment{name: name, shared: map[string]any{}}
-}
-
-func (d *deployment) world() *World {
-	return &World{Deployment: d.name, deployment: d}
-}
-
-// happened records an effect, or that it was undone. Its instance dies of it if the channel is not nil.
-func (d *deployment) happened(e effect) <-chan struct{} {
-	if d.during != nil {
-		e.request, e.message = d.during()
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.effects = append(d.effects, e)
-	return d.crash
-}
-
-// all are the effects so far.
-func (d *deployment) all() []effect {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.effects)
-}
-
-func (d *deployment) close() (err error) {
-	d.mu.Lock()
-	closers := d.closers
-	d.closers = nil
-	d.mu.Unlock()
-	for _, c := range slices.Backward(closers) {
-		if failed := c.Close(); err == nil {
-			err = failed
-		}
-	}
-	return err
 }

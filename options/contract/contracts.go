@@ -14,8 +14,12 @@ type row struct {
 	asks     []mrtrtest.Question
 	requests int
 	ends     mrtrtest.Ending
-	effects  mrtrtest.Effects
+	effects  effects
 }
+
+// effects are those of a style that has them below its last question, and of one that has them
+// as early as it can.
+type effects struct{ atEnd, early []string }
 
 // script keeps the rows short.
 type script = mrtrtest.Answers
@@ -25,7 +29,7 @@ func contractsOf(rows []row) []mrtrtest.Contract {
 	for _, r := range rows {
 		contracts = append(contracts, mrtrtest.Contract{
 			Name: r.name, Script: mrtrtest.Script{Tool: weather, Arguments: map[string]any{"location": r.location}, Answers: r.answers},
-			Asks: r.asks, Requests: r.requests, Ends: r.ends, Effects: r.effects,
+			Asks: r.asks, Requests: r.requests, Ends: r.ends, Effects: r.effects.atEnd, EarlyEffects: r.effects.early,
 		})
 	}
 	return contracts
@@ -81,15 +85,15 @@ var (
 // completed are the effects of a call that completes; noUnits those of one that
 // stops at the units: a style that audits between the questions has audited by
 // then. A call that stops before the place is known has audited nothing.
-func completed(place string) mrtrtest.Effects {
-	return mrtrtest.Effects{Name: "looked up " + place, AtEnd: 1, BetweenQuestions: 1}
+func completed(place string) effects {
+	return effects{atEnd: []string{"looked up " + place}, early: []string{"looked up " + place}}
 }
 
-func noUnits(place string) mrtrtest.Effects {
-	return mrtrtest.Effects{Name: "looked up " + place, BetweenQuestions: 1}
+func noUnits(place string) effects {
+	return effects{early: []string{"looked up " + place}}
 }
 
-var nothing = mrtrtest.Effects{}
+var nothing = effects{}
 
 func asking(questions ...mrtrtest.Question) []mrtrtest.Question { return questions }
 

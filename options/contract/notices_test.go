@@ -2,10 +2,11 @@ package contract
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
@@ -31,7 +32,7 @@ func faulty(f fault) mrtrtest.Subject {
 	if f == questionRenamed {
 		units = mrtr.Choose("unit", "Which units?", mrtr.Choices("metric", "imperial")...)
 	}
-	return subjectOf(string(f), mrtrtest.AtEnd, func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+	return subjectOf(string(f), false, func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
 		return mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, q options.Query) (*mrtr.IncompleteResult, options.Report, error) {
 			which, err := options.WhichPlace(q.Location)
 			if err != nil {
@@ -92,16 +93,16 @@ func TestInvariantNotices(t *testing.T) {
 	}
 	found, err := mrtrtest.Differences(t.Context(), subjects, ModernContracts(), OneInstance)
 	require.NoError(t, err)
-	require.Empty(t, mrtrtest.DifferencesOf(found, string(none)), "the sound style")
+	require.Empty(t, differencesOf(found, string(none)), "the sound style")
 	require.Len(t, cases, 5)
 	for _, c := range cases {
 		t.Run(string(c.fault), func(t *testing.T) {
-			mine := mrtrtest.DifferencesOf(found, string(c.fault))
+			mine := differencesOf(found, string(c.fault))
 			i := slices.IndexFunc(mine, func(f mrtrtest.Difference) bool {
-				return f.Rule.Name == c.rule && f.Contract.Name == c.contract
+				return f.Rule == c.rule && f.Contract.Name == c.contract
 			})
 			require.GreaterOrEqualf(t, i, 0, "%s: not noticed by the rule %q", c.explanation, c.rule)
-			for _, part := range []string{string(c.fault), c.contract, c.rule, mine[i].Rule.Explanation} {
+			for _, part := range []string{string(c.fault), c.contract, c.rule, mine[i].Explanation} {
 				require.Contains(t, mine[i].String(), part)
 			}
 		})
@@ -112,10 +113,10 @@ func TestInvariantNotices(t *testing.T) {
 	subjects = slices.DeleteFunc(subjects, func(s mrtrtest.Subject) bool { return s.Name == string(questionRenamed) })
 	found, err = mrtrtest.Differences(t.Context(), subjects, TaskContracts(ModernContracts()), AsTask)
 	require.NoError(t, err)
-	require.Empty(t, mrtrtest.DifferencesOf(found, string(none)), "the sound style")
+	require.Empty(t, differencesOf(found, string(none)), "the sound style")
 	for _, c := range cases {
-		noticed := slices.ContainsFunc(mrtrtest.DifferencesOf(found, string(c.fault)), func(f mrtrtest.Difference) bool {
-			return f.Rule.Name == c.rule && f.Contract.Name == c.contract
+		noticed := slices.ContainsFunc(differencesOf(found, string(c.fault)), func(f mrtrtest.Difference) bool {
+			return f.Rule == c.rule && f.Contract.Name == c.contract
 		})
 		require.Equal(t, c.fault != extraRound && c.fault != questionRenamed, noticed, "as a task: %s", c.explanation)
 	}
@@ -123,18 +124,32 @@ func TestInvariantNotices(t *testing.T) {
 
 // A difference that only the transcript rule looks at is reported by it alone.
 func TestInvariantNoticesAnExtraField(t *testing.T) {
-	c := ModernContracts()[0]
-	sound, err := mrtrtest.Play(t.Context(), faulty(none).Build, c.Script, OneInstance)
+	sound := faulty(none)
+	marked := mrtrtest.Subject{Name: "marked", Build: func(w *mrtrtest.World) *mcp.Server {
+		server := sound.Build(w)
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				result, err := next(ctx, method, req)
+				if called, ok := result.(*mcp.CallToolResult); ok {
+					copied := *called
+					copied.Meta = mcp.Meta{"style": "other"}
+					maps.Copy(copied.Meta, called.Meta)
+					result = &copied
+				}
+				return result, err
+			}
+		})
+		return server
+	}}
+	found, err := mrtrtest.Differences(t.Context(), []mrtrtest.Subject{sound, marked}, ModernContracts()[:1], OneInstance)
 	require.NoError(t, err)
-	other := *sound
-	other.Messages = slices.Clone(sound.Messages)
-	last := len(other.Messages) - 1
-	other.Messages[last] = strings.Replace(other.Messages[last], `"_meta":{`, `"_meta":{"style":"other",`, 1)
-	require.NotEqual(t, sound.Messages, other.Messages)
-	for _, r := range mrtrtest.AlikeRules() {
-		detail := r.Broken(mrtrtest.Trial{Subject: faulty(none), Contract: c, Saw: &other, Reference: sound})
-		require.Equal(t, r.Name == "transcript", detail != "", "%s: %s", r.Name, detail)
-	}
+	require.Len(t, found, 1)
+	require.Equal(t, "marked", found[0].Subject.Name)
+	require.Equal(t, "transcript", found[0].Rule)
+}
+
+func differencesOf(found []mrtrtest.Difference, subject string) []mrtrtest.Difference {
+	return slices.DeleteFunc(slices.Clone(found), func(d mrtrtest.Difference) bool { return d.Subject.Name != subject })
 }
 
 // The landmines break one rule alone: a call that completes has audited twice.
@@ -148,12 +163,12 @@ func landminesAreCaught(t *testing.T, contracts []mrtrtest.Contract, in *mrtrtes
 	require.Len(t, subjects, 3)
 	found, err := mrtrtest.Differences(t.Context(), subjects, contracts, in)
 	require.NoError(t, err)
-	require.Empty(t, mrtrtest.DifferencesOf(found, "native"))
+	require.Empty(t, differencesOf(found, "native"))
 	for _, landmine := range subjects[1:] {
 		t.Run(landmine.Name+", "+in.String(), func(t *testing.T) {
 			audited := map[string][]string{} // by contract
-			for _, f := range mrtrtest.DifferencesOf(found, landmine.Name) {
-				require.Equal(t, "effects", f.Rule.Name, f)
+			for _, f := range differencesOf(found, landmine.Name) {
+				require.Equal(t, "effects", f.Rule, f)
 				audited[f.Contract.Name] = f.Saw.Effects
 			}
 			for _, c := range contracts {
@@ -161,7 +176,7 @@ func landminesAreCaught(t *testing.T, contracts []mrtrtest.Contract, in *mrtrtes
 					require.Empty(t, audited[c.Name], c.Name)
 					continue
 				}
-				require.Equal(t, []string{c.Effects.Name, c.Effects.Name}, audited[c.Name], c.Name)
+				require.Equal(t, slices.Repeat(c.Effects, 2), audited[c.Name], c.Name)
 			}
 			require.NotEmpty(t, audited)
 		})

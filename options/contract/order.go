@@ -65,11 +65,8 @@ func OrderStyles() []mrtrtest.Subject {
 }
 
 func orderSubject(name string, handler func(*mrtr.Runtime, holding) orderHandler) mrtrtest.Subject {
-	at, listed := EffectAt[name]
-	if !listed {
-		at = mrtrtest.BetweenQuestions
-	}
-	return mrtrtest.Subject{Name: name, EffectAt: at, Build: func(w *mrtrtest.World) *mcp.Server {
+	early, listed := AuditsEarly[name]
+	return mrtrtest.Subject{Name: name, Early: early || !listed, Build: func(w *mrtrtest.World) *mcp.Server {
 		rt := runtimeOf(w, &mrtr.Options{})
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
 		mrtr.AddTool(server, &mcp.Tool{Name: "order"}, handler(rt, func(item string, n int) string {

@@ -21,8 +21,8 @@ var (
 	// The clients that cannot be asked: those that declare no capability, and
 	// those that offered 2026-07-28 in a handshake and were negotiated down,
 	// whom go-sdk does not ask.
-	SilentModern   = &mrtrtest.Options{Capabilities: mrtrtest.Nothing}
-	SilentLegacy   = &mrtrtest.Options{Era: mrtrtest.Legacy, Capabilities: mrtrtest.Nothing}
+	SilentModern   = &mrtrtest.Options{Capabilities: "{}"}
+	SilentLegacy   = &mrtrtest.Options{Era: mrtrtest.Legacy, Capabilities: "{}"}
 	NegotiatedDown = &mrtrtest.Options{Era: mrtrtest.NegotiatedDown}
 )
 

@@ -21,13 +21,11 @@ import (
 // people tell the styles apart, and would be a difference between them.
 const weather = "weather"
 
-// EffectAt says where each style audits: below the last question, or between
-// the two.
-var EffectAt = map[string]mrtrtest.Position{
-	"native": mrtrtest.AtEnd, "sse_shim": mrtrtest.AtEnd, "version_branch": mrtrtest.AtEnd,
-	"two_handlers": mrtrtest.AtEnd, "given": mrtrtest.AtEnd,
-	"once": mrtrtest.BetweenQuestions, "steps": mrtrtest.BetweenQuestions, "coroutine": mrtrtest.BetweenQuestions, "journal": mrtrtest.BetweenQuestions,
-	"await": mrtrtest.BetweenQuestions, "naive": mrtrtest.BetweenQuestions,
+// AuditsEarly says of each style whether it audits between the two questions, or below the last.
+var AuditsEarly = map[string]bool{
+	"native": false, "sse_shim": false, "version_branch": false, "two_handlers": false, "given": false,
+	"once": true, "steps": true, "coroutine": true, "journal": true,
+	"await": true, "naive": true,
 }
 
 // Styles are the options and landmines of these names.
@@ -35,7 +33,7 @@ func Styles(names ...string) []mrtrtest.Subject {
 	var subjects []mrtrtest.Subject
 	for _, o := range slices.Concat(options.All, landmine.All) {
 		if slices.Contains(names, o.Name) {
-			subjects = append(subjects, subjectOf(o.Name, EffectAt[o.Name], o.New))
+			subjects = append(subjects, subjectOf(o.Name, AuditsEarly[o.Name], o.New))
 		}
 	}
 	if len(subjects) != len(names) {
@@ -58,12 +56,12 @@ func AllStyles() []mrtrtest.Subject {
 var schemas = mcp.NewSchemaCache()
 
 // subjectOf serves a handler. The instances of one deployment share a key.
-func subjectOf(name string, at mrtrtest.Position, handler func(*mrtr.Runtime, *options.Audit) options.Handler) mrtrtest.Subject {
-	return SubjectUnder(mrtr.Options{}, name, at, handler)
+func subjectOf(name string, early bool, handler func(*mrtr.Runtime, *options.Audit) options.Handler) mrtrtest.Subject {
+	return SubjectUnder(mrtr.Options{}, name, early, handler)
 }
 
 // SubjectUnder serves a handler with the policies of opts.
-func SubjectUnder(opts mrtr.Options, name string, at mrtrtest.Position, handler func(*mrtr.Runtime, *options.Audit) options.Handler) mrtrtest.Subject {
+func SubjectUnder(opts mrtr.Options, name string, early bool, handler func(*mrtr.Runtime, *options.Audit) options.Handler) mrtrtest.Subject {
 	build := func(w *mrtrtest.World) *mcp.Server {
 		own := opts
 		rt := runtimeOf(w, &own)
@@ -72,7 +70,7 @@ func SubjectUnder(opts mrtr.Options, name string, at mrtrtest.Position, handler 
 		installTasks(w, server, rt, weather)
 		return server
 	}
-	return mrtrtest.Subject{Name: name, EffectAt: at, Build: build}
+	return mrtrtest.Subject{Name: name, Early: early, Build: build}
 }
 
 // runtimeOf is a runtime whose key all instances of the deployment have. It is
@@ -96,5 +94,5 @@ func must(err error) {
 
 // Resumable is style H that falls back to the journal of style J.
 func Resumable() mrtrtest.Subject {
-	return subjectOf("resumable", mrtrtest.BetweenQuestions, options.Resumable)
+	return subjectOf("resumable", true, options.Resumable)
 }

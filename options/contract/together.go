@@ -16,7 +16,7 @@ func TogetherStyles() []mrtrtest.Subject {
 	options := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{count}}
 	subject := func(name string, style func(holding) mrtr.Style[order, receipt]) mrtrtest.Subject {
 		s := orderSubject(name, func(rt *mrtr.Runtime, hold holding) orderHandler { return mrtr.Tool(rt, style(hold), options) })
-		s.EffectAt = mrtrtest.AtEnd
+		s.Early = false
 		return s
 	}
 	shim := orderSubject("sse_shim", func(rt *mrtr.Runtime, hold holding) orderHandler {
@@ -105,8 +105,8 @@ func togetherGiven(hold holding) mrtr.Style[order, receipt] {
 // asked again.
 func TogetherContracts() []mrtrtest.Contract {
 	two, yes, no := mrtrtest.Value(2), mrtrtest.Value(true), mrtrtest.Value(false)
-	contract := func(name string, answers script, asks []mrtrtest.Question, requests int, ends mrtrtest.Ending, effects mrtrtest.Effects) mrtrtest.Contract {
-		c := orderContract(name, answers, asks, ends, effects)
+	contract := func(name string, answers script, asks []mrtrtest.Question, requests int, ends mrtrtest.Ending, had effects) mrtrtest.Contract {
+		c := orderContract(name, answers, asks, ends, had)
 		c.Requests = requests
 		return c
 	}

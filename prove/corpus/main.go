@@ -1,10 +1,10 @@
 // Command corpus judges the prover. It proves servers whose verdict is known: in three
 // languages and many designs, each as it should be and with one mistake at a time. It
 // prints how many of the mistakes the right rule found, and which rules condemned a
-// server that is correct:
+// server that is correct. In the folder prove:
 //
-//	go run ./prove/corpus
-//	go run ./prove/corpus -full -only python/jwt
+//	go run ./corpus
+//	go run ./corpus -full -only python/jwt
 //
 // Each server is proved twice: with every ability that a prover can be given, and with
 // its URL and a count of its effects alone.

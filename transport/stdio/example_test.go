@@ -2,10 +2,8 @@ package stdio_test
 
 import (
 	"context"
+	"fmt"
 	"io"
-	"os"
-	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -15,33 +13,21 @@ import (
 // A line that is no message is answered, and the server stays.
 func Example() {
 	server := mcp.NewServer(&mcp.Implementation{Name: "example", Version: "1"}, nil)
-	input := "hello?\n" + `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"
-	answered := &terminal{}
-	answered.lines.Add(2)
-	transport, err := stdio.New(&stdio.Options{ // nil for the standard input and output
-		Reader: io.NopCloser(io.MultiReader(strings.NewReader(input), answered)),
-		Writer: answered,
-	})
+	in, keyboard := io.Pipe()
+	screen, out := io.Pipe()
+	transport, err := stdio.New(&stdio.Options{Reader: in, Writer: out}) // nil for the standard input and output
 	if err != nil {
 		panic(err)
 	}
-	_ = server.Run(context.Background(), transport) // the input has an end
+	go func() { _ = server.Run(context.Background(), transport) }() // until the input ends
+	defer keyboard.Close()
+	for _, line := range []string{"hello?", `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
+		fmt.Fprintln(keyboard, line)
+		answer := make([]byte, 1000)
+		n, _ := screen.Read(answer)
+		fmt.Printf("%s", answer[:n])
+	}
 	// Output:
 	// {"jsonrpc":"2.0","error":{"code":-32700,"message":"a line is not JSON"}}
 	// {"jsonrpc":"2.0","id":1,"result":{}}
 }
-
-// terminal shows the output, and ends the input after a number of lines.
-type terminal struct{ lines sync.WaitGroup }
-
-func (t *terminal) Write(p []byte) (int, error) {
-	defer t.lines.Done()
-	return os.Stdout.Write(p)
-}
-
-func (t *terminal) Read([]byte) (int, error) {
-	t.lines.Wait()
-	return 0, io.EOF
-}
-
-func (*terminal) Close() error { return nil }

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"cmp"
 	"io"
 	"log/slog"
 	"os"
@@ -15,8 +16,7 @@ type Options struct {
 	// They are closed with the connection.
 	Reader io.ReadCloser
 	Writer io.WriteCloser
-	// MaxMessageBytes is the size in bytes of the largest message that is read; 4 MiB if
-	// zero.
+	// MaxMessageBytes bounds a message of the client's; 4 MiB if zero.
 	MaxMessageBytes int
 	// MaxCalls bounds the calls in flight; 100 if zero. One more is answered with a
 	// JSON-RPC error with the code -31000. A call is in flight until its handler has
@@ -40,9 +40,7 @@ func (o *Options) resolve() (Options, error) {
 	u := usage.Of("stdio", "Options")
 	usage.Default(u, "MaxMessageBytes", &r.MaxMessageBytes, 4<<20)
 	usage.Default(u, "MaxCalls", &r.MaxCalls, 100)
-	if r.Logger == nil {
-		r.Logger = slog.New(slog.DiscardHandler)
-	}
+	r.Logger = cmp.Or(r.Logger, slog.New(slog.DiscardHandler))
 	return r, u.Err()
 }
 

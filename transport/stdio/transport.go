@@ -37,7 +37,7 @@ func (t *transport) Connect(context.Context) (mcp.Connection, error) {
 		return nil, usage.New("stdio", "a transport serves one session")
 	}
 	c := &conn{options: t.options, incoming: make(chan line), closed: make(chan struct{})}
-	c.calls.Most = t.options.MaxCalls
+	c.link.FromClient, c.link.Most = true, t.options.MaxCalls
 	go c.readLines()
 	return c, nil
 }
@@ -46,14 +46,8 @@ func (t *transport) Connect(context.Context) (mcp.Connection, error) {
 type conn struct {
 	options  Options
 	incoming chan line
-	largeIDs atomic.Bool // one was received
-	pinged   atomic.Bool // the client initialized, and answers pings
-
-	calls         inflight.Calls
-	subscriptions inflight.Subscriptions
-
-	writing sync.Mutex // held while writing a message
-	buffer  []byte     // guarded by writing
+	link     inflight.Link
+	writing  sync.Mutex // held while writing a message
 
 	closing  sync.Once
 	closed   chan struct{}
@@ -74,15 +68,14 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, io.EOF
 		case l = <-c.incoming:
 		}
-		if l.err != nil && !errors.Is(l.err, errTooLong) {
+		if l.err != nil {
 			return nil, l.err
 		}
-		msg, refusal := c.decode(l)
-		if refusal != nil {
-			if err := c.Write(ctx, refusal); err != nil {
+		msg, answer := c.receive(l)
+		if answer != nil {
+			if err := c.Write(ctx, answer); err != nil {
 				return nil, err
 			}
-			continue
 		}
 		if msg != nil {
 			return msg, nil
@@ -90,48 +83,24 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// decode returns the message of a line, or the refusal for the client, or neither: a
-// notification has no answer, and a call that is in flight gets that of the first.
-func (c *conn) decode(l line) (jsonrpc.Message, *jsonrpc.Response) {
-	refused := message.Refusal(l.text)
-	msg, fault := readMessage(l, c.options.MaxMessageBytes)
-	if fault != nil {
-		c.options.Logger.Warn("a line is no message", "bytes", l.length, "reason", fault.Message)
-		return nil, inflight.Refused(jsonrpc.ID{}, fault)
-	}
-	if message.HasLarge(msg) {
-		c.largeIDs.Store(true)
-	}
-	switch msg := msg.(type) {
-	case *jsonrpc.Response:
-		if refused != nil { // the question has to end
-			return &jsonrpc.Response{ID: msg.ID, Error: refused}, nil
+// receive returns the message of a line, or an answer for the client in its place, or
+// neither, as [inflight.Link.Receive] does.
+func (c *conn) receive(l line) (jsonrpc.Message, *jsonrpc.Response) {
+	fault := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest}
+	if l.length > c.options.MaxMessageBytes {
+		fault.Message = fmt.Sprintf("a message may have %d bytes", c.options.MaxMessageBytes)
+	} else {
+		msg, answer, err := c.link.Receive(l.text)
+		if err == nil {
+			return msg, answer
 		}
-	case *jsonrpc.Request:
-		switch {
-		case refused != nil && msg.IsCall():
-			return nil, inflight.Refused(msg.ID, refused)
-		case refused != nil: // a notification has no answer
-			c.options.Logger.Warn("a notification is refused", "bytes", l.length, "reason", refused.Message)
-			return nil, nil
-		case !msg.IsCall() && c.calls.Late(msg):
-			return nil, nil
-		case !msg.IsCall():
-			return msg, nil
-		case msg.Method == "initialize":
-			c.pinged.Store(true)
-		}
-		if why := c.subscriptions.Note(msg.Method, msg.Params); why != nil {
-			return nil, inflight.Refused(msg.ID, why)
-		}
-		switch again, why := c.calls.Begin(msg); {
-		case why != nil:
-			return nil, inflight.Refused(msg.ID, why)
-		case again:
-			return nil, nil
+		fault.Message = "a line is not one JSON-RPC message"
+		if errors.Is(err, message.ErrNotJSON) {
+			fault.Code, fault.Message = jsonrpc.CodeParseError, "a line is not JSON"
 		}
 	}
-	return msg, nil
+	c.options.Logger.Warn("a line is no message", "bytes", l.length, "reason", fault.Message)
+	return nil, inflight.Refused(jsonrpc.ID{}, fault)
 }
 
 // Write implements [mcp.Connection].
@@ -139,35 +108,23 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if message.IsPing(msg) && !c.pinged.Load() {
+	if c.link.Unpingable(msg) {
 		return message.ErrUnpingable
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	data, err := message.Append(c.buffer[:0], msg)
+	text, err := c.link.Encode(msg)
 	if err != nil {
 		return err
 	}
-	if c.largeIDs.Load() {
-		data = message.RestoreLarge(data)
-	}
-	if cap(data) <= keptBuffer {
-		c.buffer = data
-	}
-	again := 0
-	if answer, ok := msg.(*jsonrpc.Response); ok && !inflight.IsRefusal(answer) {
-		_, again = c.calls.Settle(answer.ID) // its id is free as soon as it is read
-	}
-	for range 1 + again {
-		if _, err := c.options.Writer.Write(append(data, '\n')); err != nil {
+	times, _ := c.link.Settle(msg)
+	for range times {
+		if _, err := c.options.Writer.Write(append(text, '\n')); err != nil {
 			return fmt.Errorf("%w: %w", mcp.ErrConnectionClosed, err)
 		}
 	}
 	return nil
 }
-
-// keptBuffer is the largest buffer that outlives its message.
-const keptBuffer = 64 << 10
 
 // Close implements [mcp.Connection]. A read of the input that nothing can interrupt
 // may stay behind, until the input ends.

@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
+	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -20,248 +20,124 @@ import (
 	"github.com/mrtr-go/sdk/transport/stdio"
 )
 
-const patience = 30 * time.Second
+const maxMessage = 1000
 
-// client is the far end of a served connection, which reads and writes lines.
+// client is the far end of a served connection, in a bubble: what does not come is noticed
+// as a deadlock.
 type client struct {
-	t     *testing.T
-	in    *io.PipeWriter
-	out   chan string
-	ended chan error
+	*testing.T
+	in      *io.PipeWriter
+	out     *bufio.Reader
+	log     bytes.Buffer
+	began   chan struct{} // a call of "wait" runs
+	release chan struct{}
+	ended   chan error
 }
 
-func serve(t *testing.T, server *mcp.Server, opts stdio.Options) *client {
+func serve(t *testing.T) *client {
+	c := &client{T: t, began: make(chan struct{}, 100), release: make(chan struct{}), ended: make(chan error, 1)}
+	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
+	for _, name := range []string{"wait", "tool"} {
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if name == "wait" {
+				c.began <- struct{}{}
+				select {
+				case <-c.release:
+				case <-ctx.Done():
+				}
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ran"}}}, nil
+		})
+	}
 	fromClient, in := io.Pipe()
 	out, toClient := io.Pipe()
-	opts.Reader, opts.Writer = fromClient, toClient
-	transport, err := stdio.New(&opts)
+	transport, err := stdio.New(&stdio.Options{Reader: fromClient, Writer: toClient, MaxMessageBytes: maxMessage, MaxCalls: 2, Logger: slog.New(slog.NewTextHandler(&c.log, nil))})
 	require.NoError(t, err)
-	c := &client{t: t, in: in, out: make(chan string, 100), ended: make(chan error, 1)}
+	c.in, c.out = in, bufio.NewReader(out)
 	go func() { c.ended <- server.Run(context.Background(), transport) }()
-	go func() {
-		defer close(c.out)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			c.out <- lines.Text()
-		}
-	}()
 	t.Cleanup(func() {
 		in.Close()
-		select {
-		case <-c.ended:
-		case <-time.After(patience):
-			t.Error("the server did not end with its input")
-		}
+		_, err := io.ReadAll(c.out)
+		require.NoError(t, err)
+		<-c.ended
 	})
 	return c
 }
 
 func (c *client) write(text string) {
-	c.t.Helper()
-	c.writeBytes([]byte(text))
-}
-
-func (c *client) writeBytes(text []byte) {
-	c.t.Helper()
-	written := make(chan error, 1)
-	go func() {
-		_, err := c.in.Write(text)
-		written <- err
-	}()
-	select {
-	case err := <-written:
-		require.NoError(c.t, err)
-	case <-time.After(patience):
-		require.FailNow(c.t, "the server does not read")
-	}
+	c.Helper()
+	_, err := io.WriteString(c.in, text)
+	require.NoError(c, err)
 }
 
 func (c *client) read() string {
-	c.t.Helper()
-	select {
-	case line, ok := <-c.out:
-		require.True(c.t, ok, "the server has ended")
-		return line
-	case <-time.After(patience):
-		require.FailNow(c.t, "no line came")
-		return ""
+	c.Helper()
+	line, err := c.out.ReadString('\n')
+	require.NoError(c, err)
+	return line
+}
+
+func call(id, tool string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + tool + `","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}` + "\n"
+}
+
+// Lines of every kind, in any order, are each answered before the next, and end neither the
+// session nor a call that runs. The last one needs no end.
+func TestEveryLineIsAnswered(t *testing.T) {
+	const notJSON, noMessage = `{"jsonrpc":"2.0","error":{"code":-32700,"message":"a line is not JSON"}}`, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"a line is not one JSON-RPC message"}}`
+	lines := []struct{ line, answer string }{
+		{"this is not JSON\n", notJSON},
+		{`{"jsonrpc":"2.0","method":"a"}{"jsonrpc":"2.0","method":"b"}` + "\n", notJSON},
+		{"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"\xff\"}\n", notJSON},
+		{strings.Repeat("[", 900) + "\n", notJSON},
+		{"null\n", noMessage},
+		{`[{"jsonrpc":"2.0","id":2,"method":"ping"}]` + "\n", noMessage},
+		{`{"id":2,"method":"ping"}` + "\n", noMessage},
+		{strings.Repeat(" ", maxMessage-2) + "5\r\n", noMessage},
+		{strings.Repeat(" ", maxMessage+1) + "\n", `{"jsonrpc":"2.0","error":{"code":-32600,"message":"a message may have 1000 bytes"}}`},
+		{strings.Repeat("x", 300<<10) + "\n", `{"jsonrpc":"2.0","error":{"code":-32600,"message":"a message may have 1000 bytes"}}`},
+		{"\n  \r\n\t\n" + call(`"text"`, "tool"), `"id":"text","result":`},
+		{call("123456789012345678901234567890", "tool"), `"id":123456789012345678901234567890,"result":`},
+		{`{"jsonrpc":"2.0","method":"notifications/unknown","params":{"a":1,"a":2}}` + "\n" + call("7", "tool"), `"id":7,"result":`},
+		{call("1", "tool"), `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"a call with this id is in flight"}}`},
+		{strings.Replace(call("8", "tool"), `"_meta"`, `"inputResponses":{"a":{"action":"decline","action":"accept"}},"_meta"`, 1), `{"jsonrpc":"2.0","id":8,"error":{"code":-32602,"message":"invalid params: an answer has two members \"action\""}}`},
+	}
+	for seed := range uint64(10) {
+		synctest.Test(t, func(t *testing.T) {
+			c := serve(t)
+			c.write(call("1", "wait"))
+			<-c.began
+			for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(lines)) {
+				c.write(lines[i].line)
+				require.Contains(t, c.read(), lines[i].answer)
+			}
+			c.write(call("2", "wait"))
+			<-c.began
+			c.write(call("3", "tool"))
+			require.Contains(t, c.read(), `"id":3,"error":{"code":-31000`)
+			c.write(call("2", "wait")) // again
+			close(c.release)
+			for range 3 {
+				require.Contains(t, c.read(), `"ran"`)
+			}
+			require.Contains(t, c.log.String(), `msg="a line is no message" bytes=307200 reason="a message may have 1000 bytes"`)
+			c.write("garbage")
+			require.NoError(t, c.in.Close())
+			require.Contains(t, c.read(), notJSON)
+		})
 	}
 }
 
-const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
-
-func call(id, extra string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"tool","arguments":{},` + extra + meta + `}}` + "\n"
-}
-
-func newServer(h mcp.ToolHandler) *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
-	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, h)
-	return server
-}
-
-func ran(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ran"}}}, nil
-}
-
-// A line that is no message is answered, and ends neither the session nor the call
-// that waits.
-func TestGarbageEndsNothing(t *testing.T) {
-	began, release := make(chan struct{}, 10), make(chan struct{})
-	c := serve(t, newServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		began <- struct{}{}
-		select {
-		case <-release:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		return ran(ctx, req)
-	}), stdio.Options{MaxMessageBytes: 1000})
-	c.write(call("1", ""))
-	<-began
-	cases := []struct {
-		explanation, line string
-		code              int
-	}{
-		{"words", "this is not JSON", -32700},
-		{"half a message", `{"jsonrpc":"2.0","id":2,`, -32700},
-		{"two messages", `{"jsonrpc":"2.0","method":"a"}{"jsonrpc":"2.0","method":"b"}`, -32700},
-		{"bytes that are no text", "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"\xff\"}", -32700},
-		{"zeros", "\x00\x00\x00", -32700},
-		{"another value", `5`, -32600},
-		{"null", `null`, -32600},
-		{"a batch", `[{"jsonrpc":"2.0","id":2,"method":"ping"}]`, -32600},
-		{"another protocol", `{"id":2,"method":"ping"}`, -32600},
-		{"an id with a fraction", `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, -32600},
-		{"a line that is too long", `{"jsonrpc":"2.0","id":2,"method":"ping","x":"` + strings.Repeat("x", 1000) + `"}`, -32600},
-		{"brackets without end", strings.Repeat("[", 900), -32700},
-	}
-	for _, tc := range cases {
-		c.write(tc.line + "\n")
-		answer := c.read()
-		require.Contains(t, answer, fmt.Sprintf(`{"jsonrpc":"2.0","error":{"code":%d,`, tc.code), tc.explanation)
-		require.NotContains(t, answer, `"id"`)
-	}
-	c.write("\n  \r\n\t\n") // no line at all
-	close(release)
-	require.Contains(t, c.read(), `"ran"`)
-	c.write(call("2", "") + call("3", ""))
-	require.ElementsMatch(t, []bool{true, true}, []bool{strings.Contains(c.read(), "ran"), strings.Contains(c.read(), "ran")})
-}
-
-// The last line counts without its end, too.
-func TestALastLineWithoutAnEnd(t *testing.T) {
-	c := serve(t, newServer(ran), stdio.Options{})
-	c.write("garbage")
-	require.NoError(t, c.in.Close())
-	require.Contains(t, c.read(), "-32700")
-}
-
-// An id in flight is refused under that id, the call under it goes on, and the
-// number of calls is bounded.
-func TestCallsInFlightAreCapped(t *testing.T) {
-	began, release := make(chan struct{}, 10), make(chan struct{})
-	c := serve(t, newServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		began <- struct{}{}
-		select {
-		case <-release:
-		case <-ctx.Done():
-		}
-		return ran(ctx, req)
-	}), stdio.Options{MaxCalls: 2})
-	c.write(call("1", ""))
-	<-began
-	c.write(call("1", `"another":1,`))
-	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"a call with this id is in flight"}}`, c.read())
-	c.write(call("2", ""))
-	<-began
-	c.write(call("3", ""))
-	refused := c.read()
-	require.Contains(t, refused, `"id":3`)
-	require.Contains(t, refused, `-31000`)
-	close(release)
-	require.Contains(t, c.read(), `"ran"`)
-	require.Contains(t, c.read(), `"ran"`)
-	require.Len(t, began, 0)
-	c.write(call("1", "")) // it is free again
-	require.Contains(t, c.read(), `"ran"`)
-}
-
-// A call that arrives again while it is in flight gets the answer too, up to a bound, and
-// its tool runs once.
-func TestACallThatArrivesTwiceInFlightRunsOnce(t *testing.T) {
-	began, release := make(chan struct{}, 10), make(chan struct{})
-	c := serve(t, newServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		began <- struct{}{}
-		<-release
-		return ran(ctx, req)
-	}), stdio.Options{})
-	for range 9 {
-		c.write(call("1", ""))
-	}
-	<-began
-	c.write(call("1", ""))
-	require.Contains(t, c.read(), "in flight", "that is too often")
-	close(release)
-	for range 9 {
-		require.Contains(t, c.read(), `"ran"`)
-	}
-	c.write(call("2", ""))
-	require.Contains(t, c.read(), `"id":2`, "nothing follows the answers")
-	require.Len(t, began, 1)
-}
-
-func TestAnswersThatStandTwiceAreRefused(t *testing.T) {
-	c := serve(t, newServer(ran), stdio.Options{})
-	c.write(call("1", `"inputResponses":{"a":{"action":"decline","action":"accept"}},`))
-	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"invalid params: an answer has two members \"action\""}}`, c.read())
-}
-
-// The answer of a legacy client that stands twice ends its question, and nothing else.
-func TestAnAnswerOverTheSessionThatStandsTwiceEndsItsQuestion(t *testing.T) {
-	asked := make(chan error, 2)
-	c := serve(t, newServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		_, err := req.Session.Elicit(ctx, wire.TextForm("q?", "q"))
-		asked <- err
-		return ran(ctx, req)
-	}), stdio.Options{})
-	c.write(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"x","version":"1"},"capabilities":{"elicitation":{}}}}` + "\n")
-	require.Contains(t, c.read(), `"result"`)
-	c.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
-	for _, answer := range []string{`"action":"decline","action":"accept"`, `"action":"accept"`} {
-		c.write(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"tool","arguments":{}}}` + "\n")
-		var question struct{ ID json.RawMessage }
-		require.NoError(t, json.Unmarshal([]byte(c.read()), &question))
-		c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{%s,"content":{"q":"yes"}}}`, question.ID, answer) + "\n")
-		require.Contains(t, c.read(), `"ran"`)
-	}
-	require.ErrorContains(t, <-asked, `an answer has two members "action"`)
-	require.NoError(t, <-asked)
-}
-
-func TestLargeIDsSurvive(t *testing.T) {
-	c := serve(t, newServer(ran), stdio.Options{})
-	for _, id := range []string{"9007199254740993", "123456789012345678901234567890", `"text"`, "-7"} {
-		c.write(call(id, ""))
-		require.Contains(t, c.read(), `"id":`+id+`,`)
-	}
-}
-
-// A line without an end takes no more memory than a message may.
+// A line takes no more memory than a message may, however long it is.
 func TestALineWithoutAnEndIsNotKept(t *testing.T) {
-	c := serve(t, newServer(ran), stdio.Options{MaxMessageBytes: 1 << 20})
-	piece := bytes.Repeat([]byte("x"), 1<<20)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for range 64 {
-		c.writeBytes(piece)
-	}
-	runtime.ReadMemStats(&after)
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
-	c.write("\n")
-	require.Contains(t, c.read(), "-32600")
-	c.write(call("1", ""))
-	require.Contains(t, c.read(), `"ran"`)
+	synctest.Test(t, func(t *testing.T) {
+		c := serve(t)
+		piece := strings.Repeat("x", 64<<10)
+		per := testing.AllocsPerRun(100, func() { c.write(piece) })
+		require.Less(t, per, 5.0)
+		c.write("\n")
+		require.Contains(t, c.read(), "-32600")
+	})
 }
 
 func TestBothEras(t *testing.T) {
@@ -271,7 +147,8 @@ func TestBothEras(t *testing.T) {
 		transport, err := stdio.New(&stdio.Options{Reader: fromClient, Writer: toClient})
 		require.NoError(t, err)
 		ended := make(chan error, 1)
-		go func() { ended <- wire.NewTripServer(sse.Bridge(wire.Trip, nil)).Run(context.Background(), transport) }()
+		server := wire.NewTripServer(sse.Bridge(wire.Trip, nil))
+		go func() { ended <- server.Run(context.Background(), transport) }()
 		client, err := wire.Dial(t.Context(), &mcp.IOTransport{Reader: out, Writer: in}, &wire.Options{Version: version})
 		require.NoError(t, err)
 		res, err := client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, wire.TripAnswers)
@@ -280,22 +157,14 @@ func TestBothEras(t *testing.T) {
 		require.Equal(t, rounds, res.Rounds)
 		require.NoError(t, client.Close())
 		<-ended
+		_, err = transport.Connect(t.Context())
+		require.ErrorContains(t, err, "one session")
 	}
-}
-
-func TestOptionsAreChecked(t *testing.T) {
 	in, out := io.Pipe()
 	for _, opts := range []stdio.Options{{MaxMessageBytes: -1}, {MaxCalls: -1}, {Reader: in}, {Writer: out}} {
 		_, err := stdio.New(&opts)
-		var usage *stdio.UsageError
-		require.ErrorAs(t, err, &usage)
+		require.ErrorAs(t, err, new(*stdio.UsageError), fmt.Sprint(opts))
 	}
-	transport, err := stdio.New(&stdio.Options{Reader: in, Writer: out})
-	require.NoError(t, err)
-	_, err = transport.Connect(t.Context())
-	require.NoError(t, err)
-	_, err = transport.Connect(t.Context())
-	require.ErrorContains(t, err, "one session")
 }
 
 // Whatever lines come, the server answers the call that follows them.
@@ -304,22 +173,11 @@ func FuzzLines(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c := serve(t, newServer(ran), stdio.Options{MaxMessageBytes: 4096})
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for line := range c.out {
-				if strings.Contains(line, `"id":"the end"`) {
-					return
-				}
+		synctest.Test(t, func(t *testing.T) {
+			c := serve(t)
+			go c.write(text + "\n" + call(`"the end"`, "tool"))
+			for !strings.Contains(c.read(), `"id":"the end"`) {
 			}
-			t.Error("the server has ended")
-		}()
-		c.write(text + "\n" + call(`"the end"`, ""))
-		select {
-		case <-done:
-		case <-time.After(patience):
-			require.Fail(t, "the call was not answered")
-		}
+		})
 	})
 }

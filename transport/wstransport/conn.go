@@ -3,54 +3,38 @@ package wstransport
 import (
 	"bytes"
 	"context"
-	"io"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 )
 
-// maxLine is how many messages may wait in line to be written, and keptBuffer
-// the largest buffer that outlives its message.
-const (
-	maxLine    = 64
-	keptBuffer = 64 << 10
-)
-
 // A conn is the [mcp.Connection] over one WebSocket. Every failure, on either side
 // of it, goes through [conn.finish] exactly once.
 type conn struct {
-	ws     *websocket.Conn
-	limits Limits
-	// refused hears why a call is not taken; nil if nobody does.
-	refused func(reason string)
-	extra   *mcp.RequestExtra // for each request; nil on the client's side
+	ws      *websocket.Conn
+	link    inflight.Link
+	extra   *mcp.RequestExtra   // for each request; nil on the client's side
+	refused func(reason string) // hears why a call is not taken; nil on the client's side
 
-	readTurn chan struct{} // held while reading from ws
-	// All guarded by readTurn.
-	readBuf    bytes.Buffer
-	heard      time.Time // when the read deadline was last moved
-	by         time.Time // when the message that is being read must be whole; zero between messages
-	peerClosed bool
-
-	line      chan struct{} // places for those who write; a reader passes through it
+	readTurn  chan struct{} // held while reading from ws
+	readBuf   bytes.Buffer  // guarded by readTurn
 	writeTurn chan struct{} // held while writing a message to ws
-	writeBuf  []byte        // guarded by writeTurn
+	unread    atomic.Int64  // bytes of messages that wait to be written
 
-	unread atomic.Int64 // bytes of messages that wait to be written
+	born      time.Time
+	due       atomic.Int64 // the age at which the peer must be heard again, or its message be whole
+	reading   atomic.Bool  // the first frame of a message has come, and not the last
+	requested atomic.Bool
 
-	firstRequest time.Duration // how long the peer may make none; no limit if zero
-	requested    atomic.Bool
-	largeIDs     atomic.Bool // one was received
-	pinged       atomic.Bool // the client initialized, and answers pings
-
-	calls         inflight.Calls // of the peer
-	subscriptions inflight.Subscriptions
-	opening       opening
+	opened *inflight.Counter // bytes of the initialize messages of all connections; nil on the client's side
+	kept   int               // those of this connection
 
 	endOnce  sync.Once
 	ended    chan struct{} // closed when the connection is no longer used
@@ -58,44 +42,42 @@ type conn struct {
 	released chan struct{} // closed when the socket is
 }
 
-func newConn(ws *websocket.Conn, limits Limits) *conn {
+func newConn(ws *websocket.Conn, maxMessage int64) *conn {
 	c := &conn{
 		ws:        ws,
-		limits:    limits,
 		readTurn:  make(chan struct{}, 1),
-		line:      make(chan struct{}, maxLine),
 		writeTurn: make(chan struct{}, 1),
+		born:      time.Now(),
 		ended:     make(chan struct{}),
 		released:  make(chan struct{}),
 	}
-	ws.SetReadLimit(limits.MaxMessageBytes)
-	// The answer to a close frame is left to finish, so that a reader never
-	// waits for a writer that is stuck.
+	c.expect(pongWait)
+	ws.SetReadLimit(maxMessage)
+	// finish answers a close frame, so that a reader never waits for a writer that is stuck.
 	ws.SetCloseHandler(func(int, string) error { return nil })
-	ws.SetPongHandler(func(string) error { return c.hear(time.Now()) })
-	pong := ws.PingHandler()
-	ws.SetPingHandler(func(data string) error {
-		if err := c.hear(time.Now()); err != nil {
-			return err
+	heard := func() {
+		if !c.reading.Load() { // a message has a time of its own
+			c.expect(pongWait)
 		}
-		return pong(data)
-	})
+	}
+	ws.SetPongHandler(func(string) error { heard(); return nil })
+	pong := ws.PingHandler()
+	ws.SetPingHandler(func(data string) error { heard(); return pong(data) })
 	return c
 }
 
-// SessionID implements [mcp.Connection]. It is empty: see the package
-// documentation.
+// SessionID implements [mcp.Connection]. Nobody can come back to a connection.
 func (c *conn) SessionID() string { return "" }
 
-// take waits for a place in ch.
-func (c *conn) take(ctx context.Context, ch chan struct{}) error {
+// take waits for a turn.
+func (c *conn) take(ctx context.Context, turn chan struct{}) error {
 	select {
 	case <-c.ended:
 		return c.cause
 	default:
 	}
 	select {
-	case ch <- struct{}{}:
+	case turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -104,9 +86,148 @@ func (c *conn) take(ctx context.Context, ch chan struct{}) error {
 	}
 }
 
-// Close implements [mcp.Connection]. It does not wait for the peer, but a Read
-// that is under way does, for as long as Limits.closeGrace.
-func (c *conn) Close() error {
-	_ = c.finish(ending{code: websocket.CloseNormalClosure, cause: io.EOF})
+// Read implements [mcp.Connection]. Its error is the end of the connection:
+// [io.EOF] when either side closed it with 1000. A context that ends during a
+// read ends the connection too, for half a message cannot be put back.
+func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		msg, answer, err := c.receive(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if answer != nil {
+			if c.refused != nil {
+				c.refused(reason(answer))
+			}
+			if err := c.Write(ctx, answer); err != nil {
+				return nil, err
+			}
+		}
+		if req, ok := msg.(*jsonrpc.Request); ok && c.extra != nil {
+			extra := *c.extra // a handler may write to its own
+			req.Extra = &extra
+		}
+		if msg != nil {
+			return msg, nil
+		}
+	}
+}
+
+// receive reads one message in turn, for [inflight.Link.Receive].
+func (c *conn) receive(ctx context.Context) (jsonrpc.Message, *jsonrpc.Response, error) {
+	if err := c.take(ctx, c.readTurn); err != nil {
+		return nil, nil, err
+	}
+	defer func() { <-c.readTurn }()
+	defer context.AfterFunc(ctx, func() {
+		_ = c.finish(ending{code: websocket.CloseNormalClosure, cause: context.Cause(ctx)})
+		_ = c.ws.SetReadDeadline(time.Now())
+	})()
+	c.expect(pongWait) // counted from here, not from when this end was busy
+	kind, r, err := c.ws.NextReader()
+	if err != nil {
+		return nil, nil, c.finish(diagnose(err))
+	}
+	if kind != websocket.TextMessage {
+		return nil, nil, c.end(websocket.CloseUnsupportedData, "messages must be text")
+	}
+	c.reading.Store(true)
+	c.expect(messageTimeout)
+	c.readBuf.Reset()
+	_, err = c.readBuf.ReadFrom(r)
+	c.reading.Store(false)
+	if err != nil {
+		return nil, nil, c.finish(diagnose(err))
+	}
+	text := c.readBuf.Bytes()
+	if cap(text) > inflight.KeptBuffer {
+		c.readBuf = bytes.Buffer{}
+	}
+	msg, answer, err := c.link.Receive(text)
+	if err != nil {
+		return nil, nil, c.end(websocket.CloseInvalidFramePayloadData, err.Error())
+	}
+	return msg, answer, nil
+}
+
+// reason is why a call is not taken, in the words of [HandlerOptions.Refused].
+func reason(answer *jsonrpc.Response) string {
+	why := answer.Error.(*jsonrpc.Error)
+	switch {
+	case why.Code == inflight.CodeBusy && why.Message == inflight.ErrFull.Error():
+		return "overload"
+	case why.Code == inflight.CodeBusy:
+		return "share"
+	case why.Code == jsonrpc.CodeInvalidRequest, why.Code == jsonrpc.CodeInvalidParams:
+		return "ambiguous"
+	}
+	return "shutdown"
+}
+
+// admit bounds what go-sdk keeps of a legacy client until its session ends.
+func (c *conn) admit(req *jsonrpc.Request) *jsonrpc.Error {
+	if req.IsCall() && req.Method != "ping" {
+		c.requested.Store(true)
+	}
+	size := len(req.Params)
+	switch {
+	case req.Method == "initialize" && size > maxInitialize, req.Method == "notifications/initialized" && size > maxInitialized:
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "too long a message to open a session"}
+	case req.Method == "initialize":
+		if err := c.opened.Enter(c.link.Who, size); err != nil {
+			return inflight.Busy(err)
+		}
+		c.kept += size // a second one may come before the first is known to be replaced
+	}
 	return nil
+}
+
+// over gives back what the connection was counted for. Its handlers have returned.
+func (c *conn) over() {
+	c.link.Over()
+	c.opened.Leave(c.link.Who, c.kept)
+}
+
+func (c *conn) expect(within time.Duration) { c.due.Store(int64(time.Since(c.born) + within)) }
+
+// watch pings the peer until the connection ends, and ends it when the peer is silent or
+// slow, makes no request, or the token that opened the connection expires.
+func (c *conn) watch() {
+	ping := time.NewTicker(pingInterval)
+	defer ping.Stop()
+	late := time.NewTimer(pongWait)
+	defer late.Stop()
+	var first, expired <-chan time.Time
+	if c.extra != nil {
+		first = time.After(firstRequest)
+		if token := c.extra.TokenInfo; token != nil && !token.Expiration.IsZero() {
+			expired = time.After(time.Until(token.Expiration))
+		}
+	}
+	for {
+		select {
+		case <-c.ended:
+			return
+		case <-expired:
+			_ = c.end(websocket.ClosePolicyViolation, "the bearer token expired")
+		case <-first:
+			if !c.requested.Load() {
+				_ = c.end(websocket.ClosePolicyViolation, "no request was made")
+			}
+		case <-late.C:
+			slow := c.reading.Load()
+			switch left := time.Duration(c.due.Load()) - time.Since(c.born); {
+			case left > 0:
+				late.Reset(left)
+			case slow:
+				_ = c.end(websocket.ClosePolicyViolation, fmt.Sprintf("a message took longer than %v", messageTimeout))
+			default:
+				_ = c.end(websocket.CloseInternalServerErr, fmt.Sprintf("nothing was heard for %v", pongWait))
+			}
+		case <-ping.C:
+			if err := c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout)); err != nil {
+				_ = c.finish(ending{cause: lost(err)})
+			}
+		}
+	}
 }

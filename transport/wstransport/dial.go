@@ -8,60 +8,82 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/usage"
 )
 
-// handshakeTimeout bounds a handshake whose context has no deadline.
-const handshakeTimeout = 30 * time.Second
+// UsageError is a mistake in the options of this package or in the way it is called.
+type UsageError = usage.Error
 
-// dialWriteBuffer is the size of the pieces in which a client sends: it masks its
-// messages, which takes a buffer, and makes one system call a piece.
-const dialWriteBuffer = 16 << 10
+// A RefusedError is a handshake that a server answered with an HTTP response.
+type RefusedError struct {
+	StatusCode int
+	// Header is the response's, for instance to read Www-Authenticate.
+	Header http.Header
+	// Message is the body of the response, up to the first kilobyte.
+	Message string
+}
 
-// dialWriteBuffers are lent to connections while they write.
-var dialWriteBuffers sync.Pool
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("wstransport: refused with status %d: %s", e.StatusCode, e.Message)
+}
+
+// writeBuffers are lent to connections while they mask what they write.
+var writeBuffers sync.Pool
 
 // Dial opens a connection to a ws:// or wss:// address and returns the transport
 // over it, to be passed to [mcp.Client.Connect] once. The context bounds
-// the handshake only. A proxy is taken from the environment.
-//
-// A server that answers with an HTTP status gives a [*RefusedError]. One that
-// upgrades without selecting the subprotocol is closed with 1002 and gives an
-// error.
+// the handshake only, which takes 30 seconds at most. A proxy is taken from the environment.
+// A server that answers with an HTTP status gives a [*RefusedError].
 func Dial(ctx context.Context, url string, opts *DialOptions) (mcp.Transport, error) {
-	if opts == nil {
-		opts = &DialOptions{}
+	var o DialOptions
+	if opts != nil {
+		o = *opts
 	}
-	limits, err := opts.withDefaults(clientMaxMessage)
-	if err != nil {
+	u := usage.Of("wstransport", "DialOptions")
+	usage.Default(u, "MaxMessageBytes", &o.MaxMessageBytes, 16<<20)
+	if err := u.Err(); err != nil {
 		return nil, err
 	}
 	dialer := websocket.Dialer{
 		Proxy:            http.ProxyFromEnvironment,
-		TLSClientConfig:  opts.TLSConfig,
-		HandshakeTimeout: handshakeTimeout,
+		TLSClientConfig:  o.TLSConfig,
+		HandshakeTimeout: 30 * time.Second,
 		Subprotocols:     []string{Subprotocol},
-		WriteBufferSize:  dialWriteBuffer,
-		WriteBufferPool:  &dialWriteBuffers,
+		WriteBufferSize:  16 << 10,
+		WriteBufferPool:  &writeBuffers,
 	}
-	ws, resp, err := dialer.DialContext(ctx, url, opts.Header)
+	ws, resp, err := dialer.DialContext(ctx, url, o.Header)
 	if errors.Is(err, websocket.ErrBadHandshake) {
 		body, _ := io.ReadAll(resp.Body) // the dialer has cut it to a kilobyte, in memory
-		return nil, &RefusedError{
-			StatusCode: resp.StatusCode,
-			Header:     resp.Header,
-			Message:    strings.TrimSpace(string(body)),
-		}
+		return nil, &RefusedError{StatusCode: resp.StatusCode, Header: resp.Header, Message: strings.TrimSpace(string(body))}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("wstransport: dialing %s: %w", url, err)
 	}
-	c := newConn(ws, limits)
+	c := newConn(ws, o.MaxMessageBytes)
 	if ws.Subprotocol() != Subprotocol {
 		return nil, c.end(websocket.CloseProtocolError, fmt.Sprintf("the server did not select the subprotocol %q", Subprotocol))
 	}
 	return &transport{conn: c}, nil
+}
+
+// A transport is a connection that is open already and waits for its session.
+type transport struct {
+	conn *conn
+	used atomic.Bool
+}
+
+// Connect implements [mcp.Transport].
+func (t *transport) Connect(context.Context) (mcp.Connection, error) {
+	if t.used.Swap(true) {
+		return nil, usage.New("wstransport", "a transport serves one session")
+	}
+	go t.conn.watch()
+	return t.conn, nil
 }

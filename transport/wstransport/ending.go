@@ -6,11 +6,30 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
 )
+
+// A CloseError is how a connection ended, when a close code was sent.
+type CloseError struct {
+	Code   int
+	Reason string
+	// Remote is true when the peer closed, false when this end did.
+	Remote bool
+}
+
+func (e *CloseError) Error() string {
+	text := fmt.Sprintf("closed with code %d", e.Code)
+	if e.Remote {
+		text = "peer " + text
+	}
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return "wstransport: " + text
+}
 
 // An ending is a close frame for the peer, none if code is 0, and an error for
 // this end.
@@ -18,16 +37,53 @@ type ending struct {
 	code   int
 	reason string
 	cause  error
+	answer bool // to the peer's close frame: it will send no other
+}
+
+func broken(code int, reason string) ending {
+	return ending{code: code, reason: reason, cause: &CloseError{Code: code, Reason: reason}}
+}
+
+// lost is the cause of an end without a code. Only a write times out.
+func lost(err error) error {
+	if netErr := (net.Error)(nil); errors.As(err, &netErr) && netErr.Timeout() {
+		err = fmt.Errorf("the peer did not read for %v: %w", writeTimeout, err)
+	}
+	return fmt.Errorf("wstransport: connection lost: %w", err)
+}
+
+// diagnose turns an error of reading a WebSocket into an ending.
+func diagnose(err error) ending {
+	var closed *websocket.CloseError
+	var netErr net.Error
+	switch {
+	case errors.As(err, &closed) && closed.Code == websocket.CloseAbnormalClosure:
+		return ending{cause: lost(io.ErrUnexpectedEOF)}
+	case errors.As(err, &closed) && (closed.Code == websocket.CloseNormalClosure || closed.Code == websocket.CloseNoStatusReceived):
+		return ending{code: closed.Code, cause: io.EOF, answer: true}
+	case errors.As(err, &closed):
+		return ending{code: closed.Code, cause: &CloseError{Code: closed.Code, Reason: closed.Text, Remote: true}, answer: true}
+	case errors.Is(err, websocket.ErrReadLimit):
+		return broken(websocket.CloseMessageTooBig, "a message is too large")
+	case errors.As(err, &netErr) || errors.Is(err, net.ErrClosed):
+		return ending{cause: lost(err)}
+	default: // the library has sent its own 1002 with the details
+		return broken(websocket.CloseProtocolError, err.Error())
+	}
+}
+
+// Close implements [mcp.Connection]. A Read that is under way waits for the peer, for a
+// second at most.
+func (c *conn) Close() error {
+	_ = c.finish(ending{code: websocket.CloseNormalClosure, cause: io.EOF})
+	return nil
 }
 
 // end closes with a code of this end's choice.
-func (c *conn) end(code int, reason string) error {
-	return c.finish(broken(code, reason))
-}
+func (c *conn) end(code int, reason string) error { return c.finish(broken(code, reason)) }
 
-// finish ends the connection and returns the cause of its end, which is that of
-// the first call. It does not block: the close frame is sent, and the answer
-// awaited, behind the caller's back and for a bounded time.
+// finish ends the connection and returns the cause of its end, which is that of the first
+// call. The close frame is sent, and the answer awaited, behind the caller's back.
 func (c *conn) finish(e ending) error {
 	c.endOnce.Do(func() {
 		c.cause = e.cause
@@ -39,12 +95,15 @@ func (c *conn) finish(e ending) error {
 
 func (c *conn) release(e ending) {
 	defer close(c.released)
-	deadline := time.Now().Add(c.limits.closeGrace)
-	giveUp := time.AfterFunc(c.limits.closeGrace, func() { _ = c.ws.Close() })
+	giveUp := time.AfterFunc(closeGrace, func() { _ = c.ws.Close() })
 	defer giveUp.Stop()
 	if e.code != 0 {
-		_ = c.ws.WriteControl(websocket.CloseMessage, closePayload(e), deadline)
-		c.awaitClose()
+		const most = 123 // what a control frame has room for
+		reason := strings.ToValidUTF8(e.reason[:min(len(e.reason), most)], "")
+		_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(e.code, reason), time.Now().Add(closeGrace))
+		if !e.answer {
+			c.awaitClose()
+		}
 	}
 	_ = c.ws.Close()
 }
@@ -53,99 +112,39 @@ func (c *conn) release(e ending) {
 // unread is reset, and a reset can overtake the close frame.
 func (c *conn) awaitClose() {
 	c.readTurn <- struct{}{} // Read returns when the peer answers, or when the grace is over
-	if c.peerClosed {
-		return
-	}
 	for {
-		_, _, err := c.ws.NextReader()
 		var closed *websocket.CloseError
-		if errors.As(err, &closed) {
+		if _, _, err := c.ws.NextReader(); errors.As(err, &closed) {
 			return
-		}
-		if err != nil { // the framing is lost; the rest is just bytes
+		} else if err != nil { // the framing is lost; the rest is just bytes
 			_, _ = io.Copy(io.Discard, c.ws.NetConn())
 			return
 		}
 	}
 }
 
-// closePayload cuts the reason so that it fits into a control frame.
-func closePayload(e ending) []byte {
-	const most = 123
-	reason := e.reason
-	if len(reason) > most {
-		reason = trimToRune(reason, most)
+// goAway closes the connection because the server is going: when no answer is awaited any
+// more, or ctx ends. Then answers that are on their way go out first, and whatever is still
+// owed gets one, if the peer reads it.
+func (c *conn) goAway(ctx context.Context) {
+	idle := c.link.Drain()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	case <-c.ended:
+		return
 	}
-	return websocket.FormatCloseMessage(e.code, reason)
-}
-
-func trimToRune(s string, n int) string {
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
+	grace, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
+	for _, answer := range c.link.Take() {
+		if c.Write(grace, answer) != nil {
+			break
+		}
 	}
-	return s[:n]
-}
-
-// diagnose turns an error of reading ws into an ending.
-func (c *conn) diagnose(err error) ending {
-	var closed *websocket.CloseError
-	var netErr net.Error
-	timedOut := errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &netErr) && netErr.Timeout()
-	switch {
-	case errors.As(err, &closed) && closed.Code == websocket.CloseAbnormalClosure:
-		return ending{cause: lost(io.ErrUnexpectedEOF)}
-	case errors.As(err, &closed) && c.badEnd():
-		c.peerClosed = true
-		return broken(websocket.CloseProtocolError, "a close frame of one byte")
-	case errors.As(err, &closed):
-		c.peerClosed = true
-		if closed.Code == websocket.CloseNormalClosure || closed.Code == websocket.CloseNoStatusReceived {
-			return ending{code: closed.Code, cause: io.EOF}
-		}
-		return ending{closed.Code, "", &CloseError{Code: closed.Code, Reason: closed.Text, Remote: true}}
-	case errors.Is(err, websocket.ErrReadLimit):
-		return broken(websocket.CloseMessageTooBig, fmt.Sprintf("a message is over %d bytes", c.limits.MaxMessageBytes))
-	case timedOut && !c.by.IsZero() && !time.Now().Before(c.by):
-		return broken(websocket.ClosePolicyViolation, fmt.Sprintf("a message took longer than %v", c.limits.MessageTimeout))
-	case timedOut:
-		return broken(websocket.CloseInternalServerErr, fmt.Sprintf("nothing was heard for %v", c.limits.PongWait))
-	case errors.As(err, &netErr) || errors.Is(err, net.ErrClosed):
-		return ending{cause: lost(err)}
-	default: // the library has sent its own 1002 with the details
-		return broken(websocket.CloseProtocolError, err.Error())
+	select {
+	case <-idle:
+	case <-grace.Done():
+	case <-c.ended:
 	}
-}
-
-// badEnd reports whether the peer's close frame had one byte.
-func (c *conn) badEnd() bool {
-	framed, ok := c.ws.NetConn().(*framedConn)
-	return ok && framed.frames.badEnd
-}
-
-func broken(code int, reason string) ending {
-	return ending{code, reason, &CloseError{Code: code, Reason: reason}}
-}
-
-func lost(err error) error { return fmt.Errorf("wstransport: connection lost: %w", err) }
-
-// goAway closes the connection because the server is going. Answers that are on their way
-// go out first, and whatever is still owed gets one, if the peer reads it. It does not
-// block.
-func (c *conn) goAway() {
-	answers, idle := c.calls.Take(), c.calls.OnWay()
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), c.limits.closeGrace)
-		defer cancel()
-		for _, answer := range answers {
-			if c.Write(ctx, answer) != nil {
-				break
-			}
-		}
-		select {
-		case <-idle:
-		case <-ctx.Done():
-		case <-c.ended:
-		}
-		_ = c.end(websocket.CloseGoingAway, "the server is shutting down")
-	}()
+	_ = c.end(websocket.CloseGoingAway, "the server is shutting down")
 }

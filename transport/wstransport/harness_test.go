@@ -1,180 +1,251 @@
-package wstransport_test
+package wstransport
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/transport/wstransport"
-)
-
-const (
-	modern = "2026-07-28"
-	legacy = "2025-11-25"
+	"github.com/mrtr-go/sdk/transport/internal/inflight"
 )
 
 var impl = &mcp.Implementation{Name: "test", Version: "1"}
 
-// patience is how long a test waits for an event that must come. within is the
-// promised time in which the loss of a peer is noticed.
-const (
-	patience = 30 * time.Second
-	within   = 5 * time.Second
-)
+// site is a Handler that serves connections over pipes, so that a test has a clock of its
+// own: whoever waits for something that does not come meets the end of the connection. Its
+// tool "wait" runs until release is closed or its call ends, and "echo" answers with its
+// arguments.
+type site struct {
+	*testing.T
+	*Handler
+	base     context.Context // of the requests
+	server   *mcp.Server
+	began    chan string // the ids that calls of "wait" were given as an argument
+	release  chan struct{}
+	causes   chan error // the ends of its calls that were not released
+	refusals chan string
+	served   chan struct{} // one for each connection that has been served to its end
+	serving  sync.WaitGroup
+}
 
-type nothing struct{}
-
-// tool registers a tool without arguments or output.
-func tool(s *mcp.Server, name string, f func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error)) {
-	mcp.AddTool(s, &mcp.Tool{Name: name}, func(ctx context.Context, req *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, any, error) {
-		res, err := f(ctx, req)
-		return res, nil, err
+func newSite(t *testing.T, o HandlerOptions) *site {
+	t.Helper()
+	s := &site{T: t, base: context.Background(), server: mcp.NewServer(impl, nil), began: make(chan string, 1000), release: make(chan struct{}),
+		causes: make(chan error, 1000), refusals: make(chan string, 1000), served: make(chan struct{}, 1000)}
+	tool := func(name string, f func(context.Context, *mcp.CallToolRequest) string) {
+		s.server.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: f(ctx, req)}}}, nil
+		})
+	}
+	tool("wait", func(ctx context.Context, req *mcp.CallToolRequest) string {
+		s.began <- string(req.Params.Arguments)
+		select {
+		case <-s.release:
+		case <-ctx.Done():
+			s.causes <- context.Cause(ctx)
+		}
+		return "over"
 	})
-}
-
-func says(text string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
-}
-
-func textOf(t *testing.T, res *mcp.CallToolResult) string {
-	t.Helper()
-	require.Len(t, res.Content, 1)
-	return res.Content[0].(*mcp.TextContent).Text
-}
-
-// An endpoint is a Handler on a loopback listener.
-type endpoint struct {
-	handler *wstransport.Handler
-	http    *httptest.Server
-	url     string
-	ended   chan struct{} // receives once for each ServeHTTP that returned
-}
-
-func serve(t testing.TB, server *mcp.Server, opts *wstransport.HandlerOptions, wrap ...func(http.Handler) http.Handler) *endpoint {
-	t.Helper()
-	var o wstransport.HandlerOptions
-	if opts != nil {
-		o = *opts
-	}
-	if !o.HasCloseGrace() { // most peers here answer no close frame
-		o.Limits = o.WithCloseGrace(100 * time.Millisecond)
-	}
-	handler := must(wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, &o))(t)
-	var h http.Handler = handler
-	for _, w := range wrap {
-		h = w(h)
-	}
-	e := &endpoint{handler: handler, ended: make(chan struct{}, 1024)}
-	e.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() { e.ended <- struct{}{} }()
-		h.ServeHTTP(w, r)
-	}))
-	e.url = "ws" + strings.TrimPrefix(e.http.URL, "http")
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		require.NoError(t, handler.Shutdown(ctx))
-		e.http.Close()
+	tool("echo", func(ctx context.Context, req *mcp.CallToolRequest) string {
+		if user := auth.TokenInfoFromContext(ctx); user != nil { // each request has its own, and its caller's
+			require.Equal(t, "Bearer "+user.UserID, req.Extra.Header.Get("Authorization"))
+			require.Equal(t, user.UserID, req.Extra.TokenInfo.UserID)
+			require.Nil(t, req.Extra.CloseSSEStream)
+			req.Extra.CloseSSEStream = func(mcp.CloseSSEStreamArgs) {}
+		}
+		return string(req.Params.Arguments)
 	})
-	return e
-}
-
-// sessionEnds waits until one connection has been served to its end.
-func (e *endpoint) sessionEnds(t testing.TB) {
-	t.Helper()
-	receive(t, e.ended)
-}
-
-func receive[T any](t testing.TB, ch <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(patience):
-		require.FailNow(t, "nothing came")
-		panic("unreachable")
-	}
-}
-
-// connect opens a session with go-sdk's client.
-func connect(t testing.TB, url, version string, opts *mcp.ClientOptions) *mcp.ClientSession {
-	t.Helper()
-	transport := must(wstransport.Dial(t.Context(), url, nil))(t)
-	session := must(mcp.NewClient(impl, opts).Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version}))(t)
-	t.Cleanup(func() { _ = session.Close() })
-	return session
-}
-
-// dialRaw opens a connection that speaks WebSocket and nothing above it.
-func dialRaw(t testing.TB, url string) *websocket.Conn {
-	t.Helper()
-	dialer := websocket.Dialer{Subprotocols: []string{wstransport.Subprotocol}}
-	ws, resp, err := dialer.DialContext(t.Context(), url, nil)
+	o.Refused = func(why string) { s.refusals <- why }
+	var err error
+	s.Handler, err = NewHandler(func(r *http.Request) *mcp.Server {
+		if r.URL.Path == "/none" {
+			return nil
+		}
+		return s.server
+	}, &o)
 	require.NoError(t, err)
-	require.Equal(t, wstransport.Subprotocol, resp.Header.Get("Sec-Websocket-Protocol"))
-	t.Cleanup(func() { _ = ws.Close() })
-	return ws
+	t.Cleanup(s.nothingIsLeft)
+	return s
 }
 
-// closeCode reads until the connection ends and returns the code it ended with.
-func closeCode(t testing.TB, ws *websocket.Conn) int {
-	t.Helper()
-	require.NoError(t, ws.SetReadDeadline(time.Now().Add(patience)))
+// nothingIsLeft shuts the site down and looks for what its connections were counted for.
+// Goroutines that stay behind fail the test as well.
+func (s *site) nothingIsLeft() {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = s.Shutdown(over)
+	s.serving.Wait()
+	s.open.Range(func(any, any) bool { s.Error("a connection is still known"); return true })
+	fresh, err := NewHandler(s.getServer, &s.options)
+	require.NoError(s, err)
+	require.Equal(s, []*inflight.Counter{fresh.connections, fresh.load, fresh.opened}, []*inflight.Counter{s.connections, s.load, s.opened})
+}
+
+// serve serves the connection at this end of a pipe.
+func (s *site) serve(near net.Conn) {
+	in := bufio.NewReader(near)
+	r, err := http.ReadRequest(in)
+	if err != nil {
+		return
+	}
+	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
+	w := &response{ResponseRecorder: httptest.NewRecorder(), conn: near, in: in}
+	front := http.Handler(s.Handler)
+	if r.Header.Get("Authorization") != "" {
+		front = auth.RequireBearerToken(func(_ context.Context, user string, _ *http.Request) (*auth.TokenInfo, error) {
+			return &auth.TokenInfo{UserID: user, Expiration: time.Now().Add(time.Hour)}, nil
+		}, nil)(front)
+	}
+	front.ServeHTTP(w, r.WithContext(context.WithValue(s.base, http.LocalAddrContextKey, local)))
+	if !w.taken {
+		_ = w.Result().Write(near)
+		_ = near.Close()
+	}
+	s.served <- struct{}{}
+}
+
+type response struct {
+	*httptest.ResponseRecorder
+	conn  net.Conn
+	in    *bufio.Reader
+	taken bool
+}
+
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.taken = true
+	return w.conn, bufio.NewReadWriter(w.in, bufio.NewWriter(w.conn)), nil
+}
+
+// pipe returns the client's end of a new connection.
+func (s *site) pipe(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	s.serving.Go(func() { s.serve(near) })
+	return patient{far}, nil
+}
+
+// patient is a connection whose writes have no deadline: a pong's would outlive it.
+type patient struct{ net.Conn }
+
+func (patient) SetWriteDeadline(time.Time) error { return nil }
+
+// peer is a client that speaks WebSocket and nothing above it.
+type peer struct {
+	*websocket.Conn
+	t   *testing.T
+	in  chan rpc // what it received
+	err error    // why it receives no more; set before in is closed
+}
+
+type rpc struct {
+	ID, Result json.RawMessage
+	Error      *struct{ Code int }
+}
+
+// connect makes a connection from which nobody reads yet; nil and a status if it is refused.
+func (s *site) connect(user string) (*peer, int) {
+	header := http.Header{}
+	if user != "" {
+		header.Set("Authorization", "Bearer "+user)
+	}
+	dialer := websocket.Dialer{Subprotocols: []string{Subprotocol}, NetDialContext: s.pipe}
+	ws, resp, err := dialer.Dial("ws://localhost/", header)
+	if err != nil {
+		<-s.served
+		return nil, resp.StatusCode
+	}
+	s.Cleanup(func() { _ = ws.Close() })
+	return &peer{Conn: ws, t: s.T, in: make(chan rpc, 1000)}, resp.StatusCode
+}
+
+func (s *site) dial(user string) *peer {
+	p, status := s.connect(user)
+	require.Equal(s, http.StatusSwitchingProtocols, status)
+	go p.pump()
+	return p
+}
+
+func (p *peer) pump() {
+	defer close(p.in)
 	for {
-		if _, _, err := ws.ReadMessage(); err != nil {
-			var closed *websocket.CloseError
-			require.ErrorAs(t, err, &closed)
-			return closed.Code
+		_, text, err := p.ReadMessage()
+		var m rpc
+		if p.err = cmp.Or(err, json.Unmarshal(text, &m)); p.err != nil {
+			return
 		}
+		p.in <- m
 	}
 }
 
-func requireClose(t testing.TB, err error, code int, remote bool) {
-	t.Helper()
-	var closed *wstransport.CloseError
-	require.ErrorAs(t, err, &closed)
-	require.Equal(t, code, closed.Code)
-	require.Equal(t, remote, closed.Remote)
+func (p *peer) next() rpc {
+	p.t.Helper()
+	m, ok := <-p.in
+	require.True(p.t, ok, "%v", p.err)
+	return m
 }
 
-// openFiles counts the descriptors of this process.
-func openFiles(t testing.TB) int {
-	t.Helper()
-	entries := must(os.ReadDir("/dev/fd"))(t)
-	return len(entries)
-}
-
-// requireNoLeak runs f and requires that as many goroutines and descriptors are
-// left as there were before.
-func requireNoLeak(t *testing.T, f func()) {
-	t.Helper()
-	goroutines, files := runtime.NumGoroutine(), openFiles(t)
-	f()
-	begun := time.Now()
-	for runtime.NumGoroutine() > goroutines || openFiles(t) > files {
-		if time.Since(begun) > patience {
-			stacks := make([]byte, 1<<20)
-			require.FailNow(t, "left over", "%d goroutines were %d, %d descriptors were %d\n%s", runtime.NumGoroutine(), goroutines,
-				openFiles(t), files, stacks[:runtime.Stack(stacks, true)])
-		}
-		time.Sleep(time.Millisecond)
+// code is how the connection ends: 1006 if no close frame comes.
+func (p *peer) code() int {
+	p.t.Helper()
+	for m := range p.in {
+		require.Empty(p.t, m, "a message that nobody expects")
 	}
+	var closed *websocket.CloseError
+	require.ErrorAs(p.t, p.err, &closed)
+	return closed.Code
 }
 
-// must is the value of a call that must not fail: must(f())(t).
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		require.NoError(t, err)
-		return v
+func (p *peer) send(text string) {
+	p.t.Helper()
+	p.frames(frame(0x81, text))
+}
+
+func (p *peer) frames(frames ...string) {
+	p.t.Helper()
+	_, err := p.NetConn().Write([]byte(strings.Join(frames, "")))
+	require.NoError(p.t, err)
+}
+
+// frame is one as a client sends it, with a mask of zeros.
+func frame(first byte, payload string) string {
+	head := []byte{first, 0x80 | byte(min(len(payload), 126))}
+	switch n := len(payload); {
+	case n > 0xffff:
+		head[1]++
+		head = binary.BigEndian.AppendUint64(head, uint64(n))
+	case n > 125:
+		head = binary.BigEndian.AppendUint16(head, uint16(n))
 	}
+	return string(head) + "\x00\x00\x00\x00" + payload
+}
+
+// call is a modern call of a tool.
+func call(id, tool, arguments string) string {
+	return request(id, "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s,`, tool, arguments))
+}
+
+// request is a modern request. Its members each have a comma after them.
+func request(id, method, members string) string {
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{%s%s}}`, id, method, members, meta)
+}
+
+// wait begins a call of "wait".
+func (s *site) wait(p *peer, id string) {
+	s.Helper()
+	p.send(call(id, "wait", id))
+	require.Equal(s, id, <-s.began)
 }

@@ -1,8 +1,9 @@
-// Command mrtr judges tools that ask their users.
+// Command mrtr judges tools that ask their users, and the conversations that they leave.
 //
 //	mrtr prove -tool NAME URL
 //	mrtr prove -tool NAME -- COMMAND
 //	mrtr vet ./...
+//	mrtr check FILE
 //	mrtr version
 //
 // Run `mrtr help` for the commands, and `mrtr help vet` for one of them.
@@ -32,6 +33,7 @@ type command struct {
 var commands = []command{
 	{"prove", "prove a running server by the rules for tools that ask", helpProve, runProve},
 	{"vet", "find mistakes in the source of tools that ask", helpVet, runVet},
+	{"check", "find tool uses without a result in a conversation", helpCheck, runCheck},
 	{"version", "print the versions of mrtr, of Go and of go-sdk", helpVersion, runVersion},
 }
 

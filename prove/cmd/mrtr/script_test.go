@@ -81,7 +81,7 @@ func exitsWith(ts *testscript.TestScript, neg bool, args []string) {
 // cases.
 func module(dir string) error {
 	const cases = "internal/vet/testdata"
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func module(dir string) error {
 	if err != nil {
 		return err
 	}
-	text = bytes.Replace(text, []byte("../../../../.."), []byte(root), 1)
+	text = bytes.Replace(text, []byte("../../../../../.."), []byte(root), 1)
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), text, 0o600); err != nil {
 		return err
 	}

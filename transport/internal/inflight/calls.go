@@ -19,7 +19,7 @@ var (
 	errIDInUse = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a call with this id is in flight"}
 )
 
-// TurnsAway reports whether an error says that: of a transport, or of the engine.
+// TurnsAway reports whether an error, of a transport or the engine, is [NotBegun]'s.
 func TurnsAway(err *jsonrpc.Error) bool {
 	return err.Code == errClosing.Code && bytes.Equal(err.Data, errClosing.Data)
 }
@@ -31,9 +31,8 @@ var ErrCutOff = &jsonrpc.Error{
 	Data:    json.RawMessage(`{"reason":"shutting_down","retryable":false,"effects":"unknown"}`),
 }
 
-// Calls are the calls of one connection that are not answered yet. They are kept here
-// because closing a session of go-sdk waits for its handlers, but throws their
-// answers away.
+// Calls are the unanswered calls of one connection. They are kept here because closing a
+// session of go-sdk waits for its handlers, but throws their answers away.
 type Calls struct {
 	// Set before the first call.
 	Most int      // no limit if zero
@@ -41,196 +40,165 @@ type Calls struct {
 	Who  Who      // whose calls they are in Load
 
 	// All guarded by mu.
-	mu       sync.Mutex
-	owed     map[jsonrpc.ID]*owed
-	awaited  int // answers that a drain waits for, until they are written
-	draining bool
-	idle     chan struct{} // made by OnWay, closed when nothing is on its way
+	mu      sync.Mutex
+	owed    map[jsonrpc.ID]*owed
+	awaited int           // answers that are not written yet, those of subscriptions aside
+	idle    chan struct{} // made by Drain, closed when no answer is awaited
 }
 
 // owed is a call without an answer.
 type owed struct {
-	awaited bool // a drain waits for it
-	by      answerer
 	call    *jsonrpc.Request
-	again   int // requests like it that came since, and get its answer
+	again   int  // requests like it that came since, and get its answer
+	claimed bool // the server's answer is on its way
+	cutOff  bool // the transport's is
 }
 
 // mostAgain bounds the answers that one call can have.
 const mostAgain = 8
 
+// awaited reports whether a shutdown waits for the answer. A subscription lasts as long as
+// its client wants.
+func (o *owed) awaited() bool { return o.call.Method != Listen }
+
 // repeats reports whether a request is the call once more: with the same body, under the
 // same id. A connection loses no answer, so that after it the id is free.
 func (o *owed) repeats(req *jsonrpc.Request) bool {
-	return o.again < mostAgain && o.call.Method == req.Method && bytes.Equal(o.call.Params, req.Params)
+	return !o.cutOff && o.again < mostAgain && o.call.Method == req.Method && bytes.Equal(o.call.Params, req.Params)
 }
 
-// answerer is who answers a call. It is nobody until the answer is on its way.
-type answerer int
-
-const (
-	nobody answerer = iota
-	server
-	transport
-)
-
-// Begin notes a call. It returns an error, and notes nothing, when the call is not
-// taken. again is true for one that is in flight, whose answer it will get: it is not
-// handed to the server.
+// Begin notes a call, or returns an error and notes nothing. again is true for a call that
+// is in flight, whose answer it will get: it is not handed to the server.
 func (c *Calls) Begin(req *jsonrpc.Request) (again bool, _ *jsonrpc.Error) {
-	if !req.IsCall() {
-		return false, nil
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if earlier, ok := c.owed[req.ID]; ok {
-		if earlier.by == transport || !earlier.repeats(req) {
-			return false, errIDInUse
-		}
+	earlier, inFlight := c.owed[req.ID]
+	switch {
+	case inFlight && earlier.repeats(req):
 		earlier.again++
 		return true, nil
-	}
-	if c.draining {
+	case inFlight:
+		return false, errIDInUse
+	case c.idle != nil:
 		return false, errClosing
-	}
-	if c.Most > 0 && len(c.owed) >= c.Most {
+	case c.Most > 0 && len(c.owed) >= c.Most:
 		return false, errTooMany
 	}
-	if c.Load != nil {
-		if err := c.Load.Enter(c.Who, 1); err != nil {
-			return false, &jsonrpc.Error{Code: CodeBusy, Message: err.Error()}
-		}
+	if err := c.Load.Enter(c.Who, 1); err != nil {
+		return false, Busy(err)
 	}
 	if c.owed == nil {
 		c.owed = make(map[jsonrpc.ID]*owed)
 	}
-	awaited := req.Method != Listen // lives as long as the client wants
-	c.owed[req.ID] = &owed{awaited: awaited, call: req}
-	if awaited {
+	call := &owed{call: req}
+	c.owed[req.ID] = call
+	if call.awaited() {
 		c.awaited++
 	}
 	return false, nil
 }
 
-// Late reports whether a message cancels a call that is not in flight any more. go-sdk
+// late reports whether a message cancels a call that is not in flight any more. go-sdk
 // cancels behind the reader's back, and could hit the next call under that id.
-func (c *Calls) Late(req *jsonrpc.Request) bool {
+func (c *Calls) late(req *jsonrpc.Request) bool {
 	id, ok := message.Cancels(req)
-	if !ok {
-		return false
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.owed[id] == nil
+	return ok && c.owed[id] == nil
 }
 
-// Settle forgets a call whose answer is about to be written, because the peer may
-// use its id again as soon as it has read that. It reports whether a drain waits
-// for the answer, and how many requests more it is for.
-func (c *Calls) Settle(id jsonrpc.ID) (awaited bool, again int) {
+// answered is the call that a message of the server's answers, nil if it answers none. It
+// is called under mu.
+func (c *Calls) answered(msg jsonrpc.Message) (jsonrpc.ID, *owed) {
+	answer, ok := msg.(*jsonrpc.Response)
+	if !ok || answer.Extra == (refusal{}) {
+		return jsonrpc.ID{}, nil
+	}
+	return answer.ID, c.owed[answer.ID]
+}
+
+// Claim is called before a message waits to be written. It reports false for an answer to a
+// call that the transport has answered itself.
+func (c *Calls) Claim(msg jsonrpc.Message) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	call, ok := c.owed[id]
-	if !ok {
-		return false, 0
+	_, call := c.answered(msg)
+	if call == nil || call.cutOff {
+		return call == nil
+	}
+	call.claimed = true
+	return true
+}
+
+// Settle is called before a message is written, and says how many times to write it. It
+// forgets the call that the message answers, because the peer may use its id again as soon
+// as it has read the answer. If awaited, Written must follow.
+func (c *Calls) Settle(msg jsonrpc.Message) (times int, awaited bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id, call := c.answered(msg)
+	if call == nil {
+		return 1, false
 	}
 	delete(c.owed, id)
-	if c.Load != nil {
-		c.Load.Leave(c.Who, 1)
-	}
-	return call.awaited, call.again
+	c.Load.Leave(c.Who, 1)
+	return 1 + call.again, call.awaited()
 }
 
-// Written notes that an answer for which a drain waits was written, and reports
-// whether it was the last one before a connection that drains can be closed.
-func (c *Calls) Written() bool {
+// Written notes that an awaited answer was written.
+func (c *Calls) Written() { c.noLonger(1) }
+
+func (c *Calls) noLonger(awaited int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.awaited--
-	c.closeIdle()
-	return c.draining && c.awaited == 0
-}
-
-// OnWay returns a channel that is closed when no answer is on its way from the server to
-// the peer.
-func (c *Calls) OnWay() (idle <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.idle == nil {
-		c.idle = make(chan struct{})
-		c.closeIdle()
-	}
-	return c.idle
-}
-
-// closeIdle is called under mu when an answer was written.
-func (c *Calls) closeIdle() {
-	onWay := c.awaited
-	for _, call := range c.owed {
-		if call.awaited && call.by != server {
-			onWay--
-		}
-	}
-	if c.idle == nil || onWay > 0 {
-		return
-	}
-	select {
-	case <-c.idle:
-	default:
+	c.awaited -= awaited
+	if c.awaited == 0 && c.idle != nil && awaited > 0 {
 		close(c.idle)
 	}
 }
 
-// Drain takes no more calls and reports whether no answer is awaited.
-func (c *Calls) Drain() bool {
+// Drain takes no more calls. The channel is closed when no answer is awaited.
+func (c *Calls) Drain() (idle <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.draining = true
-	return c.awaited == 0
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+		if c.awaited == 0 {
+			close(c.idle)
+		}
+	}
+	return c.idle
 }
 
-// Over gives back the places of the calls without an answer. Their handlers have
-// returned.
+// Take gives the answers to everything that is owed and not on its way: a subscription is
+// complete, and a call is cut off. Drain comes first.
+func (c *Calls) Take() []*jsonrpc.Response {
+	var answers []*jsonrpc.Response
+	awaited := 0
+	c.mu.Lock()
+	for id, call := range c.owed {
+		if call.claimed || call.cutOff {
+			continue
+		}
+		call.cutOff = true
+		if call.awaited() {
+			awaited++
+		}
+		for range 1 + call.again {
+			answers = append(answers, CutOff(id, !call.awaited()))
+		}
+	}
+	c.mu.Unlock()
+	c.noLonger(awaited)
+	return answers
+}
+
+// Over gives back the places of the calls without an answer. Their handlers have returned.
 func (c *Calls) Over() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.Load != nil {
-		c.Load.Leave(c.Who, len(c.owed))
-	}
+	c.Load.Leave(c.Who, len(c.owed))
 	c.owed = nil
-}
-
-// Claim is called before an answer is written, and reports false when the transport
-// has answered the call itself.
-func (c *Calls) Claim(id jsonrpc.ID) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	call, ok := c.owed[id]
-	if !ok {
-		return true
-	}
-	if call.by == transport {
-		return false
-	}
-	call.by = server
-	return true
-}
-
-// Take gives the answers to everything that is owed and not on its way: a
-// subscription is complete, and a call is cut off.
-func (c *Calls) Take() []*jsonrpc.Response {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var answers []*jsonrpc.Response
-	for id, call := range c.owed {
-		if call.by == nobody {
-			call.by = transport
-			for range 1 + call.again {
-				answers = append(answers, CutOff(id, !call.awaited))
-			}
-		}
-	}
-	return answers
 }
 
 // CutOff answers a call that a shutdown ends: a subscription is complete.
@@ -256,6 +224,3 @@ type refusal struct{}
 func Refused(id jsonrpc.ID, why *jsonrpc.Error) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: id, Error: why, Extra: refusal{}}
 }
-
-// IsRefusal reports whether an answer was made by [Refused] or [Calls.Take].
-func IsRefusal(answer *jsonrpc.Response) bool { return answer.Extra == refusal{} }

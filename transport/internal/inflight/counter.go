@@ -1,5 +1,5 @@
-// Package inflight counts the calls that run at once, in total and for each
-// principal, and refuses those above a limit.
+// Package inflight bounds the calls that run at once, in total and for each principal, and
+// knows when the last of them has ended.
 package inflight
 
 import (
@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // The errors of [Counter.Enter]. They are fit for a client to read.
@@ -24,7 +25,10 @@ const CodeBusy = -31000
 // WebSocket has the same number for a server that goes.
 const CodeClosing = 1001
 
-// Counter counts. Its zero value refuses everything; see [New].
+// Busy answers a call that an error of [Counter.Enter] keeps out.
+func Busy(err error) *jsonrpc.Error { return &jsonrpc.Error{Code: CodeBusy, Message: err.Error()} }
+
+// Counter counts. A nil one lets everybody in.
 //
 // The callers that nobody knows are a crowd of any size. A quarter of the places is neither
 // for them all nor for any one principal, so that the others always find room.
@@ -75,6 +79,9 @@ func New(most, mostOfOne int) *Counter {
 
 // Enter counts n more of a caller, or none of them.
 func (c *Counter) Enter(who Who, n int) error {
+	if c == nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	share := who.share()
@@ -86,26 +93,28 @@ func (c *Counter) Enter(who Who, n int) error {
 	case who.Principal == "" && c.crowd+n > c.mostOfCrowd:
 		return ErrFull
 	}
-	c.add(who, share, n)
+	c.add(who, n)
 	return nil
 }
 
 // Leave takes back what Enter counted.
 func (c *Counter) Leave(who Who, n int) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.add(who, who.share(), -n)
+	c.add(who, -n)
 }
 
-func (c *Counter) add(who Who, share string, n int) {
+func (c *Counter) add(who Who, n int) {
 	c.total += n
 	if who.Principal == "" {
 		c.crowd += n
 	}
-	if share == "" {
-		return
-	}
-	if c.of[share] += n; c.of[share] <= 0 {
-		delete(c.of, share)
+	if share := who.share(); share != "" {
+		if c.of[share] += n; c.of[share] <= 0 {
+			delete(c.of, share)
+		}
 	}
 }

@@ -1,13 +1,13 @@
 package inflight
 
 import (
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
 )
 
-// Door lets requests in until a shutdown, and knows when the last of them has left. A
-// load balancer asks it whether new clients should come.
+// Door lets requests in until a shutdown, and knows when the last of them has left.
 type Door struct {
 	retired atomic.Bool
 
@@ -66,15 +66,14 @@ func (d *Door) Ready() bool { return !d.retired.Load() && !d.Closed() }
 // ServeReady answers a load balancer: 200 with "ready", or 503 with "not ready". The
 // answer must not be cached, since it changes when the server is about to stop.
 func (d *Door) ServeReady(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	text := "ready\n"
 	if !d.Ready() {
 		w.Header().Set("Connection", "close")
-		w.WriteHeader(http.StatusServiceUnavailable)
-		text = "not ready\n"
+		http.Error(w, "not ready", http.StatusServiceUnavailable)
+		return
 	}
-	_, _ = w.Write([]byte(text)) // the asker may be gone
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "ready\n") // the asker may be gone
 }
 
 // refusedHeader says why a request was refused, for whoever passes requests on. A server

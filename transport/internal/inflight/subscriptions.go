@@ -12,17 +12,17 @@ import (
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
-// maxSubscribed bounds the addresses that a session is subscribed to, and those that
-// one subscriptions/listen names, in bytes. A server keeps them as long as the session,
-// or the stream, is open.
-const maxSubscribed = 64 << 10
-
-// Listen is the method that opens a subscription. The call lasts as long as its client
+// Listen is the method that opens a subscription, a call that lasts as long as its client
 // wants.
 const Listen = "subscriptions/listen"
 
-// MaxSubscriptions is how many resources a legacy session may be subscribed to.
-const MaxSubscriptions = 1000
+// How many resources a legacy session may be subscribed to, and how many bytes their
+// addresses, or the params of one subscriptions/listen, may have: a server keeps them as
+// long as the session, or the stream, is open.
+const (
+	maxSubscriptions = 1000
+	maxSubscribed    = 64 << 10
+)
 
 // Subscriptions are the addresses of resources that one session is subscribed to.
 type Subscriptions struct {
@@ -50,16 +50,14 @@ func (s *Subscriptions) Note(method string, params json.RawMessage) *jsonrpc.Err
 	defer s.mu.Unlock()
 	_, subscribed := s.addresses[address]
 	switch {
-	case method == "resources/unsubscribe":
-		if subscribed {
-			delete(s.addresses, address)
-			s.bytes -= len(address)
-		}
+	case subscribed == (method == "resources/subscribe"):
 		return nil
 	case subscribed:
+		delete(s.addresses, address)
+		s.bytes -= len(address)
 		return nil
-	case len(s.addresses) >= MaxSubscriptions || s.bytes+len(address) > maxSubscribed:
-		return &jsonrpc.Error{Code: CodeBusy, Message: fmt.Sprintf("too many subscriptions of one session: it may have %d, and %d bytes of addresses", MaxSubscriptions, maxSubscribed)}
+	case len(s.addresses) >= maxSubscriptions || s.bytes+len(address) > maxSubscribed:
+		return &jsonrpc.Error{Code: CodeBusy, Message: fmt.Sprintf("too many subscriptions of one session: it may have %d, and %d bytes of addresses", maxSubscriptions, maxSubscribed)}
 	}
 	if s.addresses == nil {
 		s.addresses = map[string]struct{}{}

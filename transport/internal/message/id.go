@@ -84,8 +84,7 @@ func nameLarge(params []byte) []byte {
 		}
 		start, value := w.Offset(), w.Value()
 		if isLarge(value) {
-			named := slices.Concat([]byte(`"`+largeID), value, []byte(`"`))
-			return slices.Concat(params[:start], named, params[start+len(value):])
+			return slices.Concat(params[:start], []byte(`"`+largeID), value, []byte(`"`), params[start+len(value):])
 		}
 	}
 	return params
@@ -93,15 +92,9 @@ func nameLarge(params []byte) []byte {
 
 // Cancels returns the id of the call that a message cancels, as go-sdk reads it.
 func Cancels(req *jsonrpc.Request) (id jsonrpc.ID, ok bool) {
-	if req.Method != "notifications/cancelled" {
-		return id, false
-	}
 	var v any
-	w := jsontext.Walk(req.Params, jsontext.MaxDepth)
-	for name := range w.Members {
-		if string(name) == "requestId" && json.Unmarshal(w.Value(), &v) != nil {
-			return id, false
-		}
+	if req.Method != "notifications/cancelled" || json.Unmarshal(Member(req.Params, "requestId"), &v) != nil {
+		return id, false
 	}
 	id, err := jsonrpc.MakeID(v)
 	return id, err == nil && id.IsValid()
@@ -110,15 +103,15 @@ func Cancels(req *jsonrpc.Request) (id jsonrpc.ID, ok bool) {
 // HasLarge reports whether a message has an id that go-sdk knows by a name. Its
 // answer has to go through [RestoreLarge].
 func HasLarge(msg jsonrpc.Message) bool {
-	var id jsonrpc.ID
+	var name any
 	switch msg := msg.(type) {
 	case *jsonrpc.Request:
-		id = msg.ID
+		name = msg.ID.Raw()
 	case *jsonrpc.Response:
-		id = msg.ID
+		name = msg.ID.Raw()
 	}
-	name, _ := id.Raw().(string)
-	return strings.HasPrefix(name, largeID)
+	text, _ := name.(string)
+	return strings.HasPrefix(text, largeID)
 }
 
 // RestoreLarge puts the integers back in whatever go-sdk made of their names, such as

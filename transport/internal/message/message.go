@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -25,8 +26,7 @@ var ErrNotJSON = errors.New("not one JSON value")
 // Names match exactly. Were "Method" taken for "method", a proxy that reads names
 // exactly would see another message.
 func Decode(data []byte) (jsonrpc.Message, error) {
-	var version, id, method, params, result []byte
-	failed := false
+	var version, id, method, params, result, failure []byte
 	w := jsontext.Walk(data, jsontext.MaxDepth)
 	if w.Kind() != '{' {
 		w.Value() // has none of the members
@@ -44,7 +44,7 @@ func Decode(data []byte) (jsonrpc.Message, error) {
 			case "result":
 				result = w.Value()
 			case "error":
-				failed = true
+				failure = w.Value()
 			}
 		}
 	}
@@ -58,8 +58,13 @@ func Decode(data []byte) (jsonrpc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if failed {
-		return decodeFailure(data, msgID)
+	resp := &jsonrpc.Response{ID: msgID, Result: bytes.Clone(result)}
+	if failure != nil { // rare enough for go-sdk's function
+		msg, err := jsonrpc.DecodeMessage(slices.Concat([]byte(`{"jsonrpc":"2.0","id":0,"error":`), failure, []byte("}")))
+		if err != nil {
+			return nil, err
+		}
+		resp.Error = msg.(*jsonrpc.Response).Error
 	}
 	if method != nil {
 		req := &jsonrpc.Request{ID: msgID, Params: bytes.Clone(params)}
@@ -74,22 +79,7 @@ func Decode(data []byte) (jsonrpc.Message, error) {
 	if !msgID.IsValid() {
 		return nil, errors.New("neither a method nor an id")
 	}
-	return &jsonrpc.Response{ID: msgID, Result: bytes.Clone(result)}, nil
-}
-
-// decodeFailure decodes an error, which is rare enough for go-sdk's function.
-func decodeFailure(data []byte, id jsonrpc.ID) (jsonrpc.Message, error) {
-	msg, err := jsonrpc.DecodeMessage(data)
-	if err != nil {
-		return nil, err
-	}
-	switch msg := msg.(type) {
-	case *jsonrpc.Request:
-		msg.ID = id
-	case *jsonrpc.Response:
-		msg.ID = id
-	}
-	return msg, nil
+	return resp, nil
 }
 
 // Append is [jsonrpc.EncodeMessage] into a buffer that is used again. It

@@ -20,15 +20,9 @@ var ErrUnpingable = Unpinged(fmt.Errorf("%w: a client without a session is not p
 // pings and not its session: nothing was learned about the client.
 func Unpinged(err error) error {
 	if errors.Is(err, Rejected) {
-		return unpinged{err}
+		return fmt.Errorf("%w: %w", err, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "ping"})
 	}
 	return err
-}
-
-type unpinged struct{ error }
-
-func (u unpinged) Unwrap() []error {
-	return []error{u.error, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound}}
 }
 
 // IsPing reports whether a message is a ping that wants an answer.

@@ -3,8 +3,8 @@ package message
 import (
 	"bytes"
 	"fmt"
-	"math/big"
 	"strconv"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -159,9 +159,6 @@ func (r *reading) refuseArguments() *jsonrpc.Error {
 	return nil
 }
 
-// exactDigits is how many digits an integer may have that every reader holds exactly.
-const exactDigits = 15
-
 // inexact finds an integer that a float64 does not hold, and names its path.
 func inexact(w *jsontext.Walker) (path string, number []byte) {
 	switch w.Kind() {
@@ -190,19 +187,13 @@ func inexact(w *jsontext.Walker) (path string, number []byte) {
 // IsInexact reports whether a number is written as an integer, with or without zeros behind
 // a point, that a float64 does not hold.
 func IsInexact(number []byte) bool {
-	digits, fraction, _ := bytes.Cut(bytes.TrimPrefix(number, []byte("-")), []byte("."))
-	if len(digits) <= exactDigits || bytes.ContainsAny(digits, "eE") || len(bytes.Trim(fraction, "0")) > 0 {
+	const exactDigits = 15 // every float64 has them all
+	digits, fraction, _ := strings.Cut(strings.TrimPrefix(string(number), "-"), ".")
+	if len(digits) <= exactDigits || strings.ContainsAny(digits, "eE") || strings.Trim(fraction, "0") != "" {
 		return false
 	}
-	if len(digits) > 309 { // beyond the largest float64
-		return true
-	}
-	n, ok := new(big.Int).SetString(string(digits), 10)
-	if !ok {
-		return false
-	}
-	_, accuracy := new(big.Float).SetInt(n).Float64()
-	return accuracy != big.Exact
+	f, err := strconv.ParseFloat(digits, 64)
+	return err != nil || strconv.FormatFloat(f, 'f', 0, 64) != digits
 }
 
 // work is the size of a value and of all objects and arrays in it.

@@ -21,26 +21,14 @@ var (
 
 // Guard judges the Host and the origin of requests.
 type Guard struct {
-	hosts      []string
-	origins    []string // in lower case
-	protection *http.CrossOriginProtection
+	hosts, origins []string // in lower case
+	protection     *http.CrossOriginProtection
 }
 
-// NewGuard makes a guard from two lists, either of which may be empty.
-//
-// hosts are the names, without port, that a request's Host header may carry. A
-// loopback name is fine besides, on a connection to a loopback address. If
-// there are no hosts, any name is fine on a connection to another address, and
-// only a loopback name on a connection to a loopback address: a page whose name
-// was rebound to 127.0.0.1 has the same origin as the server, and only that name
-// gives it away.
-//
-// origins are the browser origins, as scheme://host or scheme://host:port, that
-// may call besides the server's own. A request without an Origin header that no
-// browser marks as cross-site does not come from a web page and is let through.
-//
-// The error names the entry that is neither, and the option it stands in:
-// AllowedHosts or AllowedOrigins.
+// NewGuard makes a guard from the options AllowedHosts and AllowedOrigins of a transport,
+// either of which may be empty. A page whose name was rebound to 127.0.0.1 has the same
+// origin as the server, and only that name gives it away. The error names the option and
+// the entry that does not fit it.
 func NewGuard(hosts, origins []string) (*Guard, error) {
 	g := &Guard{hosts: slices.Clone(hosts), protection: http.NewCrossOriginProtection()}
 	for _, name := range hosts {
@@ -67,10 +55,10 @@ func (g *Guard) Listed(origin string) bool {
 
 // Check returns [ErrForeignHost], [ErrForeignOrigin] or nil.
 func (g *Guard) Check(r *http.Request) error {
-	if !g.hostAllowed(r) {
+	switch {
+	case !g.hostAllowed(r):
 		return ErrForeignHost
-	}
-	if !g.originAllowed(r) {
+	case !g.originAllowed(r):
 		return ErrForeignOrigin
 	}
 	return nil
@@ -78,13 +66,7 @@ func (g *Guard) Check(r *http.Request) error {
 
 func (g *Guard) hostAllowed(r *http.Request) bool {
 	name := hostname(r.Host)
-	if slices.Contains(g.hosts, name) {
-		return true
-	}
-	if onLoopback(r) {
-		return isLoopback(name)
-	}
-	return len(g.hosts) == 0
+	return slices.Contains(g.hosts, name) || onLoopback(r) && isLoopback(name) || !onLoopback(r) && len(g.hosts) == 0
 }
 
 // onLoopback reports whether a request came to a loopback address.

@@ -5,21 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
-)
-
-// Bounds on the calls of one visitor, for each instance and setting. A visitor makes a
-// handful of calls; one who means harm is not to fill the memory of a public page.
-const (
-	maxMessage   = 64 << 10 // bytes of a message to an instance
-	maxHeld      = 256      // handlers that wait
-	maxHeldBytes = 1 << 20  // of their inputs and answers
 )
 
 // instanceNames are the two instances of every bench.
@@ -34,16 +28,12 @@ type bench struct {
 	rounds    store.Store
 	opener    *mrtr.Runtime // it only opens states
 	closing   *sync.WaitGroup
-	idle      *time.Timer
-
-	mu      sync.Mutex
-	used    time.Time
-	sockets int
+	sockets   atomic.Int32 // that are open: the visitor is there
 }
 
 func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
 	keys := []statecodec.Key{statecodec.GenerateKey()}
-	b := &bench{id: id, events: &events{began: time.Now()}, instances: map[string]*instance{}, rounds: outliving{store.NewMemory(&store.MemoryOptions{MaxBytes: 4 << 20})}, closing: closing, used: time.Now()}
+	b := &bench{id: id, events: &events{began: time.Now()}, instances: map[string]*instance{}, rounds: outliving{store.NewMemory(&store.MemoryOptions{MaxBytes: 4 << 20})}, closing: closing}
 	var err error
 	if b.opener, err = mrtr.New(&mrtr.Options{Store: b.rounds, State: &statecodec.Options{Keys: keys}}); err != nil {
 		return nil, err
@@ -59,40 +49,6 @@ func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
 type outliving struct{ *store.Memory }
 
 func (outliving) Scope() store.Scope { return store.Machine }
-
-func (b *bench) touch() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.used = time.Now()
-}
-
-// usage is when the bench was last used, and whether its visitor is there.
-func (b *bench) usage() (since time.Time, inUse bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.used, b.sockets > 0
-}
-
-// maxSockets bounds the connections of one visitor, who needs one for each
-// instance and setting.
-const maxSockets = 64
-
-func (b *bench) takeSocket() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.sockets == maxSockets {
-		return false
-	}
-	b.sockets++
-	return true
-}
-
-func (b *bench) returnSocket() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.sockets--
-	b.used = time.Now()
-}
 
 func (b *bench) close() {
 	for _, i := range b.instances {
@@ -125,103 +81,69 @@ func serveOpen(w http.ResponseWriter, r *http.Request, b *bench) {
 	}
 }
 
-const (
-	// maxBenches bounds how many visitors are served at once.
-	maxBenches = 64
-	// maxIdle is how long a bench without sockets is kept.
-	maxIdle = 15 * time.Minute
-)
+// maxBenches bounds how many visitors are served at once. A page that is loaded again is
+// another visitor.
+const maxBenches = 64
 
-// benches holds the visitors' benches by id.
+// benches holds the visitors' benches, the oldest first.
 type benches struct {
 	mu      sync.Mutex
-	byID    map[string]*bench
+	open    []*bench
 	closed  bool
 	closing sync.WaitGroup // runtimes that are being closed
 }
 
-// open makes a bench, or returns nil if there are too many. The one that has been
-// unused for longest makes room, if its visitor has left.
-func (s *benches) open() (*bench, error) {
+// add makes a bench, or returns nil if there are too many. The oldest whose visitor has
+// left makes room.
+func (s *benches) add() (*bench, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, nil
 	}
-	if len(s.byID) >= maxBenches && !s.evict() {
-		return nil, nil
+	if len(s.open) == maxBenches {
+		left := slices.IndexFunc(s.open, func(b *bench) bool { return b.sockets.Load() == 0 })
+		if left < 0 {
+			return nil, nil
+		}
+		s.open[left].close()
+		s.open = slices.Delete(s.open, left, left+1)
 	}
 	b, err := newBench(rand.Text(), &s.closing)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.open = append(s.open, b)
 	}
-	s.byID[b.id] = b
-	b.idle = time.AfterFunc(maxIdle, func() { s.expire(b) })
-	return b, nil
-}
-
-// evict drops the bench that has been without sockets for longest. The caller
-// holds s.mu.
-func (s *benches) evict() bool {
-	var oldest *bench
-	var since time.Time
-	for _, b := range s.byID {
-		if used, inUse := b.usage(); !inUse && (oldest == nil || used.Before(since)) {
-			oldest, since = b, used
-		}
-	}
-	if oldest == nil {
-		return false
-	}
-	s.drop(oldest)
-	return true
-}
-
-// expire drops a bench that has been idle for maxIdle, and otherwise looks again
-// later.
-func (s *benches) expire(b *bench) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	used, inUse := b.usage()
-	if left := maxIdle - time.Since(used); inUse || left > 0 {
-		b.idle.Reset(max(left, time.Minute))
-		return
-	}
-	s.drop(b)
-}
-
-func (s *benches) drop(b *bench) {
-	delete(s.byID, b.id)
-	b.idle.Stop()
-	b.close()
+	return b, err
 }
 
 func (s *benches) find(id string) *bench {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.byID[id]
-	if b != nil {
-		b.touch()
+	for _, b := range s.open {
+		if b.id == id {
+			return b
+		}
 	}
-	return b
+	return nil
 }
 
 func (s *benches) close() {
 	s.mu.Lock()
 	s.closed = true
-	for _, b := range s.byID {
-		s.drop(b)
+	for _, b := range s.open {
+		b.close()
 	}
+	s.open = nil
 	s.mu.Unlock()
 	s.closing.Wait()
 }
 
 // openBench answers POST /demo: a bench for one visitor.
 func (h *Handler) openBench(w http.ResponseWriter, r *http.Request) {
-	b, err := h.benches.open()
+	b, err := h.benches.add()
 	switch {
 	case err != nil:
-		h.opts.Logger.Error("a bench was not opened", "error", err)
+		h.logger.Error("a bench was not opened", "error", err)
 		http.Error(w, "The bench could not be opened.", http.StatusInternalServerError)
 	case b == nil:
 		http.Error(w, "All benches are in use. Try again in some minutes.", http.StatusServiceUnavailable)

@@ -76,7 +76,7 @@ func TestDerivedLinesAreTheLinesThatRan(t *testing.T) {
 		if !ok {
 			require.Equal(t, "resumable", s.Name, "the terminal plays every style but this one")
 		}
-		if !ok || s.Charging { // the terminal plays no charge but in survive
+		if !ok || s.Charging { // the terminal plays no charge
 			continue
 		}
 		for location, passages := range map[string][]passage{"Lisbon": runs.lisbon, "Springfield": runs.springfield} {

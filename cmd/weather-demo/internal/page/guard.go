@@ -12,25 +12,11 @@ import (
 // maxBody bounds a visitor's POST: a state and its arguments at most.
 const maxBody = 64 << 10
 
-// checkAddress says why a request is not served here, or "". Unless the page is
-// public, it must come in at a loopback address and name one: a web page that
-// points its own name at 127.0.0.1 is given away by that name.
-func (h *Handler) checkAddress(r *http.Request) string {
-	if h.opts.Public {
-		return ""
-	}
+// fromThisMachine reports whether a request came in at a loopback address and names
+// one: a web page that points its own name at 127.0.0.1 is given away by that name.
+func fromThisMachine(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if ok && !isLoopback(local.String()) || !isLoopback(r.Host) {
-		return "The page is served to this machine only." + h.advice()
-	}
-	return ""
-}
-
-func (h *Handler) advice() string {
-	if h.opts.Flag == "" {
-		return ""
-	}
-	return " Start the server with " + h.opts.Flag + " to serve it to others."
+	return (!ok || isLoopback(local.String())) && isLoopback(r.Host)
 }
 
 func isLoopback(address string) bool {
@@ -48,7 +34,7 @@ func isLoopback(address string) bool {
 
 // guarded refuses requests from pages of another origin, and bodies that are not
 // JSON, which such a page could send without being asked first.
-func (h *Handler) guarded(next http.HandlerFunc) http.Handler {
+func guarded(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		if foreign(r) {
@@ -61,12 +47,6 @@ func (h *Handler) guarded(next http.HandlerFunc) http.Handler {
 				return
 			}
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		}
-		if h.opts.Public {
-			// Host and origin have been compared. A proxy on this machine may have
-			// sent any name, which the WebSocket's own guard would refuse.
-			r.Host = "localhost"
-			r.Header.Del("Origin")
 		}
 		next(w, r)
 	})

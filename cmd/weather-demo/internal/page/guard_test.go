@@ -10,7 +10,7 @@ import (
 )
 
 func TestForeignRequestsAreRefused(t *testing.T) {
-	s := serve(t, nil)
+	s := serve(t)
 	bench := s.bench()
 	cases := []struct {
 		method, path string
@@ -41,42 +41,24 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 	}
 }
 
-func TestARefusalNamesTheFlag(t *testing.T) {
-	for flag, says := range map[string]string{"": "only.\n", "-public": "with -public to serve", "-page": "with -page to serve"} {
-		h, err := New(&Options{Flag: flag})
-		require.NoError(t, err)
-		defer h.Close()
+func TestThePageServesNoOtherMachine(t *testing.T) {
+	s := serve(t)
+	for address, want := range map[string]int{"192.0.2.1": http.StatusForbidden, "127.0.0.1": http.StatusOK} {
+		req := httptest.NewRequest("GET", "http://localhost/", nil)
+		req = req.WithContext(withLocalAddr(req.Context(), &net.TCPAddr{IP: net.ParseIP(address), Port: 80}))
 		res := httptest.NewRecorder()
-		h.ServeHTTP(res, httptest.NewRequest("GET", "http://demo.example/", nil))
-		require.Equal(t, 403, res.Code)
-		require.Contains(t, res.Body.String(), says)
+		s.h.ServeHTTP(res, req)
+		require.Equal(t, want, res.Code, address)
 	}
 }
 
-func TestOnlyAPublicPageServesOtherMachines(t *testing.T) {
-	elsewhere := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}
-	for _, public := range []bool{false, true} {
-		h, err := New(&Options{Public: public})
-		require.NoError(t, err)
-		defer h.Close()
-		req := httptest.NewRequest("GET", "http://demo.example/", nil)
-		req = req.WithContext(withLocalAddr(req.Context(), elsewhere))
-		res := httptest.NewRecorder()
-		h.ServeHTTP(res, req)
-		require.Equal(t, map[bool]int{false: 403, true: 200}[public], res.Code)
-	}
-}
-
-func TestAPublicPageSpeaksBehindAProxyAndAPath(t *testing.T) {
-	h, err := New(&Options{Public: true})
-	require.NoError(t, err)
-	web := httptest.NewServer(http.StripPrefix("/deep/in", h))
-	t.Cleanup(func() {
-		h.Close()
-		web.Close()
-	})
-	s := served{t, web.URL + "/deep/in", h}
-	status, body, _ := s.do("GET", "/", "", "Host", "demo.example")
+// The page names everything relative to itself, so it can be mounted below any path.
+func TestThePageIsMountedBelowAPath(t *testing.T) {
+	s := serve(t)
+	web := httptest.NewServer(http.StripPrefix("/deep/in", s.h))
+	t.Cleanup(web.Close)
+	s.url = web.URL + "/deep/in"
+	status, body, _ := s.do("GET", "/", "")
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, body, "page/app.js")
 	reply, err := s.dial(s.bench(), "/a/ws").Send(t.Context(), lisbon("weather_native"))

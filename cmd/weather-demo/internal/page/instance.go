@@ -79,7 +79,7 @@ func (i *instance) newStand(s settings) (*stand, error) {
 		life.TTL, life.Skew = shortLife, time.Millisecond
 	}
 	watch := watcher{i.name, i.bench.events, &st.silent}
-	o := &mrtr.Options{State: life, Observer: watch, Principal: principal, Limits: mrtr.Limits{MaxFrames: maxHeld, MaxFrameBytes: maxHeldBytes}}
+	o := &mrtr.Options{State: life, Observer: watch, Principal: principal}
 	if s.store {
 		o.Store = i.bench.rounds
 	}
@@ -95,7 +95,7 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	if err := boundary.Install(st.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err
 	}
-	st.ws, err = wstransport.NewHandler(func(*http.Request) *mcp.Server { return st.server }, &wstransport.HandlerOptions{Limits: wstransport.Limits{MaxMessageBytes: maxMessage}})
+	st.ws, err = wstransport.NewHandler(func(*http.Request) *mcp.Server { return st.server }, nil)
 	return st, err
 }
 
@@ -156,11 +156,9 @@ func serveSocket(w http.ResponseWriter, r *http.Request, i *instance) {
 	case st == nil:
 		http.Error(w, "This instance was killed.", http.StatusServiceUnavailable)
 		return
-	case !i.bench.takeSocket():
-		http.Error(w, "Too many sockets.", http.StatusTooManyRequests)
-		return
 	}
-	defer i.bench.returnSocket()
+	i.bench.sockets.Add(1)
+	defer i.bench.sockets.Add(-1)
 	tapped := &tappedWriter{ResponseWriter: w, wires: &st.wires}
 	defer st.wires.forget(tapped)
 	st.ws.ServeHTTP(tapped, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))

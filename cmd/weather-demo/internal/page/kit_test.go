@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -28,9 +29,9 @@ type served struct {
 	h   *Handler
 }
 
-func serve(t *testing.T, opts *Options) served {
+func serve(t *testing.T) served {
 	t.Helper()
-	h, err := New(opts)
+	h, err := New(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	web := httptest.NewServer(h)
 	t.Cleanup(func() {

@@ -14,16 +14,17 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
 func TestEveryStyleIsServedAndItsAuditLineIsFound(t *testing.T) {
-	s := serve(t, nil)
+	s := serve(t)
 	bench := s.bench()
 	client := s.dial(bench, "/a/ws")
-	require.Len(t, s.h.styles, 2*(len(options.All)+1)+2, "the styles and the journaled coroutine, without a charge and with one, and two exhibits")
+	require.Len(t, s.h.styles, len(options.All)+1+2+len(weather.Charging), "the styles and the journaled coroutine, two exhibits, and those that charge")
 	for _, st := range s.h.styles {
 		before := len(s.events(bench))
 		out, err := client.Call(t.Context(), st.Tool, map[string]any{"location": "Lisbon"}, metric)
@@ -46,7 +47,7 @@ func TestEveryStyleIsServedAndItsAuditLineIsFound(t *testing.T) {
 
 // An event that comes behind the response of its round is taken for one of the next round.
 func TestARoundTellsOnlyWhatIsDrawn(t *testing.T) {
-	s := serve(t, nil)
+	s := serve(t)
 	for _, query := range []string{"", "?store=on"} {
 		bench := s.bench()
 		_, err := s.dial(bench, "/a/ws"+query).Call(t.Context(), "weather_native", map[string]any{"location": "Lisbon"}, metric)
@@ -78,7 +79,7 @@ func kindsOf(h handler) map[int][]string {
 func TestTheQuestionsAreTheOnesThatAreAsked(t *testing.T) {
 	// The page goes by these names and defaults; the tool could be changed
 	// without them.
-	s := serve(t, nil)
+	s := serve(t)
 	status, answer, _ := s.do("GET", "/demo/quadrant", "")
 	require.Equal(t, http.StatusOK, status)
 	var calls []answered
@@ -98,7 +99,7 @@ func TestTheQuestionsAreTheOnesThatAreAsked(t *testing.T) {
 }
 
 func TestAKilledInstanceIsGoneAndTheOtherGoesOn(t *testing.T) {
-	s := serve(t, nil)
+	s := serve(t)
 	for _, tool := range []string{"weather_native", "weather_journal", "weather_resumable", "weather_coroutine"} {
 		bench := s.bench()
 		a := s.dial(bench, "/a/ws")
@@ -134,7 +135,7 @@ func TestAKilledInstanceIsGoneAndTheOtherGoesOn(t *testing.T) {
 }
 
 func TestAKilledInstanceSaysNoGoodbye(t *testing.T) {
-	s := serve(t, nil)
+	s := serve(t)
 	bench := s.bench()
 	dialer := websocket.Dialer{Subprotocols: []string{wstransport.Subprotocol}}
 	conn, _, err := dialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+bench+"/a/ws", nil)
@@ -151,7 +152,7 @@ func TestAKilledInstanceSaysNoGoodbye(t *testing.T) {
 }
 
 func TestAStateIsOpenedForItsVisitorAlone(t *testing.T) {
-	s := serve(t, nil)
+	s := serve(t)
 	bench := s.bench()
 	reply, err := s.dial(bench, "/a/ws").Send(t.Context(), lisbon("weather_native"))
 	require.NoError(t, err)

@@ -2,16 +2,19 @@ package page
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 // answered is the outcome of a question in one call of the quadrant.
@@ -31,57 +34,68 @@ func (h *Handler) serveQuadrant(w http.ResponseWriter, r *http.Request) {
 	defer h.quadrant.Unlock()
 	if h.corners == nil {
 		calls, err := playQuadrant(context.WithoutCancel(r.Context()))
-		if err == nil {
-			h.corners, err = json.Marshal(calls)
-		}
 		if err != nil {
-			h.opts.Logger.Error("the quadrant was not played", "error", err)
+			h.logger.Error("the quadrant was not played", "error", err)
 			http.Error(w, "The calls could not be made.", http.StatusInternalServerError)
 			return
 		}
+		h.corners = calls
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(h.corners)
+	writeJSON(w, h.corners)
 }
 
 func playQuadrant(ctx context.Context) (calls []answered, _ error) {
 	for _, stream := range []bool{true, false} {
 		for _, era := range []weather.Era{weather.Modern, weather.Legacy} {
-			asked := map[string]bool{}
-			front := weather.Front{Stream: stream, Era: era, Server: everyTool, Asked: func(key string) { asked[key] = true }}
-			err := front.Play(ctx, func(session *mcp.ClientSession) error {
-				for _, o := range options.All {
-					for _, c := range []struct{ place, question string }{{"Lisbon", "units"}, {"Springfield", "place"}} {
-						clear(asked)
-						res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: o.Tool(), Arguments: map[string]any{"location": c.place}})
-						if err != nil {
-							return fmt.Errorf("%s: %w", o.Tool(), err)
-						}
-						got := "default"
-						switch {
-						case asked[c.question]:
-							got = "asked"
-						case res.IsError:
-							got = "refused"
-						}
-						calls = append(calls, answered{stream, era, o.Letter, c.question, got})
-					}
-				}
-				return nil
-			})
+			corner, err := playCorner(ctx, stream, era)
 			if err != nil {
 				return nil, fmt.Errorf("stream %t, %s client: %w", stream, era, err)
 			}
+			calls = append(calls, corner...)
 		}
 	}
 	return calls, nil
 }
 
-// everyTool is a server with every style.
-func everyTool(rt *mrtr.Runtime) *mcp.Server {
+// playCorner serves every style over HTTP, asking a client over its stream and otherwise
+// using the questions' defaults, and calls each.
+func playCorner(ctx context.Context, stream bool, era weather.Era) (calls []answered, _ error) {
+	rt, err := mrtr.New(&mrtr.Options{Unaskable: mrtr.UnaskableLegacyDefaults})
+	if err != nil {
+		return nil, err
+	}
+	defer rt.Close()
 	server := mcp.NewServer(weather.Implementation, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
 	for _, o := range options.All {
 		mrtr.AddTool(server, &mcp.Tool{Name: o.Tool()}, o.New(rt, &options.Audit{}))
 	}
-	return server
+	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{Stateless: !stream})
+	if err != nil {
+		return nil, err
+	}
+	web := httptest.NewServer(handler)
+	defer web.Close()
+	defer handler.Shutdown(ctx)
+	client, err := wire.DialHTTP(ctx, web.URL, web.Client(), era.Client())
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	for _, o := range options.All {
+		for _, c := range []struct{ place, question string }{{"Lisbon", "units"}, {"Springfield", "place"}} {
+			out, err := client.Call(ctx, o.Tool(), map[string]any{"location": c.place}, weather.FirstChoices)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", o.Tool(), err)
+			}
+			got := "default"
+			switch {
+			case slices.ContainsFunc(out.Questions, func(q wire.Question) bool { return q.Key == c.question }):
+				got = "asked"
+			case out.Error != nil || out.IsError:
+				got = "refused"
+			}
+			calls = append(calls, answered{stream, era, o.Letter, c.question, got})
+		}
+	}
+	return calls, nil
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/charging"
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/landmine"
@@ -22,7 +21,7 @@ var resumable = options.Option{
 // everyStyle lists all that are served: the styles, coroutine's other form, the
 // exhibits, and the styles that charge a card: another switch.
 func everyStyle() []options.Option {
-	return slices.Concat(options.All, []options.Option{resumable}, landmine.All, charging.All)
+	return slices.Concat(options.All, []options.Option{resumable}, landmine.All, weather.Charging)
 }
 
 // group says under which heading the page offers a style.
@@ -111,7 +110,7 @@ func readStyles() (styles []style, err error) {
 // style reads the function that makes a style, and the handlers that it names.
 func (src reader) style(o options.Option) (style, error) {
 	s := style{Letter: o.Letter, Tool: o.Tool(), Lesson: o.Lesson, Group: group(o)}
-	s.Name, s.Charging = strings.CutSuffix(o.Name, charging.Suffix)
+	s.Name, s.Charging = strings.TrimSuffix(o.Name, weather.CardSuffix), weather.Charges(o)
 	made, err := src.Maker(o)
 	if err != nil {
 		return s, err

@@ -1,6 +1,7 @@
 package weather
 
 import (
+	"embed"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -12,15 +13,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/charging"
 	"github.com/mrtr-go/sdk/options"
 )
 
 // module is the path of this module, as the runtime names it.
 var module = strings.TrimSuffix(reflect.TypeFor[options.Option]().PkgPath(), "options")
 
+//go:embed charging.go
+var charging embed.FS
+
 // folders hold the source of the styles.
-var folders = map[string]fs.FS{"options": options.Source, "cmd/weather-demo/internal/charging": charging.Source}
+var folders = map[string]fs.FS{"options": options.Source, "cmd/weather-demo/internal/weather": charging}
 
 // OfStyle reports whether the function of this name, as the runtime spells it, belongs to a
 // style.

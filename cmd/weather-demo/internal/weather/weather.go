@@ -1,15 +1,14 @@
 // Package weather holds the parts that the demo's command shares with its page: the styles
-// with their source, the tools that serve them, and calls over HTTP by clients of either era.
+// of the weather tool, in either era, and their source.
 package weather
 
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/charging"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/landmine"
 )
@@ -17,16 +16,43 @@ import (
 // Implementation is how the demo's servers and clients introduce themselves.
 var Implementation = &mcp.Implementation{Name: "weather-demo", Version: "1.0.0"}
 
+// Era names a kind of client.
+type Era string
+
+const (
+	Modern Era = "modern"
+	Legacy Era = "legacy"
+)
+
+// Client is a raw client of this era.
+func (e Era) Client() *wire.Options {
+	if e == Legacy {
+		return &wire.Options{Version: wire.Legacy}
+	}
+	return nil
+}
+
+// FirstChoices is a user who always takes the first choice.
+var FirstChoices = wire.Answers{
+	"place": wire.Value("Springfield, Illinois"),
+	"units": wire.Value("metric"),
+}
+
 // ReadOnly marks a tool that changes nothing.
 var ReadOnly = &mcp.ToolAnnotations{ReadOnlyHint: true}
 
 // Styles lists the styles, then the landmines.
 func Styles() []options.Option { return slices.Concat(options.All, landmine.All) }
 
+// Charges reports whether a style charges a card in its last round.
+func Charges(o options.Option) bool {
+	return slices.ContainsFunc(Charging, func(c options.Option) bool { return c.Name == o.Name })
+}
+
 // Tool is the weather tool in one style. One that charges a card is not read only.
 func Tool(o options.Option) *mcp.Tool {
 	tool := &mcp.Tool{Name: o.Tool(), Description: "The weather at a place. " + o.Lesson, Annotations: ReadOnly}
-	if strings.HasSuffix(o.Name, charging.Suffix) {
+	if Charges(o) {
 		tool.Annotations = &mcp.ToolAnnotations{DestructiveHint: new(bool)}
 	}
 	return tool

@@ -60,7 +60,7 @@ func together(analyzers []*analysis.Analyzer) *analysis.Analyzer {
 // docs/vet.md describes each analyzer in the words of the command, and in the same
 // order. The analyzers' URLs point to its headings.
 func TestDocsSayWhatHelpSays(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/vet.md")
+	text, err := os.ReadFile("../../../../../docs/vet.md")
 	require.NoError(t, err)
 	var sections strings.Builder
 	for _, a := range vet.Analyzers {

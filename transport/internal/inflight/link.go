@@ -1,0 +1,100 @@
+package inflight
+
+import (
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/transport/internal/message"
+)
+
+// KeptBuffer is the largest buffer that outlives its message.
+const KeptBuffer = 64 << 10
+
+// Link follows the messages of a connection that both ends write to whenever they like, as
+// over stdio and WebSocket, on their way between the wire and go-sdk.
+type Link struct {
+	Calls // of the peer
+	// FromClient is true on the server's side. Set it before the first message.
+	FromClient bool
+	// Admit judges a request before it is in flight, and may be nil. Set it before the
+	// first message.
+	Admit func(*jsonrpc.Request) *jsonrpc.Error
+
+	subscriptions Subscriptions
+	largeIDs      atomic.Bool // one was received
+	pinged        atomic.Bool // the client initialized, and answers pings
+	buffer        []byte      // guarded by whoever calls Encode
+}
+
+// Receive reads a message of the peer's. It returns the message for go-sdk, an answer for the
+// peer in its place, or neither: a notification has no answer, and a call that arrives again
+// while it is in flight gets the answer of the first. The error is about a text that is no
+// message.
+func (l *Link) Receive(text []byte) (msg jsonrpc.Message, answer *jsonrpc.Response, _ error) {
+	if !utf8.Valid(text) {
+		return nil, nil, message.ErrNotJSON
+	}
+	var refused *jsonrpc.Error
+	if l.FromClient {
+		refused = message.Refusal(text)
+	}
+	msg, err := message.Decode(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	if message.HasLarge(msg) {
+		l.largeIDs.Store(true)
+	}
+	req, ok := msg.(*jsonrpc.Request)
+	if ok && refused == nil && l.Admit != nil {
+		refused = l.Admit(req)
+	}
+	switch {
+	case !ok && refused != nil: // the question has to end
+		return &jsonrpc.Response{ID: msg.(*jsonrpc.Response).ID, Error: refused}, nil, nil
+	case !ok:
+		return msg, nil, nil
+	case !req.IsCall() && (refused != nil || l.late(req)):
+		return nil, nil, nil
+	case !req.IsCall():
+		return msg, nil, nil
+	}
+	again := false
+	if refused == nil && l.FromClient {
+		refused = l.subscriptions.Note(req.Method, req.Params)
+	}
+	if refused == nil {
+		again, refused = l.Begin(req)
+	}
+	switch {
+	case refused != nil:
+		return nil, Refused(req.ID, refused), nil
+	case again:
+		return nil, nil, nil
+	case req.Method == "initialize":
+		l.pinged.Store(true)
+	}
+	return msg, nil, nil
+}
+
+// Unpingable reports whether a message is a ping for a client that answers none.
+func (l *Link) Unpingable(msg jsonrpc.Message) bool {
+	return l.FromClient && message.IsPing(msg) && !l.pinged.Load()
+}
+
+// Encode returns the text of a message, which the next call overwrites.
+func (l *Link) Encode(msg jsonrpc.Message) ([]byte, error) {
+	text, err := message.Append(l.buffer[:0], msg)
+	if err != nil {
+		return nil, err
+	}
+	if l.largeIDs.Load() {
+		text = message.RestoreLarge(text)
+	}
+	if cap(text) <= KeptBuffer {
+		l.buffer = text
+	}
+	return text, nil
+}
