@@ -85,10 +85,9 @@ func TestFaults(t *testing.T) {
 func struckBy(t *testing.T, strike func(*testing.T, *site), working, removed bool) map[string]string {
 	var struck atomic.Bool
 	f := newSite(t, job{Gate: "gate", Lease: 5 * time.Second}, &mcphttp.RouterOptions{
-		SharedStore: true,
-		Every:       200 * time.Millisecond,
-		Within:      3 * time.Second,
-		Ready:       func(instance string) bool { return instance == "a" || struck.Load() },
+		Every:  200 * time.Millisecond,
+		Within: 3 * time.Second,
+		Ready:  func(instance string) bool { return instance == "a" || struck.Load() },
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -119,7 +118,7 @@ func struckBy(t *testing.T, strike func(*testing.T, *site), working, removed boo
 	asked.Wait()
 	if working {
 		close(goOn)
-		require.Eventually(t, func() bool { return f.effects(t).begun == len(ways)*len(styleNames) }, time.Minute, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return f.effects(t, nil).begun == len(ways)*len(styleNames) }, time.Minute, 20*time.Millisecond)
 	}
 	struck.Store(true)
 	strike(t, f)
@@ -129,7 +128,7 @@ func struckBy(t *testing.T, strike func(*testing.T, *site), working, removed boo
 	require.NoError(t, os.WriteFile(filepath.Join(f.dir, "gate"), nil, 0o600))
 	calls.Wait()
 	require.NoError(t, ctx.Err(), "a call did not end: %v", ends)
-	require.Empty(t, f.effects(t).twice)
+	require.Empty(t, f.effects(t, nil).twice)
 	if removed {
 		require.NoError(t, f.instances["a"].Wait())
 		f.route(t, "b", "c")
