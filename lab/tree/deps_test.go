@@ -37,23 +37,23 @@ var importStair = []struct {
 	// For any program.
 	{"internal/spelling", nil, "it compares words"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
-	{"mrtr/internal/plaintext", nil, "it looks at characters"},
 	{"internal/stack", nil, "whatever runs on one can be deep, or fail"},
+	{"mrtr/internal/plaintext", nil, "it looks at characters"},
+	{"internal/callerror", []string{gosdk, "internal/jsontext"}, "what an error tells its client is one table, for every package that finds an error"},
+	{"internal/rendezvous", []string{gosdk, "internal/jsontext"}, "packages meet in it that must not import each other"},
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
 	{"internal/sighting", nil, "it counts silence, whoever is silent"},
 	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext", "mrtr/internal/plaintext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"boundary/transcript", []string{"internal/jsontext"}, "a conversation is text, and checking it needs no protocol"},
 	{"store", []string{"internal/usage"}, "a backend, and whoever writes one, needs no protocol and no other backend; misuse is one error in every package"},
-	{"store/storetest/internal/fault", nil, "it ends a check, whatever is checked"},
-	{"store/storetest", []string{"store", "store/storetest/internal/fault"}, "any backend's tests can import it"},
+	{"internal/fault", nil, "it ends a check, whatever is checked"},
+	{"store/storetest", []string{"internal/fault", "store"}, "any backend's tests can import it"},
 	{"boundary/internal/toolschema", []string{jsonschema, "internal/jsontext", "internal/spelling"}, "a schema and a value are JSON, and judging needs no protocol"},
 
 	// For any go-sdk server, whether its handlers are ours or not.
-	{"internal/callerror", []string{gosdk, "internal/jsontext"}, "what an error tells its client is one table, for every package that finds an error"},
 	{"internal/snapshot", []string{gosdk}, "it copies a handler's input and its result"},
 	{"sse/era", []string{gosdk}, "it reads one request"},
-	{"internal/rendezvous", []string{gosdk, "internal/jsontext"}, "packages meet in it that must not import each other"},
 	{"sse", []string{gosdk, "sse/era", "internal/stack", "internal/rendezvous", "internal/callerror", "internal/snapshot", "internal/usage"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"transport/internal/origin", nil, "it reads the headers of a request"},
 	{"transport/internal/message", []string{gosdk, "internal/jsontext"}, "it reads and writes messages, whatever carries them"},
@@ -85,8 +85,6 @@ var importStair = []struct {
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
 	{"internal/judge", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
 	{"mrtr/mrtrtest", []string{gosdk, "internal/stack", "internal/wire", "store"}, "it tests any go-sdk server, ours or not, and has a store for those that remember"},
-	{"store/storetest/crashtest", []string{gosdk, "boundary", "internal/wire", "mrtr", "statecodec", "store", "store/storetest", "store/storetest/internal/fault", "tasks", testify, "transport/mcphttp"}, "it serves a tool of ours on any store, for the tests of the stores"},
-	{"check/roundcost", []string{gosdk, "mrtr", "statecodec", "store"}, "it makes calls with any store, for the benchmarks of the stores"},
 
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},
