@@ -37,8 +37,10 @@ var importStair = []struct {
 	// For any program.
 	{"internal/spelling", nil, "it compares words"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
-	{"mrtr/internal/plaintext", nil, "it looks at characters"},
 	{"internal/stack", nil, "whatever runs on one can be deep, or fail"},
+	{"mrtr/internal/plaintext", nil, "it looks at characters"},
+	{"internal/callerror", []string{gosdk, "internal/jsontext"}, "what an error tells its client is one table, for every package that finds an error"},
+	{"internal/rendezvous", []string{gosdk, "internal/jsontext"}, "packages meet in it that must not import each other"},
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
 	{"internal/sighting", nil, "it counts silence, whoever is silent"},
 	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext", "mrtr/internal/plaintext"}, "a form is judged without knowing who asks"},
@@ -50,10 +52,8 @@ var importStair = []struct {
 	{"boundary/internal/toolschema", []string{jsonschema, "internal/jsontext", "internal/spelling"}, "a schema and a value are JSON, and judging needs no protocol"},
 
 	// For any go-sdk server, whether its handlers are ours or not.
-	{"internal/callerror", []string{gosdk, "internal/jsontext"}, "what an error tells its client is one table, for every package that finds an error"},
 	{"internal/snapshot", []string{gosdk}, "it copies a handler's input and its result"},
 	{"sse/era", []string{gosdk}, "it reads one request"},
-	{"internal/rendezvous", []string{gosdk, "internal/jsontext"}, "packages meet in it that must not import each other"},
 	{"sse", []string{gosdk, "sse/era", "internal/stack", "internal/rendezvous", "internal/callerror", "internal/snapshot", "internal/usage"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"transport/internal/origin", nil, "it reads the headers of a request"},
 	{"transport/internal/message", []string{gosdk, "internal/jsontext"}, "it reads and writes messages, whatever carries them"},
