@@ -37,6 +37,9 @@ type contents struct {
 	kept       int64              // size of the messages that go-sdk keeps until the session ends
 }
 
+// roundMethods are those whose calls have rounds.
+var roundMethods = []string{"tools/call", "prompts/get", "resources/read"}
+
 // peek reads as much of messages as routing needs, and reads it as go-sdk will: a
 // call that only one of the two sees would outlive the client that hung up on
 // it, and a drain would not wait for it. A message that it cannot read is an error.
@@ -151,7 +154,7 @@ func (c contents) tooLarge(maxInitialize int64) error {
 // readBody reads the body of a POST and puts it back for the next reader. If it
 // returns false it has answered the request.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	body, ok := readBody(w, r, h.maxBytes, h.bodyTimeout, h.receiving)
+	body, ok := readBody(w, r, h.maxBytes, h.limits.body, h.receiving)
 	if ok {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}

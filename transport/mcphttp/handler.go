@@ -3,7 +3,6 @@ package mcphttp
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -39,11 +38,16 @@ import (
 // modern POST is ignored; and a DELETE cancels the calls of its session instead
 // of waiting for them.
 //
-// A legacy session is held until its client sent nothing for
-// [HandlerOptions.SessionTimeout]. When there are [HandlerOptions.MaxSessions], the
-// one that is idle longest makes room for the next; its client gets 404 and
-// initializes again, as the specification says. If all are busy the next one is
-// refused (503).
+// A legacy session is held until its client sent nothing for 30 minutes. When there are
+// 10,000, or 1,000 of one UserID, the one that is idle longest makes room for the next; its
+// client gets 404 and initializes again, as the specification says. If all are busy the next
+// one is refused (503). Sessions without a token share three quarters of the places. One
+// session has at most 100 calls in flight (429); answers to questions and cancellations
+// always pass. An initialize message has at most 64 KiB, and all of them together 20 MB.
+//
+// A client has a minute to send a body and 30 seconds to read a message, or its connection is
+// dropped. A stream may stay open for any time, so leave [http.Server.WriteTimeout] at zero:
+// after 15 seconds of silence it carries a comment, which keeps proxies from closing it.
 //
 // A client that hangs up has its running calls cancelled, in both eras. The
 // older revisions leave it open whether a lost connection means that; there is
@@ -60,8 +64,8 @@ type Handler struct {
 	guard     *origin.Guard
 	refused   func(reason string) // nil if nobody wants to know
 
-	maxBytes, maxInitialize              int64
-	bodyTimeout, writeTimeout, heartbeat time.Duration
+	limits
+	maxBytes int64
 
 	door     inflight.Door     // of the requests that Shutdown waits for
 	load     *inflight.Counter // calls
@@ -79,6 +83,10 @@ type Handler struct {
 // on the terms of [mcp.NewStreamableHTTPHandler]. The error is a [*UsageError]
 // about the options: a negative limit, a host with a port, an origin with a path.
 func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions) (*Handler, error) {
+	return newHandler(getServer, opts, usual)
+}
+
+func newHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions, l limits) (*Handler, error) {
 	if getServer == nil {
 		return nil, usage.New("mcphttp", "getServer is nil")
 	}
@@ -90,12 +98,8 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 	if err != nil {
 		return nil, usage.New("mcphttp", "HandlerOptions.%w", err)
 	}
-	h := &Handler{guard: guard, refused: o.Refused, maxBytes: o.MaxMessageBytes, maxInitialize: o.MaxInitializeBytes,
-		bodyTimeout: o.BodyTimeout, writeTimeout: o.WriteTimeout, heartbeat: o.Heartbeat}
-	h.sessions = sessions{
-		most: o.MaxSessions, mostCalls: o.MaxCallsPerSession, mostOfOne: o.MaxSessionsPerPrincipal, timeout: o.SessionTimeout, end: h.endSession,
-		open: map[string]*session{}, owners: map[string]*owner{},
-	}
+	h := &Handler{guard: guard, refused: o.Refused, limits: l, maxBytes: o.MaxMessageBytes}
+	h.sessions = sessions{limits: l, end: h.endSession, open: map[string]*session{}, owners: map[string]*owner{}}
 	h.load = inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal)
 	h.listening, h.unlisten = context.WithCancel(context.Background())
 	h.receiving, h.cut = context.WithCancel(context.Background())

@@ -2,15 +2,16 @@ package mcphttp_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -19,65 +20,85 @@ import (
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
-// stockFront is true in the second run of all tests, in which no request goes past
-// go-sdk's HTTP layer.
-var stockFront bool
+// post is a raw request, a POST if nothing else is said. Its headers stand one on a line, as
+// "Name: value". A line may also name another method, and On the address at which the request
+// arrived.
+type post struct{ headers, body string }
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	status := m.Run()
-	for _, other := range []string{"test.fuzz", "test.list"} {
-		if flag.Lookup(other).Value.String() != "" {
-			os.Exit(status)
+func (p post) request() *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(p.body))
+	for line := range strings.Lines(p.headers) {
+		line = strings.TrimSuffix(line, "\n")
+		switch name, value, found := strings.Cut(line, ": "); {
+		case name == "On":
+			address, _ := net.ResolveTCPAddr("tcp", value)
+			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(address)))
+		case name == "From":
+			r.RemoteAddr = value
+		case name == "Host":
+			r.Host = value
+		case found:
+			r.Header.Add(name, value)
+		case line != "":
+			r.Method = line
 		}
 	}
-	fmt.Println("once more, with every request through go-sdk's HTTP layer:")
-	stockFront = true
-	if err := flag.Set("test.skip", alreadyBoth); err != nil {
-		panic(err)
-	}
-	os.Exit(max(status, m.Run()))
+	return r
 }
 
-// alreadyBoth are the tests that the second run would repeat as they were: those that take
-// both ways themselves, those of sessions, whose requests all go through, and those of the
-// router and of peek, which know of neither.
-const alreadyBoth = `Alike|Lean|TheLongestIdle|SessionsOfA|BusySessions|InitializeIs|PlacesAre|OpeningCosts|SubscriptionsAre|EndedSessions|TestDeleteOf|TestDeleteDoes|TwoSessions|IDsInASession|HandlerOptions|Verdicts|^Test(GetServerIsAskedOnce|Notifications|TheEndOfARequest|MiddlewareSees|APanicEnds|CallsWithout|CallsOutlive|AUsualCall|ARequestWithin|A?Router|AnInstance|ARetryGoes|AForgedName|TheCallsOfAnInstance|ALegacySessionStays|SessionIDs|WhichRequests|NoHeaderHas|Peek)|^Example`
+func (p post) with(header string) post {
+	p.headers += header + "\n"
+	return p
+}
 
-// newFront is [mcphttp.NewHandler] for both runs.
-func newFront(getServer func(*http.Request) *mcp.Server, opts *mcphttp.HandlerOptions) (*mcphttp.Handler, error) {
-	var o mcphttp.HandlerOptions
-	if opts != nil {
-		o = *opts
+// in puts a request into a session, if there is one.
+func (p post) in(session string) post {
+	if session == "" {
+		return p
 	}
-	o.StockFront = stockFront
-	return mcphttp.NewHandler(getServer, &o)
+	return p.with("Mcp-Session-Id: " + session)
 }
 
 // clientHeaders are those that every client of the streamable transport sends.
-func clientHeaders(r *http.Request) {
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-}
+const clientHeaders = "Content-Type: application/json\nAccept: application/json, text/event-stream\n"
 
-func modernHeaders(r *http.Request) {
-	r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
-	r.Header.Set("Mcp-Method", "tools/call")
-	r.Header.Set("Mcp-Name", "tool")
-}
+const (
+	versionMember      = `"io.modelcontextprotocol/protocolVersion"`
+	capabilitiesMember = `"io.modelcontextprotocol/clientCapabilities"`
+	clientMember       = `"io.modelcontextprotocol/clientInfo"`
+	modernMeta         = `"_meta":{` + versionMember + `:"2026-07-28",` + capabilitiesMember + `:{"elicitation":{}}}`
+	initializeBody     = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"x","version":"1"},"capabilities":{}}}`
+)
 
-// inSession puts a request into a session, if there is one.
-func inSession(id string, more ...func(*http.Request)) func(*http.Request) {
-	return func(r *http.Request) {
-		if id != "" {
-			r.Header.Set("Mcp-Session-Id", id)
-		}
-		for _, edit := range more {
-			if edit != nil {
-				edit(r)
-			}
-		}
+// modernPost is a request with its headers; name is empty where there is none.
+func modernPost(method, name, body string) post {
+	p := post{clientHeaders + "Mcp-Protocol-Version: 2026-07-28\nMcp-Method: " + method + "\n", body}
+	if name != "" {
+		p = p.with("Mcp-Name: " + name)
 	}
+	return p
+}
+
+// callOf is a modern call of a tool, with further params given as JSON members.
+func callOf(tool, params string) post {
+	return modernPost("tools/call", tool, fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":%q,%s%s}}`, tool, params, modernMeta))
+}
+
+// legacy is a message of a legacy client.
+func legacy(body string) post { return post{clientHeaders, body} }
+
+// legacyCall is a call of the tool "tool".
+func legacyCall(id string) post {
+	return legacy(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"tool","arguments":{}}}`)
+}
+
+// batchOf is a batch of n pings, the ids counting from 0.
+func batchOf(n int) string {
+	calls := make([]string, n)
+	for i := range calls {
+		calls[i] = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i)
+	}
+	return "[" + strings.Join(calls, ",") + "]"
 }
 
 type response struct {
@@ -86,35 +107,93 @@ type response struct {
 	body   string
 }
 
-// send makes one HTTP request with the headers a client of the streamable
-// transport sends, and edit has the last word.
-func send(t *testing.T, method, url, body string, edit func(*http.Request)) response {
-	t.Helper()
-	r := must(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
-	clientHeaders(r)
-	if edit != nil {
-		edit(r)
+// serve serves a request without a socket.
+func serve(h http.Handler, p post) response { return serveIn(context.Background(), h, p) }
+
+func serveIn(ctx context.Context, h http.Handler, p post) response {
+	r := p.request()
+	if ctx != context.Background() {
+		r = r.WithContext(ctx)
 	}
-	res := must(http.DefaultClient.Do(r))(t)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return response{w.Code, w.Result().Header, w.Body.String()}
+}
+
+// begin is serveIn on a goroutine of its own.
+func begin(ctx context.Context, h http.Handler, p post) <-chan response {
+	answered := make(chan response, 1)
+	go func() {
+		defer close(answered) // also if a handler ends this goroutine
+		answered <- serveIn(ctx, h, p)
+	}()
+	return answered
+}
+
+// send makes a request over a socket.
+func send(t *testing.T, url string, p post) response {
+	t.Helper()
+	r := p.request()
+	out := must(http.NewRequestWithContext(t.Context(), r.Method, url, strings.NewReader(p.body)))(t)
+	out.Header = r.Header
+	res := must(http.DefaultClient.Do(out))(t)
 	defer res.Body.Close()
 	text := must(io.ReadAll(res.Body))(t)
+	if res.Close {
+		res.Header.Set("Connection", "close")
+	}
 	return response{res.StatusCode, res.Header, string(text)}
 }
 
-// openSession opens a legacy session.
-func openSession(t *testing.T, url string) string {
+// open opens a legacy session, for a user if one is named.
+func open(t *testing.T, h http.Handler, user string) (session string) {
 	t.Helper()
-	return send(t, http.MethodPost, url, initializeBody, nil).header.Get("Mcp-Session-Id")
+	res := serve(h, legacy(initializeBody).as(user))
+	require.Equal(t, http.StatusOK, res.status, res.body)
+	return res.header.Get("Mcp-Session-Id")
 }
 
-// direct makes a POST without a socket.
-func direct(ctx context.Context, h http.Handler, body string, edit func(*http.Request)) *httptest.ResponseRecorder {
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(body))
-	clientHeaders(r)
-	edit(r)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
+// as has a request come from a user, if [named] serves it.
+func (p post) as(user string) post {
+	if user == "" {
+		return p
+	}
+	return p.with("Authorization: Bearer " + user)
+}
+
+// named takes a bearer token for the name of a user.
+func named(h http.Handler) http.Handler {
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
+	}
+	authenticated := auth.RequireBearerToken(verify, nil)(h)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			h.ServeHTTP(w, r)
+			return
+		}
+		authenticated.ServeHTTP(w, r)
+	})
+}
+
+// newHandler makes a handler that the end of the test shuts down.
+func newHandler(t testing.TB, server *mcp.Server, opts mcphttp.HandlerOptions, l mcphttp.Limits) *mcphttp.Handler {
+	t.Helper()
+	h := must(mcphttp.NewLimited(func(*http.Request) *mcp.Server { return server }, &opts, l))(t)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		require.NoError(t, h.Shutdown(ctx), "something of the test is still running")
+	})
+	return h
+}
+
+// listen serves a handler on a loopback port.
+func listen(t *testing.T, h http.Handler) (url string) {
+	t.Helper()
+	web := httptest.NewServer(h)
+	t.Cleanup(web.Close)
+	return web.URL
 }
 
 func dial(t *testing.T, url string, opts *wire.Options) *wire.Client {
@@ -135,6 +214,18 @@ func ran(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { r
 
 func say(text string) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+}
+
+// receive is what a channel has next. Only a test that would hang waits for long.
+func receive[T any](t *testing.T, c <-chan T, otherwise string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(30 * time.Second):
+		require.FailNow(t, otherwise)
+		panic("unreachable")
+	}
 }
 
 // must is the value of a call that must not fail: must(f())(t).

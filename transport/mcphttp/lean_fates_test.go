@@ -2,117 +2,55 @@ package mcphttp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 // fate is what becomes of a generated request while it is served. Handlers act at whole
-// seconds after their request came, clients and operators at the offsets below, and the
-// clocks of a server run at odd ones. So no two things happen at once, and their order is
-// the same each time.
+// seconds after their request came, clients and operators at other fractions, and the clocks
+// of a server at odd ones. So no two things happen at once.
 type fate struct {
-	keepAlive time.Duration // of the server; 0 for none
-	heartbeat time.Duration // of the front
-
-	waits time.Duration   // in middleware, before the handler begins
-	works []time.Duration // parts of the handler's work
-	tells bool            // it notifies its client after each of them
-	heeds string          // what it does when it is cancelled
-
-	gone    bool          // the client had hung up when its request came
-	hangsUp time.Duration // 0: the client waits for its answer
-	why     error         // ends the context of the request; nil for net/http's way
-	again   time.Duration // after it hung up the client sends the same; 0 for never
-
-	shutsDown time.Duration // 0: the front goes on
-	patience  time.Duration // of the shutdown
+	keepAlive, heartbeat time.Duration // of the server
+	waits                time.Duration // in middleware, before the handler begins
+	works                int           // seconds that the handler takes
+	tells                bool          // it notifies its client each second
+	heeds                string        // how it takes that it is cancelled
+	gone                 bool          // the client has hung up before
+	hangsUp              time.Duration // when it hangs up; 0 for never
+	why                  error         // the cause of that; nil for net/http's way
+	shutsDown, patience  time.Duration // 0: the front goes on
 }
-
-const (
-	hangUpOffset   = 300 * time.Millisecond
-	againOffset    = 400 * time.Millisecond
-	shutdownOffset = 700 * time.Millisecond
-	clockOffset    = 13 * time.Millisecond
-)
-
-// intents are the fates that are generated, in turn. What they come to depends on the
-// request, see [account.ends].
-var intents = []string{
-	"slow", "kept alive", "drained", "cut off", "cut off before it began", "hung up",
-	"hung up before it began", "hung up before it came", "sent again", "sent again later",
-}
-
-// The ways in which a handler takes that it is cancelled. One returns a result all the same.
-const (
-	ignores      = "ignores it"
-	returnsErr   = "returns the error of its context"
-	returnsCause = "returns the cause"
-	wrapsCause   = "returns an error around the cause"
-	returnsOther = "returns an error of its own"
-	returnsPart  = "returns a result of its own"
-	returnsTool  = "returns a result that holds the error"
-	lingers      = "returns the error late"
-)
 
 var errProxyGone = errors.New("the proxy went away")
 
-// seconds is a number of whole seconds from least to less than most.
-func (g *generator) seconds(least, most time.Duration) time.Duration {
-	return least + time.Duration(g.IntN(int((most-least)/time.Second)))*time.Second
-}
-
-func (g *generator) fate(intent string) fate {
+func (g *generator) fate() fate {
+	seconds := func(n int) time.Duration { return time.Duration(g.IntN(n)) * time.Second }
 	f := fate{
-		heartbeat: time.Hour, tells: g.IntN(2) == 0,
-		heeds: g.one(ignores, returnsErr, returnsCause, wrapsCause, returnsOther, returnsPart, returnsTool, lingers),
+		heartbeat: []time.Duration{time.Hour, 2*time.Second + 13*time.Millisecond}[g.IntN(2)], keepAlive: []time.Duration{0, time.Second + 17*time.Millisecond}[g.IntN(2)],
+		waits: seconds(4), works: 1 + g.IntN(8), tells: g.IntN(2) == 0, gone: g.IntN(12) == 0,
+		heeds: g.one("", "context", "cause", "wrapped cause", "own error", "own result", "tool error", "late"),
 	}
 	if g.IntN(2) == 0 {
-		f.heartbeat = 2*time.Second + clockOffset
+		f.hangsUp = seconds(10) + 300*time.Millisecond
 	}
-	if intent == "kept alive" || g.IntN(4) == 0 {
-		f.keepAlive = time.Second + clockOffset
-	}
-	if g.IntN(4) == 0 {
+	if g.IntN(3) == 0 {
 		f.why = errProxyGone
 	}
-	early := intent == "cut off before it began" || intent == "hung up before it began"
-	if early || g.IntN(2) == 0 {
-		f.waits = g.seconds(time.Second, 5*time.Second)
-	}
-	ends := f.waits
-	for range 1 + g.IntN(3) {
-		part := g.seconds(time.Second, 6*time.Second)
-		f.works = append(f.works, part)
-		ends += part
-	}
-	at := func() time.Duration {
-		if early {
-			return g.seconds(0, f.waits)
-		}
-		return g.seconds(f.waits, ends)
-	}
-	switch intent {
-	case "drained":
-		f.shutsDown, f.patience = g.seconds(0, ends)+shutdownOffset, time.Hour
-	case "cut off", "cut off before it began":
-		over := at()
-		f.patience = g.seconds(0, over+time.Second)
-		f.shutsDown = over - f.patience + shutdownOffset
-	case "hung up", "hung up before it began":
-		f.hangsUp = at() + hangUpOffset
-	case "hung up before it came":
-		f.gone = true
-	case "sent again": // while the first one runs
-		f.heeds = g.one(ignores, lingers)
-		f.hangsUp, f.again = at()+hangUpOffset, againOffset-hangUpOffset
-	case "sent again later":
-		f.hangsUp, f.again = at()+hangUpOffset, time.Minute+againOffset-hangUpOffset
-	}
-	if f.hangsUp > 0 && g.IntN(4) == 0 {
-		f.shutsDown, f.patience = g.seconds(0, 2*ends)+shutdownOffset, g.seconds(0, 5*time.Second)
+	if g.IntN(2) == 0 {
+		f.shutsDown, f.patience = seconds(8)+700*time.Millisecond, seconds(4)
 	}
 	return f
 }
@@ -120,21 +58,191 @@ func (g *generator) fate(intent string) fate {
 // stopped is what a handler returns that was cancelled.
 func (f fate) stopped(ctx context.Context) (mcp.Result, error) {
 	switch f.heeds {
-	case lingers:
+	case "late":
 		time.Sleep(2 * time.Second)
-		return nil, ctx.Err()
-	case returnsCause:
+	case "cause":
 		return nil, context.Cause(ctx)
-	case wrapsCause:
+	case "wrapped cause":
 		return nil, fmt.Errorf("stopped: %w", context.Cause(ctx))
-	case returnsOther:
+	case "own error":
 		return nil, errors.New("stopped")
-	case returnsPart:
+	case "own result":
 		return say("stopped")
-	case returnsTool:
+	case "tool error":
 		result := &mcp.CallToolResult{}
 		result.SetError(ctx.Err())
 		return result, nil
 	}
 	return nil, ctx.Err()
+}
+
+// account is all that its handler and its client can tell of a request with a fate. Times
+// count from the request.
+type account struct {
+	Told             []string // by the handler: what it saw, and when
+	Status           int
+	Sent             http.Header
+	Arrived, Unread  string // before and after the client hung up, with the times
+	Over, ShutDown   time.Duration
+	Shutdown         string
+	lean, ran        bool
+	cause            error
+	began, cancelled time.Duration
+}
+
+// timed is the client's end of a response. It notes when each part was flushed.
+type timed struct {
+	*httptest.ResponseRecorder
+	f     fate
+	start time.Time
+	*account
+}
+
+func (w timed) Flush() { w.FlushError() }
+
+func (w timed) FlushError() error {
+	if w.Status == 0 {
+		w.WriteHeader(http.StatusOK)
+		w.Status, w.Sent = w.Code, w.Result().Header
+	}
+	if part := w.Body.String(); part != "" {
+		w.Body.Reset()
+		to, now := &w.Arrived, time.Since(w.start)
+		if w.f.gone || w.f.hangsUp > 0 && now >= w.f.hangsUp {
+			to = &w.Unread
+		}
+		*to += fmt.Sprint(now, " ", part)
+	}
+	return nil
+}
+
+// handle is the innermost middleware. The handler has its result at once, and takes its time
+// to return it.
+func (f fate) handle(a *account, start time.Time, next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (_ mcp.Result, err error) {
+		tell := func(what ...any) { a.Told = append(a.Told, fmt.Sprint(time.Since(start), what)) }
+		a.ran, a.began = true, time.Since(start)
+		unhook := context.AfterFunc(ctx, func() { a.cancelled, a.cause = time.Since(start), context.Cause(ctx) })
+		defer func() {
+			unhook()
+			tell(" ended ", ctx.Err(), context.Cause(ctx))
+		}()
+		over := onlyIf(f.heeds != "", ctx.Done())
+		if over != nil && ctx.Err() != nil {
+			return f.stopped(ctx)
+		}
+		result, err := next(ctx, method, req)
+		text, _ := json.Marshal(result)
+		tell(method, string(text), err)
+		for i := range f.works {
+			select {
+			case <-over:
+				return f.stopped(ctx)
+			case <-time.After(time.Second):
+			}
+			if f.tells {
+				tell(req.GetSession().(*mcp.ServerSession).NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "p", Progress: float64(i)}))
+			}
+		}
+		return result, err
+	}
+}
+
+// play lets the fate of a request happen, on one of the ways.
+func (f fate) play(t *testing.T, p post, stock bool, wrap func(http.Handler) http.Handler) (a account) {
+	synctest.Test(t, func(t *testing.T) {
+		server := leanSubject(&mcp.ServerOptions{KeepAlive: f.keepAlive})
+		h := newHandler(t, server, mcphttp.HandlerOptions{StockFront: stock}, mcphttp.Limits{Heartbeat: f.heartbeat})
+		front, start, fated, all := wrap(h), time.Now(), false, sync.WaitGroup{}
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			handle := f.handle(&a, start, next)
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if fated {
+					return handle(ctx, method, req)
+				}
+				return next(ctx, method, req)
+			}
+		})
+		serve(front, p) // by which the front learns of the server and the arguments
+		fated = true
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				time.Sleep(f.waits)
+				return next(ctx, method, req)
+			}
+		})
+		if f.shutsDown > 0 {
+			all.Go(func() {
+				time.Sleep(f.shutsDown)
+				ctx, cancel := context.WithTimeout(t.Context(), f.patience)
+				defer cancel()
+				a.Shutdown, a.ShutDown = fmt.Sprint(h.Shutdown(ctx)), time.Since(start)
+			})
+		}
+		ctx, hangUp := context.WithCancelCause(t.Context())
+		defer hangUp(nil)
+		if f.gone {
+			hangUp(f.why)
+		} else if f.hangsUp > 0 {
+			time.AfterFunc(f.hangsUp, func() { hangUp(f.why) })
+		}
+		w, before := timed{httptest.NewRecorder(), f, start, &a}, leanCalls(h, stock)
+		front.ServeHTTP(w, p.request().WithContext(ctx))
+		a.lean = leanCalls(h, stock) > before
+		_ = w.FlushError()
+		a.Over = time.Since(start)
+		all.Wait()
+		require.NoError(t, h.Shutdown(t.Context()), "a call did not give its place back")
+	})
+	return a
+}
+
+func leanCalls(h *mcphttp.Handler, stock bool) uint64 {
+	if stock {
+		return 0
+	}
+	return mcphttp.LeanCalls(h)
+}
+
+// end names what became of a request that its handler saw.
+func (a account) end() string {
+	switch {
+	case !a.ran:
+		return "did not run"
+	case a.cause == nil:
+		return "ran"
+	}
+	return fmt.Sprint(a.cause, map[bool]string{true: ", before it began"}[a.cancelled <= a.began])
+}
+
+// text is an account without what may differ: an answer that comes at once has its length, and
+// go-sdk may still write an answer as its client hangs up.
+func (a account) text(t *testing.T) string {
+	delete(a.Sent, "Content-Length")
+	if !a.lean && (strings.Contains(a.Unread, `"result":`) || strings.Contains(a.Unread, `"error":`)) {
+		a.Unread = ""
+	}
+	return string(must(json.MarshalIndent(a, "", " "))(t))
+}
+
+// Whatever becomes of a request while it is served, its client and its handler cannot tell
+// which way it took.
+func TestBothWaysEndAlike(t *testing.T) {
+	for name, wrap := range users {
+		t.Run(name, func(t *testing.T) {
+			g, ends, taken := newGenerator(uint64(len(name))), map[string]int{}, map[string]int{}
+			for range max(*posts/8, 150) { // fewer come to fewer ends
+				p, f := g.usualPost(), g.fate()
+				stock, lean := f.play(t, p, true, wrap), f.play(t, p, false, wrap)
+				ends[lean.end()]++
+				if lean.lean {
+					taken[lean.end()]++
+				}
+				require.Equal(t, stock.text(t), lean.text(t), "%+v\n%s\n%q", f, p.headers, p.body)
+			}
+			t.Logf("ends %v, of which past go-sdk's HTTP layer %v", ends, taken)
+			require.Len(t, ends, 8)
+			require.Len(t, taken, 7, "all that ran")
+		})
+	}
 }

@@ -3,25 +3,8 @@ package mcphttp_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 )
-
-// post is a POST that the generator made. Its headers stand one on a line, as
-// "Name: value".
-type post struct{ headers, body string }
-
-func (p post) request() *http.Request {
-	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(p.body))
-	for line := range strings.Lines(p.headers) {
-		name, value, found := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
-		if found {
-			r.Header.Add(name, value)
-		}
-	}
-	return r
-}
 
 // generator makes requests that are right, or wrong or unusual in a few places.
 type generator struct {
@@ -42,12 +25,6 @@ func (g *generator) mostly(usual string, others ...string) string {
 	}
 	return g.one(others...)
 }
-
-const (
-	versionMember      = `"io.modelcontextprotocol/protocolVersion"`
-	capabilitiesMember = `"io.modelcontextprotocol/clientCapabilities"`
-	clientMember       = `"io.modelcontextprotocol/clientInfo"`
-)
 
 func (g *generator) post() post { return g.postAgainst([]int{20, 60, 500}[g.IntN(3)]) }
 

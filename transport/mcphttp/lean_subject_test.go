@@ -64,9 +64,7 @@ func observe(ctx context.Context, session *mcp.ServerSession, extra *mcp.Request
 
 // leanSubject is a server whose answers are the same each time that it is asked the
 // same, with every kind of thing that a call may lead to.
-func leanSubject() *mcp.Server { return leanSubjectWith(nil) }
-
-func leanSubjectWith(opts *mcp.ServerOptions) *mcp.Server {
+func leanSubject(opts *mcp.ServerOptions) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "subject", Version: "1"}, opts)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -81,9 +79,8 @@ func leanSubjectWith(opts *mcp.ServerOptions) *mcp.Server {
 	// An argument of these has to be repeated in a header. With two in one schema
 	// go-sdk would choose at random of which one it complains.
 	for name, properties := range map[string]string{
-		"bound":   `"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer"}`,
-		"spelled": `"region":{"type":"string","x-mcp-h\u0065ader":"Region"}`,
-		"nested":  `"deep":{"type":"object","properties":{"zone":{"type":"integer","x-mcp-header":"Zone"}}}`,
+		"bound":  `"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer"}`,
+		"nested": `"deep":{"type":"object","properties":{"zone":{"type":"integer","x-mcp-header":"Zone"}}}`,
 	} {
 		schema := json.RawMessage(`{"type":"object","properties":{` + properties + `}}`)
 		mrtr.AddRawTool(server, &mcp.Tool{Name: name, InputSchema: schema}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

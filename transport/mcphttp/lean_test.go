@@ -1,14 +1,13 @@
 package mcphttp_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -42,19 +41,8 @@ type ways struct {
 }
 
 func newWays(t testing.TB, server *mcp.Server, wrap func(http.Handler) http.Handler) ways {
-	t.Helper()
-	make := func(stock bool) *mcphttp.Handler {
-		h := must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{StockFront: stock}))(t)
-		return h
-	}
-	h := make(false)
-	return ways{h, wrap(h), wrap(make(true))}
-}
-
-func serve(h http.Handler, p post) response {
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, p.request())
-	return response{w.Code, w.Result().Header, w.Body.String()}
+	h := newHandler(t, server, mcphttp.HandlerOptions{}, mcphttp.Limits{})
+	return ways{h, wrap(h), wrap(newHandler(t, server, mcphttp.HandlerOptions{StockFront: true}, mcphttp.Limits{}))}
 }
 
 func (w ways) requireAlike(t *testing.T, p post) response {
@@ -69,33 +57,36 @@ func (w ways) requireAlike(t *testing.T, p post) response {
 	return stock
 }
 
-func plainly(h http.Handler) http.Handler { return h }
-
-// withToken has each request come from a user.
-func withToken(h http.Handler) http.Handler {
-	verify := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
-		return &auth.TokenInfo{UserID: "ada", Expiration: time.Now().Add(time.Hour)}, nil
-	}
-	authenticated := auth.RequireBearerToken(verify, nil)(h)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Header.Set("Authorization", "Bearer token")
-		authenticated.ServeHTTP(w, r)
-	})
+// isLean reports whether a request goes past go-sdk's HTTP layer.
+func (w ways) isLean(p post) bool {
+	before := mcphttp.LeanCalls(w.handler)
+	serve(w.lean, p)
+	return mcphttp.LeanCalls(w.handler) > before
 }
+
+// users are how the requests of the generator come: without a token or with one.
+var users = map[string]func(http.Handler) http.Handler{
+	"without a token": func(h http.Handler) http.Handler { return h },
+	"with a token": func(h http.Handler) http.Handler {
+		authenticated := named(h)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Set("Authorization", "Bearer ada")
+			authenticated.ServeHTTP(w, r)
+		})
+	},
+}
+
+var plainly = users["without a token"]
 
 // Whichever way a request takes, the handler sees the same and so does the client:
 // status, headers and body.
 func TestBothWaysAnswerAlike(t *testing.T) {
-	for name, wrap := range map[string]func(http.Handler) http.Handler{"without a token": plainly, "with a token": withToken} {
+	for name, wrap := range users {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // in which as many fall into a second, the front's memory, each time
-				w := newWays(t, leanSubject(), wrap)
-				g := newGenerator(uint64(len(name)))
-				statuses := map[int]int{}
-				count := *posts * 3 / 8
+				w, g, statuses, count := newWays(t, leanSubject(nil), wrap), newGenerator(uint64(len(name))), map[int]int{}, *posts*3/8
 				for range count {
-					p := g.post()
-					statuses[w.requireAlike(t, p).status]++
+					statuses[w.requireAlike(t, g.post()).status]++
 					time.Sleep(10 * time.Millisecond)
 				}
 				taken := mcphttp.LeanCalls(w.handler)
@@ -107,254 +98,59 @@ func TestBothWaysAnswerAlike(t *testing.T) {
 	}
 }
 
-// Whatever becomes of a request while it is served, its client and its handler cannot tell
-// which way it took, except for the named reasons.
-func TestBothWaysEndAlike(t *testing.T) {
-	for name, wrap := range map[string]func(http.Handler) http.Handler{"without a token": plainly, "with a token": withToken} {
-		t.Run(name, func(t *testing.T) {
-			g := newGenerator(uint64(len(name)))
-			count := max(*posts/8, 200) // fewer come to fewer ends
-			ends, taken, reasons := map[string]int{}, map[string]int{}, map[string]int{}
-			for i := range count {
-				p, f := g.usualPost(), g.fate(intents[i%len(intents)])
-				stock, lean := f.play(t, p, true, wrap), f.play(t, p, false, wrap)
-				for _, end := range lean.ends(f) {
-					ends[end]++
-					if lean.Received[len(lean.Received)-1].lean {
-						taken[end]++
-					}
-				}
-				stockText, leanText, why := settle(t, f, stock, lean)
-				require.Equal(t, stockText, leanText, "%+v\n%s\n%q", f, p.headers, p.body)
-				for _, reason := range why {
-					reasons[reason]++
-				}
-			}
-			t.Logf("%d requests, of which past go-sdk's HTTP layer:", count)
-			for _, end := range allEnds {
-				t.Logf("%5d of %5d %s", taken[end], ends[end], end)
-				require.NotZero(t, ends[end], end)
-				if end != cameTooLate {
-					require.NotZero(t, taken[end], end)
-				}
-			}
-			for _, reason := range allReasons {
-				t.Logf("%5d differ: %s", reasons[reason], reason)
-			}
-		})
-	}
-}
-
 func FuzzBothWaysAnswerAlike(f *testing.F) {
 	g := newGenerator(0)
 	for range 200 {
 		p := g.post()
 		f.Add(p.headers, p.body)
 	}
-	w := newWays(f, leanSubject(), plainly)
+	w := newWays(f, leanSubject(nil), plainly)
 	f.Fuzz(func(t *testing.T, headers, body string) {
 		w.requireAlike(t, post{headers, body})
 	})
 }
 
-// callOf is a call of a tool of [leanSubject].
-func callOf(tool, params string) post {
-	return post{
-		"Content-Type: application/json\nAccept: application/json, text/event-stream\nMcp-Protocol-Version: 2026-07-28\nMcp-Method: tools/call\nMcp-Name: " + tool + "\n",
-		fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,%s"_meta":{%s:"2026-07-28",%s:{"elicitation":{}}}}}`, tool, params, versionMember, capabilitiesMember),
-	}
-}
-
-// as is a call that became one of another method.
-func (p post) as(method, key, name string) post {
-	p.headers = strings.NewReplacer("tools/call", method, "observe", name).Replace(p.headers)
-	p.body = strings.NewReplacer("tools/call", method, `"name":"observe"`, `"`+key+`":"`+name+`"`).Replace(p.body)
-	return p
-}
-
-func (p post) with(header string) post {
-	p.headers += header + "\n"
-	return p
-}
-
+// A call that is large, deep or hurried goes to go-sdk, and so does one with a name in base64
+// only if that is another's.
 func TestUsualCallsAreLean(t *testing.T) {
-	for explanation, p := range map[string]post{
-		"no arguments":        callOf("observe", ``),
-		"arguments":           callOf("observe", `"arguments":{"a":1,"b":{"c":["x",null,1.5]}},`),
-		"white space":         callOf("observe", `"arguments" : { "a" : 1 } ,`),
-		"a null":              callOf("observe", `"arguments":{"a":null},`),
-		"answers and a state": callOf("trip", `"arguments":{"who":"Ada"},"inputResponses":{"by":{"action":"accept","content":{"by":"train"}},"x":{"action":"decline"}},"requestState":"Rome",`),
-		"an unknown tool":     callOf("unknown", ``),
-		"a prompt":            callOf("observe", `"arguments":{"a":"b"},`).as("prompts/get", "name", "observe"),
-		"a resource":          callOf("observe", ``).as("resources/read", "uri", "test://x"),
-		"a name in base64":    {strings.Replace(callOf("observe", ``).headers, "observe", "=?base64?b2JzZXJ2ZQ==?=", 1), callOf("observe", ``).body},
+	plain, deep := callOf("observe", ``), strings.Repeat("[", 100)+strings.Repeat("]", 100)
+	inBase64 := strings.Replace(plain.headers, "observe", "=?base64?b2JzZXJ2ZQ==?=", 1)
+	for _, c := range []struct {
+		post
+		lean, hurried bool
+	}{
+		{plain, true, false}, {plain, false, true}, {callOf("unknown", ``), true, false}, {post{inBase64, plain.body}, true, false},
+		{callOf("observe", `"arguments":{"a":"`+strings.Repeat("x", 300<<10)+`"},`), false, false}, {callOf("observe", `"arguments":{"a":`+deep+`},`), false, false},
 	} {
-		t.Run(explanation, func(t *testing.T) {
-			w := newWays(t, leanSubject(), plainly)
-			w.requireAlike(t, p)
-			before := mcphttp.LeanCalls(w.handler)
-			w.requireAlike(t, p)
-			require.Equal(t, before+1, mcphttp.LeanCalls(w.handler))
-		})
-	}
-}
-
-// A request goes to go-sdk unless it is certain to pass, or where it would take long to look at.
-func TestUnusualCallsAreNotLean(t *testing.T) {
-	many := strings.Builder{}
-	for i := range 1000 {
-		fmt.Fprintf(&many, `"name%d":{},`, i)
-	}
-	for explanation, p := range map[string]post{
-		"a header for an argument":         callOf("observe", ``).with("Mcp-Param-Region: eu"),
-		"another method":                   callOf("observe", ``).as("tools/list", "name", "observe"),
-		"a response that is a model's":     callOf("observe", `"inputResponses":{"a":{"role":"assistant","model":"m","content":{"type":"text","text":"x"}}},`),
-		"a number with an exponent":        callOf("observe", `"arguments":[1e2],`),
-		"a member twice":                   callOf("observe", `"requestState":"a","requestState":"b",`),
-		"an escape in a name":              callOf("observe", `"request\u0053tate":"a",`),
-		"a body of two values":             {callOf("observe", ``).headers, callOf("observe", ``).body + "{}"},
-		"names under a name of great size": callOf("observe", `"arguments":{"`+strings.Repeat("x", 1<<20)+`":{`+many.String()+`"z":1}},`),
-		"great depth":                      callOf("observe", `"arguments":[`+strings.Repeat("[", 200)+strings.Repeat("]", 200)+`],`),
-	} {
-		t.Run(explanation, func(t *testing.T) {
-			w := newWays(t, leanSubject(), plainly)
-			for range 2 {
-				w.requireAlike(t, p)
-			}
-			require.Zero(t, mcphttp.LeanCalls(w.handler))
-		})
-	}
-	t.Run("a deadline", func(t *testing.T) {
-		w := newWays(t, leanSubject(), func(h http.Handler) http.Handler {
+		w := newWays(t, leanSubject(nil), func(h http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				ctx, cancel := context.WithTimeout(r.Context(), time.Hour)
-				defer cancel()
-				h.ServeHTTP(w, r.WithContext(ctx))
+				if c.hurried {
+					ctx, cancel := context.WithTimeout(r.Context(), time.Hour)
+					defer cancel()
+					r = r.WithContext(ctx)
+				}
+				h.ServeHTTP(w, r)
 			})
 		})
-		w.requireAlike(t, callOf("observe", ``))
-		require.Zero(t, mcphttp.LeanCalls(w.handler))
-	})
+		w.requireAlike(t, c.post)
+		require.Equal(t, c.lean, w.isLean(c.post), c.headers)
+	}
 }
 
-// Each request asks once for its server, also when go-sdk's HTTP layer serves it.
+// Each request asks once for its server, also when go-sdk's HTTP layer serves it. What is
+// known of one server says nothing about another.
 func TestGetServerIsAskedOnce(t *testing.T) {
 	asked := 0
-	h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server {
+	h := must(mcphttp.NewHandler(func(*http.Request) *mcp.Server {
 		asked++
-		return leanSubject()
-	}, nil)
-	require.NoError(t, err)
+		return leanSubject(nil)
+	}, nil))(t)
 	for i, params := range []string{``, `"arguments":{"a":1},`, `"arguments":{"a":1},`} {
 		require.Equal(t, http.StatusOK, serve(h, callOf("observe", params)).status)
 		require.Equal(t, i+1, asked)
 	}
-	require.Zero(t, mcphttp.LeanCalls(h), "what is known of one server says nothing about another")
-}
-
-func TestNoServerIsRefusedAlike(t *testing.T) {
-	w := newWays(t, nil, plainly)
-	require.Equal(t, http.StatusBadRequest, w.requireAlike(t, callOf("observe", ``)).status)
-}
-
-// A notification reaches the client while its call is running.
-func TestNotificationsStream(t *testing.T) {
-	for _, stock := range []bool{false, true} {
-		notified := make(chan struct{})
-		server := rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "p", Progress: 1})
-			select {
-			case <-notified:
-				return say("over")
-			case <-time.After(30 * time.Second):
-				return say("the client heard nothing")
-			}
-		})
-		web := httptest.NewServer(known(t, server, stock))
-		res := openStream(t, http.MethodPost, web.URL, callModern, modernHeaders)
-		lines := bufio.NewScanner(res.Body)
-		var events []string
-		for lines.Scan() {
-			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				if events = append(events, data); len(events) == 1 {
-					close(notified)
-				}
-			}
-		}
-		require.NoError(t, lines.Err())
-		require.NoError(t, res.Body.Close())
-		require.Len(t, events, 2)
-		require.Contains(t, events[0], `"notifications/progress"`)
-		require.Contains(t, events[1], `"text":"over"`)
-		web.Close()
-	}
-}
-
-// A handler whose request ended is told why.
-func TestTheEndOfARequestHasItsCause(t *testing.T) {
-	for _, stock := range []bool{false, true} {
-		why := errors.New("the proxy went away")
-		began, ended := make(chan struct{}), make(chan error, 1)
-		server := rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			close(began)
-			select {
-			case <-ctx.Done():
-			case <-time.After(30 * time.Second):
-			}
-			ended <- context.Cause(ctx)
-			return say("over")
-		})
-		h := known(t, server, stock)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		served := make(chan struct{})
-		go func() {
-			defer close(served)
-			h.ServeHTTP(httptest.NewRecorder(), callOf("tool", ``).request().WithContext(ctx))
-		}()
-		receive(t, began, "the call did not run")
-		cancel(why)
-		require.ErrorIs(t, <-ended, why)
-		<-served
-	}
-}
-
-// A tool that takes another's name is judged by its own schema, whoever added it. One that
-// go-sdk's own AddTool added is noticed by the first call that it answers.
-func TestAToolThatIsReplacedIsJudgedByItsSchema(t *testing.T) {
-	add := map[string]func(*mcp.Server, *mcp.Tool, mcp.ToolHandler){"ours": mrtr.AddRawTool, "go-sdk's": (*mcp.Server).AddTool}
-	for by, replace := range add {
-		t.Run(by, func(t *testing.T) {
-			server := rawServer(nil)
-			tool := func(property string) *mcp.Tool {
-				return &mcp.Tool{Name: "tool", InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string"` + property + `}}}`)}
-			}
-			ran := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("ran") }
-			mrtr.AddRawTool(server, tool(""), ran)
-			w := newWays(t, server, plainly)
-			call := callOf("tool", `"arguments":{"region":"eu"},`)
-			for range 10 {
-				require.Equal(t, http.StatusOK, serve(w.lean, call).status)
-			}
-			require.EqualValues(t, 9, mcphttp.LeanCalls(w.handler))
-
-			replace(server, tool(`,"x-mcp-header":"Region"`), ran)
-			if by != "ours" {
-				require.Equal(t, http.StatusOK, serve(w.lean, call).status)
-			}
-			for range 3 {
-				require.Equal(t, http.StatusBadRequest, serve(w.lean, call).status)
-				w.requireAlike(t, call)
-			}
-			named := call.with("Mcp-Param-Region: eu")
-			require.Equal(t, http.StatusOK, serve(w.lean, named).status)
-			w.requireAlike(t, named)
-
-			mrtr.AddRawTool(server, tool(""), ran)
-			before := mcphttp.LeanCalls(w.handler)
-			require.Equal(t, http.StatusOK, serve(w.lean, call).status)
-			require.Equal(t, before+1, mcphttp.LeanCalls(w.handler))
-		})
-	}
+	require.Zero(t, mcphttp.LeanCalls(h))
+	require.Equal(t, http.StatusBadRequest, newWays(t, nil, plainly).requireAlike(t, callOf("observe", ``)).status, "no server")
 }
 
 // Middleware that answers in a tool's place makes its calls go through go-sdk until the tool
@@ -370,51 +166,170 @@ func TestMiddlewareThatAnswersForATool(t *testing.T) {
 			return next(ctx, method, req)
 		}
 	})
-	h := known(t, server, false)
-	call := callOf("tool", `"arguments":{"a":1},`)
-	isLean := func() bool {
-		before := mcphttp.LeanCalls(h)
-		serve(h, call)
-		return mcphttp.LeanCalls(h) > before
+	w, call := newWays(t, server, plainly), callOf("tool", `"arguments":{"a":1},`)
+	w.isLean(call) // the first request shows the server
+	refuses := func() (mcp.Result, error) { return nil, errors.New("no") }
+	fails := func() (mcp.Result, error) { return &mcp.CallToolResult{IsError: true}, nil }
+	answers := func() (mcp.Result, error) { return &mcp.CallToolResult{}, nil }
+	lean := []bool{true, true, true, true, true, false, false, true} // the fifth shows who answers, the seventh enters the tool
+	for i, next := range []func() (mcp.Result, error){nil, refuses, fails, nil, answers, answers, nil, nil} {
+		answer = next
+		require.Equal(t, lean[i], w.isLean(call), i)
 	}
-	require.True(t, isLean())
-	answer = func() (mcp.Result, error) { return nil, errors.New("no") }
-	require.True(t, isLean())
-	answer = func() (mcp.Result, error) { return &mcp.CallToolResult{IsError: true}, nil }
-	require.True(t, isLean())
-	answer = nil
-	require.True(t, isLean(), "refusals changed nothing")
-	answer = func() (mcp.Result, error) { return &mcp.CallToolResult{}, nil }
-	require.True(t, isLean())
-	require.False(t, isLean(), "somebody answered in its place")
-	answer = nil
-	require.False(t, isLean())
-	require.True(t, isLean(), "it was entered again")
 }
 
-// Calls of a tool that binds an argument are judged by go-sdk, whatever was allowed before.
-func TestBoundArgumentsAreAlwaysJudged(t *testing.T) {
-	w := newWays(t, leanSubject(), plainly)
-	to := func(tool, arguments string) post { return callOf(tool, `"arguments":`+arguments+`,`) }
-	allowed := []post{to("observe", `{"region":"eu","deep":{"zone":3}}`)}
-	for _, arguments := range []string{`{"region":null}`, `{"n":3}`, `{"deep":{"region":"eu"}}`} {
-		allowed = append(allowed, to("bound", arguments))
-	}
-	for _, arguments := range []string{
-		`{"deep":{}}`, `{"deep":{"zone":null}}`, `{"deep":[{"zone":3}]}`, `{"zone":3}`, `{"deep":{"deep":{"zone":3}}}`,
-	} {
-		allowed = append(allowed, to("nested", arguments))
-	}
-	for range 2 {
-		for _, p := range allowed {
-			require.Equal(t, http.StatusOK, serve(w.lean, p).status, p.body)
+type hits struct {
+	mcp.ResultBase
+	Hits []string `json:"hits"`
+}
+
+type around struct {
+	mcp.CompleteResult
+	More string `json:"more"`
+}
+
+var leanTexts = []mcp.Content{&mcp.TextContent{Text: "<é\u2028>"}, &mcp.TextContent{}}
+
+// results are what handlers and middleware may answer with; nil for a method of go-sdk.
+var results = map[string]func() (mcp.Result, error){
+	"a tool's result": func() (mcp.Result, error) { return &mcp.CallToolResult{Content: []mcp.Content{}}, nil },
+	"texts and an output": func() (mcp.Result, error) {
+		return &mcp.CallToolResult{Content: leanTexts, StructuredContent: json.RawMessage(`{"a":" \" <"}`)}, nil
+	},
+	"an encoded output": func() (mcp.Result, error) {
+		return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"a":" \"\\"}`), IsError: true}, nil
+	},
+	"an output with space": func() (mcp.Result, error) {
+		return &mcp.CallToolResult{StructuredContent: json.RawMessage("{\"a\": 1,\n\t\"b\":2}")}, nil
+	},
+	"no content": func() (mcp.Result, error) { return &mcp.CallToolResult{}, nil },
+	"other content": func() (mcp.Result, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{Data: []byte("x"), MIMEType: "a/b"}}}, nil
+	},
+	"annotated content": func() (mcp.Result, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "x", Annotations: &mcp.Annotations{Priority: 1}}}}, nil
+	},
+	"metadata": func() (mcp.Result, error) { return &mcp.CallToolResult{Meta: mcp.Meta{"a": "<b>"}}, nil },
+	"another server's name": func() (mcp.Result, error) {
+		return &mcp.CallToolResult{Meta: mcp.Meta{mcp.MetaKeyServerInfo: "other"}}, nil
+	},
+	"questions": func() (mcp.Result, error) {
+		return asking(mcp.ElicitParams{Mode: "form", Message: "<q>", RequestedSchema: json.RawMessage(`{"type":"object"}`)}), nil
+	},
+	"questions with a schema": func() (mcp.Result, error) {
+		return asking(mcp.ElicitParams{Mode: "form", RequestedSchema: map[string]any{"type": "object"}}), nil
+	},
+	"a visit": func() (mcp.Result, error) {
+		return asking(mcp.ElicitParams{Mode: "url", URL: "https://example.com", ElicitationID: "e"}), nil
+	},
+	"a result of its own":     func() (mcp.Result, error) { return &hits{Hits: []string{"<é\u2028>"}}, nil },
+	"another method's":        func() (mcp.Result, error) { return &mcp.ReadResourceResult{}, nil },
+	"a list":                  func() (mcp.Result, error) { return &mcp.ListToolsResult{Tools: []*mcp.Tool{}, NextCursor: "x"}, nil },
+	"a result around another": func() (mcp.Result, error) { return &around{More: "x"}, nil },
+	"an error":                func() (mcp.Result, error) { return nil, errors.New("<no>") },
+	"both":                    func() (mcp.Result, error) { return &mcp.CallToolResult{}, errors.New("no") },
+	"an error with data": func() (mcp.Result, error) {
+		return nil, &jsonrpc.Error{Code: -31000, Message: "no", Data: []byte(`{"a":1}`)}
+	},
+	"a wrapped error": func() (mcp.Result, error) {
+		return nil, fmt.Errorf("failed: %w", &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such <city>"})
+	},
+	"ping":    nil,
+	"no/such": nil,
+}
+
+// Whatever handlers and middleware answer with, on servers of any name and version, both ways
+// complete and encode it as go-sdk's session does.
+func TestResultsAreCompletedAlike(t *testing.T) {
+	me := &mcp.Implementation{Name: "<server>", Title: "é", Version: "1", WebsiteURL: "https://example.com/?a&b", Icons: []mcp.Icon{{Source: "data:,x", Sizes: []string{"any"}}}}
+	for versions, leans := range map[string]bool{"": true, "2026-07-28": true, "2025-11-25": false} {
+		opts := &mcp.ServerOptions{}
+		if versions != "" {
+			opts.SupportedProtocolVersions = []string{versions}
+		}
+		for explanation, answer := range results {
+			server := mcp.NewServer(me, opts)
+			server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+					if answer != nil {
+						return answer()
+					}
+					return next(ctx, explanation, &mcp.ServerRequest[*mcp.PingParams]{Session: req.GetSession().(*mcp.ServerSession)})
+				}
+			})
+			w := newWays(t, server, plainly)
+			for range 2 {
+				w.requireAlike(t, callOf("tool", ``))
+			}
+			require.Equal(t, leans, mcphttp.LeanCalls(w.handler) == 1, "%s, %s", explanation, versions)
 		}
 	}
-	require.EqualValues(t, 1, mcphttp.LeanCalls(w.handler), "the second call of observe")
-	for _, refused := range []post{
-		to("bound", `{"region":"eu"}`), to("bound", `{"n":3,"region":"eu"}`), to("nested", `{"deep":{"zone":3}}`), to("spelled", `{"region":"eu"}`),
-	} {
-		require.Equal(t, http.StatusBadRequest, serve(w.lean, refused).status, refused.body)
-		w.requireAlike(t, refused)
+}
+
+func asking(q mcp.ElicitParams) *mcp.CallToolResult {
+	return &mcp.CallToolResult{RequestState: "s<", InputRequests: mcp.InputRequestMap{"b": &q, "a": &q}}
+}
+
+// A list is encoded once, until it changes, and is always the one that go-sdk would send.
+func TestListsOfToolsAreAlike(t *testing.T) {
+	hidden, encoded := "", map[string]int{}
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
+				kept := list.Tools[:0:0]
+				for _, tool := range list.Tools {
+					if tool.Name != hidden {
+						kept = append(kept, tool)
+					}
+				}
+				list.Tools = kept
+			}
+			return result, err
+		}
+	})
+	w := newWays(t, server, plainly)
+	page := func(cursor string) post {
+		return modernPost("tools/list", "", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{%s%s}}`, cursor, modernMeta))
 	}
+	w.requireAlike(t, page(""))
+	asked := uint64(0)
+	requireAlike := func() {
+		for cursor, more := "", true; more; asked++ {
+			res := w.requireAlike(t, page(cursor))
+			var next string
+			_, next, more = strings.Cut(res.body, `"nextCursor":"`)
+			next, _, _ = strings.Cut(next, `"`)
+			cursor = fmt.Sprintf(`"cursor":%q,`, next)
+		}
+	}
+	for n := range 20 {
+		schema := &countingSchema{encoded, fmt.Sprint(n)}
+		mrtr.AddRawTool(server, &mcp.Tool{Name: fmt.Sprintf("tool%d", n%7), Description: fmt.Sprintf("é <%d>", n), InputSchema: schema}, ran)
+		requireAlike()
+		serve(w.lean, page(""))
+		before := maps.Clone(encoded)
+		serve(w.lean, page(""))
+		asked += 2
+		require.Equal(t, before, encoded, "it is known")
+		hidden = fmt.Sprintf("tool%d", n%5)
+		requireAlike()
+		hidden = ""
+	}
+	server.RemoveTools("tool1", "tool3", "tool5")
+	requireAlike()
+	server.RemoveTools("tool0", "tool2", "tool4", "tool6")
+	requireAlike()
+	require.Equal(t, asked, mcphttp.LeanCalls(w.handler))
+}
+
+type countingSchema struct {
+	encoded map[string]int
+	name    string
+}
+
+func (s *countingSchema) MarshalJSON() ([]byte, error) {
+	s.encoded[s.name]++
+	return []byte(`{ "type": "object", "description": "<&>\u2028" }`), nil
 }

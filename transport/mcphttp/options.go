@@ -34,18 +34,6 @@ type HandlerOptions struct {
 	AllowedOrigins []string
 	// MaxMessageBytes bounds a request's body; 4 MiB if zero.
 	MaxMessageBytes int64
-	// MaxInitializeBytes bounds the initialize message of a legacy client, which is
-	// kept as long as its session and takes many times its size; 64 KiB if zero. The
-	// initialize messages of all sessions together are bounded by 2 KiB for each
-	// session of MaxSessions.
-	MaxInitializeBytes int64
-	// MaxSessions bounds the legacy sessions; 10,000 if zero. The one that is idle
-	// longest makes room for the next. Those without a token share three quarters of
-	// them, and no principal has more.
-	MaxSessions int
-	// MaxSessionsPerPrincipal bounds those of one UserID of an auth.TokenInfo; 1,000 if
-	// zero. Requests without a token count towards MaxSessions alone.
-	MaxSessionsPerPrincipal int
 	// MaxCalls bounds the calls that are in flight, subscriptions included; 10,000 if
 	// zero. One more is refused with 503. A call is in flight until its handler has
 	// returned, whether or not anybody waits for it. The callers without a token share
@@ -56,22 +44,6 @@ type HandlerOptions struct {
 	// connection if a request has no token; 1,000 if zero. One more is refused
 	// with 429.
 	MaxCallsPerPrincipal int
-	// MaxCallsPerSession bounds those of one legacy session; 100 if zero. One more is
-	// refused with 429. Answers to questions and cancellations always pass.
-	MaxCallsPerSession int
-	// SessionTimeout ends a legacy session in which the client sent nothing for
-	// that long; 30 minutes if zero. A session with a call in flight is not idle.
-	SessionTimeout time.Duration
-	// BodyTimeout bounds the time that a client may take to send a body; 1 minute if
-	// zero.
-	BodyTimeout time.Duration
-	// WriteTimeout bounds the time that a client may take to read one message; 30
-	// seconds if zero. After that its connection is dropped. A stream may stay open
-	// and silent for any time, so leave [http.Server.WriteTimeout] at zero.
-	WriteTimeout time.Duration
-	// Heartbeat is how long a stream is silent before it carries a comment, which
-	// keeps proxies from closing it; 15 seconds if zero.
-	Heartbeat time.Duration
 	// StockFront hands every request to go-sdk's HTTP layer. Otherwise modern
 	// tools/call, prompts/get and resources/read requests go past it to the server's
 	// middleware, for about a third of the CPU time. The only other differences are
@@ -94,15 +66,24 @@ func (o *HandlerOptions) resolve() (HandlerOptions, error) {
 	}
 	u := usage.Of("mcphttp", "HandlerOptions")
 	usage.Default(u, "MaxMessageBytes", &r.MaxMessageBytes, mcp.DefaultMaxRequestBodyBytes)
-	usage.Default(u, "MaxInitializeBytes", &r.MaxInitializeBytes, 64<<10)
-	usage.Default(u, "MaxSessions", &r.MaxSessions, 10_000)
-	usage.Default(u, "MaxSessionsPerPrincipal", &r.MaxSessionsPerPrincipal, 1_000)
 	usage.Default(u, "MaxCalls", &r.MaxCalls, 10_000)
 	usage.Default(u, "MaxCallsPerPrincipal", &r.MaxCallsPerPrincipal, 1_000)
-	usage.Default(u, "MaxCallsPerSession", &r.MaxCallsPerSession, 100)
-	usage.Default(u, "BodyTimeout", &r.BodyTimeout, time.Minute)
-	usage.Default(u, "WriteTimeout", &r.WriteTimeout, 30*time.Second)
-	usage.Default(u, "Heartbeat", &r.Heartbeat, 15*time.Second)
-	usage.Default(u, "SessionTimeout", &r.SessionTimeout, 30*time.Minute)
 	return r, u.Err()
+}
+
+// limits are the bounds that no option sets.
+type limits struct {
+	initialize    int64         // bytes of an initialize message, which go-sdk keeps as long as its session
+	sessions      int           // legacy ones; the one that is idle longest makes room for the next
+	sessionsOfOne int           // of one UserID of an auth.TokenInfo
+	callsOfOne    int           // in flight in one session
+	silence       time.Duration // before a session without a call in flight ends
+	body          time.Duration // for a client to send a body
+	write         time.Duration // for a client to read one message
+	heartbeat     time.Duration // of silence, before a stream carries a comment
+}
+
+var usual = limits{
+	initialize: 64 << 10, sessions: 10_000, sessionsOfOne: 1_000, callsOfOne: 100,
+	silence: 30 * time.Minute, body: time.Minute, write: 30 * time.Second, heartbeat: 15 * time.Second,
 }

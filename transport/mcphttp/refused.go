@@ -58,14 +58,16 @@ func (d *doorkeeper) note(reason string) {
 // refusedBy tells why a request is refused, if anybody wants to know.
 func refusedBy(w http.ResponseWriter, reason string) {
 	for {
-		if d, ok := w.(*doorkeeper); ok {
-			d.note(reason)
+		switch outer := w.(type) {
+		case *doorkeeper:
+			outer.note(reason)
+			return
+		case *reply:
+			w = outer.w
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = outer.Unwrap()
+		default:
 			return
 		}
-		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return
-		}
-		w = inner.Unwrap()
 	}
 }

@@ -190,9 +190,9 @@ func (s *sessions) repeatable(id, principal string, body contents, raw []byte, p
 		return nil, true
 	}
 	s.mu.Lock()
-	c := s.open[id]
+	c := s.find(id, principal)
 	s.mu.Unlock()
-	if c == nil || c.principal != principal {
+	if c == nil {
 		return nil, true // go-sdk refuses it
 	}
 	return c.repeats.begin(body.calls[0], raw, p)

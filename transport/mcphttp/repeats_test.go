@@ -1,59 +1,20 @@
 package mcphttp_test
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
-
-// counted is a server whose tool says how often it has run, after a second. It heeds its
-// context only if told to.
-type counted struct {
-	runs  atomic.Int64
-	heeds bool
-	long  bool // says much
-	quick bool // takes no time
-}
-
-func (s *counted) serve(t *testing.T) (h *mcphttp.Handler, post func(ctx context.Context, body string) <-chan *httptest.ResponseRecorder) {
-	h = newHandler(t, rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		n := s.runs.Add(1)
-		if s.quick {
-			return say("done")
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-onlyIf(s.heeds, ctx.Done()):
-			return say("cut off")
-		}
-		if s.long {
-			return say(strings.Repeat("x", 70<<10))
-		}
-		return say("run " + string(rune('0'+n)))
-	}), nil)
-	session := newOpener(t, h).open("")
-	t.Cleanup(func() { require.NoError(t, h.Shutdown(context.Background())) })
-	return h, func(ctx context.Context, body string) <-chan *httptest.ResponseRecorder {
-		answered := make(chan *httptest.ResponseRecorder, 1)
-		go func() { answered <- direct(ctx, h, body, inSession(session)) }()
-		return answered
-	}
-}
 
 func onlyIf[T any](heeds bool, c <-chan T) <-chan T {
 	if heeds {
@@ -62,192 +23,142 @@ func onlyIf[T any](heeds bool, c <-chan T) <-chan T {
 	return nil
 }
 
-// eventOf is the message of a stream that has one.
-func eventOf(t *testing.T, w *httptest.ResponseRecorder) string {
-	t.Helper()
-	require.Equal(t, http.StatusOK, w.Code, w.Body)
-	_, data, found := strings.Cut(w.Body.String(), "data: ")
-	require.True(t, found, w.Body)
-	return strings.TrimSpace(data)
-}
-
 // A call of a session that arrives again gets the answer of the first, and its tool runs
-// once.
+// once. The tool says how often it has run, after a second, and heeds its context if told to.
+//
+// The words of a scenario: a letter posts the call on a connection of that name, with ' in
+// another session, with + another body under its id, and with a number that id; ! hangs up,
+// and = wants the answer; the rest is what happens between.
 func TestACallThatArrivesTwiceInASessionRunsOnce(t *testing.T) {
-	call := callBody("7", `"x":0`)
-	one := `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"run 1"}]}}`
-	two := strings.Replace(one, "run 1", "run 2", 1)
-	inBubble := func(name string, s *counted, f func(t *testing.T, h *mcphttp.Handler, post func(context.Context, string) <-chan *httptest.ResponseRecorder)) {
+	scenarios := map[string]string{
+		"in flight":                    "a b a=run1 b=run1",
+		"just answered":                "a a=run1 9s b b=run1 2s c c=run2",
+		"the first connection broke":   "a a! b b=run1",
+		"it breaks later":              "heeds a b a! b=run1",
+		"both break":                   "heeds a b a! b! c c=cutoff",
+		"and the session ends":         "heeds a b a! delete b=cutoff",
+		"the session ends under both":  "heeds a b delete b=cutoff",
+		"a shutdown cuts off both":     "a b shutdown a=unknown b=unknown",
+		"its id is used again":         "heeds a a! b+ b=run2",
+		"after a late cancellation":    "heeds a a=run1 cancel b+ b=run2",
+		"after late ones in a batch":   "heeds a a=run1 cancels b+ b=run2",
+		"it is cancelled":              "heeds a cancel a=cutoff",
+		"another body in flight":       "a b+ b=400 a=run1 c+ c=run2",
+		"an answer too long to keep":   "long a a=xxx b b=notkept",
+		"another session":              "a a=run1 b' b=run2",
+		"many answers":                 "a1 a=run1 a2 a=run2 a3 a=run3 a4 a=run4 a5 a=run5 a6 a=run6 a7 a=run7 a8 a=run8 a9 a=run9 " + strings.Repeat("quick ", 8) + "a9 a=run9 a1 a=run18",
+		"two that wait when it breaks": "heeds a b c a! b! c=run1 d d=run1",
+	}
+	for name, scenario := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, post := s.serve(t)
-				f(t, h, post)
+				p := &play{t: t, answers: map[string]<-chan response{}, hangUps: map[string]context.CancelFunc{}, quick: 100}
+				runs := 0
+				p.h = newHandler(t, rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					runs++
+					text := fmt.Sprint("run", runs, ".")
+					select {
+					case <-time.After(time.Second):
+					case <-onlyIf(strings.Contains(scenario, "heeds"), ctx.Done()):
+						text = "cut off"
+					}
+					if strings.Contains(scenario, "long") {
+						text = strings.Repeat("x", 70<<10)
+					}
+					return say(text)
+				}), mcphttp.HandlerOptions{}, mcphttp.Limits{})
+				p.session, p.other = open(t, p.h, ""), open(t, p.h, "")
+				for word := range strings.FieldsSeq(scenario) {
+					p.do(word)
+					synctest.Wait()
+				}
+				for _, hangUp := range p.hangUps {
+					hangUp()
+				}
 			})
 		})
 	}
-	type posting = func(context.Context, string) <-chan *httptest.ResponseRecorder
+}
 
-	inBubble("in flight", &counted{}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
-		first := post(t.Context(), call)
-		synctest.Wait()
-		second := post(t.Context(), call)
-		require.Equal(t, one, eventOf(t, <-first))
-		require.Equal(t, one, eventOf(t, <-second))
-	})
-	inBubble("just answered", &counted{}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
-		require.Equal(t, one, eventOf(t, <-post(t.Context(), call)))
-		time.Sleep(9 * time.Second)
-		require.Equal(t, one, eventOf(t, <-post(t.Context(), call)))
-		time.Sleep(2 * time.Second)
-		require.Equal(t, two, eventOf(t, <-post(t.Context(), call)), "the time of the answer is over")
-	})
-	inBubble("the first connection broke", &counted{}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
-		ctx, hangUp := context.WithCancel(t.Context())
-		first := post(ctx, call)
-		synctest.Wait()
-		hangUp()
-		<-first
-		require.Equal(t, one, eventOf(t, <-post(t.Context(), call)))
-	})
-	inBubble("the first connection breaks later", &counted{heeds: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
-		ctx, hangUp := context.WithCancel(t.Context())
-		first := post(ctx, call)
-		synctest.Wait()
-		second := post(t.Context(), call)
-		synctest.Wait()
-		hangUp()
-		<-first
-		require.Equal(t, one, eventOf(t, <-second), "somebody waited, so it was not cancelled")
-	})
-	inBubble("both connections break", &counted{heeds: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
-		ctx, hangUp := context.WithCancel(t.Context())
-		first := post(ctx, call)
-		synctest.Wait()
-		second := post(ctx, call)
-		synctest.Wait()
-		hangUp()
-		<-first
-		<-second
-		require.Contains(t, eventOf(t, <-post(t.Context(), call)), "cut off")
-	})
-	inBubble("the first connection broke, and the session ends", &counted{heeds: true}, func(t *testing.T, h *mcphttp.Handler, post posting) {
-		ctx, hangUp := context.WithCancel(t.Context())
-		first := post(ctx, call)
-		synctest.Wait()
-		second := post(t.Context(), call)
-		synctest.Wait()
-		hangUp()
-		<-first
-		at := time.Now()
-		ended := direct(t.Context(), h, "", inSession(mcphttp.SessionOf(h), func(r *http.Request) { r.Method = http.MethodDelete }))
-		require.Equal(t, http.StatusNoContent, ended.Code)
-		require.Contains(t, eventOf(t, <-second), "cut off")
-		require.Zero(t, time.Since(at), "the call was cancelled")
-	})
-	inBubble("the session ends while both wait", &counted{heeds: true}, func(t *testing.T, h *mcphttp.Handler, post posting) {
-		first, second := post(t.Context(), call), post(t.Context(), call)
-		synctest.Wait()
-		direct(t.Context(), h, "", inSession(mcphttp.SessionOf(h), func(r *http.Request) { r.Method = http.MethodDelete }))
-		require.Contains(t, (<-first).Body.String()+(<-second).Body.String(), "cut off")
-	})
-	inBubble("a shutdown cuts off both", &counted{}, func(t *testing.T, h *mcphttp.Handler, post posting) {
-		first := post(t.Context(), call)
-		synctest.Wait()
-		second := post(t.Context(), call)
-		synctest.Wait()
-		over, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.ErrorIs(t, h.Shutdown(over), context.Canceled)
-		for _, answered := range []<-chan *httptest.ResponseRecorder{first, second} {
-			require.Contains(t, eventOf(t, <-answered), `"effects":"unknown"`, "the handler runs")
+// play is a scenario under way, with its connections by name.
+type play struct {
+	t              *testing.T
+	h              *mcphttp.Handler
+	session, other string
+	answers        map[string]<-chan response
+	hangUps        map[string]context.CancelFunc
+	quick          int
+}
+
+var means = strings.NewReplacer("cutoff", "cut off", "unknown", `"effects":"unknown"`, "notkept", `"id":7,"error":{"code":-32600,"message":"This call was answered before, and its answer was not kept: do not call the tool again without checking."}`)
+
+func (p *play) do(word string) {
+	const cancelled = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
+	serves := func(status int, r post) {
+		require.Equal(p.t, status, serveIn(p.t.Context(), p.h, r.in(p.session)).status, word)
+	}
+	connection, want, isAnswer := strings.Cut(word, "=")
+	switch {
+	case word == "heeds" || word == "long":
+	case word == "delete":
+		serves(http.StatusNoContent, post{clientHeaders + "DELETE\n", ""})
+	case word == "shutdown":
+		require.ErrorIs(p.t, p.h.Shutdown(over()), context.Canceled)
+	case word == "cancel":
+		serves(http.StatusAccepted, legacy(cancelled))
+	case word == "cancels":
+		serves(http.StatusAccepted, legacy("["+cancelled+","+cancelled+"]"))
+	case word == "quick":
+		p.quick++
+		serves(http.StatusOK, legacyCall(fmt.Sprint(p.quick)))
+	case word[0] <= '9':
+		time.Sleep(must(time.ParseDuration(word))(p.t))
+	case isAnswer && want == "400":
+		require.Equal(p.t, http.StatusBadRequest, (<-p.answers[connection]).status)
+	case isAnswer:
+		if strings.HasPrefix(want, "run") {
+			want += "."
 		}
-	})
-	inBubble("its id is used again as its client hangs up", &counted{heeds: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
-		for range 200 {
-			ctx, hangUp := context.WithCancel(t.Context())
-			first := post(ctx, call)
-			synctest.Wait()
-			hangUp()
-			<-first
-			synctest.Wait() // the handler has returned
-			require.Contains(t, eventOf(t, <-post(t.Context(), callBody("7", `"x":1`))), "run ")
+		require.Contains(p.t, (<-p.answers[connection]).body, means.Replace(want), word)
+	case strings.HasSuffix(word, "!"):
+		p.hangUps[word[:1]]()
+	default:
+		r := legacyCall(cmp.Or(strings.Trim(word[1:], "'+"), "7"))
+		if strings.HasSuffix(word, "+") {
+			r.body = strings.Replace(r.body, "{}", `{"x":1}`, 1)
 		}
-	})
-	inBubble("its id is used again after a late cancellation", &counted{heeds: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
-		late := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
-		for n := range 200 {
-			require.Contains(t, eventOf(t, <-post(t.Context(), callBody("7", `"x":`+strconv.Itoa(n)))), "run ")
-			for _, body := range []string{late, "[" + late + "]", "[" + late + "," + late + "]"} {
-				require.Equal(t, http.StatusAccepted, (<-post(t.Context(), body)).Code)
-			}
+		if r = r.in(p.session); strings.HasSuffix(word, "'") {
+			r.headers = strings.Replace(r.headers, p.session, p.other, 1)
 		}
-	})
-	inBubble("it is cancelled", &counted{heeds: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
-		first := post(t.Context(), call)
-		synctest.Wait()
-		require.Equal(t, http.StatusAccepted, (<-post(t.Context(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)).Code)
-		require.Contains(t, eventOf(t, <-first), "cut off")
-	})
-	inBubble("another body in flight", &counted{}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
-		first := post(t.Context(), call)
-		synctest.Wait()
-		other := <-post(t.Context(), callBody("7", `"x":1`))
-		require.Equal(t, http.StatusBadRequest, other.Code, other.Body)
-		require.Equal(t, one, eventOf(t, <-first))
-		require.Equal(t, two, eventOf(t, <-post(t.Context(), callBody("7", `"x":1`))), "the id is free again")
-	})
-	inBubble("an answer too long to keep", &counted{long: true}, func(t *testing.T, _ *mcphttp.Handler, post posting) {
-		require.Contains(t, eventOf(t, <-post(t.Context(), call)), "xxx")
-		require.Equal(t, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"This call was answered before, and its answer was not kept: do not call the tool again without checking."}}`,
-			eventOf(t, <-post(t.Context(), call)))
-	})
-	inBubble("another session", &counted{}, func(t *testing.T, h *mcphttp.Handler, post posting) {
-		require.Equal(t, one, eventOf(t, <-post(t.Context(), call)))
-		other := newOpener(t, h).open("")
-		require.Equal(t, two, eventOf(t, direct(t.Context(), h, call, inSession(other))))
-	})
-	many := &counted{quick: true}
-	inBubble("many answers", many, func(t *testing.T, _ *mcphttp.Handler, post posting) {
-		for id := range 17 {
-			eventOf(t, <-post(t.Context(), callBody(strconv.Itoa(id), `"x":0`)))
-		}
-		eventOf(t, <-post(t.Context(), callBody("16", `"x":0`)))
-		require.EqualValues(t, 17, many.runs.Load())
-		eventOf(t, <-post(t.Context(), callBody("0", `"x":0`)))
-		require.EqualValues(t, 18, many.runs.Load(), "the oldest answer made room")
-	})
+		var ctx context.Context
+		ctx, p.hangUps[word[:1]] = context.WithCancel(p.t.Context())
+		p.answers[word[:1]] = begin(ctx, p.h, r)
+	}
 }
 
 // A call that arrives again gets the first answer, byte for byte.
 func TestARepeatIsAnsweredInTheSameWords(t *testing.T) {
-	notFound := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such <city>", Data: json.RawMessage(`{"a": 1}`)}
-	outcomes := map[string]mcp.ToolHandler{
-		"nothing":                       func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil }, // go-sdk sends null
-		"a result":                      func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("<&>\u2028") },
-		"an error with a method's code": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, notFound },
-		"another that wraps it": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return nil, fmt.Errorf("failed: %w", notFound)
-		},
-		"an error that is none of JSON-RPC's": func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return nil, errors.New("<no>")
-		},
-	}
-	for explanation, outcome := range outcomes {
-		t.Run(explanation, func(t *testing.T) {
-			runs := 0
-			server := mcp.NewServer(&mcp.Implementation{Name: "raw", Version: "1"}, nil)
-			server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	for explanation, answer := range results {
+		if answer == nil {
+			continue
+		}
+		runs, server := 0, rawServer(ran)
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method != "tools/call" {
+					return next(ctx, method, req)
+				}
 				runs++
-				return outcome(ctx, req)
-			})
-			h := newHandler(t, server, nil)
-			session := newOpener(t, h).open("")
-			for n, id := range []string{`7`, `-1`, `"a"`, `"<&>"`, `"\u003c\u2028\""`, `"é"`} {
-				call := callBody(id, `"x":0`)
-				first := eventOf(t, direct(t.Context(), h, call, inSession(session)))
-				require.Equal(t, first, eventOf(t, direct(t.Context(), h, call, inSession(session))), id)
-				require.Equal(t, n+1, runs, id)
+				return answer()
 			}
 		})
+		h := newHandler(t, server, mcphttp.HandlerOptions{}, mcphttp.Limits{})
+		session := open(t, h, "")
+		for n, id := range []string{`7`, `-1`, `"a"`, `"<&>"`, `"\u003c\u2028\""`, `"é"`} {
+			_, first, _ := strings.Cut(serve(h, legacyCall(id).in(session)).body, "data: ")
+			_, again, _ := strings.Cut(serve(h, legacyCall(id).in(session)).body, "data: ")
+			require.Equal(t, first, again, "%s %s", explanation, id)
+			require.Equal(t, n+1, runs, "%s %s", explanation, id)
+		}
 	}
 }

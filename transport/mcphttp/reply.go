@@ -64,7 +64,7 @@ const (
 // newReply makes a reply to a request. It may begin with a heartbeat only if it
 // is known to become an event stream.
 func (h *Handler) newReply(w http.ResponseWriter, begins bool) *reply {
-	p := &reply{w: w, control: http.NewResponseController(w), header: maps.Clone(w.Header()), timeout: h.writeTimeout, every: h.heartbeat, begins: begins}
+	p := &reply{w: w, control: http.NewResponseController(w), header: maps.Clone(w.Header()), timeout: h.limits.write, every: h.heartbeat, begins: begins}
 	p.mu.Lock() // the timer may be quick
 	defer p.mu.Unlock()
 	p.beat = time.AfterFunc(p.every, p.tick)

@@ -4,136 +4,101 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
 	"log/slog"
-	"maps"
 	mathrand "math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/rpcerror"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/transport/internal/inflight"
+	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
-// Router stands in front of several instances of one server, as a load balancer that
-// knows which request belongs to which instance: a retry goes to the instance that its
-// requestState names ([statecodec.Options].Instance), where a held handler may wait for
-// it, and a request of a legacy session to the one that its Mcp-Session-Id names
-// ([SessionIDs]). All others go to any instance.
+// Router stands in front of several instances of one server and sends each request to the
+// instance it belongs to: a retry to the one that its requestState names
+// ([statecodec.Options].Instance), where a held handler may wait for it, and a request of a
+// legacy session to the one that its Mcp-Session-Id names ([SessionIDs]). Everything else
+// goes to any instance that wants new clients. A forged or unknown name leads to one of the
+// instances, which refuses the state, or does not know the session (404).
 //
-// A name only chooses among the instances that the operator gave, because it comes from the
-// client: a forged or unknown one leads to some instance, which opens the state and refuses
-// it, or does not know the session (404).
+// A request is sent once. If its instance cannot be reached, shuts down, or is lost before it
+// responds, each call gets the JSON-RPC error -31001 under its id. A client that repeats the
+// request reaches an instance that is there: that one continues the call if it has the keys
+// and the style can. A response that has begun is cut off.
 //
-// It asks each instance now and then whether it is ready ([InstanceState]). One that
-// retires gets only the requests that belong to it. One that is dead gets none as long as
-// another one lives, and if it is silent, the requests that it serves end: no call hangs
-// because its instance stands still.
-//
-// If an instance cannot be connected to, the request goes to another one. So does a
-// request that an instance refuses with 503 (a POST also with Retry-After, as [Handler]
-// does), unless it belongs to a legacy session. The
-// other one opens the state, if it has the keys: a call whose handler is gone with its
-// instance goes on if its style can, and ends with an error that says so otherwise.
-// An instance that is overloaded has its request sent to one other, and not to all.
-//
-// If an instance is lost after it may have begun to serve a request, the client gets the
-// JSON-RPC error -31001 under the id of its request, also as an event of a stream that has
-// begun. With [RouterOptions].SharedStore the request goes to another instance instead, if
-// that cannot run anything twice and no response has begun. A response that breaks in the
-// middle of an event is cut off, and so is a WebSocket.
-//
-// Router keeps nothing of a request, so that several can stand side by side. To add or
-// remove an instance, put a new Router in its place, and close the old one when its requests
-// have ended. It passes the Host header on: an instance on a loopback address lists the
-// public names in [HandlerOptions].AllowedHosts. An instance knows a client without a token
-// by its connection, and the Router's clients share connections: they count together against
-// the limits for one client.
+// Router asks each instance now and then whether it is ready. [InstanceState] says which
+// requests an instance gets. It keeps nothing of a request, so several routers can stand side
+// by side. To add or remove an instance, put a new Router in its place, and close the old one
+// when its requests have ended. It passes the Host header on: an instance on a loopback
+// address lists the public names in [HandlerOptions].AllowedHosts. Its clients share
+// connections, so those without a token count together against the limits for one client.
 type Router struct {
-	instances  map[string]*instance
-	names      []string // sorted
-	ready      func(instance string) bool
-	trusted    []netip.Prefix
-	maxBytes   int64
-	timeout    time.Duration
-	proxy      *httputil.ReverseProxy
-	unanswered atomic.Int64
-	stop       context.CancelFunc // ends the watch over the instances
-	hop        string             // by which it knows a request that it has sent itself
+	instances map[string]*instance
+	ready     func(instance string) bool
+	trusted   []netip.Prefix
+	proxy     *httputil.ReverseProxy
+	stop      context.CancelFunc // ends the watch over the instances
 }
 
 // RouterOptions configure a [Router]. Nil, and the zero value, mean the defaults.
 // Negative limits are an error.
 type RouterOptions struct {
-	// Every is how often each instance is asked whether it is ready; 1 second if zero.
+	// Every is how often each instance is asked on /ready; 1 second if zero. It answers as
+	// [Handler.ServeReady] does, and is alive if it has no such path.
 	Every time.Duration
-	// Within is how long an instance may take to answer that; 5 seconds if zero. Then it is
-	// dead, and the requests that it serves end. Every and Within together bound how long a
-	// call waits for an instance that stands still.
+	// Within is how long it may take to answer; 5 seconds if zero. Then it is dead, and the
+	// requests that it serves end: no call waits longer than Every and Within together.
 	Within time.Duration
-	// ReadyPath is where the instances answer as [Handler.ServeReady] does; "/ready" if
-	// empty. An instance without such a path is alive.
-	ReadyPath string
-	// Ready, if set, can also say that an instance should get no requests but those that
-	// belong to it. It is called for each request, so it must not wait.
+	// Ready, if set, can also say that an instance gets no requests but those that belong to
+	// it. It is called for each request, so it must not wait.
 	Ready func(instance string) bool
-	// TrustedProxies are the addresses from which X-Forwarded-For, X-Forwarded-Host and
-	// X-Forwarded-Proto are passed on: those of the load balancers in front of the router.
-	// From anywhere else they are the client's word, and dropped.
+	// TrustedProxies are the addresses of the load balancers in front of the router.
+	// X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto from elsewhere are dropped.
 	TrustedProxies []netip.Prefix
-	// Transport carries the requests. If nil, it is one like [http.DefaultTransport]
-	// that takes 5 seconds at most to connect.
-	Transport http.RoundTripper
-	// MaxMessageBytes bounds a request's body; 4 MiB if zero. Set it at least as high as
-	// that of the instances: a larger request is refused here and reaches none of them.
-	MaxMessageBytes int64
-	// BodyTimeout bounds the time that a client may take to send a body; 1 minute if
-	// zero.
-	BodyTimeout time.Duration
-	// SharedStore says that the instances remember their rounds in one store: the Store of
-	// mrtr.Options, without Unstored at any handler that has an effect. A request whose
-	// instance is lost is then sent to another one, with the same headers and bytes, if it
-	// carries a requestState: that one takes the round over, or answers with its outcome.
-	// So are requests that only read, such as tools/list. The first round of a call is not:
-	// no store remembers it. A request that has lost 3 instances is sent to no fourth.
-	SharedStore bool
-	// Logger hears of instances that cannot be reached. Nil is silent.
+	// Logger hears of requests that no instance answered. Nil is silent.
 	Logger *slog.Logger
 }
 
 // NewRouter makes a router to these instances, by their names. An address is a scheme,
 // http or https, and a host. The error is a [*UsageError].
 func NewRouter(instances map[string]*url.URL, opts *RouterOptions) (*Router, error) {
+	return newRouter(instances, opts, &http.Transport{ // programs replace http.DefaultTransport
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: 100, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+	})
+}
+
+func newRouter(instances map[string]*url.URL, opts *RouterOptions, transport http.RoundTripper) (*Router, error) {
 	var o RouterOptions
 	if opts != nil {
 		o = *opts
 	}
-	if len(instances) == 0 {
-		return nil, usage.New("mcphttp", "a router needs an instance")
-	}
 	u := usage.Of("mcphttp", "RouterOptions")
-	usage.Default(u, "MaxMessageBytes", &o.MaxMessageBytes, mcp.DefaultMaxRequestBodyBytes)
-	usage.Default(u, "BodyTimeout", &o.BodyTimeout, time.Minute)
 	usage.Default(u, "Every", &o.Every, time.Second)
 	usage.Default(u, "Within", &o.Within, 5*time.Second)
-	if err := u.Err(); err != nil {
+	switch err := u.Err(); {
+	case err != nil:
 		return nil, err
+	case len(instances) == 0:
+		return nil, usage.New("mcphttp", "a router needs an instance")
 	}
-	h := &Router{
-		instances: map[string]*instance{}, names: slices.Sorted(maps.Keys(instances)), ready: o.Ready,
-		trusted: o.TrustedProxies, maxBytes: o.MaxMessageBytes, timeout: o.BodyTimeout, hop: rand.Text(),
-	}
+	h := &Router{instances: map[string]*instance{}, ready: o.Ready, trusted: o.TrustedProxies}
 	for name, to := range instances {
 		if err := statecodec.CheckInstance(name); err != nil {
 			return nil, usage.New("mcphttp", "%w", err)
@@ -141,57 +106,100 @@ func NewRouter(instances map[string]*url.URL, opts *RouterOptions) (*Router, err
 		if to == nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" || strings.Trim(to.Path, "/") != "" || to.RawQuery != "" || to.User != nil {
 			return nil, usage.New("mcphttp", "the address of instance %s is not http://host or https://host: %v", name, to)
 		}
-		h.instances[name] = newInstance(name, to)
+		i := &instance{name: name, url: to}
+		i.life, i.end = context.WithCancel(context.Background())
+		h.instances[name] = i
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	transport := newRouterTransport(&o)
+	logger := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	h.proxy = &httputil.ReverseProxy{
-		Rewrite:       h.rewrite,
-		Transport:     transport,
+		Rewrite: h.rewrite, Transport: transport, ModifyResponse: judge,
 		FlushInterval: -1, // a stream carries its messages when they come
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() == nil { // else nobody is there to hear of it
-				h.unanswered.Add(1)
-				o.Logger.Warn("no instance answered", "error", err)
-			}
-			refuseLost(w, r, err)
-		},
-		ErrorLog: log.New(io.Discard, "", 0),
+		ErrorHandler:  func(w http.ResponseWriter, r *http.Request, err error) { refuse(w, r, err, logger) },
+		ErrorLog:      log.New(io.Discard, "", 0),
 	}
-	var watching context.Context
-	watching, h.stop = context.WithCancel(context.Background())
-	path := cmp.Or(o.ReadyPath, "/ready")
+	watching, stop := context.WithCancel(context.Background())
+	h.stop = stop
 	for _, i := range h.instances {
-		go i.watch(watching, transport.next, path, o.Every, o.Within)
+		go i.watch(watching, transport, o.Every, o.Within)
 	}
 	return h, nil
 }
 
-// Close ends the watch over the instances. Requests are served as before, each at an
-// instance as it was found last.
+// Close ends the watch over the instances. Requests are served on, by what was found last.
 func (h *Router) Close() { h.stop() }
 
-// RouterStats are the numbers of one moment, for a gauge or a page of an operator's.
-type RouterStats struct {
-	Instances map[string]InstanceStats // by name
-	// Unanswered are the requests that no instance answered.
-	Unanswered int64
-}
-
-// Stats counts what the router has done since it was made.
-func (h *Router) Stats() RouterStats {
-	s := RouterStats{Instances: make(map[string]InstanceStats, len(h.instances)), Unanswered: h.unanswered.Load()}
+// States is how each instance does, by name.
+func (h *Router) States() map[string]InstanceState {
+	s := make(map[string]InstanceState, len(h.instances))
 	for name, i := range h.instances {
-		s.Instances[name] = i.stats()
+		s[name] = i.condition()
 	}
 	return s
 }
 
-// rewrite says where a request comes from.
+type routedKey struct{}
+
+// routed is where a request goes.
+type routed struct {
+	*instance
+	body []byte // of a POST
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var to routed
+	if r.Method == http.MethodPost {
+		var ok bool
+		if to.body, ok = readBody(w, r, mcp.DefaultMaxRequestBodyBytes, time.Minute, context.Background()); !ok {
+			return
+		}
+	}
+	to.instance = h.choose(r.Header.Get(sessionHeader), to.body)
+	ctx, end := to.serve(context.WithValue(r.Context(), routedKey{}, to))
+	defer end()
+	r = r.WithContext(ctx)
+	if to.body != nil { // without GetBody, net/http sends it no second time
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(to.body)), int64(len(to.body))
+	}
+	h.proxy.ServeHTTP(w, r)
+}
+
+// choose finds the instance of a session, or that of the state in a body, and otherwise any
+// of those that are best placed. They take no turns: if a client made two requests a call,
+// all its calls would go to one of two instances.
+func (h *Router) choose(session string, body []byte) *instance {
+	name, _, _ := strings.Cut(session, ".")
+	if i := h.instances[name]; i != nil && i.condition() < InstanceDead {
+		return i
+	}
+	if session == "" && bytes.Contains(body, []byte("requestState")) {
+		state, _ := message.Text(message.Member(body, "params"), "requestState")
+		name, _ = statecodec.Instance(state)
+		if i := h.instances[name]; i != nil && i.condition() < InstanceClosing {
+			return i
+		}
+	}
+	var best []*instance
+	least := InstanceDead
+	for name, i := range h.instances {
+		place := i.condition()
+		if place == InstanceAlive && h.ready != nil && !h.ready(name) {
+			place = InstanceRetiring
+		}
+		if place < least {
+			best, least = nil, place
+		}
+		if place == least {
+			best = append(best, i)
+		}
+	}
+	return best[mathrand.IntN(len(best))]
+}
+
+// rewrite addresses a request, and says where it comes from.
 func (h *Router) rewrite(p *httputil.ProxyRequest) {
-	p.Out.Host = p.In.Host
+	to := p.In.Context().Value(routedKey{}).(routed).url
+	p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = to.Scheme, to.Host, p.In.Host
 	sender, err := netip.ParseAddrPort(p.In.RemoteAddr)
 	trusted := err == nil && slices.ContainsFunc(h.trusted, func(of netip.Prefix) bool { return of.Contains(sender.Addr().Unmap()) })
 	if trusted {
@@ -203,91 +211,138 @@ func (h *Router) rewrite(p *httputil.ProxyRequest) {
 			p.Out.Header.Set(name, said)
 		}
 	}
-	p.Out.Header.Add(hopHeader, h.hop)
 }
 
-// SessionIDs makes the ids of an instance's legacy sessions, for GetSessionID of
-// [mcp.ServerOptions]: the name of the instance, a dot, and a random text. A [Router]
-// routes by them; so can any load balancer that looks at the start of a header. It panics
-// with a [*UsageError] if no instance can have the name.
-func SessionIDs(instance string) func() string {
-	if err := statecodec.CheckInstance(instance); err != nil {
-		panic(usage.New("mcphttp", "%w", err))
+var (
+	unreachable = rpcerror.Retryable("This request was not begun: its instance cannot be reached. Send the same request again.", "unreachable")
+	lost        = rpcerror.Retryable("The instance that served this request was lost, and nobody knows how far it came.", "instance_lost")
+	closing     = rpcerror.Retryable("This request was not begun: its instance is shutting down. Send the same request again.", "shutting_down")
+)
+
+// judge finds the refusal of an instance that shuts down.
+func judge(res *http.Response) error {
+	if !inflight.Retiring(res.Header) {
+		return nil
 	}
-	return func() string { return instance + "." + rand.Text() }
+	res.Request.Context().Value(routedKey{}).(routed).found(InstanceClosing)
+	return closing
 }
 
-// ServeHTTP implements [http.Handler].
-func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var to routed
-	name, _, _ := strings.Cut(r.Header.Get(sessionHeader), ".")
-	to.session = h.instances[name] != nil
-	if r.Method == http.MethodPost || r.ContentLength != 0 {
-		var ok bool
-		if to.body, ok = readBody(w, r, h.maxBytes, h.timeout, context.Background()); !ok {
-			return
+// refuse answers the calls of a request that its instance did not answer. As the engine's own
+// -31001, that is a response like any other: clients do not read the body of a 502. Without a
+// call, 503 says that nothing was begun.
+func refuse(w http.ResponseWriter, r *http.Request, err error, log *slog.Logger) {
+	to, why, status := r.Context().Value(routedKey{}).(routed), lost, http.StatusBadGateway
+	var op *net.OpError
+	switch {
+	case r.Context().Err() != nil && context.Cause(r.Context()) != errSilent:
+		return // nobody is there to hear of it
+	case err == closing:
+		why, status = closing, http.StatusServiceUnavailable
+	case errors.As(err, &op) && op.Op == "dial":
+		why, status = unreachable, http.StatusServiceUnavailable
+		to.found(InstanceDead)
+	}
+	log.Warn("no instance answered", "instance", to.name, "error", err)
+	messages, _ := split(to.body) // a body that cannot be split has no calls
+	text, _ := json.Marshal(why)  // it is one of ours
+	var answers []json.RawMessage
+	for _, m := range messages {
+		id := idOf(m)
+		if message.Member(m, "method") != nil && len(id) > 0 && (id[0] == '"' || id[0] == '-' || '0' <= id[0] && id[0] <= '9') {
+			answers = append(answers, slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), text, []byte("}")))
 		}
 	}
-	if !to.session {
-		name, _ = statecodec.Instance(stateOf(to.body))
-	}
-	if slices.Contains(r.Header.Values(hopHeader), h.hop) {
-		refuseLoop(w, to.body)
+	if len(answers) == 0 {
+		http.Error(w, why.Message, status)
 		return
 	}
-	to.order = h.order(name)
-	h.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), routedKey{}, to)))
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(joined(answers, isBatch(to.body))) // who does not read it hears nothing
 }
 
-// stateOf is the requestState of a request, "" if it has none. It judges nothing: the
-// instance does.
-func stateOf(body []byte) string {
-	if !bytes.Contains(body, []byte("requestState")) {
-		return ""
-	}
-	var request struct {
-		Params struct {
-			State string `json:"requestState"`
-		} `json:"params"`
-	}
-	_ = json.Unmarshal(body, &request) // a body that does not decode has no state
-	return request.Params.State
+// InstanceState is how an instance does, as far as a [Router] knows.
+type InstanceState int
+
+const (
+	// InstanceAlive: it is ready, or was not asked yet. It gets any request.
+	InstanceAlive InstanceState = iota
+	// InstanceRetiring: it answers 503, and gets what belongs to it.
+	InstanceRetiring
+	// InstanceClosing: it has refused a request as it shuts down, and gets what belongs to
+	// its sessions.
+	InstanceClosing
+	// InstanceDead: it cannot be reached, or did not answer in time. It gets nothing as long
+	// as another one lives.
+	InstanceDead
+)
+
+func (s InstanceState) String() string { return [...]string{"alive", "retiring", "closing", "dead"}[s] }
+
+// instance is one that a router sends requests to.
+type instance struct {
+	name  string
+	url   *url.URL
+	state atomic.Int64
+
+	mu   sync.Mutex
+	life context.Context    // guarded by mu: of the requests that it serves
+	end  context.CancelFunc // guarded by mu: ends life
 }
 
-// order is in which order the instances are tried: the named one, then those that want new
-// clients, at random, then those that retire, then the dead.
-func (h *Router) order(name string) []*instance {
-	turn := make([]*instance, len(h.names))
-	// In turn would send all calls of a client to one instance that makes another request
-	// before each.
-	for i, at := range mathrand.Perm(len(turn)) {
-		turn[i] = h.instances[h.names[at]]
+func (i *instance) condition() InstanceState { return InstanceState(i.state.Load()) }
+
+func (i *instance) found(s InstanceState) { i.state.Store(int64(s)) }
+
+// errSilent ends the requests of an instance that does not answer any more.
+var errSilent = errors.New("the instance stands still")
+
+// serve returns the context of a request, which ends if the instance falls silent.
+func (i *instance) serve(ctx context.Context) (context.Context, func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(i.life, func() { cancel(errSilent) })
+	return ctx, func() {
+		unhook()
+		cancel(nil)
 	}
-	places := make(map[*instance]int, len(turn))
-	for _, i := range turn {
-		places[i] = h.place(i, name)
-	}
-	slices.SortStableFunc(turn, func(a, b *instance) int { return cmp.Compare(places[a], places[b]) })
-	return turn
 }
 
-func (h *Router) place(i *instance, name string) int {
-	switch state := i.stats().State; {
-	case state == InstanceDead:
-		return 3
-	case i.name == name:
-		return 0
-	case state == InstanceAlive && (h.ready == nil || h.ready(i.name)):
-		return 1
+// watch asks the instance how it does, until ctx ends. If it is silent, the requests that it
+// serves end: nobody knows whether they would ever. They do not end if nobody listens: a
+// server that stops may still serve what it has.
+func (i *instance) watch(ctx context.Context, by http.RoundTripper, every, within time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		asking, cancel := context.WithTimeout(ctx, within)
+		r, _ := http.NewRequestWithContext(asking, http.MethodGet, i.url.JoinPath("ready").String(), nil) // the address was checked
+		res, err := by.RoundTrip(r)
+		var timeout net.Error
+		switch {
+		case err == nil:
+			_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // so that its connection can be used again
+			res.Body.Close()
+			if res.StatusCode != http.StatusServiceUnavailable {
+				i.found(InstanceAlive)
+			} else if i.condition() != InstanceClosing {
+				i.found(InstanceRetiring)
+			}
+		case ctx.Err() == nil:
+			i.found(InstanceDead)
+			if errors.As(err, &timeout) && timeout.Timeout() {
+				i.mu.Lock()
+				i.end()
+				i.life, i.end = context.WithCancel(context.Background())
+				i.mu.Unlock()
+			}
+		}
+		cancel()
 	}
-	return 2
 }
-
-// routed is where a request may go.
-type routed struct {
-	order   []*instance // the first to be tried first
-	session bool        // it belongs to a legacy session
-	body    []byte      // read, because it may have to be sent again; nil without one
-}
-
-type routedKey struct{}

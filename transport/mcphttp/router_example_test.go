@@ -16,6 +16,12 @@ import (
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
+type booking struct {
+	Booked string `json:"booked"`
+}
+
+var seat = mrtr.Choose("seat", "Which seat?", mrtr.Choices("window", "aisle")...)
+
 // startInstance starts one instance of a server. Its tool is held between its rounds, so
 // that the answer must come to the instance that asked.
 func startInstance(name string, keys []statecodec.Key) *httptest.Server {

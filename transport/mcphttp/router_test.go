@@ -2,174 +2,367 @@ package mcphttp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
-// A call goes on where its handler is held, whichever instance gets the other requests.
-// Without names it ends with an error.
-func TestARetryGoesToTheInstanceThatHoldsItsHandler(t *testing.T) {
-	for name, named := range map[string]bool{"named": true, "not named": false} {
-		t.Run(name, func(t *testing.T) {
-			f := newFleet(t, named, "a", "b")
-			client := f.dial(t, nil)
-			for _, begins := range []string{"a", "b", "a"} {
-				other := map[string]string{"a": "b", "b": "a"}[begins]
-				f.ready(begins)
-				first := mustSend(t, client, wire.Request{Name: "coroutine"})
-				f.ready(other)
-				last := mustSend(t, client, wire.Request{Name: "coroutine", State: first.State, Responses: window})
-				if named {
-					require.JSONEq(t, `{"booked":"window"}`, string(last.Structured))
-					require.Equal(t, []string{begins, begins}, f.began())
-					continue
-				}
-				require.True(t, last.IsError)
-				require.Contains(t, last.Text, "This call's frame is gone")
-				require.Equal(t, []string{begins, other}, f.began())
+// How an instance behaves.
+const (
+	serves   = "serves"
+	retires  = "is not ready"
+	refuses  = "shuts down"
+	isGone   = "cannot be reached"
+	isSilent = "stands still"
+	breaks   = "breaks connections"
+)
+
+var behaviors = []string{serves, retires, refuses, isGone, isSilent, breaks}
+
+// network has the instances of a router without sockets.
+type network struct {
+	mu   sync.Mutex
+	does map[string]string // by host
+	got  []string          // by whom, and the body
+}
+
+func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
+	w, name := httptest.NewRecorder(), r.URL.Host
+	n.mu.Lock()
+	does := n.does[name]
+	asked := r.Method == http.MethodGet && r.URL.Path == "/ready"
+	if !asked {
+		body := []byte(nil)
+		if r.Body != nil {
+			body, _ = io.ReadAll(r.Body)
+		}
+		n.got = append(n.got, name+" "+string(body))
+	}
+	n.mu.Unlock()
+	switch {
+	case does == isGone:
+		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	case does == isSilent:
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	case does == breaks && !asked:
+		return nil, io.ErrUnexpectedEOF
+	case does == refuses:
+		w.Header().Set("Mrtr-Refused", "shutting_down")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case does == retires && asked:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		_, _ = io.WriteString(w, name)
+	}
+	res := w.Result()
+	res.Request = r
+	return res, nil
+}
+
+// routerModel is all that a router may know of its instances.
+type routerModel struct {
+	does   map[string]string
+	states map[string]mcphttp.InstanceState
+	notNew map[string]bool
+}
+
+// settle waits until each instance was asked, between two ticks of the router's clocks.
+func (m *routerModel) settle() {
+	time.Sleep(20*time.Second + 500*time.Millisecond - time.Duration(time.Now().Nanosecond()))
+	for name, does := range m.does {
+		switch {
+		case does == serves || does == breaks:
+			m.states[name] = mcphttp.InstanceAlive
+		case does == isGone || does == isSilent:
+			m.states[name] = mcphttp.InstanceDead
+		case m.states[name] != mcphttp.InstanceClosing:
+			m.states[name] = mcphttp.InstanceRetiring
+		}
+	}
+}
+
+// may are the instances that may get a request.
+func (m *routerModel) may(session, state string) (names []string) {
+	if s, ok := m.states[session]; ok && s < mcphttp.InstanceDead {
+		return []string{session}
+	}
+	if s, ok := m.states[state]; ok && session == "" && s < mcphttp.InstanceClosing {
+		return []string{state}
+	}
+	least := mcphttp.InstanceDead
+	for name, s := range m.states {
+		if s == mcphttp.InstanceAlive && m.notNew[name] {
+			s = mcphttp.InstanceRetiring
+		}
+		if s < least {
+			names, least = nil, s
+		}
+		if s == least {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// routedPost is a request, with the names in it.
+type routedPost struct {
+	session, state string
+	body           string
+	ids            []string // of its calls
+}
+
+// post generates a POST. Its state is one of those that were sealed, by name.
+func (m *routerModel) post(r *rand.Rand, sealed map[string]string) routedPost {
+	one := func(of ...string) string { return of[r.IntN(len(of))] }
+	p := routedPost{session: one("", "", "", "a", "b", "c", "z", "http://example.com")}
+	if r.IntN(2) == 0 {
+		p.state = one("a", "b", "c", "z", "http://example.com")
+	}
+	token, ok := sealed[p.state]
+	if !ok {
+		token = p.state
+	}
+	id := one(`1`, `-7`, `900719925474099312345`, `"a\"b\u00e9"`)
+	call := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"requestState","requestState":%q}}`, id, token)
+	p.body, p.ids = call, []string{id}
+	switch r.IntN(6) {
+	case 0:
+		p.body, p.state, p.ids = "["+call+`,{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":3,"method":"y"}]`, "", []string{id, "3"}
+	case 1:
+		p.body, p.state, p.ids = one(`{"jsonrpc":"2.0","method":"x"}`, `{"jsonrpc":"2.0","id":1,"result":{}}`, `{"id":1,"method"`, `{"id":{},"method":"x"}`), "", nil
+	}
+	return p
+}
+
+const (
+	lostText        = `"error":{"code":-31001,"message":"The instance that served this request was lost, and nobody knows how far it came.","data":{"reason":"instance_lost","retryable":true}}`
+	unreachableText = `"error":{"code":-31001,"message":"This request was not begun: its instance cannot be reached. Send the same request again.","data":{"reason":"unreachable","retryable":true}}`
+	closingText     = `"error":{"code":-31001,"message":"This request was not begun: its instance is shutting down. Send the same request again.","data":{"reason":"shutting_down","retryable":true}}`
+)
+
+// want is the status and the body with which a post is answered by an instance that behaves
+// like this.
+func (p routedPost) want(name, does string) (status int, body string) {
+	refusal := map[string]string{isGone: unreachableText, isSilent: lostText, breaks: lostText, refuses: closingText}[does]
+	switch {
+	case refusal == "":
+		return http.StatusOK, name
+	case p.ids == nil:
+		_, text, _ := strings.Cut(refusal, `"message":"`)
+		text, _, _ = strings.Cut(text, `"`)
+		if does == refuses || does == isGone {
+			return http.StatusServiceUnavailable, text + "\n"
+		}
+		return http.StatusBadGateway, text + "\n"
+	}
+	var answers []string
+	for _, id := range p.ids {
+		answers = append(answers, `{"jsonrpc":"2.0","id":`+id+`,`+refusal+`}`)
+	}
+	if body = strings.Join(answers, ","); strings.HasPrefix(p.body, "[") {
+		body = "[" + body + "]"
+	}
+	return http.StatusOK, body
+}
+
+// Whatever the instances do, each request is sent once, to the instance it belongs to or to
+// one that wants it, and to no other address. If that one does not answer, each call gets
+// -31001 under its id, and the next request goes elsewhere.
+func TestARouterSendsEachRequestOnce(t *testing.T) {
+	sealed := map[string]string{}
+	for _, name := range []string{"a", "b", "c", "z"} {
+		codec := must(statecodec.New(&statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}, Instance: name}))(t)
+		sealed[name] = must(codec.Seal(statecodec.Binding{Method: "m", Target: "t"}, []byte("x")))(t)
+	}
+	reached := map[string]int{} // by what the instance did, and whether it was named
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(3, seed))
+			m := &routerModel{map[string]string{}, map[string]mcphttp.InstanceState{}, map[string]bool{}}
+			addresses := map[string]*url.URL{}
+			for _, name := range []string{"a", "b", "c"} {
+				m.does[name], m.states[name], addresses[name] = serves, mcphttp.InstanceAlive, &url.URL{Scheme: "http", Host: name}
 			}
+			n := &network{does: m.does}
+			router := must(mcphttp.NewRouterOver(n, addresses, &mcphttp.RouterOptions{Ready: func(name string) bool { return !m.notNew[name] }}))(t)
+			defer router.Close()
+			for range 60 {
+				name := string("abc"[r.IntN(3)])
+				n.mu.Lock()
+				woke := m.does[name] == isSilent // it is asked until then
+				m.does[name], m.notNew[name] = behaviors[r.IntN(len(behaviors))], r.IntN(3) == 0
+				n.mu.Unlock()
+				if woke || r.IntN(2) == 0 {
+					m.settle()
+				}
+				for range 1 + r.IntN(3) {
+					p, began := m.post(r, sealed), time.Now()
+					may := m.may(p.session, p.state)
+					w := serveIn(t.Context(), router, legacy(p.body).in(strings.TrimPrefix(p.session+".x", ".x")))
+					require.Len(t, n.got, 1, "%+v", p)
+					name, body, _ := strings.Cut(n.got[0], " ")
+					n.got = nil
+					require.Contains(t, may, name, "%+v %+v", p, m)
+					require.Equal(t, p.body, body)
+					status, answer := p.want(name, m.does[name])
+					require.Equal(t, answer, w.body)
+					require.Equal(t, status, w.status)
+					reached[fmt.Sprint(m.does[name], ", named: ", name == p.session || name == p.state)]++
+					switch m.does[name] {
+					case isGone:
+						m.states[name] = mcphttp.InstanceDead
+					case refuses:
+						m.states[name] = mcphttp.InstanceClosing
+					case isSilent:
+						require.LessOrEqual(t, time.Since(began), 6*time.Second)
+						m.settle()
+					}
+				}
+				require.Equal(t, m.states, router.States())
+			}
+		})
+	}
+	t.Log(reached)
+	require.Len(t, reached, 2*len(behaviors))
+	require.Equal(t, "[alive retiring closing dead]", fmt.Sprint([]mcphttp.InstanceState{0, 1, 2, 3}))
+}
+
+// A request under way at an instance ends with its client, and does not end if nobody listens
+// there any more: a server that stops may still serve what it has.
+func TestWhatIsUnderWayAtAnInstance(t *testing.T) {
+	for _, hangsUp := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			n, open := &network{does: map[string]string{"a": isGone}}, make(chan struct{})
+			router := must(mcphttp.NewRouterOver(roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.URL.Path == "/ready" {
+					return n.RoundTrip(r)
+				}
+				select {
+				case <-open:
+					return (&network{}).RoundTrip(r)
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				}
+			}), map[string]*url.URL{"a": {Scheme: "http", Host: "a"}}, nil))(t)
+			defer router.Close()
+			ctx, hangUp := context.WithCancel(t.Context())
+			served := begin(ctx, router, callOf("tool", ""))
+			time.Sleep(20 * time.Second)
+			require.Equal(t, mcphttp.InstanceDead, router.States()["a"])
+			if hangsUp {
+				hangUp()
+				require.Empty(t, (<-served).body)
+			}
+			close(open)
+			require.Equal(t, !hangsUp, (<-served).body == "a")
+			hangUp()
 		})
 	}
 }
 
-// Requests that belong to no instance reach all of them.
-func TestARouterSpreadsTheRest(t *testing.T) {
-	f := newFleet(t, true, "a", "b", "c")
-	client := f.dial(t, nil)
-	seen := map[string]bool{}
-	for range 1000 { // after which one is missing by chance once in 10^175
-		mustSend(t, client, wire.Request{Name: "where"})
-		for _, name := range f.began() {
-			seen[name] = true
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Over sockets: nobody listens; net/http would repeat a request by a client's header; a
+// response that has begun is cut off; a body is bounded; a WebSocket goes through.
+func TestARouterOverSockets(t *testing.T) {
+	server, ran := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil), atomic.Int32{}
+	sockets := must(wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))(t)
+	defer sockets.Shutdown(context.Background())
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch string(body) {
+		case "":
+			sockets.ServeHTTP(w, r)
+		case "half":
+			_, _ = io.WriteString(w, "ha")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		case "die":
+			ran.Add(1)
+			panic(http.ErrAbortHandler)
 		}
-		if len(seen) == 3 {
-			return
-		}
+	}))
+	defer web.Close()
+	to := func(address string) string {
+		router := must(mcphttp.NewRouter(map[string]*url.URL{"a": must(url.Parse(address))(t)}, nil))(t)
+		front := httptest.NewServer(router)
+		t.Cleanup(front.Close)
+		t.Cleanup(router.Close)
+		return front.URL
 	}
-	t.Fatalf("1000 requests reached only %v", seen)
+	nobody := to("http://127.0.0.1:1") // a port that was closed a moment ago may be open again
+	require.Equal(t, `{"jsonrpc":"2.0","id":7,`+unreachableText+`}`, send(t, nobody, callOf("tool", "")).body)
+
+	url := to(web.URL)
+	require.Equal(t, http.StatusOK, send(t, url, legacy("{}")).status) // net/http judges so of a connection that was used before
+	require.Equal(t, http.StatusBadGateway, send(t, url, legacy("die").with("Idempotency-Key: k")).status)
+	require.EqualValues(t, 1, ran.Load())
+	res := must(http.Post(url, "", strings.NewReader("half")))(t)
+	text, err := io.ReadAll(res.Body)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.Equal(t, "ha", string(text))
+	require.Equal(t, http.StatusRequestEntityTooLarge, send(t, url, legacy(strings.Repeat(" ", 4<<20+1))).status)
+	transport := must(wstransport.Dial(t.Context(), "ws"+strings.TrimPrefix(url, "http"), nil))(t)
+	session := must(mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), transport, nil))(t)
+	require.Equal(t, "s", session.InitializeResult().ServerInfo.Name)
+	require.NoError(t, session.Close())
 }
 
-// A name that was forged leads to the instance of that name, and one that is unknown to
-// any. Both refuse the state as they refuse every other, and the router asks no address
-// but those it was given.
-func TestAForgedNameLeadsNowhereElse(t *testing.T) {
-	f := newFleet(t, true, "a", "b")
-	client := f.dial(t, nil)
-	first := mustSend(t, client, wire.Request{Name: "coroutine"})
-	name, ok := statecodec.Instance(first.State)
-	require.True(t, ok)
-	other := map[string]string{"a": "b", "b": "a"}[name]
-	for explanation, forge := range map[string]struct{ state, served string }{
-		"another instance":          {first.State[:29] + other + first.State[30:], other},
-		"an instance that is none":  {first.State[:29] + "z" + first.State[30:], ""},
-		"the name of a host":        {first.State[:28] + "Jexample-com" + first.State[30:], ""},
-		"an address":                {first.State[:28] + "S" + "http://example.com/" + first.State[30:], ""},
-		"a state without its name":  {first.State[:28] + first.State[30:], ""},
-		"a state that is no state":  {"http://example.com/", ""},
-		"a name longer than itself": {first.State[:28] + "_" + first.State[29:], ""},
+// What a load balancer says of the client is passed on, and what a client says is not.
+func TestARouterTrustsItsProxies(t *testing.T) {
+	for _, tt := range []struct{ from, addresses, host, proto string }{
+		{"10.1.2.3:4", "203.0.113.9, 10.1.2.3", "shop.example", "https"},
+		{"[::ffff:10.1.2.3]:4", "203.0.113.9, ::ffff:10.1.2.3", "shop.example", "https"},
+		{"192.0.2.1:4", "192.0.2.1", "example.com", "http"},
 	} {
-		f.began()
-		reply := mustSend(t, client, wire.Request{Name: "coroutine", State: forge.state, Responses: window})
-		require.NotNil(t, reply.Error, explanation)
-		require.EqualValues(t, -32602, reply.Error.Code, explanation)
-		require.Equal(t, statecodec.Refusal, reply.Error.Message, explanation)
-		served := f.began()
-		require.Len(t, served, 1, explanation)
-		if forge.served != "" {
-			require.Equal(t, forge.served, served[0], explanation)
+		var got *http.Request
+		router := must(mcphttp.NewRouterOver(roundTripper(func(r *http.Request) (*http.Response, error) {
+			got = r
+			return nil, io.EOF
+		}), map[string]*url.URL{"a": {Scheme: "https", Host: "a"}}, &mcphttp.RouterOptions{Every: time.Hour, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}))(t)
+		defer router.Close()
+		serve(router, post{clientHeaders + "From: " + tt.from + "\nX-Forwarded-For: 203.0.113.9\nX-Forwarded-Host: shop.example\nX-Forwarded-Proto: https\n", "{}"})
+		require.Equal(t, "https://a example.com", got.URL.Scheme+"://"+got.URL.Host+" "+got.Host)
+		for header, want := range map[string]string{"X-Forwarded-For": tt.addresses, "X-Forwarded-Host": tt.host, "X-Forwarded-Proto": tt.proto} {
+			require.Equal(t, want, got.Header.Get(header), tt.from)
 		}
 	}
-	for host := range f.reached {
-		require.Contains(t, []string{f.instances["a"].Listener.Addr().String(), f.instances["b"].Listener.Addr().String()}, host)
+}
+
+func TestRouterOptionsAreChecked(t *testing.T) {
+	at := func(address string) *url.URL { return must(url.Parse(address))(t) }
+	must(mcphttp.NewRouter(map[string]*url.URL{"a": at("https://h:8443/")}, nil))(t).Close()
+	for _, instances := range []map[string]*url.URL{
+		nil, {"a": nil}, {"": at("http://h")}, {"a.b": at("http://h")}, {"a": at("http:")}, {"a": at("ftp://h")}, {"a": at("http://h/mcp")}, {"a": at("http://h?x=1")}, {"a": at("http://u:p@h")},
+	} {
+		_, err := mcphttp.NewRouter(instances, nil)
+		require.ErrorAs(t, err, new(*mcphttp.UsageError), "%v", instances)
 	}
-	last := mustSend(t, client, wire.Request{Name: "coroutine", State: first.State, Responses: window})
-	require.JSONEq(t, `{"booked":"window"}`, string(last.Structured), "the call itself goes on")
-}
-
-// Where the instance is gone its calls go to another one: those that can go on do so, and
-// the others are told. The sessions of legacy clients end, as the specification has it.
-func TestTheCallsOfAnInstanceThatIsGone(t *testing.T) {
-	f := newFleet(t, true, "a", "b")
-	f.ready("a") // all begins there
-	client := f.dial(t, nil)
-	held := mustSend(t, client, wire.Request{Name: "coroutine"})
-	journaled := mustSend(t, client, wire.Request{Name: "resumable"})
-	old := f.dial(t, &wire.Options{Version: "2025-11-25"})
-	require.Equal(t, []string{"a", "a"}, f.began())
-
-	f.stop(t, "a")
-	last := mustSend(t, client, wire.Request{Name: "resumable", State: journaled.State, Responses: window})
-	require.JSONEq(t, `{"booked":"window"}`, string(last.Structured))
-	last = mustSend(t, client, wire.Request{Name: "coroutine", State: held.State, Responses: window})
-	require.True(t, last.IsError)
-	require.Contains(t, last.Text, "This call's frame is gone")
-	fresh := must(client.Call(t.Context(), "coroutine", struct{}{}, wire.Answers{"seat": wire.Value("aisle")}))(t)
-	require.JSONEq(t, `{"booked":"aisle"}`, string(fresh.Structured))
-	require.Equal(t, []string{"b", "b", "b", "b"}, f.began())
-	_, err := old.Send(t.Context(), wire.Request{Name: "where"})
-	require.ErrorContains(t, err, "404")
-
-	f.stop(t, "b")
-	res := must(http.Post(f.URL, "application/json", strings.NewReader("{}")))(t)
-	require.NoError(t, res.Body.Close())
-	require.Equal(t, http.StatusBadGateway, res.StatusCode)
-}
-
-// An instance that retires keeps its calls and gets no new ones. One that refuses with 503
-// has its calls served elsewhere.
-func TestAnInstanceThatRetires(t *testing.T) {
-	f := newFleet(t, true, "a", "b")
-	client := f.dial(t, nil)
-	f.ready("a")
-	first := mustSend(t, client, wire.Request{Name: "coroutine"})
-	second := mustSend(t, client, wire.Request{Name: "resumable"})
-	f.ready("b")
-	f.began()
-	for range 4 {
-		mustSend(t, client, wire.Request{Name: "where"})
-	}
-	last := mustSend(t, client, wire.Request{Name: "coroutine", State: first.State, Responses: window})
-	require.JSONEq(t, `{"booked":"window"}`, string(last.Structured))
-	require.Equal(t, []string{"b", "b", "b", "b", "a"}, f.began())
-
-	require.NoError(t, f.fronts["a"].Shutdown(t.Context())) // which still listens
-	last = mustSend(t, client, wire.Request{Name: "resumable", State: second.State, Responses: window})
-	require.JSONEq(t, `{"booked":"window"}`, string(last.Structured))
-	require.Equal(t, []string{"b"}, f.began())
-
-	f.ready() // where none is ready, any is better than none
-	mustSend(t, client, wire.Request{Name: "where"})
-}
-
-// A legacy client stays at the instance that has its session, and is asked over it.
-func TestALegacySessionStaysAtItsInstance(t *testing.T) {
-	f := newFleet(t, true, "a", "b", "c")
-	for _, begins := range []string{"a", "b", "c"} {
-		f.ready(begins)
-		client := f.dial(t, &wire.Options{Version: "2025-11-25"})
-		f.ready(map[string]string{"a": "b", "b": "c", "c": "a"}[begins])
-		for range 3 {
-			out := must(client.Call(t.Context(), "coroutine", struct{}{}, wire.Answers{"seat": wire.Value("aisle")}))(t)
-			require.JSONEq(t, `{"booked":"aisle"}`, string(out.Structured))
-		}
-		require.Equal(t, []string{begins, begins, begins}, f.began())
+	for _, opts := range []mcphttp.RouterOptions{{Every: -1}, {Within: -1}} {
+		_, err := mcphttp.NewRouter(map[string]*url.URL{"a": at("http://h")}, &opts)
+		require.ErrorAs(t, err, new(*mcphttp.UsageError), "%+v", opts)
 	}
 }
 
@@ -179,210 +372,4 @@ func TestSessionIDs(t *testing.T) {
 	require.NotEqual(t, one, two)
 	require.Regexp(t, `^eu-2\.[A-Z2-7]{26}$`, one)
 	require.Panics(t, func() { mcphttp.SessionIDs("eu.2") })
-}
-
-func TestRouterOptions(t *testing.T) {
-	to := func(address string) map[string]*url.URL {
-		u := must(url.Parse(address))(t)
-		return map[string]*url.URL{"a": u}
-	}
-	for explanation, tt := range map[string]struct {
-		instances map[string]*url.URL
-		opts      mcphttp.RouterOptions
-	}{
-		"no instance":      {nil, mcphttp.RouterOptions{}},
-		"no name":          {map[string]*url.URL{"": {Scheme: "http", Host: "h"}}, mcphttp.RouterOptions{}},
-		"a name with dots": {map[string]*url.URL{"a.b": {Scheme: "http", Host: "h"}}, mcphttp.RouterOptions{}},
-		"no address":       {map[string]*url.URL{"a": nil}, mcphttp.RouterOptions{}},
-		"no host":          {to("http:"), mcphttp.RouterOptions{}},
-		"another scheme":   {to("ftp://h"), mcphttp.RouterOptions{}},
-		"a path":           {to("http://h/mcp"), mcphttp.RouterOptions{}},
-		"a query":          {to("http://h?x=1"), mcphttp.RouterOptions{}},
-		"a password":       {to("http://u:p@h"), mcphttp.RouterOptions{}},
-		"negative bytes":   {to("http://h"), mcphttp.RouterOptions{MaxMessageBytes: -1}},
-		"negative time":    {to("http://h"), mcphttp.RouterOptions{BodyTimeout: -1}},
-		"negative pause":   {to("http://h"), mcphttp.RouterOptions{Every: -1}},
-		"negative bound":   {to("http://h"), mcphttp.RouterOptions{Within: -1}},
-	} {
-		_, err := mcphttp.NewRouter(tt.instances, &tt.opts)
-		var usage *mcphttp.UsageError
-		require.ErrorAs(t, err, &usage, explanation)
-	}
-	must(mcphttp.NewRouter(to("https://h:8443/"), nil))(t).Close()
-}
-
-// The client's hanging up ends the call at the instance, and a client's word on where it
-// comes from is not passed on.
-func TestARouterPassesOnTheEndAndTheSender(t *testing.T) {
-	ended, headers := make(chan struct{}), make(chan http.Header, 1)
-	instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		headers <- r.Header
-		w.WriteHeader(http.StatusOK)
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-		close(ended)
-	}))
-	defer instance.Close()
-	router := routerTo(t, map[string]string{"a": instance.URL}, nil)
-	web := httptest.NewServer(router)
-	defer web.Close()
-	req := must(http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL, strings.NewReader("{}")))(t)
-	req.Header.Set("X-Forwarded-For", "10.9.8.7")
-	res := must(http.DefaultClient.Do(req))(t)
-	require.Equal(t, "127.0.0.1", (<-headers).Get("X-Forwarded-For"))
-	require.NoError(t, res.Body.Close())
-	receive(t, ended, "the instance was not told that the client hung up")
-}
-
-// A request goes to another instance only where it cannot have had an effect, and where
-// the other one can be of use: not after its connection broke, and not for a session of
-// the first.
-func TestWhichRequestsAreSentAgain(t *testing.T) {
-	refuse := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "5")
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}
-	tests := []struct {
-		explanation string
-		first       http.HandlerFunc // at instance a
-		header      http.Header
-		want        int
-		again       bool
-	}{
-		{"refused with 503", refuse, nil, http.StatusOK, true},
-		{"refused with 503, in a session", refuse,
-			http.Header{"Mcp-Session-Id": {"a.x"}}, http.StatusServiceUnavailable, false},
-		{"503 of a proxy that lost the connection", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
-			nil, http.StatusServiceUnavailable, false},
-		{"refused for its client's share", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) },
-			nil, http.StatusTooManyRequests, false},
-		{"cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-			nil, http.StatusOK, false}, // with -31001
-	}
-	for _, tt := range tests {
-		t.Run(tt.explanation, func(t *testing.T) {
-			const body = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-			var mu sync.Mutex
-			var bodies [2]string
-			addresses := map[string]string{}
-			for i, answer := range []http.HandlerFunc{tt.first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }} {
-				web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					read, _ := io.ReadAll(r.Body)
-					mu.Lock()
-					bodies[i] += string(read)
-					mu.Unlock()
-					answer(w, r)
-				}))
-				defer web.Close()
-				addresses[string("ab"[i])] = web.URL
-			}
-			router := routerTo(t, addresses, &mcphttp.RouterOptions{Ready: func(instance string) bool { return instance == "a" }})
-			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
-			maps.Copy(r.Header, tt.header)
-			w := httptest.NewRecorder()
-			router.ServeHTTP(w, r)
-			require.Equal(t, tt.want, w.Code)
-			mu.Lock()
-			defer mu.Unlock()
-			require.Equal(t, body, bodies[0])
-			require.Equal(t, map[bool]string{true: body}[tt.again], bodies[1])
-		})
-	}
-}
-
-// A WebSocket goes through, to one instance as long as it lasts.
-func TestARouterPassesWebSocketsOn(t *testing.T) {
-	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
-	sockets := must(wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))(t)
-	instance := httptest.NewServer(sockets)
-	defer instance.Close()
-	defer sockets.Shutdown(context.Background())
-	router := routerTo(t, map[string]string{"a": instance.URL}, nil)
-	web := httptest.NewServer(router)
-	defer web.Close()
-	transport := must(wstransport.Dial(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http"), nil))(t)
-	session := must(mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), transport, nil))(t)
-	require.Equal(t, "s", session.InitializeResult().ServerInfo.Name)
-	require.NoError(t, session.Close())
-}
-
-func routerTo(t *testing.T, addresses map[string]string, opts *mcphttp.RouterOptions) *mcphttp.Router {
-	t.Helper()
-	instances := map[string]*url.URL{}
-	for name, address := range addresses {
-		to := must(url.Parse(address))(t)
-		instances[name] = to
-	}
-	var o mcphttp.RouterOptions
-	if opts != nil {
-		o = *opts
-	}
-	o.Every = time.Hour // the instances count what they are asked
-	router := must(mcphttp.NewRouter(instances, &o))(t)
-	t.Cleanup(router.Close)
-	return router
-}
-
-// net/http sends a request again whose connection broke if a header of the client's says
-// that this does no harm. An instance knows no such header, and would run the call twice.
-func TestNoHeaderHasACallSentAgain(t *testing.T) {
-	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
-		var ran atomic.Int32
-		instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.ReadAll(r.Body)
-			if r.Header.Get(header) == "k" {
-				ran.Add(1)
-				panic(http.ErrAbortHandler)
-			}
-		}))
-		defer instance.Close()
-		router := routerTo(t, map[string]string{"a": instance.URL}, nil)
-		for _, c := range []struct {
-			key  string
-			want int
-		}{{"", http.StatusOK}, {"k", http.StatusBadGateway}} { // net/http judges so of a connection that was used before
-			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
-			r.Header.Set(header, c.key)
-			router.ServeHTTP(w, r)
-			require.Equal(t, c.want, w.Code)
-		}
-		require.EqualValues(t, 1, ran.Load(), header)
-	}
-}
-
-// A body is sent on whole to the second instance, whatever the method. The router reads it
-// before it knows where to send it, so it bounds it.
-func TestARouterBoundsBodiesAndSendsThemAgain(t *testing.T) {
-	reached := 0
-	instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reached++
-		body, err := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%s %s %v", r.Method, body, err)
-	}))
-	defer instance.Close()
-	router := routerTo(t, map[string]string{"a": nobody, "b": instance.URL},
-		&mcphttp.RouterOptions{Ready: func(instance string) bool { return instance == "a" }, MaxMessageBytes: 10})
-	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut, http.MethodPost} {
-		w := httptest.NewRecorder()
-		router.ServeHTTP(w, httptest.NewRequest(method, "/", strings.NewReader("{}")))
-		require.Equal(t, method+" {} <nil>", w.Body.String())
-		w = httptest.NewRecorder()
-		router.ServeHTTP(w, httptest.NewRequest(method, "/", strings.NewReader(strings.Repeat(" ", 11))))
-		require.Equal(t, http.StatusRequestEntityTooLarge, w.Code, method)
-	}
-	require.Equal(t, 4, reached, "a body that is too large reaches nobody")
-}
-
-type otherTransport struct{ http.RoundTripper }
-
-// Programs replace http.DefaultTransport, for traces.
-func TestARouterNeedsNoDefaultTransport(t *testing.T) {
-	usual := http.DefaultTransport
-	http.DefaultTransport = otherTransport{usual}
-	defer func() { http.DefaultTransport = usual }()
-	instance := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer instance.Close()
-	w := httptest.NewRecorder()
-	routerTo(t, map[string]string{"a": instance.URL}, nil).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
-	require.Equal(t, http.StatusOK, w.Code)
 }

@@ -92,7 +92,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveModern(w, r, raw, len(body.calls))
 		return
 	}
-	if err := body.tooLarge(h.maxInitialize); err != nil {
+	if err := body.tooLarge(h.initialize); err != nil {
 		refusedBy(w, bySize)
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 		return

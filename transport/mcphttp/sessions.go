@@ -3,6 +3,7 @@ package mcphttp
 import (
 	"container/list"
 	"context"
+	"crypto/rand"
 	"maps"
 	"net/http"
 	"slices"
@@ -11,21 +12,32 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 )
 
-// bytesPerSession times MaxSessions is the size that the initialize messages of all
-// sessions may take together. go-sdk keeps each, decoded, until its session ends.
+// SessionIDs makes the ids of an instance's legacy sessions, for GetSessionID of
+// [mcp.ServerOptions]: the name of the instance, a dot, and a random text. A [Router]
+// routes by them; so can any load balancer that looks at the start of a header. It panics
+// with a [*UsageError] if no instance can have the name.
+func SessionIDs(instance string) func() string {
+	if err := statecodec.CheckInstance(instance); err != nil {
+		panic(usage.New("mcphttp", "%w", err))
+	}
+	return func() string { return instance + "." + rand.Text() }
+}
+
+// bytesPerSession times the most sessions is the size that the initialize messages of all
+// of them may take together. go-sdk keeps each, decoded, until its session ends.
 const bytesPerSession = 2 << 10
 
 // sessions are the legacy sessions that are open or being opened. go-sdk's handler
 // neither counts its sessions nor closes them all, and finding one in
 // [mcp.Server.Sessions] copies the whole list, so they are known by id here.
 type sessions struct {
-	most, mostOfOne int
-	mostCalls       int // in flight in one session
-	timeout         time.Duration
-	end             func(*session) // closes it in go-sdk, and may block on its handlers
+	limits
+	end func(*session) // closes it in go-sdk, and may block on its handlers
 
 	ending sync.WaitGroup // one for each call of end
 
@@ -76,14 +88,14 @@ func (s *sessions) claim(r *http.Request, bytes int64) *session {
 		return nil
 	}
 	c := &session{principal: inflight.Principal(r), ctx: context.WithoutCancel(r.Context()), bytes: bytes}
-	o, share := s.owners[c.principal], inflight.CrowdOf(s.most)
+	o, share := s.owners[c.principal], inflight.CrowdOf(s.limits.sessions)
 	if c.principal != "" {
-		share = min(share, s.mostOfOne)
+		share = min(share, s.sessionsOfOne)
 	}
 	if o != nil && o.held >= share && !s.evict(&o.idle) {
 		return nil
 	}
-	for s.held >= s.most || s.held > 0 && s.bytes+bytes > int64(s.most)*bytesPerSession {
+	for s.held >= s.limits.sessions || s.held > 0 && s.bytes+bytes > int64(s.limits.sessions)*bytesPerSession {
 		if !s.evict(&s.idle) {
 			return nil
 		}
@@ -120,7 +132,7 @@ func (s *sessions) opened(c *session, id string) {
 		s.close(c)
 		return
 	}
-	c.timer = time.AfterFunc(s.timeout, func() { s.expire(c) })
+	c.timer = time.AfterFunc(s.silence, func() { s.expire(c) })
 	s.rest(c)
 }
 
@@ -131,12 +143,21 @@ func (s *sessions) give(c *session) {
 	s.leave(c)
 }
 
+// find is the session that a request uses, nil if go-sdk refuses it: a session without a
+// principal is anybody's who has its id. The caller holds s.mu.
+func (s *sessions) find(id, principal string) *session {
+	if c := s.open[id]; c != nil && (c.principal == "" || c.principal == principal) {
+		return c
+	}
+	return nil
+}
+
 // use keeps a session from being idle until the function it returns is called.
 func (s *sessions) use(id, principal string) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.open[id]
-	if c == nil || c.principal != principal {
+	c := s.find(id, principal)
+	if c == nil {
 		return func() {} // go-sdk refuses it
 	}
 	c.running++
@@ -155,11 +176,11 @@ func (s *sessions) use(id, principal string) func() {
 func (s *sessions) enter(id, principal string, calls []jsonrpc.ID, p *post) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.open[id]
-	if c == nil || c.principal != principal {
+	c := s.find(id, principal)
+	if c == nil {
 		return nil // go-sdk refuses it
 	}
-	if c.calls+len(calls) > s.mostCalls {
+	if c.calls+len(calls) > s.callsOfOne {
 		return inflight.ErrShare
 	}
 	c.calls += len(calls)
@@ -201,8 +222,8 @@ func (s *sessions) runs(session string, id jsonrpc.ID) bool {
 func (s *sessions) posts(id, principal string) []*post {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.open[id]
-	if c == nil || c.principal != principal {
+	c := s.find(id, principal)
+	if c == nil {
 		return nil
 	}
 	return slices.Collect(maps.Keys(c.posts))
@@ -214,9 +235,9 @@ func (s *sessions) subscribe(id, principal string, requests []*jsonrpc.Request) 
 		return nil
 	}
 	s.mu.Lock()
-	c := s.open[id]
+	c := s.find(id, principal)
 	s.mu.Unlock()
-	if c == nil || c.principal != principal {
+	if c == nil {
 		return nil // go-sdk refuses it
 	}
 	for _, request := range requests {
@@ -239,14 +260,14 @@ func (s *sessions) forget(id string) {
 func (s *sessions) expire(c *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.place != nil && time.Since(c.since) >= s.timeout {
+	if c.place != nil && time.Since(c.since) >= s.silence {
 		s.close(c)
 	}
 }
 
 func (s *sessions) rest(c *session) {
 	c.since = time.Now()
-	c.timer.Reset(s.timeout)
+	c.timer.Reset(s.silence)
 	c.place = s.idle.PushBack(c)
 	c.ownPlace = s.owners[c.principal].idle.PushBack(c)
 }

@@ -3,11 +3,10 @@ package mcphttp_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -16,16 +15,38 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
-	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
-// A call that waits for its user when the drain begins gets its answer, in the
-// session that is about to close, and its result; whatever is new is refused.
+// kinds are the ways in which a call comes: what it is, and whether it needs a session.
+var kinds = map[string]struct {
+	post
+	session bool
+	opts    mcphttp.HandlerOptions
+}{
+	"modern":            {post: callOf("tool", "")},
+	"modern, stock":     {post: callOf("tool", ""), opts: mcphttp.HandlerOptions{StockFront: true}},
+	"in a session":      {post: legacyCall("7"), session: true},
+	"without a session": {post: legacyCall("7"), opts: mcphttp.HandlerOptions{Stateless: true}},
+}
+
+// over is a context that has ended.
+func over() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// A legacy call that waits for its user when the drain begins gets its answer, in the session
+// that is about to close, and its result. Whatever is new is refused, however its body
+// disguises it. A modern client is asked on the same URL.
 func TestShutdownLetsARunningCallFinish(t *testing.T) {
 	server := trip.NewServer(sse.Bridge(trip.Handler, nil))
-	h, url := front(t, server, nil)
+	h := newHandler(t, server, mcphttp.HandlerOptions{}, mcphttp.Limits{})
+	url := listen(t, h)
+	modern := must(dial(t, url, nil).Call(t.Context(), "trip", map[string]any{"who": "Ada"}, trip.Answers))(t)
+	require.Equal(t, 3, modern.Rounds)
 
 	asked, answer := make(chan struct{}, 2), make(chan struct{})
 	client := dial(t, url, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"*": func(q wire.Question) any {
@@ -35,29 +56,26 @@ func TestShutdownLetsARunningCallFinish(t *testing.T) {
 	}}})
 	called := must(client.Start(t.Context(), wire.Request{Name: "trip", Arguments: map[string]any{"who": "Ada"}}))(t)
 	<-asked
-
+	session := mcphttp.SessionOf(h)
 	drained := make(chan error, 1)
 	go func() { drained <- h.Shutdown(t.Context()) }()
-	require.Eventually(t, func() bool {
-		return send(t, http.MethodPost, url, initializeBody, nil).status == http.StatusServiceUnavailable
-	}, 5*time.Second, time.Millisecond)
-	for version, method := range map[string]string{"2025-11-25": "POST", "2026-07-28": "POST", "2025-06-18": "GET"} {
-		res := send(t, method, url, plainListBody, func(r *http.Request) {
-			r.Header.Set("Mcp-Protocol-Version", version)
-		})
-		require.Equal(t, http.StatusServiceUnavailable, res.status, version)
-		require.NotEmpty(t, res.header.Get("Retry-After"))
+	require.Eventually(t, func() bool { return serve(h, legacy(initializeBody)).status == http.StatusServiceUnavailable }, 30*time.Second, time.Millisecond)
+	refused := []post{callOf("trip", ""), modernPost(listenMethod, "", "{}"), {clientHeaders + "GET\n", ""}, legacy(note)}
+	for _, member := range []string{`"Method":""`, `"METHOD":5`, `"ID":99`, `"Id":{}`, `"Params":5`, `"result":{}`, `"Method":null,"iD":null`} {
+		for _, body := range []string{legacyCall("7").body, initializeBody} {
+			p := legacy(strings.TrimSuffix(body, "}") + "," + member + "}")
+			refused = append(refused, p, p.in(session))
+		}
 	}
-	require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, url, "{}", func(r *http.Request) {
-		r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
-		r.Header.Set("Mcp-Method", "subscriptions/listen")
-	}).status)
-	select {
-	case err := <-drained:
-		require.Fail(t, "drained under a running call", "%v", err)
-	default:
+	for _, p := range refused {
+		res := serve(h, p)
+		require.Equal(t, http.StatusServiceUnavailable, res.status, p.body)
+		require.Equal(t, []string{"5", "close"}, []string{res.header.Get("Retry-After"), res.header.Get("Connection")})
 	}
-
+	for _, body := range []string{note, "[" + note + "]", `{"jsonrpc":"2.0","id":99,"result":{}}`} {
+		require.Equal(t, http.StatusAccepted, serve(h, legacy(body).in(session)).status, body)
+	}
+	require.Empty(t, drained, "drained under a running call")
 	close(answer)
 	got := must(called.Wait(t.Context()))(t)
 	require.Contains(t, string(got.Result), `"structuredContent":{"text":"Ada goes to Lisbon by train"}`)
@@ -68,223 +86,36 @@ func TestShutdownLetsARunningCallFinish(t *testing.T) {
 	require.NoError(t, h.Shutdown(t.Context()), "a second time there is nothing to do")
 }
 
-// While the server drains, every message by which go-sdk would start a call or open
-// a session is refused, however its body disguises it; the messages that running
-// calls wait for come through.
-func TestDrainLetsNoCallIn(t *testing.T) {
-	s := newWaiting(false)
-	h, url := front(t, s.server, nil)
-	within := inSession(openSession(t, url))
-	running := start(t, url, callBody("1", `"x":0`), within)
-	<-s.began
-	drained := make(chan error, 1)
-	go func() { drained <- h.Shutdown(t.Context()) }()
-	require.Eventually(t, func() bool {
-		return send(t, http.MethodPost, url, initializeBody, nil).status == http.StatusServiceUnavailable
-	}, 5*time.Second, time.Millisecond)
+const (
+	note         = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`
+	listenMethod = "subscriptions/listen"
+)
 
-	for name, member := range hiddenMembers {
-		require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, url, callBody("7", member), within).status, name)
-		hidden := strings.TrimSuffix(initializeBody, "}") + "," + member + "}"
-		require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, url, hidden, nil).status, name)
-	}
-	const note = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`
-	require.Equal(t, http.StatusServiceUnavailable, send(t, http.MethodPost, url, note, nil).status, "of no session")
-	for _, body := range []string{note, "[" + note + "]", `{"jsonrpc":"2.0","id":99,"result":{}}`} {
-		require.Equal(t, http.StatusAccepted, send(t, http.MethodPost, url, body, within).status, body)
-	}
-	close(s.release)
-	require.Contains(t, (<-running).body, "over")
-	require.NoError(t, <-drained)
-}
-
-// A call that claims in a header to be a subscription is waited for all the same:
-// go-sdk reads that header on modern requests alone.
-func TestShutdownWaitsForACallThatClaimsToListen(t *testing.T) {
-	s := newWaiting(false)
-	h, url := front(t, s.server, &mcphttp.HandlerOptions{Stateless: true})
-	running := start(t, url, callBody("1", `"x":0`), func(r *http.Request) { r.Header.Set("Mcp-Method", "subscriptions/listen") })
-	<-s.began
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, h.Shutdown(ctx), context.DeadlineExceeded)
-	close(s.release)
-	<-running
-}
-
-// Neither a subscription nor a standing stream is work to wait for.
+// Neither a subscription nor a standing stream is work to wait for. A call that claims in a
+// header to be one is, because go-sdk reads that header on modern requests alone.
 func TestShutdownEndsStreams(t *testing.T) {
-	h, url := front(t, trip.NewServer(trip.Handler), nil)
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, rawServer(ran), mcphttp.HandlerOptions{}, mcphttp.Limits{})
+		stream := begin(t.Context(), h, post{clientHeaders + "GET\n", ""}.in(open(t, h, "")))
+		listening := begin(t.Context(), h, modernPost(listenMethod, "", `{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},`+modernMeta+`}}`))
+		synctest.Wait()
+		require.NoError(t, h.Shutdown(t.Context()))
+		require.Equal(t, http.StatusOK, (<-stream).status)
+		require.Contains(t, (<-listening).body, `"resultType":"complete"`)
 
-	id := openSession(t, url)
-	ended := make(chan string, 2)
-	open := func(name, method, body string, header map[string]string) {
-		r := must(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
-		clientHeaders(r)
-		for k, v := range header {
-			r.Header.Set(k, v)
-		}
-		started := make(chan struct{})
-		go func() {
-			res, err := http.DefaultClient.Do(r)
-			close(started)
-			if err != nil || res.StatusCode != http.StatusOK {
-				ended <- name + " failed"
-				return
-			}
-			defer res.Body.Close()
-			text, _ := io.ReadAll(res.Body)
-			if name == "listen" && !strings.Contains(string(text), `"resultType":"complete"`) {
-				name = "listen without an end"
-			}
-			ended <- name
-		}()
-		<-started // go-sdk sends the headers once it holds the stream
-	}
-	open("stream", http.MethodGet, "", map[string]string{"Mcp-Session-Id": id, "Mcp-Protocol-Version": "2025-11-25"})
-	open("listen", http.MethodPost,
-		`{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
-		map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen"})
-
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	require.NoError(t, h.Shutdown(ctx))
-	require.ElementsMatch(t, []string{"stream", "listen"}, []string{<-ended, <-ended})
-}
-
-// Sessions that come and go leave nothing behind in the handler.
-func TestEndedSessionsAreForgotten(t *testing.T) {
-	h, url := front(t, trip.NewServer(trip.Handler), &mcphttp.HandlerOptions{SessionTimeout: 20 * time.Millisecond})
-	for range 5 {
-		require.Equal(t, http.StatusOK, send(t, http.MethodPost, url, initializeBody, nil).status)
-	}
-	require.Eventually(t, func() bool { return mcphttp.OpenSessions(h) == 0 }, 30*time.Second, time.Millisecond)
-}
-
-// Calls that a shutdown cuts off are answered, in both eras, with sessions and without, and
-// whether or not its stream has begun.
-func TestShutdownAnswersWhatItCutsOff(t *testing.T) {
-	for _, c := range []struct {
-		explanation string
-		stateless   bool
-		body        string
-		calls       int
-		edit        func(*http.Request)
-		beat        time.Duration
-	}{
-		{"a modern call", false, callModern, 1, modernHeaders, 0},
-		{"a modern call whose stream began", false, callModern, 1, modernHeaders, time.Millisecond},
-		{"a legacy call", false, callBody("7", `"x":0`), 1, nil, 0},
-		{"a legacy batch", false, callBatch(3), 3, nil, 0},
-		{"a call without a session", true, callBody("7", `"x":0`), 1, nil, 0},
-	} {
-		t.Run(c.explanation, func(t *testing.T) {
-			s := newWaiting(true)
-			h, url := front(t, s.server, &mcphttp.HandlerOptions{Stateless: c.stateless, Heartbeat: c.beat})
-			session := ""
-			if !c.stateless && c.edit == nil {
-				session = openSession(t, url)
-			}
-			answered := start(t, url, c.body, inSession(session, c.edit))
-			for range c.calls {
-				receive(t, s.began, "the calls did not run")
-			}
-			over, cancel := context.WithCancel(t.Context())
-			cancel()
-			require.ErrorIs(t, h.Shutdown(over), context.Canceled)
-			for range c.calls {
-				require.Error(t, receive(t, s.ended, "a call was not cancelled"))
-			}
-			got := <-answered
-			require.Equal(t, c.calls, strings.Count(got.body, `"id":`), got.body)
-			require.Equal(t, c.calls, strings.Count(got.body, "event: message\ndata: {"), got.body)
-		})
-	}
-}
-
-// A result that exists when the time of a shutdown is over goes out, on the way past
-// go-sdk and through it, and where there is none the error says what is known.
-func TestAResultThatExistsOutlivesAShutdown(t *testing.T) {
-	const unknown, notBegun = `"code":1001,"message":"the server is shutting down, and this call was cut off: what it did until then is not known","data":{"reason":"shutting_down","retryable":false,"effects":"unknown"}`, `"code":-31001`
-	cells := 0
-	for kind, c := range map[string]struct {
-		stateless, session bool
-		body               string
-		edit               func(*http.Request)
-	}{
-		"modern":           {body: callModern, edit: modernHeaders},
-		"in a session":     {session: true, body: callBody("7", `"x":0`)},
-		"without sessions": {stateless: true, body: callBody("7", `"x":0`)},
-	} {
-		for outcome, says := range map[string]string{"a result": `"text":"finished"`, "an error": `"message":"refused"`, "its end": unknown, "nothing yet": unknown, "not begun": notBegun} {
-			for _, first := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s, %s, first %v", kind, outcome, first), func(t *testing.T) {
-					returned, held, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
-					var calls atomic.Int64
-					server := rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-						switch {
-						case !first && calls.Add(1) == 1:
-							return say("the first")
-						case outcome == "its end":
-							close(returned)
-							<-ctx.Done()
-							return nil, ctx.Err()
-						case outcome == "nothing yet":
-							close(returned)
-							<-ctx.Done()
-							<-over
-						case outcome == "an error":
-							return nil, &jsonrpc.Error{Code: 5, Message: "refused"}
-						}
-						return say("finished")
-					})
-					h, url := front(t, server, &mcphttp.HandlerOptions{Stateless: c.stateless})
-					session := ""
-					if c.session {
-						session = openSession(t, url)
-					}
-					if !first {
-						require.Contains(t, send(t, http.MethodPost, url, strings.Replace(c.body, `"id":7`, `"id":6`, 1), inSession(session, c.edit)).body, "the first")
-					}
-					// What a handler has returned is on its way through middleware when the time is over.
-					server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-						return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-							if outcome == "not begun" {
-								close(returned)
-								<-held
-							}
-							result, err := next(ctx, method, req)
-							if outcome == "a result" || outcome == "an error" {
-								close(returned)
-								<-held
-							}
-							return result, err
-						}
-					})
-					answered := start(t, url, c.body, inSession(session, c.edit))
-					receive(t, returned, "the call did not come so far")
-					ended, cancel := context.WithCancel(t.Context())
-					cancel()
-					require.ErrorIs(t, h.Shutdown(ended), context.Canceled)
-					var body string
-					if c.session { // its POST is answered while the handler goes on
-						body = receive(t, answered, "no answer").body
-					}
-					close(held)
-					close(over)
-					if !c.session {
-						body = receive(t, answered, "no answer").body
-						if outcome == "nothing yet" || outcome == "not begun" { // the handler has been waited for
-							says = `"id":7`
-						}
-					}
-					require.Contains(t, body, says)
-					cells++
-				})
-			}
-		}
-	}
-	require.Equal(t, 3*5*2, cells)
+		release := make(chan struct{})
+		h = newHandler(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			<-release
+			return say("over")
+		}), mcphttp.HandlerOptions{Stateless: true}, mcphttp.Limits{})
+		claims := begin(t.Context(), h, legacyCall("1").with("Mcp-Method: "+listenMethod))
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		time.AfterFunc(2*time.Second, func() { close(release) })
+		require.ErrorIs(t, h.Shutdown(ctx), context.DeadlineExceeded)
+		<-claims
+	})
 }
 
 // careless is an error with a method that takes any other error for one of its own type.
@@ -293,120 +124,155 @@ type careless struct{}
 func (careless) Error() string        { return "careless" }
 func (careless) Is(target error) bool { return target.(careless) == careless{} }
 
-// An error whose methods panic is answered as go-sdk does, and in a shutdown too.
-func TestAnErrorWhoseMethodsPanicIsAnswered(t *testing.T) {
-	for kind, c := range map[string]struct {
-		session bool
-		body    string
-		edit    func(*http.Request)
-	}{
-		"modern": {body: callModern, edit: modernHeaders},
-		"legacy": {session: true, body: callBody("7", `"x":0`)},
-	} {
-		for _, cut := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/cut=%t", kind, cut), func(t *testing.T) {
-				began := make(chan struct{})
-				server := rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-					close(began)
-					if cut {
-						<-ctx.Done()
-					}
-					res := &mcp.CallToolResult{}
-					res.SetError(careless{})
-					return res, nil
-				})
-				h, url := front(t, server, nil)
-				session := ""
-				if c.session {
-					session = openSession(t, url)
-				}
-				answered := start(t, url, c.body, inSession(session, c.edit))
-				receive(t, began, "the call did not run")
-				if cut {
-					over, cancel := context.WithCancel(t.Context())
-					cancel()
-					require.ErrorIs(t, h.Shutdown(over), context.Canceled)
-				}
-				body := receive(t, answered, "no answer").body
-				if cut && c.session { // its POST is answered while the handler goes on
-					require.Contains(t, body, `"id":7`)
-				} else {
-					require.Contains(t, body, `"text":"careless"`)
-				}
-			})
+// ending is a handler that ends so.
+func ending(outcome string, late <-chan struct{}) mcp.ToolHandler {
+	return func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		switch outcome {
+		case "its end":
+			<-ctx.Done()
+		case "nothing yet":
+			<-late
+		case "an error":
+			return nil, &jsonrpc.Error{Code: 5, Message: "refused"}
+		case "a careless error":
+			<-ctx.Done()
+			result := &mcp.CallToolResult{}
+			result.SetError(careless{})
+			return result, nil
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return say("finished")
 	}
 }
 
-// A refusal says that its connection ends. Were it closed without a word, a router or a
-// proxy would send the next request on it, and lose that.
-func TestARefusalInAShutdownSaysThatItsConnectionEnds(t *testing.T) {
-	h, url := front(t, rawServer(nil), nil)
-	require.NoError(t, h.Shutdown(t.Context()))
-	for range 20 {
-		r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(callModern)))(t)
-		clientHeaders(r)
-		modernHeaders(r)
-		res := must(http.DefaultClient.Do(r))(t)
-		require.NoError(t, res.Body.Close())
-		require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
-		require.True(t, res.Close)
+// A result that exists when the time of a shutdown is over goes out, in a stream that has
+// begun and at once, and where there is none the error says what is known.
+func TestAResultThatExistsOutlivesAShutdown(t *testing.T) {
+	const unknown, notBegun = `"code":1001,"message":"the server is shutting down, and this call was cut off: what it did until then is not known","data":{"reason":"shutting_down","retryable":false,"effects":"unknown"}`, `"code":-31001`
+	cells := 0
+	for kind, c := range kinds {
+		for outcome, want := range map[string]string{"a result": `"text":"finished"`, "an error": `"message":"refused"`, "a careless error": `"text":"careless"`, "its end": unknown, "nothing yet": unknown, "not begun": notBegun} {
+			for _, began := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %s, stream begun %v", kind, outcome, began), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						late := make(chan struct{})
+						server := rawServer(ending(outcome, late))
+						h := newHandler(t, server, c.opts, mcphttp.Limits{})
+						session := ""
+						if c.session {
+							session = open(t, h, "")
+						}
+						serve(h, callOf("unknown", "")) // shows the server
+						// What a handler has returned is on its way through middleware when the time is over.
+						server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+							return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+								if outcome == "not begun" {
+									<-late
+								}
+								result, err := next(ctx, method, req)
+								if outcome == "a result" || outcome == "an error" {
+									<-late
+								}
+								return result, err
+							}
+						})
+						answered := begin(t.Context(), h, c.post.in(session))
+						synctest.Wait()
+						if began {
+							time.Sleep(time.Minute)
+						}
+						require.ErrorIs(t, h.Shutdown(over()), context.Canceled)
+						if c.session {
+							synctest.Wait() // its POST is answered while the handler goes on
+						}
+						close(late)
+						body := (<-answered).body
+						require.Equal(t, began, strings.HasPrefix(body, ": still here\n\n"))
+						if !c.session && outcome == "not begun" || outcome == "nothing yet" && !c.session || outcome == "a careless error" && c.session {
+							want = `"id":7` // the handler has been waited for, or not
+						}
+						require.Contains(t, body, want)
+						require.Equal(t, 1, strings.Count(body, `"id":7`))
+						cells++
+					})
+				})
+			}
+		}
 	}
+	require.Equal(t, 4*6*2, cells)
+}
+
+// Each call of a batch is answered that a shutdown cuts off.
+func TestShutdownAnswersABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if strings.Contains(string(req.Params.Arguments), "quick") {
+				return say("quick")
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}), mcphttp.HandlerOptions{}, mcphttp.Limits{})
+		quick := strings.Replace(legacyCall("2").body, `"arguments":{}`, `"arguments":{"quick":1}`, 1)
+		answered := begin(t.Context(), h, legacy("["+legacyCall("1").body+","+quick+","+legacyCall(`"1"`).body+"]").in(open(t, h, "")))
+		synctest.Wait()
+		require.ErrorIs(t, h.Shutdown(over()), context.Canceled)
+		body := (<-answered).body
+		require.Equal(t, []int{1, 1, 2, 3}, []int{strings.Count(body, `"text":"quick"`), strings.Count(body, `"id":2`), strings.Count(body, `"code":1001`), strings.Count(body, "data: {")}, body)
+	})
 }
 
 // A call that the engine turns away because it shuts down is refused with the status by which
-// it is sent elsewhere. A call of a session cannot go elsewhere.
-func TestACallThatTheEngineTurnsAway(t *testing.T) {
-	rt := must(mrtr.New(nil))(t)
-	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Coroutine(book), nil))
-	_, url := front(t, server, nil)
-	require.NoError(t, rt.Drain(t.Context()))
-	for version, status := range map[string]int{wire.Modern: http.StatusServiceUnavailable, wire.Legacy: http.StatusOK} {
-		var last lastResponse
-		client := must(wire.DialHTTP(t.Context(), url, &http.Client{Transport: &last}, &wire.Options{Version: version}))(t)
-		defer client.Close()
-		refused := must(client.Send(t.Context(), wire.Request{Name: "tool", Arguments: struct{}{}}))(t)
-		require.EqualValues(t, -31001, refused.Error.Code, version)
-		require.JSONEq(t, `{"reason":"shutting_down","retryable":true}`, string(refused.Error.Data), version)
-		require.Equal(t, status, last.StatusCode, version)
-		sent := status == http.StatusServiceUnavailable
-		require.Equal(t, sent, last.Header.Get("Retry-After") != "", version)
-		require.Equal(t, sent, last.Header.Get("Mrtr-Refused") == "shutting_down", version)
+// it is sent elsewhere. A call of a session cannot go elsewhere. Once a server retires it
+// serves on, and each connection ends with its response.
+func TestAServerThatRetires(t *testing.T) {
+	for kind, c := range kinds {
+		h := newHandler(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, &jsonrpc.Error{Code: -31001, Message: "no", Data: []byte(`{"reason":"shutting_down","retryable":true}`)}
+		}), c.opts, mcphttp.Limits{})
+		session, want := "", []string{"503", "5", "shutting_down"}
+		if c.session {
+			session, want = open(t, h, ""), []string{"200", "", ""}
+		}
+		for i := range 3 {
+			res := serve(h, c.post.in(session))
+			require.Contains(t, res.body, `"code":-31001`)
+			require.Equal(t, want, []string{fmt.Sprint(res.status), res.header.Get("Retry-After"), res.header.Get("Mrtr-Refused")}, kind)
+			require.Equal(t, i == 2, res.header.Get("Connection") == "close", kind)
+			if i == 1 {
+				h.Retire()
+			}
+		}
 	}
 }
 
-// lastResponse keeps the last response of a client.
-type lastResponse struct{ http.Response }
-
-func (l *lastResponse) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := http.DefaultTransport.RoundTrip(r)
-	if err == nil {
-		l.Response = *res
-	}
-	return res, err
-}
-
-// Once a server retires, each connection ends with its response.
-func TestARetiringServerKeepsNoConnection(t *testing.T) {
-	h, url := front(t, rawServer(ran), nil)
-	session := openSession(t, url)
-	for _, retired := range []bool{false, true} {
-		if retired {
-			h.Retire()
-		}
-		for _, version := range []string{wire.Modern, wire.Legacy} {
-			var last lastResponse
-			client := must(wire.DialHTTP(t.Context(), url, &http.Client{Transport: &last}, &wire.Options{Version: version}))(t)
-			defer client.Close()
-			require.Equal(t, "ran", must(client.Send(t.Context(), wire.Request{Name: "tool", Arguments: struct{}{}}))(t).Text)
-			require.Equal(t, retired, last.Close, version)
-		}
-		r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(plainListBody)))(t)
-		clientHeaders(r)
-		r.Header.Set("Mcp-Session-Id", session)
-		res := must(http.DefaultClient.Do(r))(t)
-		require.NoError(t, res.Body.Close())
-		require.Equal(t, retired, res.Close)
+// A call knows why its client is gone, and one whose client was gone before it came does not
+// run.
+func TestACallKnowsThatItsClientHungUp(t *testing.T) {
+	for kind, c := range kinds {
+		synctest.Test(t, func(t *testing.T) {
+			runs, ended := 0, make(chan error, 1)
+			h := newHandler(t, rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				runs++
+				<-ctx.Done()
+				ended <- context.Cause(ctx)
+				return say("over")
+			}), c.opts, mcphttp.Limits{})
+			session := ""
+			if c.session {
+				session = open(t, h, "")
+			}
+			for id := range 20 { // the first through go-sdk, which would run some that are gone
+				p := post{c.headers, strings.Replace(c.body, `"id":7`, fmt.Sprint(`"id":`, id), 1)}.in(session)
+				ctx, hangUp := context.WithCancel(t.Context())
+				begin(ctx, h, p)
+				synctest.Wait()
+				hangUp()
+				require.Equal(t, mcphttp.ErrHungUp, <-ended, kind)
+				require.NotContains(t, serveIn(over(), h, p).body, "over")
+			}
+			require.Equal(t, 20, runs, kind)
+		})
 	}
 }
