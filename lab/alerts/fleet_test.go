@@ -3,16 +3,13 @@ package alerts_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,6 +22,7 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/otelmrtr"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -32,31 +30,15 @@ import (
 	"github.com/mrtr-go/sdk/tasks"
 )
 
-// fleet is some instances of a server, which share a store, keys and a log.
-type fleet struct {
-	t     *testing.T
-	store *sharedStore
-	log   logBuffer
-	spans *tracetest.InMemoryExporter
-	keys  []statecodec.Key
-	on    map[string]*instance
-}
-
-// sharedStore is memory as if it were a database that the instances share.
-type sharedStore struct {
-	*store.Memory
-	takes atomic.Int64 // the time of the next Create
-	fails atomic.Bool  // the next Create does
-}
-
-func (s *sharedStore) Scope() store.Scope { return store.Machine }
-
-func (s *sharedStore) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	time.Sleep(time.Duration(s.takes.Swap(0)))
-	if s.fails.Swap(false) {
-		return 0, errors.New("connection refused by db.internal:5432")
-	}
-	return s.Memory.Create(ctx, key, value, ttl)
+// site is some instances of a server, which share a store, keys and a log.
+type site struct {
+	t       *testing.T
+	weather fleet.Weather // of their store
+	store   store.Store
+	log     logBuffer
+	spans   *tracetest.InMemoryExporter
+	keys    []statecodec.Key
+	on      map[string]*instance
 }
 
 type logBuffer struct {
@@ -76,16 +58,15 @@ func (l *logBuffer) lines() []string {
 	return strings.Split(strings.TrimSpace(l.b.String()), "\n")
 }
 
-func newFleet(t *testing.T) *fleet {
-	return &fleet{
-		t: t, store: &sharedStore{Memory: store.NewMemory(nil)}, spans: tracetest.NewInMemoryExporter(),
-		keys: []statecodec.Key{statecodec.GenerateKey()}, on: map[string]*instance{},
-	}
+func newSite(t *testing.T) *site {
+	f := &site{t: t, spans: tracetest.NewInMemoryExporter(), keys: []statecodec.Key{statecodec.GenerateKey()}, on: map[string]*instance{}}
+	f.store = fleet.Tapped{Store: fleet.Shared{Store: store.NewMemory(nil)}, Around: f.weather.Around}
+	return f
 }
 
 // instance is one server with all that this module has for an operator.
 type instance struct {
-	f        *fleet
+	f        *site
 	name     string
 	rt       *mrtr.Runtime
 	server   *mcp.Server
@@ -97,7 +78,7 @@ type instance struct {
 // metricNames are the keys that the metrics of a fleet name.
 var metricNames = []string{"seat", "sure", "format", "topic", "pay", "refund", "charge"}
 
-func (f *fleet) start(name string) *instance {
+func (f *site) start(name string) *instance {
 	f.t.Helper()
 	i := &instance{f: f, name: name, registry: prometheus.NewRegistry(), server: mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)}
 	reader, err := exporter.New(exporter.WithRegisterer(i.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo(),
@@ -143,7 +124,7 @@ var (
 	topic  = mrtr.Choose("topic", "Which topic?", mrtr.Choices("food", "crew")...)
 )
 
-func (f *fleet) addTools(i *instance) {
+func (f *site) addTools(i *instance) {
 	held := func(q mrtr.Question[string], effect string) mrtr.LinearFunc[none, said] {
 		return func(ctx context.Context, c *mrtr.Call, _ none) (said, error) {
 			v, err := mrtr.Ask(ctx, c, q)
@@ -220,7 +201,7 @@ func (s sample) series() string {
 }
 
 // scrape is what all instances export, each with its name as Prometheus adds it.
-func (f *fleet) scrape() (all []sample) {
+func (f *site) scrape() (all []sample) {
 	f.t.Helper()
 	for _, name := range sortedKeys(f.on) {
 		families, err := f.on[name].registry.Gather()

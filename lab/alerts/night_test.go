@@ -2,6 +2,7 @@ package alerts_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -30,7 +32,7 @@ type night struct {
 // that are turned away.
 func nightOf(t *testing.T) night {
 	t.Helper()
-	f := newFleet(t)
+	f := newSite(t)
 	a, b, c := f.start("a"), f.start("b"), f.start("c")
 
 	// Calls that wait: held, over a legacy session, as a task.
@@ -58,13 +60,22 @@ func nightOf(t *testing.T) night {
 
 	// The store is slow once, and fails once.
 	state = b.send("refund", "", "", nil).State
-	f.store.takes.Store(int64(600 * time.Millisecond))
+	f.weather.Set(func(_ context.Context, op fleet.Operation, run, _ func() error) error {
+		if op == fleet.Create {
+			time.Sleep(600 * time.Millisecond)
+		}
+		return run()
+	})
 	b.send("refund", state, "sure", true)
+	f.weather.Set(nil)
 	state = b.send("refund", "", "", nil).State
-	f.store.fails.Store(true)
+	f.weather.Set(func(context.Context, fleet.Operation, func() error, func() error) error {
+		return errors.New("connection refused by db.internal:5432")
+	})
 	reply := b.send("refund", state, "sure", true)
 	require.NotNil(t, reply.Error)
 	require.NotContains(t, reply.Error.Message+string(reply.Error.Data), "5432")
+	f.weather.Set(nil)
 
 	// Callers that are turned away: by the engine, and at the door.
 	require.NotNil(t, b.send("refund", "forged", "sure", true).Error)

@@ -21,7 +21,7 @@ func TestNothingThatAClientSendsIsALabel(t *testing.T) {
 		clients = 10_000
 	}
 	const canary, named = "CANARY", "NAMED"
-	f := newFleet(t)
+	f := newSite(t)
 	i := f.start("a")
 	meta := func(n int, client *wire.Client) map[string]any {
 		m := client.Meta()

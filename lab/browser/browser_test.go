@@ -2,29 +2,17 @@
 package browsertest
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-// buildDemo builds weather-demo and returns its path.
-func buildDemo(t *testing.T) (binary string) {
-	t.Helper()
-	binary = filepath.Join(t.TempDir(), "weather-demo")
-	// Like go run, no revision is stamped in: it is part of every state.
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, ".")
-	build.Dir = "../../cmd/weather-demo"
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "building weather-demo: %s", out)
-	return binary
-}
+	"github.com/mrtr-go/sdk/lab/fleet"
+)
 
 // seen is the browser test's verdict on one check.
 type seen struct {
@@ -37,9 +25,9 @@ type seen struct {
 // drives it, and each of its checks is a test here.
 func TestThePageInABrowser(t *testing.T) {
 	needsABrowser(t)
-	binary := buildDemo(t)
+	binary := fleet.Build(t, "../../cmd/weather-demo")
 	checked := map[string]seen{}
-	for _, c := range checksOn(t, binary, startPage(t, binary)) {
+	for _, c := range checksOn(t, binary, fleet.Listen(t, exec.Command(binary, "page"))) {
 		checked[c.Name] = c
 		t.Run(c.Name, func(t *testing.T) { require.Empty(t, c.Error) })
 	}
@@ -101,22 +89,6 @@ func requireCounts(t *testing.T, counts, drawn []map[string]any) {
 			require.Equal(t, counted[figure], r[figure], "%s of %s", figure, name)
 		}
 	}
-}
-
-// startPage serves the page on a free port until the test ends.
-func startPage(t *testing.T, binary string) (url string) {
-	t.Helper()
-	cmd := exec.Command(binary, "page")
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		require.NoError(t, cmd.Process.Signal(os.Interrupt))
-		require.NoError(t, cmd.Wait())
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err)
-	return strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
 }
 
 func checksOn(t *testing.T, binary, url string) []seen {

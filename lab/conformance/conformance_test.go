@@ -2,10 +2,13 @@ package conformance_test
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 // A set are the requirements of one revision for a server. The suite runs more
@@ -56,11 +59,11 @@ var subjects = []struct {
 // without it.
 func TestConformance(t *testing.T) {
 	suite := findSuite(t)
-	server := build(t, "./server")
+	server := fleet.Build(t, "server")
 	summary := []string{"subject                     revision    required  passed  not scored  passed  warnings"}
 	passed := 0
 	for _, subject := range subjects {
-		url := startServer(t, server, subject.args...)
+		url := fleet.Listen(t, exec.Command(server, subject.args...))
 		for _, s := range sets {
 			t.Run(subject.name+"/"+s.revision, func(t *testing.T) {
 				got := suite.run(t, s.revision, url)

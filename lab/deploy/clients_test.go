@@ -3,15 +3,11 @@
 package deploy_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -24,8 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
@@ -85,7 +81,7 @@ func newRawClient(way, url string, count *count, think func()) *rawClient {
 	c := &rawClient{count: count, think: think, sticks: way != "HTTP"}
 	opts := wire.Options{Unrecorded: true, Answers: wire.Answers{"*": func(wire.Question) any {
 		think()
-		return yes
+		return fleet.Yes(confirm.Key())
 	}}}
 	if way == "session" {
 		opts.Version = wire.Legacy
@@ -127,8 +123,6 @@ func (c *closingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-var yes = map[string]any{"action": "accept", "content": map[string]any{"pay": true}}
-
 func (c *rawClient) call(ctx context.Context, style, name string) error {
 	r := wire.Request{Name: style, Arguments: order{name}}
 	for {
@@ -136,9 +130,9 @@ func (c *rawClient) call(ctx context.Context, style, name string) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case c.struck != nil && c.struck.Load() && r.State == "" && (err != nil || isRetryable(reply.Error)):
+		case c.struck != nil && c.struck.Load() && r.State == "" && (err != nil || fleet.IsRetryable(reply.Error)):
 			return errTold
-		case err == errTold || err == nil && isRetryable(reply.Error):
+		case err == errTold || err == nil && fleet.IsRetryable(reply.Error):
 			c.count.told.Add(1)
 			c.hangUp(false)
 			time.Sleep(50 * time.Millisecond)
@@ -149,22 +143,15 @@ func (c *rawClient) call(ctx context.Context, style, name string) error {
 		case reply.Error != nil:
 			return &finalError{text: reply.Error.Error()}
 		case reply.IsError:
-			return &finalError{kindOf(reply.Result), reply.Text}
+			report, _ := fleet.ReportOf(reply.Result) // it was read before
+			return &finalError{report.Type, reply.Text}
 		case !reply.Incomplete():
 			return nil
 		default:
 			c.think()
-			r.State, r.Responses = reply.State, map[string]any{confirm.Key(): yes}
+			r.State, r.Responses = reply.State, map[string]any{confirm.Key(): fleet.Yes(confirm.Key())}
 		}
 	}
-}
-
-func kindOf(result json.RawMessage) string {
-	var r struct {
-		Meta map[string]boundary.Report `json:"_meta"`
-	}
-	_ = json.Unmarshal(result, &r) // it was read before
-	return r.Meta[boundary.MetaKey].Type
 }
 
 func (c *rawClient) send(ctx context.Context, r wire.Request) (*wire.Reply, error) {
@@ -199,17 +186,10 @@ func asTold(err error) error {
 	switch {
 	case errors.As(err, &status) && (status.Code == http.StatusServiceUnavailable || status.Code == http.StatusNotFound),
 		errors.As(err, &refused) && refused.StatusCode == http.StatusServiceUnavailable,
-		errors.As(err, &answer) && isRetryable(answer):
+		errors.As(err, &answer) && fleet.IsRetryable(answer):
 		return errTold
 	}
 	return err
-}
-
-func isRetryable(err *jsonrpc.Error) bool {
-	var data struct {
-		Retryable bool `json:"retryable"`
-	}
-	return err != nil && err.Code == -31001 && json.Unmarshal(err.Data, &data) == nil && data.Retryable
 }
 
 func (c *rawClient) hangUp(always bool) {
@@ -266,7 +246,7 @@ func (c *sdkClient) close() {
 // toldByText is asTold for the errors of SDKs.
 func toldByText(err error) error {
 	var answer *jsonrpc.Error
-	if errors.As(err, &answer) && isRetryable(answer) {
+	if errors.As(err, &answer) && fleet.IsRetryable(answer) {
 		return errTold
 	}
 	for _, told := range []string{"-31001", "503", "Service Unavailable", "shutting down", "404", "Not Found", "session not found", "session missing"} {
@@ -280,9 +260,7 @@ func toldByText(err error) error {
 // driver is a client in JavaScript: the one of lab/interop, whose README has its contract.
 type driver struct {
 	argv    []string
-	process *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Reader
+	running *fleet.Driver
 }
 
 func typeScript(era string) func(*testing.T, string, *count) caller {
@@ -302,25 +280,18 @@ func typeScript(era string) func(*testing.T, string, *count) caller {
 	}
 }
 
-func (d *driver) call(ctx context.Context, style, name string) error {
-	if d.process == nil {
-		if err := d.start(ctx); err != nil {
+func (d *driver) call(_ context.Context, style, name string) (err error) {
+	if d.running == nil {
+		if d.running, err = fleet.Drive(d.argv); err != nil {
 			return toldByText(err)
 		}
-	}
-	cell := map[string]any{"tool": style, "location": name, "answers": map[string]any{"pay": true}}
-	line, err := json.Marshal(cell)
-	if err != nil {
-		return err
-	}
-	if _, err := d.in.Write(append(line, '\n')); err != nil {
-		return err
 	}
 	var reply struct {
 		Text, Error string
 		IsError     bool
 	}
-	switch err := d.read(&reply); {
+	cell := map[string]any{"tool": style, "location": name, "answers": map[string]any{"pay": true}}
+	switch err := d.running.Call(cell, &reply); {
 	case err != nil:
 		return err
 	case reply.Error != "":
@@ -332,48 +303,9 @@ func (d *driver) call(ctx context.Context, style, name string) error {
 	return nil
 }
 
-func (d *driver) start(ctx context.Context) error {
-	d.process = exec.CommandContext(context.WithoutCancel(ctx), d.argv[0], d.argv[1:]...)
-	in, err := d.process.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := d.process.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	d.process.Stderr = os.Stderr
-	d.in, d.out = in, bufio.NewReader(out)
-	if err := d.process.Start(); err != nil {
-		d.process = nil
-		return err
-	}
-	var hello struct {
-		Ready bool
-		Error string
-	}
-	if err := d.read(&hello); err != nil || !hello.Ready {
-		d.close()
-		return fmt.Errorf("%s, %w", hello.Error, err)
-	}
-	return nil
-}
-
-func (d *driver) read(v any) error {
-	line, err := d.out.ReadBytes('\n')
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(line, v)
-}
-
 func (d *driver) close() {
-	if d.process == nil {
-		return
+	if d.running != nil {
+		_ = d.running.Close()
+		d.running = nil
 	}
-	_ = d.in.Close()
-	late := time.AfterFunc(10*time.Second, func() { _ = d.process.Process.Kill() })
-	defer late.Stop()
-	_ = d.process.Wait()
-	d.process = nil
 }

@@ -53,7 +53,7 @@ func TestADeployLosesNothing(t *testing.T) {
 	for _, front := range []string{"router", "load balancer"} {
 		t.Run(front, func(t *testing.T) {
 			t.Parallel()
-			f := newFleet(t, job{Effect: 3 * time.Second, Lease: 15 * time.Second}, nil)
+			f := newSite(t, job{Effect: 3 * time.Second, Lease: 15 * time.Second}, nil)
 			if front == "load balancer" {
 				f.front = newBalancer(t, f)
 			}
@@ -85,7 +85,7 @@ func TestADeployLosesNothing(t *testing.T) {
 }
 
 // deploy replaces the instances under load, MRTR_DEPLOYS times if that is set.
-func (f *fleet) deploy(t *testing.T) map[string]*count {
+func (f *site) deploy(t *testing.T) map[string]*count {
 	rounds := 1
 	if os.Getenv("MRTR_CI") == "1" {
 		rounds = 3
@@ -167,15 +167,13 @@ type effects struct {
 }
 
 // effects reads the ledger. The calls of the orders that were left have no end.
-func (f *fleet) effects(t *testing.T, left map[string]bool) effects {
+func (f *site) effects(t *testing.T, left map[string]bool) effects {
 	t.Helper()
-	text, err := os.ReadFile(f.ledger())
-	if !os.IsNotExist(err) {
-		require.NoError(t, err)
-	}
+	lines, err := f.ledger().Lines()
+	require.NoError(t, err)
 	times := map[string]map[string]int{}
-	for line := range strings.Lines(string(text)) {
-		effect, order, _ := strings.Cut(strings.TrimSpace(line), " ")
+	for _, words := range lines {
+		effect, order := words[0], words[1]
 		if times[order] == nil {
 			times[order] = map[string]int{}
 		}

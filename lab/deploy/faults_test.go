@@ -26,20 +26,19 @@ var ways = []string{"HTTP", "WebSocket", "session"}
 // faults befall the instance that has begun a call.
 var faults = []struct {
 	name   string
-	strike func(t *testing.T, f *fleet)
+	strike func(t *testing.T, f *site)
 }{
-	{"stands still", func(t *testing.T, f *fleet) { f.instances["a"].halt(t) }},
-	{"dies", func(t *testing.T, f *fleet) {
-		f.instances["a"].signal(t, syscall.SIGKILL)
-		<-f.instances["a"].exited
+	{"stands still", func(t *testing.T, f *site) { require.NoError(t, f.instances["a"].Halt(t.Context())) }},
+	{"dies", func(t *testing.T, f *site) {
+		f.instances["a"].Kill()
 	}},
-	{"is slow", func(t *testing.T, f *fleet) {
+	{"is slow", func(t *testing.T, f *site) {
 		a := f.instances["a"]
-		a.halt(t)
-		time.AfterFunc(time.Second, func() { _ = a.cmd.Process.Signal(syscall.SIGCONT) })
+		require.NoError(t, a.Halt(t.Context()))
+		time.AfterFunc(time.Second, func() { _ = a.Thaw() })
 	}},
-	{"is removed", func(t *testing.T, f *fleet) { f.instances["a"].signal(t, syscall.SIGTERM) }},
-	{"the router restarts", func(t *testing.T, f *fleet) {
+	{"is removed", func(t *testing.T, f *site) { require.NoError(t, f.instances["a"].Signal(syscall.SIGTERM)) }},
+	{"the router restarts", func(t *testing.T, f *site) {
 		address := strings.TrimPrefix(f.url, "http://")
 		f.die(t)
 		f.route(t, names...)
@@ -83,9 +82,9 @@ func TestFaults(t *testing.T) {
 
 // struckBy begins a call of each style by each way at instance a, lets the fault strike all
 // of them at one moment, and returns how they ended, by way.
-func struckBy(t *testing.T, strike func(*testing.T, *fleet), working, removed bool) map[string]string {
+func struckBy(t *testing.T, strike func(*testing.T, *site), working, removed bool) map[string]string {
 	var struck atomic.Bool
-	f := newFleet(t, job{Gate: "gate", Lease: 5 * time.Second}, &mcphttp.RouterOptions{
+	f := newSite(t, job{Gate: "gate", Lease: 5 * time.Second}, &mcphttp.RouterOptions{
 		Every:  200 * time.Millisecond,
 		Within: 3 * time.Second,
 		Ready:  func(instance string) bool { return instance == "a" || struck.Load() },
@@ -131,7 +130,7 @@ func struckBy(t *testing.T, strike func(*testing.T, *fleet), working, removed bo
 	require.NoError(t, ctx.Err(), "a call did not end: %v", ends)
 	require.Empty(t, f.effects(t, nil).twice)
 	if removed {
-		require.NoError(t, <-f.instances["a"].exited)
+		require.NoError(t, f.instances["a"].Wait())
 		f.route(t, "b", "c")
 	}
 	for _, way := range ways { // the others go on

@@ -23,14 +23,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 var names = []string{"a", "b", "c"}
 
-// fleet is three instances behind a router.
-type fleet struct {
+// site is three instances behind a router.
+type site struct {
 	url       string // of the router
 	dir       string
 	instances map[string]*instance
@@ -42,16 +43,19 @@ type fleet struct {
 	cut    context.CancelFunc // ends the requests of web
 }
 
-// newFleet starts the instances, each of which does the job.
-func newFleet(t *testing.T, j job, opts *mcphttp.RouterOptions) *fleet {
-	f := &fleet{dir: t.TempDir(), instances: map[string]*instance{}, opts: opts}
+// newSite starts the instances, each of which does the job.
+func newSite(t *testing.T, j job, opts *mcphttp.RouterOptions) *site {
+	f := &site{dir: t.TempDir(), instances: map[string]*instance{}, opts: opts}
 	j.Key, j.Store, j.Ledger = statecodec.GenerateKey().Text(), filepath.Join(f.dir, "rounds.db"), f.ledger()
 	j.Logged = os.Getenv("MRTR_DEPLOY_LOG") != ""
 	if j.Gate != "" {
 		j.Gate = filepath.Join(f.dir, j.Gate)
 	}
 	for _, name := range names {
-		j.Name, j.Address = name, freeAddress(t)
+		var err error
+		j.Name = name
+		j.Address, err = fleet.FreeAddress()
+		require.NoError(t, err)
 		f.instances[name] = start(t, j)
 	}
 	f.route(t, names...)
@@ -60,10 +64,10 @@ func newFleet(t *testing.T, j job, opts *mcphttp.RouterOptions) *fleet {
 	return f
 }
 
-func (f *fleet) ledger() string { return filepath.Join(f.dir, "ledger") }
+func (f *site) ledger() fleet.Ledger { return fleet.Ledger(filepath.Join(f.dir, "ledger")) }
 
 // route puts a router to these instances in the place of the one before.
-func (f *fleet) route(t *testing.T, names ...string) {
+func (f *site) route(t *testing.T, names ...string) {
 	t.Helper()
 	addresses := map[string]*url.URL{}
 	for _, name := range names {
@@ -76,7 +80,7 @@ func (f *fleet) route(t *testing.T, names ...string) {
 }
 
 // listen serves the router at an address.
-func (f *fleet) listen(t *testing.T, address string) {
+func (f *site) listen(t *testing.T, address string) {
 	t.Helper()
 	var listener net.Listener
 	require.Eventually(t, func() (ok bool) {
@@ -101,7 +105,7 @@ func (f *fleet) listen(t *testing.T, address string) {
 }
 
 // die breaks the connections of the router, as its death does.
-func (f *fleet) die(t *testing.T) {
+func (f *site) die(t *testing.T) {
 	t.Helper()
 	f.cut()
 	require.NoError(t, f.web.Close())
@@ -119,7 +123,7 @@ type balancer struct {
 	ready atomic.Pointer[[]string]
 }
 
-func newBalancer(t *testing.T, f *fleet) http.Handler {
+func newBalancer(t *testing.T, f *site) http.Handler {
 	b := &balancer{Transport: &http.Transport{}}
 	for _, i := range f.instances {
 		b.hosts = append(b.hosts, i.Address)

@@ -3,17 +3,12 @@
 package deploy_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -35,31 +31,14 @@ type job struct {
 	Address string        // at which it listens
 	Store   string        // the file of rounds
 	Key     string        // that seals states
-	Ledger  string        // the file of effects
+	Ledger  fleet.Ledger  // of effects
 	Effect  time.Duration // how long a charge takes
 	Gate    string        // the file for which a charge waits; none if empty
 	Lease   time.Duration
 	Logged  bool
 }
 
-const jobVariable = "MRTR_DEPLOY_JOB"
-
-func TestMain(m *testing.M) {
-	text := os.Getenv(jobVariable)
-	if text == "" {
-		os.Exit(m.Run())
-	}
-	var j job
-	err := json.Unmarshal([]byte(text), &j)
-	if err == nil {
-		err = j.serve()
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "instance %s: %v\n", j.Name, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
+func TestMain(m *testing.M) { os.Exit(fleet.Main(m, job.serve)) }
 
 // serve serves until SIGTERM.
 func (j job) serve() error {
@@ -107,66 +86,27 @@ func (j job) serve() error {
 // instance is such a process.
 type instance struct {
 	job
-	cmd    *exec.Cmd
-	exited chan error
+	*fleet.Process
 }
 
-// start runs this binary again, and returns when it listens.
+// start starts one, and returns when it listens.
 func start(t *testing.T, j job) *instance {
 	t.Helper()
-	text, err := json.Marshal(j)
+	process, err := fleet.Start(j)
 	require.NoError(t, err)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), jobVariable+"="+string(text))
-	cmd.Stderr = os.Stderr
-	// In a group of its own, a process that stands still when this one dies is hung up on.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	i := &instance{job: j, cmd: cmd, exited: make(chan error, 1)}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-i.exited
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	go func() { i.exited <- cmd.Wait(); close(i.exited) }()
+	t.Cleanup(process.Kill)
+	line, err := process.Line()
 	require.NoErrorf(t, err, "instance %s does not listen", j.Name)
 	require.Equal(t, "ready\n", line)
-	return i
-}
-
-func (i *instance) signal(t *testing.T, s os.Signal) {
-	t.Helper()
-	require.NoError(t, i.cmd.Process.Signal(s))
-}
-
-// halt returns when the process stands still.
-func (i *instance) halt(t *testing.T) {
-	t.Helper()
-	i.signal(t, syscall.SIGSTOP)
-	require.Eventually(t, func() bool {
-		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(i.cmd.Process.Pid, &status, syscall.WUNTRACED|syscall.WNOHANG, nil)
-		return err == nil && pid != 0 && status.Stopped()
-	}, time.Minute, 5*time.Millisecond)
+	return &instance{j, process}
 }
 
 // replace tells the process to stop, waits for its end, and starts another one in its place.
 func (i *instance) replace(t *testing.T) *instance {
 	t.Helper()
-	i.signal(t, syscall.SIGTERM)
-	require.NoErrorf(t, <-i.exited, "instance %s did not stop well", i.Name)
+	require.NoError(t, i.Signal(syscall.SIGTERM))
+	require.NoErrorf(t, i.Wait(), "instance %s did not stop well", i.Name)
 	return start(t, i.job)
-}
-
-// freeAddress is a loopback address at which nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	return listener.Addr().String()
 }
 
 // order is the input of every tool, and receipt its result.
@@ -183,29 +123,20 @@ var confirm = mrtr.Confirm("pay", "Pay?")
 // shop sells a seat: it holds it, asks whether to pay, and charges for it. A hold is
 // released if the call stops.
 type shop struct {
-	ledger, gate string
-	effect       time.Duration
-}
-
-// note writes a line into the ledger.
-func (s *shop) note(words ...string) error {
-	file, err := os.OpenFile(s.ledger, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(strings.Join(words, " ") + "\n")
-	return errors.Join(err, file.Close())
+	ledger fleet.Ledger
+	gate   string
+	effect time.Duration
 }
 
 func (s *shop) hold(_ context.Context, in order) (string, error) {
-	return in.Location, s.note("held", in.Location)
+	return in.Location, s.ledger.Enter("held", in.Location)
 }
 
-func (s *shop) release(in order) error { return s.note("released", in.Location) }
+func (s *shop) release(in order) error { return s.ledger.Enter("released", in.Location) }
 
 // charge takes its time whatever happens.
 func (s *shop) charge(_ context.Context, in order) (receipt, error) {
-	if err := s.note("charging", in.Location); err != nil {
+	if err := s.ledger.Enter("charging", in.Location); err != nil {
 		return receipt{}, err
 	}
 	time.Sleep(s.effect)
@@ -215,7 +146,7 @@ func (s *shop) charge(_ context.Context, in order) (receipt, error) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return receipt{in.Location}, s.note("charged", in.Location)
+	return receipt{in.Location}, s.ledger.Enter("charged", in.Location)
 }
 
 func (s *shop) linear(ctx context.Context, c *mrtr.Call, in order) (receipt, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/judge"
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 // misbehaviour describes one tool, prompt or resource of the server that the tests of
@@ -121,10 +122,8 @@ func (c *connection) misbehave(t *testing.T, m misbehaviour) reply {
 	if m.Arguments != nil {
 		cell["location"] = m.Arguments
 	}
-	line := must(json.Marshal(cell))(t)
-	must(c.stdin.Write(append(line, '\n')))(t)
 	var r reply
-	c.read(t, &r)
+	require.NoError(t, c.Call(cell, &r))
 	return r
 }
 
@@ -210,7 +209,7 @@ func serveMisbehaving(t *testing.T) string {
 	t.Helper()
 	server := exec.Command(buildTest(t, "../../boundary"))
 	server.Env = append(os.Environ(), "BOUNDARY_TEST_SERVE=http")
-	return serveWhileOpen(t, server)
+	return fleet.ListenWhileOpen(t, server)
 }
 
 func misbehavioursAt(t *testing.T, url string) []misbehaviour {

@@ -1,13 +1,10 @@
 package interop_test
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,11 +12,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 type peer struct {
@@ -149,11 +146,7 @@ func buildDrivers(t *testing.T) map[string][]string {
 			drivers[p.name] = []string{nodeProgram(), filepath.Join(folder, "driver.mjs")}
 			continue
 		}
-		program := filepath.Join(t.TempDir(), p.name)
-		build := exec.Command("go", "build", "-o", program, ".")
-		build.Dir = folder
-		output, err := build.CombinedOutput()
-		require.NoError(t, err, "%s", output)
+		program := fleet.Build(t, folder)
 		requireBuiltWith(t, program, p)
 		drivers[p.name] = []string{program}
 	}
@@ -170,59 +163,20 @@ func requireBuiltWith(t *testing.T, program string, p peer) {
 }
 
 // driver is a running client, connected to the server.
-type driver struct {
-	process *exec.Cmd
-	stdin   io.WriteCloser
-	stdout  *bufio.Reader
-	stderr  *strings.Builder
-}
+type driver struct{ *fleet.Driver }
 
-// startDriver runs the command line and waits until the client is connected.
-// The whole life of a driver is bounded: a client that hangs is killed, and the
-// read that waited for it fails.
 func startDriver(t *testing.T, argv []string) *driver {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	t.Cleanup(cancel)
-	d := &driver{process: exec.CommandContext(ctx, argv[0], argv[1:]...), stderr: &strings.Builder{}}
-	d.process.Cancel = func() error { return d.process.Process.Signal(syscall.SIGTERM) }
-	d.process.WaitDelay = 10 * time.Second
-	d.process.Stderr = d.stderr
-	d.stdin = must(d.process.StdinPipe())(t)
-	stdout := must(d.process.StdoutPipe())(t)
-	d.stdout = bufio.NewReader(stdout)
-	require.NoError(t, d.process.Start())
-	var hello struct {
-		Ready bool
-		Error string
-	}
-	d.read(t, &hello)
-	require.True(t, hello.Ready, "%s", hello.Error)
-	return d
+	return &driver{must(fleet.Drive(argv))(t)}
 }
 
-func (d *driver) call(t *testing.T, c cell) reply {
+func (d *driver) call(t *testing.T, c cell) (r reply) {
 	t.Helper()
-	line := must(json.Marshal(c))(t)
-	must(d.stdin.Write(append(line, '\n')))(t)
-	var r reply
-	d.read(t, &r)
+	require.NoError(t, d.Call(c, &r))
 	return r
 }
 
-func (d *driver) read(t *testing.T, value any) {
-	t.Helper()
-	line, err := d.stdout.ReadBytes('\n')
-	if err != nil {
-		ended := d.process.Wait() // the log is whole only now
-		require.FailNow(t, "the driver ended", "%v, %v: %s%s", err, ended, line, d.stderr)
-	}
-	require.NoError(t, json.Unmarshal(line, value), "%s", line)
-}
-
-// close ends the driver as its contract says: no more cells, status 0.
 func (d *driver) close(t *testing.T) {
 	t.Helper()
-	require.NoError(t, d.stdin.Close())
-	require.NoError(t, d.process.Wait(), "%s", d.stderr)
+	require.NoError(t, d.Close())
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 // extTasks is the official client of the tasks extension.
@@ -90,5 +92,5 @@ func serveTasks(t *testing.T) string {
 	t.Helper()
 	server := exec.Command(buildTest(t, "../../tasks"), "-test.run=^TestEveryRequestGoesToTheOtherInstance$")
 	server.Env = append(os.Environ(), "TASKS_TEST_SERVE=1")
-	return serveWhileOpen(t, server)
+	return fleet.ListenWhileOpen(t, server)
 }

@@ -51,8 +51,8 @@ var importStair = []struct {
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"boundary/transcript", []string{"internal/jsontext"}, "a conversation is text, and checking it needs no protocol"},
 	{"store", []string{"internal/usage"}, "a backend, and whoever writes one, needs no protocol and no other backend; misuse is one error in every package"},
-	{"store/storetest/internal/fault", nil, "it ends a check, whatever is checked"},
-	{"store/storetest", []string{"store", "store/storetest/internal/fault"}, "any backend's tests can import it"},
+	{"internal/fault", nil, "it ends a check, whatever is checked"},
+	{"store/storetest", []string{"internal/fault", "store"}, "any backend's tests can import it"},
 	{"boundary/internal/toolschema", []string{jsonschema, "internal/jsontext", "internal/spelling"}, "a schema and a value are JSON, and judging needs no protocol"},
 
 	// For any go-sdk server, whether its handlers are ours or not.
@@ -93,8 +93,6 @@ var importStair = []struct {
 	{"internal/trip", []string{gosdk, "internal/wire"}, "it is a tool written without our help"},
 	{"internal/judge", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
 	{"mrtr/mrtrtest", []string{gosdk, "internal/stacktrace", "internal/wire", "store"}, "it tests any go-sdk server, ours or not, and has a store for those that remember"},
-	{"store/storetest/crashtest", []string{gosdk, "boundary", "internal/wire", "mrtr", "statecodec", "store", "store/storetest", "store/storetest/internal/fault", "tasks", testify, "transport/mcphttp"}, "it serves a tool of ours on any store, for the tests of the stores"},
-	{"check/roundcost", []string{gosdk, "mrtr", "statecodec", "store"}, "it makes calls with any store, for the benchmarks of the stores"},
 
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},

@@ -4,7 +4,6 @@ package natsstore_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -18,9 +17,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/check/roundcost"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/natsstore"
+	"github.com/mrtr-go/sdk/store/natsstore/natstest"
 	"github.com/mrtr-go/sdk/store/storetest"
 )
 
@@ -192,12 +191,10 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 func TestServerWithoutJetStream(t *testing.T) {
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true})
-	require.NoError(t, err)
-	start(t, srv)
+	srv := natstest.Run(t, &server.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	_, err = natsstore.Open(ctx, connect(t, srv.ClientURL()), nil)
+	_, err := natsstore.Open(ctx, connect(t, srv.ClientURL()), nil)
 	require.Error(t, err)
 	require.False(t, store.IsVerdict(err), err)
 }
@@ -232,12 +229,6 @@ func TestARecordThatIsBusyIsNoConflict(t *testing.T) {
 	require.False(t, store.IsVerdict(err), "%v", err)
 }
 
-// BenchmarkRound is the cost of a remembered round, in bare writes.
-func BenchmarkRound(b *testing.B) {
-	nc := connect(b, runServer(b, &server.Options{}).ClientURL())
-	roundcost.Measure(b, func() store.Store { return open(b, nc, nil) })
-}
-
 func open(t testing.TB, nc *nats.Conn, opts *natsstore.Options) *natsstore.Store {
 	t.Helper()
 	s, err := natsstore.Open(t.Context(), nc, opts)
@@ -262,23 +253,8 @@ func jetStream(t testing.TB, nc *nats.Conn) jetstream.JetStream {
 
 func runServer(t testing.TB, opts *server.Options) *server.Server {
 	t.Helper()
-	opts.Host, opts.Port, opts.JetStream, opts.StoreDir, opts.NoLog, opts.NoSigs = "127.0.0.1", -1, true, t.TempDir(), true, true
-	srv, err := server.NewServer(opts)
-	require.NoError(t, err)
-	start(t, srv)
-	return srv
-}
-
-func start(t testing.TB, srv *server.Server) {
-	t.Helper()
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal(errors.New("the server is not ready"))
-	}
+	opts.JetStream = true
+	return natstest.Run(t, opts)
 }
 
 // streamName makes one that is allowed of the test's name.

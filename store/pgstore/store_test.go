@@ -3,30 +3,27 @@
 package pgstore_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"os/user"
-	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/check/roundcost"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/pgstore"
 	"github.com/mrtr-go/sdk/store/storetest"
-	"github.com/mrtr-go/sdk/store/storetest/crashtest"
 )
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	storetest.StopShared()
+	os.Exit(code)
+}
 
 func TestStore(t *testing.T) { storetest.Run(t, newSubject, nil) }
 
@@ -43,7 +40,7 @@ func newSubject(t *testing.T) *storetest.Subject { return newSubjectWith(t, "") 
 func newSubjectWith(t *testing.T, settings string) *storetest.Subject {
 	const limit = 100_000
 	opts := &pgstore.Options{Table: tableName(t), MaxValue: limit}
-	addr := server.Shared(t)
+	addr := storetest.PostgreSQL.Shared(t)
 	proxy, direct := storetest.NewProxy(t, addr), connect(t, addr, settings)
 	s := open(t, connect(t, proxy.Addr(), settings), opts)
 	return &storetest.Subject{
@@ -64,7 +61,7 @@ func newSubjectWith(t *testing.T, settings string) *storetest.Subject {
 // Somebody may empty the table and leave it, all of it or in part. What is refused then is
 // not written either.
 func TestRowsThatAreDeletedAreForgotten(t *testing.T) {
-	pool := connect(t, server.Shared(t), "")
+	pool := connect(t, storetest.PostgreSQL.Shared(t), "")
 	for i, statement := range []string{
 		"TRUNCATE %s", "TRUNCATE %s RESTART IDENTITY", "DELETE FROM %s", "DELETE FROM %s WHERE name = ''", "DROP TABLE %s",
 	} {
@@ -81,7 +78,7 @@ func TestRowsThatAreDeletedAreForgotten(t *testing.T) {
 
 // An emptied table gets one epoch, however many notice at once.
 func TestOneBeginsTheEpoch(t *testing.T) {
-	pool := connect(t, server.Shared(t), "")
+	pool := connect(t, storetest.PostgreSQL.Shared(t), "")
 	s := open(t, pool, &pgstore.Options{Table: tableName(t)})
 	for range 5 {
 		_, err := pool.Exec(t.Context(), "TRUNCATE "+tableName(t))
@@ -110,7 +107,7 @@ func TestOneBeginsTheEpoch(t *testing.T) {
 
 // A lock timeout says nothing about the record.
 func TestLockTimeoutIsUnsettled(t *testing.T) {
-	addr := server.Shared(t)
+	addr := storetest.PostgreSQL.Shared(t)
 	pool := connect(t, addr, "")
 	s := open(t, connect(t, addr, " lock_timeout=50"), &pgstore.Options{Table: tableName(t)})
 	key := storetest.KeyOf(t, s, "record")
@@ -130,7 +127,7 @@ func TestLockTimeoutIsUnsettled(t *testing.T) {
 }
 
 func TestExpiredRowsAreSwept(t *testing.T) {
-	pool := connect(t, server.Shared(t), "")
+	pool := connect(t, storetest.PostgreSQL.Shared(t), "")
 	s := open(t, pool, &pgstore.Options{Table: tableName(t)})
 	for i := range 300 { // more than one statement removes
 		_, err := s.Create(t.Context(), storetest.KeyOf(t, s, fmt.Sprintf("old.%d", i)), nil, store.MinTTL)
@@ -149,7 +146,7 @@ func TestExpiredRowsAreSwept(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	addr := server.Shared(t)
+	addr := storetest.PostgreSQL.Shared(t)
 	pool := connect(t, addr, "")
 	var usage *store.UsageError
 	for _, opts := range []*pgstore.Options{
@@ -168,12 +165,6 @@ func TestOptionsAreChecked(t *testing.T) {
 	open(t, forgetful, &pgstore.Options{AcceptLoss: true})
 }
 
-// BenchmarkRound is the cost of a remembered round, in bare writes.
-func BenchmarkRound(b *testing.B) {
-	pool := connect(b, server.Shared(b), "")
-	roundcost.Measure(b, func() store.Store { return open(b, pool, nil) })
-}
-
 func open(t testing.TB, pool *pgxpool.Pool, opts *pgstore.Options) *pgstore.Store {
 	t.Helper()
 	s, err := pgstore.Open(t.Context(), pool, opts)
@@ -183,12 +174,7 @@ func open(t testing.TB, pool *pgxpool.Pool, opts *pgstore.Options) *pgstore.Stor
 
 func connect(t testing.TB, addr, settings string) *pgxpool.Pool {
 	t.Helper()
-	return connectTo(t, address(addr, "postgres")+" pool_max_conns=8"+settings)
-}
-
-func connectTo(t testing.TB, address string) *pgxpool.Pool {
-	t.Helper()
-	pool, err := pgxpool.New(t.Context(), address)
+	pool, err := pgxpool.New(t.Context(), address(addr)+" pool_max_conns=8"+settings)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	return pool
@@ -200,45 +186,8 @@ func tableName(t testing.TB) string {
 	return fmt.Sprintf("rounds_%x", digest[:8])
 }
 
-var server = crashtest.Database{
-	Programs: []string{"/usr/lib/postgresql/*/bin/postgres", "postgres"},
-	Command:  startPostgres,
-	Ready: func(ctx context.Context, addr string) error {
-		conn, err := pgx.Connect(ctx, address(addr, "postgres"))
-		if err == nil {
-			err = conn.Close(ctx)
-		}
-		return err
-	},
-}
-
-// startPostgres makes a database cluster, and starts a server on it that does not run
-// as root: it would refuse to.
-func startPostgres(t testing.TB, program, dir, host, port string) *exec.Cmd {
-	t.Helper()
-	var as *syscall.SysProcAttr
-	if os.Getuid() == 0 {
-		who, err := user.Lookup("postgres")
-		require.NoError(t, err)
-		uid, err := strconv.Atoi(who.Uid)
-		require.NoError(t, err)
-		gid, err := strconv.Atoi(who.Gid)
-		require.NoError(t, err)
-		require.NoError(t, os.Chown(dir, uid, gid))
-		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-	}
-	data := filepath.Join(dir, "data")
-	initdb := exec.Command(filepath.Join(filepath.Dir(program), "initdb"), "-D", data, "-U", "mrtr", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
-	initdb.Dir, initdb.SysProcAttr = dir, as
-	said, err := initdb.CombinedOutput()
-	require.NoError(t, err, string(said))
-	cmd := exec.Command(program, "-D", data, "-h", host, "-p", port, "-k", dir, "-c", "max_connections=500")
-	cmd.SysProcAttr = as
-	return cmd
-}
-
-// address is that of a database of the server.
-func address(addr, database string) string {
+// address is that of the server's own database.
+func address(addr string) string {
 	host, port, _ := net.SplitHostPort(addr)
-	return fmt.Sprintf("host=%s port=%s user=mrtr dbname=%s sslmode=disable", host, port, database)
+	return fmt.Sprintf("host=%s port=%s user=mrtr dbname=postgres sslmode=disable", host, port)
 }

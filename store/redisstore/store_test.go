@@ -5,7 +5,7 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,19 +14,23 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/check/roundcost"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/redisstore"
 	"github.com/mrtr-go/sdk/store/storetest"
-	"github.com/mrtr-go/sdk/store/storetest/crashtest"
 )
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	storetest.StopShared()
+	os.Exit(code)
+}
 
 func TestStore(t *testing.T) { storetest.Run(t, newSubject, nil) }
 
 func newSubject(t *testing.T) *storetest.Subject {
 	const limit = 100_000
 	opts := &redisstore.Options{MaxValue: limit}
-	addr := server.Shared(t)
+	addr := storetest.Redis.Shared(t)
 	proxy := storetest.NewProxy(t, addr)
 	db := nextDB()
 	direct := connect(t, addr, db)
@@ -49,14 +53,14 @@ func newSubject(t *testing.T) *storetest.Subject {
 // Somebody may delete the store's own key, or a field of it, and leave the records.
 func TestAnEpochThatIsDeletedIsForgotten(t *testing.T) {
 	for _, command := range [][]any{{"DEL", "mrtr:rounds:epoch:"}, {"HDEL", "mrtr:rounds:epoch:", "epoch"}} {
-		client := connect(t, server.Shared(t), nextDB())
+		client := connect(t, storetest.Redis.Shared(t), nextDB())
 		storetest.Lose(t, open(t, client, nil), func() { require.NoError(t, client.Do(t.Context(), command...).Err()) })
 	}
 }
 
 // A Redis that has forgotten the scripts is told them again.
 func TestScriptsAreFlushed(t *testing.T) {
-	client := connect(t, server.Start(t), 0)
+	client := connect(t, storetest.Redis.Start(t), 0)
 	s := open(t, client, nil)
 	for i := range 3 {
 		require.NoError(t, client.ScriptFlush(t.Context()).Err())
@@ -69,7 +73,7 @@ func TestScriptsAreFlushed(t *testing.T) {
 }
 
 func TestServerWithoutMemoryIsFull(t *testing.T) {
-	client := connect(t, server.Start(t), 0)
+	client := connect(t, storetest.Redis.Start(t), 0)
 	s := open(t, client, nil)
 	key := storetest.KeyOf(t, s, "record")
 	at, err := s.Create(t.Context(), key, []byte("one"), time.Minute)
@@ -91,7 +95,7 @@ func TestServerWithoutMemoryIsFull(t *testing.T) {
 // A server that may lose acknowledged writes is refused, unless the program
 // says that it knows.
 func TestForgetfulServersAreRefused(t *testing.T) {
-	client := connect(t, server.Start(t), 0)
+	client := connect(t, storetest.Redis.Start(t), 0)
 	open(t, client, nil)
 	var usage *store.UsageError
 	for _, c := range []struct{ setting, bad, good string }{
@@ -122,7 +126,7 @@ func TestForgetfulServersAreRefused(t *testing.T) {
 // The client may be set to repeat commands. A write is not repeated: its second
 // attempt would take the first for somebody else's.
 func TestWritesAreNotRepeated(t *testing.T) {
-	addr := server.Shared(t)
+	addr := storetest.Redis.Shared(t)
 	proxy := storetest.NewProxy(t, addr)
 	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), DB: nextDB(), ContextTimeoutEnabled: true, MaxRetries: 5, ReadTimeout: 100 * time.Millisecond})
 	defer client.Close()
@@ -145,7 +149,7 @@ func TestWritesAreNotRepeated(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	addr := server.Shared(t)
+	addr := storetest.Redis.Shared(t)
 	var usage *store.UsageError
 	for _, opts := range []*redisstore.Options{{MaxValue: -1}, {Prefix: "a b"}, {Prefix: "a*"}} {
 		_, err := redisstore.Open(t.Context(), connect(t, addr, 0), opts)
@@ -158,12 +162,6 @@ func TestOptionsAreChecked(t *testing.T) {
 	_, err = redisstore.Open(t.Context(), deaf, nil)
 	require.ErrorAs(t, err, &usage)
 	require.ErrorContains(t, err, "ContextTimeoutEnabled")
-}
-
-// BenchmarkRound is the cost of a remembered round, in bare writes.
-func BenchmarkRound(b *testing.B) {
-	client := connect(b, server.Shared(b), nextDB())
-	roundcost.Measure(b, func() store.Store { return open(b, client, nil) })
 }
 
 func open(t testing.TB, client *redis.Client, opts *redisstore.Options) *redisstore.Store {
@@ -180,22 +178,7 @@ func connect(t testing.TB, addr string, db int) *redis.Client {
 	return client
 }
 
-const databases = 1000
-
 var lastDB atomic.Int64
 
 // nextDB returns a database of the shared server that nobody has used.
-func nextDB() int { return int(lastDB.Add(1)) % databases }
-
-var server = crashtest.Database{
-	Programs: []string{"redis-server", "valkey-server"},
-	Command: func(_ testing.TB, program, _, host, port string) *exec.Cmd {
-		return exec.Command(program, "--bind", host, "--port", port, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
-			"--databases", fmt.Sprint(databases))
-	},
-	Ready: func(ctx context.Context, addr string) error {
-		client := redis.NewClient(&redis.Options{Addr: addr})
-		defer client.Close()
-		return client.Ping(ctx).Err()
-	},
-}
+func nextDB() int { return int(lastDB.Add(1)) % storetest.RedisDatabases }

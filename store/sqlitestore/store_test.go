@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/check/roundcost"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/sqlitestore"
 	"github.com/mrtr-go/sdk/store/storetest"
@@ -177,12 +176,6 @@ func TestOptionsAreChecked(t *testing.T) {
 	require.NoError(t, os.WriteFile(notOurs, bytes.Repeat([]byte("not a database\n"), 1000), 0o600))
 	_, err = sqlitestore.Open(t.Context(), notOurs, nil)
 	require.Error(t, err)
-}
-
-// BenchmarkRound is the cost of a remembered round, in bare writes.
-func BenchmarkRound(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "rounds.db")
-	roundcost.Measure(b, func() store.Store { return open(b, path, nil) })
 }
 
 func open(t testing.TB, path string, opts *sqlitestore.Options) *sqlitestore.Store {

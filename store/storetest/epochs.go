@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/store"
-	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 var epochRules = []rule{{

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/store"
-	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 // life is the time to live in the rules about it. With a real clock it is what

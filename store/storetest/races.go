@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/store"
-	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 const racers = 50

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/store"
-	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 const (

@@ -17,8 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/store"
-	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 // A Subject is a store to judge, empty, with the abilities that the suite may use. A rule

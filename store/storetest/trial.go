@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/store"
-	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 // trial is one rule at work on one subject. The functions of this file end the rule when

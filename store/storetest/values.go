@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/store"
-	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 var valueRules = []rule{{

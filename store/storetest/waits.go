@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/store"
-	"github.com/mrtr-go/sdk/store/storetest/internal/fault"
 )
 
 // promptly bounds how long after a change a waiter may wake.

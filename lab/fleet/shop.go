@@ -1,0 +1,257 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mrtr-go/sdk/internal/fault"
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+// Order is the input of the tool. Its text may say how the effect ends and how long it
+// takes, as in "17/EOF/80ms"; see [EffectEnds].
+type Order struct {
+	Order string `json:"order"`
+}
+
+// Receipt is the value of the effect.
+type Receipt struct {
+	Order string `json:"order"`
+	Idem  string `json:"idem"`
+}
+
+// Row is one way to write the tool, which asks whether to pay and then pays.
+type Row struct {
+	Name  string
+	Style func(shop *Shop) mrtr.Style[Order, Receipt]
+	Opts  mrtr.HandlerOptions
+	// Twice allows that the effect happens again, with the same idempotency key.
+	Twice bool
+}
+
+// The places of a round that the shop tells of.
+const (
+	BeforeTheEffect = "before the effect"
+	InTheEffect     = "in the effect"
+	Paid            = "paid" // and the effect has not ended
+	EffectEnds      = "the effect ends"
+	AfterTheEffect  = "after the effect"
+)
+
+// Shop is the system that takes the money. It takes it as often as it is told to, so that
+// a second payment shows.
+type Shop struct {
+	Ledger Ledger
+	Reach  func(order, place string) // runs at each place; nil for nothing does
+	Mails  bool                      // there is a question behind the effect
+}
+
+func (s *Shop) reach(order, place string) {
+	if s.Reach != nil {
+		s.Reach(order, place)
+	}
+}
+
+// Ends are the ways in which an effect ends: all but the error have paid.
+var Ends = map[string]func() error{
+	"ok":      func() error { return nil },
+	"error":   func() error { return cardRefused{} },
+	"timeout": func() error { return context.DeadlineExceeded },
+	"EOF":     func() error { return fmt.Errorf("bank: %w", io.EOF) },
+	"panic":   func() error { panic("boom") },
+}
+
+// cardRefused is an error that its author expects, so that the boundary need not suspect an
+// effect behind it.
+type cardRefused struct{}
+
+func (cardRefused) Error() string           { return "the card was refused" }
+func (cardRefused) ToolErrorExpected() bool { return true }
+
+// Pay takes money: it enters it into the ledger.
+func (s *Shop) Pay(ctx context.Context, order, idem string) (Receipt, error) {
+	_, rest, _ := strings.Cut(order, "/")
+	end, lasting, _ := strings.Cut(rest, "/")
+	end = cmp.Or(end, "ok")
+	takes, err := time.ParseDuration(cmp.Or(lasting, "0s"))
+	if err != nil {
+		return Receipt{}, err
+	}
+	s.reach(order, InTheEffect)
+	if ctx.Err() != nil {
+		return Receipt{}, ctx.Err()
+	}
+	time.Sleep(takes / 2) // the system is slow and heeds no context
+	if end != "error" {
+		if err := s.Ledger.Enter(order, idem); err != nil {
+			return Receipt{}, err
+		}
+	}
+	s.reach(order, Paid)
+	time.Sleep(takes / 2) // and so is its answer: a kill hits an effect before and after it
+	s.reach(order, EffectEnds)
+	return Receipt{order, idem}, Ends[end]()
+}
+
+// Find looks a payment up by its idempotency key. It is false for one that did not happen.
+func (s *Shop) Find(_ context.Context, idem string) (Receipt, bool, error) {
+	paid, err := Payments(s.Ledger)
+	i := slices.IndexFunc(paid, func(p Receipt) bool { return p.Idem == idem })
+	if i < 0 {
+		return Receipt{}, false, err
+	}
+	return paid[i], true, err
+}
+
+// Payments are the lines of a ledger.
+func Payments(l Ledger) (paid []Receipt, err error) {
+	lines, err := l.Lines()
+	for _, words := range lines {
+		if len(words) != 2 {
+			return nil, fmt.Errorf("%q is no payment", words)
+		}
+		paid = append(paid, Receipt{words[0], words[1]})
+	}
+	return paid, err
+}
+
+// Judge holds an answer to an order against the ledger, and counts the payments. Its faults
+// are those of package fault.
+func Judge(l Ledger, order string, a Answer) int {
+	paid := slices.DeleteFunc(fault.Must(Payments(l)), func(r Receipt) bool { return r.Order != order })
+	switch {
+	case len(paid) > 1:
+		fault.Failf("paid more than once: %v", paid)
+	case a.Class == "none" || a.Class == "unknown" || a.Class == "retryable":
+	case (a.Class == "error" || a.Class == "gone") && len(paid) == 0:
+	case (a.Class == "ok" || a.Class == "applied") && len(paid) == 1 && (a.Receipt == paid[0] || a.Class != "ok"):
+	default:
+		fault.Failf("the answer %v is not true: paid %v", a, paid)
+	}
+	return len(paid)
+}
+
+var (
+	mayPay  = mrtr.Confirm("pay", "Pay?")
+	mayMail = mrtr.Confirm("mail", "Mail the receipt?")
+)
+
+type payment func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error)
+
+func linear(shop *Shop, pay payment) mrtr.LinearFunc[Order, Receipt] {
+	return func(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
+		if _, err := mrtr.Ask(ctx, c, mayPay); err != nil {
+			return Receipt{}, err
+		}
+		shop.reach(in.Order, BeforeTheEffect)
+		receipt, err := pay(ctx, c, in.Order)
+		shop.reach(in.Order, AfterTheEffect)
+		if err == nil && shop.Mails {
+			_, err = mrtr.Ask(ctx, c, mayMail)
+		}
+		return receipt, err
+	}
+}
+
+func guarded(shop *Shop, pay payment) mrtr.Style[Order, Receipt] {
+	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, in Order) (*mrtr.IncompleteResult, Receipt, error) {
+		if _, ok := mrtr.Answer(c, mayPay); !ok {
+			return mrtr.Need(mayPay), Receipt{}, nil
+		}
+		shop.reach(in.Order, BeforeTheEffect)
+		receipt, err := pay(ctx, c, in.Order)
+		shop.reach(in.Order, AfterTheEffect)
+		if err == nil && shop.Mails {
+			if _, ok := mrtr.Answer(c, mayMail); !ok {
+				return mrtr.Need(mayMail), Receipt{}, nil
+			}
+		}
+		return nil, receipt, err
+	})
+}
+
+func steps(shop *Shop) mrtr.Style[Order, Receipt] {
+	var list mrtr.Steps[Order, Receipt]
+	at := func(name, place string) {
+		mrtr.AskStep(&list, name, func(_ context.Context, at *mrtr.At[Order]) (mrtr.Question[string], error) {
+			shop.reach(at.In.Order, place)
+			return mrtr.Known(""), nil
+		})
+	}
+	mrtr.AskQuestion(&list, "pay", mayPay)
+	at("before", BeforeTheEffect)
+	receipt := mrtr.DoStep(&list, "take", func(ctx context.Context, at *mrtr.At[Order], idem string) (Receipt, error) {
+		return shop.Pay(ctx, at.In.Order, idem)
+	})
+	at("after", AfterTheEffect)
+	if shop.Mails {
+		mrtr.AskQuestion(&list, "mail", mayMail)
+	}
+	list.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) { return receipt.Of(at), nil })
+	return list.MustBuild()
+}
+
+// once pays in an effect, with options that the shop may fill in.
+func once(shop *Shop, opts func(*Shop) *mrtr.EffectOptions[Receipt]) payment {
+	return func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error) {
+		var filled *mrtr.EffectOptions[Receipt]
+		if opts != nil {
+			filled = opts(shop)
+		}
+		return mrtr.Once(ctx, c, "pay", func(ctx context.Context, idem string) (Receipt, error) {
+			return shop.Pay(ctx, order, idem)
+		}, filled)
+	}
+}
+
+func check(shop *Shop) *mrtr.EffectOptions[Receipt] {
+	return &mrtr.EffectOptions[Receipt]{Check: shop.Find}
+}
+
+func again(*Shop) *mrtr.EffectOptions[Receipt] { return &mrtr.EffectOptions[Receipt]{Again: true} }
+
+type linearStyle func(mrtr.LinearFunc[Order, Receipt]) mrtr.Style[Order, Receipt]
+
+func (style linearStyle) of(opts func(*Shop) *mrtr.EffectOptions[Receipt]) func(*Shop) mrtr.Style[Order, Receipt] {
+	return func(shop *Shop) mrtr.Style[Order, Receipt] { return style(linear(shop, once(shop, opts))) }
+}
+
+func guards(opts func(*Shop) *mrtr.EffectOptions[Receipt]) func(*Shop) mrtr.Style[Order, Receipt] {
+	return func(shop *Shop) mrtr.Style[Order, Receipt] { return guarded(shop, once(shop, opts)) }
+}
+
+var interrupted = mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
+
+// Rows are the ways of the tables.
+var Rows = []Row{
+	{Name: "native", Style: func(shop *Shop) mrtr.Style[Order, Receipt] {
+		return guarded(shop, func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error) {
+			return shop.Pay(ctx, order, c.ID())
+		})
+	}},
+	{Name: "once", Style: guards(nil)},
+	{Name: "once + InterruptedAgain", Opts: interrupted, Style: guards(nil)},
+	{Name: "coroutine", Style: linearStyle(mrtr.Coroutine[Order, Receipt]).of(nil)},
+	{Name: "steps", Style: steps},
+	{Name: "journal", Style: linearStyle(mrtr.Journal[Order, Receipt]).of(nil)},
+	{Name: "journal + Check", Style: linearStyle(mrtr.Journal[Order, Receipt]).of(check)},
+	{Name: "journal + Again", Twice: true, Style: linearStyle(mrtr.Journal[Order, Receipt]).of(again)},
+	{Name: "resumable", Style: linearStyle(mrtr.Resumable[Order, Receipt]).of(nil)},
+}
+
+// MoreRows are in no table.
+var MoreRows = []Row{
+	{Name: "resumable + Check", Style: linearStyle(mrtr.Resumable[Order, Receipt]).of(check)},
+	{Name: "once + Check + InterruptedAgain", Opts: interrupted, Style: guards(check)},
+}
+
+// Find returns the row with this name.
+func Find(name string) Row {
+	all := slices.Concat(Rows, MoreRows)
+	return all[slices.IndexFunc(all, func(r Row) bool { return r.Name == name })]
+}
