@@ -77,7 +77,6 @@ type exchange struct {
 	answers   mcp.InputResponseMap
 	client    era.Client
 	request   mcp.Request
-	letter    *delivered    // nil for a request that came from its client
 	work      *work         // nil for a round that lives with its request
 	legacy    *legacyRounds // nil unless the state stays here between two rounds
 }

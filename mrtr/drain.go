@@ -173,14 +173,8 @@ func (rt *Runtime) Close() error {
 	rt.closing.Do(func() { rt.closeBy = time.Now().Add(closing) })
 	effects := time.AfterFunc(closing/2, rt.stopEffects)
 	rt.works.stop()
-	silent := make(chan struct{})
-	go func() {
-		defer close(silent)
-		rt.mailbox.close()
-	}()
 	err := errors.Join(rt.frames.close(rt.closeBy), rt.works.wait(rt.closeBy))
 	effects.Stop()
-	<-silent
 	if rt.memory != nil {
 		rt.memory.turns.Close()
 	}

@@ -81,7 +81,8 @@ const (
 	CannotBeAsked Reason = "client_cannot_be_asked"
 	// FrameGone: the held handler is not in this process. It was evicted, the server
 	// restarted, or another instance holds it. Nobody knows what the call has done since
-	// its state was sealed.
+	// its state was sealed. On several instances a [Resumable] goes on from its journal, a
+	// [Journal] holds nothing, and mcphttp.Router sends each round to the instance that asked.
 	FrameGone Reason = "frame_gone"
 	// Diverged: the handler went another way than in an earlier round, so the answers and
 	// effects in the state may mean something else. Detail names the question, effect, step

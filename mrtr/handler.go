@@ -101,8 +101,6 @@ type target struct {
 	ttl         time.Duration // of the states
 	// served is the name that this was found to serve alone last, nil for a resource.
 	served atomic.Pointer[string]
-	// held makes a round of a handler whose frame is here, for another instance.
-	held func() round
 }
 
 // target checks the options of a registration. It panics on misuse, as go-sdk's

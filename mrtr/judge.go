@@ -48,7 +48,7 @@ func (c *Call) judgeAnswers(ctx context.Context) (settled bool, _ error) {
 
 func (c *Call) judgeAnswer(ctx context.Context, p *pending) error {
 	late := c.arrival != nil && c.arrival.isLate(p)
-	if late && !c.arrival.Punctual {
+	if late && !c.arrival.punctual {
 		return p.lapse()
 	}
 	answer, tries := c.ex.answers[p.key], p.tries

@@ -16,10 +16,10 @@ import (
 type LinearFunc[In, Out any] func(ctx context.Context, c *Call, in In) (Out, error)
 
 // Coroutine holds a linear handler where it asks, and lets it go on when the
-// answer comes: its goroutine is parked in this process. The next round has to reach this
-// process, or any instance that shares its [Options] Store. If the frame is gone (a
-// restart, too long a wait, another instance without a store) the call ends with
-// [FrameGone].
+// answer comes. Its goroutine is parked in this process, so the next round has to reach this
+// process: anywhere else, and after a restart or too long a wait, the call ends with
+// [FrameGone]. On several instances use [Resumable] or [Journal], or route each round to the
+// instance that asked, as mcphttp.Router does.
 //
 // The context of a held handler has a life of its own: it carries the values of
 // the running round, is cancelled with that round, with the frame and with the

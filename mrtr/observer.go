@@ -87,8 +87,8 @@ const (
 	// what its client lacks.
 	ToolHidden EventKind = "tool hidden"
 	// CallAbandoned is a held handler unwound without an answer, whose call ends with it: its
-	// time was up, the runtime closed, or the store was out of its reach for a lease. HasEffects
-	// tells whether its effects may need undoing.
+	// time was up, the runtime closed, or another instance ran its round. HasEffects tells
+	// whether its effects may need undoing.
 	CallAbandoned EventKind = "call abandoned"
 	// FrameReleased is a held handler unwound whose call goes on: from its journal, or at
 	// another instance. Reason tells why.

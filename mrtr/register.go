@@ -227,10 +227,7 @@ func newFront[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions, 
 	if !s.valid() {
 		panic(misuse("the zero Style handles nothing: its handler is nil, or Build failed"))
 	}
-	f := &front[In, Out]{rt: rt, style: s, target: rt.target(opts, s.styleFacts), mutable: snapshot.Shares(reflect.TypeFor[In]()), format: format}
-	// A handler that is held has its input.
-	f.target.held = func() round { return &roundOf[In, Out]{front: f} }
-	return f
+	return &front[In, Out]{rt: rt, style: s, target: rt.target(opts, s.styleFacts), mutable: snapshot.Shares(reflect.TypeFor[In]()), format: format}
 }
 
 // serve runs the round that a request asks for. The questions are nil where the call is

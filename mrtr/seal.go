@@ -24,9 +24,7 @@ func (c *Call) openRound(ctx context.Context) error {
 		return c.misregistered(ctx)
 	}
 	var err error
-	if ex.letter != nil {
-		c.principal = ex.letter.principal
-	} else if c.principal, err = rt.principal(ctx, ex.request); err != nil {
+	if c.principal, err = rt.principal(ctx, ex.request); err != nil {
 		return c.unidentified(ctx, err)
 	}
 	if ex.legacy != nil && ex.legacy.last != nil {

@@ -86,7 +86,7 @@ func (t *target) forToolsAlone() {
 // of a task too.
 func (c *Call) offerTask(ctx context.Context) (*asked, error) {
 	p := c.target.task
-	if p == (taskround.Policy{}) || c.ex.letter != nil {
+	if p == (taskround.Policy{}) {
 		return nil, nil
 	}
 	r := taskround.Of(ctx)

@@ -74,25 +74,7 @@ func (c *Call) takeTurn(ctx context.Context, ended *error, to round) (out *asked
 	}
 	c.observe(ctx, Event{Kind: kind})
 	c.doubtUndoings(ctx)
-	if judged != nil && c.ex.letter != nil {
-		// Its functions of OnStop come with it: a drain may let go of it at any moment.
-		if c.linear = c.rt.frames.take(c.st.frame); c.linear == nil && c.target.replays {
-			return nil, true, &Error{Reason: FrameGone} // whoever sent the letter replays it
-		}
-	}
 	return nil, false, nil
-}
-
-// claimTurn claims a turn, takes it up from its letter, or gets its outcome.
-func (c *Call) claimTurn(ctx context.Context, turn claim.Turn) (answer claim.Answer, err error) {
-	turns := c.rt.memory.turns
-	if l := c.ex.letter; l != nil {
-		return turns.TakeUp(ctx, turn, l.Delivery)
-	}
-	if turn.Letter, err = c.letter(turn.Expires); err != nil {
-		return answer, err
-	}
-	return turns.Take(ctx, turn)
 }
 
 // answersOf is the fingerprint of the judged answers of a round: of their meaning,
@@ -166,9 +148,7 @@ func (c *Call) storeFailed(ctx context.Context, err error) error {
 
 // recall answers a request with the outcome of the turn that another one ran.
 func (c *Call) recall(ctx context.Context, answer claim.Answer, to round) (*asked, error) {
-	if !answer.Sent { // else whoever took the letter has reported them
-		c.reportAnswers(ctx, AnswerRepeated)
-	}
+	c.reportAnswers(ctx, AnswerRepeated)
 	if answer.Unknown {
 		left := state{done: readEffects(answer.Left)}
 		done := left.outcome(nil)

@@ -208,7 +208,7 @@ func (t *workTable) enter(w *work, c *Call) error {
 	if c.principal == "" {
 		most = t.max - t.max/4
 	}
-	if c.ex.letter == nil && (t.count >= t.max || t.orphans[c.principal] >= most) {
+	if t.count >= t.max || t.orphans[c.principal] >= most {
 		return errTooManyOrphans
 	}
 	if t.all == nil {

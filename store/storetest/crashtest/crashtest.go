@@ -57,15 +57,14 @@ func (b *Backend) Main(m *testing.M) {
 // docs is the page with the tables, seen from a backend's folder.
 const docs = "../../docs/what-can-happen-twice.md"
 
-// Run plays every table: kills, freezes, calls that reach another process, what a client
-// gets whatever it and its server do, a fleet whose processes are killed time and again,
-// with calls and with tasks, outages of the store, and random schedules.
+// Run plays every table: kills, freezes, what a client gets whatever it and its server do, a
+// fleet whose processes are killed time and again, with calls and with tasks, outages of the
+// store, and random schedules.
 func (b *Backend) Run(t *testing.T) {
 	t.Run("killed", func(t *testing.T) {
 		checkDocs(t, Kill(t, b.Addresses(t), slices.Concat(Rows, b.Rows), Points))
 	})
 	t.Run("frozen", func(t *testing.T) { checkDocs(t, freeze(t, b.Addresses(t))) })
-	t.Run("elsewhere", func(t *testing.T) { checkDocs(t, elsewhere(t, b.Addresses(t))) })
 	t.Run("fleet", func(t *testing.T) { runFleets(t, b.Addresses(t)) })
 	t.Run("storm", func(t *testing.T) { runStorms(t, b.Addresses(t)) })
 	t.Run("outcomes", func(t *testing.T) { checkDocs(t, outcomes(t, b.Addresses(t))) })

@@ -172,63 +172,6 @@ func (c *cell) freeze(ctx context.Context, point Point) string {
 	return said + ", then " + r.Class
 }
 
-// The fates of the process that holds the frame, when a request for it comes to
-// another one.
-const (
-	holderAlive       Point = "alive"
-	holderSlow        Point = "slow"
-	holderFrozen      Point = "frozen"
-	holderKilled      Point = "killed"
-	holderKilledAtIt  Point = "killed at work"
-	holderKilledAfter Point = "killed after the effect"
-)
-
-// fates are those of the table.
-var fates = []Point{holderAlive, holderSlow, holderFrozen, holderKilled, holderKilledAtIt, holderKilledAfter}
-
-// elsewhere sends the last request of each call to another process than the one that holds
-// its handler, with nothing but the store between them. Each cell is: how often the effect
-// happened, the answer, and, of a frozen process, the answer to the same request when it
-// wakes.
-func elsewhere(t *testing.T, addresses func() string) []string {
-	t.Helper()
-	return table(t, addresses, []Row{Find("coroutine"), Find("resumable")}, fates, (*cell).elsewhere)
-}
-
-// longestElsewhere bounds the answer: the wait for the holder, and for its lease.
-const longestElsewhere = 30 * time.Second
-
-func (c *cell) elsewhere(ctx context.Context, holder Point) string {
-	holding := c.job
-	switch holder {
-	case holderSlow:
-		holding.Slow = time.Second
-	case holderKilledAtIt:
-		holding.Point = AfterClaim
-	case holderKilledAfter:
-		holding.Point = AfterEffect
-	}
-	first, next, request := c.asked(ctx, holding)
-	fault.Must(next.Ask(ctx, "another")) // it has started
-	switch holder {
-	case holderKilled:
-		first.end()
-	case holderFrozen:
-		fault.Check(first.halt(ctx))
-	}
-	began := time.Now()
-	a := fault.Must(next.Settle(ctx, request))
-	if took := time.Since(began); took > longestElsewhere {
-		fault.Failf("the answer took %v", took)
-	}
-	said := c.say(ctx, a)
-	if holder != holderFrozen {
-		return said
-	}
-	fault.Check(first.thaw())
-	return said + ", then " + c.say(ctx, fault.Must(next.Settle(ctx, request)))
-}
-
 // say counts the effects beside an answer.
 func (c *cell) say(ctx context.Context, a Answer) string {
 	paid := c.paid(ctx)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +30,6 @@ const (
 	create
 	update
 	get
-	listen // to an inbox, which is no part of a round
 )
 
 func (s tapped) Epoch(ctx context.Context) (e string, err error) {
@@ -42,32 +40,25 @@ func (s tapped) Epoch(ctx context.Context) (e string, err error) {
 func (s tapped) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (at store.Revision, err error) {
 	value = bytes.Clone(value)
 	late := func() error { _, err := s.Store.Create(context.WithoutCancel(ctx), key, value, ttl); return err }
-	err = s.around(ctx, of(key, create), func() (err error) { at, err = s.Store.Create(ctx, key, value, ttl); return }, late)
+	err = s.around(ctx, create, func() (err error) { at, err = s.Store.Create(ctx, key, value, ttl); return }, late)
 	return at, err
 }
 
 func (s tapped) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (next store.Revision, err error) {
 	value = bytes.Clone(value)
 	late := func() error { _, err := s.Store.Update(context.WithoutCancel(ctx), key, at, value, ttl); return err }
-	err = s.around(ctx, of(key, update), func() (err error) { next, err = s.Store.Update(ctx, key, at, value, ttl); return }, late)
+	err = s.around(ctx, update, func() (err error) { next, err = s.Store.Update(ctx, key, at, value, ttl); return }, late)
 	return next, err
 }
 
 func (s tapped) Get(ctx context.Context, key store.Key) (value []byte, at store.Revision, err error) {
-	err = s.around(ctx, of(key, get), func() (err error) { value, at, err = s.Store.Get(ctx, key); return }, nil)
+	err = s.around(ctx, get, func() (err error) { value, at, err = s.Store.Get(ctx, key); return }, nil)
 	return value, at, err
 }
 
 // Wait is that of the store: embedding alone would hide that it is a Watcher.
 func (s tapped) Wait(ctx context.Context, key store.Key, at store.Revision) error {
 	return store.Wait(ctx, s.Store, key, at)
-}
-
-func of(key store.Key, op operation) operation {
-	if strings.HasPrefix(key.Name, "inbox.") {
-		return listen
-	}
-	return op
 }
 
 // weather is a tap that changes from time to time.
