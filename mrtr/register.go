@@ -306,13 +306,17 @@ type round interface {
 
 // roundOf is the round of one request: its call, its input and its result, in one piece.
 type roundOf[In, Out any] struct {
-	front *front[In, Out]
-	call  Call
-	in    In // as the next entry gets it
+	front  *front[In, Out]
+	call   Call
+	ledger ledger
+	in     In // as the next entry gets it
 	result[Out]
 }
 
-func (r *roundOf[In, Out]) begin() *Call { return &r.call }
+func (r *roundOf[In, Out]) begin() *Call {
+	r.call.ledger = &r.ledger
+	return &r.call
+}
 
 // enter gives each entry the input as it arrived: a handler may be entered several times
 // in a round.

@@ -218,7 +218,7 @@ func (c *Call) enterAnew(p phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.phase, c.looked = p, nil
-	c.st.enterAnew()
+	c.st.done.enterAnew()
 }
 
 // maxAsks bounds the rounds of this call that ask.

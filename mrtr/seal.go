@@ -101,8 +101,8 @@ func (c *Call) notOpened(ctx context.Context, err error) error {
 }
 
 // refuseState tells the observer why, and the client nothing of it.
-func (c *Call) refuseState(ctx context.Context, reason string) error {
-	c.observe(ctx, Event{Kind: StateRefused, Reason: reason})
+func (l *ledger) refuseState(ctx context.Context, reason string) error {
+	l.observe(ctx, Event{Kind: StateRefused, Reason: reason})
 	return badState()
 }
 
@@ -127,7 +127,7 @@ func (c *Call) suspend() (*asked, error) {
 	if err := c.countRound(len(requests) > 0); err != nil {
 		return nil, err
 	}
-	c.st.settleWordings() // before the handler is held: it shares the entries
+	c.st.done.settleWordings() // before the handler is held: it shares the entries
 	if err := c.holdFrame(); err != nil {
 		return nil, err
 	}

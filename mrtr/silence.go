@@ -28,13 +28,13 @@ type arrival struct {
 }
 
 // arrive is nil where no question has a deadline.
-func (c *Call) arrive() *arrival {
-	if c.st.deadlines() == nil {
+func (l *ledger) arrive() *arrival {
+	if l.st.deadlines() == nil {
 		return nil
 	}
-	a := &arrival{at: time.Now(), punctual: c.ex.legacy != nil || taskround.Of(c.life).IsTask()}
-	if c.remembered() && !a.punctual {
-		a.before = c.st.unjudged()
+	a := &arrival{at: time.Now(), punctual: l.ex.legacy != nil || taskround.Of(l.life).IsTask()}
+	if l.remembered() && !a.punctual {
+		a.before = l.st.unjudged()
 	}
 	return a
 }

@@ -119,11 +119,11 @@ func (c *Call) offerTask(ctx context.Context) (*asked, error) {
 
 // task is the round as package tasks knows it, nil unless the call is a task or may become
 // one.
-func (c *Call) task() *taskround.Round {
-	if c.target.task == (taskround.Policy{}) {
+func (l *ledger) task() *taskround.Round {
+	if l.target.task == (taskround.Policy{}) {
 		return nil
 	}
-	return taskround.Of(c.life)
+	return taskround.Of(l.life)
 }
 
 // heedTask cancels the context of a round when its task is cancelled.
@@ -145,19 +145,19 @@ func taskCancelled() *Error {
 }
 
 // endsTask is the error of a round that ends its call because the task was cancelled.
-func (c *Call) endsTask() error {
-	if r := c.task(); r != nil && r.Ending() {
+func (l *ledger) endsTask() error {
+	if r := l.task(); r != nil && r.Ending() {
 		return taskCancelled()
 	}
 	return nil
 }
 
 // isTaskCancelled reports whether the task was cancelled while this round ran.
-func (c *Call) isTaskCancelled(ctx context.Context) bool {
+func (l *ledger) isTaskCancelled(ctx context.Context) bool {
 	if ctx.Err() == nil {
 		return false
 	}
-	r := c.task()
+	r := l.task()
 	return r != nil && r.Cancelled()
 }
 
