@@ -12,16 +12,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/faultlog"
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // callKey is the context key of a call, by which layers inside find out that it is
 // logged.
-type callKey = faultlog.Key
+type callKey = rendezvous.RecorderKey
 
-// AddToRecord implements [faultlog.Recorder].
+// AddToRecord implements [rendezvous.Recorder].
 func (c *call) AddToRecord(ctx context.Context, level slog.Level, attrs func() []slog.Attr) bool {
 	if c.sink == nil || c.sink.logger == nil || !c.sink.logger.Enabled(ctx, level) {
 		return false
@@ -74,9 +73,9 @@ type call struct {
 	tool      string   // the name of the tool or prompt, the resource's URI, or another method
 	requestID string
 	start     time.Time
-	sink      *sink            // for records beside that of the call
-	round     *taskround.Round // that this is, nil for a request of a client
-	limit     time.Duration    // of the handler; set before it runs
+	sink      *sink                 // for records beside that of the call
+	round     *rendezvous.TaskRound // that this is, nil for a request of a client
+	limit     time.Duration         // of the handler; set before it runs
 
 	arguments json.RawMessage
 	answers   int
@@ -305,7 +304,7 @@ func (c *call) timings() []slog.Attr {
 	defer c.mu.Unlock()
 	var attrs []slog.Attr
 	for _, op := range c.operations {
-		attrs = append(attrs, slog.Float64(op.name, faultlog.Milliseconds(op.spent)))
+		attrs = append(attrs, slog.Float64(op.name, rendezvous.Milliseconds(op.spent)))
 	}
 	return attrs
 }

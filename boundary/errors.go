@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/errormethods"
+	"github.com/mrtr-go/sdk/internal/callerror"
 )
 
 // A FieldError is one problem with the arguments.
@@ -198,7 +198,7 @@ func protocolError(err error) *jsonrpc.Error {
 		}
 		return ownError(wire.Code, wire.Message, wire.Data)
 	}
-	if p, ok := carried[errormethods.Protocol](err); ok {
+	if p, ok := carried[callerror.Protocol](err); ok {
 		return ownError(p.ToolErrorProtocol())
 	}
 	return nil
@@ -221,7 +221,7 @@ func (c *call) protocolError(err error) *jsonrpc.Error {
 	if wire != nil && wire.Message == "" {
 		wire = &jsonrpc.Error{Code: wire.Code, Message: silentText(c), Data: wire.Data}
 	}
-	if p, ok := carried[errormethods.Protocol](err); wire != nil && ok {
+	if p, ok := carried[callerror.Protocol](err); wire != nil && ok {
 		if e, ok := p.(error); ok {
 			c.note(errors.Unwrap(e))
 		}

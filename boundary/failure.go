@@ -10,8 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/mrtr-go/sdk/internal/dependency"
-	"github.com/mrtr-go/sdk/internal/errormethods"
+	"github.com/mrtr-go/sdk/internal/callerror"
 )
 
 // A failure is an error as the boundary understands it: the public part for the
@@ -53,7 +52,7 @@ func failureOf(ctx context.Context, c *call, err error) *failure {
 		f.kind = "withdrawn_code"
 		f.cause = fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew: %s", wire.Code, f.cause)
 	}
-	r := dependency.Of(err)
+	r := callerror.ReadingOf(err)
 	byDeadline := context.Cause(ctx) == errDeadline
 	switch {
 	case ctx.Err() != nil && !r.Typed && c.kind != nil && (r.Found || byDeadline):
@@ -68,35 +67,35 @@ func failureOf(ctx context.Context, c *call, err error) *failure {
 	if _, ok := carried[*outputError](err); ok {
 		f.undelivered = true
 	}
-	if e, ok := carried[errormethods.Type](err); ok && e.ToolErrorType() != "" {
+	if e, ok := carried[callerror.Type](err); ok && e.ToolErrorType() != "" {
 		f.kind = e.ToolErrorType()
 	}
-	if e, ok := carried[errormethods.Code](err); ok {
+	if e, ok := carried[callerror.Code](err); ok {
 		f.code = e.ToolErrorCode()
 	}
-	if e, ok := carried[errormethods.Expected](err); ok {
+	if e, ok := carried[callerror.Expected](err); ok {
 		f.expected = e.ToolErrorExpected()
 	}
-	if e, ok := carried[errormethods.Cause](err); ok && e.ToolErrorCause() != "" {
+	if e, ok := carried[callerror.Cause](err); ok && e.ToolErrorCause() != "" {
 		f.cause = e.ToolErrorCause()
 	}
-	if e, ok := carried[errormethods.Quiet](err); ok && e.ToolErrorQuiet() {
+	if e, ok := carried[callerror.Quiet](err); ok && e.ToolErrorQuiet() {
 		f.quiet, f.expected = true, true
 	}
-	if e, ok := carried[errormethods.Hints](err); ok {
+	if e, ok := carried[callerror.Hints](err); ok {
 		f.hints = e.ToolErrorHints()
 	}
-	if e, ok := carried[errormethods.Operation](err); ok {
+	if e, ok := carried[callerror.Operation](err); ok {
 		f.operation = e.ToolErrorOperation()
 	}
-	if e, ok := carried[errormethods.Selector](err); ok {
+	if e, ok := carried[callerror.Selector](err); ok {
 		selector, candidates := e.ToolErrorSelector()
 		f.selector, f.candidates = selector, capped(candidates)
 	}
-	if e, ok := carried[errormethods.Fields](err); ok {
+	if e, ok := carried[callerror.Fields](err); ok {
 		f.fields = fieldErrors(err, e.ToolErrorFields())
 	}
-	if e, ok := carried[errormethods.Effect](err); ok {
+	if e, ok := carried[callerror.Effect](err); ok {
 		switch effect := e.ToolErrorEffect(); effect {
 		case effectApplied, effectUnknown, effectUndone:
 			f.effect = effect
@@ -109,7 +108,7 @@ func failureOf(ctx context.Context, c *call, err error) *failure {
 
 // publicText is the text of an error that a client may read.
 func (c *call) publicText(err error) string {
-	r := dependency.Of(err)
+	r := callerror.ReadingOf(err)
 	switch {
 	case !r.Found:
 		return err.Error()
@@ -162,7 +161,7 @@ func endless(err error) bool {
 }
 
 // carried is the outermost error in the chain that has the methods of T, one of
-// package errormethods.
+// package callerror.
 func carried[T any](err error) (T, bool) {
 	var t T
 	ok := errors.As(err, &t)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/errormethods"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/snapshot"
 	"github.com/mrtr-go/sdk/internal/usage"
 )
@@ -114,14 +114,14 @@ func (c *call) mayRetry(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	retryable, ok := carried[errormethods.Retryable](err)
+	retryable, ok := carried[callerror.Retryable](err)
 	if !ok || !retryable.ToolErrorRetryable() {
 		return false
 	}
-	if quiet, ok := carried[errormethods.Quiet](err); ok && quiet.ToolErrorQuiet() {
+	if quiet, ok := carried[callerror.Quiet](err); ok && quiet.ToolErrorQuiet() {
 		return false
 	}
-	if effect, ok := carried[errormethods.Effect](err); ok && effect.ToolErrorEffect() != "" {
+	if effect, ok := carried[callerror.Effect](err); ok && effect.ToolErrorEffect() != "" {
 		return false
 	}
 	_, left := c.state()

@@ -7,8 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/progress"
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 )
 
 // Install puts the boundary around every request to the server: its tools, prompts and
@@ -28,7 +27,7 @@ func Install(server *mcp.Server, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	progress.Order(server)
+	rendezvous.OrderProgress(server)
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		b := newBoundary(normalized, next)
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -104,14 +103,14 @@ func newBoundary(opts Options, next mcp.MethodHandler) *boundary {
 // receive sends tool calls through the layers, and all other requests through isolation
 // and a check of their results.
 func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
-	if c := callFrom(ctx); c != nil && c.session == req.GetSession() && c.round == taskround.Of(ctx) {
+	if c := callFrom(ctx); c != nil && c.session == req.GetSession() && c.round == rendezvous.TaskRoundOf(ctx) {
 		return next(ctx, method, req) // a boundary further out has this call
 	}
 	if strings.HasPrefix(method, "notifications/") {
 		return nil, b.notified(ctx, next, method, req)
 	}
 	c := callOf(method, req)
-	c.sink, c.round = b.sink, taskround.Of(ctx)
+	c.sink, c.round = b.sink, rendezvous.TaskRoundOf(ctx)
 	ctx = context.WithValue(ctx, callKey{}, c)
 	switch c.kind {
 	case promptCall:

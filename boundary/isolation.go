@@ -11,9 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/faultlog"
-	"github.com/mrtr-go/sdk/internal/goroutine"
-	"github.com/mrtr-go/sdk/internal/stacktrace"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/internal/stack"
 )
 
 // isolation runs the inner layers and the tool on a goroutine of their own. A
@@ -66,7 +65,7 @@ func (b *boundary) logLate(c *call, f *failure) {
 		level = slog.LevelError
 		attrs = append(attrs, slog.String("cause", truncated(f.cause, maxLoggedText)), slog.String("stack", string(f.stack)))
 	} else {
-		attrs = append(attrs, slog.Float64("durationMs", faultlog.Milliseconds(time.Since(c.start))))
+		attrs = append(attrs, slog.Float64("durationMs", rendezvous.Milliseconds(time.Since(c.start))))
 	}
 	b.sink.log(context.Background(), level, "abandoned "+c.kind.attr+" call ended", attrs...)
 }
@@ -97,7 +96,7 @@ type outcome[T any] struct {
 func start[T any](ctx context.Context, c *call, f func(context.Context, *call) (T, error)) running[T] {
 	r := make(running[T], 1)
 	go func() {
-		goroutine.GrowStack[[14 << 10]byte]() // go-sdk's frames are deep
+		stack.Grow[[14 << 10]byte]() // go-sdk's frames are deep
 		r.run(ctx, c, f)
 	}()
 	return r
@@ -112,7 +111,7 @@ func (r running[T]) run(ctx context.Context, c *call, f func(context.Context, *c
 			return
 		}
 		v := recover()
-		ended.failed = &failure{kind: "internal", text: internalText(c), cause: "runtime.Goexit", stack: stacktrace.Of(0)}
+		ended.failed = &failure{kind: "internal", text: internalText(c), cause: "runtime.Goexit", stack: stack.Trace(0)}
 		if v != nil {
 			ended.failed.cause = fmt.Sprintf("a panic with a %T, which does not print", v)
 			ended.failed.cause = "panic: " + printed(v) // the author's code, which may end the goroutine

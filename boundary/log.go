@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/faultlog"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 )
 
 // log writes one record per call: INFO for a result and for a declined question,
@@ -83,7 +83,7 @@ func (c *call) record(e ending) []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String(c.kind.attr, c.loggedTool()),
 		slog.String("requestId", c.requestID),
-		slog.Float64("durationMs", faultlog.Milliseconds(time.Since(c.start))),
+		slog.Float64("durationMs", rendezvous.Milliseconds(time.Since(c.start))),
 	}
 	if c.kind == toolCall {
 		attrs = append(attrs, slog.Int("argumentBytes", len(c.arguments)), slog.String("argumentDigest", digest(c.arguments)))

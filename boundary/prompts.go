@@ -11,13 +11,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/dependency"
-	"github.com/mrtr-go/sdk/internal/errormethods"
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 )
 
 // answered is the way of anything but a tool through the boundary. There are no error
-// results, so every failure is a JSON-RPC error: [rpcerror.CodeStopped] for one
+// results, so every failure is a JSON-RPC error: [callerror.CodeStopped] for one
 // that the client can cure, -32603 for a fault, and a code of the author's as it is.
 // Content over the size limit is an error too, since half a prompt or half
 // a resource says something else.
@@ -93,7 +91,7 @@ func (b *boundary) refused(ctx context.Context, c *call, err error) answer {
 	if bare, ok := err.(*jsonrpc.Error); ok && bare == nil {
 		return answer{failed: &failure{kind: "internal", text: internalErrorText, cause: "the handler returned a nil *jsonrpc.Error as its error"}}
 	}
-	wire, r := c.intended(err), dependency.Of(err)
+	wire, r := c.intended(err), callerror.ReadingOf(err)
 	switch {
 	case wire == nil:
 	case !r.Found && !isOurs(wire):
@@ -110,7 +108,7 @@ func (b *boundary) refused(ctx context.Context, c *call, err error) answer {
 
 // isOurs reports whether an error's code is one that mrtr gives to errors of its author's.
 func isOurs(wire *jsonrpc.Error) bool {
-	return wire != nil && (wire.Code == jsonrpc.CodeInternalError || wire.Code == rpcerror.CodeStopped)
+	return wire != nil && (wire.Code == jsonrpc.CodeInternalError || wire.Code == callerror.CodeStopped)
 }
 
 // intended is the JSON-RPC error that the author chose, or nil. As in go-sdk a
@@ -118,7 +116,7 @@ func isOurs(wire *jsonrpc.Error) bool {
 func (c *call) intended(err error) *jsonrpc.Error {
 	var made jsonrpc.Error
 	var inner *jsonrpc.Error
-	if p, ok := carried[errormethods.Protocol](err); ok {
+	if p, ok := carried[callerror.Protocol](err); ok {
 		made.Code, made.Message, made.Data = p.ToolErrorProtocol()
 		if e, ok := p.(error); ok {
 			c.note(errors.Unwrap(e))
@@ -148,7 +146,7 @@ func (c *call) intended(err error) *jsonrpc.Error {
 func (c *call) rpcError(f *failure) *jsonrpc.Error {
 	wire := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: f.text}
 	if f.expected || f.kind == "unavailable" {
-		wire.Code = rpcerror.CodeStopped
+		wire.Code = callerror.CodeStopped
 	}
 	wire.Data, _ = json.Marshal(struct {
 		Reason    string `json:"reason"`

@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/faultlog"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 )
 
 // MetaKey is the key in a result's _meta that holds the boundary's [Report].
@@ -92,7 +92,7 @@ func (c *call) addReport(res *mcp.CallToolResult, f *failure) {
 	if res.Meta == nil {
 		res.Meta = make(mcp.Meta, 2) // go-sdk adds the server's name
 	}
-	r := &Report{Tool: c.loggedTool(), RequestID: c.requestID, DurationMS: faultlog.Milliseconds(time.Since(c.start))}
+	r := &Report{Tool: c.loggedTool(), RequestID: c.requestID, DurationMS: rendezvous.Milliseconds(time.Since(c.start))}
 	if f != nil {
 		r.Type, r.Code, r.Expected = f.kind, f.code, &f.expected
 		r.Hints, r.Fields = f.hints, f.fields

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/stacktrace"
+	"github.com/mrtr-go/sdk/internal/stack"
 )
 
 // amount is a value that a client could have sent.
@@ -32,7 +32,7 @@ func panicked(trace func() []byte) (text string) {
 
 func TestATraceShowsNoValues(t *testing.T) {
 	require.Contains(t, panicked(debug.Stack), "7ecabada55", "the runtime's own trace shows it")
-	trace := panicked(func() []byte { return stacktrace.Of(0) })
+	trace := panicked(func() []byte { return stack.Trace(0) })
 	require.NotContains(t, trace, "7ecabada55")
 	require.NotContains(t, trace, "0x")
 	require.Contains(t, trace, "internal_test.transfer\n", "the function that panicked")
@@ -40,8 +40,8 @@ func TestATraceShowsNoValues(t *testing.T) {
 }
 
 func TestATraceBeginsWithTheCaller(t *testing.T) {
-	require.True(t, strings.HasPrefix(string(stacktrace.Of(0)), "github.com/mrtr-go/sdk/internal_test.TestATraceBeginsWithTheCaller\n"))
-	require.True(t, strings.HasPrefix(string(stacktrace.Of(1)), "testing.tRunner\n"))
+	require.True(t, strings.HasPrefix(string(stack.Trace(0)), "github.com/mrtr-go/sdk/internal_test.TestATraceBeginsWithTheCaller\n"))
+	require.True(t, strings.HasPrefix(string(stack.Trace(1)), "testing.tRunner\n"))
 }
 
 func TestATraceIsBounded(t *testing.T) {
@@ -52,7 +52,7 @@ func TestATraceIsBounded(t *testing.T) {
 			descend(depth - 1)
 			return
 		}
-		trace = string(stacktrace.Of(0))
+		trace = string(stack.Trace(0))
 	}
 	descend(1000)
 	require.Equal(t, 128, strings.Count(trace, "\n\t"))

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 )
 
 // All sentences that advise a client are in this file. One that makes a new call is given
@@ -27,7 +27,7 @@ const (
 // sendAgain refuses a request that its client may send again as it is. to goes on with
 // the sentence that says so.
 func sendAgain(why, to, reason string) error {
-	return rpcerror.Retryable(why+"."+sameAgain+to+".", reason)
+	return callerror.NotBegun(why+"."+sameAgain+to+".", reason)
 }
 
 // reportsEffects reports whether the error's text says what to do after the effects.

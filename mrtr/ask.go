@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/misfit"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -179,7 +179,7 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, erro
 	asks.open([]*spec{q.spec})
 	p := asks.pending[0]
 	client := clientOver(ctx, s)
-	ctx = misfit.Collect(ctx)
+	ctx = rendezvous.CollectMisfits(ctx)
 	for !p.settled() {
 		request, err := p.request(p.note, client)
 		if err != nil {

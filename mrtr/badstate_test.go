@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -349,9 +349,9 @@ func TestAHandlersOwnTimeForItsStates(t *testing.T) {
 				if way == "task" {
 					opens = max(ttl, other)
 					h.Task = taskPolicy
-					r := taskround.New(false)
+					r := rendezvous.NewTaskRound(false)
 					r.ReportTo(func(string) {})
-					ctx = taskround.With(ctx, r)
+					ctx = rendezvous.WithTaskRound(ctx, r)
 				}
 				var did deeds
 				style := guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {

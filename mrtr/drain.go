@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -70,7 +70,7 @@ func (rt *Runtime) enter(ctx context.Context, ex *exchange, t *target) error {
 func (c *Call) turnAway(ctx context.Context) error {
 	c.phase = elsewhere
 	c.observe(ctx, Event{Kind: RoundRefused, Reason: string(ShuttingDown)})
-	return rpcerror.Retryable(sendElsewhere, string(ShuttingDown))
+	return callerror.NotBegun(sendElsewhere, string(ShuttingDown))
 }
 
 // enter reports whether the request is inside: always if evenSo, else while the door is open.

@@ -9,8 +9,8 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/mrtr-go/sdk/internal/plaintext"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/plaintext"
 )
 
 // A Choice is one of the values that a person may pick.

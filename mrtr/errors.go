@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -283,11 +283,11 @@ func asProtocolError(ctx context.Context, err error) error {
 	}
 	switch {
 	case isExpected(err):
-		return rpcerror.Stopped(err, errorType(err))
+		return callerror.Stopped(err, errorType(err))
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return rpcerror.Stopped(err, "interrupted")
+		return callerror.Stopped(err, "interrupted")
 	}
-	return rpcerror.Fault(err, errorType(err))
+	return callerror.Fault(err, errorType(err))
 }
 
 // choseCode reports whether the handler wrapped a JSON-RPC error of its own. One

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -94,7 +94,7 @@ func (d *dropping) newTool(rt *mrtr.Runtime) *tripTool {
 func (d *dropping) send(before tripReply, responses mcp.InputResponseMap) tripReply {
 	ctx := context.Background()
 	if d.task {
-		ctx = taskround.With(ctx, taskround.New(false))
+		ctx = rendezvous.WithTaskRound(ctx, rendezvous.NewTaskRound(false))
 	}
 	return d.tool.round(ctx, "", before.state, responses)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -93,7 +93,7 @@ func (c *Call) gate(s *spec) (standIn json.RawMessage, _ error) {
 	case s.lenient:
 		return s.outcome(notAsked), nil
 	case client.Era == era.Modern:
-		return nil, rpcerror.Lacks(capability.Wire())
+		return nil, callerror.Lacks(capability.Wire())
 	case asks:
 		return nil, cannotBeAsked(s.key, capability.String())
 	case client.Era == era.Legacy:

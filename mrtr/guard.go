@@ -3,8 +3,7 @@ package mrtr
 import (
 	"context"
 
-	"github.com/mrtr-go/sdk/internal/goroutine"
-	"github.com/mrtr-go/sdk/internal/stacktrace"
+	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
@@ -26,7 +25,7 @@ func guard(f func() error) error {
 
 // guarded runs f, and calls end with its error, its panic, or its Goexit.
 func guarded(f func() error, end func(error)) {
-	goroutine.GrowStack[[8 << 10]byte]() // loggers and tracers are deep
+	stack.Grow[[8 << 10]byte]() // loggers and tracers are deep
 	var err error
 	returned := false
 	defer func() { end(ended(returned, recover(), err)) }()
@@ -55,7 +54,7 @@ func panicError(v any) error {
 	case *PanicError: // of an effect, which knows its stack
 		return err
 	}
-	return &PanicError{Value: v, Stack: stacktrace.Of(0)}
+	return &PanicError{Value: v, Stack: stack.Trace(0)}
 }
 
 // badMethod stands for the value of a panic in a method of an error.
@@ -105,7 +104,7 @@ func (c *Call) advanceGuarded(ctx context.Context, from round) (*asked, error) {
 	if !ok {
 		g = &guardedRound{done: make(chan struct{}, 1)}
 		g.run = func() {
-			goroutine.GrowStack[[4 << 10]byte]()
+			stack.Grow[[4 << 10]byte]()
 			g.main()
 		}
 	}

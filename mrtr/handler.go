@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 )
 
 // HandlerOptions configure one tool, prompt or resource. The zero value, and
@@ -96,7 +96,7 @@ type target struct {
 	again       bool          // a round that was cut off runs again
 	cancel      bool          // its client's cancellation reaches the handler
 	within      time.Duration // of a round with a store
-	task        taskround.Policy
+	task        rendezvous.TaskPolicy
 	codec       sealer        // nil for that of the runtime
 	ttl         time.Duration // of the states
 	// served is the name that this was found to serve alone last, nil for a resource.
@@ -125,7 +125,7 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	); err != nil {
 		panic(err)
 	}
-	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion), audience: rt.opts.Audience, needs: s.needs, replays: s.replays, unstored: o.Unstored, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel, task: taskround.Policy(o.Task), within: cmp.Or(o.Within, defaultWithin), ttl: cmp.Or(o.StateTTL, rt.StateTTL())}
+	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion), audience: rt.opts.Audience, needs: s.needs, replays: s.replays, unstored: o.Unstored, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel, task: rendezvous.TaskPolicy(o.Task), within: cmp.Or(o.Within, defaultWithin), ttl: cmp.Or(o.StateTTL, rt.StateTTL())}
 	switch {
 	case o.Within < 0:
 		panic(misuse("HandlerOptions.Within is negative: %v", o.Within))

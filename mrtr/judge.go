@@ -15,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/misfit"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/sse/era"
 )
@@ -67,7 +67,7 @@ func (c *Call) judgeAnswer(ctx context.Context, p *pending) error {
 // may quote it.
 func refusalOf(ctx context.Context, key string, answer mcp.InputResponse) string {
 	if answer == nil {
-		if _, came := misfit.Of(ctx, key); !came {
+		if _, came := rendezvous.MisfitOf(ctx, key); !came {
 			return "it is missing"
 		}
 	}
@@ -195,7 +195,7 @@ func (p *pending) judge(ctx context.Context, client era.Client, response mcp.Inp
 
 // misfit takes an answer that did not reach this package because it did not fit, or none.
 func (p *pending) misfit(ctx context.Context) error {
-	answer, came := misfit.Of(ctx, p.key)
+	answer, came := rendezvous.MisfitOf(ctx, p.key)
 	if !came {
 		return p.again("")
 	}

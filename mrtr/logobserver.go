@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/faultlog"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -59,7 +59,7 @@ const (
 
 func (o logObserver) Observe(ctx context.Context, e Event) {
 	level := o.level(&e)
-	if e.endsRequest(level) && faultlog.Add(ctx, level, func() []slog.Attr { return o.ofEnd(&e) }) {
+	if e.endsRequest(level) && rendezvous.AddToRecord(ctx, level, func() []slog.Attr { return o.ofEnd(&e) }) {
 		return
 	}
 	if !o.logger.Enabled(ctx, level) {
@@ -72,7 +72,7 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 	}
 	attrs = o.ofRound(attrs, &e)
 	if e.Duration > 0 {
-		attrs = append(attrs, slog.Float64("durationMs", faultlog.Milliseconds(e.Duration)))
+		attrs = append(attrs, slog.Float64("durationMs", rendezvous.Milliseconds(e.Duration)))
 	}
 	attrs = ofEvent(attrs, &e)
 	if e.Err != nil {
@@ -107,7 +107,7 @@ func (o logObserver) ofRound(attrs []slog.Attr, e *Event) []slog.Attr {
 		attrs = append(attrs, slog.String("principal", e.Principal))
 	}
 	if e.Waited > 0 {
-		attrs = append(attrs, slog.Float64("waitedMs", faultlog.Milliseconds(e.Waited)))
+		attrs = append(attrs, slog.Float64("waitedMs", rendezvous.Milliseconds(e.Waited)))
 	}
 	return attrs
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/store"
@@ -160,7 +160,7 @@ func (m *mailbox) take(ctx context.Context, n claim.Notice) {
 		return
 	}
 	if q.Task {
-		ctx = taskround.With(ctx, taskround.New(q.Ending))
+		ctx = rendezvous.WithTaskRound(ctx, rendezvous.NewTaskRound(q.Ending))
 	}
 	ex := exchange{
 		method: q.Method, name: q.Name, arguments: q.Arguments, token: q.Token, answers: q.Answers,

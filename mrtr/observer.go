@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -238,7 +238,7 @@ func (c *Call) describe(ctx context.Context, e *Event) {
 	e.Call, e.Method, e.Name = c.st.id, c.ex.method, nameInLog(c.ex.method, c.ex.name)
 	e.Era, e.Revision = c.ex.client.Era, cut(c.ex.client.Version, maxRevisionInLog)
 	e.Principal, e.Round = c.principal, c.st.round
-	e.Task = taskround.Of(ctx).IsTask()
+	e.Task = rendezvous.TaskRoundOf(ctx).IsTask()
 	e.HasEffects = c.running.any() || c.st.hasEffects()
 	if s := c.st.seen; s != nil {
 		e.Client, e.Trace, e.Came = s.client, s.trace, s.came

@@ -10,9 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/misfit"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
-	"github.com/mrtr-go/sdk/internal/unbound"
 	"github.com/mrtr-go/sdk/mrtr/internal/typed"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -210,7 +209,7 @@ func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, O
 // AddRawTool adds a tool to a server as mcp.Server.AddTool does. Like [AddTool] it lets mcphttp
 // serve the tool past go-sdk's HTTP layer.
 func AddRawTool(s *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) {
-	unbound.Add(s, t, h)
+	rendezvous.AddTool(s, t, h)
 }
 
 // front is a registered handler: the one way from a request to a round, whichever of the
@@ -251,7 +250,7 @@ func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (*roundO
 		return f.round(ctx, ex, in)
 	}
 	rounds := sse.NewRounds(ex.client, ex.session(), ex.request.GetParams().(mcp.RequestParams), f.rt.opts.bridgeOptions())
-	ctx, ex.legacy = misfit.Collect(ctx), &legacyRounds{}
+	ctx, ex.legacy = rendezvous.CollectMisfits(ctx), &legacyRounds{}
 	for {
 		r, questions, err := f.round(ctx, ex, in)
 		if err != nil || questions == nil {

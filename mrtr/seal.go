@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -167,7 +167,7 @@ func (c *Call) states() (sealer, time.Duration) {
 	if t.codec == nil {
 		return c.rt.codec, t.ttl
 	}
-	if ttl := c.rt.StateTTL(); ttl > t.ttl && taskround.Of(c.life).IsTask() {
+	if ttl := c.rt.StateTTL(); ttl > t.ttl && rendezvous.TaskRoundOf(c.life).IsTask() {
 		return c.rt.codec, ttl
 	}
 	return t.codec, t.ttl

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
 )
 
@@ -35,7 +35,7 @@ func (c *Call) arrive() *arrival {
 	if l := c.ex.letter; l != nil && l.arrival != nil {
 		return l.arrival
 	}
-	a := &arrival{At: time.Now(), Punctual: c.ex.legacy != nil || taskround.Of(c.life).IsTask()}
+	a := &arrival{At: time.Now(), Punctual: c.ex.legacy != nil || rendezvous.TaskRoundOf(c.life).IsTask()}
 	if c.remembered() && !a.Punctual {
 		a.before = c.st.unjudged()
 	}
@@ -68,7 +68,7 @@ func (c *Call) tellTask(st *state) {
 	if until == nil {
 		return
 	}
-	if r := taskround.Of(c.life); r != nil {
+	if r := rendezvous.TaskRoundOf(c.life); r != nil {
 		r.AnswerBy(until)
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/callerror"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -55,7 +55,7 @@ func (p TaskPolicy) check() error {
 // for one that is a task already; and the result of a handler that ends right behind it is
 // sent as it is. A handler that is entered again calls it again.
 func Detach(ctx context.Context) {
-	if r := taskround.Of(ctx); r != nil {
+	if r := rendezvous.TaskRoundOf(ctx); r != nil {
 		r.Detach()
 	}
 }
@@ -74,7 +74,7 @@ func (t *target) forToolsAlone() {
 	if t.name != "" {
 		panic(misuse("HandlerOptions.Name is set, and only a tool has one: a prompt or resource is not hidden"))
 	}
-	if t.task != (taskround.Policy{}) {
+	if t.task != (rendezvous.TaskPolicy{}) {
 		panic(misuse("HandlerOptions.Task is set, and only a call of a tool can become a task"))
 	}
 }
@@ -86,13 +86,13 @@ func (t *target) forToolsAlone() {
 // of a task too.
 func (c *Call) offerTask(ctx context.Context) (*asked, error) {
 	p := c.target.task
-	if p == (taskround.Policy{}) || c.ex.letter != nil {
+	if p == (rendezvous.TaskPolicy{}) || c.ex.letter != nil {
 		return nil, nil
 	}
-	r := taskround.Of(ctx)
+	r := rendezvous.TaskRoundOf(ctx)
 	if r == nil {
 		if p.Required {
-			return nil, rpcerror.NeedsTasks()
+			return nil, callerror.NeedsTasks()
 		}
 		return nil, nil
 	}
@@ -119,11 +119,11 @@ func (c *Call) offerTask(ctx context.Context) (*asked, error) {
 
 // task is the round as package tasks knows it, nil unless the call is a task or may become
 // one.
-func (c *Call) task() *taskround.Round {
-	if c.target.task == (taskround.Policy{}) {
+func (c *Call) task() *rendezvous.TaskRound {
+	if c.target.task == (rendezvous.TaskPolicy{}) {
 		return nil
 	}
-	return taskround.Of(c.life)
+	return rendezvous.TaskRoundOf(c.life)
 }
 
 // heedTask cancels the context of a round when its task is cancelled.

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -38,8 +38,8 @@ func eachTaskMemory(t *testing.T, test func(t *testing.T, rt func(testing.TB) *m
 }
 
 // taskRequest makes a request as package tasks does.
-func (tool *tripTool) taskRequest(r *taskround.Round, before tripReply, answers mcp.InputResponseMap) tripReply {
-	return tool.round(taskround.With(context.Background(), r), "", before.state, answers)
+func (tool *tripTool) taskRequest(r *rendezvous.TaskRound, before tripReply, answers mcp.InputResponseMap) tripReply {
+	return tool.round(rendezvous.WithTaskRound(context.Background(), r), "", before.state, answers)
 }
 
 func TestAPolicyForTasksNamesOneWay(t *testing.T) {
@@ -84,20 +84,20 @@ func TestTheFirstRoundOfATaskHasAState(t *testing.T) {
 				var un undone
 				rt := newRuntime(t)
 				tool := newTaskTrip(rt, stopStyles(&did, &un, nil)[name])
-				first := taskround.New(false)
+				first := rendezvous.NewTaskRound(false)
 				empty := tool.taskRequest(first, tripReply{}, nil)
 				require.NoError(t, empty.err)
 				require.Empty(t, empty.asks)
 				require.NotEmpty(t, empty.state)
-				require.Equal(t, taskround.Policy{AtOnce: true}, first.Policy())
+				require.Equal(t, rendezvous.TaskPolicy{AtOnce: true}, first.Policy())
 				require.Zero(t, did.count("reserve"))
-				last := tool.taskRequest(taskround.New(false), empty, nil)
+				last := tool.taskRequest(rendezvous.NewTaskRound(false), empty, nil)
 				require.Equal(t, []string{"q"}, last.asks)
 				if remembers, _, _ := rt.Remembers(); remembers != nil {
-					require.Equal(t, last, tool.taskRequest(taskround.New(false), empty, nil))
+					require.Equal(t, last, tool.taskRequest(rendezvous.NewTaskRound(false), empty, nil))
 				}
 				for last.asks != nil {
-					last = tool.taskRequest(taskround.New(false), last, accepting(last, "x"))
+					last = tool.taskRequest(rendezvous.NewTaskRound(false), last, accepting(last, "x"))
 					require.NoError(t, last.err)
 				}
 				require.Equal(t, "done", last.plan)
@@ -123,12 +123,12 @@ func TestATaskIsCancelledWhileItWaits(t *testing.T) {
 					var un undone
 					rt := newRuntime(t)
 					tool := newTaskTrip(rt, stopStyles(&did, &un, nil)[name])
-					last := tool.taskRequest(taskround.New(false), tripReply{}, nil)
+					last := tool.taskRequest(rendezvous.NewTaskRound(false), tripReply{}, nil)
 					for range answered {
-						last = tool.taskRequest(taskround.New(false), last, accepting(last, "x"))
+						last = tool.taskRequest(rendezvous.NewTaskRound(false), last, accepting(last, "x"))
 						require.NoError(t, last.err)
 					}
-					ending := taskround.New(true)
+					ending := rendezvous.NewTaskRound(true)
 					end := tool.taskRequest(ending, last, nil)
 					ended(t, end.err, mrtr.Cancelled)
 					require.Contains(t, end.err.Error(), "the task was cancelled")
@@ -136,7 +136,7 @@ func TestATaskIsCancelledWhileItWaits(t *testing.T) {
 					want := [][]string{nil, {"reserve: cancelled"}, {"pay: cancelled", "reserve: cancelled"}}[answered]
 					require.Equal(t, want, un.all())
 					if remembers, _, _ := rt.Remembers(); remembers != nil {
-						require.EqualError(t, tool.taskRequest(taskround.New(true), last, nil).err, end.err.Error())
+						require.EqualError(t, tool.taskRequest(rendezvous.NewTaskRound(true), last, nil).err, end.err.Error())
 						require.Equal(t, want, un.all())
 					}
 				})
@@ -171,8 +171,8 @@ func TestATaskIsCancelledAtWork(t *testing.T) {
 						return tripOut{Plan: "done"}, nil
 					})
 					tool := newTaskTrip(newRuntime(t), styles[name])
-					last := tool.taskRequest(taskround.New(false), tripReply{}, nil)
-					round := taskround.New(false)
+					last := tool.taskRequest(rendezvous.NewTaskRound(false), tripReply{}, nil)
+					round := rendezvous.NewTaskRound(false)
 					done := underWay(func() tripReply { return tool.taskRequest(round, last, nil) })
 					synctest.Wait()
 					require.Equal(t, 1, did.count("reserve"))
@@ -206,12 +206,12 @@ func TestATaskIsEndedAfterItsInstance(t *testing.T) {
 		first, second := newInstance(records, afterClaim), newInstance(records, "")
 		tool := newTaskTrip(newTripRuntime(t, &mrtr.Options{Store: first, Observer: first}), style)
 		other := newTaskTrip(newTripRuntime(t, &mrtr.Options{Store: second}), style)
-		last := tool.taskRequest(taskround.New(false), tripReply{}, nil)
-		last = other.taskRequest(taskround.New(false), last, nil)
+		last := tool.taskRequest(rendezvous.NewTaskRound(false), tripReply{}, nil)
+		last = other.taskRequest(rendezvous.NewTaskRound(false), last, nil)
 		require.Equal(t, []string{"q"}, last.asks)
-		left := underWay(func() tripReply { return tool.taskRequest(taskround.New(false), last, accepting(last, "x")) })
+		left := underWay(func() tripReply { return tool.taskRequest(rendezvous.NewTaskRound(false), last, accepting(last, "x")) })
 		<-first.stopped
-		end := other.taskRequest(taskround.New(true), last, accepting(last, "x"))
+		end := other.taskRequest(rendezvous.NewTaskRound(true), last, accepting(last, "x"))
 		ended(t, end.err, mrtr.Cancelled)
 		require.Equal(t, []string{"reserve: cancelled"}, un.all())
 		first.goOn()
@@ -233,12 +233,12 @@ func TestDetachIsAStepOfNoShape(t *testing.T) {
 	}
 	rt := newTripRuntime(t, nil)
 	before := newTaskTrip(rt, list(false))
-	last := before.taskRequest(taskround.New(false), tripReply{}, nil)
-	last = before.taskRequest(taskround.New(false), last, nil)
+	last := before.taskRequest(rendezvous.NewTaskRound(false), tripReply{}, nil)
+	last = before.taskRequest(rendezvous.NewTaskRound(false), last, nil)
 	require.Equal(t, []string{"q"}, last.asks)
 
 	tool := newTaskTrip(newTripRuntime(t, nil), list(true))
-	round := taskround.New(false)
+	round := rendezvous.NewTaskRound(false)
 	last = tool.taskRequest(round, last, accepting(last, "x"))
 	require.Equal(t, []string{"r"}, last.asks)
 	select {

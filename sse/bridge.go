@@ -24,8 +24,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/misfit"
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -111,9 +111,9 @@ func BridgeResource(h mcp.ResourceHandler, opts *BridgeOptions) mcp.ResourceHand
 // error result.
 func protocolError[R any](failed *Error) (none R, err error) {
 	if failed.ToolErrorExpected() {
-		return none, rpcerror.Stopped(failed, failed.ToolErrorType())
+		return none, callerror.Stopped(failed, failed.ToolErrorType())
 	}
-	return none, rpcerror.Fault(failed, failed.ToolErrorType())
+	return none, callerror.Fault(failed, failed.ToolErrorType())
 }
 
 func bridge[P mcp.RequestParams, R any](h func(context.Context, *mcp.ServerRequest[P]) (R, error), opts *BridgeOptions, fail func(*Error) (R, error)) func(context.Context, *mcp.ServerRequest[P]) (R, error) {
@@ -132,7 +132,7 @@ func bridge[P mcp.RequestParams, R any](h func(context.Context, *mcp.ServerReque
 func run[P mcp.RequestParams, R any](ctx context.Context, o BridgeOptions, req *mcp.ServerRequest[P], h func(context.Context, *mcp.ServerRequest[P]) (R, error), fail func(*Error) (R, error)) (R, error) {
 	rounds := newRounds(o, era.ClientOf(req), req.Session, req.Params.GetProgressToken())
 	params := snapshot.Of(req.Params)
-	ctx = misfit.Collect(ctx)
+	ctx = rendezvous.CollectMisfits(ctx)
 	for {
 		entry := &mcp.ServerRequest[P]{Session: req.Session, Params: params}
 		if req.Extra != nil {

@@ -10,15 +10,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 )
 
 func TestPassThroughAllocatesNothing(t *testing.T) {
 	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: modernMeta}}
-	bare := func(context.Context, *mcp.CallToolRequest, trip.In) (*mcp.CallToolResult, trip.Out, error) {
-		return nil, trip.Out{}, nil
+	bare := func(context.Context, *mcp.CallToolRequest, wire.TripIn) (*mcp.CallToolResult, wire.TripOut, error) {
+		return nil, wire.TripOut{}, nil
 	}
 	bridged := sse.Bridge(bare, nil)
 	tool := sse.BridgeTool(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil }, nil)
@@ -28,7 +27,7 @@ func TestPassThroughAllocatesNothing(t *testing.T) {
 	resourceReq := &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{Meta: modernMeta}}
 	ctx := t.Context()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		_, _, _ = bridged(ctx, req, trip.In{})
+		_, _, _ = bridged(ctx, req, wire.TripIn{})
 		_, _ = tool(ctx, req)
 		_, _ = prompt(ctx, promptReq)
 		_, _ = resource(ctx, resourceReq)
@@ -44,16 +43,16 @@ func TestInvalidAnswerIsAMissingOne(t *testing.T) {
 		rounds = append(rounds, len(req.Params.InputResponses))
 		require.Equal(t, len(req.Params.InputResponses) == 0, req.Params.InputResponses == nil)
 		state := req.Params.RequestState
-		if _, ok := trip.Accepted(req, "a"); ok {
+		if _, ok := wire.AcceptedText(req, "a"); ok {
 			state += "a"
 		}
-		if _, ok := trip.Accepted(req, "b"); ok {
+		if _, ok := wire.AcceptedText(req, "b"); ok {
 			state += "b"
 		}
 		ask := mcp.InputRequestMap{}
 		for _, key := range []string{"a", "b"} {
 			if !strings.Contains(state, key) {
-				ask[key] = trip.Form(key+"?", key)
+				ask[key] = wire.TextForm(key+"?", key)
 			}
 		}
 		if len(ask) == 0 {
@@ -76,13 +75,13 @@ func TestInvalidAnswerIsAMissingOne(t *testing.T) {
 // The handler's last result is returned as it is, an error included.
 func TestFinalResultIsTheHandlers(t *testing.T) {
 	final := fmt.Errorf("no such place")
-	h := func(_ context.Context, req *mcp.CallToolRequest, _ trip.In) (*mcp.CallToolResult, trip.Out, error) {
+	h := func(_ context.Context, req *mcp.CallToolRequest, _ wire.TripIn) (*mcp.CallToolResult, wire.TripOut, error) {
 		if len(req.Params.InputResponses) == 0 {
-			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, trip.Out{}, nil
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": wire.TextForm("q?", "q")}}, wire.TripOut{}, nil
 		}
-		return nil, trip.Out{}, final
+		return nil, wire.TripOut{}, final
 	}
-	client := connect(t, trip.NewServer(sse.Bridge(h, nil)), legacy)
+	client := connect(t, wire.NewTripServer(sse.Bridge(h, nil)), legacy)
 	out, err := client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, wire.Answers{"q": wire.Decline})
 	require.NoError(t, err)
 	require.True(t, out.IsError)
@@ -95,13 +94,13 @@ func TestPromptsAndResources(t *testing.T) {
 		arg := req.Params.Arguments["x"]
 		req.Params.Arguments["x"] = "ruined"
 		if state := req.Params.RequestState; len(state) < 2 {
-			return &mcp.GetPromptResult{RequestState: state + "+", InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, nil
+			return &mcp.GetPromptResult{RequestState: state + "+", InputRequests: mcp.InputRequestMap{"q": wire.TextForm("q?", "q")}}, nil
 		}
 		return &mcp.GetPromptResult{Description: arg, Messages: []*mcp.PromptMessage{}}, nil
 	}, nil))
 	server.AddResource(&mcp.Resource{Name: "r", URI: "r://x"}, sse.BridgeResource(func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		if state := req.Params.RequestState; len(state) < 2 {
-			return &mcp.ReadResourceResult{RequestState: state + "+", InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, nil
+			return &mcp.ReadResourceResult{RequestState: state + "+", InputRequests: mcp.InputRequestMap{"q": wire.TextForm("q?", "q")}}, nil
 		}
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "r://x", Text: "content"}}}, nil
 	}, nil))

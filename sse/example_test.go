@@ -8,7 +8,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -21,16 +20,16 @@ func ExampleBridge() {
 	ctx := context.Background()
 	for _, which := range []struct {
 		name    string
-		handler mcp.ToolHandlerFor[trip.In, trip.Out]
+		handler mcp.ToolHandlerFor[wire.TripIn, wire.TripOut]
 	}{
-		{"before", trip.Handler},
-		{"after", sse.Bridge(trip.Handler, nil)},
+		{"before", wire.Trip},
+		{"after", sse.Bridge(wire.Trip, nil)},
 	} {
-		client, err := wire.Connect(ctx, trip.NewServer(which.handler), &wire.Options{Version: "2025-11-25"})
+		client, err := wire.Connect(ctx, wire.NewTripServer(which.handler), &wire.Options{Version: "2025-11-25"})
 		if err != nil {
 			log.Fatal(err)
 		}
-		out, err := client.Call(ctx, "trip", map[string]any{"who": "Ada"}, trip.Answers)
+		out, err := client.Call(ctx, "trip", map[string]any{"who": "Ada"}, wire.TripAnswers)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -58,7 +57,7 @@ func ExampleAsk() {
 		if era.Of(req) != era.Legacy {
 			return nil, nil, errors.New("this tool serves legacy clients alone")
 		}
-		answers, err := sse.Ask(ctx, req.Session, mcp.InputRequestMap{"name": trip.Form("Who are you?", "name")}, nil)
+		answers, err := sse.Ask(ctx, req.Session, mcp.InputRequestMap{"name": wire.TextForm("Who are you?", "name")}, nil)
 		if err != nil {
 			return nil, nil, err // a *sse.Error; the client gets an error result
 		}

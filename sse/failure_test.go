@@ -14,8 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
-	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -23,7 +22,7 @@ import (
 
 // asksForever wants an answer in every round.
 func asksForever(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return need("s", mcp.InputRequestMap{"q": trip.Form("q?", "q")})
+	return need("s", mcp.InputRequestMap{"q": wire.TextForm("q?", "q")})
 }
 
 var yes = wire.Value("yes")
@@ -80,14 +79,14 @@ func TestFailuresAreErrorResults(t *testing.T) {
 			handler: once(mcp.InputRequestMap{"r": &mcp.ListRootsParams{}}),
 			reason:  sse.Undeclared, key: "r", text: `question "r": this client does not support roots`},
 		{explanation: "one of two cannot be asked: nobody is bothered with the other", caps: wire.FormOnly, answer: yes,
-			handler: once(mcp.InputRequestMap{"q": trip.Form("q?", "q"), "r": &mcp.ListRootsParams{}}),
+			handler: once(mcp.InputRequestMap{"q": wire.TextForm("q?", "q"), "r": &mcp.ListRootsParams{}}),
 			reason:  sse.Undeclared, key: "r", text: `question "r": this client does not support roots`},
 		{explanation: "the second round needs what the client lacks", caps: wire.FormOnly, answer: yes,
 			handler: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				if len(req.Params.InputResponses) > 0 {
 					return need("s", mcp.InputRequestMap{"r": &mcp.ListRootsParams{}})
 				}
-				return need("s", mcp.InputRequestMap{"q": trip.Form("q?", "q")})
+				return need("s", mcp.InputRequestMap{"q": wire.TextForm("q?", "q")})
 			},
 			reason: sse.Undeclared, key: "r", text: `question "r": this client does not support roots`, asked: 1},
 		{explanation: "asked for 2026-07-28 and was negotiated down", handler: asksForever, caps: wire.FormOnly, version: "2026-07-28",
@@ -103,7 +102,7 @@ func TestFailuresAreErrorResults(t *testing.T) {
 			handler: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{
 					Content:       []mcp.Content{&mcp.TextContent{Text: "half"}},
-					InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")},
+					InputRequests: mcp.InputRequestMap{"q": wire.TextForm("q?", "q")},
 				}, nil
 			},
 			reason: sse.Malformed, text: "the handler returned content and questions in one result"},
@@ -147,7 +146,7 @@ func TestFailuresAreErrorResults(t *testing.T) {
 // Prompts and resources have no error result. They end with a JSON-RPC error with
 // a code of its own, never the one that the client used for the question.
 func TestFailuresOfPromptsAndResources(t *testing.T) {
-	ask := mcp.InputRequestMap{"q": trip.Form("q?", "q")}
+	ask := mcp.InputRequestMap{"q": wire.TextForm("q?", "q")}
 	server := mcp.NewServer(&mcp.Implementation{Name: "pr", Version: "1"}, nil)
 	server.AddPrompt(&mcp.Prompt{Name: "p"}, sse.BridgePrompt(func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{InputRequests: ask}, nil
@@ -159,7 +158,7 @@ func TestFailuresOfPromptsAndResources(t *testing.T) {
 	for reason, c := range map[sse.Reason]struct {
 		answer wire.Answer
 		code   int64
-	}{sse.Failed: {wire.Fail(0, "no"), rpcerror.CodeStopped}, sse.Endless: {yes, jsonrpc.CodeInternalError}} {
+	}{sse.Failed: {wire.Fail(0, "no"), callerror.CodeStopped}, sse.Endless: {yes, jsonrpc.CodeInternalError}} {
 		client := connect(t, server, &wire.Options{Version: wire.Legacy, Capabilities: wire.FormOnly, Answers: wire.Answers{"q": c.answer}})
 		for method, name := range map[string]string{"prompts/get": "p", "resources/read": "r://x"} {
 			reply, err := client.Send(t.Context(), wire.Request{Method: method, Name: name})
@@ -176,7 +175,7 @@ func TestFailuresOfPromptsAndResources(t *testing.T) {
 func TestFirstFailureCancelsTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return need("", mcp.InputRequestMap{"bad": trip.Form("bad?", "bad"), "slow": trip.Form("slow?", "slow")})
+			return need("", mcp.InputRequestMap{"bad": wire.TextForm("bad?", "bad"), "slow": wire.TextForm("slow?", "slow")})
 		}
 		began := time.Now()
 		out, client := callRaw(t, h, nil, wire.FormOnly, func(q wire.Question) any {
@@ -229,7 +228,7 @@ func TestProgressWhileAPersonThinks(t *testing.T) {
 				time.Sleep(time.Hour) // a handler at work reports for itself
 				return say("done")
 			}
-			return need(req.Params.RequestState+"+", mcp.InputRequestMap{"q": trip.Form("q?", "q")})
+			return need(req.Params.RequestState+"+", mcp.InputRequestMap{"q": wire.TextForm("q?", "q")})
 		}
 		slow := func(q wire.Question) any {
 			time.Sleep(50 * time.Second)

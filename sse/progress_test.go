@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
@@ -66,7 +65,7 @@ func TestProgressOnlyEverIncreases(t *testing.T) {
 			if rounds == 2 {
 				return say("done")
 			}
-			return need(req.Params.RequestState+"+", mcp.InputRequestMap{"q": trip.Form("q?", "q")})
+			return need(req.Params.RequestState+"+", mcp.InputRequestMap{"q": wire.TextForm("q?", "q")})
 		}, &sse.BridgeOptions{ProgressInterval: 10 * time.Millisecond})))
 		require.NoError(t, err, name)
 		_, err = client.Exchange(t.Context(), wire.Request{Params: map[string]any{"name": "tool", "_meta": map[string]any{"progressToken": "tok"}}})

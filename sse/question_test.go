@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -25,7 +24,7 @@ func TestQuestionsStayTheHandlers(t *testing.T) {
 		meta := func() mcp.Meta { return mcp.Meta{"own": true} }
 		return mcp.InputRequestMap{
 			"pay":    &mcp.ElicitParams{Meta: meta(), Mode: "url", Message: "pay", URL: "https://pay.example/1"},
-			"q":      trip.Form("q?", "q"),
+			"q":      wire.TextForm("q?", "q"),
 			"roots":  &mcp.ListRootsParams{Meta: meta()},
 			"sample": &mcp.CreateMessageWithToolsParams{Meta: meta(), MaxTokens: 1},
 		}
@@ -131,7 +130,7 @@ func TestSamplingAndRoots(t *testing.T) {
 }
 
 func TestAskOutsideABridge(t *testing.T) {
-	question := mcp.InputRequestMap{"q": trip.Form("q?", "q")}
+	question := mcp.InputRequestMap{"q": wire.TextForm("q?", "q")}
 	for _, c := range []struct {
 		explanation string
 		requested   string

@@ -9,9 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/goroutine"
-	"github.com/mrtr-go/sdk/internal/misfit"
-	"github.com/mrtr-go/sdk/internal/progress"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -121,7 +120,7 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap, unti
 	type ending struct {
 		key      string
 		answer   mcp.InputResponse // nil if there is none to pass on
-		misfit   misfit.Answer     // one that did not fit
+		misfit   rendezvous.Misfit // one that did not fit
 		err      error
 		panicked any
 	}
@@ -129,7 +128,7 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap, unti
 	for key, q := range questions {
 		send := r.prepare(key, q)
 		go func() {
-			goroutine.GrowStack[[10 << 10]byte]() // a transport writes the question in the end
+			stack.Grow[[10 << 10]byte]() // a transport writes the question in the end
 			e := ending{key: key}
 			defer func() {
 				e.panicked = recover()
@@ -147,7 +146,7 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap, unti
 	var failed error
 	var panicked any
 	var answers mcp.InputResponseMap
-	var misfits map[string]misfit.Answer
+	var misfits map[string]rendezvous.Misfit
 	for range questions {
 		e := <-ended
 		switch {
@@ -167,12 +166,12 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap, unti
 			answers[e.key] = e.answer
 		default:
 			if misfits == nil {
-				misfits = map[string]misfit.Answer{}
+				misfits = map[string]rendezvous.Misfit{}
 			}
 			misfits[e.key] = e.misfit
 		}
 	}
-	misfit.Set(ctx, misfits)
+	rendezvous.SetMisfits(ctx, misfits)
 	if panicked != nil {
 		panic(panicked)
 	}
@@ -181,7 +180,7 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap, unti
 
 // await sends a question and waits for its answer. Without one and without an error the
 // answer did not fit.
-func (r *Rounds) await(call, waiting context.Context, key string, send sender) (answer mcp.InputResponse, unfit misfit.Answer, _ error) {
+func (r *Rounds) await(call, waiting context.Context, key string, send sender) (answer mcp.InputResponse, unfit rendezvous.Misfit, _ error) {
 	ctx, cancel := context.WithTimeoutCause(waiting, r.options.AnswerTimeout, errAnswerTimeout)
 	defer cancel()
 	answer, err := send(ctx)
@@ -195,7 +194,7 @@ func (r *Rounds) await(call, waiting context.Context, key string, send sender) (
 	case errors.Is(context.Cause(ctx), errAnswerTimeout):
 		return nil, unfit, &Error{Reason: TimedOut, Key: key, text: fmt.Sprintf("not answered within %v", r.options.AnswerTimeout)}
 	}
-	if unfit, ok := misfit.Read(err); ok {
+	if unfit, ok := rendezvous.ReadMisfit(err); ok {
 		return nil, unfit, nil
 	}
 	return nil, unfit, &Error{Reason: Failed, Key: key, Err: err, text: "got no answer"}
@@ -222,7 +221,7 @@ func (r *Rounds) beat(ctx context.Context) {
 			r.beats++
 			// If this does not reach the client, the question will not either, and
 			// fails by itself.
-			_ = r.session.NotifyProgress(progress.Heartbeat(ctx), &mcp.ProgressNotificationParams{
+			_ = r.session.NotifyProgress(rendezvous.Heartbeat(ctx), &mcp.ProgressNotificationParams{
 				ProgressToken: r.token,
 				Progress:      float64(r.beats) / 1000,
 				Message:       "Waiting for an answer.",
@@ -241,4 +240,4 @@ func (r *Rounds) beat(ctx context.Context) {
 // [mcphttp.Handler]: https://pkg.go.dev/github.com/mrtr-go/sdk/transport/mcphttp#Handler
 // [wstransport.Handler]: https://pkg.go.dev/github.com/mrtr-go/sdk/transport/wstransport#Handler
 // [boundary.Install]: https://pkg.go.dev/github.com/mrtr-go/sdk/boundary#Install
-func OrderProgress(server *mcp.Server) { progress.Order(server) }
+func OrderProgress(server *mcp.Server) { rendezvous.OrderProgress(server) }

@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 )
@@ -31,9 +30,9 @@ func TestEveryRoundLooksModern(t *testing.T) {
 		rounds = append(rounds, round{slices.Sorted(maps.Keys(p.InputResponses)), p.RequestState, p.InputResponses == nil})
 		switch n := len(rounds); n {
 		case 1:
-			return need(states[1], mcp.InputRequestMap{"a": trip.Form("a?", "a"), "b": trip.Form("b?", "b")})
+			return need(states[1], mcp.InputRequestMap{"a": wire.TextForm("a?", "a"), "b": wire.TextForm("b?", "b")})
 		case 2:
-			return need(states[2], mcp.InputRequestMap{"c": trip.Form("c?", "c")})
+			return need(states[2], mcp.InputRequestMap{"c": wire.TextForm("c?", "c")})
 		case 3:
 			return need(states[3], mcp.InputRequestMap{})
 		default:
@@ -84,7 +83,7 @@ func TestRoundsShareNothing(t *testing.T) {
 		if len(seen) == 3 {
 			return nil, nil, nil
 		}
-		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": trip.Form("q?", "q")}}, nil, nil
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": wire.TextForm("q?", "q")}}, nil, nil
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "m", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{

@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -16,11 +16,11 @@ import (
 func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
 	p, w := *req.Params, m.wayOf(ctx, next, req)
 	own, named := m.o.Policy[p.Name]
-	policy := taskround.Policy{AtOnce: own.AtOnce, After: own.After}
+	policy := rendezvous.TaskPolicy{AtOnce: own.AtOnce, After: own.After}
 	if !named && p.RequestState == "" {
 		// The engine answers with a state before it enters the handler, if that has a policy.
-		first := &round{Round: taskround.New(false)}
-		res, err := next(taskround.With(ctx, first.Round), toolsCall, req)
+		first := &round{TaskRound: rendezvous.NewTaskRound(false)}
+		res, err := next(rendezvous.WithTaskRound(ctx, first.TaskRound), toolsCall, req)
 		begun, ok := res.(*mcp.CallToolResult)
 		if err != nil || !ok || !first.knowsItsPolicy() {
 			return res, err
@@ -32,13 +32,13 @@ func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.Cal
 		if res := m.create(ctx, w, &p, engine, nil); res != nil {
 			return res, nil
 		}
-		policy = taskround.Policy{} // no place for a task
+		policy = rendezvous.TaskPolicy{} // no place for a task
 	}
 	return m.wait(ctx, w, &p, policy, engine)
 }
 
 // wait runs a round in its request, until the policy makes it a task.
-func (m *Manager) wait(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, policy taskround.Policy, engine bool) (mcp.Result, error) {
+func (m *Manager) wait(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, policy rendezvous.TaskPolicy, engine bool) (mcp.Result, error) {
 	r := w.begin(p, false, nil)
 	declared, detached := r.Declared(), r.Detached()
 	var after <-chan time.Time

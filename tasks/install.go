@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/sighting"
-	"github.com/mrtr-go/sdk/internal/taskround"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -273,7 +273,7 @@ func withExtension(c *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 func showProgress(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method == "notifications/progress" {
-			if r := taskround.Of(ctx); r != nil {
+			if r := rendezvous.TaskRoundOf(ctx); r != nil {
 				if p, ok := req.GetParams().(*mcp.ProgressNotificationParams); ok && r.Report(p.Message) {
 					return nil, nil
 				}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -170,7 +170,7 @@ func unreachable(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errRecord):
-		return rpcerror.Fault(err, "execution")
+		return callerror.Fault(err, "execution")
 	}
 	return storeFailed()
 }

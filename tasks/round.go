@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/taskround"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 )
 
 // way is how a handler is reached: through the rest of the server's middleware, with the
@@ -29,7 +29,7 @@ func (m *Manager) wayOf(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 
 // round is one request to the handler, under way.
 type round struct {
-	*taskround.Round
+	*rendezvous.TaskRound
 	done   chan outcome
 	cancel context.CancelCauseFunc // as a client that hangs up
 }
@@ -50,11 +50,11 @@ var errNoEnd = errors.New("the handler ended without a result")
 // begin sends a request to the handler. The round of a task reports to it, and one of a call
 // that is none yet to nobody.
 func (w *way) begin(p *mcp.CallToolParamsRaw, ending bool, report func(message string)) *round {
-	r := &round{Round: taskround.New(ending), done: make(chan outcome, 1)}
+	r := &round{TaskRound: rendezvous.NewTaskRound(ending), done: make(chan outcome, 1)}
 	if report != nil {
 		r.ReportTo(report)
 	}
-	ctx, cancel := context.WithCancelCause(taskround.With(w.ctx, r.Round))
+	ctx, cancel := context.WithCancelCause(rendezvous.WithTaskRound(w.ctx, r.TaskRound))
 	r.cancel = cancel
 	req := &mcp.CallToolRequest{Session: w.session, Params: p, Extra: w.extra}
 	go func() {

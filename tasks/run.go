@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -371,7 +371,7 @@ func (t *run) letGo() {
 
 func isRetryable(err error) bool {
 	var wire *jsonrpc.Error
-	return errors.As(err, &wire) && wire.Code == rpcerror.CodeRetryable
+	return errors.As(err, &wire) && wire.Code == callerror.CodeNotBegun
 }
 
 // wireError is an error as the client would have got it.

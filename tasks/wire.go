@@ -7,12 +7,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // Extension is the name of the extension, in the capabilities of clients and servers.
-const Extension = rpcerror.TasksExtension
+const Extension = callerror.TasksExtension
 
 const (
 	toolsCall   = "tools/call"
@@ -129,9 +129,9 @@ func badResponses() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid params: inputResponses is no object"}
 }
 
-func needsExtension() error { return rpcerror.NeedsTasks() }
+func needsExtension() error { return callerror.NeedsTasks() }
 
 // storeFailed answers a request whose task cannot be read or written now.
 func storeFailed() error {
-	return rpcerror.Retryable("The server cannot reach its tasks now. Send the same request again.", "store_unavailable")
+	return callerror.NotBegun("The server cannot reach its tasks now. Send the same request again.", "store_unavailable")
 }

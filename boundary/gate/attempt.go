@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -68,7 +68,7 @@ func (g *Gate) decide(ctx context.Context, c *mrtr.Call, arguments json.RawMessa
 		g.approvals.grant(ctx, c.Principal(), a.req.Params)
 	}
 	res, err := g.forward(ctx, a, c.Principal(), "", nil)
-	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && wire.Code == rpcerror.CodeRetryable {
+	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && wire.Code == callerror.CodeNotBegun {
 		return nil, nil, wire // the tool was not begun, and the same approval may come again
 	}
 	return nil, a.pack(res, err), nil

@@ -19,7 +19,7 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/boundary/gate"
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -163,7 +163,7 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 		"own": func(*mcp.CallToolParamsRaw) (*mcp.CallToolResult, error) { panic("its middleware answers") },
 		"busy": func(*mcp.CallToolParamsRaw) (*mcp.CallToolResult, error) {
 			if tries++; tries%3 != 0 { // once without the gate, and once behind it
-				return nil, rpcerror.Retryable("Later.", "busy")
+				return nil, callerror.NotBegun("Later.", "busy")
 			}
 			return &mcp.CallToolResult{}, nil
 		},

@@ -76,7 +76,7 @@ func TestNATSLosesItsLeader(t *testing.T) {
 	require.NotNil(t, leader)
 	all := fleet.NewInstances(t)
 	s := &storm.Storm{
-		Seed: rand.Uint64(), Ledger: all.Ledger, Size: len(stores), Each: time.Second, Steps: 10, Calls: 30, AtOnce: 3, Within: 30 * time.Second,
+		Seed: rand.Uint64(), Ledger: all.Ledger, Size: len(stores), Each: time.Second, Calls: 30, AtOnce: 3, Within: time.Second,
 		Start: func(context.Context) *storm.Instance {
 			s := stores[0]
 			stores = stores[1:]

@@ -71,9 +71,6 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 		s = Tapped{Store: s, Around: unsteady}
 	}
 	opts := &mrtr.Options{Store: Tapped{Store: s, Around: trap.around}, Remember: &mrtr.RememberOptions{Lease: j.Lease, MaxAttempts: j.Tries}}
-	if j.Bell != "" { // a client that is told to come again cannot hang up meanwhile
-		opts.Remember.Wait = time.Hour
-	}
 	if j.Takers != "" {
 		opts.Observer = taker(j.Takers)
 	}

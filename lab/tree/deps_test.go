@@ -37,17 +37,13 @@ var importStair = []struct {
 	// For any program.
 	{"internal/spelling", nil, "it compares words"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
-	{"internal/plaintext", nil, "it looks at characters"},
-	{"internal/stacktrace", nil, "it reads the stack"},
-	{"internal/goroutine", nil, "whatever runs on one can be deep"},
-	{"internal/errormethods", nil, "it declares interfaces"},
-	{"internal/dependency", []string{"internal/errormethods"}, "it reads errors of the standard library, and those that describe themselves"},
+	{"internal/stack", nil, "whatever runs on one can be deep, or fail"},
+	{"mrtr/internal/plaintext", nil, "it looks at characters"},
+	{"internal/callerror", []string{gosdk, "internal/jsontext"}, "what an error tells its client is one table, for every package that finds an error"},
+	{"internal/rendezvous", []string{gosdk, "internal/jsontext"}, "packages meet in it that must not import each other"},
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
 	{"internal/sighting", nil, "it counts silence, whoever is silent"},
-	{"internal/taskround", nil, "the engine and the tasks meet in it, and neither imports the other"},
-	{"internal/unbound", []string{gosdk, "internal/jsontext"}, "whoever adds a tool and the transport that serves it meet in it"},
-	{"internal/faultlog", nil, "the boundary and the engine meet in it, and neither imports the other"},
-	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext", "internal/plaintext"}, "a form is judged without knowing who asks"},
+	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext", "mrtr/internal/plaintext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"boundary/transcript", []string{"internal/jsontext"}, "a conversation is text, and checking it needs no protocol"},
 	{"store", []string{"internal/usage"}, "a backend, and whoever writes one, needs no protocol and no other backend; misuse is one error in every package"},
@@ -56,31 +52,28 @@ var importStair = []struct {
 	{"boundary/internal/toolschema", []string{jsonschema, "internal/jsontext", "internal/spelling"}, "a schema and a value are JSON, and judging needs no protocol"},
 
 	// For any go-sdk server, whether its handlers are ours or not.
-	{"internal/rpcerror", []string{gosdk, "internal/jsontext"}, "the codes are one table, for every package that finds an error"},
 	{"internal/snapshot", []string{gosdk}, "it copies a handler's input and its result"},
 	{"sse/era", []string{gosdk}, "it reads one request"},
-	{"internal/progress", []string{gosdk}, "it orders what any server tells"},
-	{"internal/misfit", nil, "the bridge that asks and the engine that judges meet in it"},
-	{"sse", []string{gosdk, "sse/era", "internal/goroutine", "internal/misfit", "internal/progress", "internal/rpcerror", "internal/snapshot", "internal/usage"}, "the bridge serves legacy clients for any go-sdk handler"},
+	{"sse", []string{gosdk, "sse/era", "internal/stack", "internal/rendezvous", "internal/callerror", "internal/snapshot", "internal/usage"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"transport/internal/origin", nil, "it reads the headers of a request"},
 	{"transport/internal/message", []string{gosdk, "internal/jsontext"}, "it reads and writes messages, whatever carries them"},
-	{"transport/internal/inflight", []string{gosdk, "internal/rpcerror", "transport/internal/message"}, "it counts calls, and answers those that are too many"},
-	{"transport/mcphttp/internal/lean", []string{gosdk, segmentio, "internal/goroutine", "internal/jsontext", "internal/unbound", "transport/internal/message"}, "it can be deleted, so that nothing but its one caller knows of it"},
-	{"transport/mcphttp", []string{gosdk, "sse/era", "transport/internal/inflight", "internal/jsontext", "transport/internal/message", "transport/mcphttp/internal/lean", "transport/internal/origin", "internal/progress", "internal/rpcerror", "internal/usage", "statecodec"}, "a transport knows nothing of rounds; its router reads the name off a state"},
-	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/progress", "internal/usage"}, "a transport knows nothing of rounds"},
+	{"transport/internal/inflight", []string{gosdk, "internal/callerror", "transport/internal/message"}, "it counts calls, and answers those that are too many"},
+	{"transport/mcphttp/internal/lean", []string{gosdk, segmentio, "internal/stack", "internal/jsontext", "internal/rendezvous", "transport/internal/message"}, "it can be deleted, so that nothing but its one caller knows of it"},
+	{"transport/mcphttp", []string{gosdk, "sse/era", "transport/internal/inflight", "internal/jsontext", "transport/internal/message", "transport/mcphttp/internal/lean", "transport/internal/origin", "internal/rendezvous", "internal/callerror", "internal/usage", "statecodec"}, "a transport knows nothing of rounds; its router reads the name off a state"},
+	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/rendezvous", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"transport/stdio", []string{gosdk, "transport/internal/inflight", "transport/internal/message", "internal/usage"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/dependency", "internal/faultlog", "internal/goroutine", "internal/jsontext", "internal/progress", "internal/rpcerror", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/stacktrace", "internal/taskround", "internal/errormethods", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/callerror", "internal/rendezvous", "internal/stack", "internal/jsontext", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
 	{"mrtr/internal/digest", nil, "it hashes bytes"},
-	{"mrtr/internal/failure", []string{"internal/dependency", "internal/errormethods", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
+	{"mrtr/internal/failure", []string{"internal/callerror", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
 	{"mrtr/internal/weight", nil, "it weighs values"},
-	{"mrtr/internal/typed", []string{gosdk, jsonschema, segmentio, "internal/goroutine", "internal/jsontext"}, "a typed tool needs no engine"},
+	{"mrtr/internal/typed", []string{gosdk, jsonschema, segmentio, "internal/stack", "internal/jsontext"}, "a typed tool needs no engine"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
-	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/faultlog", "internal/goroutine", "internal/taskround", "mrtr/internal/form", "internal/jsontext", "internal/rpcerror", "internal/misfit", "internal/plaintext", "internal/snapshot", "internal/stacktrace", "internal/unbound", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "mrtr/internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
-	{"boundary/gate", []string{gosdk, "boundary", "internal/rpcerror", "internal/usage", "mrtr", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
-	{"tasks", []string{gosdk, "internal/rpcerror", "internal/sighting", "internal/taskround", "internal/usage", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever engine it has"},
+	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/usage", "mrtr", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
+	{"tasks", []string{gosdk, "internal/callerror", "internal/sighting", "internal/rendezvous", "internal/usage", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever engine it has"},
 	{"serve", []string{gosdk, "boundary", "internal/usage", "tasks", "transport/mcphttp"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
@@ -90,9 +83,8 @@ var importStair = []struct {
 
 	// For tests. A raw client that shared our code would share our mistakes.
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
-	{"internal/trip", []string{gosdk, "internal/wire"}, "it is a tool written without our help"},
 	{"internal/judge", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
-	{"mrtr/mrtrtest", []string{gosdk, "internal/stacktrace", "internal/wire", "store"}, "it tests any go-sdk server, ours or not, and has a store for those that remember"},
+	{"mrtr/mrtrtest", []string{gosdk, "internal/stack", "internal/wire", "store"}, "it tests any go-sdk server, ours or not, and has a store for those that remember"},
 
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},
@@ -103,7 +95,7 @@ var importStair = []struct {
 
 	// The prover's module.
 	{"prove", []string{gosdk, jsonschema, "internal/judge", "internal/wire"}, "it judges any server, and must not know the engine it also judges"},
-	{"prove/provetest", []string{gosdk, "internal/stacktrace", "mrtr/mrtrtest", "prove"}, "it proves any go-sdk server, ours or not"},
+	{"prove/provetest", []string{gosdk, "internal/stack", "mrtr/mrtrtest", "prove"}, "it proves any go-sdk server, ours or not"},
 	{"prove/corpus", []string{"prove"}, "it judges the prover"},
 	{"prove/corpus/inviter", nil, "it is a server without us, with or without a mistake"},
 	{"prove/cmd/mrtr/internal/vet", []string{"golang.org/x/tools"}, "it reads sources, and runs nothing of them"},

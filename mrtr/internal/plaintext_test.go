@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/plaintext"
+	"github.com/mrtr-go/sdk/mrtr/internal/plaintext"
 )
 
 func TestTextThatHasNothingToHideIsFree(t *testing.T) {

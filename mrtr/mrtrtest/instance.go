@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/stacktrace"
+	"github.com/mrtr-go/sdk/internal/stack"
 )
 
 // An Instance is one server of a [Deployment], as one process would run it.
@@ -120,9 +120,9 @@ func (p *panicked) Error() string {
 }
 
 // panicSite says where the code panicked that this is the stack of.
-func panicSite(stack []byte) string {
-	_, below, _ := strings.Cut(string(stack), "\npanic(")
-	return stacktrace.Site("panic(" + below)
+func panicSite(trace []byte) string {
+	_, below, _ := strings.Cut(string(trace), "\npanic(")
+	return stack.Site("panic(" + below)
 }
 
 // survive turns a panic of a handler, which would end the process and the test

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/stacktrace"
+	"github.com/mrtr-go/sdk/internal/stack"
 )
 
 // inBubble runs f in a bubble. Goroutines that f leaves behind would end the
@@ -154,13 +154,13 @@ func (g goroutines) String() string {
 }
 
 // whereabouts says where a goroutine is, and in which state.
-func whereabouts(stack string) string {
-	_, state, _ := strings.Cut(stack, "[")
+func whereabouts(dump string) string {
+	_, state, _ := strings.Cut(dump, "[")
 	state, _, _ = strings.Cut(state, "]")
 	state, _, _ = strings.Cut(state, ",")
 	state = strings.TrimSuffix(state, " (durable)")
-	_, trace, _ := strings.Cut(stack, "\n")
-	if at := stacktrace.Site(trace); at != "" {
+	_, trace, _ := strings.Cut(dump, "\n")
+	if at := stack.Site(trace); at != "" {
 		return state + " in " + at
 	}
 	return state

@@ -40,11 +40,11 @@ func (g *generator) fate() fate {
 	seconds := func(n int) time.Duration { return time.Duration(g.IntN(n)) * time.Second }
 	f := fate{
 		heartbeat: []time.Duration{time.Hour, 2*time.Second + 13*time.Millisecond}[g.IntN(2)], keepAlive: []time.Duration{0, time.Second + 17*time.Millisecond}[g.IntN(2)],
-		waits: seconds(4), works: 1 + g.IntN(8), tells: g.IntN(2) == 0, gone: g.IntN(12) == 0,
+		waits: seconds(6), works: 1 + g.IntN(6), tells: g.IntN(2) == 0, gone: g.IntN(12) == 0,
 		heeds: g.one("", "context", "cause", "wrapped cause", "own error", "own result", "tool error", "late"),
 	}
 	if g.IntN(2) == 0 {
-		f.hangsUp = seconds(10) + 300*time.Millisecond
+		f.hangsUp = seconds(8) + 300*time.Millisecond
 	}
 	if g.IntN(3) == 0 {
 		f.why = errProxyGone
@@ -231,7 +231,7 @@ func TestBothWaysEndAlike(t *testing.T) {
 	for name, wrap := range users {
 		t.Run(name, func(t *testing.T) {
 			g, ends, taken := newGenerator(uint64(len(name))), map[string]int{}, map[string]int{}
-			for range max(*posts/8, 150) { // fewer come to fewer ends
+			for range max(*posts/8, 200) { // fewer come to fewer ends
 				p, f := g.usualPost(), g.fate()
 				stock, lean := f.play(t, p, true, wrap), f.play(t, p, false, wrap)
 				ends[lean.end()]++

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/trip"
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
@@ -115,7 +115,7 @@ func leanSubject(opts *mcp.ServerOptions) *mcp.Server {
 		}
 		return nil, err
 	})
-	mrtr.AddTool(server, &mcp.Tool{Name: "trip"}, trip.Handler)
+	mrtr.AddTool(server, &mcp.Tool{Name: "trip"}, wire.Trip)
 	server.AddPrompt(&mcp.Prompt{Name: "observe"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: observe(ctx, req.Session, req.Extra, req.Params)}}}}, nil
 	})

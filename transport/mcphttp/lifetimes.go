@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/progress"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
@@ -50,7 +50,7 @@ func (t *lifetimes) bind(getServer func(*http.Request) *mcp.Server) func(*http.R
 	return func(r *http.Request) *mcp.Server {
 		server := getServer(unnamed(r))
 		if server != nil {
-			progress.Order(server)
+			rendezvous.OrderProgress(server)
 			t.install(server)
 		}
 		return server

@@ -23,7 +23,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
@@ -214,9 +214,9 @@ func (h *Router) rewrite(p *httputil.ProxyRequest) {
 }
 
 var (
-	unreachable = rpcerror.Retryable("This request was not begun: its instance cannot be reached. Send the same request again.", "unreachable")
-	lost        = rpcerror.Retryable("The instance that served this request was lost, and nobody knows how far it came.", "instance_lost")
-	closing     = rpcerror.Retryable("This request was not begun: its instance is shutting down. Send the same request again.", "shutting_down")
+	unreachable = callerror.NotBegun("This request was not begun: its instance cannot be reached. Send the same request again.", "unreachable")
+	lost        = callerror.NotBegun("The instance that served this request was lost, and nobody knows how far it came.", "instance_lost")
+	closing     = callerror.NotBegun("This request was not begun: its instance is shutting down. Send the same request again.", "shutting_down")
 )
 
 // judge finds the refusal of an instance that shuts down.

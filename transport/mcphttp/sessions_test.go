@@ -12,7 +12,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
@@ -102,7 +101,7 @@ func TestDeleteDoesNotWaitForCalls(t *testing.T) {
 func TestAnAnswerOverTheSessionThatStandsTwiceEndsItsQuestion(t *testing.T) {
 	asked := make(chan error, 2)
 	url := listen(t, newHandler(t, rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		_, err := req.Session.Elicit(ctx, trip.Form("q?", "q"))
+		_, err := req.Session.Elicit(ctx, wire.TextForm("q?", "q"))
 		asked <- err
 		return say("over")
 	}), mcphttp.HandlerOptions{}, mcphttp.Limits{}))

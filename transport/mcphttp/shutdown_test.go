@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
@@ -42,17 +41,17 @@ func over() context.Context {
 // that is about to close, and its result. Whatever is new is refused, however its body
 // disguises it. A modern client is asked on the same URL.
 func TestShutdownLetsARunningCallFinish(t *testing.T) {
-	server := trip.NewServer(sse.Bridge(trip.Handler, nil))
+	server := wire.NewTripServer(sse.Bridge(wire.Trip, nil))
 	h := newHandler(t, server, mcphttp.HandlerOptions{}, mcphttp.Limits{})
 	url := listen(t, h)
-	modern := must(dial(t, url, nil).Call(t.Context(), "trip", map[string]any{"who": "Ada"}, trip.Answers))(t)
+	modern := must(dial(t, url, nil).Call(t.Context(), "trip", map[string]any{"who": "Ada"}, wire.TripAnswers))(t)
 	require.Equal(t, 3, modern.Rounds)
 
 	asked, answer := make(chan struct{}, 2), make(chan struct{})
 	client := dial(t, url, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"*": func(q wire.Question) any {
 		asked <- struct{}{}
 		<-answer
-		return trip.Answers[q.Key](q)
+		return wire.TripAnswers[q.Key](q)
 	}}})
 	called := must(client.Start(t.Context(), wire.Request{Name: "trip", Arguments: map[string]any{"who": "Ada"}}))(t)
 	<-asked

@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/stdio"
@@ -148,11 +147,11 @@ func TestBothEras(t *testing.T) {
 		transport, err := stdio.New(&stdio.Options{Reader: fromClient, Writer: toClient})
 		require.NoError(t, err)
 		ended := make(chan error, 1)
-		server := trip.NewServer(sse.Bridge(trip.Handler, nil))
+		server := wire.NewTripServer(sse.Bridge(wire.Trip, nil))
 		go func() { ended <- server.Run(context.Background(), transport) }()
 		client, err := wire.Dial(t.Context(), &mcp.IOTransport{Reader: out, Writer: in}, &wire.Options{Version: version})
 		require.NoError(t, err)
-		res, err := client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, trip.Answers)
+		res, err := client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, wire.TripAnswers)
 		require.NoError(t, err)
 		require.JSONEq(t, `{"text":"Ada goes to Lisbon by train"}`, string(res.Structured))
 		require.Equal(t, rounds, res.Rounds)

@@ -15,14 +15,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/trip"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 )
 
 // Both eras are asked over wss, by a server that offers HTTP/2 as well.
 func TestBothErasOverTLS(t *testing.T) {
-	server := trip.NewServer(sse.Bridge(trip.Handler, nil))
+	server := wire.NewTripServer(sse.Bridge(wire.Trip, nil))
 	handler, err := NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	require.NoError(t, err)
 	web := httptest.NewUnstartedServer(handler)
@@ -40,7 +39,7 @@ func TestBothErasOverTLS(t *testing.T) {
 		require.NoError(t, err)
 		client, err := wire.Dial(t.Context(), transport, &wire.Options{Version: version})
 		require.NoError(t, err)
-		res, err := client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, trip.Answers)
+		res, err := client.Call(t.Context(), "trip", map[string]any{"who": "Ada"}, wire.TripAnswers)
 		require.NoError(t, err)
 		require.JSONEq(t, `{"text":"Ada goes to Lisbon by train"}`, string(res.Structured))
 		require.Equal(t, rounds, res.Rounds)

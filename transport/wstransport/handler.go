@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/progress"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/origin"
@@ -91,7 +91,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, "handshake", http.StatusBadRequest, "no server available")
 		return
 	}
-	progress.Order(server)
+	rendezvous.OrderProgress(server)
 	upgrader := websocket.Upgrader{
 		HandshakeTimeout: writeTimeout,
 		Subprotocols:     []string{Subprotocol},

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mrtr-go/sdk/internal/errormethods"
+	"github.com/mrtr-go/sdk/internal/callerror"
 )
 
 // facts are an error's answers through its methods. Each is nil where the error
@@ -38,24 +38,24 @@ type protocolFact struct {
 }
 
 func factsOf(err error) (f facts) {
-	f.Type = factOf(err, errormethods.Type.ToolErrorType)
-	f.Code = factOf(err, errormethods.Code.ToolErrorCode)
-	f.Expected = factOf(err, errormethods.Expected.ToolErrorExpected)
-	f.Quiet = factOf(err, errormethods.Quiet.ToolErrorQuiet)
-	f.Hints = factOf(err, errormethods.Hints.ToolErrorHints)
-	f.Operation = factOf(err, errormethods.Operation.ToolErrorOperation)
-	f.Selector = factOf(err, func(e errormethods.Selector) (s selectorFact) {
+	f.Type = factOf(err, callerror.Type.ToolErrorType)
+	f.Code = factOf(err, callerror.Code.ToolErrorCode)
+	f.Expected = factOf(err, callerror.Expected.ToolErrorExpected)
+	f.Quiet = factOf(err, callerror.Quiet.ToolErrorQuiet)
+	f.Hints = factOf(err, callerror.Hints.ToolErrorHints)
+	f.Operation = factOf(err, callerror.Operation.ToolErrorOperation)
+	f.Selector = factOf(err, func(e callerror.Selector) (s selectorFact) {
 		s.Selector, s.Candidates = e.ToolErrorSelector()
 		return s
 	})
-	f.Fields = factOf(err, func(e errormethods.Fields) fieldsFact { return e.ToolErrorFields() })
-	f.Effect = factOf(err, errormethods.Effect.ToolErrorEffect)
-	f.Retryable = factOf(err, errormethods.Retryable.ToolErrorRetryable)
-	f.Protocol = factOf(err, func(e errormethods.Protocol) (p protocolFact) {
+	f.Fields = factOf(err, func(e callerror.Fields) fieldsFact { return e.ToolErrorFields() })
+	f.Effect = factOf(err, callerror.Effect.ToolErrorEffect)
+	f.Retryable = factOf(err, callerror.Retryable.ToolErrorRetryable)
+	f.Protocol = factOf(err, func(e callerror.Protocol) (p protocolFact) {
 		p.Code, p.Message, p.Data = e.ToolErrorProtocol()
 		return p
 	})
-	f.Timeout = factOf(err, errormethods.Timeout.Timeout)
+	f.Timeout = factOf(err, callerror.Timeout.Timeout)
 	return f
 }
 
@@ -65,7 +65,7 @@ func Ask(err error) {
 	walk(err, new(int), func(err error) { _ = err.Error() })
 	_ = errors.Is(err, context.Canceled)
 	_ = factsOf(err)
-	_ = factOf(err, errormethods.Cause.ToolErrorCause)
+	_ = factOf(err, callerror.Cause.ToolErrorCause)
 }
 
 // factOf asks the first error in the chain that has the methods of C.

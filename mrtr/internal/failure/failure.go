@@ -11,7 +11,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/mrtr-go/sdk/internal/dependency"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
@@ -22,7 +22,7 @@ type Failure struct {
 	Is    []string    `json:"is,omitempty"` // the identities of the errors in the chain
 	As    []typedFact `json:"as,omitempty"` // those whose type survives a round trip
 	// Reading says which text is for a client; nil where the error's own is.
-	Reading *dependency.Reading `json:"reading,omitempty"`
+	Reading *callerror.Reading `json:"reading,omitempty"`
 	facts
 }
 
@@ -53,7 +53,7 @@ func Of(err error) *Failure {
 		}
 	}
 	f.facts = factsOf(err)
-	if r := dependency.Of(err); r.Found {
+	if r := callerror.ReadingOf(err); r.Found {
 		f.Reading = &r
 	}
 	return f
@@ -85,7 +85,7 @@ func walk(err error, seen *int, visit func(error)) {
 		return
 	}
 	visit(err)
-	for _, inner := range dependency.Unwrapped(err) {
+	for _, inner := range callerror.Unwrapped(err) {
 		walk(inner, seen, visit)
 	}
 }
@@ -206,13 +206,13 @@ type effectError struct{ failure *Failure }
 
 func (e *effectError) Error() string { return e.failure.Text }
 
-// DependencyReading implements [dependency.Reader].
-func (e *effectError) DependencyReading() dependency.Reading {
+// DependencyReading implements [callerror.Reader].
+func (e *effectError) DependencyReading() callerror.Reading {
 	f := e.failure
 	if f.Reading != nil {
 		return *f.Reading
 	}
-	return dependency.Reading{Typed: f.Type != nil || f.Expected != nil || f.Quiet != nil || f.Protocol != nil, Says: f.Text}
+	return callerror.Reading{Typed: f.Type != nil || f.Expected != nil || f.Quiet != nil || f.Protocol != nil, Says: f.Text}
 }
 
 // Is compares by type and text.

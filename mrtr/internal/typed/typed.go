@@ -25,8 +25,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	segmentio "github.com/segmentio/encoding/json"
 
-	"github.com/mrtr-go/sdk/internal/goroutine"
 	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/internal/stack"
 )
 
 // Handler is the tool with the schemas that mcp.AddTool gives it, and the handler that
@@ -41,7 +41,7 @@ func Handler[In, Out any](t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) (*mcp.Tool
 	output := schemaOf(described.OutputSchema)
 	usualOutput := described.OutputSchema == nil || output != nil
 	return described, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		goroutine.GrowStack[[8 << 10]byte]() // go-sdk makes a goroutine for each request
+		stack.Grow[[8 << 10]byte]() // go-sdk makes a goroutine for each request
 		in, ok := read[In](arguments, req.Params.Arguments)
 		if !ok {
 			return stock.call(ctx, req, nil)

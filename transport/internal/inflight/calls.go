@@ -8,13 +8,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
 // The reasons why a call is not taken.
 var (
-	errClosing = rpcerror.Retryable("This server is shutting down and has not begun this request: send it again as it is.", "shutting_down")
+	errClosing = callerror.NotBegun("This server is shutting down and has not begun this request: send it again as it is.", "shutting_down")
 	errTooMany = &jsonrpc.Error{Code: CodeBusy, Message: "too many calls in flight on one connection"}
 	errIDInUse = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a call with this id is in flight"}
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
@@ -77,8 +77,8 @@ func Listening(params json.RawMessage) *jsonrpc.Error {
 	named, meta := message.Member(params, "notifications", "taskIds"), message.Member(params, "_meta")
 	if named == nil || string(named) == "null" ||
 		message.Member(meta, mcp.MetaKeyProtocolVersion) == nil || // legacy revisions know no tasks like these
-		message.Member(meta, mcp.MetaKeyClientCapabilities, "extensions", rpcerror.TasksExtension) != nil {
+		message.Member(meta, mcp.MetaKeyClientCapabilities, "extensions", callerror.TasksExtension) != nil {
 		return nil
 	}
-	return rpcerror.NeedsTasks()
+	return callerror.NeedsTasks()
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/goroutine"
-	"github.com/mrtr-go/sdk/internal/unbound"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
@@ -25,8 +25,8 @@ import (
 type conn struct {
 	end     context.Context // of the request
 	call    *Call
-	tool    *unbound.Tool // that the call names, nil where no header could repeat an argument
-	entered atomic.Bool   // its handler
+	tool    *rendezvous.UnboundTool // that the call names, nil where no header could repeat an argument
+	entered atomic.Bool             // its handler
 	closing sync.Once
 	closed  chan struct{}
 
@@ -38,9 +38,9 @@ type conn struct {
 	done bool // the handler has returned
 }
 
-// Enter implements [unbound.Visit]. Its key in the context of the handler also ties the
+// Enter implements [rendezvous.Visit]. Its key in the context of the handler also ties the
 // notifications of the call to the connection.
-func (c *conn) Enter(tool *unbound.Tool) {
+func (c *conn) Enter(tool *rendezvous.UnboundTool) {
 	if tool == c.tool {
 		c.entered.Store(true)
 	}
@@ -57,7 +57,7 @@ func (c *conn) Close() error {
 
 // Read blocks until the session is closed.
 func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
-	goroutine.GrowStack[[2 << 10]byte]() // its end is deeper
+	stack.Grow[[2 << 10]byte]() // its end is deeper
 	<-c.closed
 	return nil, io.EOF
 }
@@ -77,7 +77,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if !ok {
 		return errClosed // it answers nothing that was asked
 	}
-	of, _ := ctx.Value(unbound.VisitKey{}).(*conn)
+	of, _ := ctx.Value(rendezvous.VisitKey{}).(*conn)
 	switch {
 	case notification.IsCall():
 		return errCalls

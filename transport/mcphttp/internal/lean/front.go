@@ -35,7 +35,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/unbound"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 )
 
 // Front reads and serves modern calls. All its methods can be called at once.
@@ -105,7 +105,7 @@ func (call *Call) Serve(w Writer, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Connection", "keep-alive")
 	c := &conn{end: r.Context(), call: call, tool: tool, w: w, closed: make(chan struct{})}
-	ctx := context.WithValue(r.Context(), unbound.VisitKey{}, c)
+	ctx := context.WithValue(r.Context(), rendezvous.VisitKey{}, c)
 	// Its transport is this connection, which cannot fail to connect.
 	session, err := server.Connect(ctx, c, &mcp.ServerSessionOptions{State: &mcp.ServerSessionState{InitializeParams: call.client}})
 	if err != nil {
@@ -123,11 +123,11 @@ func (call *Call) Serve(w Writer, r *http.Request) {
 
 // unbound is the tool that the call names, if no header has to repeat an argument of it, as
 // far as is known.
-func (call *Call) unbound(server weak.Pointer[mcp.Server]) *unbound.Tool {
+func (call *Call) unbound(server weak.Pointer[mcp.Server]) *rendezvous.UnboundTool {
 	if call.method != "tools/call" || !call.takes {
 		return nil
 	}
-	return unbound.Of(server, call.name)
+	return rendezvous.UnboundToolOf(server, call.name)
 }
 
 // handle runs a call's middleware and its handler and encodes the answer. go-sdk does

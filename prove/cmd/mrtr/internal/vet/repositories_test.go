@@ -65,7 +65,7 @@ func TestOurModules(t *testing.T) {
 			{"uncheckedanswer", "examples/migrate_before.go:ticket := Ticket{Seat: res.Content", "the same handler: a client that breaks the form ends the process"},
 			{"sessionask", "examples/migrate_before.go:res, err = req.Session.Elicit", "the same handler, its second question"},
 			{"uncheckedanswer", "examples/migrate_before.go:ticket.Meal = res.Content", "the same"},
-			{"unsealedstate", "internal/trip/trip.go:RequestState:  place,", "a handler for tests of the transports, which look at rounds and not at states"},
+			{"unsealedstate", "internal/wire/trip.go:RequestState:  place,", "a handler for tests of the transports, which look at rounds and not at states"},
 		},
 		"lab": {
 			{"unsealedstate", "interop/bare/main.go:place := req.Params.RequestState", "a tool on go-sdk alone, kept as small as it gets: the contrast"},

@@ -1,8 +1,4 @@
-// Package misfit says which answers of a legacy client did not fit their questions. go-sdk
-// refuses such an answer with an error, so it is missing from the answers of a round. What
-// is known of it goes beside them in a context, from the code that asks to the code that
-// judges: the question's key and the properties that did not fit, and no value.
-package misfit
+package rendezvous
 
 import (
 	"context"
@@ -11,37 +7,40 @@ import (
 	"sync"
 )
 
-// Answer is one that did not fit.
-type Answer struct {
+// A Misfit is an answer of a legacy client that did not fit its question. go-sdk refuses such
+// an answer with an error, so it is missing from the answers of a round. What is known of it
+// goes beside them in a context, from the code that asks to the code that judges, and no
+// value.
+type Misfit struct {
 	Properties []string // those that are known not to have fitted
 	Missing    bool     // they were required, and the answer lacked them
 }
 
-// Answers are those of the last round that did not fit.
-type Answers struct {
+// misfits are those of the last round, by their questions' keys.
+type misfits struct {
 	mu sync.Mutex
-	of map[string]Answer // by the question's key
+	of map[string]Misfit
 }
 
-type key struct{}
+type misfitsKey struct{}
 
-// Collect returns a context that has a place for them.
-func Collect(ctx context.Context) context.Context {
-	return context.WithValue(ctx, key{}, &Answers{})
+// CollectMisfits returns a context that has a place for them.
+func CollectMisfits(ctx context.Context) context.Context {
+	return context.WithValue(ctx, misfitsKey{}, &misfits{})
 }
 
-// Set replaces the answers of the round before, where the context has a place for them.
-func Set(ctx context.Context, of map[string]Answer) {
-	if a, ok := ctx.Value(key{}).(*Answers); ok {
+// SetMisfits replaces the misfits of the round before, where the context has a place for them.
+func SetMisfits(ctx context.Context, of map[string]Misfit) {
+	if a, ok := ctx.Value(misfitsKey{}).(*misfits); ok {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.of = of
 	}
 }
 
-// Of is the answer to a question, if it did not fit.
-func Of(ctx context.Context, question string) (answer Answer, ok bool) {
-	a, found := ctx.Value(key{}).(*Answers)
+// MisfitOf is the answer to a question, if it did not fit.
+func MisfitOf(ctx context.Context, question string) (answer Misfit, ok bool) {
+	a, found := ctx.Value(misfitsKey{}).(*misfits)
 	if !found {
 		return answer, false
 	}
@@ -58,10 +57,10 @@ func Of(ctx context.Context, question string) (answer Answer, ok bool) {
 // [mcp.ServerSession.Elicit]: https://pkg.go.dev/github.com/modelcontextprotocol/go-sdk/mcp#ServerSession.Elicit
 const refused = "elicitation result content does not match requested schema: "
 
-// Read reports whether an error of go-sdk's is an answer that did not fit, and the
+// ReadMisfit reports whether an error of go-sdk's is an answer that did not fit, and the
 // properties that it names: one, or all that are missing. They are read from the path
 // in the schema, which comes before any value.
-func Read(err error) (answer Answer, ok bool) {
+func ReadMisfit(err error) (answer Misfit, ok bool) {
 	text, ok := strings.CutPrefix(err.Error(), refused)
 	if !ok {
 		return answer, false
@@ -77,7 +76,7 @@ func Read(err error) (answer Answer, ok bool) {
 		}
 		if _, name, found := strings.Cut(at, "/properties/"); found {
 			name, _, _ = strings.Cut(name, "/")
-			return Answer{Properties: []string{unescape.Replace(name)}}, true
+			return Misfit{Properties: []string{unescape.Replace(name)}}, true
 		}
 		text = rest
 	}

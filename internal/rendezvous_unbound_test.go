@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/unbound"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
@@ -32,7 +32,7 @@ type jsonText string
 
 func (t jsonText) MarshalJSON() ([]byte, error) { return []byte(t), nil }
 
-func of(s *mcp.Server) *unbound.Tool { return unbound.Of(weak.Make(s), "pay") }
+func of(s *mcp.Server) *rendezvous.UnboundTool { return rendezvous.UnboundToolOf(weak.Make(s), "pay") }
 
 func TestAToolThatBindsAnArgumentIsNotKnown(t *testing.T) {
 	for member, known := range map[string]bool{
@@ -49,9 +49,9 @@ func TestAToolThatBindsAnArgumentIsNotKnown(t *testing.T) {
 		`"additionalProperties":{"type":"string","x-mcp-header":"To"},"title":"a b c d e f"`:            false,
 	} {
 		s := newServer()
-		unbound.Add(s, tool(object(member)), done)
+		rendezvous.AddTool(s, tool(object(member)), done)
 		require.Equal(t, known, of(s) != nil, member)
-		require.Nil(t, unbound.Of(weak.Make(s), "other"))
+		require.Nil(t, rendezvous.UnboundToolOf(weak.Make(s), "other"))
 		require.Nil(t, of(newServer()), "a tool belongs to its server")
 	}
 }
@@ -59,32 +59,32 @@ func TestAToolThatBindsAnArgumentIsNotKnown(t *testing.T) {
 func TestAToolTakesTheNameOfAnother(t *testing.T) {
 	plain, bound := object(`"title":"plain"`), object(`"properties":{"to":{"type":"string","x-mcp-header":"To"}}`)
 	s := newServer()
-	unbound.Add(s, tool(plain), done)
+	rendezvous.AddTool(s, tool(plain), done)
 	first := of(s)
-	unbound.Add(s, tool(plain), done)
+	rendezvous.AddTool(s, tool(plain), done)
 	require.NotNil(t, of(s))
 	require.NotSame(t, first, of(s))
-	unbound.Add(s, tool(bound), done)
+	rendezvous.AddTool(s, tool(bound), done)
 	require.Nil(t, of(s))
-	unbound.Add(s, tool(plain), done)
+	rendezvous.AddTool(s, tool(plain), done)
 	require.NotNil(t, of(s))
-	require.Panics(t, func() { unbound.Add(s, tool(jsonText(`{"type":"string"}`)), done) })
+	require.Panics(t, func() { rendezvous.AddTool(s, tool(jsonText(`{"type":"string"}`)), done) })
 	require.Nil(t, of(s), "a tool that go-sdk does not take is not known")
 }
 
 // seen is the tool that a call entered.
-type seen struct{ tool *unbound.Tool }
+type seen struct{ tool *rendezvous.UnboundTool }
 
-func (s *seen) Enter(t *unbound.Tool) { s.tool = t }
+func (s *seen) Enter(t *rendezvous.UnboundTool) { s.tool = t }
 
 func TestAToolThatWasMissedIsKnownAgainOnceItIsEntered(t *testing.T) {
 	s := newServer()
-	unbound.Add(s, tool(object(`"title":"plain"`)), done)
+	rendezvous.AddTool(s, tool(object(`"title":"plain"`)), done)
 	known := of(s)
 	var visit seen
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return next(context.WithValue(ctx, unbound.VisitKey{}, &visit), method, req)
+			return next(context.WithValue(ctx, rendezvous.VisitKey{}, &visit), method, req)
 		}
 	})
 	known.Missed()
@@ -100,13 +100,13 @@ func TestAToolThatWasMissedIsKnownAgainOnceItIsEntered(t *testing.T) {
 
 func TestAToolIsForgottenWithItsServer(t *testing.T) {
 	s := newServer()
-	unbound.Add(s, tool(object(`"title":"plain"`)), done)
+	rendezvous.AddTool(s, tool(object(`"title":"plain"`)), done)
 	gone := weak.Make(s)
-	require.NotNil(t, unbound.Of(gone, "pay"))
+	require.NotNil(t, rendezvous.UnboundToolOf(gone, "pay"))
 	runtime.KeepAlive(s)
 	s = nil
 	require.Eventually(t, func() bool {
 		runtime.GC()
-		return unbound.Of(gone, "pay") == nil
+		return rendezvous.UnboundToolOf(gone, "pay") == nil
 	}, time.Minute, time.Millisecond)
 }

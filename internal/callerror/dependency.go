@@ -1,8 +1,4 @@
-// Package dependency finds the errors of a tool's dependencies: the network, files, a
-// database, a context. They name hosts, paths and queries, so their texts are for the log.
-// An author who has something to tell the client types the error: one with ToolErrorType,
-// ToolErrorExpected, ToolErrorQuiet or ToolErrorProtocol speaks for all that it wraps.
-package dependency
+package callerror
 
 import (
 	"context"
@@ -15,8 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/mrtr-go/sdk/internal/errormethods"
 )
 
 // sentinels are those that no type tells from others.
@@ -31,7 +25,11 @@ var sentinels = []error{
 // packages have error types of their own.
 var packages = []string{"net", "os", "io/fs", "syscall", "internal/poll", "crypto", "database/sql"}
 
-// A Reading is what an error's chain holds, as far as no typed error speaks for the rest.
+// A Reading is what an error's chain holds of a tool's dependencies: the network, files, a
+// database, a context. Their errors name hosts, paths and queries, so their texts are for the
+// log. An author who has something to tell the client types the error: one with
+// ToolErrorType, ToolErrorExpected, ToolErrorQuiet or ToolErrorProtocol speaks for all that it
+// wraps.
 type Reading struct {
 	Found bool   `json:"found,omitempty"` // an error of a dependency
 	Typed bool   `json:"typed,omitempty"` // a typed error
@@ -44,8 +42,8 @@ type Reader interface{ DependencyReading() Reading }
 
 const maxChain = 1000
 
-// Of reads an error.
-func Of(err error) (r Reading) {
+// ReadingOf reads an error.
+func ReadingOf(err error) (r Reading) {
 	seen := 0
 	var walk func(error)
 	walk = func(err error) {
@@ -53,7 +51,7 @@ func Of(err error) (r Reading) {
 			return
 		}
 		switch e := err.(type) {
-		case errormethods.Type, errormethods.Expected, errormethods.Quiet, errormethods.Protocol:
+		case Type, Expected, Quiet, Protocol:
 			r.add(Reading{Typed: true, Says: err.Error()})
 			return
 		case Reader:
@@ -61,7 +59,7 @@ func Of(err error) (r Reading) {
 			return
 		}
 		r.Found = r.Found || is(err)
-		_, reports := err.(errormethods.Effect)
+		_, reports := err.(Effect)
 		for _, inner := range Unwrapped(err) {
 			if added, ok := strings.CutPrefix(err.Error(), inner.Error()); ok && reports {
 				r.add(Reading{Added: strings.TrimPrefix(added, ".")})

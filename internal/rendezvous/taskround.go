@@ -1,8 +1,4 @@
-// Package taskround is where package tasks and the engine of package mrtr meet: a [Round]
-// stands in the context of each round that runs for a task, or whose call may become one.
-// The engine tells it the handler's policy and how the call ended, and hears from it that
-// the task was cancelled. Neither imports the other.
-package taskround
+package rendezvous
 
 import (
 	"context"
@@ -10,20 +6,22 @@ import (
 	"time"
 )
 
-// Policy says when a call of one handler becomes a task. The zero value: never.
-type Policy struct {
+// TaskPolicy says when a call of one handler becomes a task. The zero value: never.
+type TaskPolicy struct {
 	AtOnce   bool
 	After    time.Duration
 	Detached bool
 	Required bool
 }
 
-// Round is one request to a handler.
-type Round struct {
+// A TaskRound is one request to a handler, in whose context it stands: a round that runs for
+// a task, or whose call may become one. The engine tells it the handler's policy and how the
+// call ended, and hears from it that the task was cancelled.
+type TaskRound struct {
 	ending bool
 
 	declared chan struct{} // closed when policy is set
-	policy   Policy
+	policy   TaskPolicy
 	declare  sync.Once
 	detached chan struct{}
 	detach   sync.Once
@@ -38,16 +36,16 @@ type Round struct {
 	message string // the last one, until there is a task to show it
 }
 
-// New makes a round. One that is ending ends its call as cancelled, without entering the
+// NewTaskRound makes a round. One that is ending ends its call as cancelled, without entering the
 // handler for anything but that.
-func New(ending bool) *Round {
-	r := &Round{ending: ending, declared: make(chan struct{}), detached: make(chan struct{})}
+func NewTaskRound(ending bool) *TaskRound {
+	r := &TaskRound{ending: ending, declared: make(chan struct{}), detached: make(chan struct{})}
 	r.cancelled, r.cancel = context.WithCancel(context.Background())
 	return r
 }
 
 // Declare tells the policy of the round's handler.
-func (r *Round) Declare(p Policy) {
+func (r *TaskRound) Declare(p TaskPolicy) {
 	r.declare.Do(func() {
 		r.policy = p
 		close(r.declared)
@@ -55,56 +53,56 @@ func (r *Round) Declare(p Policy) {
 }
 
 // Declared is closed when the handler is known to have a policy.
-func (r *Round) Declared() <-chan struct{} { return r.declared }
+func (r *TaskRound) Declared() <-chan struct{} { return r.declared }
 
 // Policy is the policy that was declared.
-func (r *Round) Policy() Policy {
+func (r *TaskRound) Policy() TaskPolicy {
 	<-r.declared
 	return r.policy
 }
 
 // Detach makes the call a task from here on.
-func (r *Round) Detach() { r.detach.Do(func() { close(r.detached) }) }
+func (r *TaskRound) Detach() { r.detach.Do(func() { close(r.detached) }) }
 
 // Detached is closed when the call is to become a task.
-func (r *Round) Detached() <-chan struct{} { return r.detached }
+func (r *TaskRound) Detached() <-chan struct{} { return r.detached }
 
 // Ending reports whether the round ends its call as cancelled.
-func (r *Round) Ending() bool { return r.ending }
+func (r *TaskRound) Ending() bool { return r.ending }
 
 // Cancel tells the handler that its task was cancelled.
-func (r *Round) Cancel() { r.cancel() }
+func (r *TaskRound) Cancel() { r.cancel() }
 
 // Cancelled reports whether the task was cancelled while this round ran.
-func (r *Round) Cancelled() bool { return r.cancelled.Err() != nil }
+func (r *TaskRound) Cancelled() bool { return r.cancelled.Err() != nil }
 
 // OnCancel calls f on a goroutine of its own when the task is cancelled, until stop.
-func (r *Round) OnCancel(f func()) (stop func() bool) { return context.AfterFunc(r.cancelled, f) }
+func (r *TaskRound) OnCancel(f func()) (stop func() bool) { return context.AfterFunc(r.cancelled, f) }
 
 // End notes that the call has ended with an error, and its effects are undone where they
 // can be: it needs no further round to end it.
-func (r *Round) End() {
+func (r *TaskRound) End() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
 }
 
 // Ended reports whether the call has ended with an error.
-func (r *Round) Ended() bool {
+func (r *TaskRound) Ended() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ended
 }
 
 // AnswerBy tells the deadlines of those questions of the round that have one.
-func (r *Round) AnswerBy(until map[string]time.Time) {
+func (r *TaskRound) AnswerBy(until map[string]time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.until = until
 }
 
 // Deadline is when the silence of its user answers a question, zero for never.
-func (r *Round) Deadline(question string) time.Time {
+func (r *TaskRound) Deadline(question string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.until[question]
@@ -112,7 +110,7 @@ func (r *Round) Deadline(question string) time.Time {
 
 // IsTask reports whether the round runs for a task, rather than in the request of a call that
 // may become one. A nil round does not.
-func (r *Round) IsTask() bool {
+func (r *TaskRound) IsTask() bool {
 	if r == nil {
 		return false
 	}
@@ -123,7 +121,7 @@ func (r *Round) IsTask() bool {
 
 // Report hands over a message about the progress of the round. It is false where there is
 // no task yet that could show it.
-func (r *Round) Report(message string) bool {
+func (r *TaskRound) Report(message string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.message = message
@@ -135,7 +133,7 @@ func (r *Round) Report(message string) bool {
 }
 
 // ReportTo hands the messages to a task from here on, with the last one before it.
-func (r *Round) ReportTo(report func(message string)) {
+func (r *TaskRound) ReportTo(report func(message string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.report = report
@@ -144,13 +142,15 @@ func (r *Round) ReportTo(report func(message string)) {
 	}
 }
 
-type key struct{}
+type taskRoundKey struct{}
 
-// With returns a context for a round.
-func With(ctx context.Context, r *Round) context.Context { return context.WithValue(ctx, key{}, r) }
+// WithTaskRound returns a context for a round.
+func WithTaskRound(ctx context.Context, r *TaskRound) context.Context {
+	return context.WithValue(ctx, taskRoundKey{}, r)
+}
 
-// Of is the round of a context, nil where it is none of a task's.
-func Of(ctx context.Context) *Round {
-	r, _ := ctx.Value(key{}).(*Round)
+// TaskRoundOf is the round of a context, nil where it is none of a task's.
+func TaskRoundOf(ctx context.Context) *TaskRound {
+	r, _ := ctx.Value(taskRoundKey{}).(*TaskRound)
 	return r
 }

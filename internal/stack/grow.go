@@ -1,12 +1,11 @@
-// Package goroutine prepares goroutines for the work that they are made for.
-package goroutine
+package stack
 
 import "runtime"
 
-// GrowStack makes room for a Room, an array of bytes, on the stack of a goroutine that has
+// Grow makes room for a Room, an array of bytes, on the stack of a goroutine that has
 // next to nothing on it. A stack doubles when it is full, and every frame on it is moved: the
 // deeper the call, the more of them.
-func GrowStack[Room any]() { hold[Room](false) }
+func Grow[Room any]() { hold[Room](false) }
 
 // hold has a frame with place for a Room, and clears the place only if it is used.
 //

@@ -1,8 +1,10 @@
-// Package errormethods names the methods by which an error describes itself. Package
-// boundary explains them to authors and reads them; package mrtr keeps their answers
-// in a journal, so that a replayed error answers as the first one did.
-package errormethods
+// Package callerror is what an error that ends a call tells its client: the methods by which
+// it describes itself, the text that may take the place of its own, and its JSON-RPC code.
+package callerror
 
+// The methods by which an error describes itself. Package boundary explains them to authors
+// and reads them; package mrtr keeps their answers in a journal, so that a replayed error
+// answers as the first one did.
 type (
 	Type      interface{ ToolErrorType() string }
 	Code      interface{ ToolErrorCode() string }

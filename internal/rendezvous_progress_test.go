@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/progress"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 )
 
 type nothing struct{}
@@ -24,8 +24,8 @@ func heard(t *testing.T, token any, handler func(ctx context.Context, session *m
 		})
 		return nil, nil, nil
 	})
-	progress.Order(server)
-	progress.Order(server)
+	rendezvous.OrderProgress(server)
+	rendezvous.OrderProgress(server)
 	var mu sync.Mutex
 	var values []float64
 	there, here := mcp.NewInMemoryTransports()
@@ -85,7 +85,7 @@ func TestProgressOnlyEverIncreases(t *testing.T) {
 				require.Equal(t, c.heard, heard(t, token, func(ctx context.Context, session *mcp.ServerSession, tell func(float64)) {
 					for _, v := range c.told {
 						if math.IsNaN(v) {
-							_ = session.NotifyProgress(progress.Heartbeat(ctx), &mcp.ProgressNotificationParams{ProgressToken: token})
+							_ = session.NotifyProgress(rendezvous.Heartbeat(ctx), &mcp.ProgressNotificationParams{ProgressToken: token})
 							continue
 						}
 						tell(v)
@@ -110,7 +110,7 @@ func TestProgressThatIsToldAtOnce(t *testing.T) {
 			all.Wait()
 			return nil, nil, nil
 		})
-		progress.Order(server)
+		rendezvous.OrderProgress(server)
 		there, here := mcp.NewInMemoryTransports()
 		_, err := server.Connect(t.Context(), there, nil)
 		require.NoError(t, err)

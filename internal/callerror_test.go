@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/rpcerror"
+	"github.com/mrtr-go/sdk/internal/callerror"
 )
 
 func TestTheCodeIsOursAndTheCauseIsKept(t *testing.T) {
@@ -20,8 +20,8 @@ func TestTheCodeIsOursAndTheCauseIsKept(t *testing.T) {
 		err         error
 		want        jsonrpc.Error
 	}{
-		{"an outcome", rpcerror.Stopped(cause, "timed_out"), jsonrpc.Error{Code: -31000, Message: cause.Error(), Data: []byte(`{"reason":"timed_out"}`)}},
-		{"a fault", rpcerror.Fault(cause, "a\"b"), jsonrpc.Error{Code: -32603, Message: cause.Error(), Data: []byte(`{"reason":"a\u0022b"}`)}},
+		{"an outcome", callerror.Stopped(cause, "timed_out"), jsonrpc.Error{Code: -31000, Message: cause.Error(), Data: []byte(`{"reason":"timed_out"}`)}},
+		{"a fault", callerror.Fault(cause, "a\"b"), jsonrpc.Error{Code: -32603, Message: cause.Error(), Data: []byte(`{"reason":"a\u0022b"}`)}},
 	} {
 		var wire *jsonrpc.Error
 		require.ErrorAs(t, test.err, &wire, test.explanation)
@@ -33,8 +33,8 @@ func TestTheCodeIsOursAndTheCauseIsKept(t *testing.T) {
 
 // The codes that JSON-RPC and the protocol reserve, and mean something else by.
 func TestTheOutcomeIsNobodyElsesCode(t *testing.T) {
-	require.False(t, rpcerror.CodeStopped >= -32768 && rpcerror.CodeStopped <= -32000)
+	require.False(t, callerror.CodeStopped >= -32768 && callerror.CodeStopped <= -32000)
 	var wire *jsonrpc.Error
-	require.ErrorAs(t, rpcerror.Stopped(errors.New("no"), ""), &wire)
+	require.ErrorAs(t, callerror.Stopped(errors.New("no"), ""), &wire)
 	require.NotEqual(t, int64(mcp.CodeMissingRequiredClientCapabilities), wire.Code)
 }

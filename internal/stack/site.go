@@ -1,4 +1,4 @@
-package stacktrace
+package stack
 
 import (
 	"path"

@@ -1,7 +1,4 @@
-// Package progress keeps the progress that a client is told of its call increasing, as
-// the protocol demands, whoever tells it: a handler, each of its rounds from the start
-// again, and the heartbeat of whoever waits for its user.
-package progress
+package rendezvous
 
 import (
 	"context"
@@ -34,10 +31,12 @@ var ordered struct {
 	servers map[weak.Pointer[mcp.Server]]bool
 }
 
-// Order drops each notification of progress of a server that tells no more than the one
-// before it with the same token, while a request with that token is in flight. Doing
-// so twice changes nothing.
-func Order(server *mcp.Server) {
+// OrderProgress drops each notification of progress of a server that tells no more than the
+// one before it with the same token, while a request with that token is in flight. So the
+// progress of a call increases, as the protocol demands, whoever tells it: a handler, each of
+// its rounds from the start again, and the heartbeat of whoever waits for its user. Doing so
+// twice changes nothing.
+func OrderProgress(server *mcp.Server) {
 	p := weak.Make(server)
 	ordered.mu.Lock()
 	defer ordered.mu.Unlock()
@@ -96,13 +95,13 @@ func callOf(req mcp.Request) (call, bool) {
 	if !ok || reflect.ValueOf(params).IsNil() {
 		return call{}, false
 	}
-	token, ok := known(params.GetProgressToken())
+	token, ok := tokenValue(params.GetProgressToken())
 	return call{req.GetSession(), token}, ok
 }
 
-// known gives one value to a number of any type: a client's token is a float64,
+// tokenValue gives one value to a number of any type: a client's token is a float64,
 // and a handler may repeat it as another.
-func known(token any) (any, bool) {
+func tokenValue(token any) (any, bool) {
 	switch token := token.(type) {
 	case string, float64:
 		return token, true
@@ -137,7 +136,7 @@ func (o *order) leave(c call) {
 }
 
 func (o *order) find(session mcp.Session, token any) *told {
-	token, ok := known(token)
+	token, ok := tokenValue(token)
 	if !ok {
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package stacktrace describes the position of a goroutine, for a log.
-package stacktrace
+// Package stack prepares and describes the stack of a goroutine.
+package stack
 
 import (
 	"runtime"
@@ -9,14 +9,14 @@ import (
 // maxFrames bounds a trace. The first frames show a recursion without end.
 const maxFrames = 128
 
-// Of describes the calls of the goroutine that calls it, innermost first, without
-// skip of them: 0 begins with the caller of Of. It has their functions, files and
+// Trace describes, for a log, the calls of the goroutine that calls it, innermost first, without
+// skip of them: 0 begins with the caller of Trace. It has their functions, files and
 // lines only. The traces of the runtime ([runtime/debug.Stack], for one) also show
 // the words that the functions were called with, which are the values, or the
 // addresses, of whatever a client sent.
-func Of(skip int) []byte {
+func Trace(skip int) []byte {
 	var pcs [maxFrames + 1]uintptr
-	n := runtime.Callers(skip+2, pcs[:]) // without Callers and Of
+	n := runtime.Callers(skip+2, pcs[:]) // without Callers and Trace
 	more := n > maxFrames
 	trace := make([]byte, 0, 2048)
 	frames := runtime.CallersFrames(pcs[:min(n, maxFrames)])

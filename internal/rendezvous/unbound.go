@@ -1,9 +1,4 @@
-// Package unbound knows the tools of a server that bind no argument to a header.
-//
-// The schema of a tool may have a client repeat an argument in a Mcp-Param header, and a
-// server refuses a call that does not. go-sdk shows nobody the tool that a name stands for,
-// so a transport cannot tell whether it must look: whoever registers a tool says so here.
-package unbound
+package rendezvous
 
 import (
 	"context"
@@ -18,9 +13,13 @@ import (
 	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
-// A Tool is one that was registered and binds no argument to a header. Another may have taken
-// its name since, which go-sdk tells nobody; [Tool.Missed] notices.
-type Tool struct {
+// An UnboundTool is one that was registered and binds no argument to a header. Another may
+// have taken its name since, which go-sdk tells nobody; [UnboundTool.Missed] notices.
+//
+// The schema of a tool may have a client repeat an argument in a Mcp-Param header, and a
+// server refuses a call that does not. go-sdk shows nobody the tool that a name stands for,
+// so a transport cannot tell whether it must look: whoever registers a tool says so here.
+type UnboundTool struct {
 	stands atomic.Bool // it was the one that its name stands for when last seen
 }
 
@@ -29,17 +28,17 @@ type named struct {
 	name   string
 }
 
-var known sync.Map // of named to *Tool
+var unbound sync.Map // of named to *UnboundTool
 
-// Add adds a tool to a server, and knows it from then on if it binds no argument.
-func Add(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) {
+// AddTool adds a tool to a server, and knows it from then on if it binds no argument.
+func AddTool(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) {
 	key := named{weak.Make(server), t.Name}
-	_, replaced := known.LoadAndDelete(key)
+	_, replaced := unbound.LoadAndDelete(key)
 	if schema, err := json.Marshal(t.InputSchema); err != nil || binds(jsontext.Walk(schema, jsontext.MaxDepth)) {
 		server.AddTool(t, h)
 		return
 	}
-	tool := &Tool{}
+	tool := &UnboundTool{}
 	server.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if !tool.stands.Load() {
 			tool.stands.Store(true)
@@ -50,9 +49,9 @@ func Add(server *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) {
 		return h(ctx, req)
 	})
 	tool.stands.Store(true)
-	known.Store(key, tool)
+	unbound.Store(key, tool)
 	if !replaced {
-		runtime.AddCleanup(server, func(key named) { known.Delete(key) }, key)
+		runtime.AddCleanup(server, func(key named) { unbound.Delete(key) }, key)
 	}
 }
 
@@ -78,22 +77,22 @@ func binds(w *jsontext.Walker) bool {
 	return false
 }
 
-// Of is the tool of that name if it is known to bind no argument to a header, else nil.
-func Of(server weak.Pointer[mcp.Server], name string) *Tool {
-	found, ok := known.Load(named{server, name})
-	if !ok || !found.(*Tool).stands.Load() {
+// UnboundToolOf is the tool of that name if it is known to bind no argument to a header, else nil.
+func UnboundToolOf(server weak.Pointer[mcp.Server], name string) *UnboundTool {
+	found, ok := unbound.Load(named{server, name})
+	if !ok || !found.(*UnboundTool).stands.Load() {
 		return nil
 	}
-	return found.(*Tool)
+	return found.(*UnboundTool)
 }
 
 // Missed says that a call of the tool's name had a good result, and the tool's handler was
-// not entered: another tool answers to the name. It is not found by [Of] until it is entered
+// not entered: another tool answers to the name. It is not found by [UnboundToolOf] until it is entered
 // again.
-func (t *Tool) Missed() { t.stands.Store(false) }
+func (t *UnboundTool) Missed() { t.stands.Store(false) }
 
 // VisitKey is for the [Visit] in the context of a call.
 type VisitKey struct{}
 
 // A Visit hears of the tool whose handler a call enters.
-type Visit interface{ Enter(*Tool) }
+type Visit interface{ Enter(*UnboundTool) }

@@ -1,4 +1,4 @@
-// Package rpcerror decides the JSON-RPC code of a call that ends without a
+// The JSON-RPC code of a call that ends without a
 // result, on prompts and resources, which have no error results. The same cause
 // has the same code whichever package finds it:
 //
@@ -15,7 +15,7 @@
 // JSON-RPC and to the Model Context Protocol, so that an application's own code
 // lies outside. Refused requests keep the codes that the protocol gives them
 // (-32602, -32021).
-package rpcerror
+package callerror
 
 import (
 	"encoding/json"
@@ -29,14 +29,14 @@ import (
 // CodeStopped is the code of an outcome.
 const CodeStopped = -31000
 
-// CodeRetryable is the code of a request that was not begun.
-const CodeRetryable = -31001
+// CodeNotBegun is the code of a request that was not begun.
+const CodeNotBegun = -31001
 
-// Retryable refuses a request that may be sent again as it is. A bare JSON-RPC error
+// NotBegun refuses a request that may be sent again as it is. A bare JSON-RPC error
 // is one on tools too.
-func Retryable(message, reason string) *jsonrpc.Error {
+func NotBegun(message, reason string) *jsonrpc.Error {
 	data := append(jsontext.AppendString([]byte(`{"reason":`), reason), `,"retryable":true}`...)
-	return &jsonrpc.Error{Code: CodeRetryable, Message: message, Data: json.RawMessage(data)}
+	return &jsonrpc.Error{Code: CodeNotBegun, Message: message, Data: json.RawMessage(data)}
 }
 
 // TasksExtension is the name of the tasks extension.
