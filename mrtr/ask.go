@@ -39,16 +39,16 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 	}
 	var e entry
 	stands := false
-	c.mu.Lock()
-	found := c.st.done.answer(q.spec.key)
-	stopped := c.phase == stopping
-	if found != nil && !c.hides(found) {
+	l := c.lock()
+	found := l.st.done.answer(q.spec.key)
+	stopped := l.phase == stopping
+	if found != nil && !l.hides(found) {
 		found.noteRead()
-		e, stands = *found, stopped || c.stillValid(found, q.spec) && c.means(found, q.spec)
+		e, stands = *found, stopped || c.stillValid(l, found, q.spec) && c.means(found, q.spec)
 	} else {
 		c.lookFor(q.spec)
 	}
-	c.mu.Unlock()
+	l.mu.Unlock()
 	if !stands || q.spec.confirms && !stopped && e.wording() != q.spec.digest() {
 		return none, false
 	}
@@ -62,7 +62,7 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 		_, err := decodeAnswer[T](answer, key)
 		return err
 	}, e.value, q.spec.key)
-	if c.refuseAnswer(q.spec.key, note) {
+	if l.refuseAnswer(q.spec.key, note) {
 		if run := c.run(); run != nil && onLinearRun() {
 			run.unwind(errRefused)
 		}
@@ -72,7 +72,7 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 
 // means notes the question that the handler reads an answer with. Where it has read it
 // with another one in this entry, the call ends with that mistake, whatever the handler
-// makes of it. The caller holds c.mu.
+// makes of it. The caller holds the lock.
 func (c *Call) means(e *entry, q *spec) bool {
 	asked := c.linear == nil || e.meant != nil || e.wording() == q.digest() // in an earlier round of this entry
 	if asked && e.mean(q) {
@@ -83,7 +83,7 @@ func (c *Call) means(e *entry, q *spec) bool {
 }
 
 // lookFor notes a question that the handler looks for and that has no answer yet. The
-// caller holds c.mu.
+// caller holds the lock.
 func (c *Call) lookFor(q *spec) {
 	if last := c.looked; last != nil && last.key == q.key && !last.sameWords(q) {
 		c.mistaken(twice(q.key, "questions"))
@@ -92,11 +92,11 @@ func (c *Call) lookFor(q *spec) {
 }
 
 // otherWords returns an error for a question that the handler has looked for in other
-// words in this entry. The caller holds c.mu.
-func (c *Call) otherWords(specs []*spec) error {
+// words in this entry. The caller holds the lock.
+func (c *Call) otherWords(l *ledger, specs []*spec) error {
 	for _, sp := range specs {
 		meant := c.looked
-		if e := c.st.done.answer(sp.key); e != nil {
+		if e := l.st.done.answer(sp.key); e != nil {
 			meant = e.meant
 		}
 		if meant != nil && meant.key == sp.key && !meant.sameWords(sp) {
@@ -124,7 +124,7 @@ func Ask[T any](ctx context.Context, c *Call, q Question[T]) (T, error) {
 	case ok:
 		return v, nil
 	case c.run() != nil:
-		return none, c.diverged("the answer to question %q is of another type", q.Key())
+		return none, c.ledger().diverged("the answer to question %q is of another type", q.Key())
 	}
 	return none, unasked([]AnyQuestion{q})
 }
@@ -140,12 +140,12 @@ func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
 		return run.await(c, specs)
 	}
 	for _, sp := range specs {
-		c.mu.Lock()
-		e := c.st.done.answer(sp.key)
+		l := c.lock()
+		e := l.st.done.answer(sp.key)
 		if e != nil {
 			e.noteRead()
 		}
-		c.mu.Unlock()
+		l.mu.Unlock()
 		if e == nil {
 			return unasked(questions)
 		}
@@ -155,8 +155,8 @@ func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
 
 // run is the linear run that this is the call of, nil in other styles.
 func (c *Call) run() *linearRun {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	l := c.lock()
+	defer l.mu.Unlock()
 	return c.linear
 }
 
@@ -325,10 +325,10 @@ func (r *IncompleteResult) Carry(v any) *IncompleteResult {
 // in the first round, after Carry(nil), and where T is another type, or one that lost a
 // field in a deployment.
 func Carried[T any](c *Call) (v T, ok bool) {
-	c.mu.Lock()
-	author := c.st.author
-	c.mu.Unlock()
-	if isNull(author) || c.lost(author, new(T)) != "" || json.Unmarshal(author, &v) != nil {
+	l := c.lock()
+	author := l.st.author
+	l.mu.Unlock()
+	if isNull(author) || l.lost(author, new(T)) != "" || json.Unmarshal(author, &v) != nil {
 		var none T
 		return none, false
 	}
@@ -337,7 +337,7 @@ func Carried[T any](c *Call) (v T, ok bool) {
 
 // take makes the handler's questions pending, and settles at once those that this
 // client cannot be asked. It reports whether that answered everything.
-func (c *Call) take(need *IncompleteResult) (answered bool, _ error) {
+func (rd *round) take(need *IncompleteResult) (answered bool, _ error) {
 	var few [fewQuestions]*spec
 	specs, err := specsOf(few[:0], need.questions)
 	if err != nil {
@@ -348,32 +348,32 @@ func (c *Call) take(need *IncompleteResult) (answered bool, _ error) {
 		if err != nil {
 			return false, misuse("the carried value cannot be encoded: %v", err)
 		}
-		c.st.carry(author)
+		rd.st.carry(author)
 	} else if len(specs) == 0 {
 		return false, misuse("an incomplete result that asks nothing and carries nothing")
 	}
-	if limit := c.rt.opts.MaxQuestions; len(specs) > limit {
+	if limit := rd.target.rt.opts.MaxQuestions; len(specs) > limit {
 		return false, limitExceeded(limit, "questions in one round")
 	}
-	if err := c.mayAskAnew(specs); err != nil {
+	if err := rd.call().mayAskAnew(specs); err != nil {
 		return false, err
 	}
-	c.st.open(specs)
+	rd.st.open(specs)
 	for i, s := range specs {
-		if kept := c.takeKept(s.key); kept != nil {
-			c.st.pending[i].settle(kept)
+		if kept := rd.call().takeKept(s.key); kept != nil {
+			rd.st.pending[i].settle(kept)
 			continue
 		}
-		standIn, err := c.gateOrReport(s)
+		standIn, err := rd.gateOrReport(s)
 		if err != nil {
 			return false, err
 		}
-		c.st.pending[i].settle(standIn)
+		rd.st.pending[i].settle(standIn)
 	}
 	if len(specs) == 0 {
 		return false, nil
 	}
-	return c.file()
+	return rd.file()
 }
 
 // mayAskAnew returns an error for a question that the handler looked for in other words,
@@ -381,17 +381,17 @@ func (c *Call) take(need *IncompleteResult) (answered bool, _ error) {
 // the answers that it asks for again. Its guard then looks under another key, and would
 // ask until the call has too many rounds.
 func (c *Call) mayAskAnew(specs []*spec) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.otherWords(specs); err != nil {
+	l := c.lock()
+	defer l.mu.Unlock()
+	if err := c.otherWords(l, specs); err != nil {
 		return err
 	}
-	if err := c.questionsHold(specs); err != nil {
+	if err := c.questionsHold(l, specs); err != nil {
 		return err
 	}
 	key := ""
 	for _, sp := range specs {
-		switch e := c.st.done.answer(sp.key); {
+		switch e := l.st.done.answer(sp.key); {
 		case e == nil || !e.fresh:
 		case e.read:
 			return nil

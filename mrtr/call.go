@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,84 +19,53 @@ import (
 // A Call may be used from several goroutines. It must not be used after the
 // handler has returned.
 type Call struct {
-	*ledger // of the round
+	at atomic.Pointer[ledger] // of the round; a held handler is given the next one
 
 	// Guarded by the ledger's lock.
-	hooks    *hooks     // nil where none are registered
-	onlyHere bool       // its handler was held, and nothing else can go on with the call
-	walk     walk       // of a list of steps
-	linear   *linearRun // nil in other styles
-	given    *any       // has the *resolution of this round, nil in other styles
-	looked   *spec      // the last question that this entry looked for and found no answer to
-	out      asked      // where this round asks
+	hooks  *hooks     // nil where none are registered
+	linear *linearRun // whose handler goes through the history; nil in other styles
+	given  *any       // has the *resolution of this round, nil in other styles
+	looked *spec      // the last question that this entry looked for and found no answer to
 }
 
-// phase is how far a round has come.
-type phase uint8
-
-const (
-	opened    phase = iota // the handler has not been entered
-	entered                // it has been
-	stopping               // it is entered for its functions of OnStop alone: no effect runs any more
-	elsewhere              // another request runs the turn, or has run it
-)
-
-func (p phase) String() string {
-	return [...]string{"opened", "entered", "stopping", "elsewhere"}[p]
-}
-
-// walk is how far a round has come in its list of steps.
-type walk uint8
-
-const (
-	noSteps walk = iota // the handler is none, or has not been entered
-	walking             // from where the state says
-	walked              // once to a question, whose answer stood in: the values above it hold
-)
-
-func (w walk) String() string { return [...]string{"no steps", "walking", "walked"}[w] }
-
-// exchange is one request, whichever of the three methods it is for.
-type exchange struct {
-	method    string
-	name      string // of the tool or prompt, or the resource's address
-	arguments json.RawMessage
-	token     string
-	answers   mcp.InputResponseMap
-	client    era.Client
-	request   mcp.Request
-	work      *work         // nil for a round that lives with its request
-	legacy    *legacyRounds // nil unless the state stays here between two rounds
-}
-
-// session is that of the request, nil where it has none.
-func (ex *exchange) session() *mcp.ServerSession {
-	if ex.request == nil {
+// goesOn is the linear run that a round can go on with, nil if there is none.
+func (c *Call) goesOn() *linearRun {
+	if c.linear == nil || c.linear.left {
 		return nil
 	}
-	session, _ := ex.request.GetSession().(*mcp.ServerSession)
-	return session
+	return c.linear
 }
 
-// The methods of an exchange.
-const (
-	toolsCall     = "tools/call"
-	promptsGet    = "prompts/get"
-	resourcesRead = "resources/read"
-)
+// onlyHere reports whether the handler was held and nothing else can go on with the call.
+func (c *Call) onlyHere() bool { return c.linear != nil && !c.linear.how.replays }
+
+// ledger is that of the round. Code that shares the call with other goroutines locks it.
+func (c *Call) ledger() *ledger { return c.at.Load() }
+
+// lock locks the ledger, and returns it for that to be undone.
+func (c *Call) lock() *ledger {
+	for {
+		l := c.at.Load()
+		l.mu.Lock()
+		if l == c.at.Load() {
+			return l
+		}
+		l.mu.Unlock() // the handler was given another round meanwhile
+	}
+}
 
 // ID identifies the call in all of its rounds. It is minted in the first.
 func (c *Call) ID() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.st.id
+	l := c.lock()
+	defer l.mu.Unlock()
+	return l.st.id
 }
 
 // Round counts from one.
 func (c *Call) Round() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.st.round
+	l := c.lock()
+	defer l.mu.Unlock()
+	return l.st.round
 }
 
 // Modern reports whether this round's client speaks revision 2026-07-28 or
@@ -105,38 +75,38 @@ func (c *Call) Modern() bool { return c.Client().Era == era.Modern }
 // Client describes this round's client: its era, and the questions that it
 // declared it can be asked.
 func (c *Call) Client() era.Client {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ex.client
+	l := c.lock()
+	defer l.mu.Unlock()
+	return l.ex.client
 }
 
 // Principal identifies the caller, as [Options.Principal] does; "" if unknown.
 func (c *Call) Principal() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.principal
+	l := c.lock()
+	defer l.mu.Unlock()
+	return l.principal
 }
 
 // Session is the session of this round's request.
 func (c *Call) Session() *mcp.ServerSession {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ex.session()
+	l := c.lock()
+	defer l.mu.Unlock()
+	return l.ex.session()
 }
 
 // Request is this round's request, as go-sdk gave it.
 func (c *Call) Request() mcp.Request {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ex.request
+	l := c.lock()
+	defer l.mu.Unlock()
+	return l.ex.request
 }
 
 // OnComplete runs fn when the call completes, just before its result goes out, and
 // only then: not after an error, a decline, or a round that asks. A handler that
 // is entered again registers afresh; a held one keeps its registrations.
 func (c *Call) OnComplete(fn func(context.Context)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	l := c.lock()
+	defer l.mu.Unlock()
 	h := c.hooks.get()
 	h.complete = append(h.complete, fn)
 	c.hooks = &h
@@ -144,12 +114,19 @@ func (c *Call) OnComplete(fn func(context.Context)) {
 
 // hooks are the functions registered with a call, and what its handler could not be told of:
 // a mistake, and the answers of questions that it asks again along with others. Few calls have
-// any. They are replaced and never changed, since a call shares them with its linear run.
+// any. They are replaced and never changed.
 type hooks struct {
 	complete []func(context.Context)
 	stop     []stop
 	mistake  error
 	kept     map[string]json.RawMessage
+}
+
+// registrations are those of the handler.
+func (c *Call) registrations() hooks {
+	l := c.lock()
+	defer l.mu.Unlock()
+	return c.hooks.get()
 }
 
 func (h *hooks) get() hooks {
@@ -160,7 +137,7 @@ func (h *hooks) get() hooks {
 }
 
 // mistaken ends the call with a mistake of its handler, whatever that makes of it. The
-// caller holds c.mu.
+// caller holds the lock.
 func (c *Call) mistaken(err error) {
 	h := c.hooks.get()
 	h.mistake = err
@@ -174,35 +151,4 @@ func newID() string {
 	var text [32]byte
 	hex.Encode(text[:], b[:])
 	return string(text[:])
-}
-
-// clientInfo is what the client calls itself: in the request, or in the initialize of its
-// session.
-func clientInfo(req mcp.Request, session *mcp.ServerSession) (own mcp.Implementation) {
-	switch info := requestMeta(req)[mcp.MetaKeyClientInfo].(type) {
-	case map[string]any:
-		own.Name, _ = info["name"].(string)
-		own.Title, _ = info["title"].(string)
-		own.Version, _ = info["version"].(string)
-	case *mcp.Implementation:
-		if info != nil {
-			own = *info
-		}
-	default:
-		if session == nil {
-			break
-		}
-		if p := session.InitializeParams(); p != nil && p.ClientInfo != nil {
-			own = *p.ClientInfo
-		}
-	}
-	return own
-}
-
-// requestMeta is the _meta of a request, nil for one without.
-func requestMeta(req mcp.Request) map[string]any {
-	if req == nil || req.GetParams() == nil {
-		return nil
-	}
-	return req.GetParams().GetMeta()
 }

@@ -16,7 +16,7 @@ import (
 // and an effect that the handler no longer comes to.
 
 // answersHold returns an error where an effect stands on an answer that the answers of
-// this round replace. The caller holds l.mu.
+// this round replace. The caller holds the lock.
 func (l *ledger) answersHold() error {
 	for i := range l.st.pending {
 		p := &l.st.pending[i]
@@ -29,42 +29,42 @@ func (l *ledger) answersHold() error {
 
 // questionsHold returns an error where a guarded handler asks above an effect that
 // happened: again, in other words than the effect stands on, or without having come to it.
-// The caller holds c.mu.
-func (c *Call) questionsHold(specs []*spec) error {
-	if !c.guarded() || len(specs) == 0 {
+// The caller holds the lock.
+func (c *Call) questionsHold(l *ledger, specs []*spec) error {
+	if !c.guarded(l) || len(specs) == 0 {
 		return nil
 	}
 	for _, sp := range specs {
-		if e := c.st.done.answer(sp.key); e != nil && e.wording() != sp.digest() && c.st.done.hasEffectOn(sp.key) {
-			return c.notWorded(sp.key)
+		if e := l.st.done.answer(sp.key); e != nil && e.wording() != sp.digest() && l.st.done.hasEffectOn(sp.key) {
+			return l.notWorded(sp.key)
 		}
 	}
-	return c.unmet()
+	return l.unmet()
 }
 
 // effectsHold returns an error where a guarded handler completes without having come to
 // an effect that happened.
 func (c *Call) effectsHold() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.guarded() {
+	l := c.lock()
+	defer l.mu.Unlock()
+	if !c.guarded(l) {
 		return nil
 	}
-	return c.unmet()
+	return l.unmet()
 }
 
-func (c *Call) unmet() error {
-	for i := range c.st.done {
-		if e := &c.st.done[i]; e.kind == effectEntry && !e.free && !e.read {
-			return c.noLongerRun(e)
+func (l *ledger) unmet() error {
+	for i := range l.st.done {
+		if e := &l.st.done[i]; e.kind == effectEntry && !e.free && !e.read {
+			return l.noLongerRun(e)
 		}
 	}
 	return nil
 }
 
 // guarded reports whether the handler is neither linear code nor a list of steps.
-func (c *Call) guarded() bool {
-	return c.walk == noSteps && c.linear == nil && !c.st.journal && !c.onlyHere
+func (c *Call) guarded(l *ledger) bool {
+	return l.walk == noSteps && c.linear == nil && !l.st.journal
 }
 
 func (l *ledger) noLongerRun(e *entry) error { return l.diverged("effect %q is no longer run", e.key) }
@@ -76,7 +76,7 @@ func (l *ledger) notWorded(question string) error {
 // hides reports whether an answer is kept from a handler that is entered for its
 // functions of OnStop alone. It stopped at this question before, and must not come past
 // it: below may be code that has effects. Where an earlier run of the round had some, it came
-// past it. The caller holds l.mu.
+// past it. The caller holds the lock.
 func (l *ledger) hides(e *entry) bool {
 	return l.phase == stopping && e.fresh && (l.claim == nil || !l.claim.acted())
 }
@@ -102,20 +102,20 @@ func (l *ledger) deployed() bool {
 // stillValid reports whether an answer counts for the question that a guarded handler asks
 // today. An answer that has just come to a question of other words, sent by another
 // version, does not count; an earlier one does, unless its choice is no longer offered or one
-// of its fields no longer asked for. Steps and journals judge that where they come past. The caller holds c.mu.
-func (c *Call) stillValid(e *entry, q *spec) bool {
-	if !c.changed() || c.linear != nil || c.walk != noSteps || e.wording() == q.digest() {
+// of its fields no longer asked for. Steps and journals judge that where they come past. The caller holds the lock.
+func (c *Call) stillValid(l *ledger, e *entry, q *spec) bool {
+	if !l.changed() || c.linear != nil || l.walk != noSteps || e.wording() == q.digest() {
 		return true
 	}
 	if e.fresh {
-		return !c.deployed()
+		return !l.deployed()
 	}
 	return q.form == nil || isOutcome(e.value) || q.form.Covers(e.value)
 }
 
 // mayGoBack reports whether the call can go back to the answer at an index of its
 // history: the code is another version's, and the call has done nothing since. The
-// caller holds l.mu.
+// caller holds the lock.
 func (l *ledger) mayGoBack(to int) bool {
 	if !l.changed() {
 		return false
@@ -130,17 +130,17 @@ func (l *ledger) mayGoBack(to int) bool {
 
 // goBack takes the call back to where it asked these questions, the first of which was
 // answered at an index of its history. Answers that are still to the point are kept
-// for when they are asked now. The caller holds c.mu.
-func (c *Call) goBack(to int, questions []*spec) {
+// for when they are asked now. The caller holds the lock.
+func (c *Call) goBack(l *ledger, to int, questions []*spec) {
 	h := c.hooks.get()
 	h.kept = map[string]json.RawMessage{}
 	for _, q := range questions {
-		if e := c.st.done.answer(q.key); e != nil && e.wording() == q.digest() {
+		if e := l.st.done.answer(q.key); e != nil && e.wording() == q.digest() {
 			h.kept[q.key] = e.value
 		}
 	}
 	c.hooks = &h
-	c.st.forgetAnswersFrom(to)
+	l.st.forgetAnswersFrom(to)
 }
 
 // takeKept is the answer that was kept for a question, nil where there is none.

@@ -61,7 +61,7 @@ func (rt *Runtime) enter(ctx context.Context, ex *exchange, t *target) error {
 	if rt.door.enter(later) {
 		return nil
 	}
-	l := &ledger{rt: rt, target: t, ex: *ex}
+	l := &ledger{target: t, ex: *ex}
 	return l.turnAway(ctx)
 }
 

@@ -95,7 +95,7 @@ func (r *effectRun) fail(ctx context.Context, err error) {
 // passes over the effect together with the one around it.
 func (r *effectRun) failWith(f *failure.Failure, unknown bool) {
 	r.outcome = entry{kind: triedEntry, key: r.key, unknown: unknown, free: r.free}
-	if l := r.call.linear; l != nil && l.how.replays && !r.inner {
+	if run := r.call.linear; run != nil && run.how.replays && !r.inner {
 		r.outcome.kind, r.outcome.value = failedEntry, f.Encode()
 	}
 }
@@ -105,7 +105,7 @@ func (r *effectRun) finish(ctx context.Context, panicked any) {
 	var err error
 	switch {
 	case r.unbegun && panicked == nil:
-		r.call.leave(r.key)
+		r.call.ledger().leave(r.key)
 		return
 	case panicked != nil:
 		err = panicError(panicked)
@@ -118,7 +118,7 @@ func (r *effectRun) finish(ctx context.Context, panicked any) {
 		r.failWith(failureOf(errExited), true)
 	}
 	r.call.finish(r.outcome)
-	r.call.journalEnd(r.open())
+	r.call.ledger().journalEnd(r.open())
 	if r.outcome.unknown {
 		r.doubt(ctx)
 	}
@@ -134,7 +134,7 @@ func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *Effe
 	if opts != nil {
 		check, again = opts.Check, opts.Again
 	}
-	run.doubtful = run.call.inDoubt(run.key)
+	run.doubtful = run.call.ledger().inDoubt(run.key)
 	if run.doubtful && !(again && check == nil) {
 		happened, failed := false, error(ErrIndeterminate)
 		if check != nil {
@@ -142,18 +142,18 @@ func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *Effe
 		}
 		switch {
 		case failed != nil:
-			if run.unbegun = run.call.currentClaim() != nil; run.unbegun { // else a replay has to meet the error
+			if run.unbegun = run.call.ledger().currentClaim() != nil; run.unbegun { // else a replay has to meet the error
 				run.doubt(ctx)
 			}
-			return v, run.call.unknown(run.key)
+			return v, run.call.ledger().unknown(run.key)
 		case happened:
 			run.foundDone(ctx)
 			return v, nil
 		}
-		run.call.settleDoubt(run.key)
+		run.call.ledger().settleDoubt(run.key)
 		run.doubtful = false
 	}
-	if err := run.call.journalStart(ctx, run.open()); err != nil {
+	if err := run.call.ledger().journalStart(ctx, run.open()); err != nil {
 		run.unbegun = true
 		return v, err
 	}
@@ -173,12 +173,12 @@ func attempt[T any](ctx context.Context, run *effectRun, idem string, opts *Effe
 
 // perform calls an effect's function, and tells the observer of it.
 func perform[T any](ctx context.Context, run *effectRun, idem string, f func(ctx context.Context, idem string) (T, error)) (v T, err error) {
-	c := run.call
-	if c.rt.observer == nil {
+	l := run.call.ledger()
+	if l.target.rt.observer == nil {
 		return f(ctx, idem)
 	}
 	effect := effectName(run.key)
-	c.observe(ctx, Event{Kind: EffectStarted, Effect: effect})
+	l.observe(ctx, Event{Kind: EffectStarted, Effect: effect})
 	began, returned := time.Now(), false
 	defer func() {
 		e := Event{Kind: EffectDone, Effect: effect, Duration: time.Since(began)}
@@ -190,18 +190,18 @@ func perform[T any](ctx context.Context, run *effectRun, idem string, f func(ctx
 		case err != nil:
 			e.Kind, e.Err = EffectFailed, err
 		}
-		c.observe(ctx, e)
+		l.observe(ctx, e)
 	}()
 	v, err = f(ctx, idem)
 	returned = true
 	return v, err
 }
 
-func (r *effectRun) doubt(ctx context.Context) { r.call.doubt(ctx, effectName(r.key)) }
+func (r *effectRun) doubt(ctx context.Context) { r.call.ledger().doubt(ctx, effectName(r.key)) }
 
 // foundDone tells the observer that a check has found the effect done.
 func (r *effectRun) foundDone(ctx context.Context) {
-	r.call.observe(ctx, Event{Kind: EffectDone, Effect: effectName(r.key), Reason: "a check found it done"})
+	r.call.ledger().observe(ctx, Event{Kind: EffectDone, Effect: effectName(r.key), Reason: "a check found it done"})
 }
 
 // An effect is not cut in the middle because somebody stopped waiting for it. Its context
@@ -248,7 +248,7 @@ func (r *effectRun) shield(ctx context.Context, within time.Duration) (_ context
 			until = own
 		}
 	}
-	base := effectContext{Context: r.call.rt.effects, values: ctx, call: r.call}
+	base := effectContext{Context: r.call.ledger().target.rt.effects, values: ctx, call: r.call}
 	bounded, end := context.WithDeadline(base, until)
 	shielded, cancel := context.WithCancelCause(bounded)
 	unhook := context.AfterFunc(ctx, func() {
@@ -256,7 +256,7 @@ func (r *effectRun) shield(ctx context.Context, within time.Duration) (_ context
 			cancel(context.Cause(ctx))
 		}
 	})
-	cl := r.call.currentClaim()
+	cl := r.call.ledger().currentClaim()
 	cl.ran(until, true)
 	return shielded, func() {
 		cl.ran(until, false)
@@ -271,7 +271,7 @@ func (c *Call) roundLife() context.Context {
 	if c.linear != nil {
 		return &c.linear.ctx
 	}
-	return c.life
+	return c.ledger().life
 }
 
 // ofUnknownOutcome reports whether an error of an effect leaves open whether the effect

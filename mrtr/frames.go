@@ -114,9 +114,9 @@ func (t *frameTable) makeRoom(r *linearRun, weight int) (dropped []*linearRun, f
 	if !r.placed {
 		more.places = 1
 	}
-	own := t.shareOf(r.call.principal)
+	own := t.shareOf(r.principal)
 	mostOwn := holding{t.maxPrincipal, t.maxBytes - t.maxBytes/4}
-	if r.call.principal == "" {
+	if r.principal == "" {
 		mostOwn.places = t.max - t.max/4
 	}
 	bounds := [...]struct {
@@ -156,11 +156,11 @@ func (t *frameTable) shareOf(principal string) *share {
 // The caller holds t.mu.
 func (t *frameTable) hold(r *linearRun, more holding) {
 	t.all.holding = t.all.plus(more)
-	own := t.shareOf(r.call.principal)
+	own := t.shareOf(r.principal)
 	own.holding = own.plus(more)
-	t.of[r.call.principal] = own
+	t.of[r.principal] = own
 	if own.places == 0 {
-		delete(t.of, r.call.principal)
+		delete(t.of, r.principal)
 	}
 }
 
@@ -256,7 +256,7 @@ func (t *frameTable) pushLast(r *linearRun) {
 	t.parked.push(r)
 	if r.canBeDropped() {
 		t.all.idle.push(r)
-		t.of[r.call.principal].idle.push(r)
+		t.of[r.principal].idle.push(r)
 	}
 	r.expires = time.Since(t.began) + t.ttl
 }
@@ -264,7 +264,7 @@ func (t *frameTable) pushLast(r *linearRun) {
 // canBeDropped reports whether the call of a parked run loses nothing with it. That of a
 // legacy client is bound to a request that is open here, and ends with it.
 func (r *linearRun) canBeDropped() bool {
-	return r.how.replays && r.call.ex.client.Era == era.Modern
+	return r.how.replays && r.modern
 }
 
 // queue parks a run under a fresh token. The caller holds t.mu.
@@ -354,51 +354,52 @@ func (l *runList) all() []*linearRun {
 
 // startRun counts in a run that is entered for the first time.
 func (c *Call) startRun(ctx context.Context, r *linearRun) error {
-	if err := c.rt.frames.enter(r); err != nil {
-		return c.notEntered(ctx, err)
+	l := c.ledger()
+	if err := l.target.rt.frames.enter(r); err != nil {
+		return l.notEntered(ctx, err)
 	}
 	c.linear = r
-	c.observe(ctx, Event{Kind: HandlerEntered})
+	l.observe(ctx, Event{Kind: HandlerEntered})
 	return nil
 }
 
 // notEntered is the answer to a request whose handler could not be entered. One that came
 // while the server shuts down has done nothing, and can be sent to another instance as it is. A legacy
 // client cannot send a later round again.
-func (c *Call) notEntered(ctx context.Context, err error) error {
-	resent := c.ex.client.Era != era.Legacy || c.st.round == 1
+func (l *ledger) notEntered(ctx context.Context, err error) error {
+	resent := l.ex.client.Era != era.Legacy || l.st.round == 1
 	if !resent || reasonOf(err) != ShuttingDown {
 		return err
 	}
-	return c.turnAway(ctx)
+	return l.turnAway(ctx)
 }
 
 // holdFrame parks the run of a call that waits for answers, and puts the frame's
 // token into the state.
-func (c *Call) holdFrame() error {
-	r := c.linear
+func (rd *round) holdFrame() error {
+	r := rd.own.goesOn()
 	if r == nil {
-		return c.keepFrame()
+		return rd.keepFrame()
 	}
-	r.releaseRound()
-	r.isTask = c.task().IsTask()
-	token, err := c.rt.frames.park(r)
+	r.ctx.round.Store(nil)
+	r.isTask = rd.task().IsTask()
+	token, err := rd.target.rt.frames.park(r)
 	if err != nil && r.how.replays { // the journal will do
 		r.release(err)
 		err = nil
 	}
-	c.st.useFrame(token)
+	rd.st.useFrame(token)
 	return err
 }
 
 // keepFrame keeps the frame of a call that asks again without its handler.
-func (c *Call) keepFrame() error {
-	if c.st.frame == "" {
+func (rd *round) keepFrame() error {
+	if rd.st.frame == "" {
 		return nil
 	}
-	token := c.rt.frames.keep(c.st.frame, c.remembered()) // the states of one turn are worth the same
-	c.st.useFrame(token)
-	if token == "" && !c.target.replays {
+	token := rd.target.rt.frames.keep(rd.st.frame, rd.remembered()) // the states of one turn are worth the same
+	rd.st.useFrame(token)
+	if token == "" && !rd.target.replays {
 		return &Error{Reason: FrameGone}
 	}
 	return nil
@@ -406,15 +407,18 @@ func (c *Call) keepFrame() error {
 
 // abandonFrame unwinds the linear run of a call that has ended, if one is held, tells it
 // why, and hands out the functions that it registered with [Call.OnStop].
-func (c *Call) abandonFrame(cause error) (held bool, stops []stop) {
-	r := c.rt.frames.take(c.st.frame)
+func (rd *round) abandonFrame(cause error) (held bool, stops []stop) {
+	r := rd.target.rt.frames.take(rd.st.frame)
 	if r == nil {
-		r = c.linear
+		r = rd.own.goesOn()
 	}
 	if r == nil || r.isReleased() {
 		return false, nil
 	}
 	if r.leavesStops() {
+		for _, s := range r.call.registrations().stop {
+			rd.leaveUndoing(s.key)
+		}
 		r.end(cause)
 		return true, nil
 	}
@@ -430,20 +434,21 @@ func (r *linearRun) unwound(reason string, goesOn bool) {
 	if goesOn {
 		kind = FrameReleased
 	}
-	r.call.observe(context.Background(), Event{Kind: kind, Reason: reason})
+	r.call.ledger().observe(context.Background(), Event{Kind: kind, Reason: reason})
 }
 
 // takeFrame finds the linear run of this call, nil where one has to be started. A
 // frame that is gone ends the call, unless its style can replay the journal.
 func (c *Call) takeFrame(how linearStyle) (*linearRun, error) {
-	if c.linear != nil { // entered again in the same round
-		return c.linear, nil
+	if r := c.goesOn(); r != nil { // entered again in the same round
+		return r, nil
 	}
-	if r := c.rt.frames.take(c.st.frame); r != nil {
+	l := c.ledger()
+	if r := l.target.rt.frames.take(l.st.frame); r != nil {
 		c.linear = r
 		return r, nil
 	}
-	if c.st.round > 1 && !how.replays {
+	if l.st.round > 1 && !how.replays {
 		return nil, &Error{Reason: FrameGone}
 	}
 	return nil, nil

@@ -158,22 +158,24 @@ func BenchmarkResume(b *testing.B) {
 			parkFrames(b, rt, parked-1)
 			question := Elicit[string]("q", "q?")
 			answer := entry{kind: answerEntry, key: "q", digest: question.spec.digest(), value: []byte(`{"q":"x"}`)}
-			c := &Call{ledger: &ledger{rt: rt, target: &target{}, st: state{id: newID()}}}
-			s := newLinearRun(c, linearStyle{parks: true}, &linearBody[int, int]{handler: func(ctx context.Context, c *Call, _ int) (int, error) {
+			l := &ledger{target: &target{rt: rt}, st: state{id: newID()}}
+			round := &Call{}
+			round.at.Store(l)
+			s := newLinearRun(l, linearStyle{parks: true}, &linearBody[int, int]{handler: func(ctx context.Context, c *Call, _ int) (int, error) {
 				for {
 					if _, err := Ask(ctx, c, question); err != nil {
 						return 0, err
 					}
-					c.mu.Lock()
-					c.linear.cursor, c.st.done = 0, nil // as if the question were new
-					c.mu.Unlock()
+					l := c.lock()
+					c.linear.cursor, l.st.done = 0, nil // as if the question were new
+					l.mu.Unlock()
 				}
 			}})
 			if err := rt.frames.enter(s); err != nil {
 				b.Fatal(err)
 			}
 			turn := func() string {
-				if _, err := s.resume(context.Background(), c); err != nil {
+				if _, err := s.resume(context.Background(), round); err != nil {
 					b.Fatal(err)
 				}
 				token, err := rt.frames.park(s)
@@ -185,7 +187,7 @@ func BenchmarkResume(b *testing.B) {
 			token := turn()
 			for b.Loop() {
 				s = rt.frames.take(token)
-				c.st.done = append(c.st.done[:0], answer)
+				l.st.done = append(l.st.done[:0], answer)
 				token = turn()
 			}
 			if err := rt.Close(); err != nil {

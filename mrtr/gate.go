@@ -168,7 +168,7 @@ func (l *ledger) unaskable() (*spec, error) {
 func (rt *Runtime) narrow(ctx context.Context, ex *exchange, t *target) (context.Context, error) {
 	client, err := rt.narrowed(ex.client, ex.request, ex.session())
 	if err != nil {
-		l := &ledger{rt: rt, target: t, ex: *ex}
+		l := &ledger{target: t, ex: *ex}
 		return ctx, l.refuse(ctx, RequestRefused, "Options.Narrow panicked", err, err)
 	}
 	ex.client = client
@@ -239,7 +239,7 @@ func (rt *Runtime) hides(ctx context.Context, ex exchange) bool {
 	var l *ledger
 	var unaskable error
 	for _, t := range rt.registrations.ofName(ex.name) {
-		l = &ledger{rt: rt, target: t, ex: ex}
+		l = &ledger{target: t, ex: ex}
 		if _, unaskable = l.unaskable(); unaskable == nil {
 			return false
 		}

@@ -182,7 +182,7 @@ func (r *resolution[In]) resolve(ctx context.Context, c *Call, order []*given[In
 		}
 		asked, ok := r.asked[g]
 		if !ok {
-			c.observe(ctx, Event{Kind: HandlerEntered, Handler: g.key})
+			c.ledger().observe(ctx, Event{Kind: HandlerEntered, Handler: g.key})
 			if asked, err = g.ask(ctx, r); err != nil {
 				return nil, err
 			}
@@ -292,7 +292,7 @@ func givenAll[In, Out any](enters bool, h func(ctx context.Context, c *Call, r *
 		if len(open) > 0 {
 			return Need(open...), out, nil
 		}
-		c.observe(ctx, Event{Kind: HandlerEntered})
+		c.ledger().observe(ctx, Event{Kind: HandlerEntered})
 		out, err = h(ctx, c, r)
 		return nil, out, err
 	}}

@@ -86,21 +86,20 @@ func unreadable(err error) error {
 	return asked
 }
 
-// guardedRound is the guard around [Call.advance]. It is reused, so that a round allocates
+// guardedRound is the guard around round.advance. It is reused, so that a round allocates
 // nothing for it.
 type guardedRound struct {
 	run  func() // main, on a stack with room for it
 	done chan struct{}
 
-	ctx  context.Context
-	c    *Call
-	from round
-	out  *asked
-	err  error
+	ctx context.Context
+	rd  *round
+	out *asked
+	err error
 }
 
-func (c *Call) advanceGuarded(ctx context.Context, from round) (*asked, error) {
-	g, ok := c.rt.guards.Get().(*guardedRound)
+func (rd *round) advanceGuarded(ctx context.Context) (*asked, error) {
+	g, ok := rd.target.rt.guards.Get().(*guardedRound)
 	if !ok {
 		g = &guardedRound{done: make(chan struct{}, 1)}
 		g.run = func() {
@@ -108,12 +107,12 @@ func (c *Call) advanceGuarded(ctx context.Context, from round) (*asked, error) {
 			g.main()
 		}
 	}
-	g.ctx, g.c, g.from = ctx, c, from
+	g.ctx, g.rd = ctx, rd
 	go g.run()
 	<-g.done
 	out, err := g.out, g.err
 	*g = guardedRound{run: g.run, done: g.done}
-	c.rt.guards.Put(g)
+	rd.target.rt.guards.Put(g)
 	return out, err
 }
 
@@ -123,6 +122,6 @@ func (g *guardedRound) main() {
 		g.err = ended(returned, recover(), g.err)
 		g.done <- struct{}{}
 	}()
-	g.out, g.err = g.c.advance(g.ctx, g.from)
+	g.out, g.err = g.rd.advance(g.ctx)
 	returned = true
 }

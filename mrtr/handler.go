@@ -82,6 +82,7 @@ const (
 
 // target is one registered tool, prompt or resource.
 type target struct {
+	rt        *Runtime
 	name      string // as HandlerOptions give it
 	policy    LegacyPolicy
 	unaskable UnaskablePolicy
@@ -123,7 +124,7 @@ func (rt *Runtime) target(opts *HandlerOptions, s styleFacts) *target {
 	); err != nil {
 		panic(err)
 	}
-	t := &target{policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion), audience: rt.opts.Audience, needs: s.needs, replays: s.replays, unstored: o.Unstored, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel, task: rendezvous.TaskPolicy(o.Task), within: cmp.Or(o.Within, defaultWithin), ttl: cmp.Or(o.StateTTL, rt.StateTTL())}
+	t := &target{rt: rt, policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion), audience: rt.opts.Audience, needs: s.needs, replays: s.replays, unstored: o.Unstored, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel, task: rendezvous.TaskPolicy(o.Task), within: cmp.Or(o.Within, defaultWithin), ttl: cmp.Or(o.StateTTL, rt.StateTTL())}
 	switch {
 	case o.Within < 0:
 		panic(misuse("HandlerOptions.Within is negative: %v", o.Within))

@@ -26,17 +26,17 @@ type journal struct {
 // at the first question without an answer. It ends the run at a question that
 // differs from the one asked there before.
 func (r *linearRun) replay(c *Call, specs []*spec) (answered bool, err error) {
-	c.mu.Lock()
+	l := c.lock()
 	if r.ending {
-		c.mu.Unlock()
+		l.mu.Unlock()
 		runtime.Goexit()
 	}
-	answered, diverged := r.match(c, specs)
+	answered, diverged := r.match(l, specs)
 	if diverged == nil && !answered {
-		err = r.mayAsk(c, specs)
+		err = r.mayAsk(l, specs)
 		r.waiting = err == nil
 	}
-	c.mu.Unlock()
+	l.mu.Unlock()
 	if diverged != nil {
 		r.unwind(diverged)
 	}
@@ -47,13 +47,13 @@ func (r *linearRun) replay(c *Call, specs []*spec) (answered bool, err error) {
 // to the questions it waits at, since its frame's token goes with those alone, so
 // that their wording need not be compared.
 func (r *linearRun) resumed(c *Call, specs []*spec) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	l := c.lock()
+	defer l.mu.Unlock()
 	if r.ending {
 		runtime.Goexit()
 	}
 	for _, sp := range specs {
-		e := c.st.done.answer(sp.key)
+		e := l.st.done.answer(sp.key)
 		if e == nil {
 			return misuse("question %q: its handler was woken without an answer", sp.key)
 		}
@@ -63,12 +63,12 @@ func (r *linearRun) resumed(c *Call, specs []*spec) error {
 	return nil
 }
 
-// match compares the questions with the answers in the state. The caller holds c.mu.
-func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error) {
+// match compares the questions with the answers in the state. The caller holds the lock.
+func (r *linearRun) match(l *ledger, specs []*spec) (answered bool, diverged error) {
 	matched, read, first := 0, 0, 0
-	for i := range c.st.done {
-		e := &c.st.done[i]
-		if e.kind != answerEntry || c.hides(e) {
+	for i := range l.st.done {
+		e := &l.st.done[i]
+		if e.kind != answerEntry || l.hides(e) {
 			continue
 		}
 		if read++; read <= r.cursor {
@@ -76,18 +76,18 @@ func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error
 		}
 		sp := specs[matched]
 		if e.key != sp.key {
-			return false, c.diverged("question %q is asked where %q was", sp.key, e.key)
+			return false, l.diverged("question %q is asked where %q was", sp.key, e.key)
 		}
 		if matched == 0 {
 			first = i
 		}
-		if e.wording() != sp.digest() && c.phase != stopping {
-			if c.mayGoBack(first) {
-				c.goBack(first, specs)
+		if e.wording() != sp.digest() && l.phase != stopping {
+			if l.mayGoBack(first) {
+				r.call.goBack(l, first, specs)
 				r.cursor -= matched
-				return false, r.unclaimed(c)
+				return false, r.unclaimed(l)
 			}
-			return false, c.notWorded(e.key)
+			return false, l.notWorded(e.key)
 		}
 		e.mean(sp)
 		r.cursor++
@@ -96,25 +96,25 @@ func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error
 		}
 	}
 	if matched > 0 {
-		return false, c.diverged("question %q is asked along with others, where it was not", specs[matched].key)
+		return false, l.diverged("question %q is asked along with others, where it was not", specs[matched].key)
 	}
-	return false, r.unclaimed(c)
+	return false, r.unclaimed(l)
 }
 
 // mayAsk reports why a question must not be asked now: its key is taken, or an
 // effect is running, and a round cannot end in the middle of that. The caller
-// holds c.mu.
-func (r *linearRun) mayAsk(c *Call, specs []*spec) error {
+// holds the lock.
+func (r *linearRun) mayAsk(l *ledger, specs []*spec) error {
 	for _, sp := range specs {
-		if c.st.done.answer(sp.key) != nil {
+		if l.st.done.answer(sp.key) != nil {
 			return twice(sp.key, "questions")
 		}
 	}
-	if err := c.otherWords(specs); err != nil {
+	if err := r.call.otherWords(l, specs); err != nil {
 		return err
 	}
-	if c.running.any() {
-		effect := slices.Min(slices.Collect(maps.Keys(c.running.keys())))
+	if l.running.any() {
+		effect := slices.Min(slices.Collect(maps.Keys(l.running.keys())))
 		return misuse("question %q is asked while effect %q is running: ask before it, or after", specs[0].key, effect)
 	}
 	return nil
@@ -122,8 +122,8 @@ func (r *linearRun) mayAsk(c *Call, specs []*spec) error {
 
 // mayRun reports why an effect that is not in the journal must not run: the handler
 // waits or is ending, or answers are left to replay, and the earlier rounds had no
-// such effect before them. The caller holds c.mu.
-func (r *linearRun) mayRun(c *Call, key string) error {
+// such effect before them. The caller holds the lock.
+func (r *linearRun) mayRun(l *ledger, key string) error {
 	switch {
 	case r.ending:
 		return misuse("effect %q does not run: its handler has ended, or is being unwound", key)
@@ -131,25 +131,25 @@ func (r *linearRun) mayRun(c *Call, key string) error {
 		return misuse("effect %q does not run: its handler is waiting for an answer", key)
 	}
 	answers := 0
-	for i := range c.st.done {
-		if c.st.done[i].kind == answerEntry {
+	for i := range l.st.done {
+		if l.st.done[i].kind == answerEntry {
 			answers++
 		}
 	}
 	if r.cursor < answers {
 		r.ending = true
-		r.err = c.diverged("effect %q is run where there was none", key)
+		r.err = l.diverged("effect %q is run where there was none", key)
 		return r.err
 	}
 	return nil
 }
 
 // failure returns the next failure of an effect that an earlier round met and this
-// one has not, or panics with it where it was a panic. The caller holds c.mu.
-func (r *linearRun) failure(c *Call, key string) error {
+// one has not, or panics with it where it was a panic. The caller holds the lock.
+func (r *linearRun) failure(l *ledger, key string) error {
 	met := 0
-	for i := range c.st.done {
-		e := &c.st.done[i]
+	for i := range l.st.done {
+		e := &l.st.done[i]
 		if e.kind != failedEntry || e.key != key {
 			continue
 		}
@@ -157,7 +157,7 @@ func (r *linearRun) failure(c *Call, key string) error {
 			r.countFailure(key)
 			failed, err := failure.Read(e.value)
 			if err != nil {
-				return c.diverged("the failure of effect %q cannot be read", key)
+				return l.diverged("the failure of effect %q cannot be read", key)
 			}
 			return replayError(failed)
 		}
@@ -173,31 +173,31 @@ func (r *linearRun) countFailure(key string) {
 }
 
 // unclaimed returns an error for an effect that ran in an earlier round and that the
-// handler, having come as far, did not ask for. The caller holds c.mu.
-func (r *linearRun) unclaimed(c *Call) error {
-	for i := range c.st.done {
-		if e := &c.st.done[i]; e.kind == effectEntry && !e.free && !r.claimed[e.key] {
-			return c.noLongerRun(e)
+// handler, having come as far, did not ask for. The caller holds the lock.
+func (r *linearRun) unclaimed(l *ledger) error {
+	for i := range l.st.done {
+		if e := &l.st.done[i]; e.kind == effectEntry && !e.free && !r.claimed[e.key] {
+			return l.noLongerRun(e)
 		}
 	}
 	return nil
 }
 
 // unread returns an error for an answer or effect of an earlier round that the
-// handler came to its end without. The caller holds c.mu.
-func (r *linearRun) unread(c *Call) error {
+// handler came to its end without. The caller holds the lock.
+func (r *linearRun) unread(l *ledger) error {
 	read := 0
-	for i := range c.st.done {
-		if e := &c.st.done[i]; e.kind == answerEntry {
+	for i := range l.st.done {
+		if e := &l.st.done[i]; e.kind == answerEntry {
 			if read++; read > r.cursor {
-				return c.diverged("question %q is no longer asked", e.key)
+				return l.diverged("question %q is no longer asked", e.key)
 			}
 		}
 	}
-	return r.unclaimed(c)
+	return r.unclaimed(l)
 }
 
-// claim notes that the handler ran, or read, an effect. The caller holds c.mu.
+// claim notes that the handler ran, or read, an effect. The caller holds the lock.
 func (r *linearRun) claim(key string) {
 	if r.claimed == nil {
 		r.claimed = map[string]bool{}

@@ -52,7 +52,7 @@ func (l *ledger) judgeAnswer(ctx context.Context, p *pending) error {
 		return p.lapse()
 	}
 	answer, tries := l.ex.answers[p.key], p.tries
-	err := p.judge(ctx, l.ex.client, answer, l.rt.opts.MaxStateBytes/2)
+	err := p.judge(ctx, l.ex.client, answer, l.target.rt.opts.MaxStateBytes/2)
 	if late && err == nil && !p.settled() {
 		return p.lapse()
 	}

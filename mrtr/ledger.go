@@ -9,7 +9,6 @@ import (
 // whoever writes needs. Effects, undos, the judge and questions have the ledger. The round and
 // the handler's [Call] are above it.
 type ledger struct {
-	rt     *Runtime
 	target *target
 
 	mu        sync.Mutex // guards the fields below
@@ -18,6 +17,7 @@ type ledger struct {
 	st        state
 	running   *underway // nil where no effect has run
 	phase     phase
+	walk      walk            // of a list of steps
 	answered  []pending       // the questions whose answers came in this round
 	arrival   *arrival        // of the answers, nil unless a question has a deadline
 	claim     *turnClaim      // of the turn that this round runs, nil without a store
@@ -31,17 +31,23 @@ func (l *ledger) id() string {
 	return l.st.id
 }
 
+// settleWordings keeps what the questions said that were answered in this round.
+func (l *ledger) settleWordings() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.st.done.settleWordings()
+}
+
 func (l *ledger) record(e entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.st.record(e)
 }
 
-// underway are the effects of a call that run. They are guarded by the call's lock.
+// underway are the effects of a call that run. They are guarded by the ledger's lock.
 type underway struct {
 	began map[string]int // each with the length of the history when it began
 	quiet emptiness
-	of    *ledger // that of the linear run that they are a copy of, or nil
 }
 
 func (u *underway) keys() map[string]int {
@@ -77,16 +83,11 @@ func (l *ledger) leave(key string) {
 // effectsEnd is closed when no effect of the call runs any more, nil where none does.
 func (l *ledger) effectsEnd() <-chan struct{} {
 	l.mu.Lock()
-	u := l.running
-	if u != nil && u.of != nil {
-		l.mu.Unlock()
-		return u.of.effectsEnd()
-	}
 	defer l.mu.Unlock()
-	if !u.any() {
+	if !l.running.any() {
 		return nil
 	}
-	return u.quiet.wait(false)
+	return l.running.quiet.wait(false)
 }
 
 // inDoubt reports whether an attempt at an effect was made of which nobody knows whether
@@ -104,6 +105,13 @@ func (l *ledger) settleDoubt(key string) {
 	l.st.done.settleDoubt(key)
 }
 
+// hasEffects reports whether an effect has happened, or may have.
+func (l *ledger) hasEffects() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.done.hasEffects()
+}
+
 func (l *ledger) currentClaim() *turnClaim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,3 +127,28 @@ func (l *ledger) breakTurn(err error) {
 		}
 	}
 }
+
+// phase is how far a round has come.
+type phase uint8
+
+const (
+	opened    phase = iota // the handler has not been entered
+	entered                // it has been
+	stopping               // it is entered for its functions of OnStop alone: no effect runs any more
+	elsewhere              // another request runs the turn, or has run it
+)
+
+func (p phase) String() string {
+	return [...]string{"opened", "entered", "stopping", "elsewhere"}[p]
+}
+
+// walk is how far a round has come in its list of steps.
+type walk uint8
+
+const (
+	noSteps walk = iota // the handler is none, or has not been entered
+	walking             // from where the state says
+	walked              // once to a question, whose answer stood in: the values above it hold
+)
+
+func (w walk) String() string { return [...]string{"no steps", "walking", "walked"}[w] }

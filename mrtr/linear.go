@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"runtime"
 	"sync/atomic"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/weight"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // LinearFunc is a handler that reads from top to bottom: it asks with [Ask] and
@@ -85,7 +85,7 @@ func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] 
 			return nil, none, err
 		}
 		if r == nil {
-			r = newLinearRun(c, how, &linearBody[In, Out]{handler: h, in: in})
+			r = newLinearRun(c.ledger(), how, &linearBody[In, Out]{handler: h, in: in})
 			if err := c.startRun(ctx, r); err != nil {
 				return nil, none, err
 			}
@@ -95,13 +95,12 @@ func linear[In, Out any](h LinearFunc[In, Out], how linearStyle) Style[In, Out] 
 			r.end(context.Canceled)
 			return nil, none, &Error{Reason: FrameGone}
 		}
-		c.onlyHere = !how.replays
 		t, err := r.resume(ctx, c)
 		if err != nil {
 			return nil, none, err
 		}
 		if t.ended() || !how.parks {
-			c.linear = nil // it has left the table
+			r.left = true
 		}
 		if t.ended() {
 			return nil, b.out, t.err
@@ -151,18 +150,19 @@ func (c *linearContext) Value(key any) any {
 // round will go on with it: then deferred functions run, no recover in the
 // handler's code can stop it, and no further effect of the call runs.
 type linearRun struct {
-	call      *Call // the handler's own: each round fills it, and reads it back
-	pass      Call
-	own       ledger
+	call      *Call // the handler's own, which goes from one round to the next
+	principal string
+	modern    bool // its client
 	body      body
 	how       linearStyle
 	handovers chan handover // from the handler; room for two, so that it never waits
 	wake      chan bool     // to the handler: go on, or end
 	ctx       linearContext
 	started   bool
-	input     int // bytes that the input holds; of a resource, those of its address
+	left      bool // it has left the table of frames, or is about to
+	input     int  // bytes that the input holds; of a resource, those of its address
 
-	// Guarded by call.mu.
+	// Guarded by the lock of the call.
 	waiting bool // for answers: no effect of the call may run
 	ending  bool // no effect of the call may run any more
 	alone   bool // no round will receive the handler's last handover
@@ -193,14 +193,14 @@ type handover struct {
 
 func (t handover) ended() bool { return len(t.specs) == 0 }
 
-func newLinearRun(round *Call, how linearStyle, b body) *linearRun {
-	r := &linearRun{how: how, body: b, handovers: make(chan handover, 2), wake: make(chan bool, 1)}
+func newLinearRun(l *ledger, how linearStyle, b body) *linearRun {
+	r := &linearRun{how: how, body: b, principal: l.principal, modern: l.ex.client.Era == era.Modern,
+		handovers: make(chan handover, 2), wake: make(chan bool, 1)}
 	if how.parks {
-		r.input = b.weigh(round.rt.opts.MaxFrameBytes)
+		r.input = b.weigh(l.target.rt.opts.MaxFrameBytes)
 	}
-	r.own = ledger{rt: round.rt, target: round.target, principal: round.principal}
-	r.pass = Call{ledger: &r.own, linear: r}
-	r.call = &r.pass
+	r.call = &Call{linear: r}
+	r.call.at.Store(l)
 	r.ctx.start()
 	return r
 }
@@ -208,14 +208,14 @@ func newLinearRun(round *Call, how linearStyle, b body) *linearRun {
 // weigh estimates the memory that a parked handler holds on to, beside its own stack
 // and variables: its input and the memory of the state.
 func (r *linearRun) weigh() int {
-	r.call.mu.Lock()
-	defer r.call.mu.Unlock()
-	return r.input + r.call.st.weight()
+	l := r.call.lock()
+	defer l.mu.Unlock()
+	return r.input + l.st.weight()
 }
 
 // resume lets the handler go on until it asks, ends, or the round is over.
-func (r *linearRun) resume(ctx context.Context, round *Call) (handover, error) {
-	r.fill(round)
+func (r *linearRun) resume(ctx context.Context, c *Call) (handover, error) {
+	r.attach(c)
 	r.ctx.round.Store(&ctx)
 	if r.started {
 		select {
@@ -226,68 +226,40 @@ func (r *linearRun) resume(ctx context.Context, round *Call) (handover, error) {
 		r.started = true
 		go r.main()
 	}
-	t, err := r.receive(ctx, round)
+	l := c.ledger()
+	t, err := r.receive(ctx, l)
 	if err == nil && !t.ended() && !r.how.parks {
 		// A run that is not held is unwinding. Its deferred functions are part of the
 		// round, which has to wait for them.
 		var end handover
-		if end, err = r.receive(ctx, round); end.err != nil {
+		if end, err = r.receive(ctx, l); end.err != nil {
 			t = end
 		}
 	}
-	r.readBack(round)
 	return t, err
 }
 
-// fill gives the handler's call the request, and the answers, of a round.
-func (r *linearRun) fill(round *Call) {
-	if cl := round.claim; cl != nil { // whose lock comes before that of the call
-		cl.mu.Lock()
-		cl.runner = r.call.ledger
-		cl.mu.Unlock()
-	}
-	r.call.mu.Lock()
-	defer r.call.mu.Unlock()
-	r.call.ex, r.call.st, r.call.answered, r.call.claim = round.ex, round.st, round.answered, round.claim
-	r.call.phase = round.phase
+// attach gives the handler's call the round in whose place it goes on.
+func (r *linearRun) attach(c *Call) {
+	l := r.call.lock()
+	defer l.mu.Unlock()
 	r.waiting = false
-}
-
-// readBack copies the handler's answers and effects into the round. The round does not
-// learn the outcome of an effect that still runs, which only a handler that has ended or
-// was given up leaves behind.
-func (r *linearRun) readBack(round *Call) {
-	r.call.mu.Lock()
-	defer r.call.mu.Unlock()
-	round.st, round.hooks = r.call.st, r.call.hooks
-	if r.call.running.any() {
-		round.st.unshare()
-		round.running = &underway{of: r.call.ledger, began: maps.Clone(r.call.running.began)}
-	}
-}
-
-// releaseRound lets go of a round's request while the handler waits for the next.
-func (r *linearRun) releaseRound() {
-	r.ctx.round.Store(nil)
-	r.call.mu.Lock()
-	defer r.call.mu.Unlock()
-	ex := &r.call.ex
-	*ex = exchange{method: ex.method, name: ex.name, client: ex.client}
+	r.call.at.Store(c.ledger())
 }
 
 // receive waits for the handler as long as the round lasts. A round of the server's waits
 // on for a handler that was told to end: nobody else does. So does one whose task was
 // cancelled.
-func (r *linearRun) receive(ctx context.Context, round *Call) (handover, error) {
+func (r *linearRun) receive(ctx context.Context, l *ledger) (handover, error) {
 	select {
 	case t := <-r.handovers:
 		return t, nil
 	case <-ctx.Done():
 		var givenUp <-chan struct{}
-		if w := round.ex.work; w != nil {
+		if w := l.ex.work; w != nil {
 			givenUp = w.givenUp
 		}
-		if givenUp != nil || round.isTaskCancelled(ctx) {
+		if givenUp != nil || l.isTaskCancelled(ctx) {
 			r.stop(context.Cause(ctx))
 			for {
 				select {
@@ -308,17 +280,17 @@ func (r *linearRun) receive(ctx context.Context, round *Call) (handover, error) 
 
 // end ends a run that no round will resume.
 func (r *linearRun) end(cause error) {
-	r.call.mu.Lock()
+	l := r.call.lock()
 	r.alone = true
-	r.call.mu.Unlock()
+	l.mu.Unlock()
 	r.stop(cause)
 }
 
 // leavesStops reports whether the functions of OnStop are left to the handler's goroutine,
 // since it is at work: they run when it has ended, and its effect with it.
 func (r *linearRun) leavesStops() bool {
-	r.call.mu.Lock()
-	defer r.call.mu.Unlock()
+	l := r.call.lock()
+	defer l.mu.Unlock()
 	if !r.started || r.finished || r.waiting {
 		return false
 	}
@@ -330,28 +302,27 @@ func (r *linearRun) leavesStops() bool {
 // another run can replay it: then nothing is undone.
 func (r *linearRun) release(cause error) {
 	if r.how.replays {
-		r.call.takeStops()
-		r.call.mu.Lock()
+		l := r.call.lock()
 		r.released = true
-		r.call.mu.Unlock()
+		l.mu.Unlock()
 	}
 	r.end(cause)
 }
 
 func (r *linearRun) isReleased() bool {
-	r.call.mu.Lock()
-	defer r.call.mu.Unlock()
+	l := r.call.lock()
+	defer l.mu.Unlock()
 	return r.released
 }
 
 // stop ends a run whose last handover a round is going to receive.
 func (r *linearRun) stop(cause error) {
-	r.call.mu.Lock()
+	l := r.call.lock()
 	r.ending = true
 	if r.cause == nil {
 		r.cause = cause
 	}
-	r.call.mu.Unlock()
+	l.mu.Unlock()
 	r.ctx.cancel(cause)
 	select {
 	case r.wake <- false:
@@ -366,12 +337,12 @@ func (r *linearRun) main() {
 	err := r.body.run(&r.ctx, r.call)
 	cancelled := errors.Is(err, context.Canceled)
 	returned = true
-	r.call.mu.Lock()
-	defer r.call.mu.Unlock()
+	l := r.call.lock()
+	defer l.mu.Unlock()
 	switch {
 	case r.err != nil:
 	case err == nil:
-		r.err = r.unread(r.call)
+		r.err = r.unread(l)
 	case r.cause != nil && cancelled:
 		r.err = r.cause
 	default:
@@ -382,7 +353,7 @@ func (r *linearRun) main() {
 // finish is the last call of the handler's goroutine: it leaves the table and
 // passes on how the handler ended.
 func (r *linearRun) finish(returned bool, panicked any) {
-	r.call.mu.Lock()
+	l := r.call.lock()
 	switch {
 	case panicked != nil:
 		r.err = panicError(panicked)
@@ -393,20 +364,20 @@ func (r *linearRun) finish(returned bool, panicked any) {
 		r.err = errExited
 	}
 	r.ending, r.finished = true, true
-	end, alone := handover{err: r.err}, r.alone
+	end, alone, released := handover{err: r.err}, r.alone, r.released
 	stopped := cmp.Or(end.err, r.cause)
-	r.call.mu.Unlock()
+	l.mu.Unlock()
 	if panicked != nil && alone {
-		r.call.observe(context.Background(), Event{Kind: CallStopped, Err: end.err})
+		l.observe(context.Background(), Event{Kind: CallStopped, Err: end.err})
 	}
-	if alone {
-		if end := r.call.effectsEnd(); end != nil {
+	if alone && !released {
+		if end := l.effectsEnd(); end != nil {
 			<-end
 		}
-		r.call.runStops(&r.ctx, r.call.takeStops(), stopped)
+		l.runStops(&r.ctx, r.call.takeStops(), stopped)
 	}
 	r.ctx.cancel(context.Canceled)
-	r.call.rt.frames.leave(r)
+	l.target.rt.frames.leave(r)
 	r.handovers <- end
 }
 
@@ -428,11 +399,11 @@ func (r *linearRun) await(c *Call, specs []*spec) error {
 
 // unwind ends the handler's goroutine from within.
 func (r *linearRun) unwind(err error) {
-	r.call.mu.Lock()
+	l := r.call.lock()
 	r.ending = true
 	if r.err == nil {
 		r.err = err
 	}
-	r.call.mu.Unlock()
+	l.mu.Unlock()
 	runtime.Goexit()
 }

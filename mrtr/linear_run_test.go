@@ -3,6 +3,7 @@ package mrtr_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -320,4 +321,75 @@ func TestAHandlerAsksAsItsTimeIsUp(t *testing.T) {
 	require.NotZero(t, ends[true])
 	require.NotZero(t, ends[false])
 	t.Logf("asked, or ended: %v", ends)
+}
+
+// A handler that was held in earlier rounds is judged by what it did in all of them: what it
+// registered before its first question holds in its last round, and a mistake ends its call
+// whatever it makes of that.
+func TestARoundJudgesTheHandlerThatWasHeld(t *testing.T) {
+	for name, style := range map[string]linearStyle{"coroutine": mrtr.Coroutine[tripIn, tripOut], "resumable": mrtr.Resumable[tripIn, tripOut]} {
+		for _, mistaken := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/mistaken=%t", name, mistaken), func(t *testing.T) {
+				completed := 0
+				tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+					c.OnComplete(func(context.Context) { completed++ })
+					for _, key := range []string{"q", "r"} {
+						if _, err := mrtr.Ask(ctx, c, text(key)); err != nil {
+							return tripOut{}, err
+						}
+					}
+					if mistaken {
+						_, _ = mrtr.Answer(c, mrtr.Elicit[string]("r", "In other words?"))
+					}
+					return tripOut{Plan: "done"}, nil
+				}))
+				last := tool.answer(tool.answer(tool.begin(), "x"), "y")
+				if mistaken {
+					require.Contains(t, misuse(t, last.err).Error(), `key "r"`)
+					require.Zero(t, completed)
+					return
+				}
+				require.Equal(t, tripReply{plan: "done"}, last)
+				require.Equal(t, 1, completed)
+			})
+		}
+	}
+}
+
+// Goroutines of a handler may use its call while it is held, and while it is given the next
+// round.
+func TestACallIsUsedWhileItsRoundsChange(t *testing.T) {
+	ended := make(chan struct{})
+	tool := serveTrip(t, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		defer close(ended)
+		goOn, stopped := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for last := 1; ; {
+				select {
+				case <-goOn:
+					return
+				default:
+					round := c.Round()
+					if round < last {
+						panic("it went back")
+					}
+					last = round
+				}
+			}
+		}()
+		defer func() { close(goOn); <-stopped }()
+		for _, key := range []string{"a", "b", "c", "d"} {
+			if _, err := mrtr.Ask(ctx, c, text(key)); err != nil {
+				return tripOut{}, err
+			}
+		}
+		return tripOut{Plan: "done"}, nil
+	}))
+	reply := tool.begin()
+	for reply.err == nil && reply.plan == "" {
+		reply = tool.answer(reply, "x")
+	}
+	require.Equal(t, tripReply{plan: "done"}, reply)
+	<-ended
 }

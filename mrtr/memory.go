@@ -155,39 +155,39 @@ func (l *ledger) remembered() bool { return l.st.turns != nil }
 
 // remember makes a call that begins one whose rounds are remembered. Those of a legacy
 // client are not: its bridge holds the state, and nobody else can send it.
-func (c *Call) remember(ctx context.Context) error {
-	m := c.rt.memory
-	if m == nil || c.target.unstored || c.ex.client.Era == era.Legacy {
+func (rd *round) remember(ctx context.Context) error {
+	m := rd.target.rt.memory
+	if m == nil || rd.target.unstored || rd.ex.client.Era == era.Legacy {
 		return nil
 	}
 	epoch, err := m.begin(ctx)
 	if err != nil {
-		return c.storeFailed(ctx, err)
+		return rd.storeFailed(ctx, err)
 	}
-	c.st.rememberIn(epoch)
+	rd.st.rememberIn(epoch)
 	return nil
 }
 
 // stale says why the state of a remembered call cannot be used here, "" if it can.
-func (c *Call) stale() string {
+func (rd *round) stale() string {
 	switch {
-	case !c.remembered():
+	case !rd.remembered():
 		return ""
-	case c.rt.memory == nil:
+	case rd.target.rt.memory == nil:
 		return "its rounds are remembered in a store, and this instance has none"
-	case time.Since(time.UnixMilli(c.st.turns.until)) > c.rt.memory.skew:
+	case time.Since(time.UnixMilli(rd.st.turns.until)) > rd.target.rt.memory.skew:
 		return string(statecodec.ReasonExpired)
 	}
 	return ""
 }
 
 // turn describes the turn that this round claims.
-func (c *Call) turn(answers string) claim.Turn {
+func (rd *round) turn(answers string) claim.Turn {
 	return claim.Turn{
-		Key:         store.Key{Epoch: c.st.turns.epoch, Name: turnName(c.target.audience, c.principal, c.st.id, c.st.turns.next)},
+		Key:         store.Key{Epoch: rd.st.turns.epoch, Name: turnName(rd.target.audience, rd.principal, rd.st.id, rd.st.turns.next)},
 		Fingerprint: answers,
-		Expires:     c.rt.memory.lastUse(time.UnixMilli(c.st.turns.until)),
-		Again:       c.target.again,
+		Expires:     rd.target.rt.memory.lastUse(time.UnixMilli(rd.st.turns.until)),
+		Again:       rd.target.again,
 	}
 }
 

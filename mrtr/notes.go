@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
@@ -142,4 +143,24 @@ func (cl *turnClaim) ran(until time.Time, begun bool) {
 	if until.After(cl.until) {
 		cl.until = until
 	}
+}
+
+// turnClaim is the claim of the round that runs a turn.
+type turnClaim struct {
+	held *claim.Held
+	turn claim.Turn
+	base int     // of the entries that are no answers, those that came with the state
+	left []entry // by an earlier run of the turn
+
+	mu     sync.Mutex
+	open   []entry // effects noted as begun that have not ended
+	broken error   // the turn cannot have a result any more
+	// effects counts those that run, and until is when the last of them is to end.
+	effects int
+	until   time.Time
+}
+
+// acted reports whether an earlier run of the turn had effects.
+func (cl *turnClaim) acted() bool {
+	return slices.ContainsFunc(cl.left, func(e entry) bool { return !e.kind.isUndoing() })
 }

@@ -178,35 +178,35 @@ type Event struct {
 
 // observe is small enough to be inlined: without an observer no event is made.
 func (l *ledger) observe(ctx context.Context, e Event) {
-	if l.rt.observer != nil {
+	if l.target.rt.observer != nil {
 		l.tellObserver(ctx, e)
 	}
 }
 
 func (l *ledger) tellObserver(ctx context.Context, e Event) {
 	l.describe(ctx, &e)
-	_ = guard(func() error { l.rt.observer.Observe(ctx, e); return nil })
+	_ = guard(func() error { l.target.rt.observer.Observe(ctx, e); return nil })
 }
 
 // startRound tells the observer that a round has started, and takes its context.
-func (c *Call) startRound(ctx context.Context) (round context.Context) {
-	if c.rt.observer == nil {
+func (rd *round) startRound(ctx context.Context) (round context.Context) {
+	if rd.target.rt.observer == nil {
 		return ctx
 	}
 	e := Event{Kind: RoundStarted}
-	if s := c.st.seen; s != nil {
+	if s := rd.st.seen; s != nil {
 		e.Waited = s.waited
 	}
-	if o, ok := c.rt.observer.(ContextObserver); ok {
-		ctx = roundContext(ctx, c, o, e)
-		if o, ok := o.(TraceObserver); ok && c.st.round == 1 {
-			c.st.useTrace(roundTrace(ctx, o))
+	if o, ok := rd.target.rt.observer.(ContextObserver); ok {
+		ctx = roundContext(ctx, &rd.ledger, o, e)
+		if o, ok := o.(TraceObserver); ok && rd.st.round == 1 {
+			rd.st.useTrace(roundTrace(ctx, o))
 		}
 	}
-	c.observe(ctx, e)
-	ctx = context.WithValue(ctx, ledgerKey{}, c.ledger)
-	if c.remembered() {
-		c.describe(ctx, &e)
+	rd.observe(ctx, e)
+	ctx = context.WithValue(ctx, ledgerKey{}, &rd.ledger)
+	if rd.remembered() {
+		rd.describe(ctx, &e)
 		ctx = context.WithValue(ctx, roundKey{}, &e)
 	}
 	return ctx
@@ -222,8 +222,8 @@ func roundTrace(ctx context.Context, o TraceObserver) (t Trace) {
 }
 
 // roundContext is the observer's context of a round, or ctx if RoundContext panics.
-func roundContext(ctx context.Context, c *Call, o ContextObserver, e Event) context.Context {
-	c.describe(ctx, &e)
+func roundContext(ctx context.Context, l *ledger, o ContextObserver, e Event) context.Context {
+	l.describe(ctx, &e)
 	var round context.Context
 	if guard(func() error { round = o.RoundContext(ctx, e); return nil }) != nil || round == nil {
 		return ctx

@@ -82,8 +82,9 @@ func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Co
 		return none, err
 	}
 	if idem == "" {
-		if lost := c.lost(value, new(T)); lost != "" {
-			return none, c.diverged("the value of effect %q %s", key, lost)
+		l := c.ledger()
+		if lost := l.lost(value, new(T)); lost != "" {
+			return none, l.diverged("the value of effect %q %s", key, lost)
 		}
 		return decodeEffect[T](value, key)
 	}
@@ -178,15 +179,15 @@ func lostValue(err error) error { return &effectsReported{error: err, effect: ef
 // begin finds the remembered value of an effect, or marks it as running and makes
 // its idem.
 func (c *Call) begin(key string, free bool) (value json.RawMessage, idem string, _ error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	l := c.lock()
+	defer l.mu.Unlock()
 	if c.linear != nil {
-		if err := c.linear.failure(c, key); err != nil {
+		if err := c.linear.failure(l, key); err != nil {
 			return nil, "", err
 		}
 	}
-	for i := range c.st.done {
-		if e := &c.st.done[i]; e.kind.isEffect() && e.key == key {
+	for i := range l.st.done {
+		if e := &l.st.done[i]; e.kind.isEffect() && e.key == key {
 			if c.linear == nil && e.read || c.linear != nil && c.linear.claimed[key] && !c.linear.ending {
 				return nil, "", twice(key, "effects")
 			}
@@ -198,40 +199,40 @@ func (c *Call) begin(key string, free bool) (value json.RawMessage, idem string,
 		}
 	}
 	if c.linear != nil {
-		if err := c.linear.mayRun(c, key); err != nil {
+		if err := c.linear.mayRun(l, key); err != nil {
 			return nil, "", err
 		}
 	}
-	if c.phase == stopping {
+	if l.phase == stopping {
 		return nil, "", misuse("effect %q does not run: its call has stopped", key)
 	}
-	if _, running := c.running.keys()[key]; running {
+	if _, running := l.running.keys()[key]; running {
 		return nil, "", twice(key, "effects")
 	}
-	return nil, c.runs(key, ".", free), nil
+	return nil, l.runs(key, ".", free), nil
 }
 
 // finish records the outcome of an effect. The effects that ran meanwhile become
 // part of it, and code that replays it need not ask for them.
 func (c *Call) finish(ran entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	began := c.running.began[ran.key]
-	c.running.end(ran.key)
-	c.st.done.nest(began)
+	l := c.lock()
+	defer l.mu.Unlock()
+	began := l.running.began[ran.key]
+	l.running.end(ran.key)
+	l.st.done.nest(began)
 	if ran.kind != effectEntry {
 		var claimed map[string]bool
 		if c.linear != nil {
 			claimed = c.linear.claimed
 		}
-		c.st.done.release(claimed)
+		l.st.done.release(claimed)
 	}
 	if ran.kind == triedEntry {
-		c.st.tried(ran)
+		l.st.tried(ran)
 		return
 	}
 	ran.noteRead()
-	c.st.record(ran)
+	l.st.record(ran)
 	switch {
 	case c.linear == nil:
 	case ran.kind == failedEntry:

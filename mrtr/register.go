@@ -190,7 +190,7 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 			return &mcp.ReadResourceResult{}, nil
 		}
 		made := snapshot.Result(round.out)
-		if round.call.Round() > 1 { // it was made of somebody's answers
+		if round.round.own.Round() > 1 { // it was made of somebody's answers
 			made.Cacheable = mcp.Cacheable{CacheScope: "private"}
 		}
 		return made, nil
@@ -253,12 +253,12 @@ func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (*roundO
 		if err != nil || questions == nil {
 			return r, nil, err
 		}
-		*ex.legacy, in = legacyRounds{last: &r.call, asked: time.Now()}, r.in
+		*ex.legacy, in = legacyRounds{last: &r.round, asked: time.Now()}, r.in
 		answered := f.rt.asking.begins(ex.legacy)
-		ex.answers, err = rounds.Ask(ctx, questions.requests, r.call.st.deadlines())
+		ex.answers, err = rounds.Ask(ctx, questions.requests, r.round.st.deadlines())
 		answered()
 		if err != nil {
-			return r, nil, r.call.abandon(ctx, err)
+			return r, nil, r.round.abandon(ctx, err)
 		}
 	}
 }
@@ -269,31 +269,42 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (*roundO
 		return f.detach(ctx, ex, in)
 	}
 	r := &roundOf[In, Out]{front: f, in: in}
-	questions, err := f.rt.run(ctx, ex, f.target, r)
+	questions, err := f.run(ctx, ex, r)
 	return r, questions, err
+}
+
+// run runs the round. A handler that is held has its input, so that the round lets go of it,
+// unless a legacy client's call goes on with that.
+func (f *front[In, Out]) run(ctx context.Context, ex exchange, r *roundOf[In, Out]) (*asked, error) {
+	questions, err := f.rt.run(ctx, ex, f.target, r)
+	if questions != nil && ex.legacy == nil {
+		var none In
+		r.in = none
+	}
+	return questions, err
 }
 
 // legacyRounds are those of a legacy client's call, whose state stays here.
 type legacyRounds struct {
-	last  *Call     // the round before, nil in the first
+	last  *round    // the round before, nil in the first
 	asked time.Time // when its questions went out
 }
 
 // abandon ends a call whose client was asked and has not answered: without another round
 // that could, it unwinds the handler and runs the functions of OnStop. The error reports
 // the call's effects.
-func (c *Call) abandon(ctx context.Context, err error) error {
-	stops, _ := c.unwind(ctx, nil, err)
-	c.stop(ctx, stops, err)
-	err = c.reportEffects(err)
-	c.observe(ctx, Event{Kind: CallStopped, Err: err})
+func (rd *round) abandon(ctx context.Context, err error) error {
+	stops, _ := rd.unwind(ctx, false, err)
+	rd.stop(ctx, stops, err)
+	err = rd.reportEffects(err)
+	rd.observe(ctx, Event{Kind: CallStopped, Err: err})
 	return err
 }
 
-// round is the part of a round that knows the types of its handler.
-type round interface {
-	// begin makes the round's call.
-	begin() *Call
+// typedRound is the part of a round that knows the types of its handler.
+type typedRound interface {
+	// begin makes the round.
+	begin() *round
 	// enter runs the author's code. No result and no error means that the call is complete.
 	enter(ctx context.Context, c *Call) (*IncompleteResult, error)
 	// save is the result as JSON, for a store. load makes a result of that JSON again
@@ -303,19 +314,15 @@ type round interface {
 	load(saved json.RawMessage) error
 }
 
-// roundOf is the round of one request: its call, its input and its result, in one piece.
+// roundOf is the round of one request, with its input and its result, in one piece.
 type roundOf[In, Out any] struct {
-	front  *front[In, Out]
-	call   Call
-	ledger ledger
-	in     In // as the next entry gets it
+	front *front[In, Out]
+	round round
+	in    In // as the next entry gets it
 	result[Out]
 }
 
-func (r *roundOf[In, Out]) begin() *Call {
-	r.call.ledger = &r.ledger
-	return &r.call
-}
+func (r *roundOf[In, Out]) begin() *round { return &r.round }
 
 // enter gives each entry the input as it arrived: a handler may be entered several times
 // in a round.

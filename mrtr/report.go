@@ -76,7 +76,7 @@ func (p *pending) answered(response mcp.InputResponse, err error) how {
 // reportAnswers tells the observer how the questions of this round were answered: as says,
 // unless that is "".
 func (l *ledger) reportAnswers(ctx context.Context, as string) {
-	if l.rt.observer == nil {
+	if l.target.rt.observer == nil {
 		return
 	}
 	round := l.answered
@@ -107,7 +107,7 @@ func (l *ledger) gateOrReport(s *spec) (standIn json.RawMessage, err error) {
 }
 
 func (l *ledger) report(ctx context.Context, s *spec, answer string) {
-	if l.rt.observer == nil {
+	if l.target.rt.observer == nil {
 		return
 	}
 	if seen := l.st.seen; seen != nil {
@@ -165,7 +165,7 @@ func (s *sender) answered() []string {
 
 // identify notes the facts of the request for the observer.
 func (l *ledger) identify() {
-	if l.rt.observer == nil {
+	if l.target.rt.observer == nil {
 		return
 	}
 	seen := &sender{client: clientName(l.ex), came: traceOf(l.ex.request)}
@@ -216,11 +216,11 @@ func (d *doubts) first(call, what string) bool {
 
 // doubt tells the observer of effects that may or may not have happened.
 func (l *ledger) doubt(ctx context.Context, effects ...string) {
-	if l.rt.observer == nil {
+	if l.target.rt.observer == nil {
 		return
 	}
 	for _, effect := range effects {
-		if l.rt.doubts.first(l.id(), "effect "+effect) {
+		if l.target.rt.doubts.first(l.id(), "effect "+effect) {
 			l.observe(ctx, Event{Kind: EffectInDoubt, Effect: effect})
 		}
 	}
@@ -229,11 +229,11 @@ func (l *ledger) doubt(ctx context.Context, effects ...string) {
 // doubtRound tells the observer that a request was answered with an unknown outcome. A repeat
 // of it is an ordinary RoundRepeated.
 func (l *ledger) doubtRound(ctx context.Context, err error, unknown []string) {
-	if l.rt.observer == nil {
+	if l.target.rt.observer == nil {
 		return
 	}
 	e := Event{Kind: RoundUnknown, Reason: "its instance fell silent", Err: err}
-	if !l.rt.doubts.first(l.id(), "round") {
+	if !l.target.rt.doubts.first(l.id(), "round") {
 		e.Kind = RoundRepeated
 	}
 	l.doubt(ctx, unknown...)
@@ -243,7 +243,7 @@ func (l *ledger) doubtRound(ctx context.Context, err error, unknown []string) {
 // doubtUndoings tells the observer of effects that an earlier run of the turn began to undo
 // and never finished undoing.
 func (l *ledger) doubtUndoings(ctx context.Context) {
-	if l.rt.observer == nil {
+	if l.target.rt.observer == nil {
 		return
 	}
 	for i := range l.st.done {
@@ -251,7 +251,7 @@ func (l *ledger) doubtUndoings(ctx context.Context) {
 		if e.kind != undoneEntry || !e.unknown || l.st.done.undoing(e.key) != e {
 			continue
 		}
-		if effect := effectName(e.key); l.rt.doubts.first(l.id(), "undoing "+effect) {
+		if effect := effectName(e.key); l.target.rt.doubts.first(l.id(), "undoing "+effect) {
 			l.observe(ctx, Event{Kind: StopFailed, Effect: effect, Reason: "the server was cut off while it was undone"})
 		}
 	}

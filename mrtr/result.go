@@ -16,7 +16,7 @@ const outcomeFormat = 1
 
 // writeOutcome is the outcome of a turn as it is remembered: the token of its
 // questions, its error, or its result. It is nil for a result that cannot be kept.
-func (l *ledger) writeOutcome(out *asked, err error, from round) json.RawMessage {
+func (rd *round) writeOutcome(out *asked, err error) json.RawMessage {
 	switch {
 	case out != nil:
 		w := beginSaved(len(out.token))
@@ -28,8 +28,8 @@ func (l *ledger) writeOutcome(out *asked, err error, from round) json.RawMessage
 		w.Raw("error", failed)
 		return w.End()
 	}
-	result, err := from.save()
-	if err != nil || len(result) > l.rt.memory.maxResult {
+	result, err := rd.typed.save()
+	if err != nil || len(result) > rd.target.rt.memory.maxResult {
 		return nil
 	}
 	w := beginSaved(len(result))
@@ -38,9 +38,9 @@ func (l *ledger) writeOutcome(out *asked, err error, from round) json.RawMessage
 }
 
 // tryOutcome is writeOutcome where a method of the author's result or error may panic.
-func (c *Call) tryOutcome(out *asked, err error, from round) (outcome json.RawMessage, panicked error) {
+func (rd *round) tryOutcome(out *asked, err error) (outcome json.RawMessage, panicked error) {
 	panicked = guard(func() error {
-		outcome = c.writeOutcome(out, err, from)
+		outcome = rd.writeOutcome(out, err)
 		return nil
 	})
 	return outcome, safeError(panicked)
@@ -53,7 +53,7 @@ func beginSaved(size int) jsontext.Writer {
 
 // readOutcome reads what writeOutcome wrote. The questions are made of the state in
 // their token, which opens for equal requests alone.
-func (c *Call) readOutcome(b json.RawMessage, to round) (*asked, error) {
+func (rd *round) readOutcome(b json.RawMessage) (*asked, error) {
 	if len(b) == 0 {
 		return nil, &effectsReported{error: &Error{Reason: ResultNotKept}, effect: effectApplied}
 	}
@@ -63,15 +63,15 @@ func (c *Call) readOutcome(b json.RawMessage, to round) (*asked, error) {
 	case format != outcomeFormat || !r.End():
 		return nil, &Error{Reason: ResultNotKept}
 	case token != "":
-		st, ok, err := c.openState(token)
+		st, ok, err := rd.openState(token)
 		if err != nil || !ok {
 			return nil, badState()
 		}
-		requests, err := st.requests(c.ex.client)
+		requests, err := st.requests(rd.ex.client)
 		if err != nil {
 			return nil, err
 		}
-		c.tellTask(&st)
+		rd.tellTask(&st)
 		return &asked{requests: requests, token: token}, nil
 	case failed != nil:
 		f, err := failure.Read(failed)
@@ -80,7 +80,7 @@ func (c *Call) readOutcome(b json.RawMessage, to round) (*asked, error) {
 		}
 		return nil, f.Err()
 	}
-	return nil, to.load(result)
+	return nil, rd.typed.load(result)
 }
 
 // settledJSON encodes v so that decoding and encoding it again gives the same bytes.

@@ -7,6 +7,30 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
+// round is one request's way through the engine.
+type round struct {
+	ledger
+	typed typedRound
+	own   Call  // of the handler, unless one that is held goes on
+	out   asked // where this round asks
+}
+
+func newRound(t *target, ex exchange, typed typedRound) *round {
+	rd := typed.begin()
+	rd.target, rd.ex, rd.typed = t, ex, typed
+	rd.own.at.Store(&rd.ledger)
+	return rd
+}
+
+// call is that of the handler which goes through the history in this round: its own, or the one
+// of the held handler that stands in for it.
+func (rd *round) call() *Call {
+	if r := rd.own.linear; r != nil {
+		return r.call
+	}
+	return &rd.own
+}
+
 // run takes one request of a call from the state that came in to the state that
 // goes out:
 //
@@ -20,113 +44,127 @@ import (
 // It returns the questions, or nil when the call is complete, or the error that
 // ended it. register.go comes before it: there a round is detached from its request, and a
 // legacy client is asked between two of them.
-func (rt *Runtime) run(ctx context.Context, ex exchange, t *target, r round) (*asked, error) {
+func (rt *Runtime) run(ctx context.Context, ex exchange, t *target, typed typedRound) (*asked, error) {
 	rt.rounds.Add(1)
 	defer rt.rounds.Add(-1)
 	var began time.Time
 	if rt.observer != nil { // nobody else asks for the time
 		began = time.Now()
 	}
-	c := r.begin()
-	c.rt, c.target, c.ex = rt, t, ex
-	if err := c.openRound(ctx); err != nil {
+	rd := newRound(t, ex, typed)
+	if err := rd.openRound(ctx); err != nil {
 		return nil, err
 	}
-	c.life = ctx
-	if out, err := c.offerTask(ctx); out != nil || err != nil {
+	rd.life = ctx
+	if out, err := rd.offerTask(ctx); out != nil || err != nil {
 		return out, err
 	}
-	ctx, done := c.heedTask(ctx)
+	ctx, done := rd.heedTask(ctx)
 	defer done()
-	ctx = c.startRound(ctx)
-	c.life = ctx
-	out, err := c.advanceGuarded(ctx, r)
-	if err != nil || c.claim != nil {
-		out, err = c.settleRound(ctx, out, safeError(err), r)
+	ctx = rd.startRound(ctx)
+	rd.life = ctx
+	out, err := rd.advanceGuarded(ctx)
+	if err != nil || rd.claim != nil {
+		out, err = rd.settleRound(ctx, out, safeError(err))
 	}
-	if rt.observer != nil && c.phase != elsewhere { // else it knows
-		c.observeEnd(ctx, out, err, time.Since(began))
+	if rt.observer != nil && rd.phase != elsewhere { // else it knows
+		rd.observeEnd(ctx, out, err, time.Since(began))
+	}
+	if out != nil && rd.own.goesOn() != nil { // the handler is held
+		rd.releaseRequest()
 	}
 	return out, err
 }
 
+// releaseRequest lets go of the request while the handler waits for the next, and of what
+// nobody asks for when the questions are at their client.
+func (l *ledger) releaseRequest() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ex.legacy == nil {
+		l.st.dropQuestions()
+		l.answered = nil
+	}
+	l.ex = exchange{method: l.ex.method, name: l.ex.name, client: l.ex.client}
+}
+
 // settleRound ends a round. Where code that others wrote does not let it, it lets go of the
 // turn: its holder would else renew the claim for ever.
-func (c *Call) settleRound(ctx context.Context, out *asked, err error, r round) (*asked, error) {
+func (rd *round) settleRound(ctx context.Context, out *asked, err error) (*asked, error) {
 	settled := false
 	err = guard(func() (failed error) {
-		out, failed = c.settle(ctx, out, err, r)
+		out, failed = rd.settle(ctx, out, err)
 		settled = true
 		return failed
 	})
-	if cl := c.currentClaim(); cl != nil && !settled {
-		cl.held.LetGo(ctx, c.leftovers(cl))
+	if cl := rd.currentClaim(); cl != nil && !settled {
+		cl.held.LetGo(ctx, rd.leftovers(cl))
 	}
 	return out, err
 }
 
 // settle undoes the effects of a stopped call, and records the outcome of a turn.
-func (c *Call) settle(ctx context.Context, out *asked, err error, r round) (*asked, error) {
-	if over := c.gaveUp(ctx); over != nil {
-		if !c.target.again && !c.target.cancel { // its turn has that outcome
-			stops, _ := c.unwind(ctx, nil, over)
-			c.stop(ctx, stops, over)
+func (rd *round) settle(ctx context.Context, out *asked, err error) (*asked, error) {
+	if over := rd.gaveUp(ctx); over != nil {
+		if !rd.target.again && !rd.target.cancel { // its turn has that outcome
+			stops, _ := rd.unwind(ctx, false, over)
+			rd.stop(ctx, stops, over)
 		}
 		return nil, over
 	}
-	if err != nil && c.phase != elsewhere {
-		if cancelled := c.endedByTask(ctx, err); cancelled != nil {
+	if err != nil && rd.phase != elsewhere {
+		if cancelled := rd.endedByTask(ctx, err); cancelled != nil {
 			err = cancelled
 		} else {
-			err = c.cutOff(ctx, err)
+			err = rd.cutOff(ctx, err)
 		}
 		var stops []stop
 		switch {
-		case c.resumable(ctx, err):
-			c.abandonFrame(endOf(ctx))
-		case c.ends():
-			stops, err = c.unwind(ctx, r, err)
-			if task := c.task(); task != nil {
+		case rd.resumable(ctx, err):
+			rd.abandonFrame(endOf(ctx))
+		case rd.ends():
+			stops, err = rd.unwind(ctx, true, err)
+			if task := rd.task(); task != nil {
 				task.End()
 			}
 		}
-		c.stop(ctx, stops, err)
-		err = c.reportEffects(err)
+		rd.stop(ctx, stops, err)
+		err = rd.reportEffects(err)
 	}
-	if c.claim != nil {
-		return c.conclude(ctx, out, err, r)
+	if rd.claim != nil {
+		return rd.conclude(ctx, out, err)
 	}
 	return out, err
 }
 
 // observeEnd tells the observer how a round ended.
-func (c *Call) observeEnd(ctx context.Context, out *asked, err error, took time.Duration) {
+func (rd *round) observeEnd(ctx context.Context, out *asked, err error, took time.Duration) {
 	e := Event{Kind: CallCompleted, Duration: took}
-	if s := c.st.seen; s != nil {
+	if s := rd.st.seen; s != nil {
 		e.Answers = s.answered()
 	}
 	switch {
 	case err != nil:
-		e.Kind, e.Err, e.Reason = CallStopped, err, c.begunWith(err)
+		e.Kind, e.Err, e.Reason = CallStopped, err, rd.begunWith(err)
 	case out != nil:
-		e.Kind, e.Questions, e.StateBytes = QuestionsAsked, c.st.openKeys(), len(out.token)
+		e.Kind, e.Questions, e.StateBytes = QuestionsAsked, rd.st.openKeys(), len(out.token)
 	}
-	c.observe(ctx, e)
+	rd.observe(ctx, e)
 }
 
 // ends reports whether an error of this round ends its call. With a store, that of a
 // round which was not claimed ends the request alone.
-func (c *Call) ends() bool { return !c.remembered() || c.begins() || c.claim != nil }
+func (rd *round) ends() bool { return !rd.remembered() || rd.begins() || rd.claim != nil }
 
 // begins reports whether the call began with this request. The first round of a task has a
 // state.
-func (c *Call) begins() bool { return c.st.round == 1 && c.ex.token == "" }
+func (rd *round) begins() bool { return rd.st.round == 1 && rd.ex.token == "" }
 
 // begunWith tells operators of a call that diverged which version it began with.
 // Clients have no business with our builds.
-func (c *Call) begunWith(err error) string {
+func (rd *round) begunWith(err error) string {
 	if reasonOf(err) == Diverged {
-		return "begun with version " + c.st.version
+		return "begun with version " + rd.st.version
 	}
 	return ""
 }
@@ -134,33 +172,33 @@ func (c *Call) begunWith(err error) string {
 // advance judges the answers that came back, and enters the handler only when
 // all are answered; then it asks those that the handler needs. Guards and
 // steps run in here.
-func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
-	if c.st.round == 1 {
-		if err := c.refuseUnaskable(); err != nil {
+func (rd *round) advance(ctx context.Context) (*asked, error) {
+	if rd.st.round == 1 {
+		if err := rd.refuseUnaskable(); err != nil {
 			return nil, err
 		}
 	}
 	var ended error // by the answers
-	cancelled := c.endsTask()
+	cancelled := rd.endsTask()
 	// A round that was cut off, and then cancelled, had answers. It is claimed with those.
-	if len(c.st.pending) > 0 && (cancelled == nil || len(c.ex.answers) > 0) {
+	if len(rd.st.pending) > 0 && (cancelled == nil || len(rd.ex.answers) > 0) {
 		settled := false
-		settled, ended = c.judgeAnswers(ctx)
+		settled, ended = rd.judgeAnswers(ctx)
 		if ended == nil && !settled && cancelled == nil {
-			c.reportAnswers(ctx, "")
-			return c.suspend()
+			rd.reportAnswers(ctx, "")
+			return rd.suspend()
 		}
 	}
-	if ended == nil && len(c.st.pending) > 0 {
+	if ended == nil && len(rd.st.pending) > 0 {
 		ended = cancelled
 	}
-	if c.remembered() && !c.begins() && (ended == nil || endedByAnswers(ended)) {
-		if out, answered, err := c.takeTurn(ctx, &ended, r); answered {
+	if rd.remembered() && !rd.begins() && (ended == nil || endedByAnswers(ended)) {
+		if out, answered, err := rd.takeTurn(ctx, &ended); answered {
 			return out, err
 		}
 	}
-	c.reportAnswers(ctx, "")
-	if ended == nil && c.wasUndoing() {
+	rd.reportAnswers(ctx, "")
+	if ended == nil && rd.wasUndoing() {
 		ended = &Error{Reason: OutcomeUnknown, Detail: "the server that ran this round was cut off while it undid its effects"}
 	}
 	if ended == nil {
@@ -171,65 +209,65 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 	}
 	// The handler is entered again at once when nobody has to be asked: every
 	// question got its default, or is lenient.
-	limit := c.maxAsks()
+	limit := rd.maxAsks()
 	for range limit + 1 {
-		if c.linear == nil { // else the handler goes on, and has registered before
-			c.hooks = nil
-		}
-		c.enterAnew(entered)
-		need, err := r.enter(ctx, c)
-		if mistake := c.hooks.get().mistake; mistake != nil {
+		rd.enterAnew(entered)
+		need, err := rd.typed.enter(ctx, &rd.own)
+		if mistake := rd.call().registrations().mistake; mistake != nil {
 			return nil, mistake
 		}
 		if need != nil || err == errRefused {
-			again, err := c.takeBack(ctx)
+			again, err := rd.takeBack(ctx)
 			if err != nil {
 				return nil, err
 			}
 			if again {
-				return c.suspend()
+				return rd.suspend()
 			}
 		}
 		if err != nil {
 			return nil, err
 		}
 		if need == nil {
-			if err := c.effectsHold(); err != nil {
+			if err := rd.call().effectsHold(); err != nil {
 				return nil, err
 			}
-			for _, fn := range c.hooks.get().complete {
+			for _, fn := range rd.call().registrations().complete {
 				fn(ctx)
 			}
 			return nil, nil
 		}
-		answered, err := c.take(need)
+		answered, err := rd.take(need)
 		if err != nil {
 			return nil, err
 		}
 		if !answered {
-			return c.suspend()
+			return rd.suspend()
 		}
 	}
 	return nil, tooManyRounds(limit)
 }
 
 // enterAnew begins an entry of the handler, in which it has read nothing yet.
-func (c *Call) enterAnew(p phase) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.phase, c.looked = p, nil
-	c.st.done.enterAnew()
+func (rd *round) enterAnew(p phase) {
+	rd.mu.Lock()
+	defer rd.mu.Unlock()
+	rd.phase, rd.own.looked = p, nil
+	if rd.own.goesOn() == nil { // else the handler goes on, and has registered before
+		rd.own.hooks, rd.own.linear = nil, nil
+	}
+	rd.st.done.enterAnew()
 }
 
 // maxAsks bounds the rounds of this call that ask.
-func (c *Call) maxAsks() int {
-	limit := c.rt.opts.MaxRounds
-	if c.ex.client.Era != era.Modern || c.task() != nil { // nobody follows its rounds but this server
+func (rd *round) maxAsks() int {
+	limit := rd.target.rt.opts.MaxRounds
+	if rd.ex.client.Era != era.Modern || rd.task() != nil { // nobody follows its rounds but this server
 		return limit
 	}
 	follows := followedAsks
-	if f := c.rt.opts.FollowsRounds; f != nil {
-		if n := f(c.ex.request); n > 0 {
+	if f := rd.target.rt.opts.FollowsRounds; f != nil {
+		if n := f(rd.ex.request); n > 0 {
 			follows = n
 		}
 	}
@@ -238,12 +276,12 @@ func (c *Call) maxAsks() int {
 
 // countRound counts a round that goes out, and ends a call of more rounds than its
 // client follows.
-func (c *Call) countRound(asks bool) error {
-	n := c.st.countRound(asks)
+func (rd *round) countRound(asks bool) error {
+	n := rd.st.countRound(asks)
 	if !asks && n > maxCarries {
 		return limitExceeded(maxCarries, "rounds that only carry state in one call")
 	}
-	if limit := c.maxAsks(); asks && n > limit {
+	if limit := rd.maxAsks(); asks && n > limit {
 		return tooManyRounds(limit)
 	}
 	return nil

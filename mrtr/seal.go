@@ -18,40 +18,40 @@ import (
 // and the one that goes out is sealed, both bound to the request.
 
 // openRound begins a call, or takes up one whose state came back.
-func (c *Call) openRound(ctx context.Context) error {
-	rt, ex, t := c.rt, &c.ex, c.target
+func (rd *round) openRound(ctx context.Context) error {
+	rt, ex, t := rd.target.rt, &rd.ex, rd.target
 	if !rt.registrations.serve(ex.method, ex.name, t) {
-		return c.misregistered(ctx)
+		return rd.misregistered(ctx)
 	}
 	var err error
-	if c.principal, err = rt.principal(ctx, ex.request); err != nil {
-		return c.unidentified(ctx, err)
+	if rd.principal, err = rt.principal(ctx, ex.request); err != nil {
+		return rd.unidentified(ctx, err)
 	}
 	if ex.legacy != nil && ex.legacy.last != nil {
-		c.takeUp(ex.legacy.last)
+		rd.takeUp(ex.legacy.last)
 		return nil
 	}
 	if ex.token == "" {
 		// Sealing would refuse them too, but after the handler has acted.
 		if err := statecodec.CheckArguments(ex.arguments); err != nil {
-			return c.refuse(ctx, RequestRefused, "its arguments have no canonical form", err, badArguments())
+			return rd.refuse(ctx, RequestRefused, "its arguments have no canonical form", err, badArguments())
 		}
-		c.st = newState(newID(), t.version)
-		c.identify()
-		return c.remember(ctx)
+		rd.st = newState(newID(), t.version)
+		rd.identify()
+		return rd.remember(ctx)
 	}
-	st, ok, err := c.openState(ex.token)
+	st, ok, err := rd.openState(ex.token)
 	switch {
 	case err != nil:
-		return c.notOpened(ctx, err)
+		return rd.notOpened(ctx, err)
 	case !ok:
-		return c.refuseState(ctx, "sealed by another release")
+		return rd.refuseState(ctx, "sealed by another release")
 	}
 	st.nextRound()
-	c.st = st
-	c.identify()
-	if reason := c.stale(); reason != "" {
-		return c.refuseState(ctx, reason)
+	rd.st = st
+	rd.identify()
+	if reason := rd.stale(); reason != "" {
+		return rd.refuseState(ctx, reason)
 	}
 	return nil
 }
@@ -74,10 +74,10 @@ func (p *payloadBuffer) release() {
 
 // openState opens a token for the request of this round. It is not ok for the state of
 // another release.
-func (c *Call) openState(token string) (st state, ok bool, err error) {
+func (rd *round) openState(token string) (st state, ok bool, err error) {
 	p := payloads.Get().(*payloadBuffer)
 	defer p.release()
-	if p.b, err = c.rt.codec.AppendOpen(p.b, c.binding(), token); err != nil {
+	if p.b, err = rd.target.rt.codec.AppendOpen(p.b, rd.binding(), token); err != nil {
 		return st, false, err
 	}
 	st, ok = decodeState(p.b)
@@ -86,16 +86,16 @@ func (c *Call) openState(token string) (st state, ok bool, err error) {
 
 // takeUp goes on with a call whose round before was here. The registrations of that round
 // hold until the handler is entered.
-func (c *Call) takeUp(last *Call) {
-	c.st, c.hooks = last.st, last.hooks
-	c.st.nextRound()
-	c.identify()
+func (rd *round) takeUp(last *round) {
+	rd.st, rd.own.hooks = last.st, last.call().hooks
+	rd.st.nextRound()
+	rd.identify()
 }
 
-func (c *Call) notOpened(ctx context.Context, err error) error {
+func (rd *round) notOpened(ctx context.Context, err error) error {
 	var bad *statecodec.TokenError
 	if errors.As(err, &bad) {
-		return c.refuseState(ctx, string(bad.Reason()))
+		return rd.refuseState(ctx, string(bad.Reason()))
 	}
 	return err
 }
@@ -114,31 +114,31 @@ type asked struct {
 
 // suspend makes the requests for the questions that are still open, holds the handler
 // where its style does so, and seals the state.
-func (c *Call) suspend() (*asked, error) {
-	requests, err := c.st.requests(c.ex.client)
+func (rd *round) suspend() (*asked, error) {
+	requests, err := rd.st.requests(rd.ex.client)
 	if err != nil {
 		return nil, err
 	}
-	c.nameVisits(requests)
-	if c.remembered() && (c.begins() || c.claim != nil) {
-		_, ttl := c.states()
-		c.st.nextTurn(time.Now().Add(ttl))
+	rd.nameVisits(requests)
+	if rd.remembered() && (rd.begins() || rd.claim != nil) {
+		_, ttl := rd.states()
+		rd.st.nextTurn(time.Now().Add(ttl))
 	}
-	if err := c.countRound(len(requests) > 0); err != nil {
+	if err := rd.countRound(len(requests) > 0); err != nil {
 		return nil, err
 	}
-	c.st.done.settleWordings() // before the handler is held: it shares the entries
-	if err := c.holdFrame(); err != nil {
+	rd.settleWordings()
+	if err := rd.holdFrame(); err != nil {
 		return nil, err
 	}
-	token, err := c.seal()
+	token, err := rd.seal()
 	if err != nil {
 		return nil, err
 	}
-	c.st.keepForms()
-	c.tellTask(&c.st)
-	c.out = asked{requests: requests, token: token}
-	return &c.out, nil
+	rd.st.keepForms()
+	rd.tellTask(&rd.st)
+	rd.out = asked{requests: requests, token: token}
+	return &rd.out, nil
 }
 
 // requests are those for the questions that are still open, as this client can be shown
@@ -160,13 +160,13 @@ func (st *state) requests(client era.Client) (mcp.InputRequestMap, error) {
 }
 
 // states is what seals the states of this round, and how long they open.
-func (c *Call) states() (sealer, time.Duration) {
-	t := c.target
+func (rd *round) states() (sealer, time.Duration) {
+	t := rd.target
 	if t.codec == nil {
-		return c.rt.codec, t.ttl
+		return rd.target.rt.codec, t.ttl
 	}
-	if ttl := c.rt.StateTTL(); ttl > t.ttl && rendezvous.TaskRoundOf(c.life).IsTask() {
-		return c.rt.codec, ttl
+	if ttl := rd.target.rt.StateTTL(); ttl > t.ttl && rendezvous.TaskRoundOf(rd.life).IsTask() {
+		return rd.target.rt.codec, ttl
 	}
 	return t.codec, t.ttl
 }
@@ -187,42 +187,44 @@ func (rt *Runtime) sealFor(t *target) {
 	}
 }
 
-func (c *Call) seal() (string, error) {
-	c.st.sealBy(c.target.version)
+func (rd *round) seal() (string, error) {
+	rd.st.sealBy(rd.target.version)
 	p := payloads.Get().(*payloadBuffer)
 	defer p.release()
-	p.b = c.st.appendTo(p.b)
-	if limit := c.rt.opts.MaxStateBytes; len(p.b) > limit {
+	rd.mu.Lock() // a held handler may be let go of at once, and ends its effects
+	p.b = rd.st.appendTo(p.b)
+	rd.mu.Unlock()
+	if limit := rd.target.rt.opts.MaxStateBytes; len(p.b) > limit {
 		return "", limitExceeded(limit, "bytes of state")
 	}
-	if c.ex.legacy != nil {
+	if rd.ex.legacy != nil {
 		return "", nil
 	}
-	codec, _ := c.states()
-	token, err := codec.Seal(c.binding(), p.b)
+	codec, _ := rd.states()
+	token, err := codec.Seal(rd.binding(), p.b)
 	switch {
 	case errors.Is(err, statecodec.ErrArguments):
 		return "", badArguments()
 	case errors.Is(err, statecodec.ErrTooLarge):
-		return "", limitExceeded(c.rt.opts.State.MaxToken, "bytes of sealed state")
+		return "", limitExceeded(rd.target.rt.opts.State.MaxToken, "bytes of sealed state")
 	}
 	return token, err
 }
 
 // binding ties a state to its request, so that it opens for no other.
-func (c *Call) binding() statecodec.Binding {
+func (rd *round) binding() statecodec.Binding {
 	b := statecodec.Binding{
-		Method:    c.ex.method,
-		Target:    c.ex.name,
-		Arguments: c.ex.arguments,
-		Principal: c.principal,
-		Audience:  c.target.audience,
+		Method:    rd.ex.method,
+		Target:    rd.ex.name,
+		Arguments: rd.ex.arguments,
+		Principal: rd.principal,
+		Audience:  rd.target.audience,
 	}
 	// A call stays in the era it began in, whose handler may be another one, and
 	// a legacy call in its session.
-	if e := c.ex.client.Era; e != era.Modern {
+	if e := rd.ex.client.Era; e != era.Modern {
 		b.Session = e.String()
-		if session := c.ex.session(); session != nil {
+		if session := rd.ex.session(); session != nil {
 			b.Session += " " + session.ID()
 		}
 	}

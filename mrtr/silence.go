@@ -60,12 +60,12 @@ func (st *state) deadlines() (until map[string]time.Time) {
 }
 
 // tellTask tells a task of the deadlines of its questions.
-func (c *Call) tellTask(st *state) {
+func (rd *round) tellTask(st *state) {
 	until := st.deadlines()
 	if until == nil {
 		return
 	}
-	if r := rendezvous.TaskRoundOf(c.life); r != nil {
+	if r := rendezvous.TaskRoundOf(rd.life); r != nil {
 		r.AnswerBy(until)
 	}
 }
@@ -82,29 +82,29 @@ func (st *state) otherTimes() []time.Time {
 
 // rejudge judges the answers as of another time. It is false where the round would then ask
 // again.
-func (c *Call) rejudge(ctx context.Context, at time.Time) (ended error, claims bool) {
-	c.mu.Lock()
-	c.st, c.answered, c.arrival.at = *c.arrival.before.unjudged(), nil, at
-	c.mu.Unlock()
-	settled, ended := c.judgeAnswers(ctx)
+func (rd *round) rejudge(ctx context.Context, at time.Time) (ended error, claims bool) {
+	rd.mu.Lock()
+	rd.st, rd.answered, rd.arrival.at = *rd.arrival.before.unjudged(), nil, at
+	rd.mu.Unlock()
+	settled, ended := rd.judgeAnswers(ctx)
 	return ended, settled || ended != nil && endedByAnswers(ended)
 }
 
 // claimAnswers claims the turn for the answers of this round: as they are judged now, or else
 // as an equal request was judged that claimed it. judged is how they then end the call.
-func (c *Call) claimAnswers(ctx context.Context, ended error) (turn claim.Turn, answer claim.Answer, judged, err error) {
-	turns := c.rt.memory.turns
-	turn = c.turn(c.answersOf(ended))
+func (rd *round) claimAnswers(ctx context.Context, ended error) (turn claim.Turn, answer claim.Answer, judged, err error) {
+	turns := rd.target.rt.memory.turns
+	turn = rd.turn(rd.answersOf(ended))
 	answer, err = turns.Take(ctx, turn)
-	if c.arrival == nil || c.arrival.before == nil || !errors.Is(err, claim.ErrOtherwise) {
+	if rd.arrival == nil || rd.arrival.before == nil || !errors.Is(err, claim.ErrOtherwise) {
 		return turn, answer, ended, err
 	}
-	for _, at := range c.arrival.before.otherTimes() {
-		judged, claims := c.rejudge(ctx, at)
+	for _, at := range rd.arrival.before.otherTimes() {
+		judged, claims := rd.rejudge(ctx, at)
 		if !claims {
 			continue
 		}
-		turn = c.turn(c.answersOf(judged))
+		turn = rd.turn(rd.answersOf(judged))
 		if answer, err = turns.Take(ctx, turn); !errors.Is(err, claim.ErrOtherwise) {
 			return turn, answer, judged, err
 		}

@@ -54,8 +54,7 @@ type pending struct {
 	refusedBy string // why the handler could not read it
 }
 
-// All writes to a state are below, and in history.go. Elsewhere a state is read, or copied
-// whole: from a round to the goroutine of linear code, and back.
+// All writes to a state are below, and in history.go. Elsewhere a state is read.
 
 func newState(id, version string) state { return state{id: id, round: 1, version: version} }
 
@@ -82,6 +81,9 @@ func (st *state) rememberIn(epoch string) { st.turns = &turns{epoch: epoch} }
 func (st *state) nextTurn(until time.Time) {
 	st.turns = &turns{epoch: st.turns.epoch, next: st.turns.next + 1, until: until.UnixMilli()}
 }
+
+// dropQuestions forgets the questions that went out, for a state that is sealed.
+func (st *state) dropQuestions() { st.pending = nil }
 
 func (st *state) useJournal() { st.journal = true }
 
@@ -193,9 +195,6 @@ func (st *state) tried(attempt entry) {
 	st.record(entry{kind: triedEntry, key: attempt.key, unknown: attempt.unknown, free: attempt.free})
 }
 
-// unshare separates the entries from those of the state that this is a copy of.
-func (st *state) unshare() { st.done = slices.Clone(st.done) }
-
 // unjudged is the state before its questions are judged.
 func (st *state) unjudged() *state {
 	before := *st
@@ -279,20 +278,16 @@ func (st *state) keepForms() {
 // takeOver adds the entries that an earlier run of this turn left behind.
 func (st *state) takeOver(effects []entry) { st.done = append(st.done, effects...) }
 
-// weight is the memory of a state: answers, effects, questions, and the author's
-// value.
+// weight is the memory of a state whose questions are at their client: answers, effects, and
+// the author's value.
 func (st *state) weight() int {
-	sum := len(st.author) + cap(st.done)*int(unsafe.Sizeof(entry{})) + cap(st.pending)*int(unsafe.Sizeof(pending{}))
+	sum := len(st.author) + cap(st.done)*int(unsafe.Sizeof(entry{}))
 	for i := range st.done {
 		e := &st.done[i]
 		sum += len(e.key) + len(e.digest) + len(e.value)
 		if e.asked != nil {
 			sum += digest.Len
 		}
-	}
-	for i := range st.pending {
-		p := &st.pending[i]
-		sum += int(unsafe.Sizeof(spec{})) + len(p.key) + len(p.message) + len(p.url) + len(p.schema) + len(p.fallback()) + len(p.note) + len(p.answer)
 	}
 	return sum
 }

@@ -162,7 +162,7 @@ func TestStatesThatAreNotOurs(t *testing.T) {
 func TestStatesAreShort(t *testing.T) {
 	rt, err := New(nil)
 	require.NoError(t, err)
-	c := &Call{ledger: &ledger{rt: rt, target: &target{version: "0f1e2d3c4b5a"}}}
+	c := &round{ledger: ledger{target: &target{rt: rt, version: "0f1e2d3c4b5a"}}}
 	c.st = newState(newID(), "0f1e2d3c4b5a")
 	c.st.open([]*spec{Choose("units", "Which units?", Choices("metric", "imperial")...).spec})
 	c.st.countRound(true)
@@ -214,7 +214,7 @@ func FuzzHostileTexts(f *testing.F) {
 		}
 		quoted, err := json.Marshal(text)
 		require.NoError(t, err)
-		c := &Call{ledger: &ledger{rt: rt, target: &target{version: "v"}}}
+		c := &round{ledger: ledger{target: &target{rt: rt, version: "v"}}}
 		c.st = newState("c", "v")
 		c.st.carry(quoted)
 		var specs []*spec

@@ -66,9 +66,11 @@ func (rt *Runtime) Waiting() []Waiting {
 	t := rt.frames
 	t.mu.Lock()
 	for r := t.parked.first; r != nil; r = r.links[t.parked.by].next {
-		ex := &r.call.ex // nobody writes it while the run is parked
+		l := r.call.lock()
+		ex := l.ex
+		l.mu.Unlock()
 		if ex.client.Era == era.Modern && !r.isTask {
-			found.add(ex, WayHeld, now.Sub(t.began.Add(r.expires-t.ttl)))
+			found.add(&ex, WayHeld, now.Sub(t.began.Add(r.expires-t.ttl)))
 		}
 	}
 	t.mu.Unlock()

@@ -276,7 +276,7 @@ func (at *At[In]) stepValue(i int, key string) (_ stepValue, ok bool) {
 	return at.values[i], true
 }
 
-func (at *At[In]) inDoubt(filed string) bool { return at.Call.inDoubt(filed) }
+func (at *At[In]) inDoubt(filed string) bool { return at.Call.ledger().inDoubt(filed) }
 
 // Step is a step's place in the list, and the way to its value.
 type Step[T any] struct {

@@ -52,31 +52,31 @@ func (l *stepList[In, Out]) continues(fingerprint string) bool {
 // if the state shows it: the state has the steps that were taken, and of the others only
 // the fingerprint. A state of another style has no steps.
 func (l *stepList[In, Out]) difference(c *Call) error {
-	if c.st.steps == "" {
-		return c.diverged("its list of steps")
+	if c.ledger().st.steps == "" {
+		return c.ledger().diverged("its list of steps")
 	}
 	taken := make([]bool, len(l.steps))
-	for i := range c.st.done {
-		e := &c.st.done[i]
+	for i := range c.ledger().st.done {
+		e := &c.ledger().st.done[i]
 		key, filed := strings.CutPrefix(e.key, stepPrefix)
 		if !filed && e.kind != answerEntry {
 			continue
 		}
 		at := slices.IndexFunc(l.steps, func(s step[In]) bool { return s.key == key })
 		if at < 0 {
-			return c.diverged("step %q is gone from its list of steps", key)
+			return c.ledger().diverged("step %q is gone from its list of steps", key)
 		}
 		taken[at] = true
 		if e.kind.isEffect() {
-			if lost := c.lost(e.value, reflect.New(l.steps[at].typ).Interface()); lost != "" {
-				return c.diverged("the value of step %q %s", key, lost)
+			if lost := c.ledger().lost(e.value, reflect.New(l.steps[at].typ).Interface()); lost != "" {
+				return c.ledger().diverged("the value of step %q %s", key, lost)
 			}
 		}
 	}
 	if first := slices.Index(taken, false); first >= 0 && slices.Contains(taken[first:], true) {
-		return c.diverged("step %q now comes before steps that were taken", l.steps[first].key)
+		return c.ledger().diverged("step %q now comes before steps that were taken", l.steps[first].key)
 	}
-	return c.diverged("its list of steps")
+	return c.ledger().diverged("its list of steps")
 }
 
 // always are the questions that every call comes to, unless an earlier step ends it.
@@ -92,20 +92,20 @@ func (l *stepList[In, Out]) always() (specs []*spec) {
 // enter goes through the list from where the state says the call stands.
 func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error) {
 	var none Out
-	if c.st.round > 1 && !l.continues(c.st.steps) {
+	if c.ledger().st.round > 1 && !l.continues(c.ledger().st.steps) {
 		return nil, none, l.difference(c)
 	}
-	c.st.useSteps(l.name)
+	c.ledger().st.useSteps(l.name)
 	at := &At[In]{Call: c, In: in, steps: l.steps, values: make([]stepValue, len(l.steps))}
 	if err := l.load(at); err != nil {
 		return nil, none, err
 	}
 	l.stopping(at)
-	if c.phase == stopping {
+	if c.ledger().phase == stopping {
 		return nil, none, nil
 	}
-	again := c.walk == walked
-	c.walk = walking
+	again := c.ledger().walk == walked
+	c.ledger().walk = walking
 	var questions []AnyQuestion
 	for i, s := range l.steps {
 		if len(questions) > 0 && s.kind != alsoKind {
@@ -127,7 +127,7 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 			}
 			at.values[i] = stepValue{}
 		}
-		c.observe(ctx, Event{Kind: HandlerEntered, Handler: s.key})
+		c.ledger().observe(ctx, Event{Kind: HandlerEntered, Handler: s.key})
 		spec, err := l.take(ctx, at, i)
 		if err != nil {
 			return nil, none, err
@@ -136,7 +136,7 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 			questions = append(questions, spec)
 		}
 	}
-	c.walk = walked
+	c.ledger().walk = walked
 	if len(questions) > 0 {
 		return Need(questions...), none, nil
 	}
@@ -151,17 +151,17 @@ func (l *stepList[In, Out]) enter(ctx context.Context, c *Call, in In) (*Incompl
 func (l *stepList[In, Out]) finish(ctx context.Context, at *At[In]) (_ *IncompleteResult, out Out, err error) {
 	const filed = stepPrefix + endKey
 	c := at.Call
-	if c.inDoubt(filed) {
-		c.doubt(ctx, endKey)
-		return nil, out, c.unknown(filed)
+	if c.ledger().inDoubt(filed) {
+		c.ledger().doubt(ctx, endKey)
+		return nil, out, c.ledger().unknown(filed)
 	}
-	if err := c.journalStart(ctx, openEffect(filed, false)); err != nil {
+	if err := c.ledger().journalStart(ctx, openEffect(filed, false)); err != nil {
 		return nil, out, err
 	}
-	c.observe(ctx, Event{Kind: HandlerEntered, Handler: endKey})
+	c.ledger().observe(ctx, Event{Kind: HandlerEntered, Handler: endKey})
 	out, err = l.end(ctx, at)
 	if err != nil && !ofUnknownOutcome(ctx, err) {
-		c.journalDrop(openEffect(filed, false))
+		c.ledger().journalDrop(openEffect(filed, false))
 	}
 	return nil, out, err
 }
@@ -170,8 +170,8 @@ func (l *stepList[In, Out]) finish(ctx context.Context, at *At[In]) (_ *Incomple
 func (l *stepList[In, Out]) load(at *At[In]) error {
 	for i := range l.steps {
 		s := &l.steps[i]
-		for j := range at.Call.st.done {
-			e := &at.Call.st.done[j]
+		for j := range at.Call.ledger().st.done {
+			e := &at.Call.ledger().st.done[j]
 			switch {
 			case e.kind == answerEntry && s.ask != nil && e.key == s.key:
 			case e.kind.isValue() && e.key == s.filed():
@@ -181,7 +181,7 @@ func (l *stepList[In, Out]) load(at *At[In]) error {
 			e.noteRead()
 			v, err := s.value(e)
 			if err != nil {
-				return at.Call.diverged("the value of step %q is of another type", s.key)
+				return at.Call.ledger().diverged("the value of step %q is of another type", s.key)
 			}
 			at.values[i] = v
 		}
@@ -194,10 +194,10 @@ func (l *stepList[In, Out]) load(at *At[In]) error {
 // were taken because of it: then the call has diverged.
 func (l *stepList[In, Out]) holds(ctx context.Context, at *At[In], i int) (bool, error) {
 	s, c, digest := &l.steps[i], at.Call, at.values[i].digest
-	if digest == "" || !s.yesOrNo() && c.st.version == c.target.version {
+	if digest == "" || !s.yesOrNo() && c.ledger().st.version == c.ledger().target.version {
 		return true, nil
 	}
-	c.observe(ctx, Event{Kind: HandlerEntered, Handler: s.key})
+	c.ledger().observe(ctx, Event{Kind: HandlerEntered, Handler: s.key})
 	registered := c.hooks
 	sp, _, err := s.ask(ctx, at)
 	c.hooks = registered // the step has been taken, and is not taken again
@@ -205,12 +205,12 @@ func (l *stepList[In, Out]) holds(ctx context.Context, at *At[In], i int) (bool,
 	case err != nil && !errors.Is(err, ErrSkip):
 		return false, err
 	case sp == nil:
-		return false, c.diverged("question %q is no longer asked", s.key)
+		return false, c.ledger().diverged("question %q is no longer asked", s.key)
 	case sp.digest() == digest:
 		return true, nil
 	}
 	if !l.goBack(at, i) {
-		return false, c.notWorded(s.key)
+		return false, c.ledger().notWorded(s.key)
 	}
 	return false, nil
 }
@@ -232,15 +232,15 @@ func (l *stepList[In, Out]) goBack(at *At[In], i int) bool {
 			}
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if followed && !c.mayGoBack(c.st.done.answerAt(l.steps[i].key)) || c.st.done.hasEffectOn(l.steps[i].key) {
+	locked := c.lock()
+	defer locked.mu.Unlock()
+	if followed && !c.ledger().mayGoBack(c.ledger().st.done.answerAt(l.steps[i].key)) || c.ledger().st.done.hasEffectOn(l.steps[i].key) {
 		return false
 	}
 	for j := next; j < len(l.steps); j++ {
 		if at.values[j].happened && !l.steps[j].free() {
 			at.values[j] = stepValue{}
-			c.st.forgetStep(l.steps[j].key, l.steps[j].filed())
+			c.ledger().st.forgetStep(l.steps[j].key, l.steps[j].filed())
 		}
 	}
 	return true
@@ -291,7 +291,7 @@ func (l *stepList[In, Out]) take(ctx context.Context, at *At[In], i int) (*spec,
 				return nil, misuse("the value of step %q cannot be remembered: %v", s.key, err)
 			}
 		}
-		at.Call.record(e)
+		at.Call.ledger().record(e)
 	}
 	var err error
 	if at.values[i], err = s.value(&e); err != nil {
@@ -313,9 +313,9 @@ func (s *step[In]) value(e *entry) (v stepValue, err error) {
 func (s *step[In]) run(ctx context.Context, at *At[In], e *entry) error {
 	c := at.Call
 	run := effectRun{call: c, key: s.filed(), step: true, free: s.once.anyAnswers()}
-	c.mu.Lock()
-	idem := c.runs(run.key, "/", run.free)
-	c.mu.Unlock()
+	locked := c.lock()
+	idem := locked.runs(run.key, "/", run.free)
+	locked.mu.Unlock()
 	_, err := runEffect(ctx, &run, idem, s.once, func(ctx context.Context, idem string) (any, error) { return s.do(ctx, at, idem) })
 	if err != nil && run.outcome.kind != skippedEntry {
 		return unmarked(err)

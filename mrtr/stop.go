@@ -49,12 +49,12 @@ import (
 //   - A step cannot call it, since a step that has run is not run again: see
 //     [Steps.OnStop].
 func (c *Call) OnStop(effect string, undo func(ctx context.Context, idem string, err error) error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.walk != noSteps {
+	l := c.lock()
+	defer l.mu.Unlock()
+	if l.walk != noSteps {
 		panic(misuse("OnStop is called in a step, which does not run again when the call stops: use Steps.OnStop"))
 	}
-	c.addStop(stop{key: effect, undo: undo})
+	c.addStop(l, stop{key: effect, undo: undo})
 }
 
 // stop is a function that undoes an effect.
@@ -63,8 +63,8 @@ type stop struct {
 	undo func(ctx context.Context, idem string, err error) error
 }
 
-// addStop registers a function of OnStop. The caller holds c.mu.
-func (c *Call) addStop(s stop) {
+// addStop registers a function of OnStop. The caller holds the lock.
+func (c *Call) addStop(l *ledger, s stop) {
 	h := c.hooks.get()
 	if slices.ContainsFunc(h.stop, func(other stop) bool { return other.key == s.key }) {
 		h.mistake = twice(s.key, "functions of OnStop")
@@ -72,13 +72,13 @@ func (c *Call) addStop(s stop) {
 		h.stop = append(h.stop, s)
 	}
 	c.hooks = &h
-	c.st.useStops()
+	l.st.useStops()
 }
 
 // takeStops hands out the functions to run when the call stops, once.
 func (c *Call) takeStops() []stop {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	l := c.lock()
+	defer l.mu.Unlock()
 	h := c.hooks.get()
 	stops := h.stop
 	if stops != nil {
@@ -89,24 +89,19 @@ func (c *Call) takeStops() []stop {
 }
 
 // unwind ends the held handler of a call that has stopped, and finds the functions to run.
-// Without a round there is no way to enter the handler, and no need: the functions that it
-// registered last still hold. The error is that of the call, or refuses the request where
-// the handler could not be entered and another instance can.
-func (c *Call) unwind(ctx context.Context, r round, err error) ([]stop, error) {
-	if held, stops := c.abandonFrame(endOf(ctx)); held {
-		for _, s := range c.takeStops() { // they are the same, or left to the handler's goroutine
-			if stops == nil {
-				c.leaveUndoing(s.key)
-			}
-		}
+// A round that does not enter it has no need to: the functions that it registered last still
+// hold. The error is that of the call, or refuses the request where the handler could not be
+// entered and another instance can.
+func (rd *round) unwind(ctx context.Context, enters bool, err error) ([]stop, error) {
+	if held, stops := rd.abandonFrame(endOf(ctx)); held {
 		return stops, err
 	}
-	if !c.mayHaveStops() || r == nil || c.phase == entered && (c.onlyHere || reasonOf(err) != Diverged) {
-		return c.takeStops(), err
+	if !enters || !rd.mayHaveStops() || rd.phase == entered && (rd.own.onlyHere() || reasonOf(err) != Diverged) {
+		return rd.call().takeStops(), err
 	}
 	// A handler that took another way did not come to all that it registered on the old one.
-	registered := c.takeStops()
-	stops, refused := c.collectStops(ctx, r)
+	registered := rd.call().takeStops()
+	stops, refused := rd.collectStops(ctx)
 	switch {
 	case len(stops) > len(registered):
 		return stops, err
@@ -118,9 +113,11 @@ func (c *Call) unwind(ctx context.Context, r round, err error) ([]stop, error) {
 
 // mayHaveStops reports whether the handler has called OnStop. A run of the turn that was cut
 // off may have.
-func (c *Call) mayHaveStops() bool {
-	cl := c.currentClaim()
-	return c.st.stops || cl != nil && len(cl.left) > 0
+func (rd *round) mayHaveStops() bool {
+	cl := rd.currentClaim()
+	rd.mu.Lock()
+	defer rd.mu.Unlock()
+	return rd.st.stops || cl != nil && len(cl.left) > 0
 }
 
 // maxCollecting bounds the way of a handler to the question that its call stopped at.
@@ -128,23 +125,21 @@ const maxCollecting = 10 * time.Second
 
 // collectStops enters the handler once more, for the functions that it registers. The error
 // is that of a handler that could not be entered.
-func (c *Call) collectStops(ctx context.Context, r round) (_ []stop, refused error) {
+func (rd *round) collectStops(ctx context.Context) (_ []stop, refused error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxCollecting)
 	defer cancel()
-	c.enterAnew(stopping)
-	c.hooks = nil
+	rd.enterAnew(stopping)
 	end := guard(func() error { // how it comes to its end does not matter: the call has an error
-		_, err := r.enter(ctx, c)
+		_, err := rd.typed.enter(ctx, &rd.own)
 		return err
 	})
-	if c.phase == elsewhere {
+	if rd.phase == elsewhere {
 		return nil, end
 	}
-	if held, stops := c.abandonFrame(endOf(ctx)); held {
-		c.takeStops()
+	if held, stops := rd.abandonFrame(endOf(ctx)); held {
 		return stops, nil
 	}
-	return c.takeStops(), nil
+	return rd.call().takeStops(), nil
 }
 
 // stop undoes the effects of a call that has stopped. Where an effect still runs, which a
@@ -201,23 +196,18 @@ func (l *ledger) leaveUndoing(key string) {
 	l.undid(entry{kind: undoneEntry, key: key, unknown: true})
 }
 
-// undid records what became of undoing an effect. The handler's goroutine may still write to
-// its own history.
+// undid records what became of undoing an effect.
 func (l *ledger) undid(undo entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.st.unshare()
 	l.st.record(undo)
 }
 
-// mayHaveHappened reports whether there is anything to undo of an effect. One that outlived
-// its round is in the history of the handler's goroutine alone.
+// mayHaveHappened reports whether there is anything to undo of an effect.
 func (l *ledger) mayHaveHappened(key string) bool {
 	l.mu.Lock()
-	u := l.running
-	happened := slices.ContainsFunc(l.st.done, func(e entry) bool { return e.key == key && (e.kind.isEffect() || e.kind.isFailure() && e.unknown) })
-	l.mu.Unlock()
-	return happened || u != nil && u.of != nil && u.of.mayHaveHappened(key)
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.st.done, func(e entry) bool { return e.key == key && (e.kind.isEffect() || e.kind.isFailure() && e.unknown) })
 }
 
 // undo runs a function of OnStop, which is an effect, and records how it ended.
@@ -274,11 +264,11 @@ type stepStop[In any] struct {
 // stopping registers the functions that undo the steps of a call.
 func (l *stepList[In, Out]) stopping(at *At[In]) {
 	c := at.Call
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	locked := c.lock()
+	defer locked.mu.Unlock()
 	for _, s := range l.stops {
 		i := slices.IndexFunc(l.steps, func(other step[In]) bool { return other.key == s.key })
-		c.addStop(stop{
+		c.addStop(locked, stop{
 			key:  l.steps[i].filed(),
 			undo: func(ctx context.Context, idem string, err error) error { return s.undo(ctx, at, idem, err) },
 		})

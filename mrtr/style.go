@@ -50,7 +50,7 @@ func Native[In, Out any](h GuardedFunc[In, Out]) Style[In, Out] {
 			var none Out
 			return nil, none, err
 		}
-		c.observe(ctx, Event{Kind: HandlerEntered})
+		c.ledger().observe(ctx, Event{Kind: HandlerEntered})
 		return h(ctx, c, in)
 	}}
 }
@@ -92,14 +92,14 @@ const (
 // useStyle notes the style of a call that begins. It returns an error where the call
 // began in another style, whose answers and effects may mean something else.
 func (c *Call) useStyle(style string) error {
-	if c.st.round == 1 {
+	if c.ledger().st.round == 1 {
 		if style == journalStyle {
-			c.st.useJournal()
+			c.ledger().st.useJournal()
 		}
 		return nil
 	}
-	if began := c.st.style(); began != style {
-		return c.diverged("it was %s", began)
+	if began := c.ledger().st.style(); began != style {
+		return c.ledger().diverged("it was %s", began)
 	}
 	return nil
 }

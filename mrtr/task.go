@@ -84,8 +84,8 @@ func (t *target) forToolsAlone() {
 // entered by the next one, in a round that has a state, like any later one. With a store it
 // is claimed and notes its effects, so that another instance can take over the first round
 // of a task too.
-func (c *Call) offerTask(ctx context.Context) (*asked, error) {
-	p := c.target.task
+func (rd *round) offerTask(ctx context.Context) (*asked, error) {
+	p := rd.target.task
 	if p == (rendezvous.TaskPolicy{}) {
 		return nil, nil
 	}
@@ -96,25 +96,25 @@ func (c *Call) offerTask(ctx context.Context) (*asked, error) {
 		}
 		return nil, nil
 	}
-	if c.ex.token != "" {
+	if rd.ex.token != "" {
 		r.Declare(p)
 		return nil, nil
 	}
-	if err := c.refuseUnaskable(); err != nil {
+	if err := rd.refuseUnaskable(); err != nil {
 		return nil, err
 	}
-	c.st.unenter()
-	if c.remembered() {
-		_, ttl := c.states()
-		c.st.nextTurn(time.Now().Add(ttl))
+	rd.st.unenter()
+	if rd.remembered() {
+		_, ttl := rd.states()
+		rd.st.nextTurn(time.Now().Add(ttl))
 	}
-	token, err := c.seal()
+	token, err := rd.seal()
 	if err != nil {
 		return nil, err
 	}
 	r.Declare(p)
-	c.out = asked{requests: mcp.InputRequestMap{}, token: token}
-	return &c.out, nil
+	rd.out = asked{requests: mcp.InputRequestMap{}, token: token}
+	return &rd.out, nil
 }
 
 // task is the round as package tasks knows it, nil unless the call is a task or may become
@@ -127,8 +127,8 @@ func (l *ledger) task() *rendezvous.TaskRound {
 }
 
 // heedTask cancels the context of a round when its task is cancelled.
-func (c *Call) heedTask(ctx context.Context) (_ context.Context, done func()) {
-	r := c.task()
+func (rd *round) heedTask(ctx context.Context) (_ context.Context, done func()) {
+	r := rd.task()
 	if r == nil {
 		return ctx, func() {}
 	}
@@ -163,9 +163,9 @@ func (l *ledger) isTaskCancelled(ctx context.Context) bool {
 
 // endedByTask is the error of a round whose handler obeyed when its task was cancelled, nil
 // for any other.
-func (c *Call) endedByTask(ctx context.Context, err error) error {
+func (rd *round) endedByTask(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
-	if !c.isTaskCancelled(ctx) || c.phase != entered || reasonOf(cause) != Cancelled {
+	if !rd.isTaskCancelled(ctx) || rd.phase != entered || reasonOf(cause) != Cancelled {
 		return nil
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, cause) {

@@ -3,9 +3,6 @@ package mrtr
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
-	"time"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
@@ -15,72 +12,50 @@ import (
 // A turn is a round that enters the handler or ends the call. With a store each turn
 // runs for one request, and the others that ask for it get the same result.
 
-// turnClaim is the claim of the round that runs a turn. The ledger of the round and
-// that of its linear run share it.
-type turnClaim struct {
-	held *claim.Held
-	turn claim.Turn
-	base int     // of the entries that are no answers, those that came with the state
-	left []entry // by an earlier run of the turn
-
-	mu     sync.Mutex
-	open   []entry // effects noted as begun that have not ended
-	broken error   // the turn cannot have a result any more
-	runner *ledger // that of its linear run, or its own
-	// effects counts those that run, and until is when the last of them is to end.
-	effects int
-	until   time.Time
-}
-
-// acted reports whether an earlier run of the turn had effects.
-func (cl *turnClaim) acted() bool {
-	return slices.ContainsFunc(cl.left, func(e entry) bool { return !e.kind.isUndoing() })
-}
-
 // takeTurn claims the turn of a round whose answers have been judged. It is answered
 // where the turn has run, or does not run here. ended is the error by which the answers
 // end the call, such as a decline; an earlier claim may decide it otherwise.
-func (c *Call) takeTurn(ctx context.Context, ended *error, to round) (out *asked, answered bool, _ error) {
-	turn, answer, judged, err := c.claimAnswers(ctx, *ended)
+func (rd *round) takeTurn(ctx context.Context, ended *error) (out *asked, answered bool, _ error) {
+	turn, answer, judged, err := rd.claimAnswers(ctx, *ended)
 	*ended = judged
 	if err != nil {
-		c.phase = elsewhere
-		return nil, true, c.turnRefused(ctx, err)
+		rd.phase = elsewhere
+		return nil, true, rd.turnRefused(ctx, err)
 	}
 	if answer.Held == nil {
-		c.phase = elsewhere
-		if c.st.frame != "" && !answer.Unknown {
-			c.rt.frames.drop(c.st.frame) // it is here, and another instance ran the turn
+		rd.phase = elsewhere
+		if rd.st.frame != "" && !answer.Unknown {
+			rd.target.rt.frames.drop(rd.st.frame) // it is here, and another instance ran the turn
 		}
-		out, err = c.recall(ctx, answer, to)
+		out, err = rd.recall(ctx, answer)
 		return out, true, err
 	}
-	cl := &turnClaim{held: answer.Held, turn: turn, base: c.st.done.countEffects(), runner: c.ledger}
-	if err := c.takeOn(cl); err != nil {
-		c.phase = elsewhere
+	cl := &turnClaim{held: answer.Held, turn: turn, base: rd.st.done.countEffects()}
+	if err := rd.takeOn(cl); err != nil {
+		rd.phase = elsewhere
 		cl.held.LetGo(ctx, answer.Left)
-		return nil, true, c.turnRefused(ctx, err)
+		return nil, true, rd.turnRefused(ctx, err)
 	}
 	cl.left = readEffects(answer.Left)
-	c.mu.Lock()
-	c.claim = cl
-	c.st.takeOver(cl.left)
-	c.mu.Unlock()
+	rd.mu.Lock()
+	rd.claim = cl
+	rd.st.takeOver(cl.left)
+	rd.mu.Unlock()
 	kind := RoundClaimed
 	if answer.TookOver {
 		kind = RoundTakenOver
 	}
-	c.observe(ctx, Event{Kind: kind})
-	c.doubtUndoings(ctx)
+	rd.observe(ctx, Event{Kind: kind})
+	rd.doubtUndoings(ctx)
 	return nil, false, nil
 }
 
 // answersOf is the fingerprint of the judged answers of a round: of their meaning,
 // whatever their spelling.
-func (c *Call) answersOf(ended error) string {
-	pending := c.answered
+func (rd *round) answersOf(ended error) string {
+	pending := rd.answered
 	if pending == nil {
-		pending = c.st.pending
+		pending = rd.st.pending
 	}
 	text := make([]byte, 0, 256)
 	for i := range pending {
@@ -115,7 +90,7 @@ func (l *ledger) turnRefused(ctx context.Context, err error) error {
 		l.observe(ctx, Event{Kind: RoundRefused, Reason: err.Error()})
 		return sendAgain("This request was not begun: too many of your earlier ones still run", " later", "busy")
 	case errors.Is(err, store.ErrForgotten):
-		l.rt.memory.forgotten()
+		l.target.rt.memory.forgotten()
 		return l.refuseState(ctx, forgottenContents)
 	case ctx.Err() != nil:
 		l.observe(ctx, Event{Kind: RoundRefused, Reason: clientLeft})
@@ -145,83 +120,83 @@ func (l *ledger) storeFailed(ctx context.Context, err error) error {
 }
 
 // recall answers a request with the outcome of the turn that another one ran.
-func (c *Call) recall(ctx context.Context, answer claim.Answer, to round) (*asked, error) {
-	c.reportAnswers(ctx, AnswerRepeated)
+func (rd *round) recall(ctx context.Context, answer claim.Answer) (*asked, error) {
+	rd.reportAnswers(ctx, AnswerRepeated)
 	if answer.Unknown {
 		left := state{done: readEffects(answer.Left)}
 		done := left.outcome(nil)
 		err := outcomeUnknown("", done.applied, done.unknown)
-		c.doubtRound(ctx, err, done.unknown)
+		rd.doubtRound(ctx, err, done.unknown)
 		return nil, err
 	}
-	out, err := c.readOutcome(answer.Result, to)
-	c.observe(ctx, Event{Kind: RoundRepeated, Err: err})
+	out, err := rd.readOutcome(answer.Result)
+	rd.observe(ctx, Event{Kind: RoundRepeated, Err: err})
 	return out, err
 }
 
 // conclude records the outcome of the turn that this round ran. It returns the one
 // that its client gets: where another request has taken over, that is the other's.
-func (c *Call) conclude(ctx context.Context, out *asked, err error, from round) (*asked, error) {
-	cl := c.currentClaim()
-	c.ex.work.release(cl)
+func (rd *round) conclude(ctx context.Context, out *asked, err error) (*asked, error) {
+	cl := rd.currentClaim()
+	rd.ex.work.release(cl)
 	if broken := cl.brokenBy(); broken != nil {
-		c.abandonFrame(endOf(ctx))
+		rd.abandonFrame(endOf(ctx))
 		if errors.Is(broken, claim.ErrFenced) {
-			return c.follow(ctx, from)
+			return rd.follow(ctx)
 		}
-		cl.held.LetGo(ctx, c.leftovers(cl))
+		cl.held.LetGo(ctx, rd.leftovers(cl))
 		return nil, broken
 	}
-	if err != nil && c.releases(ctx, err) {
-		cl.held.LetGo(ctx, c.leftovers(cl))
+	if err != nil && rd.releases(ctx, err) {
+		cl.held.LetGo(ctx, rd.leftovers(cl))
 		return nil, err
 	}
-	result, panicked := c.tryOutcome(out, err, from)
+	result, panicked := rd.tryOutcome(out, err)
 	if panicked != nil {
-		out, err = nil, c.reportEffects(panicked)
-		result = c.writeOutcome(nil, err, from)
+		out, err = nil, rd.reportEffects(panicked)
+		result = rd.writeOutcome(nil, err)
 	}
 	switch failed := cl.held.Finish(ctx, result); {
 	case failed == nil:
 	case errors.Is(failed, claim.ErrFenced):
-		c.abandonFrame(endOf(ctx))
-		return c.follow(ctx, from)
+		rd.abandonFrame(endOf(ctx))
+		return rd.follow(ctx)
 	default: // the effects have happened, and the client is to know
 		if errors.Is(failed, store.ErrForgotten) {
-			c.rt.memory.forgotten()
+			rd.target.rt.memory.forgotten()
 		}
-		c.observe(ctx, Event{Kind: RoundNotRecorded, Err: failed})
+		rd.observe(ctx, Event{Kind: RoundNotRecorded, Err: failed})
 	}
 	return out, err
 }
 
 // follow answers the request of a round that was taken over with what became of it.
-func (c *Call) follow(ctx context.Context, to round) (*asked, error) {
-	c.mu.Lock()
-	turn := c.claim.turn
-	c.claim, c.phase = nil, elsewhere
-	c.mu.Unlock()
-	answer, err := c.rt.memory.turns.Follow(ctx, turn)
+func (rd *round) follow(ctx context.Context) (*asked, error) {
+	rd.mu.Lock()
+	turn := rd.claim.turn
+	rd.claim, rd.phase = nil, elsewhere
+	rd.mu.Unlock()
+	answer, err := rd.target.rt.memory.turns.Follow(ctx, turn)
 	if err != nil {
-		return nil, c.turnRefused(ctx, err)
+		return nil, rd.turnRefused(ctx, err)
 	}
-	return c.recall(ctx, answer, to)
+	return rd.recall(ctx, answer)
 }
 
 // resumable reports whether the turn of a round that failed is left to other requests, so
 // that the call has not ended: it was given to another one, or is let go of.
-func (c *Call) resumable(ctx context.Context, err error) bool {
-	cl := c.currentClaim()
-	return cl != nil && (cl.brokenBy() != nil || c.releases(ctx, err))
+func (rd *round) resumable(ctx context.Context, err error) bool {
+	cl := rd.currentClaim()
+	return cl != nil && (cl.brokenBy() != nil || rd.releases(ctx, err))
 }
 
 // releases reports whether an error is the engine's and no outcome of the turn: whoever
 // sends the same request next goes on where this one ended.
-func (c *Call) releases(ctx context.Context, err error) bool {
-	if c.onlyHere { // a coroutine that has ended has no handler to go on with
+func (rd *round) releases(ctx context.Context, err error) bool {
+	if rd.own.onlyHere() { // a coroutine that has ended has no handler to go on with
 		return false
 	}
-	cut := ctx.Err() != nil && !c.isTaskCancelled(ctx) && (c.phase != entered || c.target.again || c.target.cancel)
+	cut := ctx.Err() != nil && !rd.isTaskCancelled(ctx) && (rd.phase != entered || rd.target.again || rd.target.cancel)
 	if isProtocolError(err) || cut {
 		return true
 	}
@@ -231,9 +206,9 @@ func (c *Call) releases(ctx context.Context, err error) bool {
 		case Declined, Cancelled, Unanswered, LimitExceeded, OutcomeUnknown:
 			return false
 		case FrameGone: // it does not come back, and nobody may go on in a handler that wakes up
-			return c.target.replays
+			return rd.target.replays
 		case Diverged: // its effects stand on other answers, and nobody goes on with them
-			return !c.st.done.hasEffects()
+			return !rd.hasEffects()
 		}
 		return true
 	}

@@ -32,13 +32,13 @@ func (c *Call) ElicitationID(key string) string {
 }
 
 // nameVisits gives the requests of a legacy client their elicitationId.
-func (c *Call) nameVisits(requests mcp.InputRequestMap) {
-	if c.ex.client.Era == era.Modern {
+func (rd *round) nameVisits(requests mcp.InputRequestMap) {
+	if rd.ex.client.Era == era.Modern {
 		return
 	}
 	for key, request := range requests {
 		if e, ok := request.(*mcp.ElicitParams); ok && era.IsURL(e) {
-			e.ElicitationID = c.ElicitationID(key)
+			e.ElicitationID = rd.own.ElicitationID(key)
 		}
 	}
 }

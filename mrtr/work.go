@@ -56,7 +56,7 @@ func (f *front[In, Out]) detach(ctx context.Context, ex exchange, in In) (*round
 	var questions *asked
 	done := make(chan error, 1)
 	go guarded(func() (err error) {
-		questions, err = f.rt.run(w, ex, f.target, r)
+		questions, err = f.run(w, ex, r)
 		return err
 	}, func(err error) {
 		f.rt.works.leave(w)
@@ -75,7 +75,7 @@ func (f *front[In, Out]) detach(ctx context.Context, ex exchange, in In) (*round
 	case <-w.claimed:
 	}
 	if orphan := f.rt.works.abandon(w); orphan != nil {
-		orphan.rt, orphan.target, orphan.ex = f.rt, f.target, ex
+		orphan.target, orphan.ex = f.target, ex
 		orphan.observe(ctx, Event{Kind: RoundOrphaned})
 	}
 	return &roundOf[In, Out]{front: f}, nil, ctx.Err()
@@ -94,25 +94,25 @@ const handlerGrace = 10 * time.Second
 
 // takeOn makes a claimed round one of the server's. The error refuses its request: there
 // are too many rounds whose clients have left, or this one has.
-func (c *Call) takeOn(cl *turnClaim) error {
-	w := c.ex.work
+func (rd *round) takeOn(cl *turnClaim) error {
+	w := rd.ex.work
 	if w == nil {
 		return nil
 	}
-	if err := c.rt.works.enter(w, c); err != nil {
+	if err := rd.target.rt.works.enter(w, &rd.ledger); err != nil {
 		return err
 	}
-	if !c.target.cancel && !w.unhook() {
+	if !rd.target.cancel && !w.unhook() {
 		<-w.Done()
 		return w.Err()
 	}
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	w.timer = time.AfterFunc(c.target.within, func() {
-		w.cancel(&outlived{c.target.within})
+	w.timer = time.AfterFunc(rd.target.within, func() {
+		w.cancel(&outlived{rd.target.within})
 		cl.mu.Lock()
 		defer cl.mu.Unlock()
-		w.timer = time.AfterFunc(handlerGrace, func() { c.giveUp(w, cl) })
+		w.timer = time.AfterFunc(handlerGrace, func() { rd.giveUp(w, cl) })
 	})
 	close(w.claimed)
 	return nil
@@ -121,18 +121,18 @@ func (c *Call) takeOn(cl *turnClaim) error {
 // cutOff is the error of a round that its own time or Close has ended. One that noted
 // what it does is free for the next request. Of any other nobody knows all that it has
 // done, and it must not run again.
-func (c *Call) cutOff(ctx context.Context, err error) error {
+func (rd *round) cutOff(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	var late *outlived
 	switch {
-	case c.ex.work == nil || c.currentClaim() == nil || c.phase != entered || ctx.Err() == nil:
+	case rd.ex.work == nil || rd.currentClaim() == nil || rd.phase != entered || ctx.Err() == nil:
 		return err
 	case !errors.As(cause, &late) && reasonOf(cause) == "": // the client's, of a handler that takes it
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, cause), errors.As(err, &late),
 		reasonOf(err) == ShuttingDown:
-		done := c.outcome()
-		return c.target.cutOffError(cause, done.applied, done.unknown)
+		done := rd.outcome()
+		return rd.target.cutOffError(cause, done.applied, done.unknown)
 	}
 	return err
 }
@@ -154,39 +154,38 @@ var errGivenUp = errors.New("the handler did not end with its context")
 // giveUp ends the turn of a handler that did not end with its context, so that it does
 // not hold the turn for ever: no effect of it begins any more. Effects that run have
 // their own time.
-func (c *Call) giveUp(w *work, cl *turnClaim) {
+func (rd *round) giveUp(w *work, cl *turnClaim) {
 	var unknown []string
-	defer func() { c.doubt(w, unknown...) }() // without the lock
+	defer func() { rd.doubt(w, unknown...) }() // without the lock
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if wait := time.Until(cl.until); cl.effects > 0 && wait > -handlerGrace {
-		w.timer = time.AfterFunc(max(wait, 0)+handlerGrace, func() { c.giveUp(w, cl) })
+		w.timer = time.AfterFunc(max(wait, 0)+handlerGrace, func() { rd.giveUp(w, cl) })
 		return
 	}
 	if cl.broken != nil || w.timer == nil {
 		return
 	}
 	cl.broken = errGivenUp
-	runner := cl.runner
-	if c.target.again || c.target.cancel {
-		cl.held.LetGo(context.Background(), runner.leaving(cl))
+	if rd.target.again || rd.target.cancel {
+		cl.held.LetGo(context.Background(), rd.leaving(cl))
 	} else {
-		done := runner.outcome()
+		done := rd.outcome()
 		unknown = done.unknown
-		err := c.target.cutOffError(context.Cause(w), done.applied, done.unknown)
-		_ = cl.held.Finish(context.Background(), runner.writeOutcome(nil, err, nil))
+		err := rd.target.cutOffError(context.Cause(w), done.applied, done.unknown)
+		_ = cl.held.Finish(context.Background(), rd.writeOutcome(nil, err))
 	}
 	close(w.givenUp)
 }
 
 // gaveUp is the error of a round that was given up on before its handler ended, nil for
 // any other.
-func (c *Call) gaveUp(ctx context.Context) error {
-	cl := c.currentClaim()
+func (rd *round) gaveUp(ctx context.Context) error {
+	cl := rd.currentClaim()
 	if cl == nil || !errors.Is(cl.brokenBy(), errGivenUp) {
 		return nil
 	}
-	return c.target.cutOffError(context.Cause(ctx), nil, nil)
+	return rd.target.cutOffError(context.Cause(ctx), nil, nil)
 }
 
 // workTable has the claimed rounds of a runtime.
@@ -201,20 +200,20 @@ type workTable struct {
 }
 
 // enter counts in a round that has claimed its turn.
-func (t *workTable) enter(w *work, c *Call) error {
+func (t *workTable) enter(w *work, l *ledger) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	most := t.maxPrincipal
-	if c.principal == "" {
+	if l.principal == "" {
 		most = t.max - t.max/4
 	}
-	if t.count >= t.max || t.orphans[c.principal] >= most {
+	if t.count >= t.max || t.orphans[l.principal] >= most {
 		return errTooManyOrphans
 	}
 	if t.all == nil {
 		t.all, t.orphans = map[*work]struct{}{}, map[string]int{}
 	}
-	w.principal, w.call, w.round = c.principal, c.st.id, c.st.round
+	w.principal, w.call, w.round = l.principal, l.st.id, l.st.round
 	t.all[w] = struct{}{}
 	return nil
 }

@@ -23,6 +23,7 @@ const (
 	table    = "mrtr/internal/claim/table.go"
 	heldTurn = "mrtr/internal/claim/held.go"
 	turns    = "mrtr/turn.go"
+	notes    = "mrtr/notes.go"
 	works    = "mrtr/work.go"
 	states   = "mrtr/state.go"
 	walking  = "mrtr/steps_run.go"
@@ -71,14 +72,14 @@ var lines = []line{
 	{file: turns, old: `		cl.held.LetGo(ctx, answer.Left)`, new: `		_ = cl.held`, tests: "TestARefusedRoundLeaves"},
 	{file: turns, old: `cl.held.LetGo(ctx, answer.Left)`, new: `cl.held.LetGo(ctx, nil)`, tests: "TestARefusedRoundLeaves"},
 	{file: states, old: `(e.unknown || !attempt.unknown)`, new: `e != nil`, tests: "TestDoubtAfterAFailure"},
-	{file: walking, old: ` || c.st.hasEffectOn(l.steps[i].key)`, new: ``, tests: "TestATakeoverDoesNotGoBack"},
-	{file: turns, old: `entries, open := c.st.effectsSince(cl.base), slices.Clone(cl.open)`, new: `entries, open := c.st.effectsSince(cl.base), []entry(nil)`, tests: "TestACallThatWasBeingUndone"},
-	{file: turns, old: `		if e := entries[end]; e.unknown {`, new: `		if e := entries[end]; e.key == "" {`, tests: "TestDoubt"},
+	{file: walking, old: ` || c.ledger().st.done.hasEffectOn(l.steps[i].key)`, new: ``, tests: "TestATakeoverDoesNotGoBack"},
+	{file: notes, old: `entries, open := l.st.done.effectsSince(cl.base), slices.Clone(cl.open)`, new: `entries, open := l.st.done.effectsSince(cl.base), []entry(nil)`, tests: "TestACallThatWasBeingUndone"},
+	{file: notes, old: `		if e := entries[end]; e.unknown {`, new: `		if e := entries[end]; e.key == "" {`, tests: "TestDoubt"},
 	{file: resolves, old: `open = append(open, unanswered...)`, new: `open = unanswered`, tests: "TestGiven"},
 	{file: resolves, old: `			r.asked[g] = asked
 `, new: ``, tests: "TestGiven"},
 	{file: resolves, old: ` || g.several && strings.HasPrefix(other.key, g.key+".") ||`, new: ` ||`, tests: "TestGiven"},
-	{file: works, old: `	if err := c.rt.works.enter(w, c); err != nil {`, new: `	if err := c.rt.works.enter(w, c); w == nil {`, tests: "TestARefusedRoundLeaves"},
+	{file: works, old: `	if err := rd.target.rt.works.enter(w, &rd.ledger); err != nil {`, new: `	if err := rd.target.rt.works.enter(w, &rd.ledger); w == nil {`, tests: "TestARefusedRoundLeaves"},
 }
 
 // Each of these faults of one line, in the claims of turns and in the engine's use of them,
